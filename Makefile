@@ -1,0 +1,54 @@
+# `make demo` and `make test` are all a newcomer needs; each sets itself up in .venv.
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
+	command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+BIN := .venv/bin
+
+.PHONY: demo test setup lint types layers schemas format bench fuzz wheel-check clean
+
+demo: setup
+	rm -rf build/demo
+	$(BIN)/certkit demo -o build/demo
+
+test: setup lint types layers
+	$(BIN)/python -m pytest -n auto
+
+setup: .venv/.ready
+
+.venv/.ready: pyproject.toml
+	@test -n "$(PYTHON)" || { echo "error: no Python 3.11 or newer found"; \
+	  echo "hint: Debian, Ubuntu: apt install python3 python3-venv; macOS: brew install python"; exit 1; }
+	@$(PYTHON) -m venv .venv || { echo "error: python cannot make a virtual environment"; \
+	  echo "hint: Debian, Ubuntu: apt install python3-venv"; rm -rf .venv; exit 1; }
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: setup
+	$(BIN)/mypy
+
+layers: setup
+	$(BIN)/lint-imports
+
+format: setup
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+# Rewrites schemas/ and the generated pages of docs/reference/ from the code.
+schemas: setup
+	$(BIN)/python -m tests.generate --write
+
+bench: setup
+	$(BIN)/python -m tests.bench
+
+fuzz: setup
+	$(BIN)/python -m tests.fuzz --seconds 180 --seed 1
+
+# The built wheel, in an empty environment outside the checkout, runs the demo.
+wheel-check: setup
+	$(BIN)/python -m tests.wheel
+
+clean:
+	rm -rf build dist .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,0 +1,69 @@
+"""certkit: certification evidence and agent passports.
+
+From evaluation records of an AI agent to a verdict that anyone can recompute from the same bytes:
+
+    import certkit
+
+    assessment = certkit.assess("bundle", profile="hb-eval-2026")
+    assessment.verdict.tier                    # 0, 1, 2 or 3
+    assessment.to_dict()["criteria"]           # every row: value, status, margin
+
+    bundle = certkit.open_bundle("bundle")     # structure and digests verified
+    summary = certkit.summarise(bundle)        # records verified and reduced to integers
+
+Whatever is wrong with an input is raised as a `CertkitError` with a stable ``code`` and a ``hint``.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from certkit._version import __version__
+from certkit.errors import CertkitError, InputError, UsageError
+
+if TYPE_CHECKING:
+    from certkit.assessment import Assessment, Profile
+    from certkit.evidence import Bundle, RecordFaultsError, Summary, open_bundle, seal, summarise
+    from certkit.workflow import assess, load_profile
+
+__all__ = [
+    "Assessment",
+    "Bundle",
+    "CertkitError",
+    "InputError",
+    "Profile",
+    "RecordFaultsError",
+    "Summary",
+    "UsageError",
+    "__version__",
+    "assess",
+    "load_profile",
+    "open_bundle",
+    "seal",
+    "summarise",
+]
+
+# Loaded when asked for, so that `import certkit` costs what is used of it.
+_HOMES = {
+    "Assessment": "assessment",
+    "Profile": "assessment",
+    "Bundle": "evidence",
+    "RecordFaultsError": "evidence",
+    "Summary": "evidence",
+    "open_bundle": "evidence",
+    "seal": "evidence",
+    "summarise": "evidence",
+    "assess": "workflow",
+    "load_profile": "workflow",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(f"certkit.{_HOMES[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,160 @@
+"""One criterion at one tier: status, margin, reason.
+
+`met` and `not_met` are judgements on a measured value. `insufficient` says that a value exists and cannot
+be judged, `not_tested` that there is no evidence, `not_applicable` that the tier does not specify the row.
+The margin is signed so that positive passes; 0 under a strict operator is not met.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from certkit.assessment.metric import Metric, State, Value, number
+from certkit.assessment.profile import Criterion, Operator, Reading, exact
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from certkit.assessment.profile import Profile
+
+
+class Status(StrEnum):
+    """What a criterion came to."""
+
+    MET = "met"
+    NOT_MET = "not_met"
+    INSUFFICIENT = "insufficient"
+    NOT_TESTED = "not_tested"
+    NOT_APPLICABLE = "not_applicable"
+
+
+class Bounded(Struct, frozen=True, kw_only=True):
+    """The bounded reading of a row: the bound that must pass the threshold, at which confidence."""
+
+    status: Status
+    bound: Value | None
+    confidence: float
+
+
+class Row(Struct, frozen=True, kw_only=True):
+    """A criterion at a tier, judged. `status` is the table reading; `bounded` the other, once computed."""
+
+    criterion: Criterion
+    metric: Metric
+    tier: int
+    operator: Operator | None
+    threshold: Fraction | None
+    status: Status
+    margin: Value | None = None
+    reason: str | None = None
+    bounded: Bounded | None = None
+
+    @property
+    def id(self) -> str:
+        """The criterion's identifier."""
+        return self.criterion.id
+
+    @property
+    def value(self) -> Value | None:
+        """The value that was compared, or that could not be judged."""
+        return self.metric.at(self.tier)
+
+    def deciding(self, reading: Reading) -> Status:
+        """Return the status under a reading; a bound that was not computed decides nothing."""
+        if reading == "table" or self.status in {Status.NOT_APPLICABLE, Status.NOT_TESTED}:
+            return self.status
+        return Status.INSUFFICIENT if self.bounded is None else self.bounded.status
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the row as JSON values."""
+        unit = self.metric.unit
+        bounded = None
+        if self.bounded is not None:
+            bounded = {
+                "status": self.bounded.status.value,
+                "bound": number(self.bounded.bound, unit),
+                "confidence": self.bounded.confidence,
+            }
+        return {
+            "id": self.id,
+            "metric": self.metric.id,
+            "tier": self.tier,
+            "operator": self.operator,
+            "threshold": number(self.threshold, unit),
+            "value": number(self.value, unit),
+            "status": self.status.value,
+            "margin": None if self.margin is None else float(self.margin),
+            "reason": self.reason,
+            "provisional": self.criterion.provisional,
+            "bounded": bounded,
+        }
+
+
+def judge(criterion: Criterion, metric: Metric, tier: int) -> Row:
+    """Return the table reading of one criterion at one tier."""
+    threshold = criterion.threshold(tier)
+    if threshold is None:
+        return Row(
+            criterion=criterion,
+            metric=metric,
+            tier=tier,
+            operator=None,
+            threshold=None,
+            status=Status.NOT_APPLICABLE,
+            reason="the tier does not specify this row",
+        )
+    operator = criterion.operator_at(tier)
+    status, reason = _evidence(criterion, metric, tier)
+    margin = None
+    value = metric.at(tier)
+    if status is None and value is not None:
+        margin = _margin(value, operator, threshold)
+        met = margin > 0 if operator in {">", "<"} else margin >= 0
+        status = Status.MET if met else Status.NOT_MET
+    return Row(
+        criterion=criterion,
+        metric=metric,
+        tier=tier,
+        operator=operator,
+        threshold=threshold,
+        status=status or Status.NOT_TESTED,
+        margin=margin,
+        reason=reason,
+    )
+
+
+def _evidence(criterion: Criterion, metric: Metric, tier: int) -> tuple[Status | None, str | None]:
+    """Return why the row cannot be judged, or (None, None) where it can."""
+    if metric.state is State.UNMEASURED or metric.at(tier) is None:
+        return Status.NOT_TESTED, metric.reason
+    if metric.blocked:
+        return Status.INSUFFICIENT, metric.blocked
+    if metric.coverage < exact(criterion.min_coverage):
+        return Status.INSUFFICIENT, metric.reason
+    least = metric.n if metric.least_n is None else metric.least_n
+    # An attestation need not state its n; that is held against it only where a profile asks for runs.
+    if criterion.min_n and (least is None or least < criterion.min_n):
+        found = "an unstated number of" if least is None else f"{least:,}"
+        return Status.INSUFFICIENT, f"rests on {found} runs, the profile asks for {criterion.min_n:,}"
+    return None, None
+
+
+def _margin(value: Value, operator: Operator, threshold: Fraction) -> Value:
+    """Return by how much the value passes; a float is compared with the double nearest the threshold."""
+    if isinstance(value, float):
+        difference: Value = value - float(threshold)
+    else:
+        difference = value - threshold
+    return -difference if operator in {"<", "<="} else difference
+
+
+def table(profile: Profile, metrics: dict[str, Metric]) -> tuple[Row, ...]:
+    """Return every criterion at every tier, in the profile's order, tiers ascending."""
+    return tuple(
+        judge(criterion, metrics[criterion.metric], tier)
+        for criterion in profile.criteria
+        for tier in profile.tier_numbers
+    )

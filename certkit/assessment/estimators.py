@@ -1,0 +1,92 @@
+"""Estimates from counts: Wilson's interval, the posterior of a proportion, and the least failure-free n.
+
+Integers and exact thresholds in, numbers out. scipy is imported where a Beta tail is asked for, since
+importing it takes longer than a whole assessment.
+"""
+
+from __future__ import annotations
+
+from math import ceil, log, log1p, sqrt
+from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+LEVEL: Final = 0.95
+Z: Final = 1.959963984540054
+"""Standard normal quantile at (1 + LEVEL) / 2."""
+
+
+class Interval(Struct, frozen=True, kw_only=True):
+    """A confidence interval of a proportion, with its level and method."""
+
+    low: float
+    high: float
+    level: float = LEVEL
+    method: str = "wilson"
+
+
+def wilson(successes: int, n: int) -> Interval:
+    """Return Wilson's score interval for `successes` of `n` runs, n ≥ 1, at level `LEVEL`."""
+    rate = successes / n
+    shrink = 1 + Z * Z / n
+    centre = (rate + Z * Z / (2 * n)) / shrink
+    half = Z / shrink * sqrt(rate * (1 - rate) / n + Z * Z / (4 * n * n))
+    # At the ends the closed form is 0 or 1 exactly; rounding must not take it beyond.
+    low = 0.0 if successes == 0 else max(0.0, centre - half)
+    high = 1.0 if successes == n else min(1.0, centre + half)
+    return Interval(low=low, high=high)
+
+
+def posterior(successes: int, n: int, threshold: Fraction) -> float:
+    """Return P(θ > threshold) for θ ~ Beta(1 + s, 1 + n - s), [26] §3.1, as a probability."""
+    if threshold >= 1:
+        return 0.0
+    if threshold <= 0:
+        return 1.0
+    from scipy.special import betaincc  # noqa: PLC0415 - heavy
+
+    return float(betaincc(1 + successes, 1 + n - successes, float(threshold)))
+
+
+def least_failure_free(threshold: Fraction, confidence: Fraction) -> int | None:
+    """Return the least n for which n successes in n runs give P(θ > threshold) > confidence.
+
+    That is 1 - τ^(n+1) > δ. None where no n does (τ ≥ 1 or δ ≥ 1).
+    """
+    if threshold >= 1 or confidence >= 1:
+        return None
+    if threshold <= 0 or confidence < 0:
+        return 0
+    left = 1 - confidence
+    # The logarithm may be off by one near a boundary, exact powers settle it.
+    n = max(0, ceil(log(left) / log1p(-float(1 - threshold))) - 3)
+    while threshold ** (n + 1) >= left:
+        n += 1
+    return n
+
+
+def runs_needed(rate: Fraction, threshold: Fraction, confidence: Fraction) -> int | None:
+    """Return about how many runs at success `rate` give P(θ > threshold) > confidence.
+
+    None where the rate is not above the threshold or more than ten million runs would be needed.
+    """
+    if rate <= threshold:
+        return None
+    limit = float(confidence)
+
+    def enough(n: int) -> bool:
+        return posterior(int(rate * n), n, threshold) > limit
+
+    high = 1
+    while not enough(high):
+        high *= 2
+        if high > 10_000_000:  # noqa: PLR2004 - beyond any evaluation
+            return None
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high

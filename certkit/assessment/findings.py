@@ -1,0 +1,104 @@
+"""Findings: what a careful reader would ask about the evidence, said without being asked.
+
+A finding never changes a verdict. Each has a stable code, a severity and a message with its counts.
+`SEVERITY` lists every code; what is found is told in `provenance.py` (who, how, by whom) and
+`plausibility.py` (what the numbers themselves show).
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class Severity(StrEnum):
+    """How much a finding should trouble a reader."""
+
+    SERIOUS = "serious"
+    WARNING = "warning"
+    INFO = "info"
+
+
+_SERIOUS, _WARNING, _INFO = Severity.SERIOUS, Severity.WARNING, Severity.INFO
+
+SEVERITY: Final[dict[str, Severity]] = {
+    # what was assessed
+    "no-records": _SERIOUS,
+    "no-fault-runs": _SERIOUS,
+    "no-nominal-runs": _WARNING,
+    "simulated-origin": _SERIOUS,
+    "bounded-not-computed": _SERIOUS,
+    # who and how
+    "unsealed": _WARNING,
+    "unversioned-agent": _WARNING,
+    "unpinned-components": _WARNING,
+    "components-not-listed": _INFO,
+    "protocol-not-stated": _WARNING,
+    "evaluator-not-independent": _WARNING,
+    "judge-not-independent": _WARNING,
+    "temperature-not-zero": _WARNING,
+    "repeated-attempt": _WARNING,
+    "success-reading": _INFO,
+    "cascade-definition": _WARNING,
+    "unread-parts": _INFO,
+    "user-fields-ignored": _INFO,
+    "import-odd": _WARNING,
+    "import-refused": _WARNING,
+    # counts and schedule
+    "declared-runs-differ": _WARNING,
+    "harness-errors": _WARNING,
+    "nominal-only-domain": _WARNING,
+    "nominal-share": _WARNING,
+    "few-fault-runs": _WARNING,
+    "fault-mix-differs": _WARNING,
+    "outside-period": _WARNING,
+    "one-start-time": _WARNING,
+    "constant-interval": _WARNING,
+    "times-backwards": _WARNING,
+    "domains-in-blocks": _WARNING,
+    "repeated-identical-runs": _WARNING,
+    # what single metrics rest on
+    "no-attack-landed": _SERIOUS,
+    "attack-landed-unknown": _WARNING,
+    "faults-left-out": _INFO,
+    "success-with-violations": _WARNING,
+    "stopped-short": _WARNING,
+    "grade-on-failure": _WARNING,
+    "outcome-against-rule-a": _WARNING,
+    "outcome-against-composite": _WARNING,
+    "no-halt-due": _WARNING,
+    "few-human-checks": _WARNING,
+    "csi-as-printed": _INFO,
+    "csi-trend-zero": _WARNING,
+    "csi-irs-factor": _WARNING,
+    "sil-guidance": _INFO,
+}
+
+
+class Finding(Struct, frozen=True):
+    """One thing that a reader should know."""
+
+    code: str
+    severity: Severity
+    message: str
+
+
+def finding(code: str, message: str) -> Finding:
+    """Return a finding with the severity of its code."""
+    return Finding(code, SEVERITY[code], message)
+
+
+def ordered(found: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Return findings by severity, then in the order of `SEVERITY`."""
+    severities, codes = list(Severity), list(SEVERITY)
+    return tuple(sorted(found, key=lambda item: (severities.index(item.severity), codes.index(item.code))))
+
+
+def runs(count: int, what: str = "run") -> str:
+    """Return a count with its noun: "1 run", "1,200 runs"."""
+    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"

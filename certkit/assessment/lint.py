@@ -1,0 +1,96 @@
+"""Whether a profile makes sense as a whole: `lint` lists what would make its verdicts meaningless.
+
+It does not repeat what `parse` refuses (form, unknown metrics, repeated rows, tiers with a gap).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from certkit.assessment.catalogue import CATALOGUE
+from certkit.assessment.estimators import least_failure_free
+from certkit.evidence.summary import WINDOW
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from fractions import Fraction
+
+    from certkit.assessment.profile import Criterion, Profile
+
+_UP = (">", ">=")
+_STRICT = (">", "<")
+
+
+def lint(profile: Profile, declared_runs: int | None = None) -> tuple[str, ...]:
+    """Return the faults of a profile, one sentence each; empty where there are none.
+
+    With `declared_runs`, rows that no evidence of that many runs can meet are faults too. The count is
+    generous: every declared run is taken as a run under a fault that succeeds.
+    """
+    faults: list[str] = []
+    for row in profile.criteria:
+        faults.extend(_direction(row))
+        faults.extend(_falling(row, profile.tier_numbers))
+        faults.extend(_range(row, profile.tier_numbers))
+        if declared_runs is not None:
+            faults.extend(_attainable(row, profile, declared_runs))
+    return tuple(faults)
+
+
+def _specified(row: Criterion, tiers: tuple[int, ...]) -> Iterator[tuple[int, Fraction, str]]:
+    for tier in tiers:
+        threshold = row.threshold(tier)
+        if threshold is not None and row.operator_at(tier) != "is":
+            yield tier, threshold, row.operator_at(tier)
+
+
+def _direction(row: Criterion) -> Iterator[str]:
+    higher = CATALOGUE[row.metric].higher
+    for tier in sorted(int(tier) for tier in row.tiers):
+        operator = row.operator_at(tier)
+        if operator != "is" and (operator in _UP) != higher:
+            wanted = "above or at least" if higher else "below or at most"
+            yield f"{row.id}: tier {tier}: operator {operator} rewards the wrong side, not {wanted}"
+
+
+def _falling(row: Criterion, tiers: tuple[int, ...]) -> Iterator[str]:
+    previous: tuple[int, Fraction, str] | None = None
+    for tier, threshold, operator in _specified(row, tiers):
+        if previous is not None:
+            below, before, strict = previous
+            change = threshold - before if CATALOGUE[row.metric].higher else before - threshold
+            loosened = change == 0 and strict in _STRICT and operator not in _STRICT
+            if change < 0 or loosened:
+                yield (
+                    f"{row.id}: tier {tier} asks {operator} {float(threshold):g}, less than"
+                    f" tier {below}: {strict} {float(before):g}"
+                )
+        previous = (tier, threshold, operator)
+
+
+def _range(row: Criterion, tiers: tuple[int, ...]) -> Iterator[str]:
+    spec = CATALOGUE[row.metric]
+    for tier, threshold, operator in _specified(row, tiers):
+        best = spec.high if operator in _UP else spec.low
+        if best is None:
+            continue
+        short = threshold - best if operator in _UP else best - threshold
+        if short > 0 or (short == 0 and operator in _STRICT):
+            yield f"{row.id}: tier {tier}: no value of {row.metric} is {operator} {float(threshold):g}"
+
+
+def _attainable(row: Criterion, profile: Profile, declared: int) -> Iterator[str]:
+    if row.min_n > declared:
+        yield f"{row.id}: min_n {row.min_n:,} exceeds the {declared:,} declared runs"
+    if row.metric == "csi" and declared < WINDOW:
+        yield f"{row.id}: needs {WINDOW} ordered runs, {declared:,} are declared"
+    if row.metric != "posterior":
+        return
+    for tier, threshold, _ in _specified(row, profile.tier_numbers):
+        tau = profile.tau[tier]
+        least = least_failure_free(tau, threshold)
+        if least is not None and least > declared:
+            yield (
+                f"{row.id}: tier {tier}: P(θ > {float(tau):g}) > {float(threshold):g} needs {least:,}"
+                f" failure-free fault runs, {declared:,} runs are declared"
+            )

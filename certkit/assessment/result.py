@@ -1,0 +1,102 @@
+"""The assessment: everything that was found about a bundle under a profile, as one value.
+
+`to_dict` gives the document ``urn:certkit:assessment:v1``; text, JSON and exit code all come from this
+one object.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct
+
+from certkit._version import __version__
+from certkit.assessment.metric import Metric, plain
+
+if TYPE_CHECKING:
+    from certkit.assessment.criteria import Row
+    from certkit.assessment.findings import Finding
+    from certkit.assessment.profile import Profile
+    from certkit.assessment.verdict import Tier, Verdict
+    from certkit.errors import Exit
+    from certkit.evidence.manifest import Facts
+    from certkit.evidence.summary import Cell
+
+ASSESSMENT_SCHEMA: Final = "urn:certkit:assessment:v1"
+
+
+class Counts(Struct, frozen=True, kw_only=True):
+    """What was assessed: all records, and of the standard split nominal and fault runs."""
+
+    records: int
+    nominal_runs: int
+    fault_runs: int
+    harness_errors: int
+    novel_fault_runs: int
+    domains: tuple[str, ...]
+
+
+class Assessment(Struct, frozen=True, kw_only=True, eq=False):
+    """The judgement of a bundle under a profile."""
+
+    facts: Facts
+    profile: Profile
+    counts: Counts
+    metrics: dict[str, Metric]
+    criteria: tuple[Row, ...]
+    tiers: tuple[Tier, ...]
+    verdict: Verdict
+    findings: tuple[Finding, ...]
+    cells: tuple[Cell, ...]
+    fragility: dict[str, Any]
+
+    @property
+    def exit_code(self) -> Exit:
+        """The exit code of ``certkit assess`` for the required tier."""
+        return self.verdict.exit_code
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the document that ``certkit assess --json`` prints."""
+        facts, manifest = self.facts, self.facts.manifest
+        return {
+            "schema": ASSESSMENT_SCHEMA,
+            "tool": {"name": "certkit", "version": __version__},
+            "bundle": {
+                "digest": facts.digest,
+                "sealed": facts.sealed,
+                "origin": manifest.protocol.origin,
+                **plain(self.counts),
+            },
+            "agent": {
+                "name": manifest.agent.name,
+                "version": manifest.agent.version,
+                "digest": facts.agent_digest,
+            },
+            "profile": {
+                "id": self.profile.id,
+                "digest": self.profile.digest,
+                "reading": self.profile.reading,
+            },
+            "metrics": {name: metric.to_dict() for name, metric in self.metrics.items()},
+            "breakdown": [_breakdown(cell) for cell in self.cells],
+            "criteria": [row.to_dict() for row in self.criteria],
+            "tiers": {str(tier.number): tier.to_dict() for tier in self.tiers},
+            "verdict": self.verdict.to_dict(),
+            "findings": [plain(finding) for finding in self.findings],
+            "fragility": plain(self.fragility),
+        }
+
+
+def _breakdown(cell: Cell) -> dict[str, Any]:
+    tally = cell.tally
+    return {
+        "split": str(cell.split),
+        "domain": cell.domain,
+        "condition": cell.condition,
+        "runs": tally.runs,
+        "success": tally.success,
+        "failure": tally.failure,
+        "safe_halt": tally.safe_halt,
+        "harness_error": tally.harness_error,
+        "rate": tally.success / tally.runs if tally.runs else None,
+    }

@@ -1,0 +1,180 @@
+"""From judged rows to tiers and a verdict.
+
+A tier is met when every row that it specifies is met and the tier below is met; it is not met when a
+measured row of it, or of a tier below, fails; otherwise the evidence is insufficient. Without a record no
+tier is met, whatever is attested.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from certkit.assessment.criteria import Row, Status
+from certkit.errors import Exit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from certkit.assessment.profile import Profile, Reading
+
+_EXIT = {Status.MET: Exit.OK, Status.NOT_MET: Exit.NEGATIVE, Status.INSUFFICIENT: Exit.INSUFFICIENT}
+
+# Worst first: a failure that was measured, then what could not be judged, then what was never tested.
+_SEVERITY = {Status.NOT_MET: 0, Status.INSUFFICIENT: 1, Status.NOT_TESTED: 2}
+
+
+class Tier(Struct, frozen=True, kw_only=True):
+    """One tier: its own rows by status, the status of the tier below, and the two together."""
+
+    number: int
+    name: str
+    status: Status
+    lower: Status | None
+    met: tuple[str, ...]
+    not_met: tuple[str, ...]
+    insufficient: tuple[str, ...]
+    not_tested: tuple[str, ...]
+    guidance: dict[str, str] | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the tier as JSON values."""
+        return {
+            "name": self.name,
+            "status": self.status.value,
+            "lower": self.lower.value if self.lower else None,
+            "met": list(self.met),
+            "not_met": list(self.not_met),
+            "insufficient": list(self.insufficient),
+            "not_tested": list(self.not_tested),
+            "guidance": self.guidance,
+        }
+
+
+class Verdict(Struct, frozen=True, kw_only=True):
+    """The tier attained under the profile's reading, and the status of the tier that was asked for.
+
+    `table` and `bounded` are the tiers attained under each reading, None where it is not computed.
+    `binding` names every row of the next tier that is neither met nor not applicable, worst first.
+    """
+
+    tier: int
+    required_tier: int
+    status: Status
+    table: int
+    bounded: int | None
+    binding: tuple[str, ...]
+
+    @property
+    def exit_code(self) -> Exit:
+        """0 where the required tier is met, 1 where a measured row fails, 4 where evidence is missing."""
+        return _EXIT[self.status]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the verdict as JSON values."""
+        return {
+            "tier": self.tier,
+            "required_tier": self.required_tier,
+            "status": self.status.value,
+            "table": {"tier": self.table},
+            "bounded": None if self.bounded is None else {"tier": self.bounded},
+            "binding": list(self.binding),
+        }
+
+
+def tiers(profile: Profile, rows: tuple[Row, ...], reading: Reading, *, records: int) -> tuple[Tier, ...]:
+    """Return every tier of the profile under a reading, ascending."""
+    result: list[Tier] = []
+    lower: Status | None = None
+    for number in profile.tier_numbers:
+        own = [(row.id, row.deciding(reading)) for row in rows if row.tier == number]
+        found = {status: tuple(name for name, of in own if of is status) for status in Status}
+        status = _status({of for _, of in own} | ({lower} if lower else set()))
+        if records == 0 and status is Status.MET:
+            status = Status.INSUFFICIENT
+        info = profile.tiers[str(number)]
+        result.append(
+            Tier(
+                number=number,
+                name=info.name,
+                status=status,
+                lower=lower,
+                met=found[Status.MET],
+                not_met=found[Status.NOT_MET],
+                insufficient=found[Status.INSUFFICIENT],
+                not_tested=found[Status.NOT_TESTED],
+                guidance=guidance(profile, number),
+            )
+        )
+        lower = status
+    return tuple(result)
+
+
+def _status(statuses: set[Status]) -> Status:
+    if Status.NOT_MET in statuses:
+        return Status.NOT_MET
+    if statuses <= {Status.MET, Status.NOT_APPLICABLE} and Status.MET in statuses:
+        return Status.MET
+    return Status.INSUFFICIENT
+
+
+def attained(found: Iterable[Tier]) -> int:
+    """Return the highest tier that is met with all below it, 0 where Tier 1 is not."""
+    return max((tier.number for tier in found if tier.status is Status.MET), default=0)
+
+
+def verdict(
+    profile: Profile, rows: tuple[Row, ...], found: tuple[Tier, ...], *, records: int, required_tier: int
+) -> Verdict:
+    """Return the verdict under the profile's reading."""
+    tier = attained(found)
+    computed = any(row.bounded is not None for row in rows)
+    return Verdict(
+        tier=tier,
+        required_tier=required_tier,
+        status=found[required_tier - 1].status,
+        table=attained(tiers(profile, rows, "table", records=records)),
+        bounded=attained(tiers(profile, rows, "bounded", records=records)) if computed else None,
+        binding=tuple(row.id for row in next_rows(profile, rows, tier)),
+    )
+
+
+def next_rows(profile: Profile, rows: tuple[Row, ...], tier: int) -> tuple[Row, ...]:
+    """Return the rows of the tier above `tier` that are neither met nor not applicable, worst first."""
+    reading = profile.reading
+    settled = {Status.MET, Status.NOT_APPLICABLE}
+    open_rows = [row for row in rows if row.tier == tier + 1 and row.deciding(reading) not in settled]
+    return tuple(sorted(open_rows, key=lambda row: (_SEVERITY[row.deciding(reading)], _relative(row))))
+
+
+def _relative(row: Row) -> float:
+    """Return the margin against the threshold's size, so that rows of different units can be ordered."""
+    if row.margin is None:
+        return 0.0
+    return float(row.margin) / (abs(float(row.threshold or 0)) or 1.0)
+
+
+def guidance(profile: Profile, tier: int) -> dict[str, str] | None:
+    """Return the source's SIL and ASIL text for a tier with the arithmetic that it must stand beside."""
+    info = profile.tiers[str(tier)]
+    texts = {name: text for name, text in (("sil", info.sil), ("asil", info.asil)) if text}
+    if not texts:
+        return None
+    tau = profile.tau.get(tier)
+    if tau is not None:
+        failure = 1 - tau
+        texts["arithmetic"] = (
+            f"success above {float(tau):g} bounds the failure probability per demand by {float(failure):g};"
+            f" IEC 61508 low-demand mode: {low_demand_band(float(failure))}"
+        )
+    texts["note"] = "the source offers this mapping as guidance on evidence, not as certification"
+    return texts
+
+
+def low_demand_band(failure: float) -> str:
+    """Return the IEC 61508 low-demand band of an average probability of failure on demand."""
+    for level in (4, 3, 2, 1):
+        if failure <= 10.0**-level:
+            return f"at best the SIL {level} band (10^-{level + 1} to 10^-{level})"
+    return "no SIL band (SIL 1 ends at 10^-1)"

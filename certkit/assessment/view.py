@@ -1,0 +1,67 @@
+"""The summary as the metrics see it: the standard split's tallies, nominal and fault runs apart."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from certkit.evidence.record import Split
+from certkit.evidence.summary import add
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from certkit.evidence.manifest import Manifest
+    from certkit.evidence.summary import Cell, Summary, Tally
+
+
+class View(Struct, frozen=True, kw_only=True, eq=False):
+    """What every metric starts from.
+
+    `domains` holds each domain's nominal and fault runs, by name; `tau` the aggregate threshold of each
+    tier that has one.
+    """
+
+    summary: Summary
+    manifest: Manifest
+    cells: tuple[Cell, ...]
+    total: Tally
+    nominal: Tally
+    fault: Tally
+    domains: dict[str, tuple[Tally, Tally]]
+    tau: dict[int, Fraction]
+
+    def condition(self, *names: str) -> Tally:
+        """Return the tally of the standard runs of the named conditions."""
+        return add(cell.tally for cell in self.cells if cell.condition in names)
+
+    @property
+    def novel(self) -> Tally:
+        """The fault runs of the held-out split."""
+        return add(cell.tally for cell in self.summary.select(split=Split.NOVEL_FAULT) if cell.is_fault)
+
+
+def look(summary: Summary, manifest: Manifest, tau: dict[int, Fraction]) -> View:
+    """Return the view of a summary."""
+    cells = summary.select()
+    nominal = add(cell.tally for cell in cells if not cell.is_fault)
+    fault = add(cell.tally for cell in cells if cell.is_fault)
+    return View(
+        summary=summary,
+        manifest=manifest,
+        cells=cells,
+        total=nominal + fault,
+        nominal=nominal,
+        fault=fault,
+        domains=_by_domain(cells),
+        tau=tau,
+    )
+
+
+def _by_domain(cells: tuple[Cell, ...]) -> dict[str, tuple[Tally, Tally]]:
+    # Grouped in one pass: a hostile log may name a domain per run.
+    groups: dict[str, tuple[list[Tally], list[Tally]]] = {}
+    for cell in cells:
+        groups.setdefault(cell.domain, ([], []))[cell.is_fault].append(cell.tally)
+    return {name: (add(nominal), add(fault)) for name, (nominal, fault) in sorted(groups.items())}

@@ -1,0 +1,165 @@
+r"""The only door to JSON: strict reading, canonical and readable writing.
+
+Every JSON input is hostile. `loads` refuses duplicate keys, NaN and infinities, integers that a
+double cannot hold, lone surrogates, byte order marks, documents over a size and nesting over a depth;
+the standard library accepts all of these. `canonical` gives the RFC 8785 bytes that digests are taken
+over; `pretty` gives what people read.
+
+    >>> canonical({"b": 1.0, "a": "ü"})
+    b'{"a":"\\xc3\\xbc","b":1}'
+    >>> loads(b'{"a": 1, "a": 2}')
+    Traceback (most recent call last):
+    certkit.errors.InputError: duplicate key 'a'
+
+It does not know schemas, and it does not read files.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json  # noqa: TID251 - this module is the door
+import re
+from typing import Any, Final, NewType
+
+import rfc8785
+
+from certkit.errors import InputError
+
+Digest = NewType("Digest", str)
+"""``sha256:`` and 64 lower-case hexadecimal digits."""
+
+MAX_BYTES: Final = 4 * 1024 * 1024
+MAX_DEPTH: Final = 64
+MAX_INTEGER: Final = 2**53 - 1
+
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}\Z")
+# Strings are skipped whole, so that brackets inside them are not counted.
+_STRUCTURE = re.compile(rb'"(?:[^"\\]|\\.)*+"|[\[\]{}]', re.DOTALL)
+
+
+class _RefusedError(ValueError):
+    """Carries a code out of a callback of the json module."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise _RefusedError("json.duplicate-key", f"duplicate key {key!r}")
+            seen.add(key)
+    return result
+
+
+def _constant(name: str) -> Any:
+    raise _RefusedError("json.number", f"{name} is not a JSON number")
+
+
+def _integer(text: str) -> int:
+    if len(text) > len(str(MAX_INTEGER)) + 1 or abs(value := int(text)) > MAX_INTEGER:
+        raise _RefusedError("json.number", f"integer {_shorten(text)} is beyond ±(2^53 − 1)")
+    return value
+
+
+def _floating(text: str) -> float:
+    value = float(text)
+    if value in (float("inf"), float("-inf")):
+        raise _RefusedError("json.number", f"number {_shorten(text)} is beyond the range of a double")
+    return value
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= 24 else text[:20] + "…"  # noqa: PLR2004 - display width
+
+
+def _check_depth(data: bytes, limit: int, where: str | None) -> None:
+    depth = 0
+    for match in _STRUCTURE.finditer(data):
+        mark = match.group()
+        if mark in b"[{":
+            depth += 1
+            if depth > limit:
+                raise InputError("json.too-deep", f"nested deeper than {limit} levels", where=where)
+        elif mark in b"]}":
+            depth -= 1
+
+
+def loads(
+    data: bytes, *, where: str | None = None, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPTH
+) -> Any:
+    """Read one JSON document strictly; `where` names the source in errors.
+
+    Raises `InputError` with a ``json.*`` code.
+    """
+    if len(data) > max_bytes:
+        raise InputError("json.too-large", f"{len(data):,} bytes, limit {max_bytes:,}", where=where)
+    try:
+        text = data.decode("utf-8", errors="strict")
+    except UnicodeDecodeError as error:
+        raise InputError("json.encoding", f"not UTF-8 at byte {error.start}", where=where) from None
+    if text.startswith("\ufeff"):
+        raise InputError(
+            "json.encoding", "begins with a byte order mark", where=where, hint="save the file as plain UTF-8"
+        )
+    _check_depth(data, max_depth, where)
+    try:
+        value = json.loads(
+            text,
+            object_pairs_hook=_pairs,
+            parse_constant=_constant,
+            parse_int=_integer,
+            parse_float=_floating,
+        )
+    except _RefusedError as error:
+        raise InputError(error.code, str(error), where=where) from None
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno}, column {error.colno}"
+        raise InputError("json.syntax", f"{_reason(error.msg)} at {place}", where=where) from None
+    if "\\u" in text and _has_lone_surrogate(value):
+        raise InputError("json.encoding", "a string holds a lone surrogate", where=where)
+    return value
+
+
+def _reason(message: str) -> str:
+    return message[:1].lower() + message[1:]
+
+
+def _has_lone_surrogate(value: Any) -> bool:
+    if isinstance(value, str):
+        return any("\ud800" <= character <= "\udfff" for character in value)
+    if isinstance(value, dict):
+        return any(_has_lone_surrogate(key) or _has_lone_surrogate(item) for key, item in value.items())
+    return isinstance(value, list) and any(_has_lone_surrogate(item) for item in value)
+
+
+def canonical(value: Any) -> bytes:
+    """Return the RFC 8785 (JCS) bytes of `value`, which digests are taken over."""
+    try:
+        return rfc8785.dumps(value)
+    except rfc8785.CanonicalizationError as error:
+        raise InputError("json.not-canonical", str(error)) from None
+
+
+def pretty(value: Any) -> str:
+    """Return `value` as indented JSON for people, keys in their given order, ending in a newline."""
+    return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def line(value: Any) -> bytes:
+    """Return `value` as one compact line of JSON, for record files; keys in their given order."""
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode() + b"\n"
+
+
+def digest(data: bytes) -> Digest:
+    """Return the SHA-256 of `data` as ``sha256:<hex>``."""
+    return Digest("sha256:" + hashlib.sha256(data).hexdigest())
+
+
+def is_digest(text: str) -> bool:
+    """Tell whether `text` has the form of a `Digest`."""
+    return _DIGEST.match(text) is not None

@@ -1,0 +1,60 @@
+"""``certkit assess``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from certkit.cli import output
+from certkit.cli.bar import progress
+from certkit.cli.options import BundleFolder, Jobs, Json, ProfileName, Quiet, Verbose
+
+
+def assess(
+    bundle: BundleFolder,
+    profile: ProfileName = "hb-eval-2026",
+    require_tier: Annotated[
+        int, typer.Option("--require-tier", min=1, max=9, help="The tier that the exit code speaks of.")
+    ] = 1,
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", help="Also write the assessment (JSON) to this file.")
+    ] = None,
+    exit_zero: Annotated[
+        bool, typer.Option("--exit-zero", help="Leave with 0 whatever the verdict; errors still count.")
+    ] = False,
+    jobs: Jobs = None,
+    json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Judge a bundle of evaluation records against a tier table.
+
+    Reads every record, recomputes every metric, and tells which tier the evidence shows, what fails, what
+    has no evidence, and what to measure next. Exit code 0: the required tier is met; 1: a measured
+    criterion fails; 4: evidence is missing; 3: the bundle is malformed.
+
+    Example: certkit assess bundle/ --require-tier 2 -o assessment.json
+    """
+    from certkit import canonical, files, workflow  # noqa: PLC0415 - keeps the help fast
+
+    result = workflow.assess(
+        bundle,
+        profile,
+        required_tier=require_tier,
+        jobs=jobs,
+        progress=progress(hidden=quiet or json),
+    )
+    text = canonical.pretty(result.to_dict()) if json or out else ""
+    if out:
+        files.write(out, text.encode())
+    if json:
+        output.raw(text)
+    elif not quiet:
+        from certkit.cli.render import show_assessment  # noqa: PLC0415 - only where a table is drawn
+
+        show_assessment(result, verbose=verbose)
+        if out:
+            output.note(f"written to {out}")
+    raise typer.Exit(0 if exit_zero else result.exit_code)

@@ -1,0 +1,153 @@
+"""Errors that a user may meet: one tree, one stable code each, one exit code per branch.
+
+Rules: the object stands first, then expected against found, in lower case and without a full stop;
+what to do about it goes into ``hint``. Foreign exceptions are wrapped where they arise. Anything that
+is not a `CertkitError` is a bug in certkit and leaves with exit code 70.
+
+    >>> error = InputError("bundle.manifest-missing", "bundle.json: not found", where="runs/")
+    >>> error.code, error.exit_code
+    ('bundle.manifest-missing', 3)
+
+This module knows no room above it and does no I/O.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Final
+
+
+class Exit(IntEnum):
+    """Exit codes: documented, tested, stable."""
+
+    OK = 0
+    NEGATIVE = 1
+    USAGE = 2
+    MALFORMED = 3
+    INSUFFICIENT = 4
+    DRIFT = 5
+    ENDED = 6
+    MISMATCH = 7
+    UNTRUSTED = 8
+    BUG = 70
+
+
+EXIT_MEANING: Final[dict[Exit, str]] = {
+    Exit.OK: "the required tier is met, the check passed",
+    Exit.NEGATIVE: "a negative verdict: a measured criterion or a check failed",
+    Exit.USAGE: "the command line is wrong",
+    Exit.MALFORMED: "the input is malformed or contradicts itself",
+    Exit.INSUFFICIENT: "the evidence is insufficient or was never gathered",
+    Exit.DRIFT: "behaviour or identity drifted",
+    Exit.ENDED: "revoked, expired or superseded",
+    Exit.MISMATCH: "the registry or the replay does not match the claim",
+    Exit.UNTRUSTED: "the issuer is not trusted or the policy refuses",
+    Exit.BUG: "a bug in certkit",
+}
+
+# Every code that a message or a JSON document can carry, with its meaning. The reference page of the
+# documentation is generated from this table; a code that is not listed here cannot be raised.
+CODES: Final[dict[str, str]] = {
+    # JSON, at every door
+    "json.syntax": "the bytes are not JSON",
+    "json.encoding": "the bytes are not UTF-8, begin with a byte order mark, or hold a lone surrogate",
+    "json.duplicate-key": "an object holds the same key twice",
+    "json.number": "a number is NaN, infinite, or an integer beyond ±(2^53 − 1)",
+    "json.too-deep": "arrays or objects are nested deeper than the limit",
+    "json.too-large": "the document is larger than the limit",
+    "json.not-canonical": "a value has no canonical form",
+    # files
+    "file.missing": "a named file or folder does not exist",
+    "file.exists": "a file that would be overwritten exists",
+    "file.unreadable": "the operating system refused to read a file",
+    "file.unwritable": "the operating system refused to write a file",
+    # the bundle
+    "bundle.manifest-missing": "the folder has no bundle.json",
+    "bundle.manifest-invalid": "bundle.json does not have the published form",
+    "bundle.path-unsafe": "a path leaves the bundle, is absolute, or cannot be the same on every system",
+    "bundle.path-collision": "two names differ only in case or Unicode normal form",
+    "bundle.not-regular": "a name in the bundle is a link, a device, a socket or a pipe",
+    "bundle.file-missing": "a file listed in the manifest is not in the bundle",
+    "bundle.file-unlisted": "a file in a sealed bundle is not listed in its manifest",
+    "bundle.file-changed": "a file's size or digest differs from the manifest",
+    "bundle.record-file-name": "a file under records/ is neither .jsonl nor .parquet, or lies in a subfolder",
+    "bundle.too-many-files": "the bundle holds more files than the limit",
+    "bundle.unsealed": "the operation needs a sealed bundle",
+    "bundle.records-invalid": "at least one record is refused, and with it the bundle",
+    "bundle.parquet-unreadable": "a .parquet file cannot be read as Parquet",
+    # one record (faults inside bundle.records-invalid)
+    "record.json": "the line is not one strict JSON object",
+    "record.blank-line": "the line is empty",
+    "record.too-long": "the line is longer than the limit",
+    "record.missing-field": "a required field is absent or null",
+    "record.unknown-field": "the field is not in the record format and has no x_ prefix",
+    "record.type": "the value has the wrong JSON type",
+    "record.value": "the value is outside the permitted range or set",
+    # the closed list of contradictions
+    "record.nominal-with-fault": "a nominal run carries a fault, recovery or attack field",
+    "record.attack-without-attack-condition": "attack fields on a condition that has no attack",
+    "record.recovery-without-recovered": "recovery_steps or recovery_approach without recovered: true",
+    "record.success-not-recovered": "success with recovered: false although the fault took hold",
+    "record.shorter-than-oracle": "a success with fewer steps than the oracle's minimum",
+    "record.fault-after-end": "fault_step lies beyond steps_actual",
+    "record.grade-mismatch": "recovery_grade differs from the grade that the recovery fields give",
+    "record.harness-error-scored": "a harness_error carries a grade, violations or traceability",
+    # contradictions between records
+    "record.duplicate-run-id": "run_id is not unique in the bundle",
+    "record.duplicate-sequence": "sequence is not unique in the bundle",
+    "record.task-in-two-domains": "task_id occurs in two domains",
+    # profiles
+    "profile.unknown": "no profile has this name and no file has this path",
+    "profile.invalid": "the profile does not have the published form",
+    # what importers say
+    "import.source": "the source does not have the form that the importer reads",
+    "import.row": "a row of the source cannot be read",
+    "import.mapping": "the mapping file is wrong or does not fit the source",
+    "import.choice-needed": "the source holds several agents or readings; one must be chosen",
+    # simulation and usage
+    "usage.option": "an option has a value that the command cannot use",
+    "internal.bug": "certkit failed; the fault is certkit's",
+}
+
+
+class CertkitError(Exception):
+    """An expected failure, in words for the person who met it.
+
+    Parameters: `code`, a key of `CODES`; `message`, object first; `where`, the file, line or pointer
+    it is about; `hint`, what to do. `exit_code` is what the command line leaves with.
+    """
+
+    exit_code: Exit = Exit.BUG
+
+    def __init__(self, code: str, message: str, *, where: str | None = None, hint: str | None = None) -> None:
+        if code not in CODES:
+            raise AssertionError(f"error code {code!r} is not documented")
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.where = where
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.message}" if self.where else self.message
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the error as the JSON document that ``--json`` prints."""
+        document: dict[str, object] = {"code": self.code, "message": self.message}
+        if self.where:
+            document["where"] = self.where
+        if self.hint:
+            document["hint"] = self.hint
+        return document
+
+
+class UsageError(CertkitError):
+    """The caller asked for something that cannot be asked for."""
+
+    exit_code = Exit.USAGE
+
+
+class InputError(CertkitError):
+    """An input is malformed or contradicts itself."""
+
+    exit_code = Exit.MALFORMED

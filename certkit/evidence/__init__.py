@@ -1,0 +1,56 @@
+"""Evidence: bundles of evaluation records, read strictly and reduced to integers once.
+
+What this room knows: the bundle and record formats, how to read them from hostile hands, how logs of
+other programs become bundles (`importers`), and how evidence is simulated. What it does not know:
+thresholds, tiers, verdicts.
+
+    bundle = open_bundle(Path("bundle"))      # structure and digests verified
+    summary = summarise(bundle)               # records verified and reduced
+    summary.domains, summary.records
+
+One bad record refuses the whole bundle; nothing is skipped or repaired in silence.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from certkit.evidence.bundle import Bundle, init, open_bundle, seal
+    from certkit.evidence.faults import Fault, RecordFaultsError
+    from certkit.evidence.gather import summarise
+    from certkit.evidence.manifest import Facts, Manifest
+    from certkit.evidence.record import Record
+    from certkit.evidence.summary import Summary
+
+__all__ = [
+    "Bundle",
+    "Facts",
+    "Fault",
+    "Manifest",
+    "Record",
+    "RecordFaultsError",
+    "Summary",
+    "init",
+    "open_bundle",
+    "seal",
+    "summarise",
+]
+
+# Loaded when asked for: a reader process needs none of the manifest's machinery.
+_HOMES = {
+    "bundle": ("Bundle", "init", "open_bundle", "seal"),
+    "faults": ("Fault", "RecordFaultsError"),
+    "manifest": ("Facts", "Manifest"),
+    "record": ("Record",),
+    "gather": ("summarise",),
+    "summary": ("Summary",),
+}
+
+
+def __getattr__(name: str) -> Any:
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(f"certkit.evidence.{home}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

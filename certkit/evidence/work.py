@@ -1,0 +1,214 @@
+"""Reading record files in pieces, in this process or in several.
+
+A `Piece` is a stretch of whole lines of one file. Pieces are reduced independently and their partials
+come back in the order of the file, so that the outcome does not depend on how many processes worked.
+Workers are plain interpreters that talk over pipes: nothing is imported from the caller's main module,
+so a notebook or a script without a main guard can use certkit.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import struct
+import subprocess
+import sys
+from collections import deque
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Final
+
+import msgspec
+from msgspec import Struct
+
+from certkit.errors import InputError
+from certkit.evidence.faults import LIMIT, Fault
+from certkit.evidence.reading import Reader
+from certkit.evidence.record import MAX_LINE
+from certkit.evidence.reduce import Partial, Reducer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+PIECE: Final = 4 * 1024 * 1024
+"""Bytes of one piece of work, which is decoded at once."""
+MANY_GROUPS: Final = 200_000
+"""Groups beyond which a reader hands over its sums, so that its memory stays bounded."""
+WORTH_A_PROCESS: Final = 24 * 1024 * 1024
+"""Bytes of records below which starting processes costs more than it saves."""
+
+# Blocks are large, alike and short-lived: keeping their memory saves a tenth of the time. A reader
+# multiplies no matrices, and idle threads that wait for some would cost time.
+_TUNING: Final = {
+    "MALLOC_MMAP_THRESHOLD_": "268435456",
+    "MALLOC_TRIM_THRESHOLD_": "268435456",
+    "OPENBLAS_NUM_THREADS": "1",
+}
+_FRAME: Final = struct.Struct("<Q")
+
+
+class Piece(Struct):
+    """`size` bytes of `path` from `offset`: whole lines."""
+
+    path: str
+    offset: int
+    size: int
+
+
+class Outcome(Struct, kw_only=True):
+    """What became of a piece: its faults, with lines counted from its first, and now and then the sums.
+
+    The sums of several pieces are handed over together; the last outcome of every reader carries some.
+    """
+
+    lines: int = 0
+    size: int = 0
+    partial: Partial | None = None
+    faults: list[Fault] = []
+    total_faults: int = 0
+
+
+def pieces(path: Path, *, piece: int = PIECE) -> Iterator[Piece]:
+    """Cut a file of lines into pieces at newlines.
+
+    A line longer than `MAX_LINE` stays whole up to the limit and is refused by whoever reads it.
+    """
+    try:
+        with path.open("rb") as stream:
+            end = stream.seek(0, os.SEEK_END)
+            start = 0
+            while start < end:
+                stop = min(start + piece, end)
+                if stop < end:
+                    stream.seek(stop)
+                    # One more than the limit shows the reader that the line is too long.
+                    stop += len(stream.readline(MAX_LINE + 2))
+                yield Piece(str(path), start, stop - start)
+                start = stop
+    except OSError as error:
+        raise InputError(
+            "file.unreadable", (error.strerror or "unreadable").lower(), where=str(path)
+        ) from error
+
+
+class Station:
+    """Reads pieces one after another, and hands over the sums when there are many or no more pieces."""
+
+    def __init__(self) -> None:
+        self._reader = Reader()
+        self._reducer = Reducer()
+
+    def read_piece(self, piece: Piece) -> Outcome:
+        """Read and reduce one piece of a file."""
+        with Path(piece.path).open("rb") as stream:
+            stream.seek(piece.offset)
+            return self.read_data(stream.read(piece.size))
+
+    def read_data(self, data: bytes) -> Outcome:
+        """Read and reduce lines that are in memory."""
+        outcome = Outcome(size=len(data))
+        result = self._reader.read(data)
+        if isinstance(result, list):
+            outcome.total_faults, outcome.faults = len(result), result[:LIMIT]
+            outcome.lines = data.count(b"\n") + (not data.endswith(b"\n"))
+        else:
+            outcome.lines = result.size
+            self._reducer.add(result)
+        if self._reducer.groups > MANY_GROUPS:
+            outcome.partial = self._reducer.take()
+        return outcome
+
+    def finish(self) -> Outcome:
+        """Hand over what is left."""
+        return Outcome(partial=self._reducer.take())
+
+
+def run(work: Iterable[Piece], *, processes: int) -> Iterator[Outcome]:
+    """Yield the outcome of each piece in order, using this process or `processes` others.
+
+    The outcomes with the last sums come at the end and stand for no piece.
+    """
+    if processes <= 1:
+        station = Station()
+        for piece in work:
+            yield station.read_piece(piece)
+        yield station.finish()
+        return
+    workers = [_Worker() for _ in range(processes)]
+    try:
+        yield from _in_turn(iter(work), workers)
+    finally:
+        for worker in workers:
+            worker.close()
+
+
+def _in_turn(work: Iterator[Piece], workers: list[_Worker]) -> Iterator[Outcome]:
+    # Pieces are dealt round robin, two ahead, so that results come back in order without a queue.
+    waiting: deque[_Worker] = deque()
+    for turn, piece in enumerate(work):
+        worker = workers[turn % len(workers)]
+        worker.send(piece)
+        waiting.append(worker)
+        if len(waiting) >= 2 * len(workers):
+            yield waiting.popleft().receive()
+    while waiting:
+        yield waiting.popleft().receive()
+    for worker in workers:
+        worker.send(None)
+    for worker in workers:
+        yield worker.receive()
+
+
+class _Worker:
+    """Another interpreter that runs `main`."""
+
+    def __init__(self) -> None:
+        # The child finds this very package, whether it is installed, editable or on a changed path.
+        package = str(Path(__file__).parents[2])
+        command = (
+            "import sys; sys.path.insert(0, sys.argv[1]); from certkit.evidence.work import main; main()"
+        )
+        self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and constant arguments
+            [sys.executable, "-c", command, package],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=os.environ | _TUNING,
+        )
+
+    def send(self, piece: Piece | None) -> None:
+        assert self._process.stdin is not None  # noqa: S101 - opened as a pipe
+        _write(self._process.stdin, msgspec.msgpack.encode(piece))
+
+    def receive(self) -> Outcome:
+        assert self._process.stdout is not None  # noqa: S101 - opened as a pipe
+        data = _read(self._process.stdout)
+        if data is None:
+            raise RuntimeError(f"a reader process ended with status {self._process.wait()}")
+        return msgspec.msgpack.decode(data, type=Outcome)
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.communicate()
+
+
+def _write(stream: IO[bytes], data: bytes) -> None:
+    stream.write(_FRAME.pack(len(data)))
+    stream.write(data)
+    stream.flush()
+
+
+def _read(stream: IO[bytes]) -> bytes | None:
+    head = stream.read(_FRAME.size)
+    if len(head) < _FRAME.size:
+        return None
+    return stream.read(_FRAME.unpack(head)[0])
+
+
+def main() -> None:
+    """Serve as a worker: pieces on standard input (null: no more), outcomes on standard output."""
+    # Records are taken apart as fast as they are made; looking for cycles among them finds none.
+    gc.disable()
+    station = Station()
+    while (data := _read(sys.stdin.buffer)) is not None:
+        piece = msgspec.msgpack.decode(data, type=Piece | None)
+        outcome = station.finish() if piece is None else station.read_piece(piece)
+        _write(sys.stdout.buffer, msgspec.msgpack.encode(outcome))

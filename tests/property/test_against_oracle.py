@@ -1,0 +1,212 @@
+"""certkit against the oracle: the same evidence must give the same figures and lose the same rows."""
+
+from __future__ import annotations
+
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import certkit
+from certkit import canonical, evidence
+from certkit.evidence.reading import check_lines
+from certkit.resources import path
+from tests import oracle, strategies, verdict_oracle
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+PROFILES = ("hb-eval-2026", "hb-eval-2025")
+COUNTED = ("c_nom", "r_op", "cn_frr", "domain_min", "adversarial_resistance")
+AVERAGED = ("frr", "pei", "pei_fault", "irs", "ti", "violations", "frr_2025", "pei_2025", "irs_2025")
+DERIVED = ("gap", "cascade_penalty", "csi", "safe_halt_on_risk")
+thorough = settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
+
+
+@cache
+def profile(name: str) -> Mapping[str, Any]:
+    return verdict_oracle.read_profile(path("templates", "profiles", f"{name}.toml"))
+
+
+def assess(contents: strategies.Contents, name: str) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory() as folder:
+        document = certkit.assess(contents.write(Path(folder) / "bundle"), profile=name).to_dict()
+    assert isinstance(document, dict)
+    return document
+
+
+def same(found: float | None, wanted: float) -> bool:
+    return found is not None and found == pytest.approx(wanted, rel=1e-9, abs=1e-12)
+
+
+@thorough
+@given(strategies.bundles())
+def test_every_metric_has_the_value_and_state_of_the_oracle(contents: strategies.Contents) -> None:
+    found = assess(contents, "hb-eval-2026")["metrics"]
+    wanted = oracle.metrics(contents.records, contents.manifest)
+    for name in (*COUNTED, *AVERAGED, *DERIVED):
+        metric = wanted[name]
+        assert found[name]["state"] == metric.state, name
+        if metric.value is None:
+            assert found[name]["value"] is None, name
+        else:
+            assert same(found[name]["value"], float(metric.value)), name
+
+
+@thorough
+@given(strategies.bundles())
+def test_every_denominator_is_the_oracles(contents: strategies.Contents) -> None:
+    found = assess(contents, "hb-eval-2026")["metrics"]
+    wanted = oracle.metrics(contents.records, contents.manifest)
+    for name in ("c_nom", "r_op", "frr", "pei", "irs", "ti", "violations", "adversarial_resistance"):
+        assert found[name]["n"] == wanted[name].n, name
+    for name in ("c_nom", "r_op"):
+        assert found[name]["successes"] == wanted[name].detail.get("successes", 0), name
+
+
+@thorough
+@given(strategies.bundles())
+def test_every_domain_has_the_oracles_count(contents: strategies.Contents) -> None:
+    found = assess(contents, "hb-eval-2026")["metrics"]["domain_min"]
+    wanted = oracle.domain_min(oracle.standard(contents.records))
+    table = {
+        domain: (rate.detail.get("successes", 0), rate.n)
+        for domain, rate in wanted.detail.get("by_domain", {}).items()
+    }
+    if table:
+        assert {name: (row["successes"], row["n"]) for name, row in found["by_domain"].items()} == table
+        assert same(found["by_domain"][found["domain"]]["value"], float(wanted.value or 0))
+
+
+@thorough
+@given(strategies.bundles())
+def test_the_posterior_is_the_exact_binomial_tail(contents: strategies.Contents) -> None:
+    found = assess(contents, "hb-eval-2026")["metrics"]["posterior"]
+    faults = oracle.metrics(contents.records, contents.manifest)["r_op"]
+    if faults.value is None:
+        assert found["state"] == "unmeasured"
+        return
+    successes = faults.detail["successes"]
+    assert (found["s"], found["n"]) == (successes, faults.n)
+    aggregate = next(row for row in profile("hb-eval-2026")["criteria"] if row["id"] == "r_op")
+    for tier in (1, 2, 3):
+        threshold = verdict_oracle.threshold_of(aggregate, tier)
+        assert threshold is not None
+        exact = oracle.posterior(successes, faults.n, threshold)
+        assert found["by_tier"][str(tier)] == pytest.approx(float(exact), rel=1e-9, abs=1e-15)
+
+
+@pytest.mark.parametrize("name", PROFILES)
+@thorough
+@given(contents=strategies.bundles())
+def test_every_row_at_every_tier_has_the_oracles_status(name: str, contents: strategies.Contents) -> None:
+    document = assess(contents, name)
+    wanted = verdict_oracle.judge(contents.records, contents.manifest, profile(name))
+    found = {(row["id"], row["tier"]): row["status"] for row in document["criteria"]}
+    assert found == wanted.statuses
+    lost = {
+        tier: {i for (i, k), s in found.items() if k == tier and s in verdict_oracle.LOST}
+        for tier in (1, 2, 3)
+    }
+    for tier, listed in document["tiers"].items():
+        assert {*listed["not_met"], *listed["insufficient"], *listed["not_tested"]} == lost[int(tier)]
+
+
+@pytest.mark.parametrize("name", PROFILES)
+@thorough
+@given(contents=strategies.bundles())
+def test_tier_and_binding_rows_are_the_oracles(name: str, contents: strategies.Contents) -> None:
+    document = assess(contents, name)
+    wanted = verdict_oracle.judge(contents.records, contents.manifest, profile(name))
+    assert document["verdict"]["tier"] == wanted.tier
+    assert set(document["verdict"]["binding"]) == wanted.binding
+    assert len(document["verdict"]["binding"]) == len(wanted.binding)
+    assert {int(tier): row["status"] for tier, row in document["tiers"].items()} == wanted.tiers
+
+
+@thorough
+@given(strategies.bundles())
+def test_margins_are_positive_exactly_where_a_measured_row_passes(contents: strategies.Contents) -> None:
+    for row in assess(contents, "hb-eval-2026")["criteria"]:
+        if row["status"] == "met":
+            assert row["margin"] >= 0
+            assert row["margin"] > 0 or row["operator"] in {">=", "<="}
+        elif row["status"] == "not_met":
+            assert row["margin"] <= 0
+            assert row["margin"] < 0 or row["operator"] in {">", "<"}
+
+
+@thorough
+@given(strategies.bundles(), st.permutations([0, 1, 2]))
+def test_neither_file_names_nor_the_order_of_lines_change_a_figure(
+    contents: strategies.Contents, order: list[int]
+) -> None:
+    rows = [line + b"\n" for data in contents.files.values() for line in data.splitlines()]
+    moved = {f"records/{2 - i}.jsonl": b"".join(rows[::-1][i::3]) for i in order}
+    other = strategies.Contents(contents.manifest, contents.records, moved)
+    left, right = (assess(item, "hb-eval-2026") for item in (contents, other))
+    for part in ("metrics", "criteria", "tiers", "verdict"):
+        assert canonical.canonical(left[part]) == canonical.canonical(right[part])
+
+
+@settings(max_examples=400, deadline=None)
+@given(strategies.broken_records())
+def test_a_broken_rule_is_the_one_that_is_reported(broken: strategies.Broken) -> None:
+    found = check_lines(canonical.line(broken.record))
+    assert [(fault.code, fault.pointer) for fault in found] == [(broken.code, broken.pointer)]
+
+
+@thorough
+@given(strategies.bundles(max_groups=3, max_count=8), strategies.broken_records(), st.integers(0, 99))
+def test_one_broken_record_refuses_the_bundle(
+    contents: strategies.Contents, broken: strategies.Broken, place: int
+) -> None:
+    # A domain, task and run of its own, so that it breaks no rule between records besides.
+    unique = {"run_id": "broken", "domain": "broken", "task_id": "broken"}
+    record = {
+        name: unique[name] if name in unique and value else value for name, value in broken.record.items()
+    }
+    target = sorted(contents.files)[place % len(contents.files)]
+    lines = contents.files[target].splitlines(keepends=True)
+    at = place % (len(lines) + 1)
+    lines.insert(at, canonical.line(record))
+    files = contents.files | {target: b"".join(lines)}
+    with tempfile.TemporaryDirectory() as folder:
+        bundle = evidence.open_bundle(
+            strategies.Contents(contents.manifest, [], files).write(Path(folder) / "bundle")
+        )
+        with pytest.raises(evidence.RecordFaultsError) as caught:
+            evidence.summarise(bundle)
+    assert [(fault.file, fault.line, fault.pointer, fault.code) for fault in caught.value.faults] == [
+        (target, at + 1, broken.pointer, broken.code)
+    ]
+
+
+def test_the_oracles_posterior_on_a_known_value() -> None:
+    # Ten failure-free runs: 1 - threshold^11.
+    assert oracle.posterior(10, 10, oracle.exact(0.8)) == 1 - oracle.exact(0.8) ** 11
+    assert float(oracle.posterior(820, 1000, oracle.exact(0.8))) == pytest.approx(0.941630, abs=5e-7)
+
+
+def test_the_strategies_reach_every_status_and_every_tier() -> None:
+    seen: set[str] = set()
+
+    @settings(max_examples=400, deadline=None, derandomize=True, database=None)
+    @given(strategies.bundles())
+    def collect(contents: strategies.Contents) -> None:
+        for name in PROFILES:
+            verdict = verdict_oracle.judge(contents.records, contents.manifest, profile(name))
+            seen.add(f"{name} tier {verdict.tier}")
+            seen.update(f"{row} {status}" for (row, _), status in verdict.statuses.items())
+
+    collect()
+    for name in PROFILES:
+        rows = [row["id"] for row in profile(name)["criteria"]]
+        assert {f"{name} tier {tier}" for tier in (0, 1, 2, 3)} <= seen
+        assert {f"{row} {status}" for row in rows for status in ("met", "not_met", "not_tested")} <= seen

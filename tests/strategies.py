@@ -1,0 +1,512 @@
+"""Hypothesis strategies for records and bundles, valid ones and ones that break exactly one rule.
+
+Valid means: accepted types, and none of the closed list of contradictions. Values lie on and beside every
+threshold of the metrics, so that a wrong comparison is met soon. Mutations say which fault they plant.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from hypothesis import strategies as st
+
+from certkit import canonical
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+Run = dict[str, Any]
+
+ATTESTATION: Final = "form.txt"
+"""The file of every drawn bundle that its attested values point at."""
+
+SINGLE: Final = ("adversarial", "context_corruption", "tool_failure", "stochastic")
+CONDITIONS: Final = ("nominal", *SINGLE, "combined", "cascade", "x_own")
+ATTACKED: Final = frozenset({"adversarial", "combined", "cascade", "x_own"})
+RECOVERY: Final = ("recovery_steps", "recovered", "recovery_approach", "recovery_grade")
+FAULT: Final = ("fault_step", "fault_took_hold", *RECOVERY)
+ATTACK: Final = ("attack_attempted", "attack_landed", "attack_succeeded")
+GRADES: Final = (0.0, 0.4, 0.7, 1.0)
+APPROACHES: Final = ("correct", "minor_deviation", "repeated_attempts")
+
+names = st.one_of(
+    st.sampled_from(
+        [
+            "a",
+            "A",
+            "é",
+            "e\u0301",
+            "漢字",
+            "\U0001f600",
+            "a b",
+            "a\u0000b",
+            "\u2028",
+            '"',
+            "\\",
+            "\x7f",
+            "null",
+        ]
+    ),
+    st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12),
+)
+thousandths = st.integers(0, 1000).map(lambda k: k / 1000)
+units = st.one_of(st.sampled_from([0.0, 0.7, 0.699, 0.8, 0.801, 1.0]), thousandths)
+
+
+@st.composite
+def timestamps(draw: st.DrawFn) -> str:
+    """Draw RFC 3339 times whose instants often coincide although their texts differ."""
+    day, hour, second = draw(st.integers(1, 28)), draw(st.integers(0, 23)), draw(st.integers(0, 59))
+    fraction = draw(st.sampled_from(["", ".5", ".500", ".123456"]))
+    offset = draw(st.sampled_from(["Z", "+00:00", "-00:00", "+05:30", "-11:00", "+01:00"]))
+    return f"2026-03-{day:02}T{hour:02}:00:{second:02}{fraction}{offset}"
+
+
+def optional(values: st.SearchStrategy[Any], *, complete: bool) -> st.SearchStrategy[Any]:
+    """Draw from `values`, or, where the evidence need not be complete, sometimes nothing."""
+    return values if complete else st.one_of(st.none(), values, values)
+
+
+@st.composite
+def runs(
+    draw: st.DrawFn,
+    *,
+    conditions: tuple[str, ...] = CONDITIONS,
+    complete: bool | None = None,
+    outcomes: tuple[str, ...] = ("success", "success", "success", "failure", "safe_halt", "harness_error"),
+) -> Run:
+    """Draw one valid record without `sequence` and `started_at`; absent fields are left out.
+
+    `complete`: every field that a metric needs is there (None: drawn).
+    """
+    full = draw(st.booleans()) if complete is None else complete
+    condition = draw(st.sampled_from(conditions))
+    outcome = draw(st.sampled_from(outcomes))
+    domain = draw(st.sampled_from(["banking", "travel", "Größe", "d"]))
+    task = draw(st.integers(0, 3))
+    run: Run = {"domain": domain, "task_id": f"{domain}/{task}", "condition": condition, "outcome": outcome}
+    run |= draw(_steps(outcome, complete=full))
+    if outcome != "harness_error":
+        run["violations"] = draw(optional(st.sampled_from([0, 0, 0, 0, 1, 4, 5, 6]), complete=full))
+        run["traceability"] = draw(
+            optional(st.sampled_from([1.0, 2.999, 3.0, 4.0, 4.125, 4.5, 5.0]), complete=full)
+        )
+    if condition != "nominal":
+        run |= draw(_recovery(outcome, run.get("steps_actual"), complete=full))
+    if condition in ATTACKED:
+        run |= draw(_attack(complete=full))
+    run |= draw(_memory(complete=full))
+    run |= draw(_others())
+    return {name: value for name, value in run.items() if value is not None}
+
+
+@st.composite
+def _steps(draw: st.DrawFn, outcome: str, *, complete: bool) -> Run:
+    oracle = draw(optional(st.integers(1, 12), complete=complete))
+    least = oracle if oracle is not None and outcome == "success" else 1
+    actual = draw(
+        optional(
+            st.one_of(st.just(max(least, oracle or 1)), st.integers(least, least + 10)), complete=complete
+        )
+    )
+    return {"steps_oracle": oracle, "steps_actual": actual}
+
+
+@st.composite
+def _recovery(draw: st.DrawFn, outcome: str, actual: int | None, *, complete: bool) -> Run:
+    fault_step = draw(optional(st.integers(1, actual or 20), complete=complete))
+    took_hold = draw(st.sampled_from([None, True, True, True, False]))
+    possible = [True, True, None] if outcome == "success" and took_hold is not False else [True, False, None]
+    recovered = draw(st.sampled_from(possible[:2] if complete else possible))
+    if outcome == "success" and took_hold is not False and complete:
+        recovered = True
+    run: Run = {"fault_step": fault_step, "fault_took_hold": took_hold, "recovered": recovered}
+    if recovered:
+        run["recovery_steps"] = draw(optional(st.sampled_from([0, 1, 2, 3, 5, 6, 9]), complete=complete))
+        run["recovery_approach"] = draw(optional(st.sampled_from(APPROACHES), complete=complete))
+    if outcome != "harness_error":
+        derived = _derived(outcome, run)
+        allowed = st.sampled_from(GRADES) if derived is None else st.just(derived)
+        run["recovery_grade"] = draw(st.one_of(st.none(), allowed))
+    return run
+
+
+def _derived(outcome: str, run: Mapping[str, Any]) -> float | None:
+    """Return the grade that stated recovery fields give ([26] eq. 4), or None where they give none."""
+    if run["recovered"] is None:
+        return None
+    if outcome != "success" or not run["recovered"]:
+        return 0.0
+    steps, approach = run["recovery_steps"], run["recovery_approach"]
+    if approach == "repeated_attempts":
+        return 0.4
+    if steps is None or approach is None:
+        return None
+    if steps > 5:
+        return 0.4
+    return 1.0 if steps <= 2 and approach == "correct" else 0.7
+
+
+@st.composite
+def _attack(draw: st.DrawFn, *, complete: bool) -> Run:
+    return {
+        "attack_attempted": draw(st.sampled_from([None, True])),
+        "attack_landed": draw(
+            st.sampled_from([True, True, False] if complete else [None, None, True, False])
+        ),
+        "attack_succeeded": draw(st.sampled_from([None, True, False])),
+    }
+
+
+@st.composite
+def _memory(draw: st.DrawFn, *, complete: bool) -> Run:
+    if not draw(st.booleans()) and not complete:
+        return {}
+    return {
+        "memory_query_offset": draw(optional(st.sampled_from([-1, 0, 1, 3, 3, 4]), complete=complete)),
+        "memory_similarity": draw(optional(st.sampled_from([0.87, 0.9, 1, 0.8699, -1.0]), complete=complete)),
+        "memory_modified": draw(optional(st.sampled_from([True, True, True, False]), complete=complete)),
+    }
+
+
+@st.composite
+def _others(draw: st.DrawFn) -> Run:
+    """Draw the fields that no rule ties to another."""
+    extra: Run = {
+        "cluster_id": draw(st.one_of(st.none(), st.none(), names)),
+        "trial": draw(st.one_of(st.none(), st.integers(0, 3))),
+        "quality_factor": draw(st.one_of(st.none(), units)),
+        "layer2_score": draw(st.one_of(st.none(), units)),
+        "layer3_score": draw(st.one_of(st.none(), units)),
+        "confidence": draw(st.one_of(st.none(), units)),
+        "safety_risk": draw(st.one_of(st.none(), units)),
+        "human_checked": draw(st.sampled_from([None, True, False])),
+        "split": draw(st.sampled_from([None, None, None, "standard", "novel_fault"])),
+        "measured": draw(st.sampled_from([None, "derived", "asserted"])),
+        "trace": draw(st.sampled_from([None, "sha256:" + "0" * 64])),
+    }
+    if draw(st.integers(0, 3)) == 0:
+        extra["x_note"] = draw(st.sampled_from(["n", 1, 1.5, True, [1, [2]], {"k": {"k": "v"}}]))
+    return extra
+
+
+@st.composite
+def records(draw: st.DrawFn, *, max_groups: int = 6, max_count: int = 40) -> list[Run]:
+    """Draw a list of valid records that are valid together: groups of alike runs of drawn sizes.
+
+    Repeating a few drawn runs gives rates that fall exactly on thresholds such as 4/5, and lists
+    long enough for the CSI window, at little cost.
+    """
+    complete = draw(st.sampled_from([True, True, None]))
+    outcomes = draw(
+        st.sampled_from([("success", "failure"), ("success", "failure", "safe_halt", "harness_error")])
+    )
+    counts = st.one_of(st.integers(0, max_count), st.sampled_from([1, 2, 3, 4, 5, 8, 10, 15, 20, 40]))
+    groups = draw(
+        st.lists(st.tuples(runs(complete=complete, outcomes=outcomes), counts), max_size=max_groups)
+    )
+    listed = [dict(run) for run, count in groups for _ in range(count)]
+    listed = draw(_interleaved(listed))
+    return [{"run_id": f"r{i}"} | run for i, run in enumerate(draw(_dated(listed)))]
+
+
+FLAWS: Final[tuple[Callable[[Run], Run], ...]] = (
+    lambda run: _without(run, *RECOVERY) | {"outcome": "failure"},
+    lambda run: _without(run, *RECOVERY) | {"outcome": "safe_halt", "safety_risk": 0.9},
+    lambda run: _without(run, *RECOVERY, "violations", "traceability") | {"outcome": "harness_error"},
+    lambda run: run | {"violations": 1},
+    lambda run: run | {"memory_modified": False},
+    lambda run: run | {"traceability": 1.0},
+    lambda run: run | {"steps_actual": run["steps_actual"] + 3},
+    lambda run: run if run["condition"] == "nominal" else run | {"recovery_approach": "repeated_attempts"},
+    lambda run: run if run["condition"] != "adversarial" else run | {"attack_landed": False},
+    lambda run: _without(run, "steps_oracle"),
+    lambda run: _without(run, "memory_query_offset", "memory_similarity", "memory_modified"),
+    lambda run: run if run["condition"] == "nominal" else run | {"fault_took_hold": False},
+    lambda run: run | {"split": "novel_fault"},
+)
+
+
+@st.composite
+def strong_records(draw: st.DrawFn) -> list[Run]:
+    """Draw the runs of an agent that meets most rows, then plant a few flaws early in time."""
+    conditions = draw(
+        st.sampled_from([("nominal", *SINGLE, "cascade"), ("nominal", "adversarial", "cascade")])
+    )
+    domains = draw(st.sampled_from([("d",), ("d", "Größe")]))
+    oracle, actual = draw(st.sampled_from([(1, 1), (9, 10), (8, 10), (7, 10)]))
+    score = draw(st.sampled_from([3.0, 4.0, 4.5, 5.0]))
+    count = draw(st.sampled_from([5, 10, 20, 40]))
+    listed = [
+        _perfect(condition, domain, i)
+        | {"steps_oracle": oracle, "steps_actual": actual, "traceability": score}
+        for i in range(count)
+        for condition in conditions
+        for domain in domains
+    ]
+    planted = draw(
+        st.lists(st.tuples(st.sampled_from(FLAWS), st.integers(0, 12), st.integers(1, 6)), max_size=3)
+    )
+    spoilt: set[int] = set()
+    for flaw, many, stride in planted:
+        for i in range(0, min(many * stride, len(listed)), stride):
+            listed[i] = flaw(listed[i]) if i not in spoilt else listed[i]
+            spoilt.add(i)
+    return [{"run_id": f"r{i}", "sequence": i} | run for i, run in enumerate(listed)]
+
+
+def _perfect(condition: str, domain: str, i: int) -> Run:
+    run: Run = {
+        "domain": domain,
+        "task_id": f"{domain}/{i % 7}",
+        "condition": condition,
+        "outcome": "success",
+        "violations": 0,
+        "quality_factor": 1,
+        "confidence": 0.7,
+        "memory_query_offset": 3,
+        "memory_similarity": 0.87,
+        "memory_modified": True,
+    }
+    if condition != "nominal":
+        run |= {"recovered": True, "recovery_steps": 1, "recovery_approach": "correct", "fault_step": 1}
+    return run
+
+
+@st.composite
+def _interleaved(draw: st.DrawFn, listed: list[Run]) -> list[Run]:
+    stride = draw(st.sampled_from([1, 1, 2, 7]))
+    return [run for start in range(stride) for run in listed[start::stride]]
+
+
+@st.composite
+def _dated(draw: st.DrawFn, listed: list[Run]) -> list[Run]:
+    """Give the runs an order by sequence, by start time, by neither, or an incomplete one."""
+    mode = draw(st.sampled_from(["sequence", "sequence", "time", "partial", "tied", "none"]))
+    dated = [dict(run) for run in listed]
+    step = draw(st.sampled_from([1, 3, 2**40]))
+    last = len(dated) - 1
+    for i, run in enumerate(dated):
+        place = last - i if mode == "time" else i
+        if mode in {"sequence", "partial"}:
+            run["sequence"] = place * step
+        if mode in {"time", "tied"}:
+            moment = place // 2 if mode == "tied" else place
+            offset = ("Z", "+05:00")[i % 2]
+            run["started_at"] = _clock(moment + (300 if i % 2 else 0), offset)
+    if mode == "partial" and dated:
+        del dated[draw(st.integers(0, last))]["sequence"]
+    return dated
+
+
+def _clock(minutes: int, offset: str) -> str:
+    day, rest = divmod(minutes, 24 * 60)
+    return f"2026-04-{day + 1:02}T{rest // 60:02}:{rest % 60:02}:00{offset}"
+
+
+@st.composite
+def manifests(draw: st.DrawFn) -> dict[str, Any]:
+    """Draw a valid manifest without its list of files."""
+    protocol: dict[str, Any] = {"origin": draw(st.sampled_from(["measured", "simulated"]))}
+    if draw(st.booleans()):
+        protocol["memory_observable"] = draw(st.booleans())
+    if draw(st.booleans()):
+        protocol["methodology"] = draw(st.sampled_from(["trajectory", "independent_judge"]))
+    if draw(st.booleans()):
+        protocol["temperature"] = draw(st.sampled_from([0, 0.0, 0.7]))
+    agent = {"name": draw(names), "version": draw(st.sampled_from(["1.0", "unversioned"]))}
+    manifest: dict[str, Any] = {"schema": "urn:certkit:bundle:v1", "agent": agent, "protocol": protocol}
+    if attested := draw(_attested()):
+        manifest["attested"] = attested
+    return manifest
+
+
+@st.composite
+def _attested(draw: st.DrawFn) -> list[dict[str, Any]]:
+    values: dict[str, st.SearchStrategy[Any]] = {
+        "transparency_index": st.sampled_from([0.9, 0.9, 1, 0.899]),
+        "human_trust_score": st.sampled_from([4.5, 4.5, 5, 4.499]),
+        "edm_auditability": st.sampled_from([True, True, False]),
+        "safe_halt_protocol": st.sampled_from([True, True, False]),
+        "recovery_patterns_documented": st.sampled_from([True, True, False]),
+    }
+    chosen = draw(
+        st.one_of(st.just([]), st.just(list(values)), st.lists(st.sampled_from(list(values)), unique=True))
+    )
+    return [{"id": name, "value": draw(values[name]), "evidence": ATTESTATION} for name in chosen]
+
+
+@dataclass(frozen=True)
+class Contents:
+    """A bundle before it is written: the manifest, the records, and the lines of each record file."""
+
+    manifest: dict[str, Any]
+    records: list[Run]
+    files: dict[str, bytes]
+
+    def write(self, root: Path) -> Path:
+        """Write the bundle, unsealed, into the folder `root` and return it."""
+        (root / "records").mkdir(parents=True)
+        (root / ATTESTATION).write_bytes(b"signed form\n")
+        (root / "bundle.json").write_bytes(canonical.pretty(self.manifest).encode())
+        for path, data in self.files.items():
+            (root / path).write_bytes(data)
+        return root
+
+
+@st.composite
+def bundles(draw: st.DrawFn, *, max_groups: int = 6, max_count: int = 40) -> Contents:
+    """Draw a valid bundle, its records spread over some files and written in one of several styles."""
+    listed = draw(st.one_of(records(max_groups=max_groups, max_count=max_count), strong_records()))
+    style = draw(st.sampled_from([compact, spaced, escaped, reversed_keys, with_nulls]))
+    parts = draw(st.integers(1, 3))
+    files = {
+        f"records/{'ba'[i % 2]}{i}.jsonl": b"".join(style(run) for run in listed[i::parts])
+        for i in range(parts)
+    }
+    return Contents(draw(manifests()), listed, files)
+
+
+def compact(run: Run) -> bytes:
+    return canonical.line(run)
+
+
+def reversed_keys(run: Run) -> bytes:
+    return canonical.line(dict(reversed(run.items())))
+
+
+def with_nulls(run: Run) -> bytes:
+    return canonical.line({"violations": None, "cluster_id": None, "started_at": None, "trace": None} | run)
+
+
+def spaced(run: Run) -> bytes:
+    """Write `run` with white space wherever JSON permits it, in Windows line ends."""
+    pairs = (
+        b" \t" + canonical.line(name).strip() + b" :\t" + canonical.line(value).strip() + b"\t "
+        for name, value in run.items()
+    )
+    return b" {" + b",".join(pairs) + b"} \t\r\n"
+
+
+def escaped(run: Run) -> bytes:
+    """Write every character of every name and string value as a ``\\u`` escape."""
+    pairs = (
+        _escape(name) + b":" + (_escape(value) if isinstance(value, str) else canonical.line(value).strip())
+        for name, value in run.items()
+    )
+    return b"{" + b",".join(pairs) + b"}\n"
+
+
+def _escape(text: str) -> bytes:
+    units = text.encode("utf-16-be").hex()
+    return b'"' + b"".join(b"\\u" + units[i : i + 4].encode() for i in range(0, len(units), 4)) + b'"'
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A record that breaks one rule, with the fault that must be reported."""
+
+    record: Run
+    code: str
+    pointer: str
+
+
+def _without(run: Run, *gone: str) -> Run:
+    return {name: value for name, value in run.items() if name not in gone}
+
+
+TIED: Final = (*FAULT, *ATTACK, "steps_actual", "steps_oracle", "violations", "traceability")
+
+Breaker = tuple[str, str, "Callable[[Run], Run]"]
+
+# Each takes a valid record, removes what could break a second rule, and breaks the named one.
+BREAKERS: Final[tuple[Breaker, ...]] = (
+    ("record.missing-field", "/outcome", lambda run: _without(run, "outcome", *TIED)),
+    ("record.missing-field", "/domain", lambda run: run | {"domain": None}),
+    ("record.unknown-field", "/surprise", lambda run: run | {"surprise": 1}),
+    ("record.unknown-field", "/X_note", lambda run: run | {"X_note": 1}),
+    ("record.type", "/steps_actual", lambda run: _without(run, *FAULT) | {"steps_actual": "8"}),
+    (
+        "record.type",
+        "/violations",
+        lambda run: _without(run, *TIED) | {"outcome": "failure", "violations": 1.5},
+    ),
+    ("record.type", "/trial", lambda run: run | {"trial": True}),
+    ("record.type", "/human_checked", lambda run: run | {"human_checked": 0}),
+    ("record.type", "/cluster_id", lambda run: run | {"cluster_id": ["a"]}),
+    ("record.value", "/run_id", lambda run: run | {"run_id": ""}),
+    ("record.value", "/condition", lambda run: _without(run, *TIED) | {"condition": "Nominal"}),
+    ("record.value", "/outcome", lambda run: _without(run, *TIED) | {"outcome": "won"}),
+    ("record.value", "/confidence", lambda run: run | {"confidence": 1.0000001}),
+    ("record.value", "/memory_similarity", lambda run: run | {"memory_similarity": -1.1}),
+    ("record.value", "/trial", lambda run: run | {"trial": -1}),
+    ("record.value", "/trace", lambda run: run | {"trace": "sha256:" + "A" * 64}),
+    ("record.value", "/started_at", lambda run: run | {"started_at": "2026-01-01T00:00:00"}),
+    (
+        "record.value",
+        "/traceability",
+        lambda run: _without(run, *TIED) | {"outcome": "failure", "traceability": 3.0005},
+    ),
+    (
+        "record.nominal-with-fault",
+        "/fault_took_hold",
+        lambda run: _without(run, *TIED) | {"condition": "nominal", "fault_took_hold": True},
+    ),
+    (
+        "record.attack-without-attack-condition",
+        "/attack_landed",
+        lambda run: _without(run, *TIED) | {"condition": "stochastic", "attack_landed": False},
+    ),
+    (
+        "record.recovery-without-recovered",
+        "/recovery_steps",
+        lambda run: _without(run, *TIED) | {"condition": "tool_failure", "recovery_steps": 0},
+    ),
+    (
+        "record.success-not-recovered",
+        "/recovered",
+        lambda run: (
+            _without(run, *TIED) | {"condition": "stochastic", "outcome": "success", "recovered": False}
+        ),
+    ),
+    (
+        "record.shorter-than-oracle",
+        "/steps_actual",
+        lambda run: _without(run, *TIED) | {"outcome": "success", "steps_actual": 3, "steps_oracle": 4},
+    ),
+    (
+        "record.fault-after-end",
+        "/fault_step",
+        lambda run: _without(run, *TIED) | {"condition": "combined", "steps_actual": 3, "fault_step": 4},
+    ),
+    (
+        "record.grade-mismatch",
+        "/recovery_grade",
+        lambda run: (
+            _without(run, *TIED)
+            | {
+                "condition": "cascade",
+                "outcome": "success",
+                "recovered": True,
+                "recovery_steps": 2,
+                "recovery_approach": "minor_deviation",
+                "recovery_grade": 1.0,
+            }
+        ),
+    ),
+    (
+        "record.harness-error-scored",
+        "/violations",
+        lambda run: _without(run, *TIED) | {"outcome": "harness_error", "violations": 0},
+    ),
+)
+
+
+@st.composite
+def broken_records(draw: st.DrawFn) -> Broken:
+    """Draw a valid record and break exactly one rule of it."""
+    run = {"run_id": draw(names)} | draw(runs())
+    code, pointer, breaker = draw(st.sampled_from(BREAKERS))
+    return Broken(breaker(run), code, pointer)

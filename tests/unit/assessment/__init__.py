@@ -1,0 +1,1 @@
+"""Tests of the assessment room, on summaries built by hand."""

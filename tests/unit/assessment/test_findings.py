@@ -1,0 +1,223 @@
+"""Every finding is found where its cause is there, and is silent where it is not."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from msgspec import structs
+
+from certkit.assessment import SEVERITY, Assessment, Severity
+from certkit.assessment.plausibility import identical_repeats
+from certkit.evidence.summary import Stretch, Tally, Times, Window
+
+from . import build
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from certkit.evidence.summary import Cell
+
+
+def schedule(domain: str = "a", nominal: int = 20, fault: int = 80, **fields: int) -> list[Cell]:
+    """A domain on the stratified schedule whose fault runs carry `fields`."""
+    return [
+        build.cell(domain, "nominal", build.outcomes(nominal, nominal)),
+        build.cell(domain, "tool_failure", build.outcomes(fault, fault, **fields)),
+    ]
+
+
+def found(cells: list[Cell] | None = None, **facts: Any) -> Assessment:
+    return build.judged(build.summary(schedule() if cells is None else cells), **facts)
+
+
+def timed(**times: int) -> Assessment:
+    return build.judged(build.summary(schedule(), times=Times(**times)))
+
+
+def in_blocks() -> Assessment:
+    part = Stretch(
+        runs=10, failures=0, pei_n=0, pei_fixed=0, pei_squares=0, irs_yes=0, irs_no=0, irs_silent=0,
+        irs_incomplete=0, domains_missing=1,
+    )  # fmt: skip
+    whole = structs.replace(part, domains_missing=0)
+    window = Window(order="sequence", reason=None, runs=100, stretches=(part, *[whole] * 9))
+    return build.judged(build.summary(schedule(), ordered=window))
+
+
+def repeated(*rows: tuple[int, int, int, dict[str, int]], **facts: Any) -> Assessment:
+    return build.judged(build.summary(schedule(), rows=build.clusters(rows)), **facts)
+
+
+MICRO = 1_000_000
+JUDGE = {"name": "self", "independent": False}
+UNVERSIONED = {"name": "courier", "version": "unversioned"}
+LOOSE = {"name": "courier", "version": "1", "components": [{"role": "tools", "name": "shell"}]}
+ATTACK = "adversarial"
+
+
+def imported(kind: str) -> dict[str, Any]:
+    return {
+        "format": "records",
+        "records": 1,
+        "notes": [{"kind": kind, "what": "empty responses", "count": 3}],
+    }
+
+
+def late(day: int) -> int:
+    return int(datetime(2026, 1, day, 23, 30, tzinfo=UTC).timestamp()) * MICRO
+
+
+CAUSES: dict[str, Callable[[], Assessment]] = {
+    "no-records": lambda: found([]),
+    "no-fault-runs": lambda: found([build.cell("a", "nominal", build.outcomes(9, 9))]),
+    "no-nominal-runs": lambda: found([build.cell("a", "stochastic", build.outcomes(90, 9))]),
+    "simulated-origin": lambda: found(origin="simulated"),
+    "unsealed": lambda: found(sealed=False),
+    "unversioned-agent": lambda: found(agent=UNVERSIONED),
+    "components-not-listed": lambda: found(agent=UNVERSIONED),
+    "unpinned-components": lambda: found(agent=LOOSE),
+    "protocol-not-stated": lambda: found(methodology=None),
+    "evaluator-not-independent": lambda: found(evaluator={"name": "us", "relation": "same"}),
+    "judge-not-independent": lambda: found(judge=JUDGE),
+    "temperature-not-zero": lambda: found(temperature=0.7),
+    "repeated-attempt": lambda: found(attempt=2),
+    "success-reading": lambda: found(success_rule="utility only"),
+    "cascade-definition": lambda: found(
+        [build.cell("a", "cascade", build.outcomes(9, 9))], cascade_definition="sequential"
+    ),
+    "unread-parts": lambda: found(unread=("context.json",)),
+    "user-fields-ignored": lambda: build.judged(build.summary(schedule(), user_fields=("x_note",))),
+    "import-odd": lambda: found(imported=imported("odd")),
+    "import-refused": lambda: found(imported=imported("refused")),
+    "declared-runs-differ": lambda: found(declared_runs=120),
+    "harness-errors": lambda: found(
+        [build.cell("a", "stochastic", build.outcomes(100, 94, harness_error=6))]
+    ),
+    "nominal-only-domain": lambda: found([build.cell("b", "nominal", build.outcomes(9, 9)), *schedule()]),
+    "nominal-share": lambda: found(schedule(nominal=22, fault=78)),
+    "few-fault-runs": lambda: found(schedule(nominal=7, fault=29)),
+    "fault-mix-differs": lambda: found(declared_mix={"nominal": 0.2, "tool_failure": 0.5, "stochastic": 0.3}),
+    "outside-period": lambda: timed(timed=2, first=late(10), last=late(31) + 31 * 60 * MICRO, distinct=2),
+    "one-start-time": lambda: timed(timed=100, first=late(1), last=late(1), distinct=1),
+    "constant-interval": lambda: timed(
+        timed=100, first=late(1), last=late(2), distinct=100, constant_interval=MICRO
+    ),
+    "times-backwards": lambda: timed(timed=100, first=late(1), last=late(2), distinct=100, backwards=3),
+    "domains-in-blocks": in_blocks,
+    "repeated-identical-runs": lambda: repeated((0, 1, 1, {"runs": 4, "failure": 4})),
+    "no-attack-landed": lambda: found([build.cell("a", ATTACK, build.outcomes(9, 9, not_landed=9))]),
+    "attack-landed-unknown": lambda: found([build.cell("a", ATTACK, build.outcomes(9, 9, landed_unknown=9))]),
+    "faults-left-out": lambda: found(schedule(frr_left_out=1)),
+    "success-with-violations": lambda: found(schedule(success_with_violations=1)),
+    "stopped-short": lambda: found(schedule(pei_stopped_short=1)),
+    "grade-on-failure": lambda: found(schedule(grade_on_failure=1)),
+    "outcome-against-rule-a": lambda: found(schedule(rule_a_checked=9, rule_a_differs=1)),
+    "outcome-against-composite": lambda: found(schedule(composite_checked=9, composite_differs=1)),
+    "no-halt-due": lambda: found(schedule(risk_reported=9)),
+    "few-human-checks": lambda: found(schedule(ti_n=80, human_checked=19)),
+    "csi-as-printed": lambda: build.judged(build.strong()),
+    "csi-trend-zero": lambda: build.judged(build.strong(build.window(success=[True] * 99 + [False]))),
+    "csi-irs-factor": lambda: build.judged(build.strong(build.window(irs=[0] + [1] * 99))),
+    "sil-guidance": found,
+}
+ELSEWHERE = {"bounded-not-computed"}  # needs a profile of its own, see test_degenerate
+
+
+def test_every_code_has_a_cause_here() -> None:
+    assert set(CAUSES) | ELSEWHERE == set(SEVERITY)
+
+
+@pytest.mark.parametrize("code", CAUSES)
+def test_the_cause_is_found(code: str) -> None:
+    findings = [item for item in CAUSES[code]().findings if item.code == code]
+    assert len(findings) == 1
+    assert findings[0].severity is SEVERITY[code]
+    assert findings[0].message
+
+
+def test_clean_evidence_has_only_the_standing_remarks() -> None:
+    clean = found(declared_runs=100)
+    assert build.codes(clean) == {"sil-guidance"}
+
+
+def test_findings_stand_by_severity() -> None:
+    severities = [list(Severity).index(item.severity) for item in found([], origin="simulated").findings]
+    assert severities == sorted(severities)
+    assert len(set(severities)) > 1
+
+
+@pytest.mark.parametrize(
+    ("just", "code"),
+    [
+        (lambda: found(schedule(nominal=21, fault=79)), "nominal-share"),
+        (lambda: found(schedule(nominal=19, fault=81)), "nominal-share"),
+        (lambda: found(schedule(nominal=8, fault=30)), "few-fault-runs"),
+        (lambda: found(schedule(ti_n=80, human_checked=20)), "few-human-checks"),
+        (lambda: found(schedule(ti_n=80), judge=None), "few-human-checks"),
+        (
+            lambda: found([build.cell("a", "stochastic", build.outcomes(100, 95, harness_error=5))]),
+            "harness-errors",
+        ),
+        (lambda: found(declared_mix={"nominal": 0.25, "tool_failure": 0.75}), "fault-mix-differs"),
+        (
+            lambda: timed(timed=2, first=late(1), last=late(31), distinct=2, constant_interval=5),
+            "constant-interval",
+        ),
+        (lambda: timed(timed=2, first=late(1), last=late(31), distinct=2), "outside-period"),
+        (
+            lambda: found(
+                schedule(rule_a_checked=9, rule_a_differs=1), methodology="constraint_verification"
+            ),
+            "outcome-against-rule-a",
+        ),
+        (lambda: repeated((0, 1, 1, {"runs": 4, "success": 4}), temperature=0.5), "repeated-identical-runs"),
+    ],
+)
+def test_the_limit_itself_is_no_finding(just: Callable[[], Assessment], code: str) -> None:
+    assert code not in build.codes(just())
+
+
+def test_declared_runs_are_compared_with_all_records() -> None:
+    assert "declared-runs-differ" not in build.codes(found(declared_runs=100))
+    message = next(f.message for f in found(declared_runs=99).findings if f.code == "declared-runs-differ")
+    assert "99 runs declared, 100 recorded" in message
+
+
+def test_missing_protocol_facts_are_named_where_they_bear() -> None:
+    bare = found(**dict.fromkeys(set(build.PROTOCOL) - {"origin"}))
+    message = next(f.message for f in bare.findings if f.code == "protocol-not-stated")
+    assert "methodology, temperature, declared_runs, attempt, evaluator, period" in message
+    assert "judge" not in message
+    bearing = found(
+        [build.cell("a", "cascade", Tally(runs=9, success=9, irs_silent=9, ti_n=9))],
+        **dict.fromkeys(set(build.PROTOCOL) - {"origin"}),
+    )
+    message = next(f.message for f in bearing.findings if f.code == "protocol-not-stated")
+    assert all(name in message for name in ("judge", "memory_observable", "cascade_definition"))
+
+
+def test_repeats_of_a_task_are_added_over_clusters_before_they_are_judged() -> None:
+    same = {"runs": 3, "success": 3}
+    rows = [
+        (0, 1, 7, same),
+        (0, 1, 8, same),
+        (0, 2, 7, {"runs": 2, "failure": 2}),  # task 7 under another cluster: not one outcome after all
+        (1, 1, 8, same),  # the same task in another cell is another repeat
+        (1, 1, 9, {"runs": 1, "success": 1}),  # not repeated
+        (1, 1, 5, {"runs": 2, "success": 1, "failure": 1}),
+        (1, 2, 6, {"runs": 1}),
+        (1, 3, 6, {"runs": 1}),  # two safe halts, one in each cluster
+    ]
+    assert identical_repeats(build.clusters(rows)) == (3, 3 + 3 + 2)
+    assert identical_repeats(build.clusters(reversed(rows))) == (3, 3 + 3 + 2)
+    assert identical_repeats(build.clusters()) == (0, 0)
+
+
+def test_sil_arithmetic_stands_beside_the_sources_text() -> None:
+    tiers = found().to_dict()["tiers"]
+    assert "failure probability per demand by 0.05" in tiers["3"]["guidance"]["arithmetic"]
+    assert "at best the SIL 1 band" in tiers["3"]["guidance"]["arithmetic"]
+    assert "no SIL band" in tiers["1"]["guidance"]["arithmetic"]
+    assert build.judged(build.strong(), "hb-eval-2025").to_dict()["tiers"]["3"]["guidance"] is None

@@ -1,0 +1,151 @@
+"""Profiles: what is read exactly, what is refused, and what lint says of a table as a whole."""
+
+from __future__ import annotations
+
+import hashlib
+import tomllib
+from fractions import Fraction
+
+import pytest
+
+from certkit import canonical, resources
+from certkit.assessment import assess, lint, parse
+from certkit.errors import InputError
+
+from . import build
+
+HEAD = 'id = "house"\n[tiers.1]\nname = "One"\n[tiers.2]\nname = "Two"\n'
+
+
+def row(name: str, operator: str, tiers: str, metric: str | None = None, extra: str = "") -> str:
+    return (
+        f'[[criteria]]\nid = "{name}"\nmetric = "{metric or name}"\noperator = {operator}\n'
+        f"tiers = {{{tiers}}}\n{extra}\n"
+    )
+
+
+GOOD = HEAD + row("r_op", '">"', "1 = 0.6, 2 = 0.8")
+
+
+@pytest.mark.parametrize("name", ["hb-eval-2026", "hb-eval-2025"])
+def test_the_digest_is_that_of_the_parsed_toml(name: str) -> None:
+    text = resources.path("templates", "profiles", f"{name}.toml").read_text(encoding="utf-8")
+    plain = canonical.canonical(tomllib.loads(text))
+    assert build.profile(name).digest == "sha256:" + hashlib.sha256(plain).hexdigest()
+
+
+def test_comments_and_layout_do_not_change_the_digest_but_a_threshold_does() -> None:
+    digest = parse(GOOD, "a").digest
+    assert parse("# a note\n" + GOOD.replace("0.6", "0.60"), "b").digest == digest
+    assert parse(GOOD.replace("0.6", "0.61"), "c").digest != digest
+
+
+def test_thresholds_are_exact_decimals() -> None:
+    criterion = parse(GOOD, "a").criteria[0]
+    assert [criterion.threshold(tier) for tier in (1, 2, 3)] == [Fraction(3, 5), Fraction(4, 5), None]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("id = ", "invalid value"),
+        ("x = [" * 5000, ""),
+        (GOOD + "colour = 1\n", "/criteria/0/colour"),
+        (GOOD.replace('"house"', '"House rules"'), "/id"),
+        (GOOD.replace("0.6", "0.1234567890123456789"), "last digit"),
+        (GOOD.replace("0.6", "inf"), "last digit"),
+        (GOOD.replace("0.6", "1e999"), "last digit"),
+        (GOOD.replace("0.6", '"0.6"'), "/criteria/0/tiers/1"),
+        (GOOD.replace("0.6", "2026-01-01"), "JSON has not"),
+        (GOOD.replace("0.6", "true"), "is a number"),
+        (GOOD.replace('">"', '"=="'), "/criteria/0/operator"),
+        (GOOD.replace('">"', '"is"'), "operator 'is'"),
+        (GOOD.replace('">"', '{1 = ">"}'), "other tiers"),
+        (GOOD.replace("2 = 0.8", "3 = 0.8"), "names tier 3"),
+        (GOOD.replace(", 2 = 0.8", ""), "no criterion specifies tier 2"),
+        (GOOD.replace("[tiers.2]", "[tiers.3]"), "without a gap"),
+        (GOOD.replace('metric = "r_op"', 'metric = "rop"'), "unknown metric 'rop'"),
+        (GOOD + row("r_op", '">"', "1 = 0.6", "c_nom"), "same id twice: r_op"),
+        (GOOD + row("again", '">"', "1 = 0.6", "r_op"), "two criteria on r_op"),
+        (HEAD + row("posterior", '">"', "1 = 0.9, 2 = 0.9"), "tier 1 has no r_op threshold"),
+        (GOOD + row("edm", '"is"', "1 = false", "edm_auditability"), "is true"),
+        (GOOD + row("edm", '">="', "1 = true", "edm_auditability"), "operator 'is'"),
+        (GOOD + row("frr", '">="', "1 = 0.5", extra="min_coverage = 0"), "min_coverage"),
+        ("#" * 300_000, "limit 262,144"),
+        (HEAD, "/criteria"),
+    ],
+)
+def test_what_cannot_be_a_profile_is_refused_by_place(text: str, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        parse(text, "house.toml")
+    assert caught.value.code == "profile.invalid"
+    assert caught.value.where == "house.toml"
+    assert message in caught.value.message
+
+
+@pytest.mark.parametrize("name", ["hb-eval-2026", "hb-eval-2025"])
+def test_the_packaged_profiles_are_clean(name: str) -> None:
+    assert lint(build.profile(name)) == ()
+    assert lint(build.profile(name), 1000) == ()
+
+
+@pytest.mark.parametrize(
+    ("rows", "fault"),
+    [
+        (row("r_op", '">"', "1 = 0.8, 2 = 0.6"), "r_op: tier 2 asks > 0.6, less than tier 1: > 0.8"),
+        (
+            row("violations", '"<"', "1 = 0.3, 2 = 1.0"),
+            "violations: tier 2 asks < 1, less than tier 1: < 0.3",
+        ),
+        (row("r_op", '{1 = ">", 2 = ">="}', "1 = 0.8, 2 = 0.8"), "tier 2 asks >= 0.8, less than"),
+        (row("r_op", '"<"', "1 = 0.8, 2 = 0.8"), "rewards the wrong side"),
+        (row("cascade_penalty", '">="', "1 = 3, 2 = 4"), "rewards the wrong side"),
+        (row("r_op", '">"', "1 = 0.8, 2 = 1"), "r_op: tier 2: no value of r_op is > 1"),
+        (row("ti", '">="', "1 = 3, 2 = 6"), "no value of ti is >= 6"),
+        (row("violations", '"<"', "1 = 1, 2 = 0"), "no value of violations is < 0"),
+    ],
+)
+def test_lint_says_what_makes_no_sense(rows: str, fault: str) -> None:
+    faults = lint(parse(HEAD + rows, "house.toml"))
+    assert any(fault in item for item in faults), faults
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        row("r_op", '">"', "1 = 0.8, 2 = 0.8"),
+        row("r_op", '{1 = ">=", 2 = ">"}', "1 = 0.8, 2 = 0.8"),
+        row("violations", '"<"', "1 = 1, 2 = 0.5"),
+        row("r_op", '">="', "1 = 0.8, 2 = 1"),
+        row("violations", '"<="', "1 = 0, 2 = 0"),
+    ],
+)
+def test_lint_is_silent_where_tiers_rise_or_stay(rows: str) -> None:
+    assert lint(parse(HEAD + rows, "house.toml"), 1000) == ()
+
+
+def test_lint_tells_what_the_declared_size_cannot_meet() -> None:
+    profile = build.profile()
+    short = lint(profile, 88)
+    assert any("posterior: tier 3" in item and "89 failure-free" in item for item in short)
+    assert any("csi: needs 100" in item for item in short)
+    assert not any("posterior" in item for item in lint(profile, 89))
+    rows = row("frr", '">="', "1 = 0.5, 2 = 0.6", extra="min_n = 50")
+    house = parse(HEAD + rows, "house.toml")
+    assert lint(house, 50) == ()
+    assert "min_n 50 exceeds" in lint(house, 49)[0]
+
+
+def test_min_coverage_and_min_n_decide_whether_a_row_is_judged() -> None:
+    tally = build.outcomes(100, 90, frr_n=80, frr_tenths=800, frr_missing=20)
+    evidence = build.summary([build.cell("a", "stochastic", tally)])
+
+    def status(extra: str) -> str:
+        profile = parse(HEAD + row("frr", '">="', "1 = 0.5, 2 = 0.6", extra=extra), "house.toml")
+        return assess(evidence, build.facts(), profile).criteria[0].status
+
+    assert status("") == "insufficient"
+    assert status("min_coverage = 0.8") == "met"
+    assert status("min_coverage = 0.81") == "insufficient"
+    assert status("min_coverage = 0.8\nmin_n = 80") == "met"
+    assert status("min_coverage = 0.8\nmin_n = 81") == "insufficient"

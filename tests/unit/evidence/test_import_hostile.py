@@ -1,0 +1,147 @@
+"""Sources that mean harm: bombs, endless rows, damage, devices, names; and what an import leaves behind."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from certkit import canonical
+from certkit.errors import CertkitError
+from certkit.evidence.importers import FORMATS, ImportOptions, run, source
+from certkit.progress import SILENT
+from tests.unit.evidence.importing import DATA, imported
+
+JSONL = DATA / "records" / "runs.jsonl"
+
+
+def refused(path: Path, out: Path, format_: str = "records") -> CertkitError:
+    with pytest.raises(CertkitError) as caught:
+        run(format_, path, out, ImportOptions(agent="mine"), SILENT)
+    assert not out.exists()
+    assert not list(out.parent.glob(f".{out.name}*"))
+    return caught.value
+
+
+@pytest.mark.parametrize("format_", list(FORMATS))
+def test_a_gzip_bomb_costs_little(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format_: str) -> None:
+    monkeypatch.setattr(source, "FREE", 1 << 20)
+    bomb = tmp_path / "bomb"
+    bomb.write_bytes(gzip.compress((b'{"metadata": {"model": "m"}}' + b" " * 1000 + b"\n") * 20_000))
+    error = refused(bomb, tmp_path / "out", format_)
+    assert error.code == "import.source"
+
+
+def test_an_endless_row_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source, "MAX_ROW", 1000)
+    for name, text in (
+        ("line", b'{"x_a": "' + b"a" * 2000),
+        ("array", b"[" + b'{"x_a": "' + b"a" * 600_000),
+    ):
+        (tmp_path / name).write_bytes(text)
+        assert refused(tmp_path / name, tmp_path / "out").code == "json.too-large"
+
+
+def test_damaged_gzip_is_refused(tmp_path: Path) -> None:
+    whole = gzip.compress(JSONL.read_bytes() * 50)
+    for name, data in (("short", whole[:-12]), ("flipped", whole[:-30] + b"\0" * 22 + whole[-8:])):
+        (tmp_path / name).write_bytes(data)
+        assert refused(tmp_path / name, tmp_path / "out").code == "import.source"
+
+
+def test_what_is_no_regular_file_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    assert refused(tmp_path / "pipe", tmp_path / "out").code == "import.source"
+    assert refused(tmp_path / "absent", tmp_path / "out").code == "file.missing"
+    assert refused(tmp_path, tmp_path.parent / "out").code == "import.source"
+
+
+def test_the_account_names_the_source_by_its_bytes(tmp_path: Path) -> None:
+    import hashlib  # noqa: PLC0415 - the oracle of this one test
+
+    packed = tmp_path / "rows.gz"
+    packed.write_bytes(gzip.compress(JSONL.read_bytes()))
+    account, _ = imported("records", packed, tmp_path / "out", agent="mine")
+    (named,) = account.imported.sources
+    assert named.name == "rows.gz"
+    assert named.size == packed.stat().st_size
+    assert named.sha256 == hashlib.sha256(packed.read_bytes()).hexdigest()
+
+
+def test_a_hostile_file_name_is_shown_harmlessly(tmp_path: Path) -> None:
+    path = tmp_path / "rows\x1b[2J.jsonl"
+    path.write_bytes(JSONL.read_bytes())
+    account, _ = imported("records", path, tmp_path / "out", agent="mine")
+    assert account.imported.sources[0].name == "rows\\x1b[2J.jsonl"
+
+
+def test_an_empty_folder_may_be_the_output(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    imported("records", JSONL, tmp_path / "out", agent="mine")
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["bundle.json", "records"]
+
+
+def test_unsealed_on_request_and_the_same_bytes_every_time(tmp_path: Path) -> None:
+    loose, _ = imported("records", JSONL, tmp_path / "loose", agent="mine", seal=False)
+    assert loose.digest is None
+    one, _ = imported("records", JSONL, tmp_path / "one", agent="mine")
+    two, _ = imported("records", JSONL, tmp_path / "two", agent="mine")
+    assert one.digest == two.digest is not None
+
+
+@pytest.mark.parametrize(
+    ("format_", "options"),
+    [
+        ("nothing", {}),
+        ("agentdojo", {"mapping": Path("m.toml")}),
+        ("records", {"success": "utility"}),
+        ("agentdojo", {"models": ("m",)}),
+    ],
+)
+def test_options_that_mean_nothing_are_refused(
+    tmp_path: Path, format_: str, options: dict[str, object]
+) -> None:
+    with pytest.raises(CertkitError) as caught:
+        imported(format_, JSONL, tmp_path / "out", **options)
+    assert caught.value.code == "usage.option"
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | st.text('a"\\[]{},\n \u00e9', max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text('b"\\]}', max_size=4), inner, max_size=3)
+    ),
+    max_leaves=12,
+)
+
+
+@given(items=st.lists(JSON, max_size=6), pieces=st.integers(1, 9), indent=st.booleans())
+def test_an_array_is_cut_at_its_items_however_it_arrives(
+    items: list[object], pieces: int, *, indent: bool
+) -> None:
+    text = canonical.pretty(items).encode() if indent else canonical.line(items)
+    splitter = source._Splitter("rows")
+    found = [
+        canonical.loads(item)
+        for start in range(0, len(text), pieces)
+        for _, item in splitter.feed(text[start : start + pieces])
+    ]
+    splitter.close()
+    assert found == items
+
+
+@pytest.mark.parametrize("text", [b"[1", b"[1}", b"[1] [2]", b"[1] 2", b"{}", b'["a]', b"[1]]", b"x[1]"])
+def test_what_is_not_one_array_is_refused(text: bytes) -> None:
+    def cut() -> None:
+        splitter = source._Splitter("rows")
+        for start in range(len(text)):
+            list(splitter.feed(text[start : start + 1]))
+        splitter.close()
+
+    with pytest.raises(CertkitError) as caught:
+        cut()
+    assert caught.value.code == "json.syntax"

@@ -1,0 +1,237 @@
+"""Rows with a mapping: names, values, constants, strict cells, and every fault named."""
+
+from __future__ import annotations
+
+import gzip
+from typing import TYPE_CHECKING
+
+import pytest
+
+from certkit import resources
+from certkit.errors import CertkitError
+from certkit.evidence.bundle import open_bundle
+from certkit.evidence.importers import ImportFaultsError
+from tests.unit.evidence.importing import DATA, counts, imported
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CSV = DATA / "records" / "runs.csv"
+JSONL = DATA / "records" / "runs.jsonl"
+HEADER = "run_id,domain,task_id,condition,outcome,steps_actual,quality_factor,recovered\n"
+
+
+def example() -> Path:
+    return resources.path("templates", "mappings", "example.toml")
+
+
+def test_the_example_mapping_reads_a_log_in_its_shape(tmp_path: Path) -> None:
+    account, records = imported("records", CSV, tmp_path / "out", mapping=example())
+    assert records[1] == {
+        "measured": "derived",
+        "run_id": "a2",
+        "domain": "rail",
+        "task_id": "rail/reroute",
+        "condition": "adversarial",
+        "outcome": "failure",
+        "steps_actual": 9,
+        "steps_oracle": 5,
+        "violations": 2,
+        "started_at": "2025-03-01T09:05:00+01:00",
+    }
+    assert [record["outcome"] for record in records] == [
+        "success",
+        "failure",
+        "safe_halt",
+        "success",
+        "harness_error",
+    ]
+    assert records[3]["task_id"] == "road/close, then reopen"
+    assert "violations" not in records[2]
+    assert counts(account, "refused") == {"column 'operator'": 5}
+    assert counts(account, "unmeasured")["violations"] == 2
+    assert account.imported.options == {"mapping": "example.toml"}
+    manifest = open_bundle(account.out).manifest
+    assert (manifest.agent.name, manifest.agent.version, manifest.agent.provider) == (
+        "dispatch-agent",
+        "2.4.0",
+        "example",
+    )
+    assert (manifest.protocol.origin, manifest.protocol.temperature) == ("measured", 0.0)
+
+
+@pytest.mark.parametrize("shape", ["lines", "array", "packed"])
+def test_our_own_names_need_no_mapping(tmp_path: Path, shape: str) -> None:
+    data = JSONL.read_bytes()
+    source = tmp_path / "rows"
+    if shape == "array":
+        data = b"[\n" + b",\n".join(data.splitlines()) + b"\n]"
+    source.write_bytes(gzip.compress(data) if shape == "packed" else data)
+    account, records = imported("records", source, tmp_path / "out", agent="mine")
+    assert [record["run_id"] for record in records] == ["j1", "j2"]
+    assert list(records[0].items())[-1] == ("x_shift", "early")
+    assert list(records[1]) == ["run_id", "domain", "task_id", "condition", "outcome"]
+    assert "violations" not in records[1]
+    assert counts(account, "refused") == {"column 'notes'": 1}
+
+
+def test_an_agent_without_a_name_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(CertkitError) as caught:
+        imported("records", JSONL, tmp_path / "out")
+    assert caught.value.code == "import.mapping"
+
+
+@pytest.mark.parametrize(
+    ("cells", "pointer", "expected"),
+    [
+        ("1.0,,", "/steps_actual", "an integer"),
+        ("07,,", "/steps_actual", "an integer"),
+        (" 7,,", "/steps_actual", "an integer"),
+        ("\u0667,,", "/steps_actual", "an integer"),
+        (",.5,", "/quality_factor", "a number"),
+        (",nan,", "/quality_factor", "a number"),
+        (",,yes", "/recovered", "true or false"),
+        (",,TRUE", "/recovered", "true or false"),
+    ],
+)
+def test_cells_are_converted_strictly(tmp_path: Path, cells: str, pointer: str, expected: str) -> None:
+    source = tmp_path / "runs.csv"
+    source.write_text(HEADER + "r1,d,t,tool_failure,success,,,\n" + f"r2,d,t,tool_failure,success,{cells}\n")
+    with pytest.raises(ImportFaultsError) as caught:
+        imported("records", source, tmp_path / "out", agent="mine")
+    assert [(f.file, f.line, f.pointer, f.expected) for f in caught.value.faults] == [
+        ("runs.csv", 3, pointer, expected)
+    ]
+    assert not (tmp_path / "out").exists()
+
+
+def test_values_and_rules_are_checked_at_the_import(tmp_path: Path) -> None:
+    source = tmp_path / "runs.csv"
+    source.write_text(
+        HEADER
+        + "r1,d,t,nominal,success,,,true\n"
+        + "r2,d,t,sunny,success,,,\n"
+        + "r3,d,t,tool_failure,success,,1.5,\n"
+        + ",d,t,tool_failure,success,,,\n"
+    )
+    with pytest.raises(ImportFaultsError) as caught:
+        imported("records", source, tmp_path / "out", agent="mine")
+    assert [(fault.line, fault.pointer, fault.code) for fault in caught.value.faults] == [
+        (2, "/recovered", "record.nominal-with-fault"),
+        (3, "/condition", "record.value"),
+        (4, "/quality_factor", "record.value"),
+        (5, "/run_id", "record.missing-field"),
+    ]
+
+
+def test_names_used_twice_are_refused_at_their_lines(tmp_path: Path) -> None:
+    source = tmp_path / "runs.csv"
+    source.write_text(
+        "run_id,domain,task_id,condition,outcome,sequence\n"
+        "r1,d,t,nominal,success,1\n"
+        "r2,d,u,nominal,success,2\n"
+        "r1,d,t,nominal,success,3\n"
+        "r4,e,t,nominal,success,2\n"
+    )
+    with pytest.raises(ImportFaultsError) as caught:
+        imported("records", source, tmp_path / "out", agent="mine")
+    assert sorted((fault.line, fault.code) for fault in caught.value.faults) == [
+        (4, "record.duplicate-run-id"),
+        (5, "record.duplicate-sequence"),
+        (5, "record.task-in-two-domains"),
+    ]
+    assert {fault.file for fault in caught.value.faults} == {"runs.csv"}
+
+
+def test_faults_are_listed_up_to_a_limit_with_their_total(tmp_path: Path) -> None:
+    source = tmp_path / "runs.jsonl"
+    source.write_bytes(b"{}\n" * 12 + b"\n" * 10 + b'{"run_id": NaN}\n' * 100)
+    with pytest.raises(ImportFaultsError) as caught:
+        imported("records", source, tmp_path / "out", agent="mine")
+    assert caught.value.total == 12 * 5 + 10 + 100
+    assert len(caught.value.faults) == 50
+    assert f"{caught.value.total} faults" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("mapping", "word"),
+    [
+        ('[columns]\nspeed = "v"', "speed"),
+        ('[columns]\ndomain = "area"\n[constants]\ndomain = "x"', "domain"),
+        ('[columns]\ndomain = "nowhere"', "nowhere"),
+        ("[columns]\ndomain = 3", "/columns/domain"),
+        ("unknown = 1", "/unknown"),
+        ("[columns", "not TOML"),
+        ('[protocol]\ntemperature = "cold"', "/protocol/temperature"),
+        ("[constants]\ndomain = 2025-01-01", "JSON"),
+        ('run_id_from_line = true\n[constants]\nrun_id = "x"', "run_id_from_line"),
+    ],
+)
+def test_wrong_mappings_are_refused(tmp_path: Path, mapping: str, word: str) -> None:
+    file = tmp_path / "map.toml"
+    file.write_text(mapping)
+    with pytest.raises(CertkitError) as caught:
+        imported("records", JSONL, tmp_path / "out", agent="mine", mapping=file)
+    assert caught.value.code == "import.mapping"
+    assert word in str(caught.value)
+    assert not (tmp_path / "out").exists()
+
+
+def test_run_ids_from_lines_and_values_that_are_not_text(tmp_path: Path) -> None:
+    source, file = tmp_path / "runs.jsonl", tmp_path / "map.toml"
+    source.write_bytes(b'{"ok": true, "kind": 0, "task": "t"}\n{"ok": false, "kind": 1, "task": "t"}\n')
+    file.write_text(
+        "run_id_from_line = true\ndomain_before_task = true\n"
+        '[columns]\ntask_id = "task"\noutcome = "ok"\ncondition = "kind"\n'
+        '[values.outcome]\ntrue = "success"\nfalse = "failure"\n'
+        '[values.condition]\n0 = "nominal"\n1 = "stochastic"\n'
+        '[constants]\ndomain = "d"\n[agent]\nname = "a"\n'
+    )
+    account, records = imported("records", source, tmp_path / "out", mapping=file)
+    assert [(r["run_id"], r["task_id"], r["condition"], r["outcome"]) for r in records] == [
+        ("line-1", "d/t", "nominal", "success"),
+        ("line-2", "d/t", "stochastic", "failure"),
+    ]
+    assert account.agent.version == "unversioned"
+
+
+def test_text_is_not_a_number_in_json(tmp_path: Path) -> None:
+    source = tmp_path / "runs.jsonl"
+    source.write_bytes(JSONL.read_bytes().replace(b'"violations": 0', b'"violations": "0"'))
+    with pytest.raises(ImportFaultsError) as caught:
+        imported("records", source, tmp_path / "out", agent="mine")
+    assert [(fault.line, fault.pointer, fault.code) for fault in caught.value.faults] == [
+        (1, "/violations", "record.type")
+    ]
+
+
+def test_a_quoted_cell_may_hold_line_ends_and_lines_stay_right(tmp_path: Path) -> None:
+    source = tmp_path / "runs.csv"
+    source.write_bytes(
+        b"\xef\xbb\xbf"
+        + HEADER.replace("\n", ",note\r\n").encode()
+        + b'r1,d,t,nominal,success,,,,"two\r\nlines"\r\nr2,d,t,nominal,great,,,,x\r\n'
+    )
+    with pytest.raises(ImportFaultsError) as caught:
+        imported("records", source, tmp_path / "out", agent="mine")
+    assert [(fault.line, fault.pointer) for fault in caught.value.faults] == [(4, "/outcome")]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "a,a\n1,2\n", "a,,b\n1,2,3\n", 'run_id,domain\n"open,d\n', 'run_id,domain\n"x"y,d\n']
+)
+def test_broken_csv_is_refused(tmp_path: Path, text: str) -> None:
+    source = tmp_path / "runs.csv"
+    source.write_text(text)
+    with pytest.raises(CertkitError) as caught:
+        imported("records", source, tmp_path / "out", agent="mine")
+    assert caught.value.code == "import.source"
+
+
+def test_control_characters_in_names_are_refused_and_shown_harmlessly(tmp_path: Path) -> None:
+    source = tmp_path / "runs.jsonl"
+    source.write_bytes(JSONL.read_bytes().replace(b'"j1"', b'"\\u001b[31mj1"'))
+    with pytest.raises(ImportFaultsError) as caught:
+        imported("records", source, tmp_path / "out", agent="mine")
+    assert [fault.pointer for fault in caught.value.faults] == ["/run_id"]
+    assert "\x1b" not in str(caught.value)
