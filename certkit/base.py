@@ -17,7 +17,7 @@ from certkit.errors import InputError
 class Authored(BaseModel):
     """A document, or a part of one, that a person writes."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, populate_by_name=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
 Model = TypeVar("Model", bound=Authored)

@@ -218,7 +218,7 @@ def csi(records: Sequence[Record], *, observable: bool) -> Metric:
     rho = min(Fraction(1), max(NOTHING, beta / max(abs(beta), Fraction(1, 10**6))))
     value = (1 - min(Fraction(1), 4 * spread(known))) * (1 - min(Fraction(1), 4 * spread(decided)))
     undecided = len(guided) - len(decided)
-    return Metric("partial" if undecided else "measured", value * (1 - rho), 100, 100, undecided)
+    return Metric("partial" if undecided else "measured", value * (1 - rho), 100 - undecided, 100, undecided)
 
 
 def domain_min(records: Sequence[Record]) -> Metric:
@@ -290,10 +290,12 @@ def grade_2025(run: Record) -> Fraction | None:
 
 
 def efficiency_2025(run: Record) -> Fraction | None:
-    """Return the efficiency of [25] eq. 3 and 4."""
+    """Return the efficiency of [25] eq. 3 and 4; as in 2026, stopping short earns nothing."""
     actual, oracle, quality = (run.get(k) for k in ("steps_actual", "steps_oracle", "quality_factor"))
     if actual is None or oracle is None or quality is None:
         return None
+    if not succeeded(run) and actual < oracle:
+        return NOTHING
     return Fraction(oracle, actual) * exact(quality)
 
 
@@ -360,12 +362,12 @@ def _difference(nominal: Metric, stressed: Metric) -> Metric:
 def _product(left: Metric, right: Metric) -> Metric:
     if left.value is None or right.value is None:
         return UNMEASURED
-    partial = "partial" in {left.state, right.state}
+    thinner = min(left, right, key=lambda metric: Fraction(metric.n, metric.eligible))
     return Metric(
-        "partial" if partial else "measured",
+        thinner.state,
         left.value * right.value,
-        left.n,
-        left.eligible,
-        left.missing,
+        thinner.n,
+        thinner.eligible,
+        thinner.missing,
         left.too_many_harness_errors or right.too_many_harness_errors,
     )

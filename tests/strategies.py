@@ -224,6 +224,7 @@ FLAWS: Final[tuple[Callable[[Run], Run], ...]] = (
     lambda run: run if run["condition"] != "adversarial" else run | {"attack_landed": False},
     lambda run: _without(run, "steps_oracle"),
     lambda run: _without(run, "memory_query_offset", "memory_similarity", "memory_modified"),
+    lambda run: _without(run, "memory_similarity"),
     lambda run: run if run["condition"] == "nominal" else run | {"fault_took_hold": False},
     lambda run: run | {"split": "novel_fault"},
 )
@@ -231,14 +232,14 @@ FLAWS: Final[tuple[Callable[[Run], Run], ...]] = (
 
 @st.composite
 def strong_records(draw: st.DrawFn) -> list[Run]:
-    """Draw the runs of an agent that meets most rows, then plant a few flaws early in time."""
+    """Draw the runs of an agent that meets most rows, then plant a few flaws early or late in time."""
     conditions = draw(
         st.sampled_from([("nominal", *SINGLE, "cascade"), ("nominal", "adversarial", "cascade")])
     )
     domains = draw(st.sampled_from([("d",), ("d", "Größe")]))
-    oracle, actual = draw(st.sampled_from([(1, 1), (9, 10), (8, 10), (7, 10)]))
-    score = draw(st.sampled_from([3.0, 4.0, 4.5, 5.0]))
-    count = draw(st.sampled_from([5, 10, 20, 40]))
+    oracle, actual = draw(st.sampled_from([(1, 1), (1, 1), (9, 10), (8, 10), (7, 10)]))
+    score = draw(st.sampled_from([3.0, 4.0, 4.5, 4.5, 5.0]))
+    count = draw(st.sampled_from([5, 10, 20, 30, 40]))
     listed = [
         _perfect(condition, domain, i)
         | {"steps_oracle": oracle, "steps_actual": actual, "traceability": score}
@@ -246,12 +247,13 @@ def strong_records(draw: st.DrawFn) -> list[Run]:
         for condition in conditions
         for domain in domains
     ]
-    planted = draw(
-        st.lists(st.tuples(st.sampled_from(FLAWS), st.integers(0, 12), st.integers(1, 6)), max_size=3)
-    )
+    some = st.lists(st.tuples(st.sampled_from(FLAWS), st.integers(0, 12), st.integers(1, 6)), max_size=3)
+    planted = draw(st.one_of(st.just([]), some, some))
     spoilt: set[int] = set()
     for flaw, many, stride in planted:
-        for i in range(0, min(many * stride, len(listed)), stride):
+        late = draw(st.booleans())
+        for place in range(0, min(many * stride, len(listed)), stride):
+            i = len(listed) - 1 - place if late else place
             listed[i] = flaw(listed[i]) if i not in spoilt else listed[i]
             spoilt.add(i)
     return [{"run_id": f"r{i}", "sequence": i} | run for i, run in enumerate(listed)]

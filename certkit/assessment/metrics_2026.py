@@ -10,6 +10,8 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from certkit.assessment.csi import csi
 from certkit.assessment.estimators import posterior, wilson
 from certkit.assessment.metric import (
@@ -312,22 +314,34 @@ def agreement(name: str, checked: int, differs: int) -> Metric:
 
 
 def novel_fault(view: View) -> Metric:
-    """Return the success rate under held-out faults, with its recoveries by intentionality."""
+    """Return the success rate under held-out faults, intentional against trial and error ([26] §5.1.1).
+
+    A run is intentional where C1, C2 and C3 hold, whether it succeeded or not; trial and error where
+    they are known not to hold. The rest is unknown, and so is not compared.
+    """
     tally = view.novel
     observable = view.manifest.protocol.memory_observable is True
-    trial = tally.irs_no + (tally.irs_silent if observable else 0)
-    return proportion(
+    trial = tally.unguided + (tally.unguided_silent if observable else 0)
+    trial_success = tally.unguided_success + (tally.unguided_silent_success if observable else 0)
+    unknown = tally.runs - tally.harness_error - tally.guided - trial
+    metric = proportion(
         "novel_fault",
         tally.success,
         tally.runs,
         empty="no run of split novel_fault",
-        counts={
-            "harness_errors": tally.harness_error,
-            "intentional_recoveries": tally.irs_yes,
-            "trial_and_error_recoveries": trial,
-            "unknown_recoveries": tally.irs_recoveries - tally.irs_yes - trial,
-        },
+        counts={"harness_errors": tally.harness_error, "unknown_manner": unknown},
     )
+    if metric.state is State.UNMEASURED:
+        return metric
+    manners = {
+        "intentional": _share(tally.guided_success, tally.guided),
+        "trial_and_error": _share(trial_success, trial),
+    }
+    return structs.replace(metric, detail={**metric.detail, **manners})
+
+
+def _share(successes: int, n: int) -> dict[str, Fraction | int | None]:
+    return {"successes": successes, "n": n, "value": Fraction(successes, n) if n else None}
 
 
 def harness_errors(total: Tally) -> Metric:

@@ -73,10 +73,13 @@ def main(arguments: list[str]) -> int:
     except (typer.Abort, KeyboardInterrupt):
         output.note("interrupted")
         return 130
-    except BrokenPipeError:
-        # Whoever read the output has gone; there is nobody left to tell.
+    except (BrokenPipeError, SystemExit) as leaving:
+        if isinstance(leaving, SystemExit) and not leaving.code:
+            return Exit.OK  # typer leaves so after it printed a completion script
+        # Whoever read the output has gone, which typer and rich answer by leaving with 1, a verdict's
+        # code. The verdict was not delivered, so this leaves as a program that the signal ended.
         sys.stdout = None
-        return Exit.OK
+        return 128 + 13
     except Exception as failure:  # noqa: BLE001 - the last door: no traceback unless asked for
         return output.bug(failure, json=json, traceback="-v" in arguments or "--verbose" in arguments)
     return result if isinstance(result, int) else Exit.OK

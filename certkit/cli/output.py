@@ -38,12 +38,17 @@ def document(value: dict[str, Any]) -> None:
     """Print one JSON document."""
     from certkit import canonical  # noqa: PLC0415 - not needed for help
 
-    sys.stdout.write(canonical.pretty(value))
+    raw(canonical.pretty(value))
 
 
 def raw(text: str) -> None:
-    """Print text as it is: a document that is already in its final form."""
-    sys.stdout.write(text)
+    """Print text as it is: a document that is already in its final form.
+
+    It is UTF-8 whatever the terminal's encoding, as JSON and TOML demand.
+    """
+    sys.stdout.flush()
+    sys.stdout.buffer.write(text.encode(errors="replace"))
+    sys.stdout.buffer.flush()
 
 
 def say(text: str = "") -> None:

@@ -13,6 +13,7 @@ and string values it has; if the block holds more marks than that, something was
 from __future__ import annotations
 
 import re
+import struct
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, get_args
@@ -21,9 +22,11 @@ import msgspec
 import numpy as np
 from msgspec import UNSET
 
+from certkit.canonical import MAX_INTEGER
 from certkit.evidence import timestamps
 from certkit.evidence.record import (
     CONDITION_PATTERN,
+    MAX_LINE,
     REQUIRED,
     USER_FIELD,
     Approach,
@@ -76,7 +79,13 @@ FEW_VALUES: Final = ("condition", "outcome", "split", "recovery_approach", "meas
 _DEFAULTS: Final = {"string": "", "integer": ABSENT, "floating": -9.0, "ternary": -1, "time": ""}
 # Whole columns are checked much faster than one value: few conditions differ, and times are all alike.
 _CHECKED_LATER: Final[dict[str, Any]] = {"condition": str, "started_at": str | None}
+_FORMATS: Final[dict[type[np.generic], str]] = {np.int64: "q", np.float64: "d", np.int8: "b"}
 _USER_TYPE: Final = str | int | float | bool | None
+
+
+def _pack(column: Sequence[Any], dtype: type[np.generic]) -> NDArray[Any]:
+    """Return numbers as a read-only array; three times as fast as asking NumPy what they are."""
+    return np.frombuffer(struct.pack(f"{len(column)}{_FORMATS[dtype]}", *column), dtype)
 
 
 class Index(dict[Any, int]):
@@ -132,10 +141,11 @@ def _count_lines(block: bytes) -> int | None:
     """
     marks = np.frombuffer(block, np.uint8)
     ends = np.flatnonzero(marks == _NEWLINE)
-    if len(marks) == 0 or ends[-1:] != len(marks) - 1:
+    if len(ends) == 0 or ends[-1] != len(marks) - 1:
         ends = np.append(ends, len(marks))
     starts = np.concatenate(([0], ends[:-1] + 1))
-    if (ends - starts < 2).any():  # noqa: PLR2004 - the shortest record is {}
+    lengths = ends - starts
+    if (lengths < 2).any() or (lengths > MAX_LINE).any():  # noqa: PLR2004 - the shortest record is {}
         return None
     last = marks[ends - 1]
     last = np.where(last == _RETURN, marks[ends - 2], last)
@@ -229,10 +239,10 @@ class Columns:
                 array = np.full(self.size, default, dtype)
             else:
                 try:
-                    array = np.array(column, dtype)
-                except TypeError:
+                    array = _pack(column, dtype)
+                except struct.error:
                     nulls = sum(value is None for value in column)
-                    array = np.array([default if value is None else value for value in column], dtype)
+                    array = _pack([default if value is None else value for value in column], dtype)
             self._numeric[name] = (array, nulls)
         return self._numeric[name]
 
@@ -277,7 +287,14 @@ class Columns:
 
     @property
     def plausible(self) -> bool:
-        """Whether the values hold what the decoder could not check: the pattern of the condition."""
+        """Whether the values hold what the decoder could not check.
+
+        The condition has its pattern, and no number of the user's own is beyond the integers that a
+        double holds (the decoder may have turned such an integer into a float).
+        """
+        own = (value for name in self.user_fields for value in self._values[name])
+        if any(isinstance(value, int | float) and abs(value) > MAX_INTEGER for value in own):
+            return False
         return all(_CONDITION.match(condition or "") for condition in self._coded("condition")[1])
 
     @cached_property

@@ -55,7 +55,8 @@ def check_line(line: bytes, number: int = 1) -> tuple[Record, frozenset[str]] | 
         return faults or [_fault(number, "", "record.value", "a record", str(error))]
     broken = contradictions(record)
     if broken:
-        return [_fault(number, item.pointer, item.code, item.expected, item.found) for item in broken]
+        faults = [_fault(number, item.pointer, item.code, item.expected, item.found) for item in broken]
+        return sorted(faults, key=lambda fault: (fault.pointer, fault.code))
     return record, user
 
 

@@ -73,13 +73,17 @@ class Measured(StrEnum):
     ASSERTED = "asserted"
 
 
-CONDITION_PATTERN: Final = "^(" + "|".join(Condition) + "|x_[a-z0-9_]{1,62})$"
-DIGEST_PATTERN: Final = "^sha256:[0-9a-f]{64}$"
+# In Python, unlike in JSON Schema, $ also stands before a newline at the end; the lookahead takes that back.
+END: Final = r"$(?!\n)"
+CONDITION_PATTERN: Final = "^(" + "|".join(Condition) + "|x_[a-z0-9_]{1,62})" + END
+DIGEST_PATTERN: Final = "^sha256:[0-9a-f]{64}" + END
+USER_FIELD_PATTERN: Final = "^x_[A-Za-z0-9_]{1,126}" + END
 TIMESTAMP_PATTERN: Final = (
-    r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?([Zz]|[+-][0-9]{2}:?[0-9]{2})$"
+    r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?([Zz]|[+-][0-9]{2}:?[0-9]{2})"
+    + END
 )
 GRADES: Final = (0.0, 0.4, 0.7, 1.0)
-USER_FIELD: Final = re.compile(r"x_[A-Za-z0-9_]{1,126}\Z")
+USER_FIELD: Final = re.compile(USER_FIELD_PATTERN)
 
 Name = Annotated[str, Meta(min_length=1, max_length=512)]
 Count = Annotated[int, Meta(ge=0, le=MAX_STEPS)]

@@ -6,6 +6,7 @@ order by any number of processes, merge to the same summary, because every sum i
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -83,6 +84,7 @@ class Reducer:
 
     def _begin(self) -> None:
         self._cells, self._groups = Index(), Index()
+        self._cell_of: list[int] = []  # group → cell
         self._tallies = np.zeros((0, len(TALLY_FIELDS)), np.int64)
         self._sums = np.zeros((0, len(CLUSTER_FIELDS)), np.int64)
         self._terms: dict[tuple[int, int], int] = {}
@@ -113,18 +115,25 @@ class Reducer:
         """Return for each record the number of its cell and of its group."""
         split = columns.strings("split")
         splits = [value or _STANDARD for value in split] if any(split) else (_STANDARD,) * columns.size
-        keys = zip(splits, columns.strings("domain"), columns.strings("condition"), strict=True)
-        cell = list(map(self._cells.__getitem__, keys))
-        family = zip(cell, columns.strings("cluster_id"), columns.strings("task_id"), strict=True)
-        group = np.fromiter(map(self._groups.__getitem__, family), np.int64, columns.size)
-        return np.array(cell, np.int64), group
+        keys = zip(
+            splits,
+            columns.strings("domain"),
+            columns.strings("condition"),
+            columns.strings("cluster_id"),
+            columns.strings("task_id"),
+            strict=True,
+        )
+        group = np.fromiter(map(self._groups.__getitem__, keys), np.int64, columns.size)
+        for key in islice(self._groups, len(self._cell_of), None):
+            self._cell_of.append(self._cells[key[:3]])
+        return np.array(self._cell_of, np.int64)[group], group
 
     def take(self) -> Partial:
         """Return the sums so far, and forget them."""
         table = np.zeros(len(self._groups), GROUP)
-        table["cell"] = [key[0] for key in self._groups]
-        table["task"] = [name_hash(key[2]) for key in self._groups]
-        table["cluster"] = [name_hash(key[1] or key[2]) for key in self._groups]
+        table["cell"] = self._cell_of
+        table["task"] = [name_hash(task) for *_, task in self._groups]
+        table["cluster"] = [name_hash(cluster or task) for *_, cluster, task in self._groups]
         for column, name in enumerate(CLUSTER_FIELDS):
             table[name] = self._sums[: len(self._groups), column]
         runs = np.concatenate(self._runs) if self._runs else np.zeros(0, RUN)
@@ -151,7 +160,10 @@ def _grown(table: Integers, rows: int) -> Integers:
 def _add_rows(table: Integers, index: Integers, columns: list[NDArray[Any]]) -> None:
     """Add to row index[i] of `table` the i-th value of each column."""
     rows, place = np.unique(index, return_inverse=True)
-    table[rows] += np.stack([_sum(place, values, len(rows)) for values in columns], axis=1)
+    for column, values in enumerate(columns):
+        # Most fields of most producers are never written, and adding nothing takes time too.
+        if values.any():
+            table[rows, column] += _sum(place, values, len(rows))
 
 
 def _sum(index: Integers, values: NDArray[Any], size: int) -> Integers:
@@ -308,12 +320,21 @@ class _Terms:
         yes = asked & in_window & (similarity >= SIMILARITY) & (modified == 1)
         no = (asked & ~in_window) | (asked & compared & (similarity < SIMILARITY)) | (asked & (modified == 0))
         silent = ~(asked | compared | (modified >= 0))
+        self.manner = (yes, no, silent)
         recovery = self.fault & self.success & self.held
         irs = np.select([~recovery, yes, no, silent], [NOT_A_RECOVERY, 1, 0, -1], -2)
         self.irs = irs.astype(np.int8)
 
     def _intentional(self) -> dict[str, NDArray[Any]]:
+        scope = self.fault & self.eligible
+        guided, unguided, silent = (scope & manner for manner in self.manner)
         return {
+            "guided": guided,
+            "guided_success": guided & self.success,
+            "unguided": unguided,
+            "unguided_success": unguided & self.success,
+            "unguided_silent": silent,
+            "unguided_silent_success": silent & self.success,
             "irs_yes": self.irs == 1,
             "irs_no": self.irs == 0,
             "irs_silent": self.irs == -1,

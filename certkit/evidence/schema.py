@@ -15,6 +15,7 @@ from certkit.evidence.record import (
     MAX_LINE,
     RECORD_SCHEMA,
     TIMESTAMP_PATTERN,
+    USER_FIELD_PATTERN,
     Condition,
     Record,
 )
@@ -62,9 +63,7 @@ def record_schema() -> dict[str, Any]:
         ),
         "type": "object",
         "properties": properties,
-        "patternProperties": {
-            "^x_[A-Za-z0-9_]{1,126}$": {"description": "the user's own; carried, not read"}
-        },
+        "patternProperties": {USER_FIELD_PATTERN: {"description": "the user's own; carried, not read"}},
         "required": body["required"],
         "additionalProperties": False,
         "$defs": definitions,

@@ -77,6 +77,15 @@ class Tally(Struct, frozen=True, kw_only=True):
     irs_silent: int = 0  # no memory field at all: "no" only if queries were observable
     irs_incomplete: int = 0  # memory fields present but undecidable
 
+    # fault runs, harness errors apart, by what the memory fields say of them, recovered or not: what
+    # the held-out faults compare
+    guided: int = 0  # C1, C2 and C3 hold
+    guided_success: int = 0
+    unguided: int = 0  # memory fields present, a condition fails
+    unguided_success: int = 0
+    unguided_silent: int = 0  # no memory field at all: unguided only if queries were observable
+    unguided_silent_success: int = 0
+
     # traceability, [26] def. 4: eligible = ti_n + ti_missing
     ti_n: int = 0
     ti_missing: int = 0

@@ -70,7 +70,8 @@ class Outcome(Struct, kw_only=True):
 def pieces(path: Path, *, piece: int = PIECE) -> Iterator[Piece]:
     """Cut a file of lines into pieces at newlines.
 
-    A line longer than `MAX_LINE` stays whole up to the limit and is refused by whoever reads it.
+    A line that goes on for more than `MAX_LINE` beyond a piece is cut there, to be refused by whoever
+    reads it, and its rest is left out, so that it stays one line.
     """
     try:
         with path.open("rb") as stream:
@@ -78,12 +79,17 @@ def pieces(path: Path, *, piece: int = PIECE) -> Iterator[Piece]:
             start = 0
             while start < end:
                 stop = min(start + piece, end)
+                following = stop
                 if stop < end:
                     stream.seek(stop)
                     # One more than the limit shows the reader that the line is too long.
-                    stop += len(stream.readline(MAX_LINE + 2))
+                    rest = stream.readline(MAX_LINE + 2)
+                    stop += len(rest)
+                    while rest and not rest.endswith(b"\n"):
+                        rest = stream.readline(piece)
+                    following = stream.tell()
                 yield Piece(str(path), start, stop - start)
-                start = stop
+                start = following
     except OSError as error:
         raise InputError(
             "file.unreadable", (error.strerror or "unreadable").lower(), where=str(path)

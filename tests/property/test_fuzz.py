@@ -19,7 +19,7 @@ def test_the_same_seed_gives_the_same_rounds() -> None:
 
 
 def test_a_difference_between_the_readers_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fuzz, "check_lines", lambda _: [])
+    monkeypatch.setattr(fuzz, "check_lines", lambda _, limit: [][:limit])
     with pytest.raises(fuzz.FindingError, match="the readers differ"):
         fuzz.run(seed=1, rounds=300)
 

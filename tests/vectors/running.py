@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import io
-import sys
 from contextlib import redirect_stderr, redirect_stdout
 from typing import Any
-from unittest.mock import patch
 
 from certkit import canonical
 from certkit.cli.main import run
@@ -16,9 +14,9 @@ def certkit(*arguments: str) -> tuple[int, dict[str, Any]]:
     """Run ``certkit`` with `arguments`; return its exit code and the one document on its stdout."""
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
     code = 0
-    with patch.object(sys, "argv", ["certkit", *arguments]), redirect_stdout(out), redirect_stderr(err):
+    with redirect_stdout(out), redirect_stderr(err):
         try:
-            run()
+            run(list(arguments))
         except SystemExit as leaving:
             code = leaving.code if isinstance(leaving.code, int) else int(leaving.code is not None)
     out.seek(0)

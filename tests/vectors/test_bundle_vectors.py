@@ -33,7 +33,7 @@ from certkit.errors import CODES, CertkitError
 from tests.vectors.running import certkit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 FOLDER = Path(__file__).parent / "bundle"
 RECORD = '{"run_id":"1","domain":"d","task_id":"d/1","condition":"nominal","outcome":"success"}\n'
@@ -109,7 +109,7 @@ def apply(root: Path, operation: dict[str, Any]) -> None:
         return
     path = _place(root, operation)
     path.parent.mkdir(parents=True, exist_ok=True)
-    {
+    ways: dict[str, Callable[[], object]] = {
         "write": lambda: _write(path, operation),
         "append": lambda: _append(path, operation["text"]),
         "truncate": lambda: os.truncate(path, operation["size"]),
@@ -120,7 +120,8 @@ def apply(root: Path, operation: dict[str, Any]) -> None:
         "folder": path.mkdir,
         "pipe": lambda: os.mkfifo(path),
         "socket": lambda: _bind(path),
-    }[kind]()
+    }
+    ways[kind]()
 
 
 def build(case: dict[str, Any], home: Path) -> Path:

@@ -254,9 +254,11 @@ class _Rows:
     def _value(self, field: str, value: Any) -> Any:
         if isinstance(value, dict | list):
             raise _CellError("a text, number or truth value")
+        table = self._mapping.values.get(field)
+        if table is None and not self._in_csv:
+            return value
         text = value if isinstance(value, str) else canonical.line(value).decode().strip()
-        table = self._mapping.values.get(field, {})
-        if text in table:
+        if table is not None and text in table:
             return table[text]
         kind = KINDS.get(field, "string")
         if not self._in_csv or kind in {"string", "time"}:

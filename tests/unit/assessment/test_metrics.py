@@ -49,7 +49,17 @@ def test_safe_halts_count_in_cn_frr_only() -> None:
 
 
 def test_held_out_faults_are_reported_on_their_own() -> None:
-    novel = Tally(runs=10, success=4, failure=6, irs_yes=1, irs_no=2, irs_silent=1)
+    novel = Tally(
+        runs=10,
+        success=4,
+        failure=6,
+        guided=3,
+        guided_success=2,
+        unguided=4,
+        unguided_success=1,
+        unguided_silent=2,
+        unguided_silent_success=1,
+    )
     cells = (
         build.cell("a", "stochastic", build.outcomes(10, 9)),
         build.cell("a", "stochastic", novel, split=Split.NOVEL_FAULT),
@@ -57,7 +67,9 @@ def test_held_out_faults_are_reported_on_their_own() -> None:
     assert of("r_op", *cells).value == Fraction(9, 10)
     shown = of("novel_fault", *cells).to_dict()
     assert shown["value"] == 0.4
-    assert (shown["intentional_recoveries"], shown["trial_and_error_recoveries"]) == (1, 3)
+    assert shown["intentional"] == {"successes": 2, "n": 3, "value": 2 / 3}
+    assert shown["trial_and_error"] == {"successes": 2, "n": 6, "value": 1 / 3}
+    assert shown["unknown_manner"] == 1
 
 
 def test_pei_is_exact_over_all_runs_with_the_capped_variant_beside_it() -> None:

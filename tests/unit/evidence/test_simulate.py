@@ -186,7 +186,7 @@ def test_icc_makes_the_runs_of_a_cluster_alike(tmp_path: Path) -> None:
         size = (len(every) - sum(n * n for n in sizes) / len(every)) / (len(groups) - 1)
         return float((between - within) / (between + (size - 1) * within))
 
-    # 100 clusters of 32 runs: three standard errors of the estimate, sqrt(2/(k-1))(1-r)(1+(m-1)r)/sqrt(m(m-1)).
+    # Three standard errors, sqrt(2/(k-1)) (1-r) (1+(m-1)r) / sqrt(m(m-1)), of k = 100 clusters of m = 32.
     error = 3 * sqrt(2 / 99) * 0.7 * (1 + 31 * 0.3) / sqrt(32 * 31)
     assert abs(correlation(0.0)) < 0.05
     assert abs(correlation(0.3) - 0.3) < error

@@ -1,0 +1,219 @@
+"""Benchmarks: what reading evidence costs, as ratios to a peer that is measured in the same run.
+
+    python -m tests.bench                    # 1,000,000 records, median of 3
+    python -m tests.bench --records 10000000 --repeat 1
+
+Prints the machine, the CPU time of reading and reducing a bundle as a multiple of the CPU time that
+`orjson` takes to parse the same lines one by one, the wall time, and the largest memory. Memory is the
+sum of the peaks of all processes, which is never less than the real peak. Start-up is the wall time of
+``certkit --help`` as a multiple of that of ``import typer``. Nothing here is asserted by a test.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import orjson
+
+from certkit import canonical, evidence
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+DOMAINS = ("banking", "healthcare", "logistics", "robotics", "travel")
+CONDITIONS = ("adversarial", "context_corruption", "tool_failure", "stochastic", "cascade")
+EPOCH = np.datetime64("2026-01-01T00:00:00")
+
+
+def records(count: int, seed: int = 1) -> Iterator[bytes]:
+    """Yield `count` fully populated records of about 500 bytes, one line each."""
+    rng = np.random.Generator(np.random.PCG64(seed))
+    for start in range(0, count, 10_000):
+        size = min(10_000, count - start)
+        domain = rng.integers(len(DOMAINS), size=size).tolist()
+        task = rng.integers(200, size=size).tolist()
+        condition = rng.integers(len(CONDITIONS), size=size).tolist()
+        fault = (rng.random(size) < 0.8).tolist()
+        success = (rng.random(size) < 0.85).tolist()
+        steps = rng.integers(5, 12, size=size).tolist()
+        similarity = rng.integers(850, 999, size=size).tolist()
+        score = rng.integers(300, 500, size=size).tolist()
+        for i in range(size):
+            number = start + i
+            name = DOMAINS[domain[i]]
+            record: dict[str, object] = {
+                "run_id": f"run-{number:08d}",
+                "domain": name,
+                "task_id": f"{name}/task-{task[i]:03d}",
+                "cluster_id": f"{name}/family-{task[i] // 5:02d}",
+                "condition": CONDITIONS[condition[i]] if fault[i] else "nominal",
+                "outcome": "success" if success[i] else "failure",
+                "sequence": number,
+                "started_at": f"{EPOCH + np.timedelta64(number, 's')}Z",
+                "trial": 0,
+                "steps_actual": steps[i],
+                "steps_oracle": 5,
+                "violations": 0 if success[i] else 1,
+                "traceability": score[i] / 100,
+                "measured": "derived",
+                "human_checked": number % 5 == 0,
+                "x_model_revision": "2026-01-01",
+            }
+            if fault[i]:
+                record |= {
+                    "fault_step": 3,
+                    "fault_took_hold": True,
+                    "recovered": success[i],
+                    "memory_query_offset": 1,
+                    "memory_similarity": similarity[i] / 1000,
+                    "memory_modified": True,
+                }
+                if success[i]:
+                    record |= {"recovery_steps": 1, "recovery_approach": "correct"}
+            yield orjson.dumps(record) + b"\n"
+
+
+def make(root: Path, count: int) -> int:
+    """Write a bundle of `count` records; return the bytes of its record file."""
+    (root / "records").mkdir(parents=True)
+    manifest = {
+        "schema": "urn:certkit:bundle:v1",
+        "agent": {"name": "benchmark", "version": "1"},
+        "protocol": {"origin": "simulated"},
+    }
+    (root / "bundle.json").write_text(canonical.pretty(manifest))
+    path = root / "records" / "runs.jsonl"
+    with path.open("wb") as stream:
+        stream.writelines(records(count))
+    return path.stat().st_size
+
+
+def cpu() -> float:
+    """Return the CPU seconds of this process and of its ended children."""
+    return sum(
+        usage.ru_utime + usage.ru_stime
+        for usage in (resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN))
+    )
+
+
+def measure_orjson(root: Path) -> None:
+    """Print the CPU seconds that `orjson` takes for the lines of a bundle, a million at a time."""
+    total = 0.0
+    with (root / "records" / "runs.jsonl").open("rb") as stream:
+        while lines := stream.readlines(512 * 2**20):
+            start = time.process_time()
+            for line in lines:
+                orjson.loads(line)
+            total += time.process_time() - start
+    print(total)
+
+
+def measure_certkit(root: Path) -> None:
+    """Print CPU seconds, wall seconds and peak memory (bytes) of opening and summarising a bundle."""
+    before = cpu()
+    start = time.perf_counter()
+    bundle = evidence.open_bundle(root)
+    summary = evidence.summarise(bundle)
+    wall = time.perf_counter() - start
+    used = cpu() - before
+    unit = 1 if sys.platform == "darwin" else 1024
+    readers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    print(used, wall, (own + readers * children) * unit, summary.records)
+
+
+def run(what: str, root: Path) -> list[float]:
+    """Run one measurement in a process of its own and return what it printed."""
+    command = [sys.executable, "-m", "tests.bench", "--measure", what, "--bundle", str(root)]
+    output = subprocess.run(command, check=True, capture_output=True, text=True).stdout  # noqa: S603 - our own
+    return [float(item) for item in output.split()]
+
+
+def start_up(repeat: int) -> tuple[float, float]:
+    """Return the median wall seconds of ``import typer`` and of ``certkit --help``."""
+    times: dict[str, list[float]] = {"typer": [], "help": []}
+    commands = {
+        "typer": [sys.executable, "-c", "import typer"],
+        "help": [sys.executable, "-m", "certkit", "--help"],
+    }
+    program = shutil.which("certkit", path=str(Path(sys.executable).parent))
+    if program:
+        commands["help"] = [program, "--help"]
+    for _ in range(repeat):
+        for name, command in commands.items():
+            start = time.perf_counter()
+            subprocess.run(command, check=True, capture_output=True)  # noqa: S603 - our own
+            times[name].append(time.perf_counter() - start)
+    return statistics.median(times["typer"]), statistics.median(times["help"])
+
+
+def machine() -> str:
+    """Return what this runs on, in one line."""
+    model = platform.processor() or platform.machine()
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        names = [
+            line.partition(":")[2].strip() for line in info.read_text().splitlines() if "model name" in line
+        ]
+        model = names[0] if names else model
+    return f"{model}, {os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}"
+
+
+def report(count: int, repeat: int) -> None:
+    """Print the whole benchmark."""
+    print(f"machine: {machine()}")
+    typer, shown = start_up(7)
+    print(
+        f"certkit --help: {shown * 1000:.0f} ms, {shown / typer:.2f} × import typer ({typer * 1000:.0f} ms)"
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder) / "bundle"
+        size = make(root, count)
+        print(f"evidence: {count:,} records, {size / count:.0f} bytes each")
+        ratios = []
+        for number in range(1, repeat + 1):
+            (peer,) = run("orjson", root)
+            used, wall, memory, read = run("certkit", root)
+            if read != count:
+                raise SystemExit(f"read {read:.0f} of {count} records")
+            ratios.append(used / peer)
+            print(
+                f"run {number}: certkit {used:.2f} CPU s, orjson {peer:.2f} CPU s, ratio {used / peer:.2f}; "
+                f"wall {wall:.2f} s, {used / wall:.2f} cores busy, memory at most {memory / 1e6:.0f} MB"
+            )
+        print(
+            f"reading, checking and reducing: {statistics.median(ratios):.2f} × orjson (median of {repeat})"
+        )
+
+
+def main() -> None:
+    """Run the command line."""
+    parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--records", type=int, default=1_000_000)
+    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--measure", choices=["orjson", "certkit"])
+    parser.add_argument("--bundle", type=Path)
+    options = parser.parse_args()
+    if options.measure == "orjson":
+        measure_orjson(options.bundle)
+    elif options.measure == "certkit":
+        measure_certkit(options.bundle)
+    else:
+        report(options.records, options.repeat)
+
+
+if __name__ == "__main__":
+    main()

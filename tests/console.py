@@ -1,0 +1,225 @@
+"""Runs what the documentation shows: console blocks, Python blocks, and the files they need.
+
+What a fenced block is, is told by its first word:
+
+- ``console``: lines after ``$`` are run by a shell, in the order of the page, and print exactly the lines
+  below them; a line ``…`` alone stands for any lines. A command that leaves with another code than 0 is
+  followed by ``$ echo $?`` and the code. ``make`` is not run; its target must be in the Makefile.
+- ``python``: a program; a ``text output`` block after it is what it prints.
+- any block with ``file=NAME`` is written to that file first.
+
+Every page has a folder of its own that looks like a checkout: tests/data/, templates/, Makefile.
+
+    python -m tests.console --write      # puts what is really printed into blocks that have no ``…``
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT: Final = Path(__file__).parents[1]
+LOGS: Final = ROOT.parent / "shared" / "evidence" / "agentdojo"
+"""Real logs, which are no part of the project; a block that names one runs where they are."""
+
+_FENCE: Final = re.compile(r"^```(\S*)[ \t]*([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_REAL: Final = re.compile(r"\bagentdojo-[\w.-]+\.jsonl\.gz\b")
+_FILE: Final = re.compile(r"\bfile=(\S+)")
+_ELISION: Final = "…"
+
+
+class Block(NamedTuple):
+    """A fenced block: its language, the rest of its first line, its text, and where the text stands."""
+
+    language: str
+    info: str
+    text: str
+    start: int
+    end: int
+
+
+class Step(NamedTuple):
+    """One command and the lines that are shown below it."""
+
+    command: str
+    shown: tuple[str, ...]
+
+
+class Ran(NamedTuple):
+    """What became of a step."""
+
+    step: Step
+    printed: tuple[str, ...]
+    complaint: str | None
+
+
+def pages() -> list[Path]:
+    """Return the README and every page of the documentation."""
+    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def blocks(text: str) -> list[Block]:
+    """Return the fenced blocks of a page."""
+    return [Block(m[1], m[2], m[3], m.start(3), m.end(3)) for m in _FENCE.finditer(text)]
+
+
+def steps(block: Block) -> list[Step]:
+    """Return the commands of a console block. Lines before the first command are an error."""
+    found: list[tuple[str, list[str]]] = []
+    for line in block.text.splitlines():
+        if line.startswith("$ "):
+            found.append((line[2:], []))
+        elif found and found[-1][0].endswith("\\") and not found[-1][1] and line.startswith("> "):
+            found[-1] = (f"{found[-1][0][:-1]}{line[2:]}", [])
+        else:
+            found[-1][1].append(line.rstrip())
+    return [Step(command, tuple(shown)) for command, shown in found]
+
+
+def missing_log(block: Block) -> str | None:
+    """Return the real log that a block needs and that is not here."""
+    names = _REAL.findall(block.text)
+    return next((name for name in names if not (LOGS / name).is_file()), None)
+
+
+def lay_out(folder: Path) -> None:
+    """Make `folder` look like a checkout, as far as pages need it."""
+    shutil.copytree(ROOT / "tests" / "data", folder / "tests" / "data")
+    shutil.copytree(ROOT / "templates", folder / "templates")
+
+
+def run_page(page: Path, folder: Path) -> Iterator[tuple[Block, list[Ran]]]:
+    """Run the blocks of a page in `folder`, in order; yield each with what became of it."""
+    lay_out(folder)
+    found = blocks(page.read_text(encoding="utf-8"))
+    for number, block in enumerate(found):
+        if match := _FILE.search(block.info):
+            target = folder / match[1]
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(block.text, encoding="utf-8")
+        if block.language == "console" and missing_log(block) is None:
+            for name in _REAL.findall(block.text):
+                shutil.copyfile(LOGS / name, folder / name)
+            yield block, _run_console(block, folder)
+        elif block.language == "python":
+            after = found[number + 1] if number + 1 < len(found) else None
+            shown = after.text if after is not None and after.info == "output" else ""
+            yield block, [_run_python(block, shown, folder)]
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    return {
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "HOME": str(folder),
+        "LANG": "C.UTF-8",
+        "PYTHONUNBUFFERED": "1",  # so that both streams come in the order of a terminal
+    }
+
+
+def _run(command: list[str], folder: Path) -> tuple[int, tuple[str, ...]]:
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env=_environment(folder),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        check=False,
+        timeout=120,
+    )
+    return done.returncode, tuple(line.rstrip() for line in done.stdout.decode().splitlines())
+
+
+def _run_console(block: Block, folder: Path) -> list[Ran]:
+    ran: list[Ran] = []
+    printed: tuple[str, ...]
+    code, told = 0, True
+    for step in steps(block):
+        if step.command == "echo $?":
+            printed, told = (str(code),), True
+        elif match := re.match(r"make (\S+)", step.command):
+            targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+            complaint = None if match[1] in targets else f"the Makefile has no target {match[1]}"
+            ran.append(Ran(step, step.shown, complaint))
+            continue
+        else:
+            if not told:
+                ran[-1] = ran[-1]._replace(complaint=f"left with {code}, and the page does not say so")
+            code, printed = _run(["bash", "-c", step.command], folder)
+            told = code == 0
+        ran.append(Ran(step, printed, difference(step.shown, printed)))
+    if not told:
+        ran[-1] = ran[-1]._replace(complaint=f"left with {code}, and the page does not say so")
+    return ran
+
+
+def _run_python(block: Block, shown: str, folder: Path) -> Ran:
+    step = Step(block.text, tuple(line.rstrip() for line in shown.splitlines()))
+    code, printed = _run([sys.executable, "-W", "error", "-c", block.text], folder)
+    complaint = f"left with {code}" if code else difference(step.shown, printed)
+    return Ran(step, printed, complaint)
+
+
+def difference(shown: tuple[str, ...], printed: tuple[str, ...]) -> str | None:
+    """Return what is shown and not printed so, or None. A line ``…`` stands for any lines."""
+    if _ELISION not in shown:
+        return None if shown == printed else "\n".join(("really prints:", *printed))
+    parts: list[list[str]] = [[]]
+    for line in shown:
+        if line == _ELISION:
+            parts.append([])
+        else:
+            parts[-1].append(line)
+    begin = 0
+    for number, part in enumerate(parts):
+        places = range(begin, len(printed) - len(part) + 1)
+        if number == 0:
+            places = places[:1]
+        elif number == len(parts) - 1 and part:
+            places = places[-1:]
+        here = next((at for at in places if list(printed[at : at + len(part)]) == part), None)
+        if here is None:
+            return "\n".join(("does not print in this order:", *part, "but:", *printed))
+        begin = here + len(part)
+    return None
+
+
+def refresh(page: Path) -> bool:
+    """Put what is printed into the blocks of a page that have no elision; tell whether it changed."""
+    text = page.read_text(encoding="utf-8")
+    pieces: list[str] = []
+    at = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for block, ran in run_page(page, Path(folder)):
+            if block.language != "console" or any(_ELISION in one.step.shown for one in ran):
+                for one in ran:
+                    if one.complaint:
+                        sys.stdout.write(f"{page}: mend by hand: {one.step.command}\n{one.complaint}\n")
+                continue
+            pieces.append(text[at : block.start] + _rewritten(block, ran))
+            at = block.end
+    new = "".join([*pieces, text[at:]])
+    page.write_text(new, encoding="utf-8")
+    return new != text
+
+
+def _rewritten(block: Block, ran: list[Ran]) -> str:
+    heads = re.findall(r"^\$ .*(?:\n> .*)*", block.text, re.MULTILINE)
+    lines: list[str] = []
+    for head, one in zip(heads, ran, strict=True):
+        lines += [head, *one.printed]
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    for path in pages() if "--write" in sys.argv else ():
+        if refresh(path):
+            sys.stdout.write(f"written: {path.relative_to(ROOT)}\n")

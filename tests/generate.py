@@ -1,0 +1,307 @@
+"""Writes what is made from the code: the JSON Schemas, and the tables inside pages of the documentation.
+
+    python -m tests.generate            # exits with 1 and names what differs
+    python -m tests.generate --write    # writes it
+
+A page says where a table belongs: everything between ``<!-- generated: NAME -->`` and
+``<!-- end of generated -->`` is the output of the function `NAME` in `TABLES`.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import typer
+
+from certkit import canonical, workflow
+from certkit.assessment import CATALOGUE, assessment_schema, profile_schema
+from certkit.assessment.words import asked
+from certkit.cli.main import app
+from certkit.errors import CODES, EXIT_MEANING
+from certkit.evidence.faults import Fault
+from certkit.evidence.record import Condition
+from certkit.evidence.schema import DIALECT, manifest_schema, record_schema
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from certkit.assessment import Profile
+
+ROOT: Final = Path(__file__).parents[1]
+_REGION: Final = re.compile(
+    r"(<!-- generated: ([a-z0-9-]+) -->\n).*?(<!-- end of generated -->\n)", re.DOTALL
+)
+_LIMIT: Final = 2**53 - 1
+
+
+def error_schema() -> dict[str, Any]:
+    """Return the schema of the document that ``--json`` prints where a command fails."""
+    text = {"type": "string"}
+    count = {"type": "integer", "minimum": 0}
+    fields = {"file": text, "line": count, "pointer": text, "expected": text, "found": text}
+    assert {*fields, "code"} == set(Fault.__struct_fields__)
+    fault = {
+        "type": "object",
+        "properties": fields | {"code": {"enum": list(CODES)}},
+        "required": list(Fault.__struct_fields__),
+        "additionalProperties": False,
+    }
+    error = {
+        "type": "object",
+        "properties": {
+            "code": {"enum": list(CODES)},
+            "message": text,
+            "where": {**text, "description": "the file, line or pointer that the error is about"},
+            "hint": {**text, "description": "what to do about it"},
+            "total": {**count, "description": "all faults; `faults` lists the first ones"},
+            "faults": {"type": "array", "items": fault},
+        },
+        "required": ["code", "message"],
+        "additionalProperties": False,
+    }
+    return {
+        "$schema": DIALECT,
+        "$id": "urn:certkit:error:v1",
+        "title": "certkit error",
+        "description": "What --json prints on standard output where a command fails.",
+        "type": "object",
+        "properties": {"schema": {"const": "urn:certkit:error:v1"}, "error": error},
+        "required": ["schema", "error"],
+        "additionalProperties": False,
+    }
+
+
+SCHEMAS: Final[dict[str, Callable[[], dict[str, Any]]]] = {
+    "assessment.v1": assessment_schema,
+    "bundle.v1": manifest_schema,
+    "error.v1": error_schema,
+    "profile.v1": profile_schema,
+    "record.v1": record_schema,
+}
+
+
+def table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
+    """Return a Markdown table."""
+    cells = [head, tuple("---" for _ in head), *rows]
+    return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |\n" for row in cells)
+
+
+def commands() -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Yield every command of the tree with the words that call it, groups before their commands."""
+
+    def walk(words: tuple[str, ...], command: Any) -> Iterator[tuple[tuple[str, ...], Any]]:
+        yield words, command
+        for name, below in getattr(command, "commands", {}).items():
+            yield from walk((*words, name), below)
+
+    yield from walk(("certkit",), typer.main.get_command(app))
+
+
+def _options(command: Any) -> Sequence[tuple[str, ...]]:
+    rows = []
+    for item in command.params:
+        argument = item.param_type_name == "argument"
+        names = item.metavar if argument else "`, `".join(item.opts)
+        notes = []
+        if not argument and item.default not in {None, False} and item.opts[0].startswith("-"):
+            notes.append(f"default `{item.default}`")
+        if item.required:
+            notes.append("required")
+        if item.min is not None or item.max is not None:
+            low, high = item.min, item.max
+            notes.append(f"at least {low}" if high is None else f"{low} to {high}")
+        if item.envvar:
+            notes.append(f"also `{item.envvar}`")
+        rows.append((f"`{names}`", item.help or "", "; ".join(notes)))
+    return rows
+
+
+def cli() -> str:
+    """Return a section for every command."""
+    parts = []
+    for words, command in commands():
+        if len(words) == 1:
+            continue
+        text, _, example = (command.help or "").partition("Example: ")
+        parts.append(f"{'###' if len(words) > 2 else '##'} `{' '.join(words)}`\n\n")
+        parts.append(re.sub(r"\n{3,}", "\n\n", text.strip()) + "\n\n")
+        if rows := _options(command):
+            parts.append(table(("argument or option", "meaning", ""), rows) + "\n")
+        if example:
+            parts.append(f"Example: `{example.strip()}`\n\n")
+    return "".join(parts).rstrip("\n") + "\n"
+
+
+def exit_codes() -> str:
+    """Return the table of exit codes."""
+    return table(("exit code", "meaning"), [(str(int(code)), text) for code, text in EXIT_MEANING.items()])
+
+
+def codes() -> str:
+    """Return the table of error codes."""
+    return table(("code", "meaning"), [(f"`{code}`", text) for code, text in CODES.items()])
+
+
+def _kind(schema: dict[str, Any], definitions: dict[str, Any]) -> str:
+    if "$ref" in schema:
+        name = schema["$ref"].rpartition("/")[2]
+        target = definitions[name]
+        return _kind(target, definitions) if "enum" in target else f"[{name}](#{name.lower()})"
+    if "enum" in schema or "const" in schema:
+        values = [value for value in schema.get("enum", [schema.get("const")]) if value is not None]
+        return ", ".join(f"`{value:g}`" if isinstance(value, float) else f"`{value}`" for value in values)
+    if "anyOf" in schema:
+        options = [option for option in schema["anyOf"] if option.get("type") != "null"]
+        return " or ".join(_kind(option, definitions) for option in options)
+    if schema.get("type") == "array":
+        return f"list of {_kind(schema['items'], definitions)}"
+    if schema.get("type") == "object":
+        inner = schema.get("additionalProperties")
+        return f"object of {_kind(inner, definitions)}" if isinstance(inner, dict) else "object"
+    return _plain(schema)
+
+
+def _plain(schema: dict[str, Any]) -> str:
+    words = {"string": "text", "boolean": "true or false"}.get(schema["type"], str(schema["type"]))
+    low, high = schema.get("minimum"), schema.get("maximum")
+    if high == _LIMIT:
+        high = None
+    if low is not None and high is not None:
+        return (
+            f"{words}, {low:,g} to {high:,g}" if isinstance(high, float) else f"{words}, {low:,} to {high:,}"
+        )
+    if low is not None:
+        return f"{words}, at least {low:,}"
+    if schema.get("format") == "date-time":
+        return "time with offset"
+    if schema.get("pattern", "").startswith("^sha256"):
+        return "`sha256:` and 64 hexadecimal digits"
+    if "maxLength" in schema:
+        return f"{words}, {schema.get('minLength', 0):,} to {schema['maxLength']:,} characters"
+    return words
+
+
+def _fields(body: dict[str, Any], definitions: dict[str, Any]) -> str:
+    required = body.get("required", [])
+    rows = []
+    for name, field in body["properties"].items():
+        texts = [field.get("description"), *(option.get("description") for option in field.get("anyOf", ()))]
+        meaning = next((text for text in texts if text), "")
+        rows.append((f"`{name}`", _kind(field, definitions), "yes" if name in required else "", meaning))
+    return table(("field", "holds", "required", "meaning"), rows)
+
+
+def record_fields() -> str:
+    """Return the table of record fields."""
+    schema = record_schema()
+    conditions = ", ".join(f"`{item}`" for item in Condition)
+    text = _fields(schema, schema["$defs"])
+    return text.replace("| `condition` | text |", f"| `condition` | {conditions} or `x_…` |")
+
+
+def bundle_fields() -> str:
+    """Return the tables of the manifest: the document itself first, then its parts."""
+    schema = manifest_schema()
+    definitions = schema["$defs"]
+    parts = [_fields(schema, definitions)]
+    for name, body in definitions.items():
+        about = " ".join((body.get("description") or "").split())
+        parts.append(f"\n### {name}\n\n{about}\n\n{_fields(body, definitions)}")
+    return "".join(parts)
+
+
+def metrics() -> str:
+    """Return the table of metrics."""
+    rows = []
+    for spec in CATALOGUE.values():
+        low, high = (None if end is None else f"{float(end):g}" for end in (spec.low, spec.high))
+        better = "more" if spec.higher else "less"
+        span = f"{low} to {high}" if high else f"from {low}"
+        rows.append((f"`{spec.id}`", spec.title, str(spec.unit), span, better, spec.source, spec.evidence))
+    return table(("id", "name", "unit", "range", "better", "source", "to measure it"), rows)
+
+
+def profiles() -> str:
+    """Return the table of every packaged profile."""
+    return "\n".join(_profile(workflow.load_profile(name)) for name in workflow.packaged_profiles())
+
+
+def _profile(profile: Profile) -> str:
+    tiers = [(tier, profile.tiers[str(tier)]) for tier in profile.tier_numbers]
+    rows = []
+    for row in profile.criteria:
+        cells = [f"`{row.id}`" + (" †" if row.provisional else "")]
+        for tier, _ in tiers:
+            threshold = row.threshold(tier)
+            unit = CATALOGUE[row.metric].unit
+            cells.append("–" if threshold is None else asked(row.operator_at(tier), threshold, unit))
+        rows.append((*cells, f"{row.margin:g}" if row.margin else "", row.source or ""))
+    names = (f"Tier {tier}: {info.name}" for tier, info in tiers)
+    text = f"## `{profile.id}`\n\n{profile.title}. Source: {'; '.join(profile.sources)}.\n\n"
+    text += f"Digest `{profile.digest}`; {profile.reading} reading.\n\n"
+    text += table(("criterion", *names, "drift margin", "source"), rows)
+    if any(row.provisional for row in profile.criteria):
+        text += "\n† provisional in the source.\n"
+    if any(info.sil for _, info in tiers):
+        guides = [(str(tier), info.sil or "", info.asil or "") for tier, info in tiers]
+        text += "\nThe source's guidance, which is not certification:\n\n"
+        text += table(("tier", "SIL", "ASIL"), guides)
+    return text
+
+
+TABLES: Final[dict[str, Callable[[], str]]] = {
+    "bundle-fields": bundle_fields,
+    "cli": cli,
+    "codes": codes,
+    "exit-codes": exit_codes,
+    "metrics": metrics,
+    "profiles": profiles,
+    "record-fields": record_fields,
+}
+
+
+@cache
+def _made(name: str) -> str:
+    return "\n" + TABLES[name]() + "\n"
+
+
+def outputs() -> dict[Path, str]:
+    """Return every file that is made from the code, wholly or in part, with its right content."""
+    found = {
+        ROOT / "schemas" / f"{name}.schema.json": canonical.pretty(make()) for name, make in SCHEMAS.items()
+    }
+    for page in sorted((ROOT / "docs").rglob("*.md")):
+        text = page.read_text(encoding="utf-8")
+        right = _REGION.sub(lambda match: match[1] + _made(match[2]) + match[3], text)
+        if _REGION.search(text):
+            found[page] = right
+    return found
+
+
+def differing() -> list[Path]:
+    """Return the files that are not what the code makes."""
+    return [
+        path
+        for path, right in outputs().items()
+        if not path.is_file() or path.read_text(encoding="utf-8") != right
+    ]
+
+
+def main(arguments: list[str]) -> int:
+    """Write or compare; return the exit code."""
+    wrong = differing()
+    right = outputs()
+    for path in wrong:
+        if "--write" in arguments:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(right[path], encoding="utf-8")
+        sys.stdout.write(f"{'written' if '--write' in arguments else 'differs'}: {path.relative_to(ROOT)}\n")
+    return 1 if wrong and "--write" not in arguments else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

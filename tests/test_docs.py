@@ -1,0 +1,208 @@
+"""The documentation tells the truth: what it shows is run, what it names exists, what exists is in it."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from certkit import canonical, workflow
+from certkit.assessment import SEVERITY
+from certkit.errors import CODES, EXIT_MEANING
+from certkit.evidence.importers import FORMATS
+from certkit.evidence.record import FIELDS
+from tests import console, generate
+
+ROOT: Final = console.ROOT
+PAGES: Final = console.pages()
+REFERENCE: Final = ROOT / "docs" / "reference"
+LEAVES: Final = [
+    (words, command) for words, command in generate.commands() if not hasattr(command, "commands")
+]
+
+# What is run, and what holds data; every other language needs a reason on the fence.
+RUN: Final = {"console", "python"}
+DATA: Final = {"text", "json", "toml"}
+
+
+def _name(page: object) -> str:
+    return str(page.relative_to(ROOT)) if isinstance(page, Path) else " ".join(page)  # type: ignore[arg-type]
+
+
+def _text(page: Path) -> str:
+    return page.read_text(encoding="utf-8")
+
+
+def _prose(page: Path) -> str:
+    """Return a page without its fenced blocks."""
+    return re.sub(r"^```.*?^```$", "", _text(page), flags=re.MULTILINE | re.DOTALL)
+
+
+RUNNABLE: Final = [page for page in PAGES if any(b.language in RUN for b in console.blocks(_text(page)))]
+
+
+@pytest.mark.parametrize("page", RUNNABLE, ids=_name)
+def test_what_a_page_shows_happens(page: Path, tmp_path: Path) -> None:
+    complaints = [
+        f"$ {one.step.command}\n{one.complaint}"
+        for _, ran in console.run_page(page, tmp_path)
+        for one in ran
+        if one.complaint
+    ]
+    assert not complaints, "\n\n".join(complaints)
+    missing = {console.missing_log(block) for block in console.blocks(_text(page))} - {None}
+    if missing:
+        pytest.skip(f"run but for the blocks that need {', '.join(map(str, missing))}, which is not here")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_name)
+def test_no_block_hides_a_command(page: Path) -> None:
+    assert _text(page).count("\n```") == 2 * len(console.blocks(_text(page))), "an open fence"
+    for block in console.blocks(_text(page)):
+        if block.language in RUN:
+            continue
+        if block.language in DATA:
+            assert not re.search(r"^(\$ |certkit |make )", block.text, re.MULTILINE), block.text
+        else:
+            assert "not run:" in block.info, f"a {block.language or 'nameless'} block without a reason"
+        if block.language == "toml":
+            tomllib.loads(block.text)
+        if block.language == "json":
+            canonical.loads(block.text.encode())
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", _prose(page)):
+        if re.match(r"https?://", target):
+            continue
+        path, _, anchor = target.partition("#")
+        linked = (page.parent / path).resolve() if path else page
+        assert linked.exists(), target
+        assert linked.is_relative_to(ROOT), target
+        if anchor:
+            assert anchor in _anchors(linked), target
+
+
+def _anchors(page: Path) -> set[str]:
+    """Return the anchors that a reader of Markdown makes of a page's headings."""
+    heads = re.findall(r"^#+ (.+)$", _prose(page), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", head.lower()).strip().replace(" ", "-") for head in heads}
+
+
+def test_every_page_can_be_reached_from_the_readme() -> None:
+    reached, waiting = set(), [ROOT / "README.md"]
+    while waiting:
+        page = waiting.pop()
+        if page in reached:
+            continue
+        reached.add(page)
+        links = re.findall(r"\]\(([^)#\s]+\.md)(?:#[^)]*)?\)", _prose(page))
+        waiting += [(page.parent / link).resolve() for link in links if "://" not in link]
+    assert set(PAGES) - reached == set()
+
+
+def test_codes_named_in_prose_exist() -> None:
+    families = {code.partition(".")[0] for code in CODES}
+    files = {"bundle.json", "records.py", "profile.toml", "record.md", "bundle.md", "import.toml"}
+    for page in PAGES:
+        for code in re.findall(r"`([a-z]+\.[a-z-]+)`", _prose(page)):
+            if code.partition(".")[0] in families and code not in files:
+                assert code in CODES, f"{_name(page)}: {code}"
+
+
+def test_every_error_code_and_exit_code_is_documented() -> None:
+    text = _text(REFERENCE / "errors.md")
+    assert [code for code in CODES if f"| `{code}` |" not in text] == []
+    assert [code for code in EXIT_MEANING if f"| {int(code)} |" not in text] == []
+
+
+def test_every_contradiction_is_told_in_prose() -> None:
+    text = _prose(REFERENCE / "record.md")
+    listed = list(CODES)
+    first = listed.index("record.nominal-with-fault")
+    contradictions = [code for code in listed[first:] if code.startswith("record.")]
+    assert [code for code in contradictions if f"`{code}`" not in text] == []
+
+
+def test_the_page_of_findings_is_the_list_of_findings() -> None:
+    rows = re.findall(
+        r"^\| `([a-z-]+)` \| (serious|warning|info) \| \S.+ \|$",
+        _text(REFERENCE / "findings.md"),
+        re.MULTILINE,
+    )
+    assert rows == [(code, str(severity)) for code, severity in SEVERITY.items()]
+
+
+def test_every_format_has_a_section() -> None:
+    assert {f"## `{name}`" for name in FORMATS} <= set(_text(REFERENCE / "importers.md").splitlines())
+
+
+def test_every_record_field_stands_on_its_page() -> None:
+    text = _text(REFERENCE / "record.md")
+    assert [name for name in FIELDS if f"| `{name}` |" not in text] == []
+
+
+def test_every_key_of_an_assessment_is_documented(tmp_path: Path) -> None:
+    from certkit.evidence.simulate import simulate  # noqa: PLC0415 - for this test only
+
+    simulate(tmp_path / "bundle", seed=3, runs=300, tier_target=0)
+    text = _text(REFERENCE / "assessment.md")
+    document = workflow.assess(tmp_path / "bundle").to_dict()
+    metrics = document.pop("metrics")
+    keys = _keys({**document, "tiers": list(document["tiers"].values())})
+    for metric in metrics.values():
+        keys |= set(metric)
+    assert {key for key in keys if f"`{key}`" not in text} == set()
+
+
+def _keys(value: Any) -> set[str]:
+    if isinstance(value, dict):
+        return set(value).union(*(_keys(item) for item in value.values()))
+    if isinstance(value, list):
+        return set().union(*map(_keys, value))
+    return set()
+
+
+@pytest.mark.parametrize(
+    ("words", "command"), LEAVES, ids=lambda value: _name(value) if isinstance(value, tuple) else ""
+)
+def test_every_command_has_help_with_an_example(words: tuple[str, ...], command: Any) -> None:
+    called = " ".join(words)
+    match = re.search(rf"^Example: ({re.escape(called)}\b.*)$", command.help, re.MULTILINE)
+    assert match, f"{called}: no example"
+    known = {name for item in command.params for name in item.opts}
+    used = [word for word in match[1].split() if word.startswith("-")]
+    assert set(used) <= known
+    assert [item.name for item in command.params if not item.help] == []
+
+
+def test_every_command_is_run_by_some_page() -> None:
+    shown = "\n".join(
+        step.command
+        for page in PAGES
+        for block in console.blocks(_text(page))
+        if block.language == "console"
+        for step in console.steps(block)
+    )
+    assert [" ".join(words) for words, _ in LEAVES if f"{' '.join(words)} " not in f"{shown} "] == []
+
+
+def test_an_elision_stands_for_lines_and_hides_no_difference() -> None:
+    printed = ("a", "b", "c", "d")
+    shown: tuple[str, ...]
+    for shown in (printed, ("a", "…"), ("…", "d"), ("a", "…", "c", "d"), ("…", "b", "…"), ("…",)):
+        assert console.difference(shown, printed) is None
+    for shown in (
+        (),
+        ("a",),
+        ("b", "…"),
+        ("…", "c"),
+        ("a", "…", "x", "…"),
+        ("…", "c", "…", "b", "…"),
+        ("a", "…", "b", "d"),
+    ):
+        assert console.difference(shown, printed) is not None

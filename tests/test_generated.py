@@ -1,0 +1,74 @@
+"""The schemas and the generated tables of the documentation are what the code makes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import jsonschema
+import pytest
+
+from certkit import canonical
+from certkit.cli.main import main
+from tests import generate
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+EXPORT = generate.ROOT / "tests" / "data" / "agentdojo" / "export.jsonl"
+
+
+def test_nothing_differs() -> None:
+    differing = [str(path.relative_to(generate.ROOT)) for path in generate.differing()]
+    assert differing == [], "run 'make schemas'"
+
+
+def test_every_table_stands_on_a_page() -> None:
+    pages = "".join(path.read_text(encoding="utf-8") for path in (generate.ROOT / "docs").rglob("*.md"))
+    assert [name for name in generate.TABLES if f"<!-- generated: {name} -->" not in pages] == []
+
+
+@pytest.mark.parametrize("name", generate.SCHEMAS)
+def test_a_schema_is_one_and_says_its_name(name: str) -> None:
+    path = generate.ROOT / "schemas" / f"{name}.schema.json"
+    schema = canonical.loads(path.read_bytes())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    assert schema["$id"] == "urn:certkit:" + name.replace(".", ":")
+
+
+def _validator(name: str) -> jsonschema.Draft202012Validator:
+    return jsonschema.Draft202012Validator(generate.SCHEMAS[name]())
+
+
+def _document(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, object]:
+    code = main([*arguments, "--json"])
+    return code, canonical.loads(capsys.readouterr().out.encode())
+
+
+def test_what_commands_print_fits_the_published_schemas(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bundle = tmp_path / "bundle"
+    assert _document(capsys, "import", "agentdojo", str(EXPORT), "-o", str(bundle))[0] == 0
+    code, assessment = _document(capsys, "assess", str(bundle))
+    assert code == 1
+    _validator("assessment.v1").validate(assessment)
+    _validator("bundle.v1").validate(canonical.loads((bundle / "bundle.json").read_bytes()))
+    for line in (bundle / "records" / "runs.jsonl").read_bytes().splitlines():
+        _validator("record.v1").validate(canonical.loads(line))
+
+
+def test_errors_fit_the_published_schema(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bundle = tmp_path / "bundle"
+    assert _document(capsys, "bundle", "init", str(bundle), "--agent", "a", "--version", "1")[0] == 0
+    (bundle / "records" / "runs.jsonl").write_bytes(b"\n{}\n")
+    failing = (
+        (("assess", str(bundle)), 3, "bundle.records-invalid"),
+        (("assess", str(tmp_path / "none")), 3, "file.missing"),
+        (("assess", str(bundle), "--profile", "none"), 2, "profile.unknown"),
+        (("assess",), 2, "usage.option"),
+    )
+    for arguments, exit_code, code in failing:
+        found, document = _document(capsys, *arguments)
+        _validator("error.v1").validate(document)
+        assert isinstance(document, dict)
+        assert (found, document["error"]["code"]) == (exit_code, code)
