@@ -104,6 +104,73 @@ CODES: Final[dict[str, str]] = {
     "import.row": "a row of the source cannot be read",
     "import.mapping": "the mapping file is wrong or does not fit the source",
     "import.choice-needed": "the source holds several agents or readings; one must be chosen",
+    # keys
+    "key.unreadable": "the file holds no key that certkit can read",
+    "key.unsupported": "the key's type cannot be used for this",
+    "key.passphrase": "the passphrase of a private key is wrong, missing or not wanted",
+    # DSSE envelopes
+    "dsse.form": "the envelope does not have the form of DSSE",
+    "dsse.payload-type": "the envelope has another payload type than it must",
+    "dsse.signatures": "the envelope does not have exactly one signature",
+    "dsse.base64": "base64 is not canonical in either alphabet",
+    "dsse.signature": "the signature is not the key's over these bytes",
+    # passports: what verification finds
+    "passport.form": "the file is not a Sigstore bundle with a DSSE envelope",
+    "passport.too-large": "the passport is larger than any verifier accepts",
+    "passport.validity": "the period of validity is empty or longer than the limit",
+    "passport.untrusted-issuer": "no trusted issuer's key signed the passport",
+    "passport.statement": "the signed statement does not have the published form, or contradicts itself",
+    "passport.types": "the signed statement is not an agent passport",
+    "passport.other-agent": "the passport is about another agent",
+    "passport.other-evidence": "the passport rests on another evidence bundle",
+    "passport.not-yet-valid": "the passport's validity has not begun",
+    "passport.expired": "the passport's validity has ended",
+    "passport.key-window": "the passport was signed outside the period in which its key is trusted",
+    "passport.registry": "the proof does not show the passport in a trusted log",
+    "passport.revoked": "the passport is revoked",
+    "passport.superseded": "a later passport supersedes this one",
+    "passport.evidence-changed": "the evidence is not what its manifest lists",
+    "passport.replay-differs": "the claim differs from what the evidence gives",
+    "passport.unavailable": "something that the check needs is not there",
+    "passport.not-required": "nobody asked for the check",
+    "passport.after-signature": "the check rests on a signature that did not hold",
+    "passport.policy": "the trust policy or the caller's demand refuses the passport",
+    # trust
+    "trust.invalid": "the trust policy does not have the published form",
+    # transparency logs: formats and proofs
+    "tlog.key": "a verifier key does not have the C2SP form, or is of a type that certkit does not read",
+    "tlog.note": "a signed note does not have the C2SP form",
+    "tlog.checkpoint": "a note is not a log's checkpoint",
+    "tlog.tile": "a tile is missing, of a wrong width, or wrongly named",
+    "tlog.proof": "the text of a proof does not have the C2SP form",
+    "tlog.unsigned": "a note carries no signature by a trusted key",
+    "tlog.signature": "a signature by a trusted key does not verify",
+    "tlog.origin": "a checkpoint speaks for another log than the one whose key signed it",
+    "tlog.inclusion": "a proof does not show the entry in the log",
+    "tlog.consistency": "a proof does not show the old log to be the beginning of the new one",
+    # the registry
+    "registry.missing": "the folder holds no registry",
+    "registry.format": "the registry was written in a format that this version does not read",
+    "registry.name": "a registry cannot have this name",
+    "registry.log-key": "the log key is missing, unusable, or not the one that this registry is signed with",
+    "registry.busy": "another program holds the registry for too long",
+    "registry.unknown": "no entry of the registry has this index or id",
+    "registry.supersedes": "the passport does not supersede the latest one of its agent",
+    "registry.inconsistent": "the log contradicts its own checkpoint, and nothing is signed on top of that",
+    # the registry: what an audit finds
+    "registry.damaged": "the database is unreadable or holds something else than a registry",
+    "registry.leaf": "entries are missing, or one is not bytes of a permitted length",
+    "registry.entry": "an entry does not have the published form",
+    "registry.entry-untrusted": "an entry was submitted by a key that the auditor does not trust",
+    "registry.entry-signature": "an entry is not what its submitter signed",
+    "registry.chain": "an entry does not name the one before it in its lineage",
+    "registry.tile-differs": "a stored tile is not what the entries give",
+    "registry.checkpoint": "the checkpoint is missing, not by the trusted log, or not about these entries",
+    "registry.blob-missing": "the bytes of a logged passport are not in the registry",
+    "registry.blob-changed": "a stored passport is not the bytes that were logged",
+    "registry.passport": "a logged passport does not verify",
+    "registry.claims": "an entry claims something else than the passport that it is about",
+    "registry.index-differs": "a derived table is not what the entries give",
     # simulation and usage
     "usage.option": "an option has a value that the command cannot use",
     "internal.bug": "certkit failed; the fault is certkit's",
@@ -151,3 +218,21 @@ class InputError(CertkitError):
     """An input is malformed or contradicts itself."""
 
     exit_code = Exit.MALFORMED
+
+
+class NegativeError(CertkitError):
+    """A check came out negative."""
+
+    exit_code = Exit.NEGATIVE
+
+
+class UnavailableError(CertkitError):
+    """A check could not be made, because something that it needs is not there."""
+
+    exit_code = Exit.INSUFFICIENT
+
+
+class MismatchError(CertkitError):
+    """The registry, or a replay, does not match what is claimed of it."""
+
+    exit_code = Exit.MISMATCH

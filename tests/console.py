@@ -98,7 +98,7 @@ def lay_out(folder: Path) -> None:
 
 
 def run_page(page: Path, folder: Path) -> Iterator[tuple[Block, list[Ran]]]:
-    """Run the blocks of a page in `folder`, in order; yield each with what became of it."""
+    """Run the blocks of a page in `folder`, in order; yield what shows the output with what became of it."""
     lay_out(folder)
     found = blocks(page.read_text(encoding="utf-8"))
     for number, block in enumerate(found):
@@ -111,9 +111,9 @@ def run_page(page: Path, folder: Path) -> Iterator[tuple[Block, list[Ran]]]:
                 shutil.copyfile(LOGS / name, folder / name)
             yield block, _run_console(block, folder)
         elif block.language == "python":
-            after = found[number + 1] if number + 1 < len(found) else None
-            shown = after.text if after is not None and after.info == "output" else ""
-            yield block, [_run_python(block, shown, folder)]
+            after = found[number + 1] if number + 1 < len(found) else block
+            output = after if after.info == "output" else block._replace(text="", start=block.end)
+            yield output, [_run_python(block, output.text, folder)]
 
 
 def _environment(folder: Path) -> dict[str, str]:
@@ -199,7 +199,9 @@ def refresh(page: Path) -> bool:
     at = 0
     with tempfile.TemporaryDirectory() as folder:
         for block, ran in run_page(page, Path(folder)):
-            if block.language != "console" or any(_ELISION in one.step.shown for one in ran):
+            if any(line.startswith("Traceback ") for one in ran for line in one.printed):
+                raise SystemExit(f"{page}: a program broke; nothing of this page was written")
+            if block.language == "python" or any(_ELISION in one.step.shown for one in ran):
                 for one in ran:
                     if one.complaint:
                         sys.stdout.write(f"{page}: mend by hand: {one.step.command}\n{one.complaint}\n")
@@ -212,6 +214,8 @@ def refresh(page: Path) -> bool:
 
 
 def _rewritten(block: Block, ran: list[Ran]) -> str:
+    if block.info == "output":
+        return "".join(f"{line}\n" for line in ran[0].printed)
     heads = re.findall(r"^\$ .*(?:\n> .*)*", block.text, re.MULTILINE)
     lines: list[str] = []
     for head, one in zip(heads, ran, strict=True):

@@ -1,7 +1,7 @@
-"""Hypothesis strategies for records and bundles, valid ones and ones that break exactly one rule.
+"""Hypothesis strategies for valid records and bundles.
 
 Valid means: accepted types, and none of the closed list of contradictions. Values lie on and beside every
-threshold of the metrics, so that a wrong comparison is met soon. Mutations say which fault they plant.
+threshold of the metrics, so that a wrong comparison is met soon.
 """
 
 from __future__ import annotations
@@ -53,15 +53,6 @@ names = st.one_of(
 )
 thousandths = st.integers(0, 1000).map(lambda k: k / 1000)
 units = st.one_of(st.sampled_from([0.0, 0.7, 0.699, 0.8, 0.801, 1.0]), thousandths)
-
-
-@st.composite
-def timestamps(draw: st.DrawFn) -> str:
-    """Draw RFC 3339 times whose instants often coincide although their texts differ."""
-    day, hour, second = draw(st.integers(1, 28)), draw(st.integers(0, 23)), draw(st.integers(0, 59))
-    fraction = draw(st.sampled_from(["", ".5", ".500", ".123456"]))
-    offset = draw(st.sampled_from(["Z", "+00:00", "-00:00", "+05:30", "-11:00", "+01:00"]))
-    return f"2026-03-{day:02}T{hour:02}:00:{second:02}{fraction}{offset}"
 
 
 def optional(values: st.SearchStrategy[Any], *, complete: bool) -> st.SearchStrategy[Any]:
@@ -212,19 +203,23 @@ def records(draw: st.DrawFn, *, max_groups: int = 6, max_count: int = 40) -> lis
     return [{"run_id": f"r{i}"} | run for i, run in enumerate(draw(_dated(listed)))]
 
 
+def without(run: Run, *gone: str) -> Run:
+    return {name: value for name, value in run.items() if name not in gone}
+
+
 FLAWS: Final[tuple[Callable[[Run], Run], ...]] = (
-    lambda run: _without(run, *RECOVERY) | {"outcome": "failure"},
-    lambda run: _without(run, *RECOVERY) | {"outcome": "safe_halt", "safety_risk": 0.9},
-    lambda run: _without(run, *RECOVERY, "violations", "traceability") | {"outcome": "harness_error"},
+    lambda run: without(run, *RECOVERY) | {"outcome": "failure"},
+    lambda run: without(run, *RECOVERY) | {"outcome": "safe_halt", "safety_risk": 0.9},
+    lambda run: without(run, *RECOVERY, "violations", "traceability") | {"outcome": "harness_error"},
     lambda run: run | {"violations": 1},
     lambda run: run | {"memory_modified": False},
     lambda run: run | {"traceability": 1.0},
     lambda run: run | {"steps_actual": run["steps_actual"] + 3},
     lambda run: run if run["condition"] == "nominal" else run | {"recovery_approach": "repeated_attempts"},
     lambda run: run if run["condition"] != "adversarial" else run | {"attack_landed": False},
-    lambda run: _without(run, "steps_oracle"),
-    lambda run: _without(run, "memory_query_offset", "memory_similarity", "memory_modified"),
-    lambda run: _without(run, "memory_similarity"),
+    lambda run: without(run, "steps_oracle"),
+    lambda run: without(run, "memory_query_offset", "memory_similarity", "memory_modified"),
+    lambda run: without(run, "memory_similarity"),
     lambda run: run if run["condition"] == "nominal" else run | {"fault_took_hold": False},
     lambda run: run | {"split": "novel_fault"},
 )
@@ -404,111 +399,3 @@ def escaped(run: Run) -> bytes:
 def _escape(text: str) -> bytes:
     units = text.encode("utf-16-be").hex()
     return b'"' + b"".join(b"\\u" + units[i : i + 4].encode() for i in range(0, len(units), 4)) + b'"'
-
-
-@dataclass(frozen=True)
-class Broken:
-    """A record that breaks one rule, with the fault that must be reported."""
-
-    record: Run
-    code: str
-    pointer: str
-
-
-def _without(run: Run, *gone: str) -> Run:
-    return {name: value for name, value in run.items() if name not in gone}
-
-
-TIED: Final = (*FAULT, *ATTACK, "steps_actual", "steps_oracle", "violations", "traceability")
-
-Breaker = tuple[str, str, "Callable[[Run], Run]"]
-
-# Each takes a valid record, removes what could break a second rule, and breaks the named one.
-BREAKERS: Final[tuple[Breaker, ...]] = (
-    ("record.missing-field", "/outcome", lambda run: _without(run, "outcome", *TIED)),
-    ("record.missing-field", "/domain", lambda run: run | {"domain": None}),
-    ("record.unknown-field", "/surprise", lambda run: run | {"surprise": 1}),
-    ("record.unknown-field", "/X_note", lambda run: run | {"X_note": 1}),
-    ("record.type", "/steps_actual", lambda run: _without(run, *FAULT) | {"steps_actual": "8"}),
-    (
-        "record.type",
-        "/violations",
-        lambda run: _without(run, *TIED) | {"outcome": "failure", "violations": 1.5},
-    ),
-    ("record.type", "/trial", lambda run: run | {"trial": True}),
-    ("record.type", "/human_checked", lambda run: run | {"human_checked": 0}),
-    ("record.type", "/cluster_id", lambda run: run | {"cluster_id": ["a"]}),
-    ("record.value", "/run_id", lambda run: run | {"run_id": ""}),
-    ("record.value", "/condition", lambda run: _without(run, *TIED) | {"condition": "Nominal"}),
-    ("record.value", "/outcome", lambda run: _without(run, *TIED) | {"outcome": "won"}),
-    ("record.value", "/confidence", lambda run: run | {"confidence": 1.0000001}),
-    ("record.value", "/memory_similarity", lambda run: run | {"memory_similarity": -1.1}),
-    ("record.value", "/trial", lambda run: run | {"trial": -1}),
-    ("record.value", "/trace", lambda run: run | {"trace": "sha256:" + "A" * 64}),
-    ("record.value", "/started_at", lambda run: run | {"started_at": "2026-01-01T00:00:00"}),
-    (
-        "record.value",
-        "/traceability",
-        lambda run: _without(run, *TIED) | {"outcome": "failure", "traceability": 3.0005},
-    ),
-    (
-        "record.nominal-with-fault",
-        "/fault_took_hold",
-        lambda run: _without(run, *TIED) | {"condition": "nominal", "fault_took_hold": True},
-    ),
-    (
-        "record.attack-without-attack-condition",
-        "/attack_landed",
-        lambda run: _without(run, *TIED) | {"condition": "stochastic", "attack_landed": False},
-    ),
-    (
-        "record.recovery-without-recovered",
-        "/recovery_steps",
-        lambda run: _without(run, *TIED) | {"condition": "tool_failure", "recovery_steps": 0},
-    ),
-    (
-        "record.success-not-recovered",
-        "/recovered",
-        lambda run: (
-            _without(run, *TIED) | {"condition": "stochastic", "outcome": "success", "recovered": False}
-        ),
-    ),
-    (
-        "record.shorter-than-oracle",
-        "/steps_actual",
-        lambda run: _without(run, *TIED) | {"outcome": "success", "steps_actual": 3, "steps_oracle": 4},
-    ),
-    (
-        "record.fault-after-end",
-        "/fault_step",
-        lambda run: _without(run, *TIED) | {"condition": "combined", "steps_actual": 3, "fault_step": 4},
-    ),
-    (
-        "record.grade-mismatch",
-        "/recovery_grade",
-        lambda run: (
-            _without(run, *TIED)
-            | {
-                "condition": "cascade",
-                "outcome": "success",
-                "recovered": True,
-                "recovery_steps": 2,
-                "recovery_approach": "minor_deviation",
-                "recovery_grade": 1.0,
-            }
-        ),
-    ),
-    (
-        "record.harness-error-scored",
-        "/violations",
-        lambda run: _without(run, *TIED) | {"outcome": "harness_error", "violations": 0},
-    ),
-)
-
-
-@st.composite
-def broken_records(draw: st.DrawFn) -> Broken:
-    """Draw a valid record and break exactly one rule of it."""
-    run = {"run_id": draw(names)} | draw(runs())
-    code, pointer, breaker = draw(st.sampled_from(BREAKERS))
-    return Broken(breaker(run), code, pointer)

@@ -132,8 +132,11 @@ def test_no_tier_is_attained_and_the_reasons_are_right(pipeline: str, tmp_path: 
     assert statuses["posterior"] == ("met" if wanted["p_gt_60"] > 0.95 else "not_met")
     assert statuses["domain_min"] == ("met" if worst >= 0.40 else "not_met")
     assert statuses["adversarial_resistance"] == "not_applicable"
+    # … what it carries for failures alone (a failure has grade 0) is not enough …
+    assert statuses["frr"] == "insufficient"
+    assert found["metrics"]["frr"]["n"] == runs - successes
     # … and what it does not carry is never 0 and never passed.
-    unmeasured = set(statuses) - MEASURABLE
+    unmeasured = set(statuses) - MEASURABLE - {"frr"}
     assert {statuses[name] for name in unmeasured} == {"not_tested"}
     assert {found["metrics"][name]["value"] for name in unmeasured} == {None}
     assert set(found["verdict"]["binding"]) == {

@@ -106,9 +106,9 @@ def _more_runs(row: Row, assessment: Assessment) -> str:
     tau = assessment.profile.tau.get(row.tier)
     if rate is None or tau is None or row.threshold is None or isinstance(rate, float):
         return ""
+    if rate <= tau:
+        return f"; no number of runs shows it at a success of {shown(rate, Unit.FRACTION)}"
     needed = runs_needed(rate, tau, row.threshold)
     if needed is None:
-        return (
-            f"; success of {shown(rate, Unit.FRACTION)} is too close to or below τ for more runs to show it"
-        )
+        return f"; success of {shown(rate, Unit.FRACTION)} is too close to τ for any number of runs"
     return f"; at {shown(rate, Unit.FRACTION)} success about {needed:,} fault runs would show it"

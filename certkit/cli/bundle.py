@@ -62,7 +62,7 @@ def seal(folder: BundleFolder, json: Json = False, quiet: Quiet = False) -> None
             }
         )
     elif not quiet:
-        output.say(f"sealed {len(sealed.files):,} files as {sealed.facts.digest}")
+        output.say(f"sealed {output.counted(len(sealed.files), 'file')} as {sealed.facts.digest}")
 
 
 @app.command("validate")
@@ -91,8 +91,8 @@ def validate(folder: BundleFolder, jobs: Jobs = None, json: Json = False, quiet:
     elif not quiet:
         sealed = "sealed" if bundle.facts.sealed else "not sealed"
         output.say(
-            f"valid: {summary.records:,} records in {len(bundle.record_files):,} files, {sealed}, "
-            f"{bundle.facts.digest}"
+            f"valid: {output.counted(summary.records, 'record')} in "
+            f"{output.counted(len(bundle.record_files), 'file')}, {sealed}, {bundle.facts.digest}"
         )
 
 

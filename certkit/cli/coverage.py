@@ -53,20 +53,22 @@ def show_bundle(bundle: Bundle, summary: Summary) -> None:
     """Print who was evaluated and what the records cover."""
     agent, protocol = bundle.manifest.agent, bundle.manifest.protocol
     provider = f"{agent.provider}/" if agent.provider else ""
-    output.say(f"agent      {provider}{agent.name} {agent.version}")
-    output.say(f"identity   {bundle.facts.agent_digest}")
+    output.say(f"agent                {provider}{agent.name} {agent.version}")
+    output.say(f"identity             {bundle.facts.agent_digest}")
     sealed = "sealed" if bundle.facts.sealed else "not sealed"
-    output.say(f"bundle     {bundle.facts.digest} ({sealed})")
-    output.say(f"origin     {protocol.origin}")
+    output.say(f"bundle               {bundle.facts.digest} ({sealed})")
+    output.say(f"origin               {protocol.origin}")
     for name, value in protocol.model_dump(mode="json", exclude_defaults=True).items():
         if name not in {"origin", "judge", "evaluator", "period", "declared_mix"}:
-            output.say(f"{name.replace('_', ' '):<10} {value}")
+            output.say(f"{name.replace('_', ' '):<20} {value}")
     files = len(bundle.files)
-    output.say(f"files      {files:,}, {summary.records:,} records in {len(bundle.record_files):,} of them")
+    output.say(
+        f"files                {files:,}, {summary.records:,} records in {len(bundle.record_files):,} of them"
+    )
     if imported := bundle.manifest.imported:
-        output.say(f"imported   {imported.format}: {imported.records:,} records")
+        output.say(f"imported             {imported.format}: {imported.records:,} records")
         for note in imported.notes:
-            output.say(f"           {note.kind} {note.count:,}: {note.what}")
+            output.say(f"{'':<20} {note.kind} {note.count:,}: {note.what}")
     output.say()
     show_cells(summary.cells)
 

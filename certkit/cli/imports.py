@@ -89,5 +89,9 @@ def _show(account: ImportAccount) -> None:
     width = max((len(f"{item.count:,}") for item in imported.notes), default=1)
     for item in imported.notes:
         detail = f": {item.detail}" if item.detail else ""
-        output.say(f"  {item.kind:<10} {item.count:>{width},}  {item.what}{detail}")
+        output.wrapped(
+            f"{item.kind:<10} {item.count:>{width},}  {item.what}{detail}",
+            first="  ",
+            rest=" " * (15 + width),
+        )
     output.note(f"hint: certkit assess {account.out}")

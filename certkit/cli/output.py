@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import sys
+import textwrap
 from typing import TYPE_CHECKING, Any, Final
 
 from certkit.errors import CertkitError, Exit
@@ -16,14 +17,16 @@ from certkit.errors import CertkitError, Exit
 if TYPE_CHECKING:
     from rich.console import Console
 
+WIDTH: Final = 80
 ERROR_SCHEMA: Final = "urn:certkit:error:v1"
 
-# C0 and C1 controls but newline, and the marks that reorder text: what a terminal would obey.
-_UNPRINTABLE = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+# C0 and C1 controls, line and paragraph separators, and the marks that reorder text: what a terminal
+# would obey, or what could make one line look like two.
+_UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def printable(text: str) -> str:
-    """Return `text` with everything that a terminal would obey made visible."""
+    """Return one line of text with everything that a terminal would obey made visible."""
     return _UNPRINTABLE.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
 
 
@@ -51,14 +54,37 @@ def raw(text: str) -> None:
     sys.stdout.buffer.flush()
 
 
+def counted(number: int, noun: str) -> str:
+    """Return ``1 file``, ``2 files``."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
 def say(text: str = "") -> None:
     """Print a line of result."""
     sys.stdout.write(printable(text) + "\n")
 
 
+def wrapped(text: str, *, first: str = "", rest: str = "") -> None:
+    """Print a paragraph of result within 80 columns, with its indents."""
+    for line in fold(text, first=first, rest=rest):
+        say(line)
+
+
+def fold(text: str, *, first: str = "", rest: str = "") -> list[str]:
+    """Return a paragraph as lines of at most 80 columns."""
+    return textwrap.wrap(
+        printable(text),
+        WIDTH,
+        initial_indent=first,
+        subsequent_indent=rest,
+        break_on_hyphens=False,
+        break_long_words=False,
+    )
+
+
 def note(text: str) -> None:
-    """Print a line that is not a result."""
-    sys.stderr.write(printable(text) + "\n")
+    """Print what is not a result; the one text that may have several lines."""
+    sys.stderr.write("\n".join(map(printable, text.split("\n"))) + "\n")
 
 
 def error(failure: CertkitError, *, json: bool) -> None:

@@ -7,7 +7,6 @@ take their place.
 from __future__ import annotations
 
 import sys
-import textwrap
 from typing import TYPE_CHECKING, Final
 
 from certkit.assessment import CATALOGUE, Severity, State, Status, Unit, asked, measure_next, sentence
@@ -32,8 +31,7 @@ _WORDS: Final = {
     Status.NOT_TESTED: "not tested",
 }
 _SEVERITY_STYLE: Final = {Severity.SERIOUS: "bold red", Severity.WARNING: "yellow", Severity.INFO: "dim"}
-_WIDTH: Final = 80
-_NAME, _VALUE, _INTERVAL, _TIER, _MARGIN = 22, 7, 9, 8, 7
+_VALUE, _INTERVAL, _TIER, _MARGIN = 7, 9, 8, 7
 
 
 def show_assessment(assessment: Assessment, *, verbose: bool) -> None:
@@ -52,9 +50,7 @@ def _line(text: str, style: str = "") -> None:
 
 
 def _wrapped(text: str, *, first: str = "", rest: str = "", style: str = "") -> None:
-    for line in textwrap.wrap(
-        printable(text), _WIDTH, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False
-    ):
+    for line in output.fold(text, first=first, rest=rest):
         _line(line, style)
 
 
@@ -70,11 +66,13 @@ def _head(assessment: Assessment) -> None:
     facts, counts = assessment.facts, assessment.counts
     agent = facts.manifest.agent
     _line(f"{agent.name} {agent.version}", "bold")
-    domains = "1 domain" if len(counts.domains) == 1 else f"{len(counts.domains)} domains"
-    errors = f", {counts.harness_errors:,} harness errors" if counts.harness_errors else ""
+    domains = output.counted(len(counts.domains), "domain")
+    errors = ""
+    if counts.harness_errors:
+        errors = f", {output.counted(counts.harness_errors, 'harness error')}"
+    records = output.counted(counts.records, "record")
     _wrapped(
-        f"{counts.records:,} records: {counts.nominal_runs:,} nominal, {counts.fault_runs:,} under faults, "
-        f"{domains}{errors}"
+        f"{records}: {counts.nominal_runs:,} nominal, {counts.fault_runs:,} under faults, {domains}{errors}"
     )
     sealed = "sealed" if facts.sealed else "NOT SEALED"
     _wrapped(f"evidence {facts.manifest.protocol.origin}, {sealed}: {facts.digest}")
@@ -87,29 +85,38 @@ def _table(assessment: Assessment) -> None:
 
     console = output.console()
     numbers = assessment.profile.tier_numbers
+    groups = _by_criterion(assessment)
+    spread = _INTERVAL if any(rows[0].metric.interval for rows in groups) else 0
+    used = _VALUE + spread + 8 + _TIER * len(numbers) + _MARGIN
+    name = min(max(len(rows[0].id) for rows in groups) + 1, max(output.WIDTH - used, 12))
     heads = "".join(f"{f'Tier {number}':>{_TIER}}" for number in numbers)
-    head = f"{'criterion':<{_NAME}}{'value':>{_VALUE}}{'95 % CI':>{_INTERVAL}}{'n':>8}"
+    head = f"{'criterion':<{name}}{'value':>{_VALUE}}{'95 % CI' if spread else '':>{spread}}{'n':>8}"
     head += f"{heads}{'margin':>{_MARGIN}}"
     console.print(Text(head, style="dim"))
-    for rows in _by_criterion(assessment):
+    for rows in groups:
         deciding = _deciding(rows, assessment)
         metric = rows[0].metric
-        line = Text(f"{rows[0].id[:_NAME]:<{_NAME}}")
+        line = Text(f"{_cut(rows[0].id, name - 1):<{name}}")
         line.append(f"{_value(metric, deciding):>{_VALUE}}")
-        line.append(f"{_interval(metric):>{_INTERVAL}}", style="dim")
+        line.append(f"{_interval(metric) if spread else '':>{spread}}", style="dim")
         line.append(f"{_count(metric.n):>8}", style="dim")
         for row in rows:
             status = row.deciding(assessment.profile.reading)
             line.append(f"{_threshold(row, status):>{_TIER}}", style=_MARKS[status][2])
         line.append(f"{_margin(deciding):>{_MARGIN}}")
+        line.rstrip()
         console.print(line)
     next_tier = min(assessment.verdict.tier + 1, numbers[-1])
     legend = ", ".join(f"{_mark(status)} {word}" for status, word in _WORDS.items())
     _wrapped(f"{legend}; margin to Tier {next_tier}", style="dim")
-    provisional = [rows[0].id for rows in _by_criterion(assessment) if rows[0].criterion.provisional]
+    provisional = [rows[0].id for rows in groups if rows[0].criterion.provisional]
     if provisional:
         _wrapped(f"provisional in the source: {', '.join(provisional)}", style="dim")
     _line("")
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 1] + ("…" if _unicode() else "~")
 
 
 def _by_criterion(assessment: Assessment) -> list[list[Row]]:
@@ -233,7 +240,7 @@ def _beside(assessment: Assessment) -> None:
         value = "not measured" if metric.value is None else f"{float(metric.value):.4f}"
         n = "" if metric.n is None else f"  n {metric.n:,}"
         reason = f"  ({metric.reason})" if metric.reason else ""
-        _wrapped(f"{name:<22} {value} {metric.unit.value}{n}{reason}", first="  ", rest="    ")
+        _wrapped(f"{name:<28} {value} {metric.unit.value}{n}{reason}", first="  ", rest="    ")
 
 
 def show_profile(profile: Profile) -> None:

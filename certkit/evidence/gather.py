@@ -15,8 +15,8 @@ import msgspec
 import numpy as np
 
 from certkit.evidence import parquet, work
+from certkit.evidence.columns import ABSENT
 from certkit.evidence.faults import LIMIT, Fault, RecordFaultsError
-from certkit.evidence.layout import ABSENT
 from certkit.evidence.ordering import order
 from certkit.evidence.reading import repeated, split_lines, two_domains
 from certkit.evidence.record import Split
@@ -44,14 +44,7 @@ def summarise(bundle: Bundle, *, jobs: int | None = None, progress: Progress = S
     `jobs` is the number of processes (None: one per core, for large bundles only); it changes the time
     and nothing else. Raises `RecordFaultsError` where any record is refused.
     """
-    cores = (
-        jobs
-        if jobs is not None
-        else len(os.sched_getaffinity(0))
-        if hasattr(os, "sched_getaffinity")
-        else os.cpu_count() or 1
-    )
-    processes = cores if bundle.records_size >= work.WORTH_A_PROCESS else 1
+    processes = (jobs or _cores()) if bundle.records_size >= work.WORTH_A_PROCESS else 1
     merge = _Merge()
     faults: list[Fault] = []
     total = 0
@@ -73,6 +66,11 @@ def summarise(bundle: Bundle, *, jobs: int | None = None, progress: Progress = S
         raise RecordFaultsError(faults, total)
     _refuse_repetitions(bundle, merge)
     return merge.summary()
+
+
+def _cores() -> int:
+    """Return how many cores this process may use; only the time of a reading depends on it."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _outcomes(bundle: Bundle, path: str, processes: int) -> Iterator[work.Outcome]:

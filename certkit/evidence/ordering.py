@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from certkit.evidence.layout import ABSENT
+from certkit.evidence.columns import ABSENT
 from certkit.evidence.record import Split
 from certkit.evidence.reduce import GAMMA_FIFTHS, NOT_A_RECOVERY
 from certkit.evidence.summary import PEI_SCALE, STRETCHES, WINDOW, Cell, Stretch, Times, Window, WindowRun

@@ -44,7 +44,7 @@ def lines(path: Path, *, shown: str) -> Iterator[bytes]:
             cursor = connection.execute(f"SELECT json_object({pairs}) FROM {source}")  # noqa: S608 - quoted
             yield from _blocks(cursor)
     except duckdb.Error as error:
-        reason = str(error).splitlines()[0]
+        reason = str(error).splitlines()[0].replace(f"'/dev/fd/{descriptor}'", "the file")
         raise InputError("bundle.parquet-unreadable", reason, where=shown) from None
     finally:
         os.close(descriptor)

@@ -17,17 +17,21 @@ import msgspec
 from certkit import canonical
 from certkit.errors import InputError
 from certkit.evidence import schema
+from certkit.evidence.columns import FIELDS, KINDS, Columns
 from certkit.evidence.faults import LIMIT, Fault
-from certkit.evidence.layout import KINDS, Columns, Layout
-from certkit.evidence.record import FIELDS, MAX_LINE, USER_FIELD, Record
+from certkit.evidence.layout import Layout
+from certkit.evidence.record import MAX_LINE, USER_FIELD, Record
 from certkit.evidence.rules import contradictions, suspicious
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     import jsonschema
 
 _MISSING = re.compile(r"'(.+)' is a required property\Z")
+PART: Final = 1 << 20
+"""Bytes that are decoded at once: as many records as a processor's cache holds."""
+
 _SHOWN: Final = 60
 
 
@@ -134,15 +138,19 @@ class Reader:
 
     def read(self, block: bytes) -> Columns | list[Fault]:
         """Return the columns of a block of whole lines, or all its faults (lines counted from 1)."""
-        columns = self._layout.decode(block)
-        if columns is None and self._learn(block):
-            columns = self._layout.decode(block)
-        if columns is not None and not suspicious(columns):
-            return columns
-        return self._read_slowly(block)
+        parts = []
+        for part in _parts(block):
+            columns = self._layout.decode(part)
+            if columns is None and self._learn(part):
+                columns = self._layout.decode(part)
+            if columns is None:
+                return self._read_slowly(block)
+            parts.append(columns)
+        joined = Columns.join(parts)
+        return self._read_slowly(block) if suspicious(joined) else joined
 
     def _learn(self, block: bytes) -> bool:
-        """Widen the layout by the fields of the first and last line; tell whether it grew."""
+        """Widen the layout by the fields of three lines; tell whether it grew."""
         lines = split_lines(block)
         names: set[str] = set()
         for line in (lines[0], lines[len(lines) // 2], lines[-1]):
@@ -174,9 +182,18 @@ class Reader:
         if faults:
             return faults
         self._widen(frozenset(user | used))
-        columns = Columns.of_records(records)
-        columns.user_fields = frozenset(user)
-        return columns
+        return Columns.of_records(records, frozenset(user))
+
+
+def _parts(block: bytes) -> Iterator[bytes]:
+    """Cut a block at newlines into parts of about `PART` bytes."""
+    start = 0
+    while start < len(block):
+        stop = start + PART
+        newline = block.find(b"\n", stop) if stop + PART // 2 < len(block) else -1
+        end = newline + 1 if newline >= 0 else len(block)
+        yield block[start:end]
+        start = end
 
 
 @cache

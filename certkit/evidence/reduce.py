@@ -13,7 +13,7 @@ import numpy as np
 import xxhash
 from msgspec import Struct
 
-from certkit.evidence.layout import ABSENT, Columns, Index
+from certkit.evidence.columns import ABSENT, Columns, Index
 from certkit.evidence.record import Measured, Outcome, Split
 from certkit.evidence.summary import CLUSTER_FIELDS, PEI_SCALE, TALLY_FIELDS
 
@@ -113,14 +113,14 @@ class Reducer:
 
     def _indices(self, columns: Columns) -> tuple[Integers, Integers]:
         """Return for each record the number of its cell and of its group."""
-        split = columns.strings("split")
+        split = columns.text("split")
         splits = [value or _STANDARD for value in split] if any(split) else (_STANDARD,) * columns.size
         keys = zip(
             splits,
-            columns.strings("domain"),
-            columns.strings("condition"),
-            columns.strings("cluster_id"),
-            columns.strings("task_id"),
+            columns.text("domain"),
+            columns.text("condition"),
+            columns.text("cluster_id"),
+            columns.text("task_id"),
             strict=True,
         )
         group = np.fromiter(map(self._groups.__getitem__, keys), np.int64, columns.size)
@@ -178,7 +178,7 @@ def _sum(index: Integers, values: NDArray[Any], size: int) -> Integers:
 def _runs(columns: Columns, cell: Integers, terms: _Terms) -> NDArray[Any]:
     table = np.zeros(columns.size, RUN)
     digest = xxhash.xxh3_64_intdigest
-    table["run_id"] = [digest(name.encode()) for name in columns.strings("run_id")]
+    table["run_id"] = [digest(name.encode()) for name in columns.text("run_id")]
     table["sequence"] = columns.integer("sequence")
     table["started"] = columns.microseconds()
     table["cell"] = cell
@@ -318,7 +318,7 @@ class _Terms:
         asked, compared = offset != ABSENT, columns.present("memory_similarity")
         in_window = (offset >= 0) & (offset <= QUERY_WINDOW)
         yes = asked & in_window & (similarity >= SIMILARITY) & (modified == 1)
-        no = (asked & ~in_window) | (asked & compared & (similarity < SIMILARITY)) | (asked & (modified == 0))
+        no = (asked & ~in_window) | (compared & (similarity < SIMILARITY)) | (modified == 0)
         silent = ~(asked | compared | (modified >= 0))
         self.manner = (yes, no, silent)
         recovery = self.fault & self.success & self.held

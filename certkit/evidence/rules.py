@@ -24,7 +24,13 @@ from certkit.evidence.record import (
 )
 
 if TYPE_CHECKING:
-    from certkit.evidence.layout import Columns
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from certkit.evidence.columns import Columns
+
+    Booleans = NDArray[np.bool_]
 
 THOUSAND: Final = 1000
 
@@ -165,26 +171,40 @@ def _show(record: Record, name: str) -> str:
 
 def suspicious(columns: Columns) -> bool:
     """Tell whether any record of `columns` might break a rule; False is a proof that none does."""
-    nominal, success = columns.nominal, columns.success
-    recovered = columns.ternary("recovered")
+    checks = (_suspicious_fault, _suspicious_recovery, _suspicious_steps, _suspicious_values)
+    return any(bool(broken.any()) for check in checks for broken in check(columns))
+
+
+def _suspicious_fault(columns: Columns) -> Iterator[Booleans]:
     fault = columns.any_present(FAULT_FIELDS)
     attack = columns.any_present(ATTACK_FIELDS)
-    actual, oracle = columns.integer("steps_actual"), columns.integer("steps_oracle")
-    known = columns.present("steps_actual")
-    grade, graded = columns.floating("recovery_grade"), columns.present("recovery_grade")
-    derived = columns.derived_grade
-    score, scored = columns.floating("traceability"), columns.present("traceability")
-    harness = columns.harness_error
-    checks = (
-        nominal & (fault | attack),
-        attack & ~columns.attackable,
-        (recovered != 1) & columns.any_present(("recovery_steps", "recovery_approach")),
-        success & (recovered == 0) & (columns.ternary("fault_took_hold") != 0),
-        graded & (recovered >= 0) & (derived >= 0) & (np.rint(grade * 10) != derived),
-        success & known & columns.present("steps_oracle") & (actual < oracle),
-        known & columns.present("fault_step") & (columns.integer("fault_step") > actual),
-        harness & (graded | scored | columns.present("violations")),
-        graded & ~np.isin(grade, GRADES),
-        scored & (np.rint(score * THOUSAND) / THOUSAND != score),
-    )
-    return any(bool(check.any()) for check in checks)
+    yield columns.nominal & (fault | attack)
+    yield attack & ~columns.attackable
+
+
+def _suspicious_recovery(columns: Columns) -> Iterator[Booleans]:
+    if columns.has("recovery_steps", "recovery_approach", "recovered"):
+        recovered = columns.ternary("recovered")
+        yield (recovered != 1) & columns.any_present(("recovery_steps", "recovery_approach"))
+        yield columns.success & (recovered == 0) & (columns.ternary("fault_took_hold") != 0)
+    if columns.has("recovery_grade"):
+        grade, graded = columns.floating("recovery_grade"), columns.present("recovery_grade")
+        derived = columns.derived_grade
+        yield graded & ~np.isin(grade, GRADES)
+        known = graded & (columns.ternary("recovered") >= 0) & (derived >= 0)
+        yield known & (np.rint(grade * 10) != derived)
+
+
+def _suspicious_steps(columns: Columns) -> Iterator[Booleans]:
+    if columns.has("steps_actual"):
+        actual, known = columns.integer("steps_actual"), columns.present("steps_actual")
+        yield known & columns.success & (actual < columns.integer("steps_oracle"))
+        yield known & (columns.integer("fault_step") > actual)
+
+
+def _suspicious_values(columns: Columns) -> Iterator[Booleans]:
+    if columns.harness_error.any():
+        yield columns.harness_error & columns.any_present(("recovery_grade", "violations", "traceability"))
+    if columns.has("traceability"):
+        score = columns.floating("traceability")
+        yield columns.present("traceability") & (np.rint(score * THOUSAND) / THOUSAND != score)

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final
 import msgspec
 from msgspec import Meta
 
-from certkit.evidence.layout import KINDS
+from certkit.evidence.columns import KINDS
 from certkit.evidence.record import (
     GRADES,
     MAX_LINE,

@@ -37,8 +37,10 @@ def parse(joined: str, count: int) -> Integers | None:
     if length <= _BASIC or len(data) != length * count:
         return None
     table = data.reshape(count, length)
-    if not all(np.isin(table[:, place], np.frombuffer(marks, np.uint8)).all() for place, marks in _MARKS):
-        return None
+    for place, marks in _MARKS:
+        column = table[:, place]
+        if not np.logical_or.reduce([column == mark for mark in marks]).all():
+            return None
     digits = _read_digits(table[:, _DIGITS])
     tail = _tail(table[:, _BASIC:])
     if digits is None or tail is None:
@@ -57,8 +59,8 @@ def parse(joined: str, count: int) -> Integers | None:
 
 
 def _read_digits(columns: NDArray[np.uint8]) -> Integers | None:
-    digits = columns.astype(np.int64) - ord("0")
-    return digits if ((digits >= 0) & (digits <= 9)).all() else None  # noqa: PLR2004 - decimal
+    digits = columns - np.uint8(ord("0"))  # what lies below "0" wraps to far above 9
+    return digits.astype(np.int64) if (digits <= 9).all() else None  # noqa: PLR2004 - decimal
 
 
 def _number(digits: Integers) -> Integers:

@@ -29,7 +29,7 @@ from certkit.evidence.reduce import Partial, Reducer
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-PIECE: Final = 4 * 1024 * 1024
+PIECE: Final = 8 * 1024 * 1024
 """Bytes of one piece of work, which is decoded at once."""
 MANY_GROUPS: Final = 200_000
 """Groups beyond which a reader hands over its sums, so that its memory stays bounded."""
@@ -129,42 +129,56 @@ class Station:
 
 
 def run(work: Iterable[Piece], *, processes: int) -> Iterator[Outcome]:
-    """Yield the outcome of each piece in order, using this process or `processes` others.
+    """Yield the outcome of each piece in order, read by `processes` processes, this one among them.
 
     The outcomes with the last sums come at the end and stand for no piece.
     """
-    if processes <= 1:
-        station = Station()
-        for piece in work:
-            yield station.read_piece(piece)
-        yield station.finish()
-        return
-    workers = [_Worker() for _ in range(processes)]
+    helpers = [_Helper() for _ in range(processes - 1)]
+    collecting = gc.isenabled()
+    # Records are taken apart as fast as they are made; looking for cycles among them finds none.
+    gc.disable()
     try:
-        yield from _in_turn(iter(work), workers)
+        yield from _in_turn(iter(work), [*helpers, _Here()])
     finally:
-        for worker in workers:
-            worker.close()
+        if collecting:
+            gc.enable()
+        for helper in helpers:
+            helper.close()
 
 
-def _in_turn(work: Iterator[Piece], workers: list[_Worker]) -> Iterator[Outcome]:
+def _in_turn(work: Iterator[Piece], readers: list[_Helper | _Here]) -> Iterator[Outcome]:
     # Pieces are dealt round robin, two ahead, so that results come back in order without a queue.
-    waiting: deque[_Worker] = deque()
+    waiting: deque[_Helper | _Here] = deque()
     for turn, piece in enumerate(work):
-        worker = workers[turn % len(workers)]
-        worker.send(piece)
-        waiting.append(worker)
-        if len(waiting) >= 2 * len(workers):
+        reader = readers[turn % len(readers)]
+        reader.send(piece)
+        waiting.append(reader)
+        if len(waiting) >= 2 * len(readers):
             yield waiting.popleft().receive()
     while waiting:
         yield waiting.popleft().receive()
-    for worker in workers:
-        worker.send(None)
-    for worker in workers:
-        yield worker.receive()
+    for reader in readers:
+        reader.send(None)
+    for reader in readers:
+        yield reader.receive()
 
 
-class _Worker:
+class _Here:
+    """This process as a reader: it works when its outcome is asked for, while the others are at theirs."""
+
+    def __init__(self) -> None:
+        self._station = Station()
+        self._waiting: deque[Piece | None] = deque()
+
+    def send(self, piece: Piece | None) -> None:
+        self._waiting.append(piece)
+
+    def receive(self) -> Outcome:
+        piece = self._waiting.popleft()
+        return self._station.finish() if piece is None else self._station.read_piece(piece)
+
+
+class _Helper:
     """Another interpreter that runs `main`."""
 
     def __init__(self) -> None:
@@ -211,7 +225,6 @@ def _read(stream: IO[bytes]) -> bytes | None:
 
 def main() -> None:
     """Serve as a worker: pieces on standard input (null: no more), outcomes on standard output."""
-    # Records are taken apart as fast as they are made; looking for cycles among them finds none.
     gc.disable()
     station = Station()
     while (data := _read(sys.stdin.buffer)) is not None:

@@ -15,7 +15,7 @@ import certkit
 from certkit import canonical, evidence
 from certkit.evidence.reading import check_lines
 from certkit.resources import path
-from tests import oracle, strategies, verdict_oracle
+from tests import breaking, oracle, strategies, verdict_oracle
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,7 +25,7 @@ COUNTED = ("c_nom", "r_op", "cn_frr", "domain_min", "adversarial_resistance")
 AVERAGED = ("frr", "pei", "pei_fault", "irs", "ti", "violations", "frr_2025", "pei_2025", "irs_2025")
 DERIVED = ("gap", "cascade_penalty", "csi", "safe_halt_on_risk")
 thorough = settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
 
 
@@ -156,16 +156,16 @@ def test_neither_file_names_nor_the_order_of_lines_change_a_figure(
 
 
 @settings(max_examples=400, deadline=None)
-@given(strategies.broken_records())
-def test_a_broken_rule_is_the_one_that_is_reported(broken: strategies.Broken) -> None:
+@given(breaking.broken_records())
+def test_a_broken_rule_is_the_one_that_is_reported(broken: breaking.Broken) -> None:
     found = check_lines(canonical.line(broken.record))
     assert [(fault.code, fault.pointer) for fault in found] == [(broken.code, broken.pointer)]
 
 
 @thorough
-@given(strategies.bundles(max_groups=3, max_count=8), strategies.broken_records(), st.integers(0, 99))
+@given(strategies.bundles(max_groups=3, max_count=8), breaking.broken_records(), st.integers(0, 99))
 def test_one_broken_record_refuses_the_bundle(
-    contents: strategies.Contents, broken: strategies.Broken, place: int
+    contents: strategies.Contents, broken: breaking.Broken, place: int
 ) -> None:
     # A domain, task and run of its own, so that it breaks no rule between records besides.
     unique = {"run_id": "broken", "domain": "broken", "task_id": "broken"}

@@ -31,9 +31,9 @@ from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr, model
 from certkit import base, canonical, files
 from certkit.base import Authored
 from certkit.errors import InputError
+from certkit.evidence.columns import KINDS
 from certkit.evidence.importers.base import Draft, Job, Place, printable
 from certkit.evidence.importers.source import MAX_ROW, opening
-from certkit.evidence.layout import KINDS
 from certkit.evidence.manifest import UNVERSIONED, Agent, Protocol
 from certkit.evidence.record import FIELDS, USER_FIELD
 

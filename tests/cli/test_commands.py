@@ -1,0 +1,444 @@
+"""Every command: what it prints where, its exit code, and what it leaves on the disk."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from certkit import canonical, workflow
+from certkit._version import __version__
+from certkit.errors import CODES
+from tests import bundles
+from tests.bundles import run
+from tests.cli.running import certkit
+
+DATA = Path(__file__).parents[1] / "data"
+RUNS = [
+    run(0),
+    run(1, outcome="failure"),
+    run(2, domain="e", task_id="e/1", condition="adversarial", attack_landed=True),
+]
+
+
+@pytest.fixture
+def bundle(tmp_path: Path) -> Path:
+    """An unsealed bundle of three runs that lacks evidence for nearly everything."""
+    return bundles.of(tmp_path / "bundle", RUNS)
+
+
+@pytest.fixture
+def bad(tmp_path: Path) -> Path:
+    """A bundle with two bad records."""
+    return bundles.of(tmp_path / "bad", [run(0), run(1, trial=-1), run(2, surprise=1)])
+
+
+def listing(root: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+
+
+# --- bundle
+
+
+def test_init_writes_a_manifest_and_tells_what_is_next(tmp_path: Path) -> None:
+    root = tmp_path / "new"
+    done = certkit("bundle", "init", root, "--agent", "triage", "--version", "1.4.0")
+    assert done.code == 0
+    assert done.out == f"{root}/bundle.json written\n"
+    assert done.err.startswith("hint: ")
+    assert canonical.loads((root / "bundle.json").read_bytes()) == {
+        "schema": "urn:certkit:bundle:v1",
+        "agent": {"name": "triage", "version": "1.4.0"},
+        "protocol": {"origin": "measured"},
+    }
+    assert [path.name for path in root.iterdir() if path.is_dir()] == ["records"]
+
+
+def test_init_does_not_overwrite(bundle: Path) -> None:
+    before = listing(bundle)
+    done = certkit("bundle", "init", bundle, "--agent", "a", "--version", "1")
+    assert (done.code, done.out) == (2, "")
+    assert "exists" in done.err
+    assert listing(bundle) == before
+
+
+def test_init_of_a_simulation_says_so(tmp_path: Path) -> None:
+    done = certkit(
+        "bundle", "init", tmp_path / "b", "--agent", "a", "--version", "1", "--simulated", "--json"
+    )
+    assert done.document["schema"] == "urn:certkit:bundle-init:v1"
+    document = canonical.loads((tmp_path / "b" / "bundle.json").read_bytes())
+    assert document["protocol"] == {"origin": "simulated"}
+
+
+@pytest.mark.parametrize(
+    "arguments", [("--agent", "", "--version", "1"), ("--agent", "a", "--version", "v" * 513)]
+)
+def test_init_refuses_names_that_the_manifest_cannot_hold(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    done = certkit("bundle", "init", tmp_path / "b", *arguments)
+    assert (done.code, done.out) == (3, "")
+    assert not (tmp_path / "b").exists()
+
+
+def test_sealing_tells_the_digest_that_opening_finds(bundle: Path) -> None:
+    before = certkit("bundle", "validate", bundle, "--json").document
+    sealed = certkit("bundle", "seal", bundle)
+    assert sealed.code == 0
+    assert sealed.err == ""
+    assert before["digest"] in sealed.out
+    after = certkit("bundle", "validate", bundle, "--json").document
+    assert (before["sealed"], after["sealed"]) == (False, True)
+    assert after["digest"] == before["digest"]
+    again = certkit("bundle", "seal", bundle, "--json").document
+    assert again == {"schema": "urn:certkit:bundle-seal:v1", "digest": before["digest"], "files": 1}
+
+
+def test_a_changed_file_is_named_with_both_digests(bundle: Path) -> None:
+    certkit("bundle", "seal", bundle)
+    with (bundle / "records" / "a.jsonl").open("ab") as stream:
+        stream.write(bundles.line(run(9)))
+    done = certkit("assess", bundle, "-o", bundle.parent / "never.json")
+    assert (done.code, done.out) == (3, "")
+    assert done.err.startswith("error: records/a.jsonl: expected sha256 ")
+    assert len(set(re.findall(r"\b[0-9a-f]{64}\b", done.err))) == 2
+    assert not (bundle.parent / "never.json").exists()
+
+
+def test_validate_counts_what_is_there(bundle: Path) -> None:
+    done = certkit("bundle", "validate", bundle)
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith("valid: 3 records")
+    assert "not sealed" in done.out
+    assert certkit("bundle", "validate", bundle, "--json").document["records"] == 3
+
+
+def test_validate_lists_all_faults(bad: Path) -> None:
+    done = certkit("bundle", "validate", bad)
+    assert (done.code, done.out) == (3, "")
+    assert [line for line in done.err.splitlines() if "records/a.jsonl:" in line] == [
+        "  records/a.jsonl:2 /trial: expected an integer from 0 to 1,000,000, found -1 [record.value]",
+        "  records/a.jsonl:3 /surprise: expected a field of the record format, or an x_ prefix, found 1 "
+        "[record.unknown-field]",
+    ]
+    assert done.err.splitlines()[0] == "error: 2 faults in the records"
+    assert done.err.splitlines()[-1].startswith("hint: ")
+
+
+def test_show_tells_what_the_records_cover(bundle: Path) -> None:
+    done = certkit("bundle", "show", bundle)
+    assert (done.code, done.err) == (0, "")
+    rows = [line.split() for line in done.out.splitlines()]
+    assert ["domain", "nominal", "advers."] in rows
+    assert ["d", "1/2", "·"] in rows
+    assert ["e", "·", "1/1"] in rows
+    document = certkit("bundle", "show", bundle, "--json").document
+    assert document["coverage"][0] == {
+        "split": "standard",
+        "domain": "d",
+        "condition": "nominal",
+        "runs": 2,
+        "success": 1,
+        "harness_error": 0,
+    }
+    assert "files" not in document["manifest"]
+
+
+# --- assess
+
+
+def test_assess_prints_a_table_and_a_verdict_in_words(bundle: Path) -> None:
+    done = certkit("assess", bundle)
+    assert (done.code, done.err) == (4, "")
+    assert "No tier is attained. Tier 1 " in done.out.replace("\n", " ")
+    assert "For Tier 1:" in done.out
+    for name in ("r_op", "frr", "pei", "irs", "ti", "csi", "domain_min", "violations", "posterior"):
+        assert re.search(rf"^{name} ", done.out, re.MULTILINE), name
+
+
+def test_assess_gives_the_same_document_on_stdout_in_a_file_and_as_an_object(
+    bundle: Path, tmp_path: Path
+) -> None:
+    printed = certkit("assess", bundle, "--json")
+    written = certkit("assess", bundle, "-o", tmp_path / "deep" / "out.json")
+    assert printed.code == written.code == 4
+    assert "written to" in written.err
+    assert printed.out.encode() == (tmp_path / "deep" / "out.json").read_bytes()
+    assert printed.document == workflow.assess(bundle).to_dict()
+    assert printed.document["schema"] == "urn:certkit:assessment:v1"
+
+
+def test_quiet_says_nothing_and_the_code_tells(bundle: Path, tmp_path: Path) -> None:
+    done = certkit("assess", bundle, "-q", "-o", tmp_path / "out.json")
+    assert (done.code, done.out, done.err) == (4, "", "")
+    assert (tmp_path / "out.json").is_file()
+
+
+def test_exit_zero_hides_verdicts_and_no_errors(bundle: Path, bad: Path, tmp_path: Path) -> None:
+    assert certkit("assess", bundle, "--exit-zero").code == 0
+    assert certkit("assess", bad, "--exit-zero").code == 3
+    assert certkit("assess", tmp_path / "none", "--exit-zero").code == 3
+    assert certkit("assess", bundle, "--exit-zero", "-p", "none").code == 2
+
+
+def test_a_refused_bundle_leaves_no_output(bad: Path, tmp_path: Path) -> None:
+    done = certkit("assess", bad, "-o", tmp_path / "out.json")
+    assert (done.code, done.out) == (3, "")
+    assert not (tmp_path / "out.json").exists()
+
+
+def test_the_required_tier_decides_the_code(tmp_path: Path) -> None:
+    root = tmp_path / "b"
+    assert certkit("simulate", "-o", root, "--tier-target", "1", "--runs", "300").code == 0
+    codes = [certkit("assess", root, "--require-tier", tier, "-q").code for tier in (1, 2, 3)]
+    assert codes == [0, 1, 1]
+    document = certkit("assess", root, "--require-tier", 2, "--json").document
+    assert (document["verdict"]["tier"], document["verdict"]["status"]) == (1, "not_met")
+
+
+@pytest.mark.parametrize("tier", ["0", "4", "10", "x", "1.5"])
+def test_a_tier_that_is_none_is_a_usage_error(bundle: Path, tier: str) -> None:
+    done = certkit("assess", bundle, "--require-tier", tier, "--json")
+    assert done.code == 2
+    assert done.document["error"]["code"] == "usage.option"
+
+
+def test_verbose_adds_what_the_table_leaves_out(bundle: Path) -> None:
+    short, long = certkit("assess", bundle).out, certkit("assess", bundle, "-v").out
+    assert "cn_frr" not in short
+    assert "cn_frr" in long
+    assert "Success by domain and condition:" in long
+
+
+def test_another_profile_gives_other_rows(bundle: Path, tmp_path: Path) -> None:
+    rows = {
+        row["id"] for row in certkit("assess", bundle, "-p", "hb-eval-2025", "--json").document["criteria"]
+    }
+    assert "transparency_index" in rows
+    copy = tmp_path / "mine.toml"
+    copy.write_text(certkit("profile", "show", "hb-eval-2025", "--toml").out, encoding="utf-8")
+    same = certkit("assess", bundle, "-p", copy, "--json").document
+    assert {row["id"] for row in same["criteria"]} == rows
+
+
+def test_settings_come_from_the_environment_and_flags_win(
+    bundle: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CERTKIT_PROFILE", "hb-eval-2025")
+    assert certkit("assess", bundle, "--json").document["profile"]["id"] == "hb-eval-2025"
+    given = certkit("assess", bundle, "--json", "-p", "hb-eval-2026")
+    assert given.document["profile"]["id"] == "hb-eval-2026"
+
+
+# --- profile
+
+
+def test_profiles_are_listed_with_their_digests() -> None:
+    listed = certkit("profile", "list", "--json").document["profiles"]
+    assert [item["id"] for item in listed] == ["hb-eval-2025", "hb-eval-2026"]
+    text = certkit("profile", "list")
+    assert (text.code, text.err) == (0, "")
+    for item in listed:
+        assert canonical.is_digest(item["digest"])
+        assert item["id"] in text.out
+        assert item["digest"] in text.out
+
+
+@pytest.mark.parametrize("name", ["hb-eval-2025", "hb-eval-2026"])
+def test_a_profile_is_shown_and_its_text_is_itself(name: str, tmp_path: Path) -> None:
+    shown = certkit("profile", "show", name)
+    document = certkit("profile", "show", name, "--json").document
+    assert shown.code == 0
+    assert document["digest"] in shown.out
+    for row in document["criteria"]:
+        assert re.search(rf"^{row['id']}\b", shown.out, re.MULTILINE), row["id"]
+    (tmp_path / "copy.toml").write_text(certkit("profile", "show", name, "--toml").out, encoding="utf-8")
+    copy = certkit("profile", "show", tmp_path / "copy.toml", "--json").document
+    assert copy["digest"] == document["digest"]
+
+
+def test_packaged_profiles_are_in_order() -> None:
+    done = certkit("profile", "lint", "hb-eval-2026")
+    assert (done.code, done.out, done.err) == (0, "hb-eval-2026: nothing found\n", "")
+
+
+def test_lint_names_rows_that_the_planned_runs_cannot_show() -> None:
+    # [26] §3.1: P(θ > .95) > .99 asks for 89 failure-free runs at the least.
+    done = certkit("profile", "lint", "hb-eval-2026", "--runs", "20", "--json")
+    assert done.code == 1
+    assert any("posterior" in fault for fault in done.document["faults"])
+    quiet = certkit("profile", "lint", "hb-eval-2026", "--runs", "20", "-q")
+    assert (quiet.code, quiet.out, quiet.err) == (1, "", "")
+
+
+@pytest.mark.parametrize(
+    ("content", "code"), [(b"", 3), (b"id = ", 3), (b"\xff", 3), (b'id = "a"\nsurprise = 1\n', 3), (None, 2)]
+)
+def test_what_is_no_profile_is_refused(tmp_path: Path, content: bytes | None, code: int) -> None:
+    path = tmp_path / "p.toml"
+    if content is not None:
+        path.write_bytes(content)
+    for command in ("show", "lint"):
+        done = certkit("profile", command, path, "--json")
+        assert done.code == code
+        assert done.document["error"]["code"] == ("profile.unknown" if content is None else "profile.invalid")
+
+
+# --- import, simulate, demo
+
+
+def test_import_makes_a_bundle_and_gives_its_account(tmp_path: Path) -> None:
+    source, out = DATA / "agentdojo" / "export.jsonl", tmp_path / "b"
+    done = certkit("import", "agentdojo", source, "-o", out)
+    assert done.code == 0
+    assert done.out.startswith(f"{out}: ")
+    assert done.err == f"hint: certkit assess {out}\n"
+    document = certkit("import", "agentdojo", source, "-o", tmp_path / "c", "--json").document
+    assert document["schema"] == "urn:certkit:import:v1"
+    [item] = document["bundles"]
+    validated = certkit("bundle", "validate", out, "--json").document
+    assert validated["sealed"]
+    assert (validated["digest"], validated["records"]) == (item["digest"], item["imported"]["records"])
+    assert certkit("assess", out).code in {1, 4}
+
+
+def test_a_refused_import_leaves_nothing(tmp_path: Path) -> None:
+    source = tmp_path / "log.jsonl"
+    source.write_bytes(b"{}\nnot json\n")
+    done = certkit("import", "agentdojo", source, "-o", tmp_path / "b", "--json")
+    assert done.code == 3
+    assert done.document["error"]["code"].startswith(("import.", "json."))
+    assert [path.name for path in tmp_path.iterdir()] == ["log.jsonl"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("import", "nonsense", str(DATA), "-o", "OUT"),
+        ("import", "agentdojo", str(DATA / "agentdojo" / "export.jsonl"), "-o", "OUT", "--success", "maybe"),
+        ("simulate", "-o", "OUT", "--fault-mix", "adversarial"),
+        ("simulate", "-o", "OUT", "--fault-mix", "adversarial=2,cascade=-1"),
+        ("simulate", "-o", "OUT", "--tier-target", "4"),
+        ("simulate", "-o", "OUT", "--runs", "0"),
+        ("simulate", "-o", "OUT", "--icc", "1"),
+        ("bundle", "init", "OUT", "--agent", "a"),
+        ("assess",),
+        ("assess", "OUT", "--surprise"),
+        ("assess", "OUT", "--jobs", "0"),
+        ("assess", "OUT", "second"),
+        ("nonsense",),
+        ("bundle", "nonsense"),
+        ("profile", "show", "nonsense"),
+    ],
+)
+def test_a_wrong_command_line_is_two_with_one_document_and_no_files(
+    arguments: tuple[str, ...], tmp_path: Path
+) -> None:
+    given = [str(tmp_path / "out") if argument == "OUT" else argument for argument in arguments]
+    done = certkit(*given)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("error: ")
+    assert "hint: " in done.err
+    as_json = certkit(*given, "--json")
+    assert (as_json.code, as_json.err) == (2, "")
+    assert as_json.document["schema"] == "urn:certkit:error:v1"
+    assert as_json.document["error"]["code"] in CODES
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_simulating_twice_gives_the_same_bytes_and_another_seed_others(tmp_path: Path) -> None:
+    for name, seed in (("a", 7), ("b", 7), ("c", 8)):
+        done = certkit("simulate", "-o", tmp_path / name, "--seed", seed, "--runs", 200)
+        assert done.code == 0
+        assert "200 simulated records" in done.out
+    assert listing(tmp_path / "a") == listing(tmp_path / "b")
+    assert listing(tmp_path / "a") != listing(tmp_path / "c")
+
+
+@pytest.mark.parametrize("command", ["simulate", "demo"])
+def test_what_is_there_is_not_overwritten(tmp_path: Path, command: str) -> None:
+    in_the_way = tmp_path / ("bundle" if command == "demo" else "")
+    in_the_way.mkdir(exist_ok=True)
+    (in_the_way / "mine").write_bytes(b"mine")
+    done = certkit(command, "-o", tmp_path, "--json")
+    assert done.code == 2
+    assert done.document["error"]["code"] == "file.exists"
+    assert listing(tmp_path) == {str((in_the_way / "mine").relative_to(tmp_path)): b"mine"}
+
+
+def test_the_demo_attains_its_tier_and_says_what_to_try(tmp_path: Path) -> None:
+    done = certkit("demo", "-o", tmp_path / "demo")
+    assert (done.code, done.err) == (0, "")
+    commands = [line.strip() for line in done.out.splitlines() if line.startswith("  certkit ")]
+    assert len(commands) == 3
+    written = canonical.loads((tmp_path / "demo" / "assessment.json").read_bytes())
+    assert written["verdict"]["tier"] == 2
+    assert written["bundle"]["origin"] == "simulated"
+    assert written == certkit("assess", tmp_path / "demo" / "bundle", "--require-tier", 2, "--json").document
+    for command in commands[:2]:
+        assert certkit(*command.split()[1:]).code in {0, 1}
+
+
+# --- what all have in common
+
+
+def test_a_missing_folder_is_three_everywhere(tmp_path: Path) -> None:
+    for command in (["assess"], ["bundle", "seal"], ["bundle", "validate"], ["bundle", "show"]):
+        done = certkit(*command, tmp_path / "none", "--json")
+        assert done.code == 3
+        assert done.document["error"]["code"] == "file.missing"
+        text = certkit(*command, tmp_path / "none")
+        assert (text.code, text.out) == (3, "")
+        assert text.err.splitlines()[0] == f"error: {tmp_path}/none: not found"
+        assert not (tmp_path / "none").exists()
+
+
+def test_a_folder_without_a_manifest_says_what_would_make_one(tmp_path: Path) -> None:
+    done = certkit("assess", tmp_path)
+    assert done.code == 3
+    assert "no bundle.json" in done.err
+    assert "hint: 'certkit bundle init'" in done.err
+
+
+def test_an_output_that_cannot_be_written_is_said(bundle: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    done = certkit("assess", bundle, "-o", tmp_path / "file" / "out.json", "--json")
+    assert done.code == 2
+    assert done.document["error"]["code"] == "file.unwritable"
+
+
+def test_the_version_is_told() -> None:
+    done = certkit("--version")
+    assert (done.code, done.out, done.err) == (0, f"certkit {__version__}\n", "")
+
+
+def test_without_a_command_the_help_is_shown() -> None:
+    for arguments in ([], ["bundle"], ["profile"]):
+        done = certkit(*arguments)
+        assert done.code == 2
+        assert "Usage: certkit" in done.out + done.err
+
+
+def test_a_bug_is_seventy_without_a_traceback_unless_asked_for(
+    bundle: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("oops")
+
+    monkeypatch.setattr(workflow, "assess", broken)
+    done = certkit("assess", bundle)
+    assert (done.code, done.out) == (70, "")
+    assert done.err.startswith("error: certkit failed with ZeroDivisionError: oops")
+    assert "Traceback" not in done.err
+    assert "Traceback" in certkit("assess", bundle, "-v").err
+    as_json = certkit("assess", bundle, "--json")
+    assert (as_json.code, as_json.document["error"]["code"]) == (70, "internal.bug")
+
+
+def test_an_interruption_is_no_bug(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(workflow, "assess", interrupted)
+    done = certkit("assess", bundle)
+    assert (done.code, done.out, done.err.strip()) == (130, "", "interrupted")

@@ -1,0 +1,338 @@
+"""From files to a summary: order, pieces and processes change nothing; repetitions are named."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from certkit import canonical, evidence, workflow
+from certkit.evidence import gather, work
+from tests import bundles
+from tests.bundles import line, lines, run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+CONDITIONS = (
+    "nominal",
+    "adversarial",
+    "context_corruption",
+    "tool_failure",
+    "stochastic",
+    "cascade",
+    "x_own",
+)
+
+
+def campaign(count: int, seed: int = 1) -> list[bundles.Run]:
+    """Return runs that fill every field, drawn from a seed."""
+    draw = np.random.Generator(np.random.PCG64(seed))
+    return [_one(i, draw) for i in range(count)]
+
+
+def _one(i: int, draw: np.random.Generator) -> bundles.Run:
+    domain, condition = f"d{i % 3}", CONDITIONS[int(draw.integers(len(CONDITIONS)))]
+    success, oracle = bool(draw.integers(4)), int(draw.integers(1, 9))
+    record = run(
+        f"run-{i}",
+        domain=domain,
+        task_id=f"{domain}/{int(draw.integers(20))}",
+        condition=condition,
+        outcome="success" if success else "failure",
+        sequence=int(i),
+        started_at=f"2026-01-01T{i // 3600 % 24:02}:{i // 60 % 60:02}:{i % 60:02}Z",
+        steps_oracle=oracle,
+        steps_actual=oracle + int(draw.integers(4)),
+        violations=int(draw.integers(3)),
+        traceability=int(draw.integers(1000, 5001)) / 1000,
+        quality_factor=int(draw.integers(1001)) / 1000,
+        confidence=float(draw.random()),
+    )
+    if condition != "nominal":
+        record |= {
+            "recovered": success,
+            "memory_query_offset": int(draw.integers(5)),
+            "memory_similarity": float(draw.random()),
+            "memory_modified": True,
+        }
+        if success:
+            record |= {"recovery_steps": int(draw.integers(8)), "recovery_approach": "correct"}
+    if i % 7 == 0:
+        record["x_note"] = "é"
+    return record
+
+
+def verdict(root: Path, **options: Any) -> dict[str, Any]:
+    """Return an assessment without what names the bundle's bytes."""
+    document = workflow.assess(root, **options).to_dict()
+    del document["bundle"]["digest"]
+    return document
+
+
+@pytest.fixture(scope="module")
+def runs() -> list[bundles.Run]:
+    return campaign(1500)
+
+
+@pytest.fixture
+def whole(runs: list[bundles.Run], tmp_path: Path) -> Path:
+    return bundles.of(tmp_path / "whole", runs)
+
+
+@pytest.fixture
+def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cut files into many pieces, and find every bundle worth a process."""
+    cut = work.pieces
+
+    def smaller(path: Path, *, piece: int = 5000) -> Iterator[work.Piece]:
+        return cut(path, piece=piece)
+
+    monkeypatch.setattr(work, "pieces", smaller)
+    monkeypatch.setattr(work, "WORTH_A_PROCESS", 0)
+
+
+def test_shuffled_lines_and_renamed_files_give_the_same_verdict(
+    runs: list[bundles.Run], whole: Path, tmp_path: Path
+) -> None:
+    order = np.random.Generator(np.random.PCG64(2)).permutation(len(runs)).tolist()
+    shuffled = [runs[i] for i in order]
+    split = {f"{name}.jsonl": lines(shuffled[i::4]) for i, name in enumerate(("z", "a a", "ü", "0"))} | {
+        "empty.jsonl": b""
+    }
+    other = bundles.write(tmp_path / "other", split)
+    assert canonical.canonical(verdict(other)) == canonical.canonical(verdict(whole))
+
+
+@pytest.mark.usefixtures("small_pieces")
+def test_pieces_and_processes_change_nothing(whole: Path) -> None:
+    assert len(list(work.pieces(whole / "records" / "a.jsonl"))) > 50
+    alone = verdict(whole, jobs=1)
+    assert verdict(whole, jobs=3) == alone
+    assert verdict(whole, jobs=2) == alone
+
+
+def test_pieces_give_what_the_whole_file_gives(
+    whole: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    at_once = verdict(whole)
+    request.getfixturevalue("small_pieces")
+    # Sums are handed over again and again, and merged again and again.
+    monkeypatch.setattr(work, "MANY_GROUPS", 10)
+    monkeypatch.setattr(gather, "COMPACT", 10)
+    assert verdict(whole, jobs=1) == at_once
+
+
+def test_clusters_are_the_same_however_the_work_was_cut(
+    whole: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    at_once = bundles.summary(whole).clusters
+    request.getfixturevalue("small_pieces")
+    monkeypatch.setattr(work, "MANY_GROUPS", 10)
+    monkeypatch.setattr(gather, "COMPACT", 10)
+    in_parts = bundles.summary(whole, jobs=2).clusters
+    for name in ("cell", "cluster", "task"):
+        np.testing.assert_array_equal(getattr(at_once, name), getattr(in_parts, name))
+    for name, values in at_once.sums.items():
+        np.testing.assert_array_equal(values, in_parts.sums[name])
+
+
+@pytest.mark.parametrize("settings", [("0", "1"), ("1", "2"), ("4242", "8")], ids=lambda s: f"hash {s[0]}")
+def test_the_bytes_do_not_depend_on_the_interpreters_settings(whole: Path, settings: tuple[str, str]) -> None:
+    seed, threads = settings
+    environment = (
+        os.environ
+        | {"PYTHONHASHSEED": seed}
+        | dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), threads)
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "certkit", "assess", str(whole), "--json"],
+        env=environment,
+        capture_output=True,
+        check=False,
+    )
+    assert done.stderr == b""
+    assert done.stdout.decode() == canonical.pretty(workflow.assess(whole).to_dict())
+
+
+def test_assessing_twice_gives_the_same_bytes(whole: Path) -> None:
+    first, second = (canonical.pretty(workflow.assess(whole).to_dict()) for _ in range(2))
+    assert first == second
+
+
+def faults(root: Path, *, jobs: int | None = None) -> list[tuple[str, int, str, str]]:
+    with pytest.raises(evidence.RecordFaultsError) as caught:
+        bundles.summary(root, jobs=jobs)
+    assert caught.value.total >= len(caught.value.faults)
+    return [(fault.file, fault.line, fault.pointer, fault.code) for fault in caught.value.faults]
+
+
+def test_a_run_id_used_again_in_another_file_is_named_with_both_places(tmp_path: Path) -> None:
+    root = bundles.write(
+        tmp_path / "b", {"b.jsonl": lines([run(0), run(9)]), "a.jsonl": lines([run(7), run(8), run(9)])}
+    )
+    with pytest.raises(evidence.RecordFaultsError) as caught:
+        bundles.summary(root)
+    [fault] = caught.value.faults
+    assert (fault.file, fault.line, fault.code) == ("records/b.jsonl", 2, "record.duplicate-run-id")
+    assert "records/a.jsonl:3" in fault.found
+    assert '"9"' in fault.found
+
+
+@pytest.mark.usefixtures("small_pieces")
+@pytest.mark.parametrize("jobs", [1, 3])
+def test_repetitions_are_found_across_pieces(runs: list[bundles.Run], tmp_path: Path, jobs: int) -> None:
+    spoilt = [*runs, runs[3] | {"run_id": "new"}, runs[5] | {"sequence": 99_999}]
+    root = bundles.of(tmp_path / "b", spoilt)
+    assert faults(root, jobs=jobs) == [
+        ("records/a.jsonl", len(runs) + 1, "/sequence", "record.duplicate-sequence"),
+        ("records/a.jsonl", len(runs) + 2, "/run_id", "record.duplicate-run-id"),
+    ]
+
+
+def test_a_task_in_two_domains_is_named_once_for_each_stranger(tmp_path: Path) -> None:
+    records = [run(1), run(2, domain="e"), run(3), run(4, domain="f")]
+    found = faults(bundles.of(tmp_path / "b", records))
+    assert found == [
+        ("records/a.jsonl", 2, "/task_id", "record.task-in-two-domains"),
+        ("records/a.jsonl", 4, "/task_id", "record.task-in-two-domains"),
+    ]
+
+
+def test_the_novel_split_shares_the_names_of_runs_and_tasks(tmp_path: Path) -> None:
+    records = [run(1), run(1, split="novel_fault"), run(2, split="novel_fault", domain="e")]
+    codes = [code for *_, code in faults(bundles.of(tmp_path / "b", records))]
+    assert codes == ["record.duplicate-run-id", "record.task-in-two-domains"]
+
+
+def test_a_sequence_written_as_a_float_is_the_same_number(tmp_path: Path) -> None:
+    data = line(run(1, sequence=8)) + line(run(2, sequence=8.0)) + line(run(3, sequence=9))
+    root = bundles.write(tmp_path / "b", {"a.jsonl": data})
+    assert faults(root) == [("records/a.jsonl", 2, "/sequence", "record.duplicate-sequence")]
+
+
+@pytest.mark.parametrize("width", [0, 1])
+def test_colliding_hashes_refuse_no_good_evidence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    """Hashes of no bit or one bit collide all the time; the names decide."""
+
+    def narrow(data: bytes) -> int:
+        return sum(data) % 2 if width else 0
+
+    monkeypatch.setattr("certkit.evidence.reduce.xxhash.xxh3_64_intdigest", narrow)
+    records = [run(i, domain=f"d{i % 4}", task_id=f"t{i}", sequence=i) for i in range(40)]
+    assert bundles.summary(bundles.of(tmp_path / "good", records)).records == 40
+    assert faults(bundles.of(tmp_path / "bad", [*records, records[4] | {"sequence": 40}])) == [
+        ("records/a.jsonl", 41, "/run_id", "record.duplicate-run-id")
+    ]
+
+
+@pytest.mark.usefixtures("small_pieces")
+def test_faults_are_numbered_through_all_pieces(tmp_path: Path) -> None:
+    records = campaign(400)
+    data = lines(records[:300]) + b"\n" + lines(records[300:]) + b"{}\n" + lines(campaign(2, seed=9))
+    found = faults(bundles.write(tmp_path / "b", {"a.jsonl": data}), jobs=1)
+    assert found[0] == ("records/a.jsonl", 301, "", "record.blank-line")
+    assert {row[1] for row in found[1:]} == {402}
+    assert faults(bundles.write(tmp_path / "c", {"a.jsonl": data}), jobs=3) == found
+
+
+def test_only_the_first_faults_are_listed_and_all_are_counted(tmp_path: Path) -> None:
+    good, bad = lines(run(f"g{i}") for i in range(3)), line(run(1, trial=-1)) * 60
+    root = bundles.write(tmp_path / "b", {"a.jsonl": good + bad, "b.jsonl": bad})
+    with pytest.raises(evidence.RecordFaultsError) as caught:
+        bundles.summary(root)
+    assert caught.value.total == 120
+    assert [(fault.file, fault.line) for fault in caught.value.faults] == [
+        ("records/a.jsonl", 4 + i) for i in range(50)
+    ]
+
+
+def test_a_line_beyond_every_limit_stays_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("certkit.evidence.work.MAX_LINE", 5000)
+    monkeypatch.setattr("certkit.evidence.reading.MAX_LINE", 5000)
+    cut = work.pieces
+
+    def smaller(path: Path, *, piece: int = 3000) -> Iterator[work.Piece]:
+        return cut(path, piece=piece)
+
+    monkeypatch.setattr(work, "pieces", smaller)
+    data = lines([run(1), run(2, x_long="l" * 40_000), run(3), run(4, trial=-1)])
+    assert faults(bundles.write(tmp_path / "b", {"a.jsonl": data})) == [
+        ("records/a.jsonl", 2, "", "record.too-long"),
+        ("records/a.jsonl", 4, "/trial", "record.value"),
+    ]
+
+
+def test_a_long_line_is_refused_among_lines_that_teach_the_reader_its_fields(tmp_path: Path) -> None:
+    data = lines([run(1, x_a="s"), run(2, x_a="s" * 2**20), run(3, x_a="s")])
+    assert faults(bundles.write(tmp_path / "b", {"a.jsonl": data})) == [
+        ("records/a.jsonl", 2, "", "record.too-long")
+    ]
+
+
+def test_more_fields_of_the_users_own_than_the_fast_reader_learns(tmp_path: Path) -> None:
+    records = [run(i, **{f"x_{i:03}": i, "x_same": "s"}) for i in range(150)]
+    summary = bundles.summary(bundles.of(tmp_path / "b", records))
+    assert summary.records == 150
+    assert summary.user_fields == (*(f"x_{i:03}" for i in range(150)), "x_same")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param(lines([run(1), run(2)]).rstrip(b"\n"), id="no last newline"),
+        pytest.param(lines([run(1), run(2)]).replace(b"\n", b"\r\n"), id="CRLF"),
+        pytest.param(lines([run(1), run(2)]).replace(b"\n", b"\r\n").rstrip(), id="CRLF, no last newline"),
+        pytest.param(lines([run(1), run(2)]).replace(b"{", b" \t{").replace(b"}", b"} \t"), id="white space"),
+    ],
+)
+def test_line_ends_are_no_evidence(tmp_path: Path, data: bytes) -> None:
+    found = bundles.summary(bundles.write(tmp_path / "b", {"a.jsonl": data}))
+    assert (found.records, found.cells[0].tally.success) == (2, 2)
+
+
+def test_null_and_absent_mean_the_same(tmp_path: Path) -> None:
+    records = campaign(60)
+    every = dict.fromkeys(evidence.Record.__struct_fields__)
+    nulls = [every | record for record in records]
+    left = verdict(bundles.of(tmp_path / "absent", records))
+    right = verdict(bundles.of(tmp_path / "null", nulls))
+    assert left == right
+    # Alternating, so that a block has both.
+    mixed = [nulls[i] if i % 2 else records[i] for i in range(60)]
+    assert verdict(bundles.of(tmp_path / "mixed", mixed)) == left
+
+
+def test_names_of_every_script_are_carried_through(tmp_path: Path) -> None:
+    names = ["漢字", "Größe", "\U0001f600", "a\u0000b", 'quo"te', "back\\slash", "e\u0301", "\u2028", " "]
+    records = [run(name, domain=name, task_id=name) for name in names]
+    summary = bundles.summary(bundles.of(tmp_path / "b", records))
+    assert summary.domains == tuple(sorted(names))
+
+
+def test_no_records_give_an_empty_summary(tmp_path: Path) -> None:
+    for files in ({}, {"a.jsonl": b""}):
+        summary = bundles.summary(bundles.write(tmp_path / str(len(files)), files))
+        assert (summary.records, summary.cells, summary.domains) == (0, (), ())
+        assert summary.window.order is None
+        assert len(summary.clusters.cell) == 0
+
+
+def test_sums_beyond_what_a_double_counts_are_exact(tmp_path: Path) -> None:
+    records = [
+        run(
+            i, condition="stochastic", outcome="failure", violations=1_000_000 - i % 2, steps_actual=1_000_000
+        )
+        for i in range(9_100)
+    ]
+    [cell] = bundles.summary(bundles.of(tmp_path / "b", records)).cells
+    wanted = sum((1_000_000 - i % 2) ** 2 for i in range(9_100))
+    assert wanted > 2**53
+    assert cell.tally.violations_squares == wanted

@@ -1,0 +1,238 @@
+"""Durable writes: the old bytes or the new ones, never a part, and nothing beside them."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from certkit import files
+from certkit.errors import CertkitError, InputError, UsageError
+
+
+class InterruptedHereError(Exception):
+    """Stands for whatever may go wrong while a file is written."""
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Record what is flushed and replaced, in order, while it really happens."""
+    seen: list[str] = []
+    fsync, replace = os.fsync, os.replace  # noqa: TID251 - watched, not used
+
+    def watched_fsync(descriptor: int) -> None:
+        kind = "folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "file"
+        seen.append(f"fsync {kind}")
+        fsync(descriptor)
+
+    def watched_replace(source: str, target: str) -> None:
+        seen.append(f"replace {Path(target).name}")
+        replace(source, target)
+
+    monkeypatch.setattr(os, "fsync", watched_fsync)
+    monkeypatch.setattr(os, "replace", watched_replace)
+    return seen
+
+
+def write_half(target: Path) -> None:
+    with files.writing(target) as stream:
+        stream.write(b"half of")
+        raise InterruptedHereError
+
+
+def build_half(target: Path) -> None:
+    with files.building(target) as folder:
+        (folder / "sub").mkdir()
+        (folder / "sub" / "a").write_bytes(b"1")
+        raise InterruptedHereError
+
+
+def names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+def test_a_file_is_flushed_before_it_takes_its_name_and_the_folder_after(
+    tmp_path: Path, calls: list[str]
+) -> None:
+    files.write(tmp_path / "a", b"new")
+    assert calls == ["fsync file", "replace a", "fsync folder"]
+    assert (tmp_path / "a").read_bytes() == b"new"
+    assert names(tmp_path) == {"a"}
+
+
+def test_all_bytes_are_in_the_file_when_it_is_flushed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes = []
+    fsync = os.fsync
+
+    def watched(descriptor: int) -> None:
+        status = os.fstat(descriptor)
+        if stat.S_ISREG(status.st_mode):
+            sizes.append(status.st_size)
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", watched)
+    with files.writing(tmp_path / "a") as stream:
+        stream.write(b"x" * 10)
+        stream.write(b"y" * 3)
+    assert sizes == [13]
+
+
+def test_the_mode_is_set_and_not_wider_while_writing(tmp_path: Path) -> None:
+    with files.writing(tmp_path / "key", mode=0o600) as stream:
+        assert stat.S_IMODE(os.fstat(stream.fileno()).st_mode) == 0o600
+    assert stat.S_IMODE((tmp_path / "key").stat().st_mode) == 0o600
+    files.write(tmp_path / "plain", b"")
+    assert stat.S_IMODE((tmp_path / "plain").stat().st_mode) == 0o644
+
+
+def test_missing_folders_are_made(tmp_path: Path) -> None:
+    files.write(tmp_path / "a" / "b" / "c", b"1")
+    assert (tmp_path / "a" / "b" / "c").read_bytes() == b"1"
+
+
+@pytest.mark.parametrize("before", [None, b"old"])
+def test_an_exception_in_the_block_leaves_everything_as_it_was(tmp_path: Path, before: bytes | None) -> None:
+    target = tmp_path / "a"
+    if before is not None:
+        target.write_bytes(before)
+    with pytest.raises(InterruptedHereError):
+        write_half(target)
+    assert names(tmp_path) == ({"a"} if before is not None else set())
+    assert before is None or target.read_bytes() == before
+
+
+@pytest.mark.parametrize("call", ["fsync", "replace", "fchmod"])
+def test_whatever_the_system_refuses_leaves_the_old_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    target = tmp_path / "a"
+    target.write_bytes(b"old")
+
+    def refuse(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, call, refuse)
+    with pytest.raises(UsageError) as caught:
+        files.write(target, b"new")
+    assert (caught.value.code, caught.value.where) == ("file.unwritable", str(target))
+    assert "no space left" in str(caught.value)
+    assert names(tmp_path) == {"a"}
+    assert target.read_bytes() == b"old"
+
+
+def test_a_folder_that_cannot_be_flushed_is_said_although_the_file_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fsync = os.fsync
+
+    def refuse_folders(descriptor: int) -> None:
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            raise OSError(5, "Input/output error")
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", refuse_folders)
+    with pytest.raises(UsageError, match="input/output error"):
+        files.write(tmp_path / "a", b"new")
+    assert (tmp_path / "a").read_bytes() == b"new"
+    assert names(tmp_path) == {"a"}
+
+
+def test_an_existing_file_is_kept_where_overwriting_is_not_asked_for(tmp_path: Path) -> None:
+    files.write(tmp_path / "a", b"old", overwrite=False)
+    with pytest.raises(UsageError) as caught:
+        files.write(tmp_path / "a", b"new", overwrite=False)
+    assert caught.value.code == "file.exists"
+    assert (tmp_path / "a").read_bytes() == b"old"
+    files.write(tmp_path / "a", b"new")
+    assert (tmp_path / "a").read_bytes() == b"new"
+
+
+def test_a_link_at_the_target_is_replaced_and_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").write_bytes(b"untouched")
+    (tmp_path / "a").symlink_to(tmp_path / "elsewhere")
+    files.write(tmp_path / "a", b"new")
+    assert (tmp_path / "elsewhere").read_bytes() == b"untouched"
+    assert not (tmp_path / "a").is_symlink()
+
+
+def test_a_parent_that_is_a_file_is_said(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"")
+    with pytest.raises(UsageError) as caught:
+        files.write(tmp_path / "a" / "b", b"new")
+    assert caught.value.code == "file.unwritable"
+
+
+def test_a_name_as_long_as_the_system_allows_can_be_written(tmp_path: Path) -> None:
+    files.write(tmp_path / ("n" * 255), b"1")
+    assert names(tmp_path) == {"n" * 255}
+
+
+def test_a_folder_appears_whole(tmp_path: Path, calls: list[str]) -> None:
+    with files.building(tmp_path / "out") as folder:
+        files.write(folder / "sub" / "a", b"1")
+        assert not (tmp_path / "out").exists()
+    assert (tmp_path / "out" / "sub" / "a").read_bytes() == b"1"
+    assert names(tmp_path) == {"out"}
+    assert stat.S_IMODE((tmp_path / "out").stat().st_mode) == 0o755
+    # The file and its folder; the built folder and its subfolder; last the folder that they appear in.
+    written = ["fsync file", "replace a", "fsync folder"]
+    assert calls == [*written, "fsync folder", "fsync folder", "replace out", "fsync folder"]
+
+
+def test_an_empty_folder_may_be_filled(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    with files.building(tmp_path / "out") as folder:
+        (folder / "a").write_bytes(b"1")
+    assert names(tmp_path / "out") == {"a"}
+
+
+def test_an_exception_while_building_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(InterruptedHereError):
+        build_half(tmp_path / "out")
+    assert names(tmp_path) == set()
+
+
+@pytest.mark.parametrize("kind", ["file", "full folder", "link", "dangling link"])
+def test_what_is_in_the_way_of_a_folder_is_left_alone(tmp_path: Path, kind: str) -> None:
+    out, beside = tmp_path / "out", tmp_path / "beside"
+    beside.mkdir()
+    if kind == "file":
+        out.write_bytes(b"old")
+    elif kind == "full folder":
+        out.mkdir()
+        (out / "a").write_bytes(b"old")
+    else:
+        out.symlink_to(beside if kind == "link" else tmp_path / "nowhere")
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(UsageError) as caught, files.building(out):
+        raise AssertionError("the block must not run")
+    assert caught.value.code == "file.exists"
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_reading_stops_at_the_limit(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"12345")
+    assert files.read(tmp_path / "a", limit=5) == b"12345"
+    with pytest.raises(InputError) as caught:
+        files.read(tmp_path / "a", limit=4)
+    assert caught.value.code == "json.too-large"
+
+
+@pytest.mark.parametrize(("name", "code"), [("none", "file.missing"), (".", "file.unreadable")])
+def test_what_cannot_be_read_is_said(tmp_path: Path, name: str, code: str) -> None:
+    with pytest.raises(InputError) as caught:
+        files.read(tmp_path / name, limit=1)
+    assert caught.value.code == code
+
+
+def test_a_file_is_hashed_in_pieces_like_whole(tmp_path: Path) -> None:
+    # FIPS 180-4, the example of a million times the letter a.
+    (tmp_path / "a").write_bytes(b"a" * 1_000_000)
+    assert files.sha256(tmp_path / "a") == "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0"
+    with pytest.raises(CertkitError) as caught:
+        files.sha256(tmp_path)
+    assert caught.value.code == "file.unreadable"
