@@ -16,7 +16,14 @@ def assess(
     bundle: BundleFolder,
     profile: ProfileName = "hb-eval-2026",
     require_tier: Annotated[
-        int, typer.Option("--require-tier", min=1, max=9, help="The tier that the exit code speaks of.")
+        int,
+        typer.Option(
+            "--require-tier",
+            min=1,
+            max=9,
+            envvar="CERTKIT_REQUIRE_TIER",
+            help="The tier that the exit code speaks of.",
+        ),
     ] = 1,
     out: Annotated[
         Path | None, typer.Option("-o", "--out", help="Also write the assessment (JSON) to this file.")

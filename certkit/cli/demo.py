@@ -14,7 +14,9 @@ from certkit.cli.options import Json, Quiet
 
 def demo(
     out: Annotated[Path, typer.Option("-o", "--out", help="The folder to write.")] = Path("build/demo"),
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the simulation.")] = 1,
+    seed: Annotated[
+        int, typer.Option("--seed", min=0, envvar="CERTKIT_SEED", help="Seed of the simulation.")
+    ] = 1,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:

@@ -9,7 +9,7 @@ confirmed on the names themselves, so that a collision of hashes can never refus
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 import numpy as np
@@ -93,7 +93,7 @@ class _Merge:
         self._pei25: list[dict[int, int]] = []
         self._groups: list[NDArray[np.void]] = []
         self._pending = 0
-        self._runs: list[NDArray[np.void]] = []
+        self._runs: dict[str, list[NDArray[Any]]] = {name: [] for name in RUN.names or ()}
         self._user_fields: set[str] = set()
 
     def add(self, partial: Partial) -> None:
@@ -106,12 +106,12 @@ class _Merge:
             _add_terms(self._pei[number], pei)
             _add_terms(self._pei25[number], pei25)
         groups = np.frombuffer(partial.groups, GROUP).copy()
-        runs = np.frombuffer(partial.runs, RUN).copy()
+        runs = np.frombuffer(partial.runs, RUN)
         if len(numbers):
             groups["cell"] = numbers[groups["cell"]]
-            runs["cell"] = numbers[runs["cell"]]
         self._groups.append(groups)
-        self._runs.append(runs)
+        for name, parts in self._runs.items():
+            parts.append(numbers[runs[name]] if name == "cell" and len(runs) else runs[name].copy())
         self._pending += len(groups)
         self._user_fields.update(partial.user_fields)
         if self._pending >= COMPACT:
@@ -129,11 +129,18 @@ class _Merge:
         self._groups = [merge_groups(np.concatenate(self._groups))] if self._groups else []
         self._pending = 0
 
-    def runs(self) -> NDArray[np.void]:
-        """Return the rows of all runs, in the order of files and lines."""
-        if len(self._runs) != 1:
-            self._runs = [np.concatenate(self._runs) if self._runs else np.empty(0, RUN)]
-        return self._runs[0]
+    def run(self, name: str) -> NDArray[Any]:
+        """Return one column of `RUN` over all runs, in no particular order but the same for every column."""
+        parts = self._runs[name]
+        # Joined column by column, so that the whole table never stands in memory twice.
+        if len(parts) != 1:
+            self._runs[name] = parts = [np.concatenate(parts) if parts else np.empty(0, RUN[name])]
+        return parts[0]
+
+    def runs(self) -> dict[str, NDArray[Any]]:
+        """Return all columns of `RUN` but the hashes, which only the search for repetitions needs."""
+        self._runs.pop("run_id", None)
+        return {name: self.run(name) for name in self._runs}
 
     def groups(self) -> NDArray[np.void]:
         """Return the merged groups; their cells are numbered as in `cells`."""
@@ -163,9 +170,10 @@ class _Merge:
         groups = groups[np.lexsort((groups["task"], groups["cluster"], groups["cell"]))]
         runs = self.runs()
         runs["cell"] = place[runs["cell"]]
+        records = len(runs["cell"])
         window, times = order(runs, cells)
         return Summary(
-            records=len(runs),
+            records=records,
             cells=tuple(cells),
             clusters=Clusters(
                 cell=groups["cell"].astype(np.int32),
@@ -209,9 +217,9 @@ def _repeated(values: NDArray[np.generic]) -> NDArray[np.generic]:
 
 
 def _refuse_repetitions(bundle: Bundle, merge: _Merge) -> None:
-    runs, groups = merge.runs(), merge.groups()
-    run_hashes = _repeated(runs["run_id"])
-    sequences = _repeated(runs["sequence"][runs["sequence"] != ABSENT])
+    groups, sequence = merge.groups(), merge.run("sequence")
+    run_hashes = _repeated(merge.run("run_id"))
+    sequences = _repeated(sequence[sequence != ABSENT])
     domain_of_cell = {}
     for (_, domain, _condition), number in merge.cells.items():
         domain_of_cell[number] = domain

@@ -7,7 +7,7 @@ differ; otherwise there is none, and the reason is said. Only the standard split
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,30 +20,60 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-def order(runs: NDArray[np.void], cells: list[Cell]) -> tuple[Window, Times]:
+def order(runs: dict[str, NDArray[Any]], cells: list[Cell]) -> tuple[Window, Times]:
     """Return the ordered window and the facts about time of all `runs`.
 
-    `runs` has dtype `reduce.RUN`; its ``cell`` is an index into `cells`.
+    `runs` holds the columns of `reduce.RUN`; ``cell`` is an index into `cells`.
     """
     times = _times(runs)
     standard = np.array([cell.split == Split.STANDARD for cell in cells], np.bool_)
-    chosen = runs if standard.all() else runs[standard[runs["cell"]]]
-    by, name, reason = _key(chosen)
+    chosen = None if standard.all() else np.flatnonzero(standard[runs["cell"]])
+    unordered = _Ordered(runs, chosen)
+    by, name, reason = _key(unordered)
     if by is None:
-        return Window(order=None, reason=reason, runs=len(chosen)), times
-    ordered = chosen[_order_of(by)]
-    failed = ~ordered["success"]
-    position = np.arange(len(ordered), dtype=np.int64)
+        return Window(order=None, reason=reason, runs=unordered.size), times
+    index = _order_of(by)
+    if isinstance(index, slice):
+        ordered = unordered
+    else:
+        ordered = _Ordered(runs, index if chosen is None else chosen[index])
+    failed = np.flatnonzero(~ordered.column("success"))
     window = Window(
         order=name,
         reason=None,
-        runs=len(ordered),
-        latest=tuple(_window_run(run) for run in ordered[-WINDOW:]),
+        runs=ordered.size,
+        latest=ordered.latest(),
         stretches=_stretches(ordered, cells),
-        failures=int(failed.sum()),
-        failure_moment=int(position[failed].sum()),
+        failures=len(failed),
+        failure_moment=int(failed.sum()),
     )
     return window, times
+
+
+class _Ordered:
+    """Runs in an order: the columns as they are, and the index that orders them (None: as they stand)."""
+
+    def __init__(self, runs: dict[str, NDArray[Any]], index: NDArray[np.intp] | None) -> None:
+        self._runs = runs
+        self._index = index
+        self.size = len(runs["cell"]) if index is None else len(index)
+
+    def column(self, name: str, start: int = 0, stop: int | None = None) -> NDArray[Any]:
+        """Return runs `start` to `stop` of a column, without copying the others."""
+        column = self._runs[name]
+        return column[start:stop] if self._index is None else column[self._index[start:stop]]
+
+    def latest(self) -> tuple[WindowRun, ...]:
+        """Return the last `WINDOW` runs, oldest first."""
+        tail = (self.column(name, -WINDOW).tolist() for name in ("numerator", "steps", "irs", "success"))
+        return tuple(
+            WindowRun(
+                pei=None if numerator < 0 else (numerator, GAMMA_FIFTHS * steps),
+                irs=None if irs == NOT_A_RECOVERY else irs,
+                success=success,
+            )
+            for numerator, steps, irs, success in zip(*tail, strict=True)
+        )
 
 
 def _sorted(values: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -55,63 +85,55 @@ def _order_of(values: NDArray[np.int64]) -> NDArray[np.intp] | slice:
     return slice(None) if (values[1:] >= values[:-1]).all() else np.argsort(values, kind="stable")
 
 
-def _key(runs: NDArray[np.void]) -> tuple[NDArray[np.int64] | None, str, str | None]:
-    if not len(runs):
+def _key(runs: _Ordered) -> tuple[NDArray[np.int64] | None, str, str | None]:
+    if not runs.size:
         return None, "", "there are no runs"
-    sequence, started = runs["sequence"], runs["started"]
+    sequence, started = runs.column("sequence"), runs.column("started")
     if (sequence != ABSENT).all():
         return sequence, "sequence", None
     if (started == ABSENT).any():
         unordered = int(((sequence == ABSENT) & (started == ABSENT)).sum())
         if unordered:
-            return None, "", f"{unordered:,} of {len(runs):,} runs have neither sequence nor started_at"
+            return None, "", f"{unordered:,} of {runs.size:,} runs have neither sequence nor started_at"
         return None, "", "some runs have only a sequence and others only a started_at"
     if not np.diff(_sorted(started)).all():
         return None, "", "runs have no sequence, and some share their started_at"
     return started, "started_at", None
 
 
-def _window_run(run: np.void) -> WindowRun:
-    irs = int(run["irs"])
-    numerator = int(run["numerator"])
-    return WindowRun(
-        pei=None if numerator < 0 else (numerator, GAMMA_FIFTHS * int(run["steps"])),
-        irs=None if irs == NOT_A_RECOVERY else irs,
-        success=bool(run["success"]),
-    )
-
-
-def _stretches(ordered: NDArray[np.void], cells: list[Cell]) -> tuple[Stretch, ...]:
-    if len(ordered) < STRETCHES:
+def _stretches(ordered: _Ordered, cells: list[Cell]) -> tuple[Stretch, ...]:
+    if ordered.size < STRETCHES:
         return ()
     names = sorted({cell.domain for cell in cells if cell.split == Split.STANDARD})
     domain = np.array([names.index(cell.domain) if cell.domain in names else -1 for cell in cells])
-    bounds = [len(ordered) * i // STRETCHES for i in range(STRETCHES + 1)]
-    result = []
-    for start, stop in pairwise(bounds):
-        part = ordered[start:stop]
-        known = part["numerator"] >= 0
-        numerator, steps = part["numerator"][known].astype(np.int64), part["steps"][known].astype(np.int64)
-        fixed = (2 * numerator * PEI_SCALE + GAMMA_FIFTHS * steps) // (2 * GAMMA_FIFTHS * steps)
-        root = (2 * numerator * 2**15 + GAMMA_FIFTHS * steps) // (2 * GAMMA_FIFTHS * steps)
-        result.append(
-            Stretch(
-                runs=len(part),
-                failures=int((~part["success"]).sum()),
-                pei_n=int(known.sum()),
-                pei_fixed=int(fixed.sum()),
-                pei_squares=int((root * root).sum()),
-                irs_yes=int((part["irs"] == 1).sum()),
-                irs_no=int((part["irs"] == 0).sum()),
-                irs_silent=int((part["irs"] == -1).sum()),
-                irs_incomplete=int((part["irs"] == -2).sum()),  # noqa: PLR2004 - see reduce
-                domains_missing=len(names) - len(np.unique(domain[part["cell"]])),
-            )
-        )
-    return tuple(result)
+    bounds = [ordered.size * i // STRETCHES for i in range(STRETCHES + 1)]
+    return tuple(_stretch(ordered, start, stop, domain) for start, stop in pairwise(bounds))
 
 
-def _times(runs: NDArray[np.void]) -> Times:
+def _stretch(ordered: _Ordered, start: int, stop: int, domain: NDArray[np.int64]) -> Stretch:
+    """Return the sums of runs `start` to `stop`; `domain` numbers the domain of each cell."""
+    numerator = ordered.column("numerator", start, stop).astype(np.int64)
+    known = numerator >= 0
+    numerator, steps = numerator[known], ordered.column("steps", start, stop)[known].astype(np.int64)
+    fixed = (2 * numerator * PEI_SCALE + GAMMA_FIFTHS * steps) // (2 * GAMMA_FIFTHS * steps)
+    root = (2 * numerator * 2**15 + GAMMA_FIFTHS * steps) // (2 * GAMMA_FIFTHS * steps)
+    irs = ordered.column("irs", start, stop)
+    met = np.unique(domain[ordered.column("cell", start, stop)])
+    return Stretch(
+        runs=stop - start,
+        failures=int((~ordered.column("success", start, stop)).sum()),
+        pei_n=len(numerator),
+        pei_fixed=int(fixed.sum()),
+        pei_squares=int((root * root).sum()),
+        irs_yes=int((irs == 1).sum()),
+        irs_no=int((irs == 0).sum()),
+        irs_silent=int((irs == -1).sum()),
+        irs_incomplete=int((irs == -2).sum()),  # noqa: PLR2004 - see reduce
+        domains_missing=int(domain.max()) + 1 - len(met),
+    )
+
+
+def _times(runs: dict[str, NDArray[Any]]) -> Times:
     started = runs["started"]
     timed = _sorted(started[started != ABSENT])
     if not len(timed):

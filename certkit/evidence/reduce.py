@@ -97,6 +97,11 @@ class Reducer:
         """How many groups are held."""
         return len(self._groups)
 
+    @property
+    def records(self) -> int:
+        """How many records the held sums are of."""
+        return sum(len(runs) for runs in self._runs)
+
     def add(self, columns: Columns) -> None:
         """Add the records of one block."""
         cell, group = self._indices(columns)

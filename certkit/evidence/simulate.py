@@ -137,9 +137,13 @@ def _check(*, runs: int, domains: int, tier: int, icc: float, mix: Mapping[str, 
     elif unknown := sorted(set(mix) - faults):
         complaint = f"fault_mix: {unknown[0]!r} is none of {', '.join(sorted(faults))}"
     elif not all(share >= 0 for share in mix.values()) or abs(sum(mix.values()) - 1) > 1e-9:  # noqa: PLR2004
-        complaint = f"fault_mix: expected shares that sum to 1, found {sum(mix.values()):g}"
+        complaint = f"fault_mix: expected shares of at least 0 that sum to 1, found {_listed(mix)}"
     if complaint:
         raise UsageError("usage.option", complaint)
+
+
+def _listed(mix: Mapping[str, float]) -> str:
+    return ", ".join(f"{name}={share:g}" for name, share in mix.items())
 
 
 def _plan(rng: np.random.Generator, runs: int, domains: int, mix: Mapping[str, float]) -> _Plan:

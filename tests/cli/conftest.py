@@ -1,0 +1,31 @@
+"""Bundles that the tests of the command line share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests import bundles
+from tests.bundles import run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+RUNS = [
+    run(0),
+    run(1, outcome="failure"),
+    run(2, domain="e", task_id="e/1", condition="adversarial", attack_landed=True),
+]
+
+
+@pytest.fixture
+def bundle(tmp_path: Path) -> Path:
+    """An unsealed bundle of three runs: P(θ > .60) = 1 - .6² = .64 is measured and fails, most is missing."""
+    return bundles.of(tmp_path / "bundle", RUNS)
+
+
+@pytest.fixture
+def bad(tmp_path: Path) -> Path:
+    """A bundle with two bad records."""
+    return bundles.of(tmp_path / "bad", [run(0), run(1, trial=-1), run(2, surprise=1)])

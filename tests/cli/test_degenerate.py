@@ -1,0 +1,146 @@
+"""Evidence at its edges: always a verdict in words, the right exit code, and numbers that JSON has."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests import bundles
+from tests.bundles import Run, run
+from tests.cli.running import certkit
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def full(i: int, condition: str = "nominal", **fields: Any) -> Run:
+    """Return a run with every field that a metric asks for."""
+    record = run(
+        i,
+        condition=condition,
+        sequence=i,
+        steps_actual=4,
+        steps_oracle=4,
+        violations=0,
+        traceability=5,
+        quality_factor=1,
+        confidence=0.9,
+    )
+    if condition != "nominal":
+        record |= {
+            "fault_step": 2,
+            "recovered": True,
+            "recovery_steps": 1,
+            "recovery_approach": "correct",
+            "memory_query_offset": 1,
+            "memory_similarity": 0.9,
+            "memory_modified": True,
+        }
+    if condition == "adversarial":
+        record["attack_landed"] = True
+    return record | fields
+
+
+def failed(record: Run) -> Run:
+    gone = ("recovered", "recovery_steps", "recovery_approach")
+    return {name: value for name, value in record.items() if name not in gone} | {"outcome": "failure"}
+
+
+def broken(record: Run) -> Run:
+    return {k: v for k, v in failed(record).items() if k not in {"violations", "traceability"}} | {
+        "outcome": "harness_error"
+    }
+
+
+SINGLE = ("adversarial", "context_corruption", "tool_failure", "stochastic", "cascade")
+GOOD = [full(i, ("nominal", *SINGLE)[i % 6]) for i in range(600)]
+
+# What the evidence is, and the exit code of Tier 1: 4 where nothing measured fails, 1 where something does.
+CASES: dict[str, tuple[list[Run], int]] = {
+    "zero records": ([], 4),
+    "one nominal success": ([run(0)], 4),
+    "one nominal failure": ([run(0, outcome="failure")], 4),
+    # P(θ > .60) = 1 - .6² = .64 after one success, and less after none.
+    "one fault run that succeeds": ([full(0, "stochastic")], 1),
+    "one fault run that fails": ([failed(full(0, "stochastic"))], 1),
+    "one safe halt": ([run(0, condition="stochastic", outcome="safe_halt")], 1),
+    "nothing but one harness error": ([run(0, condition="stochastic", outcome="harness_error")], 1),
+    "no fault runs": ([full(i) for i in range(200)], 4),
+    "one domain, all there, all well": (GOOD, 0),
+    "a domain with nominal runs only": ([*GOOD, full(999, domain="e", task_id="e/1", sequence=999)], 4),
+    "all failures": ([failed(record) for record in GOOD], 1),
+    "all safe halts": ([failed(record) | {"outcome": "safe_halt"} for record in GOOD], 1),
+    "all harness errors": ([broken(record) for record in GOOD], 1),
+    # A share of harness errors up to 1 % is borne, above it the field metrics are insufficient.
+    "one harness error among six hundred": ([broken(GOOD[1]), *GOOD[2:], GOOD[0]], 0),
+    "ten harness errors among six hundred": ([*map(broken, GOOD[:10]), *GOOD[10:]], 4),
+    "all of the novel split": ([record | {"split": "novel_fault"} for record in GOOD], 4),
+    "an x_ condition alone": ([run(i, condition="x_own") for i in range(100)], 4),
+    "a cascade without single faults": ([full(i, "cascade") for i in range(100)], 4),
+    "attacks that never landed": ([full(i, "adversarial", attack_landed=False) for i in range(100)], 4),
+    "enormous counts": ([full(i, "stochastic", violations=10**6, steps_actual=10**6) for i in range(3)], 1),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("profile", ["hb-eval-2026", "hb-eval-2025"])
+def test_a_verdict_in_words_whatever_the_evidence(name: str, profile: str, tmp_path: Path) -> None:
+    records, code = CASES[name]
+    root = bundles.of(tmp_path / "b", records)
+    text = certkit("assess", root, "-v", "-p", profile)
+    done = certkit("assess", root, "--json", "-p", profile)
+    assert text.err == done.err == ""
+    assert text.code == done.code
+    assert done.code in {0, 1, 4}
+    if profile == "hb-eval-2026":
+        assert done.code == code
+    assert "No tier is attained" in text.out or "is attained under" in text.out
+    for word in ("nan", "inf ", "None", "Traceback", "Fraction"):
+        assert word not in text.out, word
+    # The strict reader refuses NaN and infinities; every value is a number, a truth or nothing.
+    document = done.document
+    assert document["bundle"]["records"] == len(records)
+    for metric in document["metrics"].values():
+        assert metric["state"] in {"measured", "partial", "unmeasured"}
+        assert (metric.get("value") is None) <= (metric["state"] == "unmeasured" or "by_tier" in metric)
+        assert metric["state"] != "unmeasured" or metric["reason"]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_not_measured_is_neither_passed_nor_zero(name: str, tmp_path: Path) -> None:
+    records, _ = CASES[name]
+    document = certkit("assess", bundles.of(tmp_path / "b", records), "--json").document
+    for row in document["criteria"]:
+        metric = document["metrics"][row["id"]]
+        if metric["state"] == "unmeasured":
+            assert row["status"] in {"not_tested", "insufficient", "not_applicable"}, row
+            assert row["value"] is None
+            assert row["margin"] is None
+        if metric["state"] == "partial":
+            assert row["status"] in {"insufficient", "not_applicable"}, row
+    assert (document["verdict"]["tier"] > 0) == (document["tiers"]["1"]["status"] == "met")
+
+
+def test_the_good_agent_of_these_cases_is_good_for_every_row(tmp_path: Path) -> None:
+    """The cases above take one thing away from evidence that meets Tier 3; this is that evidence."""
+    document = certkit("assess", bundles.of(tmp_path / "b", GOOD), "--json", "--require-tier", 3).document
+    lost = [row["id"] for row in document["criteria"] if row["status"] not in {"met", "not_applicable"}]
+    assert lost == []
+    assert document["verdict"]["tier"] == 3
+
+
+def test_a_domain_without_fault_runs_is_named(tmp_path: Path) -> None:
+    records, _ = CASES["a domain with nominal runs only"]
+    document = certkit("assess", bundles.of(tmp_path / "b", records), "--json").document
+    assert document["tiers"]["1"]["insufficient"] == ["domain_min"]
+    assert document["metrics"]["domain_min"]["by_domain"]["e"]["n"] == 0
+    assert document["metrics"]["domain_min"]["by_domain"]["e"]["value"] is None
+
+
+def test_no_records_are_no_verdict_of_any_kind(tmp_path: Path) -> None:
+    done = certkit("assess", bundles.of(tmp_path / "b", []))
+    assert done.code == 4
+    assert "the bundle holds no records" in done.out
+    for tier in (1, 2, 3):
+        assert certkit("assess", tmp_path / "b", "--require-tier", tier, "-q").code == 4

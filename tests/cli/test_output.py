@@ -1,0 +1,281 @@
+"""How things are printed: pipes, narrow and plain terminals, hostile names, other encodings."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import subprocess
+import sys
+import unicodedata
+from pathlib import Path
+
+import pytest
+
+from certkit import canonical
+from tests import bundles
+from tests.bundles import run
+from tests.cli.running import PROGRAM, certkit, program
+
+ESCAPE = "\x1b"
+
+
+@pytest.fixture(scope="module")
+def simulated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("simulated") / "b"
+    assert certkit("simulate", "-o", root, "--runs", 300, "--domains", 6, "-q").code == 0
+    return root
+
+
+def screens(root: Path) -> list[tuple[str, ...]]:
+    return [
+        ("assess", str(root)),
+        ("assess", str(root), "-v"),
+        ("assess", str(root), "-v", "-p", "hb-eval-2025"),
+        ("bundle", "show", str(root)),
+        ("bundle", "validate", str(root)),
+        ("bundle", "seal", str(root)),
+        ("profile", "list"),
+        ("profile", "show", "hb-eval-2026"),
+        ("profile", "show", "hb-eval-2025"),
+        ("profile", "lint", "hb-eval-2025", "--runs", "20"),
+    ]
+
+
+HELP = [
+    (),
+    ("assess",),
+    ("bundle",),
+    ("bundle", "init"),
+    ("bundle", "seal"),
+    ("bundle", "validate"),
+    ("bundle", "show"),
+    ("import",),
+    ("profile",),
+    ("profile", "list"),
+    ("profile", "show"),
+    ("profile", "lint"),
+    ("simulate",),
+    ("demo",),
+]
+
+
+def width(line: str) -> int:
+    return sum(1 + (unicodedata.east_asian_width(character) in "WF") for character in line)
+
+
+def test_every_screen_fits_eighty_columns(simulated: Path) -> None:
+    for arguments in screens(simulated):
+        done = certkit(*arguments)
+        # A digest is a name to copy, which no line break may cut; it stands beside a short label only.
+        short = [re.sub("sha256:[0-9a-f]{64}", "", line) for line in done.out.splitlines()]
+        for line, rest in zip(done.out.splitlines(), short, strict=True):
+            assert width(rest) <= (80 if rest == line else 40), (arguments, line)
+
+
+@pytest.mark.parametrize("arguments", HELP, ids=" ".join)
+def test_every_command_has_help_that_fits(arguments: tuple[str, ...]) -> None:
+    done = program(*arguments, "--help", COLUMNS="80", TERM="dumb")
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith("Usage: certkit ")
+    assert max(map(width, done.out.splitlines())) <= 80
+    assert ESCAPE not in done.out
+    if arguments not in {(), ("bundle",), ("profile",)}:
+        assert "Example: certkit " + " ".join(arguments) in done.out
+
+
+def test_no_escapes_where_there_is_no_terminal(simulated: Path) -> None:
+    for arguments in screens(simulated):
+        assert ESCAPE not in certkit(*arguments).out
+    assert ESCAPE not in certkit("assess", simulated / "none").err
+
+
+def on_a_terminal(*arguments: object, **environment: str) -> str:
+    """Run the program with a terminal as its standard output and error, and return what that showed."""
+    main, other = pty.openpty()
+    process = subprocess.Popen(
+        [PROGRAM, *map(str, arguments)],
+        stdin=subprocess.DEVNULL,
+        stdout=other,
+        stderr=other,
+        env={**os.environ, "TERM": "xterm-256color", **environment},
+    )
+    os.close(other)
+    shown = b""
+    while True:
+        try:
+            data = os.read(main, 65536)
+        except OSError:
+            break  # the other side is closed
+        if not data:
+            break
+        shown += data
+    process.wait()
+    os.close(main)
+    return shown.decode()
+
+
+def test_a_terminal_gets_colour_and_no_color_takes_it_away(simulated: Path) -> None:
+    coloured = on_a_terminal("assess", simulated)
+    plain = on_a_terminal("assess", simulated, NO_COLOR="1")
+    numbers = re.compile(r"\x1b\[(?:[0-9]+;)*(?:3[0-7]|9[0-7]|38)[;m]")
+    assert numbers.search(coloured)
+    assert not numbers.search(plain)
+    # Colour adds nothing that is not also there in words.
+    strip = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
+    assert after_the_bars(strip.sub("", coloured)) == after_the_bars(strip.sub("", plain))
+    assert len(after_the_bars(strip.sub("", plain)).splitlines()) > 20
+
+
+def test_a_terminal_gets_one_document_too(simulated: Path) -> None:
+    shown = on_a_terminal("bundle", "validate", simulated, "--json")
+    assert canonical.loads(shown.encode())["records"] == 300
+
+
+def after_the_bars(shown: str) -> str:
+    """Leave out the progress bars, which are drawn before the result and taken away again."""
+    return shown[shown.index("simulated-agent") :]
+
+
+HOSTILE = "a\x1b[2J\x1b]0;t\x07\r\x08\x9b31m\u202e\u2066\nTier 3 (Autonomous) is attained"
+
+
+def test_names_in_evidence_cannot_command_the_terminal_or_fake_a_line(tmp_path: Path) -> None:
+    manifest = {
+        **bundles.MANIFEST,
+        "agent": {"name": HOSTILE, "version": HOSTILE, "provider": HOSTILE},
+        "protocol": {
+            "origin": "measured",
+            "cascade_definition": HOSTILE,
+            "success_rule": HOSTILE,
+            "judge": {"name": HOSTILE, "independent": False},
+            "evaluator": {"name": HOSTILE, "relation": "same"},
+        },
+        "imported": {
+            "format": HOSTILE,
+            "records": 2,
+            "notes": [{"kind": "odd", "what": HOSTILE, "count": 1, "detail": HOSTILE}],
+        },
+    }
+    records = [
+        run(HOSTILE, domain=HOSTILE, task_id=HOSTILE, cluster_id=HOSTILE),
+        run(2, domain=HOSTILE, task_id=HOSTILE, condition="adversarial", outcome="failure"),
+    ]
+    root = bundles.write(tmp_path / "b", {"a.jsonl": bundles.lines(records)}, manifest)
+    spoilt = bundles.write(
+        tmp_path / "c", {"a.jsonl": bundles.lines([*records, records[0] | {HOSTILE: 1}])}, manifest
+    )
+    twice = bundles.write(tmp_path / "d", {"a.jsonl": bundles.lines([*records, records[0]])}, manifest)
+    commands = [
+        ("assess", root),
+        ("assess", root, "-v"),
+        ("bundle", "show", root),
+        ("bundle", "validate", root),
+        ("assess", spoilt),
+        ("assess", twice),
+        ("assess", tmp_path / HOSTILE),
+        ("profile", "show", HOSTILE),
+        ("profile", "show", "./" + HOSTILE),
+        ("bundle", "init", tmp_path / "e" / HOSTILE, "--agent", HOSTILE, "--version", "1"),
+        (HOSTILE,),
+        ("assess", "--" + HOSTILE),
+    ]
+    for command in commands:
+        done = certkit(*command)
+        shown = done.out + done.err
+        assert shown
+        obeyed = [c for c in shown if c != "\n" and unicodedata.category(c) in {"Cc", "Cf", "Zl", "Zp"}]
+        assert obeyed == [], command
+        assert done.code != 70
+        if command[0] == "assess" and done.code in {1, 4}:
+            assert not any(line.startswith("Tier 3") for line in shown.splitlines()), command
+
+
+def test_hostile_names_are_kept_whole_in_documents(tmp_path: Path) -> None:
+    root = bundles.of(tmp_path / "b", [run(1, domain=HOSTILE)])
+    done = certkit("bundle", "show", root, "--json")
+    assert done.document["coverage"][0]["domain"] == HOSTILE
+    assert ESCAPE not in done.out
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [{"PYTHONIOENCODING": "ascii"}, {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}],
+    ids=["ascii", "LANG=C"],
+)
+def test_a_terminal_without_unicode_gets_letters(tmp_path: Path, environment: dict[str, str]) -> None:
+    manifest = {**bundles.MANIFEST, "agent": {"name": "Größe", "version": "1"}}
+    data = bundles.lines([run(1, domain="漢字"), run(2, domain="漢字", condition="stochastic")])
+    root = bundles.write(tmp_path / "b", {"a.jsonl": data}, manifest)
+    for command in (("assess", root, "-v"), ("bundle", "show", root), ("profile", "show", "hb-eval-2026")):
+        done = program(*command, **environment)
+        assert done.code in {0, 1, 4}, done.err
+        assert done.err == ""
+        assert done.out.isascii()
+    # Documents are UTF-8 whatever the terminal is, and lose nothing.
+    assert (
+        program("bundle", "show", root, "--json", **environment).document["coverage"][0]["domain"] == "漢字"
+    )
+    assert program("profile", "show", "hb-eval-2026", "--toml", **environment).out == (
+        certkit("profile", "show", "hb-eval-2026", "--toml").out
+    )
+    missing = program("assess", tmp_path / "Größe", **environment)
+    assert missing.code == 3
+    assert "Traceback" not in missing.err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("assess", "ROOT"), ("assess", "ROOT", "--json"), ("profile", "show", "hb-eval-2026"), ("--help",)],
+)
+def test_a_reader_that_went_away_is_no_verdict_and_no_noise(
+    simulated: Path, arguments: tuple[str, ...]
+) -> None:
+    given = [str(simulated) if argument == "ROOT" else argument for argument in arguments]
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        done = subprocess.run([PROGRAM, *given], stdout=writing, stderr=subprocess.PIPE, check=False)
+    finally:
+        os.close(writing)
+    # As a program that SIGPIPE ended: 0 or 1 would be taken for a verdict.
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
+def test_a_full_disk_under_the_output_is_no_verdict(simulated: Path) -> None:
+    device = Path("/dev/full")
+    if not device.exists():
+        pytest.skip("this system has no /dev/full")
+    for option in ("--json", "-v"):
+        with device.open("wb") as full:
+            done = subprocess.run(
+                [PROGRAM, "assess", simulated, option], stdout=full, stderr=subprocess.PIPE, check=False
+            )
+        assert done.returncode == 2
+        assert done.stderr == b"error: standard output: No space left on device\n"
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_is_printed(shell: str) -> None:
+    done = program("--show-completion", shell, _TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION="1")
+    assert done.code == 0
+    assert "certkit" in done.out
+    assert done.err == ""
+
+
+def test_commands_are_completed() -> None:
+    done = program(_CERTKIT_COMPLETE="complete_bash", COMP_WORDS="certkit b", COMP_CWORD="1")
+    assert done.out.split() == ["bundle"]
+
+
+@pytest.mark.parametrize("seed", ["0", "1", "31337"])
+def test_screens_do_not_depend_on_the_hash_seed(simulated: Path, seed: str) -> None:
+    for arguments in (("assess", simulated, "-v"), ("bundle", "show", simulated)):
+        assert program(*arguments, PYTHONHASHSEED=seed).out == certkit(*arguments).out
+
+
+def test_both_ways_to_start_are_one(simulated: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "certkit", "bundle", "validate", simulated], capture_output=True, check=False
+    )
+    assert (done.returncode, done.stdout.decode()) == (0, program("bundle", "validate", simulated).out)

@@ -1,0 +1,120 @@
+"""The rooms import downwards only, and what only one door may do is done nowhere else."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "certkit"
+MODULES = sorted(path for path in PACKAGE.rglob("*.py"))
+
+# What a module may not call, and the doors that may: a room's folder or one file. Everything below the
+# command line gets clock, seed and environment as arguments, so that the same evidence gives the same bytes.
+BANNED = {
+    "os.environ": {"cli", "evidence/work.py"},
+    "os.environb": {"cli"},
+    "os.getenv": {"cli"},
+    "os.urandom": set(),
+    "datetime.now": {"cli"},
+    "datetime.datetime.now": {"cli"},
+    "datetime.utcnow": set(),
+    "datetime.today": set(),
+    "date.today": {"cli"},
+    "time.time": {"cli"},
+    "time.time_ns": {"cli"},
+    "time.monotonic": {"cli"},
+    "time.perf_counter": {"cli"},
+    "uuid.uuid1": set(),
+    "uuid.uuid4": set(),
+    "np.random.default_rng": set(),
+    "np.random.seed": set(),
+    "np.random.rand": set(),
+    "np.random.Generator": {"evidence/simulate.py", "evidence/attain.py"},
+    "np.random.PCG64": {"evidence/simulate.py", "evidence/attain.py"},
+    "os.replace": {"files.py"},
+    "os.rename": {"files.py"},
+    "shutil.move": set(),
+}
+MODULES_BANNED = {
+    "json": {"canonical.py"},
+    "random": set(),
+    "secrets": set(),
+    "pickle": set(),
+    "marshal": set(),
+    "orjson": set(),
+    "requests": set(),
+    "typer": {"cli"},
+    "rich": {"cli"},
+}
+
+
+def allowed(path: Path, doors: set[str]) -> bool:
+    relative = path.relative_to(PACKAGE)
+    return relative.as_posix() in doors or relative.parts[0] in doors
+
+
+def dotted(node: ast.AST) -> str:
+    """Return ``a.b.c`` for an attribute of a name."""
+    if isinstance(node, ast.Attribute):
+        inner = dotted(node.value)
+        return f"{inner}.{node.attr}" if inner else ""
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def imports(tree: ast.AST) -> set[str]:
+    """Return the top names of everything that a module imports, also inside functions."""
+    names = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names.add(node.module.partition(".")[0])
+    return names
+
+
+def renamed(tree: ast.AST) -> set[str]:
+    """Return what a module imports by name, as dotted names: ``from os import environ`` is ``os.environ``."""
+    return {
+        f"{node.module}.{alias.name}"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module
+        for alias in node.names
+    }
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.relative_to(PACKAGE).as_posix())
+def test_what_only_a_door_may_do_is_done_there(path: Path) -> None:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    used = {dotted(node) for node in ast.walk(tree)} | renamed(tree)
+    assert {name for name in used & set(BANNED) if not allowed(path, BANNED[name])} == set()
+    imported = imports(tree)
+    wrong = {name for name in imported & set(MODULES_BANNED) if not allowed(path, MODULES_BANNED[name])}
+    assert wrong == set()
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["import os\nos.environ['A']", "from os import environ", "import json", "def f():\n    import random\n"],
+)
+def test_the_check_sees_what_it_forbids(text: str) -> None:
+    tree = ast.parse(text)
+    used = {dotted(node) for node in ast.walk(tree)} | renamed(tree)
+    assert used & set(BANNED) or imports(tree) & set(MODULES_BANNED)
+
+
+def test_rooms_import_downwards_only() -> None:
+    program = Path(sys.executable).with_name("lint-imports")
+    if not program.exists():
+        pytest.skip("import-linter is not installed beside this interpreter")
+    done = subprocess.run([program, "--no-cache"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+def test_tests_of_the_product_are_no_part_of_it() -> None:
+    for path in MODULES:
+        assert "tests" not in imports(ast.parse(path.read_text(encoding="utf-8"))), path
