@@ -32,6 +32,7 @@ MAX_BYTES: Final = 4 * 1024 * 1024
 MAX_DEPTH: Final = 64
 MAX_INTEGER: Final = 2**53 - 1
 
+_OBEYED = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}\Z")
 # Strings are skipped whole, so that brackets inside them are not counted; one that never ends is skipped
 # too, since to begin anew at every quotation mark in it would take time quadratic in its length.
@@ -149,8 +150,12 @@ def canonical(value: Any) -> bytes:
 
 
 def pretty(value: Any) -> str:
-    """Return `value` as indented JSON for people, keys in their given order, ending in a newline."""
-    return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    """Return `value` as indented JSON for people, keys in their given order, ending in a newline.
+
+    Characters that a terminal would obey are escaped, which JSON allows everywhere they can stand.
+    """
+    text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
+    return _OBEYED.sub(lambda match: f"\\u{ord(match.group()):04x}", text) + "\n"
 
 
 def line(value: Any) -> bytes:

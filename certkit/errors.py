@@ -126,14 +126,14 @@ CODES: Final[dict[str, str]] = {
     "passport.not-yet-valid": "the passport's validity has not begun",
     "passport.expired": "the passport's validity has ended",
     "passport.key-window": "the passport was signed outside the period in which its key is trusted",
-    "passport.registry": "the proof does not show the passport in a trusted log",
+    "passport.registry": "the logged entry is not about this passport",
+    "passport.witnesses": "too few trusted witnesses cosigned the log's checkpoint",
     "passport.revoked": "the passport is revoked",
     "passport.superseded": "a later passport supersedes this one",
-    "passport.evidence-changed": "the evidence is not what its manifest lists",
     "passport.replay-differs": "the claim differs from what the evidence gives",
     "passport.unavailable": "something that the check needs is not there",
-    "passport.not-required": "nobody asked for the check",
-    "passport.after-signature": "the check rests on a signature that did not hold",
+    "passport.not-asked": "nobody asked for the check",
+    "passport.rests-on-failed": "the check rests on a step that did not pass",
     "passport.policy": "the trust policy or the caller's demand refuses the passport",
     # trust
     "trust.invalid": "the trust policy does not have the published form",
@@ -153,6 +153,8 @@ CODES: Final[dict[str, str]] = {
     "registry.format": "the registry was written in a format that this version does not read",
     "registry.name": "a registry cannot have this name",
     "registry.log-key": "the log key is missing, unusable, or not the one that this registry is signed with",
+    "registry.submitter": "the key that submits is not one that the trust policy knows",
+    "registry.untrusted-log": "the trust policy names no verifier key for this registry",
     "registry.busy": "another program holds the registry for too long",
     "registry.unknown": "no entry of the registry has this index or id",
     "registry.supersedes": "the passport does not supersede the latest one of its agent",
@@ -171,7 +173,14 @@ CODES: Final[dict[str, str]] = {
     "registry.passport": "a logged passport does not verify",
     "registry.claims": "an entry claims something else than the passport that it is about",
     "registry.index-differs": "a derived table is not what the entries give",
+    # reports
+    "report.source": "the file is neither an assessment nor a passport",
+    "report.assessment-invalid": "the assessment file does not have the published form",
+    "report.assessment-contradicts": "the assessment file's rows do not carry its verdict",
+    "report.passport-differs": "the passport is about another assessment than the evidence gives",
+    "report.pdf-unavailable": "the machine lacks what it takes to make a PDF",
     # simulation and usage
+    "config.invalid": "certkit.toml or [tool.certkit] holds what is not a setting",
     "usage.option": "an option has a value that the command cannot use",
     "internal.bug": "certkit failed; the fault is certkit's",
 }
@@ -236,3 +245,9 @@ class MismatchError(CertkitError):
     """The registry, or a replay, does not match what is claimed of it."""
 
     exit_code = Exit.MISMATCH
+
+
+class UntrustedError(CertkitError):
+    """Something is signed or named by somebody whom the trust policy does not know."""
+
+    exit_code = Exit.UNTRUSTED

@@ -90,6 +90,16 @@ def building(path: Path) -> Iterator[Path]:
             shutil.rmtree(temporary, ignore_errors=True)
 
 
+def lift(folder: Path) -> None:
+    """Move what is in `folder`, which another program does not see yet, into its parent, and remove it."""
+    try:
+        for item in sorted(folder.iterdir()):
+            item.replace(folder.parent / item.name)
+        folder.rmdir()
+    except OSError as error:
+        raise UsageError("file.unwritable", _words(error), where=str(folder)) from error
+
+
 def read(path: Path, *, limit: int) -> bytes:
     """Return the bytes of a file of at most `limit` bytes.
 

@@ -1,7 +1,8 @@
-"""What spans rooms: from a folder of evidence to a verdict, and the demonstration.
+"""What spans rooms: from a folder of evidence to a verdict, to a signed passport, and the demonstration.
 
     assessment = assess(Path("bundle"), "hb-eval-2026")
     assessment.verdict.tier
+    issue(Path("bundle"), Path("issued"), key=key, issuer=Issuer(name="Lab"), at=now)
 
 Profiles are found here: by the name of a packaged one, or by the path of a file. The rooms below do not
 know where anything is kept.
@@ -12,12 +13,21 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from msgspec import Struct, structs
+
 from certkit import canonical, files, resources
 from certkit.errors import CertkitError, InputError, UsageError
 from certkit.progress import SILENT, Progress
 
 if TYPE_CHECKING:
+    from datetime import datetime, timedelta
+
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
     from certkit.assessment import Assessment, Profile
+    from certkit.canonical import Digest
+    from certkit.passport import Issuer, Passport, Trust
+    from certkit.passport.keys import PrivateKey
 
 DEFAULT_PROFILE: Final = "hb-eval-2026"
 MAX_PROFILE: Final = 1 << 20
@@ -55,11 +65,40 @@ def profile_text(name: str) -> tuple[str, str]:
         raise UsageError("profile.unknown", "no such file", where=name) from None
 
 
-def load_profile(name: str) -> Profile:
-    """Return a packaged profile by name, or one read from the file at a path."""
-    from certkit.assessment import parse  # noqa: PLC0415 - keeps the help fast
+def load_profile(name: str, *, linted: bool = True) -> Profile:
+    """Return a packaged profile by name, or one read from the file at a path.
 
-    return parse(*profile_text(name))
+    Unless `linted` is false, a file is refused that takes the id of another table or that
+    `certkit profile lint` finds fault with: nobody should be judged by rows that cannot be missed.
+    """
+    from certkit.assessment import lint, parse  # noqa: PLC0415 - keeps the help fast
+
+    profile = parse(*profile_text(name))
+    if not linted or name in packaged_profiles():
+        return profile
+    if profile.id in packaged_profiles() and profile.digest != load_profile(profile.id).digest:
+        raise InputError(
+            "profile.invalid",
+            f"its id is {profile.id}, which is a packaged profile with other contents",
+            where=name,
+            hint="give it an id of its own",
+        )
+    if faults := lint(profile):
+        raise InputError("profile.invalid", "\n  ".join(faults), where=name)
+    return profile
+
+
+def refuse_inside(bundle: Path, *outputs: Path | None) -> None:
+    """Raise `UsageError` where an output would be written into the bundle and change the evidence."""
+    root = bundle.resolve()
+    for out in outputs:
+        if out is not None and (out.resolve() == root or root in out.resolve().parents):
+            raise UsageError(
+                "usage.option",
+                "would be written into the bundle",
+                where=str(out),
+                hint="evidence is only read",
+            )
 
 
 def assess(
@@ -85,12 +124,137 @@ def assess(
     return assessment.assess(summary, bundle.facts, judged, required_tier=required_tier)
 
 
-def demo(out: Path, *, seed: int, progress: Progress = SILENT) -> Assessment:
-    """Simulate a Tier 2 agent into ``out/bundle``, seal it, assess it into ``out/assessment.json``."""
-    from certkit.evidence.simulate import simulate  # noqa: PLC0415 - keeps the help fast
+class Logging(Struct, frozen=True, kw_only=True):
+    """Where a passport is logged: the registry's folder, the log's key, and who may have signed."""
 
-    bundle = out / "bundle"
-    simulate(bundle, seed=seed, runs=1000, domains=5, tier_target=2, progress=progress)
-    assessment = assess(bundle, required_tier=2, progress=progress)
-    files.write(out / "assessment.json", canonical.pretty(assessment.to_dict()).encode())
-    return assessment
+    registry: Path
+    log_key: Ed25519PrivateKey
+    trust: Trust
+
+
+class IssuedFiles(Struct, frozen=True, kw_only=True):
+    """What `issue` made: the passport, the assessment it rests on, where it was logged, what is missing."""
+
+    assessment: Assessment
+    passport: Passport
+    index: int | None
+    pdf_missing: str | None
+
+
+def issue(
+    bundle: Path,
+    out: Path,
+    *,
+    key: PrivateKey,
+    issuer: Issuer,
+    at: datetime,
+    validity: timedelta | None = None,
+    profile: str = DEFAULT_PROFILE,
+    required_tier: int = 1,
+    supersedes: Digest | None = None,
+    logging: Logging | None = None,
+    jobs: int | None = None,
+    progress: Progress = SILENT,
+) -> IssuedFiles:
+    """Judge the bundle again, sign the judgement as a passport, log it, and draw its safety case into `out`.
+
+    `out` becomes a folder with ``passport.json`` (and ``passport.json.tlog-proof`` where it was logged),
+    ``assessment.json``, ``public-key.pem``, ``safety-case.html`` and, where Pango is there,
+    ``safety-case.pdf``. `at` is the beginning of the validity, which is 90 days unless told otherwise.
+    Raises `CertkitError` subclasses; nothing is left at `out` then.
+    """
+    from certkit import assessment as judging  # noqa: PLC0415 - keeps the help fast
+    from certkit import evidence, passport  # noqa: PLC0415 - the same
+    from certkit.passport import keys  # noqa: PLC0415 - the same
+
+    refuse_inside(bundle, out)
+    opened = evidence.open_bundle(bundle, progress=progress)
+    summary = evidence.summarise(opened, jobs=jobs, progress=progress)
+    judged = judging.assess(summary, opened.facts, load_profile(profile), required_tier=required_tier)
+    signed = passport.issue(
+        judged,
+        summary,
+        issuer=issuer,
+        key=key,
+        not_before=at,
+        not_after=at + (validity or passport.VALIDITY),
+        supersedes=supersedes,
+    )
+    with files.building(out) as folder:
+        files.write(folder / "passport.json", signed.to_json())
+        files.write(folder / "assessment.json", canonical.pretty(judged.to_dict()).encode())
+        files.write(folder / "public-key.pem", keys.public_pem(key.public_key()).encode())
+        pdf_missing = _draw(folder, judged, signed)
+        index = _log(folder, signed, key, logging, at) if logging else None
+    return IssuedFiles(assessment=judged, passport=signed, index=index, pdf_missing=pdf_missing)
+
+
+def _draw(folder: Path, judged: Assessment, signed: Passport) -> str | None:
+    """Write the safety case; return why there is no PDF, or None where there is one."""
+    from certkit import report  # noqa: PLC0415 - keeps the help fast
+
+    view = report.view(judged, passport=signed.to_json())
+    page = report.html(view)
+    files.write(folder / "safety-case.html", page.encode())
+    reason = report.pdf_missing()
+    if reason is None:
+        files.write(folder / "safety-case.pdf", report.pdf(view, page))
+    return reason
+
+
+def _log(folder: Path, signed: Passport, key: PrivateKey, logging: Logging, at: datetime) -> int:
+    from certkit.registry.admission import PROOF_SUFFIX, admit  # noqa: PLC0415 - keeps the help fast
+
+    appended = admit(
+        logging.registry,
+        signed.to_json(),
+        trust=logging.trust,
+        submitter=key,
+        log_key=logging.log_key,
+        at=at,
+    )
+    files.write(folder / f"passport.json{PROOF_SUFFIX}", appended.proof.to_bytes())
+    return appended.index
+
+
+def own_trust(name: str, key: PrivateKey) -> Trust:
+    """Return the trust policy of an issuer who trusts nobody but itself."""
+    from certkit import passport  # noqa: PLC0415 - keeps the help fast
+    from certkit.passport import keys  # noqa: PLC0415 - the same
+
+    pem = keys.public_pem(key.public_key())
+    return passport.Trust(issuers=(passport.TrustedIssuer(name=name, keys=(passport.TrustedKey(pem=pem),)),))
+
+
+def demo(out: Path, *, seed: int, at: datetime, progress: Progress = SILENT) -> IssuedFiles:
+    """Run the whole chain on simulated evidence of a Tier 2 agent: simulate, issue, register, report.
+
+    `out` becomes a folder with ``bundle/``, the files of `issue`, ``issuer-key.pem``, ``registry/`` and a
+    ``trust.json`` that accepts specimens and requires no proof of registration. Keys are drawn from the
+    operating system's randomness; everything else follows from `seed` and the time `at`.
+    """
+    from certkit import passport  # noqa: PLC0415 - keeps the help fast
+    from certkit.evidence.simulate import simulate  # noqa: PLC0415 - the same
+    from certkit.passport import keys  # noqa: PLC0415 - the same
+    from certkit.registry.registry import Registry, make_log_key  # noqa: PLC0415 - the same
+
+    name = "certkit demo"
+    with files.building(out) as folder:
+        simulate(folder / "bundle", seed=seed, runs=1000, domains=5, tier_target=2, progress=progress)
+        key, log_key = keys.generate("ed25519"), make_log_key()
+        keys.write_private(folder / "issuer-key.pem", key, passphrase=None)
+        vkey = Registry.init(folder / "registry", "demo", log_key, at=at)
+        trust = structs.replace(own_trust(name, key), logs=(str(vkey),), accept_specimens=True)
+        files.write(folder / "trust.json", trust.to_json())
+        issued = issue(
+            folder / "bundle",
+            folder / "issued",
+            key=key,
+            issuer=passport.Issuer(name=name, relation_to_evaluator="same", relation_to_developer="same"),
+            at=at,
+            required_tier=2,
+            logging=Logging(registry=folder / "registry", log_key=log_key, trust=trust),
+            progress=progress,
+        )
+        files.lift(folder / "issued")
+    return issued

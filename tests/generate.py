@@ -20,11 +20,12 @@ import typer
 from certkit import canonical, workflow
 from certkit.assessment import CATALOGUE, assessment_schema, profile_schema
 from certkit.assessment.words import asked
-from certkit.cli.main import app
+from certkit.cli.main import tree
 from certkit.errors import CODES, EXIT_MEANING
 from certkit.evidence.faults import Fault
 from certkit.evidence.record import Condition
 from certkit.evidence.schema import DIALECT, manifest_schema, record_schema
+from certkit.passport import passport_schema, trust_schema, verification_schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -79,8 +80,11 @@ SCHEMAS: Final[dict[str, Callable[[], dict[str, Any]]]] = {
     "assessment.v1": assessment_schema,
     "bundle.v1": manifest_schema,
     "error.v1": error_schema,
+    "passport.v1": passport_schema,
     "profile.v1": profile_schema,
     "record.v1": record_schema,
+    "trust.v1": trust_schema,
+    "verification.v1": verification_schema,
 }
 
 
@@ -98,7 +102,7 @@ def commands() -> Iterator[tuple[tuple[str, ...], Any]]:
         for name, below in getattr(command, "commands", {}).items():
             yield from walk((*words, name), below)
 
-    yield from walk(("certkit",), typer.main.get_command(app))
+    yield from walk(("certkit",), typer.main.get_command(tree()))
 
 
 def _options(command: Any) -> Sequence[tuple[str, ...]]:
@@ -111,8 +115,8 @@ def _options(command: Any) -> Sequence[tuple[str, ...]]:
             notes.append(f"default `{item.default}`")
         if item.required:
             notes.append("required")
-        if item.min is not None or item.max is not None:
-            low, high = item.min, item.max
+        low, high = getattr(item.type, "min", None), getattr(item.type, "max", None)
+        if low is not None or high is not None:
             notes.append(f"at least {low}" if high is None else f"{low} to {high}")
         if item.envvar:
             notes.append(f"also `{item.envvar}`")

@@ -30,6 +30,7 @@ SEVERITY: Final[dict[str, Severity]] = {
     # what was assessed
     "no-records": _SERIOUS,
     "no-fault-runs": _SERIOUS,
+    "held-out-runs": _WARNING,
     "no-nominal-runs": _WARNING,
     "simulated-origin": _SERIOUS,
     "bounded-not-computed": _SERIOUS,

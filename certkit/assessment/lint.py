@@ -5,7 +5,7 @@ It does not repeat what `parse` refuses (form, unknown metrics, repeated rows, t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from certkit.assessment.catalogue import CATALOGUE
 from certkit.assessment.estimators import least_failure_free
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 _UP = (">", ">=")
 _STRICT = (">", "<")
 
+LEAST_COVERAGE: Final = 0.5
+"""Share of eligible runs below which a row would rest on the smaller part of the evidence."""
+
 
 def lint(profile: Profile, declared_runs: int | None = None) -> tuple[str, ...]:
     """Return the faults of a profile, one sentence each; empty where there are none.
@@ -32,6 +35,7 @@ def lint(profile: Profile, declared_runs: int | None = None) -> tuple[str, ...]:
         faults.extend(_direction(row))
         faults.extend(_falling(row, profile.tier_numbers))
         faults.extend(_range(row, profile.tier_numbers))
+        faults.extend(_vacuous(row, profile.tier_numbers))
         if declared_runs is not None:
             faults.extend(_attainable(row, profile, declared_runs))
     return tuple(faults)
@@ -66,6 +70,19 @@ def _falling(row: Criterion, tiers: tuple[int, ...]) -> Iterator[str]:
                     f" tier {below}: {strict} {float(before):g}"
                 )
         previous = (tier, threshold, operator)
+
+
+def _vacuous(row: Criterion, tiers: tuple[int, ...]) -> Iterator[str]:
+    spec = CATALOGUE[row.metric]
+    for tier, threshold, operator in _specified(row, tiers):
+        worst = spec.low if operator in _UP else spec.high
+        if worst is None:
+            continue
+        spare = worst - threshold if operator in _UP else threshold - worst
+        if spare > 0 or (spare == 0 and operator not in _STRICT):
+            yield f"{row.id}: tier {tier}: every value of {row.metric} is {operator} {float(threshold):g}"
+    if row.min_coverage < LEAST_COVERAGE:
+        yield f"{row.id}: min_coverage {row.min_coverage:g} lets most of the evidence be missing"
 
 
 def _range(row: Criterion, tiers: tuple[int, ...]) -> Iterator[str]:

@@ -22,14 +22,13 @@ Whether a table makes sense as a whole is told by `certkit.assessment.lint`.
 
 from __future__ import annotations
 
-import tomllib
 from decimal import Decimal
 from fractions import Fraction
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, model_validator
 
-from certkit import canonical
+from certkit import canonical, toml
 from certkit.assessment.catalogue import CATALOGUE, Unit
 from certkit.base import Authored, validate
 from certkit.errors import InputError
@@ -169,14 +168,8 @@ def parse(text: str, where: str) -> Profile:
     """
     if len(text) > MAX_TEXT:
         raise InputError("profile.invalid", f"{len(text):,} characters, limit {MAX_TEXT:,}", where=where)
-    try:
-        table = tomllib.loads(text, parse_float=Decimal)
-        value = _doubles(table, where)
-    except RecursionError:
-        raise InputError("profile.invalid", "nested too deeply", where=where) from None
-    except ValueError as error:
-        message = str(error)
-        raise InputError("profile.invalid", message[:1].lower() + message[1:], where=where) from None
+    table = toml.loads(text, code="profile.invalid", where=where, parse_float=Decimal)
+    value = _doubles(table, where)
     return validate(Profile, value, code="profile.invalid", where=where)
 
 

@@ -46,6 +46,7 @@ def assess(
     """
     from certkit import canonical, files, workflow  # noqa: PLC0415 - keeps the help fast
 
+    workflow.refuse_inside(bundle, out)
     result = workflow.assess(
         bundle,
         profile,

@@ -55,14 +55,17 @@ def load(folder: Path) -> tuple[dict[str, Any], str | None]:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    import tomllib  # noqa: PLC0415 - only where there is a file
-
-    from certkit import files  # noqa: PLC0415 - the same
+    from certkit import files, toml  # noqa: PLC0415 - only where there is a file
+    from certkit.errors import InputError  # noqa: PLC0415 - the same
 
     try:
-        return tomllib.loads(files.read(path, limit=1 << 20).decode())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise UsageError("config.invalid", f"not TOML: {error}", where=path.name) from None
+        text = files.read(path, limit=1 << 20).decode()
+        return toml.loads(text, code="config.invalid", where=path.name)
+    except UnicodeDecodeError:
+        raise UsageError("config.invalid", "not UTF-8", where=path.name) from None
+    except InputError as error:
+        # A settings file is part of the command line, and its faults leave with the same code.
+        raise UsageError(error.code, error.message, where=path.name) from None
 
 
 def _checked(table: Any, name: str) -> dict[str, Any]:

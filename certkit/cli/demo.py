@@ -7,35 +7,43 @@ from typing import Annotated
 
 import typer
 
-from certkit.cli import output
+from certkit.cli import clock, output
 from certkit.cli.bar import progress
 from certkit.cli.options import Json, Quiet
 
 
 def demo(
-    out: Annotated[Path, typer.Option("-o", "--out", help="The folder to write.")] = Path("build/demo"),
+    out: Annotated[
+        Path, typer.Option("-o", "--out", help="The folder to write; must not exist or be empty.")
+    ] = Path("build/demo"),
     seed: Annotated[
         int, typer.Option("--seed", min=0, envvar="CERTKIT_SEED", help="Seed of the simulation.")
     ] = 1,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Simulate the evidence of a Tier 2 agent, seal it, assess it, and tell what to try next.
+    """Run the whole chain on simulated evidence: simulate, assess, issue, register, report.
 
     Example: certkit demo -o build/demo
     """
     from certkit import workflow  # noqa: PLC0415 - keeps the help fast
+    from certkit.cli.issue import document, show  # noqa: PLC0415 - the same
 
-    result = workflow.demo(out, seed=seed, progress=progress(hidden=quiet or json))
+    issued = workflow.demo(out, seed=seed, at=clock.now(), progress=progress(hidden=quiet or json))
     if json:
-        output.document(result.to_dict())
+        output.document(document(issued, out))
     elif not quiet:
         from certkit.cli.render import show_assessment  # noqa: PLC0415 - only where a table is drawn
 
-        show_assessment(result, verbose=False)
+        show_assessment(issued.assessment, verbose=False)
         output.say()
-        output.say(f"Written: {out}/bundle/ (the evidence), {out}/assessment.json (the verdict)")
+        show(issued, out)
+        output.say()
         output.say("Try next:")
-        output.say(f"  certkit bundle show {out}/bundle")
-        output.say(f"  certkit assess {out}/bundle --require-tier 3")
-        output.say("  certkit import agentdojo LOG.jsonl.gz -o my-bundle && certkit assess my-bundle")
+        output.say(f"  certkit verify {out}/passport.json --trust {out}/trust.json \\")
+        output.say(f"    --bundle {out}/bundle --replay")
+        output.say(f"  certkit registry audit {out}/registry --trust {out}/trust.json")
+        output.say("and on a real log:")
+        output.say("  certkit import agentdojo LOG.jsonl.gz -o my-bundle")
+        output.say("  certkit assess my-bundle")
+        output.say(f"  certkit issue my-bundle --key {out}/issuer-key.pem --issuer Me -o my-passport")

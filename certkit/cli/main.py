@@ -7,24 +7,58 @@ failure is its error's, anything unexpected is 70 and the only thing that may sh
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Final
 
 import typer
 from typer.exceptions import TyperException
 
 from certkit._version import __version__
-from certkit.cli import assess, bundle, demo, imports, output, profile, simulate
-from certkit.errors import CertkitError, Exit
+from certkit.cli import config, output
+from certkit.errors import CertkitError, Exit, UsageError
 
-app = typer.Typer(
-    name="certkit",
-    help="Certification evidence and agent passports: evidence in, a verdict that can be recomputed out.",
-    epilog="Start with 'certkit demo', then 'certkit assess BUNDLE'.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+# In the order of the help. A module holds either a group (`app`) or the function of one command.
+_COMMANDS: Final = {
+    "assess": "assess",
+    "import": "imports",
+    "issue": "issue",
+    "verify": "verify",
+    "simulate": "simulate",
+    "report": "report",
+    "doctor": "doctor",
+    "demo": "demo",
+    "bundle": "bundle",
+    "profile": "profile",
+    "keys": "keys",
+    "trust": "trust",
+    "registry": "registry",
+    "config": "config",
+}
+
+
+def tree(wanted: str | None = None) -> typer.Typer:
+    """Return the tree of commands, or of one command alone, which is much sooner there."""
+    app = typer.Typer(
+        name="certkit",
+        help="Certification evidence and agent passports: evidence in, a verdict that can be recomputed out.",
+        epilog="Start with 'certkit demo', then 'certkit assess BUNDLE'.",
+        no_args_is_help=True,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(root)
+    for name, home in _COMMANDS.items():
+        if wanted in _COMMANDS and name != wanted:
+            continue
+        module = import_module(f"certkit.cli.{home}")
+        if hasattr(module, "app"):
+            app.add_typer(module.app, name=name)
+        else:
+            function = getattr(module, name, None) or getattr(module, f"{name}_")
+            app.command(name)(function)
+    return app
 
 
 def _version(wanted: bool) -> None:
@@ -33,7 +67,6 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def root(
     version: Annotated[
         bool,
@@ -41,14 +74,6 @@ def root(
     ] = False,
 ) -> None:
     """Certification evidence and agent passports: evidence in, a verdict that can be recomputed out."""
-
-
-app.command("assess")(assess.assess)
-app.add_typer(bundle.app, name="bundle")
-app.command("import")(imports.import_)
-app.add_typer(profile.app, name="profile")
-app.command("simulate")(simulate.simulate)
-app.command("demo")(demo.demo)
 
 
 def run(arguments: list[str] | None = None) -> None:
@@ -61,18 +86,9 @@ def run(arguments: list[str] | None = None) -> None:
 
 def main(arguments: list[str]) -> int:
     """Run one command line and return its exit code."""
-    json = "--json" in arguments
     try:
-        result = typer.main.get_command(app)(args=arguments, prog_name="certkit", standalone_mode=False)
-    except CertkitError as failure:
-        output.error(failure, json=json)
-        return failure.exit_code
-    except TyperException as failure:
-        output.usage(getattr(failure, "format_message", failure.__str__)(), json=json)
-        return Exit.USAGE
-    except (typer.Abort, KeyboardInterrupt):
-        output.note("interrupted")
-        return 130
+        code = _command(arguments)
+        sys.stdout.flush()
     except (BrokenPipeError, SystemExit) as leaving:
         if isinstance(leaving, SystemExit) and not leaving.code:
             return Exit.OK  # typer leaves so after it printed a completion script
@@ -80,6 +96,45 @@ def main(arguments: list[str]) -> int:
         # code. The verdict was not delivered, so this leaves as a program that the signal ended.
         sys.stdout = None
         return 128 + 13
+    except OSError as failure:
+        # Rooms wrap what the system refuses them, so this is nearly always standard output on, say, a full
+        # disk. The verdict was not delivered, and must not seem to be by its code.
+        sys.stdout = None
+        lost = UsageError(
+            "file.unwritable", failure.strerror or "refused", where=str(failure.filename or "standard output")
+        )
+        output.error(lost, json=False)
+        return lost.exit_code
+    return code
+
+
+def _command(arguments: list[str]) -> int:
+    json = "--json" in arguments
+    try:
+        asks = {"-h", "--help", "--version"} & set(arguments)
+        settings, source = ({}, None) if asks else config.load(Path.cwd())
+        if settings and not {"-q", "--quiet"} & set(arguments):
+            output.note(f"note: {', '.join(settings)} from {source}")
+        result = typer.main.get_command(tree(arguments[0] if arguments else None))(
+            args=arguments,
+            prog_name="certkit",
+            standalone_mode=False,
+            default_map=config.default_map(settings),
+        )
+    except CertkitError as failure:
+        output.error(failure, json=json)
+        return failure.exit_code
+    except TyperException as failure:
+        if type(failure).__name__ == "NoArgsIsHelpError" and not json:
+            output.note(str(failure.format_message()))
+            return Exit.USAGE
+        output.usage(getattr(failure, "format_message", failure.__str__)(), json=json)
+        return Exit.USAGE
+    except (typer.Abort, KeyboardInterrupt):
+        output.note("interrupted")
+        return 130
+    except OSError:
+        raise
     except Exception as failure:  # noqa: BLE001 - the last door: no traceback unless asked for
         return output.bug(failure, json=json, traceback="-v" in arguments or "--verbose" in arguments)
     return result if isinstance(result, int) else Exit.OK

@@ -83,7 +83,7 @@ def lint(
     """
     from certkit import assessment, workflow  # noqa: PLC0415 - keeps the help fast
 
-    profile = workflow.load_profile(name)
+    profile = workflow.load_profile(name, linted=False)
     faults = assessment.lint(profile, runs)
     if json:
         output.document(

@@ -75,8 +75,10 @@ def _head(assessment: Assessment) -> None:
         f"{records}: {counts.nominal_runs:,} nominal, {counts.fault_runs:,} under faults, {domains}{errors}"
     )
     sealed = "sealed" if facts.sealed else "NOT SEALED"
-    _wrapped(f"evidence {facts.manifest.protocol.origin}, {sealed}: {facts.digest}")
-    _wrapped(f"profile {assessment.profile.id} ({assessment.profile.reading} reading)")
+    _wrapped(f"evidence {facts.manifest.protocol.origin}, {sealed}:")
+    _wrapped(facts.digest)
+    _wrapped(f"profile {assessment.profile.id}, {assessment.profile.reading} reading:")
+    _wrapped(assessment.profile.digest)
     _line("")
 
 
@@ -238,6 +240,8 @@ def _beside(assessment: Assessment) -> None:
         if name in used:
             continue
         value = "not measured" if metric.value is None else f"{float(metric.value):.4f}"
+        if metric.state is State.PARTIAL:
+            value = "partial"
         n = "" if metric.n is None else f"  n {metric.n:,}"
         reason = f"  ({metric.reason})" if metric.reason else ""
         _wrapped(f"{name:<28} {value} {metric.unit.value}{n}{reason}", first="  ", rest="    ")

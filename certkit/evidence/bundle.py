@@ -103,6 +103,12 @@ def open_bundle(root: Path, *, progress: Progress = SILENT) -> Bundle:
     listed = document.get("files")
     if listed is not None:
         _compare_names(root, {file["path"] for file in listed}, set(present))
+    if absent := sorted({item.evidence for item in manifest.attested} - set(present)):
+        raise InputError(
+            "bundle.manifest-invalid",
+            _named(absent, "attested as evidence but not found"),
+            where=MANIFEST_NAME,
+        )
     found = _hash(root, present, progress)
     if listed is not None:
         _compare_content(listed, found)

@@ -28,6 +28,19 @@ class Fault(Struct, frozen=True, kw_only=True, order=True):
         return f"{place}{pointer}: expected {self.expected}, found {self.found} [{self.code}]"
 
 
+class Faults(list[Fault]):
+    """The first `LIMIT` faults of some lines; `total` counts all."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.total = 0
+
+    def note(self, faults: list[Fault]) -> None:
+        """Add the faults of a line."""
+        self.total += len(faults)
+        self += faults[: max(0, LIMIT - len(self))]
+
+
 class RecordFaultsError(InputError):
     """Records were refused, and the bundle with them.
 

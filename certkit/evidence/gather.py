@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 
 from certkit.evidence import parquet, work
-from certkit.evidence.columns import ABSENT
+from certkit.evidence.columns import ABSENT, Index
 from certkit.evidence.faults import LIMIT, Fault, RecordFaultsError
 from certkit.evidence.ordering import order
 from certkit.evidence.reading import repeated, split_lines, two_domains
@@ -223,8 +223,8 @@ def _refuse_repetitions(bundle: Bundle, merge: _Merge) -> None:
     domain_of_cell = {}
     for (_, domain, _condition), number in merge.cells.items():
         domain_of_cell[number] = domain
-    domains = sorted(set(domain_of_cell.values()))
-    numbers = np.array([domains.index(domain_of_cell[i]) for i in range(len(domain_of_cell))], np.int32)
+    number_of = Index()
+    numbers = np.array([number_of[domain_of_cell[i]] for i in range(len(domain_of_cell))], np.int32)
     pairs = np.unique(np.stack([groups["task"], numbers[groups["cell"]].astype(np.uint64)]), axis=1)
     tasks = _repeated(pairs[0])
     if len(run_hashes) or len(sequences) or len(tasks):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from certkit.evidence.columns import ABSENT
+from certkit.evidence.columns import ABSENT, Index
 from certkit.evidence.record import Split
 from certkit.evidence.reduce import GAMMA_FIFTHS, NOT_A_RECOVERY
 from certkit.evidence.summary import PEI_SCALE, STRETCHES, WINDOW, Cell, Stretch, Times, Window, WindowRun
@@ -104,8 +104,8 @@ def _key(runs: _Ordered) -> tuple[NDArray[np.int64] | None, str, str | None]:
 def _stretches(ordered: _Ordered, cells: list[Cell]) -> tuple[Stretch, ...]:
     if ordered.size < STRETCHES:
         return ()
-    names = sorted({cell.domain for cell in cells if cell.split == Split.STANDARD})
-    domain = np.array([names.index(cell.domain) if cell.domain in names else -1 for cell in cells])
+    number_of = Index()
+    domain = np.array([number_of[cell.domain] if cell.split == Split.STANDARD else -1 for cell in cells])
     bounds = [ordered.size * i // STRETCHES for i in range(STRETCHES + 1)]
     return tuple(_stretch(ordered, start, stop, domain) for start, stop in pairwise(bounds))
 

@@ -18,7 +18,7 @@ from certkit import canonical
 from certkit.errors import InputError
 from certkit.evidence import schema
 from certkit.evidence.columns import FIELDS, KINDS, Columns
-from certkit.evidence.faults import LIMIT, Fault
+from certkit.evidence.faults import LIMIT, Fault, Faults
 from certkit.evidence.layout import Layout
 from certkit.evidence.record import MAX_LINE, USER_FIELD, Record
 from certkit.evidence.rules import contradictions, suspicious
@@ -136,8 +136,8 @@ class Reader:
         self._layout = Layout()
         self._seen: frozenset[str] = frozenset()
 
-    def read(self, block: bytes) -> Columns | list[Fault]:
-        """Return the columns of a block of whole lines, or all its faults (lines counted from 1)."""
+    def read(self, block: bytes) -> Columns | Faults:
+        """Return the columns of a block of whole lines, or its faults (lines counted from 1)."""
         parts = []
         for part in _parts(block):
             columns = self._layout.decode(part)
@@ -166,16 +166,17 @@ class Reader:
         self._layout = Layout(self._seen)
         return True
 
-    def _read_slowly(self, block: bytes) -> Columns | list[Fault]:
-        faults: list[Fault] = []
+    def _read_slowly(self, block: bytes) -> Columns | Faults:
+        faults = Faults()
         records: list[Record] = []
         user: set[str] = set()
         used: set[str] = set()
         for number, line in enumerate(split_lines(block), 1):
             result = check_line(line, number)
             if isinstance(result, list):
-                faults += result
-            else:
+                faults.note(result)
+                records.clear()
+            elif not faults:
                 records.append(result[0])
                 user |= result[1]
                 used.update(name for name in FIELDS if getattr(result[0], name) is not None)

@@ -129,7 +129,7 @@ class Record(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         Count | None, Meta(description="hard-constraint violations found by deterministic checks")
     ] = None
     quality_factor: Annotated[
-        Unit | None, Meta(description="product of the step quality factors, [25] eq. 4; read to six decimals")
+        Unit | None, Meta(description="product of the step quality factors, [25] eq. 4; cut to six decimals")
     ] = None
     fault_step: Annotated[
         Steps | None, Meta(description="step of the fault's onset, counted like steps_actual")

@@ -306,13 +306,16 @@ class _Terms:
         }
 
     def _pei25(self) -> None:
-        """[25] eq. 3: the same ratio times the recorded quality factor, read to six decimals."""
+        """[25] eq. 3: the same ratio times the recorded quality factor, cut to six decimals."""
         columns = self.columns
         quality = columns.floating("quality_factor")
         oracle = columns.integer("steps_oracle")
         both = (columns.integer("steps_actual") != ABSENT) & (oracle != ABSENT) & self.eligible
         self.pei25_known = both & columns.present("quality_factor")
-        millionths = np.rint(np.where(self.pei25_known, quality, 0) * MILLION).astype(np.int64)
+        factor = np.where(self.pei25_known, quality, 0.0)
+        millionths = np.rint(factor * MILLION)
+        # What lies between two decimals counts as the lower one, so that no threshold is met by rounding.
+        millionths = (millionths - (millionths / MILLION > factor)).astype(np.int64)
         self.numerator25 = np.where(self.pei25_known & ~self.short, oracle * millionths, 0)
 
     def _irs(self) -> None:

@@ -21,7 +21,7 @@ import msgspec
 from msgspec import Struct
 
 from certkit.errors import InputError
-from certkit.evidence.faults import LIMIT, Fault
+from certkit.evidence.faults import Fault  # noqa: TC001 - msgspec resolves the annotation at run time
 from certkit.evidence.reading import Reader
 from certkit.evidence.record import MAX_LINE
 from certkit.evidence.reduce import Partial, Reducer
@@ -116,7 +116,7 @@ class Station:
         outcome = Outcome(size=len(data))
         result = self._reader.read(data)
         if isinstance(result, list):
-            outcome.total_faults, outcome.faults = len(result), result[:LIMIT]
+            outcome.total_faults, outcome.faults = result.total, list(result)
             outcome.lines = data.count(b"\n") + (not data.endswith(b"\n"))
         else:
             outcome.lines = result.size

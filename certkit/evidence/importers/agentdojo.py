@@ -290,11 +290,18 @@ class _Bench:
             self._job.faults.add(place.fault("true or false", "null", pointer="/security"))
             return
         self._remark(run)
+        if self._repeats[self._name(run)]:
+            self.draft.notes.add("odd", "runs of the same task and attack again, taken as further trials")
         self._job.write(self.draft, self._record(run), place)
+
+    @staticmethod
+    def _name(run: TaskResults) -> str:
+        parts = (run.suite_name, run.user_task_id, run.attack_type or "none", run.injection_task_id or "none")
+        return "/".join(parts)
 
     def _record(self, run: TaskResults) -> dict[str, Any]:
         task = f"{run.suite_name}/{run.user_task_id}"
-        name = f"{task}/{run.attack_type or 'none'}/{run.injection_task_id or 'none'}"
+        name = self._name(run)
         trial = self._repeats[name]
         self._repeats[name] += 1
         steps = sum(message.role == "assistant" for message in run.messages)

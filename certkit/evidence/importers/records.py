@@ -22,13 +22,12 @@ from __future__ import annotations
 
 import csv
 import re
-import tomllib
 from collections import Counter
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr, model_validator
 
-from certkit import base, canonical, files
+from certkit import base, canonical, files, toml
 from certkit.base import Authored
 from certkit.errors import InputError
 from certkit.evidence.columns import KINDS
@@ -86,9 +85,10 @@ def read_mapping(path: Path) -> Mapping:
     data = files.read(path, limit=MAX_MAPPING)
     name = printable(path.name)
     try:
-        document = tomllib.loads(data.decode())
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise InputError("import.mapping", f"not TOML: {error}", where=name) from None
+        text = data.decode()
+    except UnicodeDecodeError:
+        raise InputError("import.mapping", "not UTF-8", where=name) from None
+    document = toml.loads(text, code="import.mapping", where=name)
     # What bundle.json requires has a plain default here.
     for table, key, default in (("agent", "version", UNVERSIONED), ("protocol", "origin", "measured")):
         if isinstance(document.get(table), dict):

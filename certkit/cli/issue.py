@@ -1,0 +1,149 @@
+"""``certkit issue``."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from certkit.cli import clock, output
+from certkit.cli.bar import progress
+from certkit.cli.options import BundleFolder, Jobs, Json, Out, ProfileName, Quiet
+from certkit.cli.passphrase import PassphraseFile, signing_key
+from certkit.cli.trust import TrustFile, load
+from certkit.errors import UsageError
+
+if TYPE_CHECKING:
+    from certkit.passport.keys import PrivateKey
+    from certkit.workflow import IssuedFiles, Logging
+
+
+class Relation(StrEnum):
+    """How the issuer stands to somebody else."""
+
+    SAME = "same"
+    AFFILIATED = "affiliated"
+    INDEPENDENT = "independent"
+
+
+def issue(
+    bundle: BundleFolder,
+    key: Annotated[Path, typer.Option("--key", metavar="FILE", help="The issuer's private key.")],
+    out: Out,
+    issuer: Annotated[
+        str, typer.Option("--issuer", envvar="CERTKIT_ISSUER", help="The issuer's name, as it calls itself.")
+    ],
+    evaluator: Annotated[
+        Relation | None,
+        typer.Option("--relation-to-evaluator", help="How the issuer stands to who ran the evaluation."),
+    ] = None,
+    developer: Annotated[
+        Relation | None,
+        typer.Option("--relation-to-developer", help="How the issuer stands to who made the agent."),
+    ] = None,
+    profile: ProfileName = "hb-eval-2026",
+    require_tier: Annotated[
+        int, typer.Option("--require-tier", min=1, max=9, help="The tier that the claim speaks of.")
+    ] = 1,
+    registry: Annotated[
+        Path | None,
+        typer.Option("-r", "--registry", metavar="DIR", envvar="CERTKIT_REGISTRY", help="Also log it here."),
+    ] = None,
+    log_key: Annotated[
+        Path | None,
+        typer.Option("--log-key", metavar="FILE", help="The log's private key. Default: in the registry."),
+    ] = None,
+    trust: TrustFile = None,
+    valid_from: Annotated[
+        str | None, typer.Option("--valid-from", metavar="TIME", help="Default: now.")
+    ] = None,
+    days: Annotated[int, typer.Option("--days", min=1, max=366, help="How long it is valid.")] = 90,
+    supersedes: Annotated[
+        str | None, typer.Option("--supersedes", metavar="ID", help="The id of the passport it replaces.")
+    ] = None,
+    passphrase_file: PassphraseFile = None,
+    jobs: Jobs = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Judge a sealed bundle again, sign the judgement as a passport, and draw its safety case.
+
+    A passport that says "no tier", with its reasons, is a valid passport. With --registry it is logged
+    and the proof is put beside it; only an issuer whom --trust knows (by default: this key) is admitted.
+    Exit code 0: issued, whatever the tier; 2, 3 and above: nothing was issued.
+
+    Example: certkit issue bundle --key issuer-key.pem --issuer "Example Lab" -o issued
+    """
+    from certkit import passport, workflow  # noqa: PLC0415 - keeps the help fast
+    from certkit.canonical import Digest, is_digest  # noqa: PLC0415 - the same
+
+    if supersedes is not None and not is_digest(supersedes):
+        raise UsageError("usage.option", "--supersedes: expected sha256: and 64 hexadecimal digits")
+    signer = signing_key(key, passphrase_file)
+    issued = workflow.issue(
+        bundle,
+        out,
+        key=signer,
+        issuer=passport.Issuer(
+            name=issuer,
+            relation_to_evaluator=evaluator.value if evaluator else None,
+            relation_to_developer=developer.value if developer else None,
+        ),
+        at=clock.moment(valid_from, "--valid-from") if valid_from else clock.now(),
+        validity=timedelta(days=days),
+        profile=profile,
+        required_tier=require_tier,
+        supersedes=Digest(supersedes) if supersedes else None,
+        logging=_logging(registry, log_key, trust, signer, issuer) if registry else None,
+        jobs=jobs,
+        progress=progress(hidden=quiet or json),
+    )
+    if json:
+        output.document(document(issued, out))
+    elif not quiet:
+        show(issued, out)
+
+
+def _logging(
+    registry: Path, log_key: Path | None, trust: Path | None, signer: PrivateKey, issuer: str
+) -> Logging:
+    from certkit import workflow  # noqa: PLC0415 - keeps the help fast
+    from certkit.registry.registry import KEY_FILE, load_log_key  # noqa: PLC0415 - the same
+
+    return workflow.Logging(
+        registry=registry,
+        log_key=load_log_key(log_key or registry / KEY_FILE),
+        trust=load(trust) if trust else workflow.own_trust(issuer, signer),
+    )
+
+
+def document(issued: IssuedFiles, out: Path) -> dict[str, object]:
+    """Return what ``certkit issue --json`` prints."""
+    return {
+        "schema": "urn:certkit:issued:v1",
+        "passport": str(out / "passport.json"),
+        "passport_id": issued.passport.passport_id,
+        "tier": issued.assessment.verdict.tier,
+        "index": issued.index,
+        "pdf_missing": issued.pdf_missing,
+    }
+
+
+def show(issued: IssuedFiles, out: Path) -> None:
+    """Print what was issued."""
+    from certkit.assessment import sentence  # noqa: PLC0415 - keeps the help fast
+    from certkit.report import HINTS  # noqa: PLC0415 - the same
+
+    output.wrapped(sentence(issued.assessment))
+    output.say(f"passport   {out}/passport.json")
+    output.say(f"id         {issued.passport.passport_id}")
+    if issued.index is not None:
+        output.say(f"logged     entry {issued.index}; proof in {out}/passport.json.tlog-proof")
+    output.say(f"report     {out}/safety-case.html" + ("" if issued.pdf_missing else ", safety-case.pdf"))
+    if issued.pdf_missing:
+        output.note(f"PDF not made: {issued.pdf_missing}")
+        for line in HINTS:
+            output.note(f"hint: {line}")

@@ -1,0 +1,82 @@
+"""The passport room: a judgement is stated, signed, and later verified by someone who believes nothing.
+
+What it knows: the statement (in-toto), the envelope (DSSE), the file (a Sigstore bundle v0.3), signing
+keys, the trust policy, and the eleven steps of a verification. What it does not do: read the clock, reach
+a network, or trust anything that came along with a passport.
+
+    passport = issue(assessment, summary, issuer=Issuer(name="Lab"), key=key,
+                     not_before=now, not_after=now + VALIDITY)
+    passport.passport_id, passport.to_json()
+
+    verification = verify(data, trust=parse_trust(policy, "trust.json"), at=now)
+    verification.verdict, verification.exit_code, verification.not_checked
+
+Rules. The signature is over the exact payload bytes, and nothing is normalised to verify it. The id of a
+passport is the SHA-256 of its payload, never of its file. A step that could not be made is never passed.
+
+The road inside: `claim` (from an assessment) → `statement` → `dsse`, `sealed` → `issuing`; backwards
+`sealed` → `dsse` → `checks`, `replay` → `verification` → `outcome`. Verifying loads `cryptography` and
+`msgspec` and none of the assessment's machinery; only a replay does.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from certkit.passport.checks import Status, StatusSource
+    from certkit.passport.issuing import VALIDITY, Issuer, Passport, issue, parse, replayed
+    from certkit.passport.outcome import Claim, Step, Verification
+    from certkit.passport.replay import Opened, from_bundle
+    from certkit.passport.schema import passport_schema, trust_schema, verification_schema
+    from certkit.passport.statement import Statement
+    from certkit.passport.trust import Trust, TrustedIssuer, TrustedKey
+    from certkit.passport.trust import parse as parse_trust
+    from certkit.passport.verification import verify
+
+__all__ = [
+    "VALIDITY",
+    "Claim",
+    "Issuer",
+    "Opened",
+    "Passport",
+    "Statement",
+    "Status",
+    "StatusSource",
+    "Step",
+    "Trust",
+    "TrustedIssuer",
+    "TrustedKey",
+    "Verification",
+    "from_bundle",
+    "issue",
+    "parse",
+    "parse_trust",
+    "passport_schema",
+    "replayed",
+    "trust_schema",
+    "verification_schema",
+    "verify",
+]
+
+# Loaded when asked for: the registry needs the envelope alone, and help texts need nothing.
+_HOMES: Final = {
+    "checks": ("Status", "StatusSource"),
+    "issuing": ("VALIDITY", "Issuer", "Passport", "issue", "parse", "replayed"),
+    "outcome": ("Claim", "Step", "Verification"),
+    "replay": ("Opened", "from_bundle"),
+    "schema": ("passport_schema", "trust_schema", "verification_schema"),
+    "statement": ("Statement",),
+    "trust": ("Trust", "TrustedIssuer", "TrustedKey"),
+    "verification": ("verify",),
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "parse_trust":
+        return import_module("certkit.passport.trust").parse
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(f"certkit.passport.{home}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

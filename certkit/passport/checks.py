@@ -1,0 +1,275 @@
+"""The checks behind the steps of a verification: each returns what it found, or raises.
+
+A check that fails raises a `CertkitError`; one that cannot be made raises `UnavailableError`, with code
+``passport.not-asked`` where nobody asked for it. The order, and what rests on what, is `verification`'s.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
+
+from msgspec import Struct
+
+from certkit import canonical
+from certkit.errors import CertkitError, InputError, MismatchError, NegativeError, UnavailableError
+from certkit.passport import dsse
+from certkit.passport import statement as st
+from certkit.passport.outcome import UNTRUSTED
+from certkit.passport.replay import Opened, difference
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from certkit.canonical import Digest
+    from certkit.passport.sealed import Sealed
+    from certkit.passport.statement import Judgement, Statement
+    from certkit.passport.trust import Candidate, Trust
+
+CLOCK_SKEW: Final = timedelta(minutes=5)
+"""How far the issuer's clock may run ahead of the verifier's. An end of validity is not stretched."""
+
+NOT_ASKED: Final = "passport.not-asked"
+OTHER_AGENT: Final = "passport.other-agent"
+OTHER_EVIDENCE: Final = "passport.other-evidence"
+_ENDED: Final = {"revoked": "passport.revoked", "superseded": "passport.superseded"}
+ENTRY_TYPE: Final = "application/vnd.certkit.registry-entry.v1+json"
+
+
+class Status(Struct, frozen=True, kw_only=True):
+    """What a registry says of a passport: its standing, as of a checkpoint of `size` entries at `time`."""
+
+    standing: Literal["current", "revoked", "superseded", "unknown"]
+    detail: str
+    size: int | None = None
+    time: datetime | None = None
+
+
+class StatusSource(Protocol):
+    """Something that knows whether a passport was revoked or superseded, such as a registry."""
+
+    def status(self, passport_id: Digest) -> Status:
+        """Return the standing of the passport; raise `UnavailableError` where it cannot be told."""
+
+
+class Case(Struct, frozen=True, kw_only=True, eq=False):
+    """What the later checks look at: a statement whose signature held, and the verifier's questions.
+
+    `opened` is the bundle that was handed along, or why it could not be opened.
+    """
+
+    data: bytes
+    passport_id: Digest
+    statement: Statement
+    signer: Candidate
+    trust: Trust
+    at: datetime
+    agent: str | None
+    domain: str | None
+    require_tier: int | None
+    opened: Opened | CertkitError | None
+    replay: Callable[[Statement], Mapping[str, Any]] | None
+    proof: bytes | None
+    status: StatusSource | None
+
+
+def signature(found: Sealed, envelope: dsse.Envelope, trust: Trust) -> Candidate:
+    """Return the trusted key that signed the envelope.
+
+    Raises `NegativeError` ``passport.untrusted-issuer`` where no trusted key comes into question, and
+    ``dsse.signature`` where the one that the hint selects did not sign.
+    """
+    if found.keyless:
+        raise NegativeError(UNTRUSTED, "signed with a certificate, and this policy trusts keys")
+    candidates = trust.candidates()
+    if found.hint is not None:
+        candidates = tuple(item for item in candidates if item.hint == found.hint)
+    if not candidates:
+        raise NegativeError(UNTRUSTED, "no trusted key has the id that the passport hints at")
+    message = dsse.pae(envelope.payload_type, envelope.payload)
+    for item in candidates:
+        if dsse.is_signature(envelope.signature, message, item.key):
+            return item
+    if found.hint is not None:
+        raise NegativeError("dsse.signature", f"not a signature by {candidates[0].issuer}'s key over this")
+    raise NegativeError(UNTRUSTED, "no trusted key made the signature")
+
+
+def statement(payload: bytes, signer: Candidate) -> Statement:
+    """Return the statement in a payload that `signer` signed.
+
+    Raises `NegativeError` as `certkit.passport.statement.read` does, and ``passport.statement`` where it
+    names another key than the one that signed.
+    """
+    found = st.read(payload)
+    stated = found.predicate.issuer.key_id
+    if stated != signer.id:
+        raise NegativeError(
+            "passport.statement", f"names key {stated} as its issuer's, signed by {signer.id}"
+        )
+    return found
+
+
+def subject(case: Case) -> str:
+    """Compare the statement's agent and bundle with those that the verifier has in hand."""
+    predicate = case.statement.predicate
+    agent, evidence = predicate.agent.digest, predicate.evidence.digest
+    compared = []
+    if case.agent is not None:
+        _same(OTHER_AGENT, agent, case.agent)
+        compared.append("the agent is the one asked for")
+    if isinstance(case.opened, Opened):
+        _same(OTHER_AGENT, agent, case.opened.agent_digest)
+        _same(OTHER_EVIDENCE, evidence, case.opened.digest)
+        compared.append("agent and bundle are those of the bundle given")
+    return "; ".join(compared) or f"agent {agent}, evidence {evidence}"
+
+
+def _same(code: str, stated: str, found: str) -> None:
+    if stated != found:
+        what = "agent" if code == OTHER_AGENT else "evidence"
+        raise NegativeError(code, f"the passport is about {what} {stated}, not {found}")
+
+
+def validity(case: Case) -> str:
+    """Check the period of validity, and that the signing time lies in the key's window.
+
+    Without a timestamp the signing time is the issuer's word: the beginning of the validity.
+    """
+    start, end = case.statement.predicate.validity.not_before, case.statement.predicate.validity.not_after
+    if case.at < start - CLOCK_SKEW:
+        raise NegativeError(
+            "passport.not-yet-valid", f"valid from {_shown(start)}, asked at {_shown(case.at)}"
+        )
+    if case.at > end:
+        raise NegativeError("passport.expired", f"expired at {_shown(end)}, asked at {_shown(case.at)}")
+    signer = case.signer
+    if (signer.not_before and start < signer.not_before) or (signer.not_after and start > signer.not_after):
+        window = f"{_shown(signer.not_before)} to {_shown(signer.not_after)}"
+        raise NegativeError("passport.key-window", f"signed at {_shown(start)}, its key is trusted {window}")
+    if "timestamp" in case.trust.require:
+        raise UnavailableError("passport.unavailable", "no timestamp proves the signing time")
+    return f"valid until {_shown(end)}"
+
+
+def _shown(time: datetime | None) -> str:
+    return "…" if time is None else time.isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def registry(case: Case) -> str:
+    """Check the offline proof that a trusted log holds an entry about this passport."""
+    if case.proof is None:
+        raise UnavailableError(NOT_ASKED, "no proof of registration was given")
+    if not case.trust.logs:
+        raise UnavailableError("passport.unavailable", "a proof was given, and the policy trusts no log")
+    from certkit.tlog import hashing, note, proof  # noqa: PLC0415 - many passports come without a proof
+
+    logs = [note.VerifierKey.parse(key) for key in case.trust.logs]
+    witnesses = [note.VerifierKey.parse(key) for key in case.trust.witnesses.keys]
+    found = proof.parse(case.proof)
+    entry = found.extra or b""
+    head = proof.verify(found, hashing.leaf_hash(entry), logs, witnesses)
+    cosigned = len({one.key.name for one in head.cosigned})
+    if cosigned < case.trust.witnesses.k:
+        raise MismatchError(
+            "passport.witnesses", f"{cosigned} of {case.trust.witnesses.k} required witnesses cosigned"
+        )
+    _about(entry, case)
+    return f"entry {found.index} of {head.checkpoint.size} in {head.checkpoint.origin}"
+
+
+def _about(entry: bytes, case: Case) -> None:
+    """Raise `MismatchError` unless a log's entry registers this passport."""
+    try:
+        envelope = dsse.parse(canonical.loads(entry), payload_type=ENTRY_TYPE)
+        document = canonical.loads(envelope.payload)
+    except InputError as error:
+        raise MismatchError("passport.registry", f"the logged entry cannot be read: {error}") from None
+    claims = document.get("claims") if isinstance(document, dict) else None
+    named = claims.get("passport_id") if isinstance(claims, dict) else None
+    if document.get("type") != "passport" or named != case.passport_id:
+        raise MismatchError("passport.registry", "the logged entry is about something else")
+
+
+def status(case: Case) -> str:
+    """Check that the passport was neither revoked nor superseded, as of a checkpoint that is fresh."""
+    if case.status is None:
+        raise UnavailableError(NOT_ASKED, "no registry was asked whether it was revoked or superseded")
+    found = case.status.status(case.passport_id)
+    if found.standing == "unknown":
+        raise UnavailableError("passport.unavailable", found.detail)
+    if found.standing != "current":
+        raise NegativeError(_ENDED[found.standing], found.detail)
+    age = None if found.time is None else case.at - found.time
+    if age is None or age > case.trust.max_status_age:
+        how = "of unknown age" if age is None else f"{age.days:,} days old"
+        raise UnavailableError("passport.unavailable", f"the status is {how}: {found.detail}")
+    return found.detail
+
+
+def evidence(case: Case) -> str:
+    """Check that the bundle is whole and is the one that the passport rests on."""
+    if case.opened is None:
+        raise UnavailableError(NOT_ASKED, "no bundle was given")
+    if isinstance(case.opened, CertkitError):
+        raise case.opened
+    _same(OTHER_EVIDENCE, case.statement.predicate.evidence.digest, case.opened.digest)
+    return "every file has its digest"
+
+
+def replay(case: Case) -> str:
+    """Check that the claim is what the bundle gives."""
+    if case.replay is None:
+        raise UnavailableError(NOT_ASKED, "the claim was not computed again from the evidence")
+    if isinstance(case.opened, CertkitError):
+        raise UnavailableError("passport.rests-on-failed", "the bundle could not be opened")
+    found = difference(case.statement, case.replay(case.statement))
+    if found is not None:
+        raise MismatchError("passport.replay-differs", found)
+    return "every row of the claim is what the evidence gives"
+
+
+def policy(case: Case) -> str:
+    """Check what the trust policy and the caller demand of the claim."""
+    refused = [*_refused_origin(case), *_refused_tier(case), *_refused_scope(case)]
+    if refused:
+        raise NegativeError("passport.policy", "; ".join(refused))
+    return "the claim is what the policy asks for"
+
+
+def _refused_origin(case: Case) -> list[str]:
+    refused = []
+    predicate = case.statement.predicate
+    if predicate.origin == "simulated" and not case.trust.accept_specimens:
+        refused.append("it is a specimen from simulated evidence, and the policy accepts none")
+    profile = predicate.assessment.profile
+    if case.trust.profiles and profile.digest not in case.trust.profiles:
+        refused.append(f"profile {profile.id} ({profile.digest}) is not accepted")
+    return refused
+
+
+def _refused_tier(case: Case) -> list[str]:
+    wanted = max(case.trust.min_tier or 0, case.require_tier or 0)
+    judged = case.statement.predicate.assessment
+    tier = _tier(judged, case.trust.reading)
+    if tier is None:
+        return [f"the {case.trust.reading} reading is asked for and was not computed"]
+    if tier < wanted:
+        return [f"Tier {wanted} is asked for, the evidence meets {f'Tier {tier}' if tier else 'no tier'}"]
+    return []
+
+
+def _tier(judged: Judgement, reading: str | None) -> int | None:
+    if reading is None:
+        return judged.tier
+    attained = judged.table if reading == "table" else judged.bounded
+    return None if attained is None else attained.tier
+
+
+def _refused_scope(case: Case) -> list[str]:
+    domains = case.statement.predicate.scope.domains
+    wanted = [*case.trust.domains, *([case.domain] if case.domain is not None else [])]
+    missing = sorted(set(wanted) - set(domains))
+    if not missing:
+        return []
+    return [f"not evaluated in {', '.join(missing)}; evaluated in {', '.join(domains) or 'no domain'}"]

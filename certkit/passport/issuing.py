@@ -1,0 +1,178 @@
+"""Issuing: an assessment becomes a signed passport.
+
+    passport = issue(assessment, summary, issuer=Issuer(name="Lab"), key=key,
+                     not_before=now, not_after=now + timedelta(days=90))
+    passport.passport_id                  # "sha256:…" of the payload, whatever the file looks like
+    passport.to_json()                    # the bytes of passport.json
+
+An unsealed bundle is refused, since its bytes could change under the signature. Evidence that is simulated
+gives a specimen, which says so in its name. The same assessment, key type and dates give the same payload.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct
+
+from certkit import canonical
+from certkit.errors import InputError, UsageError
+from certkit.passport import dsse, keys, sealed
+from certkit.passport import statement as st
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from certkit.assessment.result import Assessment
+    from certkit.canonical import Digest
+    from certkit.evidence.summary import Summary
+    from certkit.passport.keys import PrivateKey
+    from certkit.passport.statement import Relation
+
+VALIDITY: Final = timedelta(days=90)
+"""How long a passport stands unless told otherwise."""
+
+MAX_VALIDITY: Final = timedelta(days=366)
+MAX_NAME: Final = 512
+SPECIMEN: Final = "SPECIMEN (simulated evidence)"
+
+
+class Issuer(Struct, frozen=True, kw_only=True):
+    """Who issues, and how they stand to the evaluator and to the agent's developer, where they say."""
+
+    name: str
+    relation_to_evaluator: Relation | None = None
+    relation_to_developer: Relation | None = None
+
+
+class Passport(Struct, frozen=True, kw_only=True):
+    """A passport file and the payload in it.
+
+    `document` is the bytes of the file. Whether the signature holds is not known here; `verify` tells.
+    """
+
+    payload: bytes
+    document: bytes
+
+    @property
+    def passport_id(self) -> Digest:
+        """The SHA-256 of the payload: signatures and white space can be written in other ways."""
+        return canonical.digest(self.payload)
+
+    def to_json(self) -> bytes:
+        """Return the bytes of ``passport.json``."""
+        return self.document
+
+
+def issue(
+    assessment: Assessment,
+    summary: Summary,
+    *,
+    issuer: Issuer,
+    key: PrivateKey,
+    not_before: datetime,
+    not_after: datetime,
+    supersedes: Digest | None = None,
+) -> Passport:
+    """Return the signed passport of an assessment made from `summary`.
+
+    Times are aware and are cut to whole seconds. `supersedes` is the id of the passport that this one
+    replaces. Raises `UsageError` ``bundle.unsealed``, ``passport.validity``, ``usage.option`` or
+    ``key.unsupported``, and `InputError` ``passport.too-large``.
+    """
+    if not assessment.facts.sealed:
+        raise UsageError(
+            "bundle.unsealed",
+            "the evidence is not sealed, so a passport could not say what it rests on",
+            hint="certkit bundle seal BUNDLE",
+        )
+    if not 1 <= len(issuer.name.strip()) <= MAX_NAME:
+        raise UsageError("usage.option", f"the issuer's name has 1 to {MAX_NAME} characters")
+    if supersedes is not None and not canonical.is_digest(supersedes):
+        raise UsageError("usage.option", f"{supersedes!r} is not the id of a passport")
+    statement = _statement(
+        assessment,
+        summary,
+        issuer=issuer,
+        key_id=keys.key_id(key.public_key()),
+        period=_period(not_before, not_after),
+        supersedes=supersedes,
+    )
+    payload = st.write(statement)
+    document = canonical.pretty(sealed.seal(payload, key)).encode()
+    if len(document) > canonical.MAX_BYTES:
+        raise InputError(
+            "passport.too-large",
+            f"{len(document):,} bytes, and verifiers accept {canonical.MAX_BYTES:,}",
+            hint="the evidence names too many domains or conditions for one passport",
+        )
+    st.read(payload)  # what leaves here must be what a verifier accepts
+    return Passport(payload=payload, document=document)
+
+
+def parse(data: bytes) -> Passport:
+    """Return the passport in the bytes of a file, its form checked and its signature not.
+
+    Raises `InputError` with a ``json.*``, ``passport.form`` or ``dsse.*`` code.
+    """
+    envelope = dsse.parse(sealed.parse(data).envelope, payload_type=sealed.PAYLOAD_TYPE)
+    return Passport(payload=envelope.payload, document=data)
+
+
+def _period(not_before: datetime, not_after: datetime) -> tuple[datetime, datetime]:
+    if not_before.tzinfo is None or not_after.tzinfo is None:
+        raise UsageError("passport.validity", "a time without an offset")
+    start, end = (time.astimezone(UTC).replace(microsecond=0) for time in (not_before, not_after))
+    if end <= start:
+        raise UsageError("passport.validity", f"ends at {end:%Y-%m-%d}, not after {start:%Y-%m-%d}")
+    if end - start > MAX_VALIDITY:
+        raise UsageError(
+            "passport.validity", f"{(end - start).days:,} days, at most {MAX_VALIDITY.days} are meaningful"
+        )
+    return start, end
+
+
+def _statement(
+    assessment: Assessment,
+    summary: Summary,
+    *,
+    issuer: Issuer,
+    key_id: Digest,
+    period: tuple[datetime, datetime],
+    supersedes: Digest | None,
+) -> st.Statement:
+    from certkit.passport.claim import derive, triggers  # noqa: PLC0415 - verification needs none of it
+
+    derived = derive(assessment, summary)
+    agent, evidence = derived.agent, derived.evidence
+    title = f"Agent passport of {agent.name} {agent.version}"
+    predicate = st.Predicate(
+        name=f"{SPECIMEN}: {title}" if derived.origin == "simulated" else title,
+        issuer=st.Issuer(
+            name=issuer.name,
+            key_id=key_id,
+            relation_to_evaluator=issuer.relation_to_evaluator,
+            relation_to_developer=issuer.relation_to_developer,
+        ),
+        validity=st.Validity(not_before=period[0], not_after=period[1], retest_triggers=triggers(assessment)),
+        supersedes=supersedes,
+        **{name: getattr(derived, name) for name in derived.__struct_fields__},
+    )
+    return st.Statement(
+        type_=st.STATEMENT_TYPE,
+        subject=(_subject(agent.name, agent.digest), _subject("evidence bundle", evidence.digest)),
+        predicate_type=st.PREDICATE_TYPE,
+        predicate=predicate,
+    )
+
+
+def _subject(name: str, digest: str) -> st.Subject:
+    return st.Subject(name=name, digest=st.Sha256(sha256=digest.removeprefix("sha256:")))
+
+
+def replayed(assessment: Assessment, summary: Summary) -> dict[str, Any]:
+    """Return the derived parts of the claim as JSON values, for `verify` to compare with what was signed."""
+    from certkit.passport.claim import derive  # noqa: PLC0415 - as above
+
+    return st.plain(derive(assessment, summary))

@@ -1,0 +1,144 @@
+"""What a verification comes to: eleven steps, one verdict, one exit code.
+
+Text, JSON and exit code are all taken from `Verification`. A step that failed is never outweighed; one
+that was skipped is never counted as passed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import msgspec
+from msgspec import Struct
+
+from certkit.errors import Exit
+
+if TYPE_CHECKING:
+    from certkit.passport.statement import Statement
+
+VERIFICATION_SCHEMA: Final = "urn:certkit:verification:v1"
+
+STEPS: Final = (
+    "parse",
+    "envelope",
+    "signature",
+    "types",
+    "subject",
+    "validity",
+    "registry",
+    "status",
+    "evidence",
+    "replay",
+    "policy",
+)
+"""The ids of the steps, in order; the first has number 1."""
+
+UNTRUSTED: Final = "passport.untrusted-issuer"
+
+_EXITS: Final = {
+    "parse": Exit.MALFORMED,
+    "envelope": Exit.MALFORMED,
+    "signature": Exit.NEGATIVE,
+    "types": Exit.NEGATIVE,
+    "subject": Exit.NEGATIVE,
+    "validity": Exit.ENDED,
+    "registry": Exit.MISMATCH,
+    "status": Exit.ENDED,
+    "evidence": Exit.MISMATCH,
+    "replay": Exit.MISMATCH,
+    "policy": Exit.UNTRUSTED,
+}
+
+
+class Step(Struct, frozen=True, kw_only=True):
+    """One step: whether it passed, and what was found or why it was not done."""
+
+    number: int
+    id: str
+    status: Literal["passed", "failed", "skipped"]
+    code: str | None
+    detail: str
+
+    @property
+    def exit_code(self) -> Exit:
+        """The exit code of a verification that this step rejects."""
+        return Exit.UNTRUSTED if self.code == UNTRUSTED else _EXITS[self.id]
+
+
+class Agent(Struct, frozen=True, kw_only=True):
+    """Whom the claim is about."""
+
+    name: str
+    version: str
+    digest: str
+
+
+class Profile(Struct, frozen=True, kw_only=True):
+    """The table that the claim was judged by."""
+
+    id: str
+    digest: str
+    reading: str
+
+
+class SignedBy(Struct, frozen=True, kw_only=True):
+    """Whose key signed: by the verifier's own name, and by the name the issuer gives itself."""
+
+    name: str
+    stated_name: str
+    key_id: str
+
+
+class Claim(Struct, frozen=True, kw_only=True):
+    """What the passport says, once the signature held. Whether it is accepted is the verdict's to say."""
+
+    claim: str
+    agent: Agent
+    tier: int
+    profile: Profile
+    domains: tuple[str, ...]
+    origin: str
+    issuer: SignedBy
+    not_before: str
+    not_after: str
+
+
+class Verification(Struct, frozen=True, kw_only=True):
+    """The result of `certkit.passport.verify`.
+
+    `claim` and `statement` are None unless the signature held and the payload is a passport.
+    `not_checked` says in words what this verification leaves open.
+    """
+
+    passport_id: str | None
+    verdict: Literal["verified", "rejected", "unverifiable"]
+    steps: tuple[Step, ...]
+    not_checked: tuple[str, ...]
+    claim: Claim | None
+    statement: Statement | None
+
+    @property
+    def deciding(self) -> Step | None:
+        """The first step that failed, None where none did."""
+        return next((step for step in self.steps if step.status == "failed"), None)
+
+    @property
+    def exit_code(self) -> Exit:
+        """0 verified; that of the first failed step where rejected; 4 unverifiable."""
+        if self.deciding is not None:
+            return self.deciding.exit_code
+        return Exit.OK if self.verdict == "verified" else Exit.INSUFFICIENT
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the document that ``certkit verify --json`` prints."""
+        document: dict[str, Any] = {
+            "schema": VERIFICATION_SCHEMA,
+            "passport_id": self.passport_id,
+            "verdict": self.verdict,
+            "exit_code": int(self.exit_code),
+            "steps": [msgspec.to_builtins(step) for step in self.steps],
+            "not_checked": list(self.not_checked),
+        }
+        if self.claim is not None:
+            document["claim"] = msgspec.to_builtins(self.claim) | {"domains": list(self.claim.domains)}
+        return document

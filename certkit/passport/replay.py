@@ -1,0 +1,141 @@
+"""Replay: the claim is computed again from the evidence and compared, row by row.
+
+`difference` names the first row in which the claim differs. What a passport leaves out it does not
+claim, so only what it says is compared. The assessment's digest is left to those who have the document:
+its floating point numbers may differ in the last bit between machines, the decimals here do not.
+
+`from_bundle` gives the two callables that `verify` takes, for a bundle in a folder.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct
+
+from certkit.errors import CertkitError, UnavailableError
+from certkit.passport import statement as st
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from certkit.assessment.profile import Profile
+    from certkit.progress import Progress
+
+# Criteria first, since that is what a reader wants named; the rest follows from them or from the records.
+ORDER: Final = (
+    "criteria",
+    "assessment",
+    "profile_of_reliability",
+    "scope",
+    "known_failure_modes",
+    "challenges",
+    "limitations",
+    "protocol",
+    "claim",
+    "origin",
+    "agent",
+    "evidence",
+)
+_NOT_COMPARED: Final = {("assessment", "digest"), ("assessment", "tool")}
+_NAMES: Final = ("id", "metric", "code", "role", "name", "domain", "condition")
+_ABSENT: Final = {"file.missing", "file.unreadable", "bundle.manifest-missing"}
+_SHOWN: Final = 60
+
+
+class Opened(Struct, frozen=True, kw_only=True):
+    """A bundle whose files are what its manifest lists: its digest, and that of the agent in it."""
+
+    digest: str
+    agent_digest: str
+
+
+def difference(statement: st.Statement, recomputed: Mapping[str, Any]) -> str | None:
+    """Return the first place where the claim differs from what was recomputed, None where none does."""
+    claimed = st.plain(statement)["predicate"]
+    for part in ORDER:
+        if found := _differ((part,), claimed[part], recomputed[part]):
+            return found
+    return None
+
+
+def _differ(path: tuple[str, ...], claimed: Any, found: Any) -> str | None:
+    if path in _NOT_COMPARED:
+        return None
+    if isinstance(claimed, dict) and isinstance(found, dict):
+        for key, value in claimed.items():
+            if key not in found:
+                return _words((*path, key), value, None)
+            if inner := _differ((*path, key), value, found[key]):
+                return inner
+        return None
+    if isinstance(claimed, list | tuple) and isinstance(found, list | tuple):
+        for number, (one, other) in enumerate(zip(claimed, found, strict=False), start=1):
+            if inner := _differ((*path, _name(one, number)), one, other):
+                return inner
+        return None if len(claimed) == len(found) else _words(path, f"{len(claimed)} rows", f"{len(found)}")
+    # True and 1 are one value to Python, and two to JSON.
+    same = claimed == found and isinstance(claimed, bool) == isinstance(found, bool)
+    return None if same else _words(path, claimed, found)
+
+
+def _name(row: Any, number: int) -> str:
+    """Return what tells a row from its neighbours: its names, or its place from 1."""
+    names = [str(row[key]) for key in _NAMES if key in row] if isinstance(row, dict) else []
+    return "/".join(dict.fromkeys(names)) or str(number)
+
+
+def _words(path: tuple[str, ...], claimed: Any, found: Any) -> str:
+    shown = [text if len(text := str(item)) <= _SHOWN else text[:_SHOWN] + "…" for item in (claimed, found)]
+    return f"{' '.join(path)}: claimed {shown[0]}, the evidence gives {shown[1]}"
+
+
+def from_bundle(
+    root: Path, load_profile: Callable[[str], Profile], *, progress: Progress, jobs: int | None = None
+) -> tuple[Callable[[], Opened], Callable[[st.Statement], dict[str, Any]]]:
+    """Return what opens the bundle in `root`, and what computes a claim from it again.
+
+    `load_profile` gives the profile of an id. Both raise `UnavailableError` where there is no such
+    bundle or no profile of the right digest, and what `open_bundle` and `summarise` raise otherwise.
+    """
+    from certkit import assessment, evidence  # noqa: PLC0415 - a passport alone is verified without them
+    from certkit.passport.issuing import replayed  # noqa: PLC0415 - the same
+
+    @cache  # hashed once, for the digests and for the replay
+    def bundle() -> evidence.Bundle:
+        try:
+            return evidence.open_bundle(root, progress=progress)
+        except CertkitError as error:
+            if error.code in _ABSENT:
+                raise UnavailableError("passport.unavailable", str(error)) from None
+            raise
+
+    def opened() -> Opened:
+        facts = bundle().facts
+        return Opened(digest=facts.digest, agent_digest=facts.agent_digest)
+
+    def replay(statement: st.Statement) -> dict[str, Any]:
+        judgement = statement.predicate.assessment
+        profile = _profile(load_profile, judgement.profile)
+        source = bundle()
+        summary = evidence.summarise(source, jobs=jobs, progress=progress)
+        result = assessment.assess(summary, source.facts, profile, required_tier=judgement.required_tier)
+        return replayed(result, summary)
+
+    return opened, replay
+
+
+def _profile(load: Callable[[str], Profile], wanted: st.Profile) -> Profile:
+    try:
+        profile = load(wanted.id)
+    except CertkitError as error:
+        raise UnavailableError("passport.unavailable", str(error), hint=error.hint) from None
+    if profile.digest != wanted.digest:
+        raise UnavailableError(
+            "passport.unavailable",
+            f"profile {wanted.id} here is {profile.digest}, the passport was judged by {wanted.digest}",
+            hint="give the profile that it was judged by with --profile FILE",
+        )
+    return profile

@@ -1,0 +1,118 @@
+"""The published JSON Schemas (2020-12) of the passport, the trust policy and the verification."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+
+from certkit.passport.outcome import STEPS, VERIFICATION_SCHEMA, Claim, Step
+from certkit.passport.sealed import MEDIA_TYPE, PAYLOAD_TYPE
+from certkit.passport.statement import Statement
+from certkit.passport.trust import TRUST_SCHEMA, Trust
+
+PASSPORT_SCHEMA: Final = "urn:certkit:passport:v1"
+_DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+_TEXT: Final = {"type": "string"}
+_BASE64: Final = {"type": "string", "contentEncoding": "base64"}
+
+
+def passport_schema() -> dict[str, Any]:
+    """Return the schema of ``passport.json``; that of the signed statement stands at its payload."""
+    statement = msgspec.json.schema(Statement)
+    definitions = statement.pop("$defs")
+    envelope = _closed(
+        payload={**_BASE64, "contentMediaType": PAYLOAD_TYPE, "contentSchema": statement},
+        payloadType={"const": PAYLOAD_TYPE},
+        signatures={"type": "array", "items": _signature(), "minItems": 1, "maxItems": 1},
+    )
+    return {
+        "$schema": _DIALECT,
+        "$id": PASSPORT_SCHEMA,
+        "title": "certkit agent passport",
+        "description": (
+            "A Sigstore bundle v0.3 around a DSSE envelope over an in-toto Statement v1. What is signed is "
+            "the payload's bytes; the passport's id is their SHA-256."
+        ),
+        **_closed(mediaType={"const": MEDIA_TYPE}, verificationMaterial=_material(), dsseEnvelope=envelope),
+        "$defs": definitions,
+    }
+
+
+def trust_schema() -> dict[str, Any]:
+    """Return the schema of ``trust.json``."""
+    document = msgspec.json.schema(Trust)
+    definitions = document["$defs"]
+    body = definitions.pop("Trust")
+    body["required"] = ["schema"]
+    return {
+        "$schema": _DIALECT,
+        "$id": TRUST_SCHEMA,
+        **body,
+        "title": "certkit trust policy",
+        "$defs": definitions,
+    }
+
+
+def verification_schema() -> dict[str, Any]:
+    """Return the schema of the document that ``certkit verify --json`` prints."""
+    (step, claim), definitions = msgspec.json.schema_components((Step, Claim), ref_template="#/$defs/{name}")
+    body = _closed(
+        schema={"const": VERIFICATION_SCHEMA},
+        passport_id={"type": ["string", "null"], "description": "SHA-256 of the payload"},
+        verdict={"enum": ["verified", "rejected", "unverifiable"]},
+        exit_code={"type": "integer"},
+        steps={"type": "array", "items": step, "minItems": len(STEPS), "maxItems": len(STEPS)},
+        not_checked={"type": "array", "items": _TEXT},
+    )
+    body["properties"]["claim"] = {**claim, "description": "present only where the signature held"}
+    definitions["Step"]["properties"]["id"] = {"enum": list(STEPS)}
+    return {
+        "$schema": _DIALECT,
+        "$id": VERIFICATION_SCHEMA,
+        "title": "certkit verification",
+        **body,
+        "$defs": definitions,
+    }
+
+
+def _closed(**properties: Any) -> dict[str, Any]:
+    """Return an object that holds exactly these keys."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def _signature() -> dict[str, Any]:
+    body = _closed(sig=_BASE64)
+    body["properties"]["keyid"] = {**_TEXT, "description": "never written, ignored where met"}
+    return body
+
+
+def _material() -> dict[str, Any]:
+    """Return the schema of what a reader may use to choose a key; none of it is trusted."""
+    attached = {"type": "array", "items": {"type": "object"}}
+    hint = {**_TEXT, "description": "base64 of the SHA-256 of the signer's public key (SPKI DER)"}
+    return {
+        "type": "object",
+        "properties": {
+            "publicKey": {"type": "object", "properties": {"hint": hint}, "additionalProperties": False},
+            "certificate": {"type": "object"},
+            "x509CertificateChain": {"type": "object"},
+            "tlogEntries": attached,
+            "timestampVerificationData": {
+                "type": "object",
+                "properties": {"rfc3161Timestamps": attached},
+                "additionalProperties": False,
+            },
+        },
+        "oneOf": [
+            {"required": ["publicKey"]},
+            {"required": ["certificate"]},
+            {"required": ["x509CertificateChain"]},
+        ],
+        "additionalProperties": False,
+    }

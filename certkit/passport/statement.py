@@ -1,0 +1,386 @@
+"""What a passport states: an in-toto Statement v1 about an agent and the evidence bundle it rests on.
+
+These types are the published form of the signed payload. Counts are integers; decimals are strings with
+six digits, so that two readers compare the same text; integers that may exceed 2^53 are strings of
+digits. A key that is absent makes no claim. As in-toto asks of its readers, keys that are not known here
+are ignored, so that a later writer can say more without being refused.
+
+Nothing is computed here: `claim` states, `verification` reads.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, Final, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from certkit import canonical
+from certkit.errors import InputError, NegativeError
+
+STATEMENT_TYPE: Final = "https://in-toto.io/Statement/v1"
+PREDICATE_TYPE: Final = "urn:certkit:agent-passport:v1"
+DIGITS: Final = 6
+"""Digits after the point of every decimal."""
+
+END: Final = r"$(?!\n)"  # in Python a bare $ also matches before a final newline
+
+Digest = Annotated[str, Meta(pattern=r"^sha256:[0-9a-f]{64}" + END)]
+Hex = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}" + END)]
+Decimal = Annotated[str, Meta(pattern=r"^-?[0-9]+\.[0-9]{6}" + END)]
+Whole = Annotated[str, Meta(pattern=r"^[0-9]+" + END)]
+Count = Annotated[int, Meta(ge=0, le=canonical.MAX_INTEGER)]
+Tier = Annotated[int, Meta(ge=0, le=9)]
+Time = Annotated[datetime, Meta(tz=True)]
+Text = Annotated[str, Meta(min_length=1, max_length=20_000)]
+
+Relation = Literal["same", "affiliated", "independent"]
+Origin = Literal["measured", "simulated"]
+Reading = Literal["table", "bounded"]
+TierStatus = Literal["met", "not_met", "insufficient"]
+Judged = Literal["met", "not_met", "insufficient", "not_tested"]
+
+
+class _Part(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A part of the statement; what has no value is left out."""
+
+
+class Sha256(_Part, frozen=True, kw_only=True):
+    """A digest as in-toto writes it."""
+
+    sha256: Hex
+
+
+class Subject(_Part, frozen=True, kw_only=True):
+    """One of the two things that the statement is about."""
+
+    name: Text
+    digest: Sha256
+
+
+class Issuer(_Part, frozen=True, kw_only=True):
+    """Who signs, and how they stand to those who evaluated and who developed the agent."""
+
+    name: Text
+    key_id: Digest
+    relation_to_evaluator: Relation | None = None
+    relation_to_developer: Relation | None = None
+
+
+class Component(_Part, frozen=True, kw_only=True):
+    """One part of the agent; without a digest it is not pinned to its bytes."""
+
+    role: Text
+    name: Text
+    version: Text | None = None
+    digest: Digest | None = None
+    pinned: bool
+
+
+class Agent(_Part, frozen=True, kw_only=True):
+    """The agent: `lineage` is what history follows, `digest` its identity in this version."""
+
+    name: Text
+    version: Text
+    provider: Text | None = None
+    lineage: Text
+    digest: Digest
+    components: tuple[Component, ...]
+
+
+class Evidence(_Part, frozen=True, kw_only=True):
+    """The sealed bundle that everything here was computed from."""
+
+    digest: Digest
+    records: Count
+    nominal_runs: Count
+    fault_runs: Count
+    harness_errors: Count
+    novel_fault_runs: Count
+
+
+class Judge(_Part, frozen=True, kw_only=True):
+    """The model that judged the runs."""
+
+    name: Text
+    family: Text | None = None
+    independent: bool
+
+
+class Evaluator(_Part, frozen=True, kw_only=True):
+    """Who ran the evaluation."""
+
+    name: Text
+    relation: Relation | None = None
+
+
+class Protocol(_Part, frozen=True, kw_only=True):
+    """How the evidence was gathered, as the bundle declares it."""
+
+    methodology: Text | None = None
+    temperature: Decimal | None = None
+    success_rule: Text | None = None
+    cascade_definition: Text | None = None
+    memory_observable: bool | None = None
+    declared_runs: Count | None = None
+    attempt: Count | None = None
+    judge: Judge | None = None
+    evaluator: Evaluator | None = None
+
+
+class Profile(_Part, frozen=True, kw_only=True):
+    """The tier table that the evidence was judged against, and the reading that decides under it."""
+
+    id: Text
+    digest: Digest
+    reading: Reading
+
+
+class Tool(_Part, frozen=True, kw_only=True):
+    """The program that judged."""
+
+    name: Text
+    version: Text
+
+
+class Attained(_Part, frozen=True, kw_only=True):
+    """The tier attained under one reading, 0 for none."""
+
+    tier: Tier
+
+
+class Judgement(_Part, frozen=True, kw_only=True):
+    """The verdict. `digest` is that of the canonical assessment document made for `required_tier`."""
+
+    digest: Digest
+    required_tier: Tier
+    profile: Profile
+    tool: Tool
+    tier: Tier
+    status: TierStatus
+    table: Attained
+    bounded: Attained | None = None
+    binding: tuple[Text, ...]
+
+
+class Interval(_Part, frozen=True, kw_only=True):
+    """A confidence interval."""
+
+    low: Decimal
+    high: Decimal
+    level: Decimal
+    method: Text
+
+
+class Bound(_Part, frozen=True, kw_only=True):
+    """The bounded reading of a row."""
+
+    status: Judged
+    bound: Decimal | bool | None = None
+    confidence: Decimal
+
+
+class RowAtTier(_Part, frozen=True, kw_only=True):
+    """A criterion at a tier that specifies it: what is asked, and both readings."""
+
+    operator: Literal[">", ">=", "<", "<=", "is"]
+    threshold: Decimal | bool
+    table: Judged
+    bounded: Bound | None = None
+    value: Decimal | None = None
+    margin: Decimal | None = None
+
+
+class CriterionClaim(_Part, frozen=True, kw_only=True):
+    """A criterion: its metric's value with denominator and counts, and its status tier by tier.
+
+    A value that differs from tier to tier stands with each tier instead.
+    """
+
+    id: Text
+    metric: Text
+    unit: Text
+    state: Literal["measured", "partial", "unmeasured"]
+    value: Decimal | bool | None = None
+    n: Count | None = None
+    counts: dict[str, Count]
+    interval: Interval | None = None
+    reason: Text | None = None
+    provisional: bool
+    tiers: dict[str, RowAtTier]
+
+
+class Sums(_Part, frozen=True, kw_only=True):
+    """The integers of one row of the profile of reliability, from which its drift can be told.
+
+    Over clusters c with n_c runs and y_c the scaled sum of their values: y = Σy_c, n = Σn_c, k clusters,
+    yy = Σy_c², yn = Σy_c·n_c, nn = Σn_c². A value is y / scale. Without a domain or a condition the row
+    is over all of them.
+    """
+
+    metric: Text
+    domain: Text | None = None
+    condition: Text | None = None
+    scale: Count
+    y: Count
+    n: Count
+    k: Count
+    yy: Whole
+    yn: Whole
+    nn: Whole
+
+
+class Runs(_Part, frozen=True, kw_only=True):
+    """The runs of a domain under a condition."""
+
+    domain: Text
+    condition: Text
+    runs: Count
+
+
+class Reliability(_Part, frozen=True, kw_only=True):
+    """The profile of reliability: what a later passport is compared with, without raw evidence."""
+
+    sums: tuple[Sums, ...]
+    runs: tuple[Runs, ...]
+
+
+class Dates(_Part, frozen=True, kw_only=True):
+    """When the runs were made: the first and last start time, and the declared period."""
+
+    first_run: Time | None = None
+    last_run: Time | None = None
+    declared_from: Text | None = None
+    declared_to: Text | None = None
+
+
+class Scope(_Part, frozen=True, kw_only=True):
+    """What the claim covers, and what it leaves out."""
+
+    domains: tuple[Text, ...]
+    fault_mix: dict[str, Count]
+    dates: Dates
+    exclusions: tuple[Text, ...]
+
+
+class FailureMode(_Part, frozen=True, kw_only=True):
+    """A domain and a fault condition in which the agent failed."""
+
+    domain: Text
+    condition: Text
+    failures: Count
+    runs: Count
+
+
+class Challenge(_Part, frozen=True, kw_only=True):
+    """An open question about the evidence that no one has answered yet."""
+
+    code: Text
+    severity: Text
+    message: Text
+
+
+class Trigger(_Part, frozen=True, kw_only=True):
+    """What ends the claim before its date."""
+
+    event: Literal["component_change", "metric_beyond_threshold", "intervention_rate_above"]
+    metric: Text | None = None
+    operator: Text | None = None
+    threshold: Decimal | None = None
+
+
+class Validity(_Part, frozen=True, kw_only=True):
+    """From when to when the claim stands, both ends included, and what ends it sooner."""
+
+    not_before: Time
+    not_after: Time
+    retest_triggers: tuple[Trigger, ...]
+
+
+class Predicate(_Part, frozen=True, kw_only=True):
+    """The passport's claim (``urn:certkit:agent-passport:v1``)."""
+
+    name: Text
+    claim: Text
+    origin: Origin
+    issuer: Issuer
+    agent: Agent
+    evidence: Evidence
+    protocol: Protocol
+    assessment: Judgement
+    criteria: tuple[CriterionClaim, ...]
+    profile_of_reliability: Reliability
+    scope: Scope
+    limitations: tuple[Text, ...]
+    known_failure_modes: tuple[FailureMode, ...]
+    challenges: tuple[Challenge, ...]
+    validity: Validity
+    supersedes: Digest | None = None
+
+
+class Statement(
+    _Part, frozen=True, kw_only=True, rename={"type_": "_type", "predicate_type": "predicateType"}
+):
+    """The signed payload."""
+
+    type_: Literal["https://in-toto.io/Statement/v1"]
+    subject: Annotated[tuple[Subject, ...], Meta(min_length=2, max_length=2)]
+    predicate_type: Literal["urn:certkit:agent-passport:v1"]
+    predicate: Predicate
+
+
+def write(statement: Statement) -> bytes:
+    """Return the payload that is signed: the statement's canonical JSON."""
+    return canonical.canonical(plain(statement))
+
+
+def plain(part: Struct) -> dict[str, Any]:
+    """Return a part of the statement as JSON values."""
+    value: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(part))  # lists, where parts hold tuples
+    return value
+
+
+def read(payload: bytes) -> Statement:
+    """Return the statement in a payload whose signature holds.
+
+    Raises `NegativeError` ``passport.types`` where it is a statement of another kind, and
+    ``passport.statement`` or a ``json.*`` code where it is malformed or contradicts itself.
+    """
+    try:
+        document = canonical.loads(payload, where="payload")
+    except InputError as error:
+        raise NegativeError(error.code, error.message, where="payload") from None
+    if not isinstance(document, dict):
+        raise NegativeError("passport.types", "the payload is not a statement")
+    for key, expected in (("_type", STATEMENT_TYPE), ("predicateType", PREDICATE_TYPE)):
+        if document.get(key) != expected:
+            found = str(document.get(key))[:80]
+            raise NegativeError("passport.types", f"expected {key} {expected}, found {found}")
+    try:
+        statement = msgspec.convert(document, Statement)
+    except msgspec.ValidationError as error:
+        raise NegativeError("passport.statement", _lower(str(error))) from None
+    _refuse_contradictions(statement)
+    return statement
+
+
+def _lower(text: str) -> str:
+    return text[:1].lower() + text[1:]
+
+
+def _refuse_contradictions(statement: Statement) -> None:
+    predicate = statement.predicate
+    digests = [f"sha256:{subject.digest.sha256}" for subject in statement.subject]
+    if digests != [predicate.agent.digest, predicate.evidence.digest]:
+        raise NegativeError(
+            "passport.statement", "the subjects are not the agent and the evidence that the predicate names"
+        )
+    judgement = predicate.assessment
+    decided = judgement.table if judgement.profile.reading == "table" else judgement.bounded
+    if judgement.tier != (decided.tier if decided else 0):
+        raise NegativeError(
+            "passport.statement", f"tier {judgement.tier} is not the tier of the reading that decides"
+        )
+    if predicate.validity.not_after < predicate.validity.not_before:
+        raise NegativeError("passport.statement", "the validity ends before it begins")

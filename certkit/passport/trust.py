@@ -1,0 +1,180 @@
+"""The trust policy, ``trust.json``: whose signatures count, which logs, and what must be checked.
+
+    trust = parse(data, "trust.json")
+    trust.candidates()                    # every trusted key with its issuer and window
+
+A policy is only ever written by the one who verifies. A key inside a passport or a registry never
+reaches it, and a key that this file does not know is refused here too: a misspelt demand would be none.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+
+import msgspec
+from msgspec import Meta, Struct, structs
+
+from certkit import canonical
+from certkit.errors import CertkitError, InputError
+from certkit.passport import keys
+from certkit.passport.statement import END
+from certkit.passport.statement import Digest as DigestText
+
+if TYPE_CHECKING:
+    from certkit.canonical import Digest
+    from certkit.passport.keys import PublicKey
+
+TRUST_SCHEMA: Final = "urn:certkit:trust:v1"
+STATUS_AGE: Final = timedelta(days=7)
+
+Requirement = Literal["registry", "status", "timestamp", "evidence", "replay"]
+
+_Time = Annotated[datetime, Meta(tz=True)]
+_Text = Annotated[str, Meta(min_length=1, max_length=512)]
+_VKEY: Final = r"^[^+\s]+\+[0-9a-f]{8}\+[A-Za-z0-9+/]+={0,2}" + END
+_Vkey = Annotated[str, Meta(pattern=_VKEY, max_length=1024, description="C2SP signed-note verifier key")]
+
+
+class _Part(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A part of the policy."""
+
+
+class TrustedKey(_Part, frozen=True, kw_only=True):
+    """A public key in PEM, and the period in which signatures by it count; open ends where null."""
+
+    pem: Annotated[str, Meta(max_length=keys.MAX_PEM)]
+    not_before: _Time | None = None
+    not_after: _Time | None = None
+
+
+class Identity(_Part, frozen=True, kw_only=True):
+    """A keyless signer: who signed in, and where."""
+
+    identity: _Text
+    issuer: _Text
+
+
+class TrustedIssuer(_Part, frozen=True, kw_only=True):
+    """An issuer by the verifier's own name for it."""
+
+    name: _Text
+    keys: tuple[TrustedKey, ...] = ()
+    identities: tuple[Identity, ...] = ()
+
+
+class Witnesses(_Part, frozen=True, kw_only=True):
+    """Witnesses of the registry, `k` of which must have signed a checkpoint."""
+
+    k: Annotated[int, Meta(ge=0, le=1000)] = 0
+    keys: tuple[_Vkey, ...] = ()
+
+
+class Trust(_Part, frozen=True, kw_only=True, rename={"schema_": "schema"}):
+    """A trust policy (``urn:certkit:trust:v1``).
+
+    An empty `profiles` accepts any profile; `domains` are those that a passport must cover. `reading`
+    asks for the tier under that reading, whatever the profile decides by.
+    """
+
+    schema_: Literal["urn:certkit:trust:v1"] = TRUST_SCHEMA
+    issuers: tuple[TrustedIssuer, ...] = ()
+    logs: tuple[_Vkey, ...] = ()
+    witnesses: Witnesses = Witnesses()
+    require: tuple[Requirement, ...] = ()
+    profiles: tuple[DigestText, ...] = ()
+    min_tier: Annotated[int, Meta(ge=0, le=9)] | None = None
+    reading: Literal["table", "bounded"] | None = None
+    domains: tuple[_Text, ...] = ()
+    accept_specimens: bool = False
+    max_status_age: timedelta = STATUS_AGE
+
+    def candidates(self) -> tuple[Candidate, ...]:
+        """Return every trusted key with its issuer."""
+        return tuple(
+            Candidate(
+                issuer=issuer.name,
+                key=(key := keys.parse_public(item.pem.encode(), where=f"issuer {issuer.name}")),
+                id=keys.key_id(key),
+                hint=keys.hint(key),
+                not_before=item.not_before,
+                not_after=item.not_after,
+            )
+            for issuer in self.issuers
+            for item in issuer.keys
+        )
+
+    def with_issuer(self, name: str, key: TrustedKey) -> Trust:
+        """Return the policy with a key added to the issuer of that name."""
+        found = {issuer.name: issuer for issuer in self.issuers}
+        known = found.get(name, TrustedIssuer(name=name))
+        found[name] = structs.replace(known, keys=(*known.keys, key))
+        return structs.replace(self, issuers=tuple(found.values()))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the policy as JSON values."""
+        document: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(self))
+        return document
+
+    def to_json(self) -> bytes:
+        """Return the policy as the bytes of ``trust.json``."""
+        return canonical.pretty(self.to_dict()).encode()
+
+
+class Candidate(Struct, frozen=True, kw_only=True):
+    """A key that may have signed: whose it is, and when signatures by it count."""
+
+    issuer: str
+    key: PublicKey
+    id: Digest
+    hint: str
+    not_before: datetime | None
+    not_after: datetime | None
+
+
+def parse(data: bytes, where: str) -> Trust:
+    """Return the policy in the bytes of a ``trust.json``; `where` names it in errors.
+
+    Raises `InputError` ``trust.invalid`` or a ``json.*`` code.
+    """
+    document = canonical.loads(data, where=where)
+    if not isinstance(document, dict) or document.get("schema") != TRUST_SCHEMA:
+        raise InputError("trust.invalid", f'expected an object with "schema": "{TRUST_SCHEMA}"', where=where)
+    try:
+        trust = msgspec.convert(document, Trust)
+        candidates = trust.candidates()
+        _check_logs(trust)
+    except msgspec.ValidationError as error:
+        message = str(error)
+        raise InputError("trust.invalid", message[:1].lower() + message[1:], where=where) from None
+    except CertkitError as error:
+        raise InputError("trust.invalid", f"{error}", where=where, hint=error.hint) from None
+    _check(trust, candidates, where)
+    return trust
+
+
+def _check_logs(trust: Trust) -> None:
+    """Raise `InputError` unless every key of a log or witness is one."""
+    if trust.logs or trust.witnesses.keys:
+        from certkit.tlog.note import VerifierKey  # noqa: PLC0415 - most policies name none
+
+        for key in (*trust.logs, *trust.witnesses.keys):
+            VerifierKey.parse(key)
+
+
+def _check(trust: Trust, candidates: tuple[Candidate, ...], where: str) -> None:
+    ids = [candidate.id for candidate in candidates]
+    if repeated := sorted({name for name in ids if ids.count(name) > 1}):
+        raise InputError("trust.invalid", f"the same key twice: {repeated[0]}", where=where)
+    for candidate in candidates:
+        start, end = candidate.not_before, candidate.not_after
+        if start is not None and end is not None and end < start:
+            raise InputError("trust.invalid", f"key {candidate.id}: ends before it begins", where=where)
+    if trust.witnesses.k > len(trust.witnesses.keys):
+        raise InputError(
+            "trust.invalid",
+            f"witnesses: {trust.witnesses.k} of {len(trust.witnesses.keys)} cannot be had",
+            where=where,
+        )
+    if trust.max_status_age <= timedelta(0):
+        raise InputError("trust.invalid", "max_status_age is not positive", where=where)

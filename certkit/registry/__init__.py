@@ -1,0 +1,44 @@
+"""The registry: an append-only log of which passports were issued, and its audit.
+
+What this room knows: entries and how each lineage chains them (`entry`), the SQLite file that is the
+store of record (`store`), the tree, tiles and signed checkpoint over it (`log`), the passports beside it
+(`blobs`), who may be admitted (`admission`), the operations (`registry`), and the proof from bytes that
+all of it holds together (`auditing`). What it does not know: reports, and which keys deserve trust.
+
+    vkey = Registry.init(folder, "acme", log_key, at=now)      # publish the verifier key
+    with Registry.open(folder, writable=True) as registry:
+        appended = registry.append(passport, check=check, submitter=key, log_key=log_key, at=now)
+        appended.index, appended.proof.to_bytes()
+    audit(folder, log=vkey, submitters=trusted, check=check).findings  # empty, or what is wrong
+
+Rules. A passport is checked before anything is written; a refused append leaves nothing. The bytes of a
+passport are on the disk before the entry that names them; entry, tiles and checkpoint are one
+transaction. The same passport again is its first index. Nothing is signed on top of a log that
+contradicts its own checkpoint. No name from outside becomes a path: passports are stored under their
+digest.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from certkit.registry.auditing import Audit, Finding, audit
+    from certkit.registry.entry import Check, Entry, PassportFacts
+    from certkit.registry.registry import Appended, Logged, Registry
+
+__all__ = ["Appended", "Audit", "Check", "Entry", "Finding", "Logged", "PassportFacts", "Registry", "audit"]
+
+_HOMES = {
+    "auditing": ("Audit", "Finding", "audit"),
+    "entry": ("Check", "Entry", "PassportFacts"),
+    "registry": ("Appended", "Logged", "Registry"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(f"certkit.registry.{home}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,175 @@
+"""Entries: what is hashed into the log, one statement each, signed by whoever submitted it.
+
+An entry is a DSSE envelope whose payload says which lineage (`subject`) it is about, which passport,
+what that passport claims, and where the entry before it in the same lineage stands (`prev`), so that a
+lineage can be followed without an index. The bytes that are stored are the bytes that are hashed.
+
+    data = write(Entry(type="passport", …), submitter)
+    found = read(data)                       # form only
+    found.verify(trusted[found.entry.submitter])
+
+Entries of types that this version does not write are read all the same: they belong to the chain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from certkit import canonical
+from certkit.errors import CertkitError, InputError
+from certkit.passport import dsse
+from certkit.passport.statement import END, Count, Digest, Hex, Tier
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from certkit.passport.keys import PrivateKey, PublicKey
+
+PAYLOAD_TYPE: Final = "application/vnd.certkit.registry-entry.v1+json"
+LIMIT: Final = 4096
+"""The most bytes of an entry that is written."""
+HARD_LIMIT: Final = 65_535
+"""The most bytes of an entry that is read: an entry bundle of C2SP tlog-tiles holds no longer one."""
+
+_Time = Annotated[str, Meta(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z" + END)]
+_Name = Annotated[str, Meta(min_length=1, max_length=512)]
+
+Type = Literal["passport", "supersede", "revoke", "drift", "key", "note"]
+
+
+class _Part(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A part of an entry."""
+
+
+class PassportFacts(_Part, frozen=True, kw_only=True):
+    """What a verified passport says of itself, as far as the log repeats it.
+
+    `lineage` is ``provider/name``; `agent` and `profile` are digests; times are UTC in RFC 3339;
+    `supersedes` is a passport id.
+    """
+
+    passport_id: Digest
+    lineage: _Name
+    agent: Digest
+    tier: Tier
+    profile: Digest
+    not_before: _Time
+    not_after: _Time
+    supersedes: Digest | None = None
+
+
+Check = Callable[[bytes], PassportFacts]
+"""Verifies the bytes of a passport and returns its facts; raises `CertkitError` to refuse it."""
+
+
+class Claims(_Part, frozen=True, kw_only=True):
+    """The claims of a ``passport`` entry: the passport's facts, and which attempt the log counts.
+
+    `attempt` is 1 for the first passport of this lineage under this profile that the log holds.
+    """
+
+    passport_id: Digest
+    agent: Digest
+    tier: Tier
+    profile: Digest
+    not_before: _Time
+    not_after: _Time
+    supersedes: Digest | None
+    attempt: Annotated[int, Meta(ge=1, le=canonical.MAX_INTEGER)]
+
+    @classmethod
+    def of(cls, facts: PassportFacts, attempt: int) -> Claims:
+        """Return the claims that an entry about a passport with these facts makes."""
+        return cls(
+            passport_id=facts.passport_id,
+            agent=facts.agent,
+            tier=facts.tier,
+            profile=facts.profile,
+            not_before=facts.not_before,
+            not_after=facts.not_after,
+            supersedes=facts.supersedes,
+            attempt=attempt,
+        )
+
+
+class Stored(_Part, frozen=True, kw_only=True):
+    """The bytes of a passport file by digest and size."""
+
+    sha256: Hex
+    size: Count
+
+
+class Previous(_Part, frozen=True, kw_only=True):
+    """An earlier entry, by place and leaf hash."""
+
+    index: Count
+    leaf: Hex
+
+
+class Entry(_Part, frozen=True, kw_only=True):
+    """What an entry says (``application/vnd.certkit.registry-entry.v1+json``).
+
+    `subject` is a lineage; `submitter` is the id of the key that signs the entry (SHA-256 of its
+    SubjectPublicKeyInfo), by which a reader picks among the keys that it trusts.
+    """
+
+    v: Literal[1] = 1
+    type: Type
+    subject: _Name
+    passport: Stored | None
+    claims: dict[str, Any]
+    prev: Previous | None
+    issued_at: _Time
+    submitter: Digest
+
+
+class UnverifiedEntry(Struct, frozen=True):
+    """An entry whose form was read; `verify` tells whether its submitter signed it."""
+
+    entry: Entry
+    claims: Claims | None
+    envelope: dsse.Envelope
+
+    def verify(self, key: PublicKey) -> None:
+        """Raise `NegativeError` ``dsse.signature`` unless `key` signed the entry."""
+        dsse.check(self.envelope, key)
+
+
+def write(entry: Entry, key: PrivateKey) -> bytes:
+    """Return the bytes of a signed entry; raise `InputError` ``registry.entry`` beyond `LIMIT` bytes."""
+    payload = canonical.canonical(msgspec.to_builtins(entry))
+    data = canonical.canonical(dsse.sign(PAYLOAD_TYPE, payload, key))
+    if len(data) > LIMIT:
+        raise InputError("registry.entry", f"an entry of {len(data):,} bytes, limit {LIMIT:,}")
+    read(data)
+    return data
+
+
+def read(data: bytes) -> UnverifiedEntry:
+    """Return the form of an entry; raise `InputError` ``registry.entry``."""
+    if len(data) > HARD_LIMIT:
+        raise InputError("registry.entry", f"an entry of {len(data):,} bytes, limit {HARD_LIMIT:,}")
+    try:
+        envelope = dsse.parse(canonical.loads(data), payload_type=PAYLOAD_TYPE)
+        entry = msgspec.convert(canonical.loads(envelope.payload), Entry)
+        claims = msgspec.convert(entry.claims, Claims) if entry.type == "passport" else None
+    except (CertkitError, msgspec.ValidationError) as error:
+        raise InputError("registry.entry", f"not an entry: {_lower(str(error))}") from None
+    if claims is not None and entry.passport is None:
+        raise InputError("registry.entry", "not an entry: it is about a passport and names none")
+    return UnverifiedEntry(entry, claims, envelope)
+
+
+def timestamp(at: datetime) -> str:
+    """Return a time as entries write it: RFC 3339 in UTC, to the second."""
+    if (offset := at.utcoffset()) is None:
+        raise InputError("registry.entry", "the time of an entry needs a zone")
+    return (at - offset).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _lower(text: str) -> str:
+    return text[:1].lower() + text[1:]

@@ -1,0 +1,181 @@
+"""The evidence: who was evaluated, how, what the records cover, and what is attached."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from certkit import canonical
+from certkit.assessment.findings import Severity
+from certkit.evidence.record import Condition, Split
+from certkit.report import words
+from certkit.report.table import Cell, Column, Entry, Table, table
+
+if TYPE_CHECKING:
+    from certkit.report.issued import Issued
+    from certkit.report.material import Material
+    from certkit.report.table import Value
+
+MOST_CONDITIONS: Final = 8
+"""Columns of the coverage map that fit a page; the rest is named below it."""
+
+_PLACES: Final[dict[str, int]] = {condition: place for place, condition in enumerate(Condition)}
+_SHADES: Final = (0.4, 0.6, 0.8, 0.95)
+_SMALL: Final = 10
+
+
+def scope(material: Material) -> tuple[Entry, ...]:
+    """Return who was evaluated, how and by whom, as the manifest states it."""
+    agent, stated = material.document["agent"], material.manifest or {}
+    protocol = stated.get("protocol", {})
+    evaluator, judge = protocol.get("evaluator") or {}, protocol.get("judge") or {}
+    period = protocol.get("period") or {}
+    observable = {True: "yes", False: "no"}.get(protocol.get("memory_observable"))
+    temperature = protocol.get("temperature")
+    return (
+        Entry("Agent", agent["name"]),
+        Entry("Version", agent["version"]),
+        Entry("Provider", stated.get("agent", {}).get("provider")),
+        Entry("Intended use", None),
+        Entry("Operating domain", None),
+        Entry("Exclusions", None),
+        Entry("Methodology", _plain(protocol.get("methodology"))),
+        Entry("Temperature", None if temperature is None else f"{temperature:g}"),
+        Entry("Judge", _judge(judge)),
+        Entry("Memory queries observable", observable),
+        Entry("Cascade definition", protocol.get("cascade_definition")),
+        Entry("Success was read as", protocol.get("success_rule")),
+        Entry("Declared runs", _count(protocol.get("declared_runs"))),
+        Entry("Attempt", _count(protocol.get("attempt"))),
+        Entry("Evaluator", evaluator.get("name")),
+        Entry("Evaluator's relation to the developer", evaluator.get("relation")),
+        Entry("Evidence window", _period(period)),
+    )
+
+
+def _plain(text: str | None) -> str | None:
+    return text.replace("_", " ") if text else None
+
+
+def _count(n: int | None) -> str | None:
+    return None if n is None else f"{n:,}"
+
+
+def _judge(judge: dict[str, Any]) -> str | None:
+    if not judge:
+        return None
+    family = f", family {judge['family']}" if judge.get("family") else ""
+    return f"{judge['name']}{family}, {'independent' if judge['independent'] else 'NOT independent'}"
+
+
+def _period(period: dict[str, Any]) -> str | None:
+    if not period:
+        return None
+    return f"{period.get('from') or 'not provided'} to {period.get('to') or 'not provided'}"
+
+
+def components(material: Material) -> Table:
+    """Return the exact configuration, part by part."""
+    parts = ((material.manifest or {}).get("agent") or {}).get("components") or ()
+    body = (
+        (
+            part["role"].replace("_", " "),
+            part["name"],
+            part.get("version"),
+            part.get("digest") or "not pinned",
+        )
+        for part in parts
+    )
+    columns = (Column("role"), Column("name", "wide"), Column("version", "wide"), Column("digest", "digests"))
+    return table("Components of the agent", columns, body)
+
+
+def imports(material: Material) -> Table:
+    """Return the account of the import, where the bundle was made by one."""
+    notes = ((material.manifest or {}).get("imported") or {}).get("notes") or ()
+    body = (
+        (note["kind"], words.count(note["count"]), note["what"], note.get("detail") or "–") for note in notes
+    )
+    columns = (Column("kind"), Column("count", "number"), Column("what", "wide"), Column("detail", "wide"))
+    return table("What the import filled, left out or found odd", columns, body)
+
+
+def coverage(document: dict[str, Any], *, split: str = Split.STANDARD) -> Table:
+    """Return successes of runs for each domain and condition, shaded by rate; blanks are gaps."""
+    cells = [cell for cell in document["breakdown"] if cell["split"] == split]
+    every = sorted({cell["condition"] for cell in cells}, key=lambda name: (_PLACES.get(name, 99), name))
+    conditions = every[:MOST_CONDITIONS]
+    by_domain: dict[str, dict[str, dict[str, Any]]] = {}
+    for cell in cells:
+        by_domain.setdefault(cell["domain"], {})[cell["condition"]] = cell
+    body = (
+        (domain, *(_covered(own.get(condition)) for condition in conditions))
+        for domain, own in sorted(by_domain.items())
+    )
+    columns = (Column("domain", "wide"), *(Column(name.replace("_", " "), "number") for name in conditions))
+    left = (
+        f"; {len(every) - len(conditions)} more conditions are in the assessment"
+        if len(every) > len(conditions)
+        else ""
+    )
+    caption = "successes of runs by domain and condition" if split == Split.STANDARD else "held-out faults"
+    return table(f"Coverage: {caption}{left}", columns, body, style="map")
+
+
+def _covered(cell: dict[str, Any] | None) -> Value:
+    if cell is None or not cell["runs"]:
+        return Cell("none", "gap")
+    rate = cell["success"] / cell["runs"]
+    shade = sum(rate >= at for at in _SHADES)
+    small = " small" if cell["runs"] < _SMALL else ""
+    return Cell(f"{cell['success']:,}/{cell['runs']:,}", f"shade{shade}{small}")
+
+
+def gaps(document: dict[str, Any]) -> tuple[str, ...]:
+    """Return which conditions of the record format no run covers, and which domains miss some."""
+    cells = [cell for cell in document["breakdown"] if cell["split"] == Split.STANDARD and cell["runs"]]
+    seen = {cell["condition"] for cell in cells}
+    absent = [condition.value.replace("_", " ") for condition in Condition if condition not in seen]
+    lines = [f"No run in any domain: {', '.join(absent)}."] if absent else []
+    domains = {cell["domain"] for cell in cells}
+    holes = len(domains) * len(seen) - len({(cell["domain"], cell["condition"]) for cell in cells})
+    if holes:
+        lines.append(
+            f"{words.plural(holes, 'cell')} of the map without a run; a rate there is unknown, not 0."
+        )
+    small = sum(cell["runs"] < _SMALL for cell in cells)
+    if small:
+        lines.append(f"{words.plural(small, 'cell')} with fewer than {_SMALL} runs (dotted underline).")
+    return tuple(lines)
+
+
+def register(material: Material, issued: Issued | None) -> Table:
+    """Return what the report rests on, each with its digest."""
+    document = material.document
+    bundle, profile = document["bundle"], document["profile"]
+    body: list[tuple[Value, ...]] = [
+        (
+            "E-1",
+            f"evidence bundle, {'sealed' if bundle['sealed'] else 'NOT sealed'}, {bundle['origin']}",
+            bundle["digest"],
+        ),
+        ("E-2", "identity of the agent", document["agent"]["digest"]),
+        ("E-3", f"profile {profile['id']}", profile["digest"]),
+        ("E-4", "assessment (the bytes of assessment.json)", canonical.digest(material.data)),
+    ]
+    if issued is not None:
+        body.append(("E-5", "signed passport (digest of its payload)", issued.id))
+    columns = (Column("id", "code"), Column("what", "wide"), Column("digest", "digests"))
+    return table("Evidence register", columns, body)
+
+
+def remarks(document: dict[str, Any]) -> Table:
+    """Return the findings that are for information only; the others are challenges."""
+    found = (item for item in document["findings"] if item["severity"] == Severity.INFO)
+    body = ((item["code"], item["message"]) for item in found)
+    columns = (Column("code", "code"), Column("finding", "wide"))
+    return table("Findings for information", columns, body)
+
+
+def serious(document: dict[str, Any]) -> tuple[str, ...]:
+    """Return the messages of serious findings."""
+    return tuple(item["message"] for item in document["findings"] if item["severity"] == Severity.SERIOUS)

@@ -1,0 +1,164 @@
+"""A view as HTML and as PDF.
+
+Templates hold prose and layout and no logic but "for each" and "if there is". Everything that they print
+is escaped; what came from evidence is first made visible: control characters and marks that reorder text
+stand as escapes, None stands as "not provided".
+
+The PDF is the same HTML with fonts loaded by path, nothing else can be fetched, and no clock is read, so
+the same view gives the same bytes. PDF/A-3a is declared; it is not validated here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import re
+import warnings
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from markupsafe import Markup
+
+from certkit import files, resources
+from certkit.canonical import is_digest
+from certkit.errors import UnavailableError
+from certkit.report import fonts
+
+if TYPE_CHECKING:
+    from certkit.report.view import View
+
+HINTS: Final = (
+    "Debian, Ubuntu: sudo apt install libpango-1.0-0 libpangoft2-1.0-0 libharfbuzz-subset0",
+    "macOS: brew install pango",
+)
+"""What to install where a PDF cannot be made."""
+
+# A file in a PDF must have a date, and no clock is read; this one says that none was given.
+_NO_DATE: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MAX_TEMPLATE: Final = 1 << 18
+_LONGEST: Final = 700
+_DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}(?![0-9a-f])")
+_GROUP: Final = 8
+_UNPRINTABLE: Final = re.compile(
+    "[\x00-\x09\x0b-\x1f\x7f-\x9f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff\ufffe\uffff]"
+)
+
+
+def printable(text: str) -> str:
+    """Return text with what a reader cannot see made visible, cut at `_LONGEST` characters."""
+    shown = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}… (cut; the attached assessment holds all)"
+    return _UNPRINTABLE.sub(lambda match: f"\\u{ord(match.group()):04x}", shown)
+
+
+def _finalize(value: Any) -> Any:
+    if value is None or value == "":
+        return Markup('<span class="blank">not provided</span>')
+    if isinstance(value, Markup) or not isinstance(value, str):
+        return value
+    return _grouped(printable(value))
+
+
+def _grouped(text: str) -> Markup | str:
+    """Return text with digests broken into groups that a person can compare; copying gives them whole."""
+    parts: list[Markup] = []
+    at = 0
+    for match in _DIGEST.finditer(text):
+        digest = match.group()
+        parts.append(Markup.escape(text[at : match.start()]))
+        at = match.end()
+        if is_digest(digest):
+            name, _, digits = digest.partition(":")
+            groups = (digits[i : i + _GROUP] for i in range(0, len(digits), _GROUP))
+            spans = Markup("<wbr>").join(Markup("<i>{}</i>").format(group) for group in groups)
+            parts.append(Markup('<span class="digest">{}:{}</span>').format(name, spans))
+    return Markup("").join([*parts, Markup.escape(text[at:])]) if parts else text
+
+
+def html(view: View) -> str:
+    """Return the report as one HTML document that fetches nothing."""
+    from jinja2 import Environment, FunctionLoader, StrictUndefined  # noqa: PLC0415 - only where drawn
+
+    environment = Environment(
+        loader=FunctionLoader(_template),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_finalize,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    # A title and an attribute hold text only; `_finalize` would put digests into elements.
+    environment.filters["plain"] = lambda text: Markup.escape(printable(text))
+    style = Markup(_template("style.css"))  # noqa: S704 - our own file
+    return environment.get_template("report.html").render(view=view, style=style)
+
+
+def _template(name: str) -> str:
+    return files.read(resources.path("templates", "safety_case", name), limit=_MAX_TEMPLATE).decode()
+
+
+def pdf_missing() -> str | None:
+    """Return why no PDF can be made on this machine, or None where one can."""
+    if not fonts.files():
+        return "the Python package font-source-sans-pro is not installed"
+    try:
+        import weasyprint  # noqa: F401, PLC0415 - heavy, and loads Pango
+    except ImportError as error:
+        return f"the Python package {error.name or 'weasyprint'} is not installed"
+    except OSError as error:
+        return f"Pango cannot be loaded ({str(error).splitlines()[0][:160]})"
+    return None
+
+
+def _named_once(_document: Any, made: Any) -> None:
+    """Name each attached file once in the catalogue; WeasyPrint 70.0 names each twice."""
+    if "AF" in made.catalog:
+        made.catalog["AF"][:] = list(dict.fromkeys(made.catalog["AF"]))
+
+
+def pdf(view: View, markup: str | None = None) -> bytes:
+    """Return the report as PDF/A-3a with its attachments; `markup` is its HTML where that is at hand.
+
+    Raises `UnavailableError` ``report.pdf-unavailable`` where the machine lacks what it takes.
+    """
+    if missing := pdf_missing():
+        raise UnavailableError("report.pdf-unavailable", missing, hint="\n".join(HINTS))
+    from weasyprint import CSS, HTML  # noqa: PLC0415 - heavy
+    from weasyprint import Attachment as Attached  # noqa: PLC0415 - heavy
+    from weasyprint.text.fonts import FontConfiguration  # noqa: PLC0415 - heavy
+    from weasyprint.urls import URLFetcher  # noqa: PLC0415 - heavy
+
+    # The file that is made names what it lacks in the log; a user of certkit is not its reader.
+    logging.getLogger("weasyprint").setLevel(logging.ERROR)
+    document = fonts.drawable(html(view) if markup is None else markup)
+    fetcher = URLFetcher(allowed_protocols={"file"})
+    loaded = FontConfiguration()
+    date = view.generated_at or _NO_DATE
+    attached = [
+        Attached(
+            string=item.data,
+            name=item.name,
+            description=item.description,
+            created=date,
+            modified=date,
+            relationship=item.relationship,
+        )
+        for item in view.attachments
+    ]
+    identity = hashlib.sha256(document.encode())
+    for item in view.attachments:
+        identity.update(hashlib.sha256(item.data).digest())
+    with warnings.catch_warnings():
+        # WeasyPrint 70.0 leaves the file of its colour profile to the garbage collector.
+        warnings.simplefilter("ignore", ResourceWarning)
+        made = HTML(string=document, url_fetcher=URLFetcher(allowed_protocols=())).write_pdf(
+            stylesheets=[CSS(string=fonts.faces(), font_config=loaded, url_fetcher=fetcher)],
+            font_config=loaded,
+            attachments=attached,
+            pdf_variant="pdf/a-3a",
+            pdf_identifier=identity.digest()[:16],
+            finisher=_named_once,
+        )
+    if not isinstance(made, bytes):
+        raise TypeError(type(made).__name__)
+    return made

@@ -1,0 +1,358 @@
+"""Results as tables and figures: the tiers that matter, what is missing, the forest plot, the posterior."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Final
+
+from markupsafe import Markup
+
+from certkit.assessment import CATALOGUE, State, Status, Unit
+from certkit.assessment.estimators import runs_needed
+from certkit.report import words
+from certkit.report.consistency import deciding
+from certkit.report.formulas import FORMULAS
+from certkit.report.svg import Track, forest, judged, mark, posterior
+from certkit.report.table import Column, Table, table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from certkit.report.table import Value
+
+_ORDER: Final = (
+    Status.NOT_MET,
+    Status.INSUFFICIENT,
+    Status.NOT_TESTED,
+    Status.MET,
+    Status.NOT_APPLICABLE,
+)
+_OPEN: Final = (Status.NOT_MET, Status.INSUFFICIENT, Status.NOT_TESTED)
+_DAGGER: Final = "\u00a0†"
+
+Document = dict[str, Any]
+Row = dict[str, Any]
+
+
+def unit(row: Row) -> Unit:
+    """Return the unit of a row's metric."""
+    return CATALOGUE[row["metric"]].unit
+
+
+def rows(document: Document, tier: int) -> list[Row]:
+    """Return the rows of one tier, worst first, then as the profile orders them."""
+    reading = document["profile"]["reading"]
+    own = [row for row in document["criteria"] if row["tier"] == tier]
+    return sorted(own, key=lambda row: _ORDER.index(deciding(row, reading)))
+
+
+def tiers_shown(document: Document) -> tuple[int, ...]:
+    """Return the tiers whose tables are printed: attained, next, and the one that was asked for."""
+    verdict, top = document["verdict"], len(document["tiers"])
+    wanted = {verdict["tier"], min(verdict["tier"] + 1, top), verdict["required_tier"]}
+    return tuple(sorted(wanted - {0}))
+
+
+def tier_table(document: Document, tier: int) -> Table:
+    """Return every row of a tier in both readings."""
+    reading = document["profile"]["reading"]
+    columns = (
+        Column("criterion", "name"),
+        Column("asked", "number"),
+        Column("found", "number"),
+        Column("95\u00a0% interval", "number"),
+        Column("n", "number"),
+        Column("margin", "number"),
+        Column("table reading"),
+        Column("bounded reading"),
+    )
+    body = (_row(row, document["metrics"][row["metric"]]) for row in rows(document, tier))
+    info = document["tiers"][str(tier)]
+    word = "table" if reading == "table" else "bounded"
+    return table(
+        f"Tier {tier} ({info['name']}): {info['status'].replace('_', ' ')} under the {word} reading, "
+        "which decides",
+        columns,
+        body,
+        style="results",
+    )
+
+
+def _row(row: Row, metric: dict[str, Any]) -> tuple[Value, ...]:
+    of, status = unit(row), Status(row["status"])
+    found = _found(row, metric)
+    return (
+        name(row),
+        words.threshold(row["operator"], row["threshold"], of),
+        Markup('<a href="#m-{}">{}</a>').format(row["metric"], found),
+        words.interval(metric.get("interval"), of),
+        words.count(metric["n"]) if row["value"] is not None else "0",
+        words.margin(row["margin"], of),
+        judged(status),
+        "not computed" if row["bounded"] is None else judged(Status(row["bounded"]["status"])),
+    )
+
+
+def _found(row: Row, metric: dict[str, Any]) -> str:
+    """Return the value of a row; the mean of some runs would read as if it were the mean of all."""
+    if metric["state"] == State.PARTIAL:
+        return "partial"
+    found = words.value(row["value"], unit(row), beside=row["threshold"])
+    return f"({found})" if row["status"] == Status.INSUFFICIENT else found
+
+
+def name(row: Row) -> str:
+    """Return a criterion's name, with a dagger where its source calls it provisional."""
+    return f"{row['id']}{_DAGGER if row['provisional'] else ''}"
+
+
+def binding(document: Document) -> list[Row]:
+    """Return the open rows of the next tier in the verdict's order, worst first."""
+    places = {name: place for place, name in enumerate(document["verdict"]["binding"])}
+    tier = document["verdict"]["tier"] + 1
+    own = [row for row in document["criteria"] if row["tier"] == tier and row["id"] in places]
+    return sorted(own, key=lambda row: places[row["id"]])
+
+
+def gaps(document: Document) -> Table:
+    """Return what stands between the evidence and the next tier, and what would settle it."""
+    reading = document["profile"]["reading"]
+    tier = document["verdict"]["tier"] + 1
+    body = (
+        (name(row), judged(deciding(row, reading)), _missing(row), _advice(row, document))
+        for row in binding(document)
+    )
+    columns = (
+        Column("criterion", "name"),
+        Column("status"),
+        Column("what was found", "wide"),
+        Column("what would settle it", "wide"),
+    )
+    return table(f"What stands between this evidence and Tier {tier}", columns, body, style="gaps")
+
+
+def _missing(row: Row) -> str:
+    of = unit(row)
+    if row["status"] == Status.NOT_MET:
+        found = words.value(row["value"], of, beside=row["threshold"])
+        asked = words.threshold(row["operator"], row["threshold"], of)
+        return f"{found} where {asked} is asked; margin {words.margin(row['margin'], of)}"
+    if row["status"] == Status.MET:
+        return "the point estimate passes; the bound does not, or is not computed"
+    return row["reason"] or "no evidence"
+
+
+def _advice(row: Row, document: Document) -> str:
+    spec = CATALOGUE[row["metric"]]
+    if row["status"] == Status.NOT_TESTED or row["status"] == Status.INSUFFICIENT:
+        return spec.evidence
+    if row["status"] == Status.MET:
+        return "more independent runs, so that the bound moves towards the estimate"
+    if row["metric"] == "posterior":
+        return _runs(row, document)
+    if row["metric"] == "domain_min":
+        return f"a better agent in {document['metrics']['domain_min']['domain']}, the weakest domain"
+    return "a better agent: the value itself has to move"
+
+
+def _runs(row: Row, document: Document) -> str:
+    metric = document["metrics"]["posterior"]
+    tau = metric.get("tau", {}).get(str(row["tier"]))
+    if tau is None or not metric["n"]:
+        return "a better agent, or more runs"
+    rate = Fraction(metric["s"], metric["n"])
+    needed = runs_needed(rate, Fraction(repr(tau)), Fraction(repr(row["threshold"])))
+    if needed is None:
+        found = words.value(float(rate), Unit.FRACTION)
+        return f"a better agent: success of {found} is too close to τ, or below"
+    return f"about {needed:,} fault runs at the success rate found, or a better agent"
+
+
+def figure(document: Document, tier: int) -> Markup:
+    """Return the forest plot of every criterion but the posterior, marked by its status at `tier`."""
+    reading = document["profile"]["reading"]
+    tracks = []
+    for row in rows(document, tier):
+        if unit(row) in {Unit.BOOLEAN, Unit.PROBABILITY}:
+            continue
+        same = [other for other in document["criteria"] if other["id"] == row["id"]]
+        thresholds = tuple(
+            (other["tier"], float(other["threshold"])) for other in same if other["threshold"] is not None
+        )
+        tracks.append(_track(row, deciding(row, reading), thresholds, document))
+    title = f"Forest plot of {len(tracks)} criteria at Tier {tier}: " + "; ".join(
+        f"{track.label} {track.shown}" for track in tracks
+    )
+    return forest(tracks, title=title)
+
+
+def _track(row: Row, status: Status, thresholds: tuple[tuple[int, float], ...], document: Document) -> Track:
+    spec, metric = CATALOGUE[row["metric"]], document["metrics"][row["metric"]]
+    found = row["value"]
+    low, high = float(spec.low or 0), float(spec.high) if spec.high is not None else 0.0
+    if spec.unit in {Unit.PP, Unit.PER_RUN}:
+        # Their whole range would push every threshold into a corner.
+        reach = [at for _, at in thresholds] + ([float(found)] if found is not None else [])
+        low, high = min([0.0, *reach]), 1.1 * max([*reach, 0.001])
+    seen = "no evidence" if found is None else _found(row, metric)
+    if found is not None and status is Status.INSUFFICIENT:
+        seen += ", cannot be judged"
+    partial = metric["state"] == State.PARTIAL
+    interval = None if partial else metric.get("interval")
+    return Track(
+        label=name(row)[:24],
+        status=status,
+        value=None if found is None or partial else float(found),
+        interval=(interval["low"], interval["high"]) if interval else None,
+        thresholds=thresholds,
+        low=low,
+        high=high,
+        higher=spec.higher,
+        shown=seen,
+    )
+
+
+def posterior_figure(document: Document) -> Markup | None:
+    """Return the posterior of the success rate under faults, None without fault runs."""
+    metric = document["metrics"]["posterior"]
+    tau = sorted((int(tier), float(at)) for tier, at in metric.get("tau", {}).items())
+    if metric["state"] == "unmeasured" or not metric["n"] or not tau:
+        return None
+    parts = "; ".join(
+        f"P(θ > {at:g}) = {words.probability(metric['by_tier'][str(tier)])}" for tier, at in tau
+    )
+    title = f"Posterior of the success rate under faults, {metric['s']} of {metric['n']} runs: {parts}"
+    return posterior(metric["s"], metric["n"], tau, title=title)
+
+
+def posterior_table(document: Document) -> Table:
+    """Return P(θ > τ) of every tier beside the confidence that the tier asks for."""
+    metric = document["metrics"]["posterior"]
+    asked = {row["tier"]: row for row in document["criteria"] if row["metric"] == "posterior"}
+    body = []
+    for tier, at in sorted((int(tier), at) for tier, at in metric.get("tau", {}).items()):
+        row = asked.get(tier)
+        body.append(
+            (
+                f"Tier\u00a0{tier}",
+                f"{at:g}",
+                words.probability(metric["by_tier"][str(tier)]),
+                "not specified"
+                if row is None
+                else words.threshold(row["operator"], row["threshold"], Unit.PROBABILITY),
+                None if row is None else judged(Status(row["status"])),
+            )
+        )
+    columns = (
+        Column("tier"),
+        Column("τ", "number"),
+        Column("P(θ > τ)", "number"),
+        Column("asked (δ)", "number"),
+        Column("table reading"),
+    )
+    return table("Posterior at each tier's threshold", columns, body)
+
+
+def profile_table(document: Document) -> Table:
+    """Return the profile's thresholds as the assessment compared them."""
+    numbers = sorted(map(int, document["tiers"]))
+    grouped: dict[str, dict[int, Row]] = {}
+    for row in document["criteria"]:
+        grouped.setdefault(row["id"], {})[row["tier"]] = row
+    body = [
+        (
+            name(next(iter(own.values()))),
+            *(
+                words.threshold(own[tier]["operator"], own[tier]["threshold"], unit(own[tier])).replace(
+                    "not specified", "–"
+                )
+                for tier in numbers
+            ),
+            CATALOGUE[next(iter(own.values()))["metric"]].source,
+        )
+        for own in grouped.values()
+    ]
+    columns = (
+        Column("criterion", "name"),
+        *(Column(f"Tier {tier}", "number") for tier in numbers),
+        Column("metric's source"),
+    )
+    return table("Thresholds of the profile", columns, body)
+
+
+def formulas() -> Table:
+    """Return every metric's formula with its source."""
+    body = ((spec.id, FORMULAS[spec.id], spec.unit.value, spec.source) for spec in CATALOGUE.values())
+    columns = (Column("metric", "code"), Column("formula", "wide"), Column("unit"), Column("source"))
+    return table("Formulas", columns, body)
+
+
+_NOT_COUNTS: Final = {"state", "value", "unit", "n", "by_tier", "interval", "coverage", "reason", "source"}
+
+
+def data_sheets(document: Document) -> Table:
+    """Return every metric with its state, denominator and the counts it came from."""
+    columns = (
+        Column("metric", "code"),
+        Column("state"),
+        Column("value", "number"),
+        Column("n", "number"),
+        Column("from", "wide"),
+    )
+    return table("Data sheets", columns, (_sheet(*item) for item in document["metrics"].items()))
+
+
+def _sheet(name: str, metric: dict[str, Any]) -> tuple[Value, ...]:
+    anchor = Markup('<span id="m-{0}">{0}</span>').format(name)
+    if "by_tier" in metric:
+        found = ", ".join(f"{tier}: {words.probability(p)}" for tier, p in sorted(metric["by_tier"].items()))
+    else:
+        found = words.value(metric["value"], Unit(metric["unit"]))
+    counts = [
+        f"{key.replace('_', ' ')} {_figure(value)}"
+        for key, value in metric.items()
+        if key not in _NOT_COUNTS and isinstance(value, int | float | str)
+    ]
+    said = "; ".join([*([metric["reason"]] if "reason" in metric else []), ", ".join(counts)]).strip("; ")
+    return anchor, metric["state"], found, words.count(metric["n"]), said or "–"
+
+
+def _figure(value: float | str) -> str:
+    if isinstance(value, bool | str):
+        return str(value)
+    return f"{value:,}" if isinstance(value, int) else f"{value:.6g}"
+
+
+def narrowest(document: Document, most: int = 3) -> list[str]:
+    """Return the met rows of the attained tier with the smallest relative margins, in words."""
+    tier = document["verdict"]["tier"]
+    met = [
+        row
+        for row in document["criteria"]
+        if row["tier"] == tier
+        and row["status"] == Status.MET
+        and row["margin"] is not None
+        and unit(row) is not Unit.BOOLEAN
+    ]
+    met.sort(key=lambda row: row["margin"] / (abs(row["threshold"]) or 1.0))
+    return [f"{name(row)} (margin {words.margin(row['margin'], unit(row))})" for row in met[:most]]
+
+
+def legend() -> tuple[tuple[Markup, str], ...]:
+    """Return every status mark with what it says."""
+    said = {
+        Status.MET: "met: measured, and on the right side of the threshold",
+        Status.NOT_MET: "not met: measured, and on the wrong side",
+        Status.INSUFFICIENT: "insufficient evidence: something was measured, but it cannot be judged",
+        Status.NOT_TESTED: "not tested: there is no evidence; it is never counted as 0 and never as passed",
+        Status.NOT_APPLICABLE: "not specified: the tier does not ask for it",
+    }
+    return tuple((mark(status), text) for status, text in said.items())
+
+
+def by_status(document: Document, tier: int, wanted: Iterable[Status] = _OPEN) -> dict[Status, list[str]]:
+    """Return the names of a tier's rows grouped by status, empty groups left out."""
+    reading = document["profile"]["reading"]
+    own = rows(document, tier)
+    groups = {status: [name(row) for row in own if deciding(row, reading) is status] for status in wanted}
+    return {status: names for status, names in groups.items() if names}

@@ -1,0 +1,69 @@
+"""The two shapes that templates print: a table and a list of labelled entries.
+
+Values are text, or markup that `certkit.report.svg` made; None prints as "not provided". At most `MOST`
+rows of a table are printed, and how many were left out is said.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+MOST: Final = 200
+"""Rows of one table that are printed; the attached assessment holds all."""
+
+
+class Column(Struct, frozen=True):
+    """A column: its head, and and the kind by which it is styled.
+
+    ``text`` and ``code`` hold short words of our own and are never broken inside one; ``wide``,
+    ``name`` and ``digests`` may hold anything and break anywhere; ``number`` is set to the right.
+    """
+
+    head: str
+    kind: str = "text"
+
+
+class Cell(Struct, frozen=True):
+    """A cell with a style of its own, such as a shade of the coverage map."""
+
+    text: str
+    style: str
+
+
+Value = str | Cell | None
+
+
+class Table(Struct, frozen=True, kw_only=True):
+    """A table; the first cell of a row is its head. `left_out` rows are not printed."""
+
+    caption: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Value, ...], ...]
+    left_out: int = 0
+    style: str = ""
+
+
+class Entry(Struct, frozen=True):
+    """A labelled value; None where nobody provided it."""
+
+    label: str
+    value: str | None
+
+
+def table(
+    caption: str, columns: Iterable[Column], rows: Iterable[tuple[Value, ...]], *, style: str = ""
+) -> Table:
+    """Return a table of the first `MOST` rows."""
+    every = tuple(rows)
+    return Table(
+        caption=caption,
+        columns=tuple(columns),
+        rows=every[:MOST],
+        left_out=max(0, len(every) - MOST),
+        style=style,
+    )

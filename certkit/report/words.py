@@ -1,0 +1,100 @@
+"""Numbers as a report prints them: with a unit, a denominator, and never rounded into a verdict.
+
+A value that fails by less than its rounding would read as if it passed (79.96 % is not above 80.0 %); it
+gets as many digits as it takes to see the difference.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from certkit.assessment import Unit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_MOST: Final = 12
+_SIGNS: Final = {">=": "≥", "<=": "≤"}
+_DIGITS: Final = {Unit.FRACTION: 1, Unit.PP: 1, Unit.POINTS: 2, Unit.PER_RUN: 3}
+_SUFFIX: Final = {Unit.FRACTION: "\u00a0%", Unit.PP: "\u00a0pp"}
+
+
+def count(n: int | None) -> str:
+    """Return a count with separators, or "not stated"."""
+    return "not stated" if n is None else f"{n:,}"
+
+
+def plural(n: int, noun: str) -> str:
+    """Return a count with its noun: "1 run", "1,200 runs"."""
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return names as "a, b and c"."""
+    *rest, last = names
+    return f"{', '.join(rest)} and {last}" if rest else last
+
+
+def operator(sign: str) -> str:
+    """Return an operator as it is printed."""
+    return _SIGNS.get(sign, sign)
+
+
+def _number(value: float, unit: Unit, digits: int) -> str:
+    scale = 100 if unit is Unit.FRACTION else 1
+    return f"{scale * value:.{digits}f}".replace("-", "−") + _SUFFIX.get(unit, "")
+
+
+def value(found: float | None, unit: Unit, *, beside: float | None = None) -> str:
+    """Return a value; `beside` is a threshold from which it must be told apart where they differ."""
+    if found is None:
+        return "not measured"
+    if unit is Unit.BOOLEAN:
+        return "yes" if found else "no"
+    digits = _DIGITS.get(unit, 3)
+    if unit is Unit.PROBABILITY:
+        return probability(found)
+    while beside is not None and beside != found and digits < _MOST:
+        if _number(found, unit, digits) != _number(beside, unit, digits):
+            break
+        digits += 1
+    return _number(found, unit, digits)
+
+
+def probability(p: float) -> str:
+    """Return a probability with four digits; beyond them it is said to be beyond them."""
+    if p > 0.9999:  # noqa: PLR2004 - four digits
+        return "> 0.9999"
+    return "< 0.0001" if p < 0.0001 else f"{p:.4f}"  # noqa: PLR2004 - four digits
+
+
+def threshold(sign: str | None, asked: float | None, unit: Unit) -> str:
+    """Return what a tier asks: ``> 80 %``, ``≥ 0.7``, ``< 30 pp``, ``yes``."""
+    if sign is None or asked is None:
+        return "not specified"
+    if unit is Unit.BOOLEAN:
+        return "yes"
+    scaled = 100 * asked if unit is Unit.FRACTION else asked
+    return f"{operator(sign)}\u00a0{scaled:.10g}{_SUFFIX.get(unit, '')}"
+
+
+def margin(found: float | None, unit: Unit) -> str:
+    """Return a margin with its sign, positive passes; a fraction's margin is in percentage points."""
+    if found is None or unit is Unit.BOOLEAN:
+        return "–"
+    scaled, suffix = (100 * found, "\u00a0pp") if unit is Unit.FRACTION else (found, _SUFFIX.get(unit, ""))
+    digits = _DIGITS.get(unit, 3)
+    text = f"{scaled:+.{digits}f}"
+    while scaled and float(text) == 0 and digits < _MOST:
+        digits += 1
+        text = f"{scaled:+.{digits}f}"
+    return ("0" if scaled == 0 else text.replace("-", "−")) + suffix
+
+
+def interval(found: dict[str, float] | None, unit: Unit) -> str:
+    """Return an interval: ``87.5–91.7 %``; a dash where the metric has none."""
+    if found is None:
+        return "–"
+    scale = 100 if unit is Unit.FRACTION else 1
+    digits = 1 if unit is Unit.FRACTION else 3
+    return f"{scale * found['low']:.{digits}f}–{scale * found['high']:.{digits}f}{_SUFFIX.get(unit, '')}"

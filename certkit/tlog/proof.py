@@ -1,0 +1,109 @@
+"""The text of an offline proof that an entry is in a log (C2SP tlog-proof).
+
+It holds the entry's index, the hashes of its inclusion proof and a signed checkpoint. `extra` is not
+covered by any signature; certkit puts the entry itself there, so that the leaf hash can be made again
+from this one file.
+
+    found = parse(data)
+    head = verify(found, leaf_hash(found.extra or b""), trusted_logs)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from certkit.errors import InputError, MismatchError
+from certkit.tlog.checkpoint import SignedCheckpoint, open_checkpoint
+from certkit.tlog.note import MAX_NOTE, VerifierKey, parse_note
+from certkit.tlog.text import decode64, decode_hash, decode_number, encode64
+from certkit.tlog.tree import verify_inclusion
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from certkit.tlog.hashing import Hash
+
+MAX_PROOF: Final = 2 * MAX_NOTE
+MAX_HASHES: Final = 63
+"""The longest inclusion proof in a tree of less than 2^63 entries."""
+
+_HEADER: Final = "c2sp.org/tlog-proof@v1"
+
+
+@dataclass(frozen=True, slots=True)
+class LogProof:
+    """A proof as it was read: nothing of it is verified.
+
+    `checkpoint` is the signed note, byte for byte; `extra` is None where the text has no such line.
+    """
+
+    index: int
+    hashes: tuple[Hash, ...]
+    checkpoint: bytes
+    extra: bytes | None = None
+
+    def to_bytes(self) -> bytes:
+        """Return the text."""
+        extra = [] if self.extra is None else [f"extra {encode64(self.extra)}"]
+        lines = [_HEADER, *extra, f"index {self.index}", *(encode64(one) for one in self.hashes)]
+        return "".join(f"{line}\n" for line in lines).encode() + b"\n" + self.checkpoint
+
+
+def parse(data: bytes) -> LogProof:
+    """Read the text of a proof; raise `InputError` ``tlog.proof``, or ``tlog.note`` for its checkpoint."""
+    if len(data) > MAX_PROOF:
+        raise InputError("tlog.proof", f"a proof of {len(data):,} bytes, limit {MAX_PROOF:,}")
+    head, blank, checkpoint = data.partition(b"\n\n")
+    try:
+        lines = head.decode("ascii").split("\n")
+    except UnicodeDecodeError:
+        raise InputError("tlog.proof", "the lines of a proof are not ASCII") from None
+    if not blank or lines.pop(0) != _HEADER:
+        raise InputError("tlog.proof", f"expected {_HEADER!r}, lines, a blank line and a checkpoint")
+    extra = _extra(lines)
+    index = decode_number(lines.pop(0)[len("index ") :]) if lines and lines[0].startswith("index ") else None
+    if index is None:
+        raise InputError("tlog.proof", "expected a line 'index NUMBER'")
+    if len(lines) > MAX_HASHES:
+        raise InputError("tlog.proof", f"a proof of {len(lines)} hashes, limit {MAX_HASHES}")
+    hashes = [decode_hash(line) for line in lines]
+    for line, found in zip(lines, hashes, strict=True):
+        if found is None:
+            raise InputError("tlog.proof", f"{line[:60]!r} is not a hash")
+    parse_note(checkpoint)
+    return LogProof(index, tuple(one for one in hashes if one is not None), checkpoint, extra)
+
+
+def _extra(lines: list[str]) -> bytes | None:
+    """Take the line of extra data from the front of `lines`, where there is one."""
+    if not lines or not lines[0].startswith("extra "):
+        return None
+    extra = decode64(lines.pop(0)[len("extra ") :])
+    if extra is None:
+        raise InputError("tlog.proof", "the extra data is not base64")
+    return extra
+
+
+def verify(
+    proof: LogProof, leaf: Hash, logs: Iterable[VerifierKey], witnesses: Iterable[VerifierKey] = ()
+) -> SignedCheckpoint:
+    """Return the checkpoint of one of `logs` that holds `leaf` at ``proof.index``.
+
+    Raises `MismatchError`: ``tlog.unsigned`` where none of `logs` signed the checkpoint,
+    ``tlog.signature``, ``tlog.origin`` or ``tlog.inclusion``. How many of `witnesses` must have cosigned
+    is the caller's policy.
+    """
+    note = parse_note(proof.checkpoint)
+    signers = {(one.name, one.key_id) for one in note.signatures}
+    log = next((key for key in logs if (key.name, key.key_id) in signers), None)
+    if log is None:
+        names = ", ".join(sorted({one.name for one in note.signatures}))
+        raise MismatchError(
+            "tlog.unsigned",
+            f"the checkpoint is not signed by a trusted log; signed as {names}",
+            hint="add the log's verifier key, as its operator published it, to the trust policy",
+        )
+    head = open_checkpoint(proof.checkpoint, log, witnesses)
+    verify_inclusion(leaf, proof.index, head.checkpoint.size, proof.hashes, head.checkpoint.root)
+    return head

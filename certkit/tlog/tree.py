@@ -1,0 +1,151 @@
+"""Merkle tree proofs (RFC 6962 section 2.1): made from stored hashes, verified from nothing but roots.
+
+A proof is a list of hashes of subtrees. Which subtrees they are follows from the numbers alone, by
+walking from the root down: at each step the tree is split at the largest power of two below its width,
+one half is entered and the other is written down. `inclusion_path` and `consistency_path` do this walk;
+makers of proofs look the subtrees up, verifiers climb the same path with the hashes they were given.
+
+    proof = inclusion_proof(5, 8, node)
+    verify_inclusion(leaf_hash(entry), 5, 8, proof, root)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
+
+from certkit.errors import MismatchError
+from certkit.tlog.hashing import EMPTY_ROOT, Hash, node_hash
+
+MAX_SIZE: Final = 2**63 - 1
+
+Node = Callable[[int, int], Hash]
+"""Returns the hash of the complete subtree over leaves ``[index << level, (index + 1) << level)``."""
+
+
+class Sibling(NamedTuple):
+    """A subtree beside the path: its leaves ``[start, stop)``, and whether it lies left of the path."""
+
+    start: int
+    stop: int
+    left: bool
+
+
+def _split(width: int) -> int:
+    """Return the largest power of two smaller than `width`, which is at least 2."""
+    return 1 << ((width - 1).bit_length() - 1)
+
+
+def inclusion_path(index: int, size: int) -> list[Sibling]:
+    """Return the subtrees of an inclusion proof, from the leaf's sibling up to the root's child."""
+    if not 0 <= index < size:
+        raise ValueError(f"no leaf {index} in a tree of {size}")
+    start, stop = 0, size
+    path: list[Sibling] = []
+    while stop - start > 1:
+        middle = start + _split(stop - start)
+        if index < middle:
+            path.append(Sibling(middle, stop, left=False))
+            stop = middle
+        else:
+            path.append(Sibling(start, middle, left=True))
+            start = middle
+    return path[::-1]
+
+
+def consistency_path(old: int, new: int) -> tuple[tuple[int, int], list[Sibling]]:
+    """Return the subtree where the walk to the old tree's right edge ends, and the subtrees beside it.
+
+    The subtree is ``(start, stop)``; where it starts at 0 it is the old tree itself, whose root the
+    verifier has. The siblings run from there up to the root's child. ``0 < old <= new``.
+    """
+    if not 0 < old <= new:
+        raise ValueError(f"a tree of {old} is no beginning of one of {new}")
+    start, stop = 0, new
+    path: list[Sibling] = []
+    while stop != old:
+        middle = start + _split(stop - start)
+        if old <= middle:
+            path.append(Sibling(middle, stop, left=False))
+            stop = middle
+        else:
+            path.append(Sibling(start, middle, left=True))
+            start = middle
+    return (start, stop), path[::-1]
+
+
+def range_hash(start: int, stop: int, node: Node) -> Hash:
+    """Return the Merkle tree hash of leaves ``[start, stop)``, a range that a walk from a root meets."""
+    if start == stop:
+        return EMPTY_ROOT
+    complete: list[Hash] = []
+    while start < stop:
+        level = (stop - start).bit_length() - 1
+        complete.append(node(level, start >> level))
+        start += 1 << level
+    result = complete.pop()
+    while complete:
+        result = node_hash(complete.pop(), result)
+    return result
+
+
+def root(size: int, node: Node) -> Hash:
+    """Return the root of the tree over the first `size` leaves."""
+    return range_hash(0, size, node)
+
+
+def inclusion_proof(index: int, size: int, node: Node) -> list[Hash]:
+    """Return the proof that leaf `index` is in the tree of `size` (RFC 6962 section 2.1.1)."""
+    return [range_hash(start, stop, node) for start, stop, _ in inclusion_path(index, size)]
+
+
+def consistency_proof(old: int, new: int, node: Node) -> list[Hash]:
+    """Return the proof that the tree of `old` is the beginning of that of `new` (section 2.1.2).
+
+    It is empty where there is nothing to show: from the empty tree, or between equal sizes.
+    """
+    if old in {0, new}:
+        return []
+    (start, stop), path = consistency_path(old, new)
+    seed = [range_hash(start, stop, node)] if start else []
+    return seed + [range_hash(one.start, one.stop, node) for one in path]
+
+
+def verify_inclusion(leaf: Hash, index: int, size: int, proof: Sequence[Hash], expected: Hash) -> None:
+    """Raise `MismatchError` ``tlog.inclusion`` unless `proof` leads from `leaf` to the root `expected`."""
+    if not 0 <= index < size <= MAX_SIZE:
+        raise MismatchError("tlog.inclusion", f"a tree of {size} entries has no entry {index}")
+    path = inclusion_path(index, size)
+    if len(proof) != len(path):
+        raise MismatchError("tlog.inclusion", f"expected a proof of {len(path)} hashes, found {len(proof)}")
+    found = leaf
+    for given, sibling in zip(proof, path, strict=True):
+        found = node_hash(given, found) if sibling.left else node_hash(found, given)
+    if found != expected:
+        raise MismatchError("tlog.inclusion", "the proof does not lead to the root of the checkpoint")
+
+
+def verify_consistency(old: int, old_root: Hash, new: int, new_root: Hash, proof: Sequence[Hash]) -> None:
+    """Raise `MismatchError` ``tlog.consistency`` unless the old tree is the beginning of the new one."""
+    code = "tlog.consistency"
+    if not 0 <= old <= new <= MAX_SIZE:
+        raise MismatchError(code, f"a log of {old} entries cannot have shrunk to {new}")
+    if old in {0, new}:
+        if proof:
+            raise MismatchError(code, f"expected an empty proof, found {len(proof)} hashes")
+        if old_root != (new_root if old == new else EMPTY_ROOT):
+            raise MismatchError(code, f"two different roots for a log of {old} entries")
+        return
+    (start, _), path = consistency_path(old, new)
+    expected = len(path) + bool(start)
+    if len(proof) != expected:
+        raise MismatchError(code, f"expected a proof of {expected} hashes, found {len(proof)}")
+    rest = list(proof)
+    earlier = later = rest.pop(0) if start else old_root
+    for given, sibling in zip(rest, path, strict=True):
+        if sibling.left:
+            earlier, later = node_hash(given, earlier), node_hash(given, later)
+        else:
+            later = node_hash(later, given)
+    if earlier != old_root or later != new_root:
+        raise MismatchError(code, "the old log is not the beginning of the new one")

@@ -1,0 +1,139 @@
+"""``certkit registry``, as it is used."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from certkit.passport import keys
+from tests.cli.running import certkit
+from tests.unit.passport.making import KEY, issued
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+AT = ("--at", "2026-03-02")
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """A folder with a key, a passport that is valid at `AT`, a registry and a policy that trusts both."""
+    keys.write_private(tmp_path / "key.pem", KEY, passphrase=None)
+    (tmp_path / "public.pem").write_text(keys.public_pem(KEY.public_key()))
+    (tmp_path / "passport.json").write_bytes(issued().to_json())
+    made = certkit("registry", "init", tmp_path / "registry", "--name", "lab")
+    assert made.code == 0
+    assert made.err.startswith("hint: ")
+    trust = ("trust", "init", "--trust", tmp_path / "trust.json", "--issuer", "Lab", "-q")
+    added = certkit(
+        *trust, "--key", tmp_path / "public.pem", "--log", made.out.strip(), "--require", "registry"
+    )
+    assert added.code == 0
+    return tmp_path
+
+
+def append(place: Path, *more: object) -> tuple[object, ...]:
+    return (
+        *("registry", "append", place / "passport.json", "--registry", place / "registry"),
+        *("--key", place / "key.pem", "--trust", place / "trust.json", *AT, *more),
+    )
+
+
+def test_the_way_through(place: Path) -> None:
+    trust, registry = ("--trust", place / "trust.json"), ("--registry", place / "registry")
+    before = certkit("verify", place / "passport.json", *trust, *AT)
+    assert before.code == 4, "the policy requires a proof and there is none yet"
+    done = certkit(*append(place))
+    proof = place / "passport.json.tlog-proof"
+    assert (done.code, done.err) == (0, "")
+    assert done.out == f"logged as entry 0; proof in {proof}\n"
+    assert certkit("verify", place / "passport.json", *trust, *AT).code == 0
+
+    again = certkit(*append(place, "--json"))
+    assert again.document == {
+        "schema": "urn:certkit:registry-append:v1", "index": 0, "new": False, "proof": str(proof),
+    }  # fmt: skip
+    listed = certkit("registry", "list", *registry, "--json").document
+    assert [one["index"] for one in listed["entries"]] == [0]
+    shown = certkit("registry", "show", "0", *registry, "--json").document
+    assert shown["schema"] == "urn:certkit:registry-show:v1"
+    passport_id = shown["claims"]["passport_id"]
+    fresh = certkit("registry", "prove", passport_id, *registry)
+    assert fresh.out.encode() == proof.read_bytes()
+    out = place / "again.tlog-proof"
+    assert certkit("registry", "prove", passport_id[7:19], *registry, "-o", out, "-q").out == ""
+    assert out.read_bytes() == proof.read_bytes()
+    assert passport_id in certkit("registry", "show", passport_id, *registry).out
+    assert "1 entry" in certkit("registry", "list", *registry).out
+
+    audit = certkit("registry", "audit", place / "registry", *trust)
+    assert audit.code == 0
+    assert audit.out.startswith("SOUND: 1 entry, 1 passport, signed as certkit.lab/")
+    assert "Not shown by these files:" in audit.out
+
+
+def test_a_tampered_registry(place: Path) -> None:
+    certkit(*append(place))
+    (blob,) = (path for path in (place / "registry" / "blobs").rglob("*") if path.is_file())
+    blob.write_bytes(b"{}")
+    arguments = ("registry", "audit", place / "registry", "--trust", place / "trust.json")
+    text = certkit(*arguments)
+    assert text.code == 7
+    assert text.out.startswith("UNSOUND: 1 finding in 1 entry of certkit.lab/")
+    document = certkit(*arguments, "--json")
+    assert document.code == 7
+    assert [one["code"] for one in document.document["findings"]] == ["registry.blob-changed"]
+    assert certkit(*arguments, "-q").out == ""
+
+
+def test_a_refused_passport_leaves_no_proof(place: Path) -> None:
+    data = (place / "passport.json").read_bytes()
+    (place / "passport.json").write_bytes(data.replace(b'"sig": "', b'"sig": "A'))
+    done = certkit(*append(place, "--json"))
+    assert done.code == 3
+    assert done.document["error"]["code"].startswith("dsse.")
+    assert not (place / "passport.json.tlog-proof").exists()
+    assert certkit("registry", "list", "--registry", place / "registry", "--json").document["entries"] == []
+
+
+def test_at_another_time(place: Path) -> None:
+    done = certkit(*append(place, "--at", "2001-01-01", "--json"))
+    assert (done.code, done.document["error"]["code"]) == (6, "passport.not-yet-valid")
+
+
+def test_a_log_key_kept_elsewhere(place: Path) -> None:
+    keys.write_private(place / "log.pem", keys.generate("ed25519"), passphrase=None)
+    other = place / "other"
+    made = certkit("registry", "init", other, "--name", "lab", "--log-key", place / "log.pem", "--json")
+    assert made.code == 0
+    assert {path.name for path in other.iterdir()} == {"registry.db", "blobs"}
+    arguments = append(place, "--registry", other)
+    missing = certkit(*arguments, "--json")
+    assert (missing.code, missing.document["error"]["code"]) == (3, "file.missing")
+    wrong = certkit(*arguments, "--log-key", place / "key.pem", "--json")
+    assert (wrong.code, wrong.document["error"]["code"]) == (2, "registry.log-key")
+    assert certkit(*arguments, "--log-key", place / "log.pem", "-q").code == 0
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "exit_code"),
+    [
+        (("list", "--registry", "none"), "registry.missing", 3),
+        (("show", "7", "--registry", "registry"), "registry.unknown", 2),
+        (("show", "../../etc/passwd", "--registry", "registry"), "registry.unknown", 2),
+        (("prove", "none", "--registry", "registry"), "registry.unknown", 2),
+        (("audit", "none", "--trust", "trust.json"), "registry.missing", 3),
+        (("audit", "registry", "--trust", "none.json"), "file.missing", 2),
+        (("init", "registry", "--name", "lab"), "file.exists", 2),
+        (("init", "fresh", "--name", "no name"), "registry.name", 2),
+    ],
+)
+def test_refusals(
+    place: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...], code: str, exit_code: int
+) -> None:
+    monkeypatch.chdir(place)
+    done = certkit("registry", *command, "--json")
+    assert (done.code, done.document["error"]["code"]) == (exit_code, code)
+    assert not (place / "fresh").exists()
+    assert not (place / "none").exists()

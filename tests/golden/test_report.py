@@ -1,0 +1,32 @@
+"""The text of reports without appendices, in ``report-*.txt``; `test_golden` says how it is written anew."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from certkit import report, workflow
+from tests import bundles
+from tests.cli.test_degenerate import GOOD, failed
+from tests.unit.report.drawing import Page
+
+FOLDER = Path(__file__).parent
+SETS = {
+    "weak": [failed(record) if i % 3 else record for i, record in enumerate(GOOD[:60])],
+    "missing": [bundles.run(i, condition=("nominal", "stochastic")[i % 2]) for i in range(8)],
+}
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_a_report_says_what_it_said(name: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    root = bundles.of(tmp_path / "bundle", SETS[name])
+    text = Page(report.html(report.view(workflow.assess(root)))).lines
+    text = re.sub(r"sha256:\n([0-9a-f]{8}\n){8}", "sha256:…\n", text)
+    text = re.sub(r"(?m)^certkit \d+\.\d+\.\d+", "certkit X", text)
+    text = text[: text.index("Appendix A")]
+    path = FOLDER / f"report-{name}.txt"
+    if request.config.getoption("--rewrite-golden"):
+        path.write_text(text, encoding="utf-8")
+    assert text == path.read_text(encoding="utf-8")

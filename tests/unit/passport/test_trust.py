@@ -1,0 +1,124 @@
+"""The trust policy: read strictly, written as it is read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+from jsonschema import Draft202012Validator
+
+from certkit import canonical, passport
+from certkit.errors import CertkitError
+from certkit.passport import keys
+from tests.unit.passport.making import KEY, trust
+
+PEM = keys.public_pem(KEY.public_key())
+RSA = (
+    rsa.generate_private_key(65537, 2048)
+    .public_key()
+    .public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+    .decode()
+)
+FULL: dict[str, Any] = {
+    "schema": "urn:certkit:trust:v1",
+    "issuers": [
+        {
+            "name": "Lab",
+            "keys": [{"pem": PEM, "not_before": "2026-01-01T00:00:00Z", "not_after": None}],
+            "identities": [{"identity": "a@example.com", "issuer": "https://example.com"}],
+        }
+    ],
+    "logs": ["example.com/foo+530d903a+AekyeRrm56hApGFkyQR4ZCbV54Id2LKaANYcrnKv3U2k"],
+    "witnesses": {"k": 0, "keys": []},
+    "require": ["registry", "status", "timestamp", "evidence", "replay"],
+    "profiles": [canonical.digest(b"")],
+    "min_tier": 2,
+    "reading": "bounded",
+    "domains": ["banking"],
+    "accept_specimens": True,
+    "max_status_age": "P7D",
+}
+
+
+def parsed(document: Any) -> passport.Trust:
+    return passport.parse_trust(canonical.line(document), "trust.json")
+
+
+def test_every_documented_key_is_read_and_written_as_it_was() -> None:
+    assert parsed(FULL).to_dict() == FULL
+    Draft202012Validator.check_schema(passport.trust_schema())
+    Draft202012Validator(passport.trust_schema()).validate(FULL)
+
+
+def test_what_is_left_out_demands_nothing_and_accepts_no_specimen() -> None:
+    policy = parsed({"schema": "urn:certkit:trust:v1"})
+    assert policy.candidates() == ()
+    assert policy.require == ()
+    assert policy.accept_specimens is False
+    assert parsed(canonical.loads(policy.to_json())) == policy
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"schema": "urn:certkit:trust:v2"}, "schema"),
+        ({"requires": []}, "requires"),
+        ({"require": ["registy"]}, "registy"),
+        ({"accept_specimens": 1}, "accept_specimens"),
+        ({"profiles": ["sha256:00"]}, "profiles"),
+        ({"profiles": [canonical.digest(b"") + "\n"]}, "profiles"),
+        ({"logs": ["nonsense"]}, "logs"),
+        ({"logs": [FULL["logs"][0].replace("530d903a", "530d903b")]}, "530d903a"),
+        ({"min_tier": -1}, "min_tier"),
+        ({"max_status_age": "7 days"}, "max_status_age"),
+        ({"max_status_age": "P0D"}, "max_status_age"),
+        ({"witnesses": {"k": 1, "keys": []}}, "1 of 0"),
+        ({"issuers": [{"name": "L", "keys": [{"pem": "x"}]}]}, "not a key in PEM"),
+        ({"issuers": [{"name": "L", "keys": [{"pem": RSA}]}]}, "RSA"),
+        ({"issuers": [{"name": "L", "keys": [{"pem": PEM}, {"pem": PEM}]}]}, "twice"),
+        (
+            {"issuers": [{"name": "L", "keys": [{"pem": PEM, "not_after": "2026-01-01T00:00:00"}]}]},
+            "not_after",
+        ),
+        (
+            {
+                "issuers": [
+                    {
+                        "name": "L",
+                        "keys": [
+                            {
+                                "pem": PEM,
+                                "not_before": "2026-01-02T00:00:00Z",
+                                "not_after": "2026-01-01T00:00:00Z",
+                            }
+                        ],
+                    }
+                ]
+            },
+            "ends before",
+        ),
+    ],
+)
+def test_a_wrong_policy_is_refused(change: dict[str, Any], words: str) -> None:
+    with pytest.raises(CertkitError) as caught:
+        parsed(FULL | change)
+    assert (caught.value.code, caught.value.exit_code) == ("trust.invalid", 3)
+    assert words in str(caught.value)
+
+
+def test_a_policy_that_is_no_object_is_refused() -> None:
+    with pytest.raises(CertkitError) as caught:
+        parsed([])
+    assert caught.value.code == "trust.invalid"
+
+
+def test_a_key_is_added_to_the_issuer_of_that_name() -> None:
+    second = keys.generate("p256")
+    added = passport.TrustedKey(pem=keys.public_pem(second.public_key()))
+    policy = trust().with_issuer("Example Lab", added).with_issuer("Other", added)
+    assert [(issuer.name, len(issuer.keys)) for issuer in policy.issuers] == [
+        ("Example Lab", 2),
+        ("Other", 1),
+    ]

@@ -1,0 +1,391 @@
+"""Verification beyond the vectors: evidence, replay, status, and what is loaded."""
+
+from __future__ import annotations
+
+import resource
+import shutil
+import subprocess
+import sys
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from jsonschema import Draft202012Validator
+from msgspec import structs
+
+from certkit import canonical, evidence, passport, workflow
+from certkit.errors import CertkitError, UnavailableError
+from certkit.passport import dsse, keys
+from certkit.passport.trust import Witnesses
+from certkit.progress import SILENT
+from certkit.tlog import checkpoint, hashing, note, proof
+from tests import bundles
+from tests.unit.passport.making import KEY, NOW, issued, of_bundle, runs, sealed_bundle, trust
+from tests.vectors.running import certkit
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from certkit.canonical import Digest
+
+LATER = NOW + timedelta(days=1)
+
+
+def step(found: passport.Verification, name: str) -> passport.Step:
+    return next(item for item in found.steps if item.id == name)
+
+
+def with_bundle(
+    data: bytes, root: Path, *, replay: bool = True, policy: passport.Trust | None = None
+) -> passport.Verification:
+    opened, replayed = passport.from_bundle(root, workflow.load_profile, progress=SILENT)
+    return passport.verify(
+        data,
+        trust=policy or trust(),
+        at=LATER,
+        evidence=opened,
+        replay=replayed if replay else None,
+    )
+
+
+def test_a_passport_with_its_bundle_is_verified_to_the_end(tmp_path: Path) -> None:
+    root = sealed_bundle(tmp_path / "bundle")
+    found = with_bundle(of_bundle(root).to_json(), root, policy=trust(require=("evidence", "replay")))
+    assert (found.verdict, found.exit_code) == ("verified", 0)
+    assert {item.id for item in found.steps if item.status == "skipped"} == {"registry", "status"}
+    assert found.claim is not None
+    assert found.claim.tier == 0  # a passport that says "no tier" is a passport
+
+
+def test_swapped_evidence_is_refused_at_the_subject(tmp_path: Path) -> None:
+    root = sealed_bundle(tmp_path / "bundle")
+    other = sealed_bundle(tmp_path / "other", runs(successes=13))
+    found = with_bundle(of_bundle(root).to_json(), other, replay=False)
+    assert (found.verdict, found.exit_code) == ("rejected", 1)
+    assert step(found, "subject").code == "passport.other-evidence"
+    assert step(found, "evidence").code == "passport.other-evidence"
+
+
+def test_a_changed_file_is_named_at_the_evidence_step(tmp_path: Path) -> None:
+    root = sealed_bundle(tmp_path / "bundle")
+    data = of_bundle(root).to_json()
+    path = root / "records" / "a.jsonl"
+    path.write_bytes(path.read_bytes().replace(b'"failure"', b'"success"', 1))
+    found = with_bundle(data, root)
+    assert (found.verdict, found.exit_code) == ("rejected", 7)
+    assert step(found, "evidence").code == "bundle.file-changed"
+    assert "records/a.jsonl" in step(found, "evidence").detail
+    assert step(found, "replay").status == "skipped"
+
+
+def test_replay_names_the_first_row_that_differs_when_a_record_is_changed_and_sealed_again(
+    tmp_path: Path,
+) -> None:
+    root = sealed_bundle(tmp_path / "bundle")
+    data = of_bundle(root).to_json()
+    path = root / "records" / "a.jsonl"
+    path.write_bytes(path.read_bytes().replace(b'"failure"', b'"success"', 1))
+    evidence.seal(root)
+    found = with_bundle(data, root)
+    assert found.exit_code == 1  # the subject is another bundle, and the first failure decides
+    assert step(found, "replay").code == "passport.replay-differs"
+    assert step(found, "replay").detail == (
+        "criteria r_op value: claimed 0.750000, the evidence gives 0.812500"
+    )
+
+
+def test_replay_finds_a_claim_that_its_issuer_made_up(tmp_path: Path) -> None:
+    root = sealed_bundle(tmp_path / "bundle")
+    document = canonical.loads(of_bundle(root).payload)
+    judged = document["predicate"]["assessment"]
+    judged["tier"] = judged["table"]["tier"] = 3
+    found = with_bundle(signed(document), root)
+    assert (found.verdict, found.exit_code) == ("rejected", 7)
+    assert step(found, "evidence").status == "passed"
+    assert step(found, "replay").detail == "assessment tier: claimed 3, the evidence gives 0"
+
+
+def test_replay_finds_a_row_that_was_left_out(tmp_path: Path) -> None:
+    root = sealed_bundle(tmp_path / "bundle")
+    document = canonical.loads(of_bundle(root).payload)
+    document["predicate"]["known_failure_modes"] = []
+    assert "known_failure_modes" in step(with_bundle(signed(document), root), "replay").detail
+
+
+def signed(document: dict[str, Any]) -> bytes:
+    from certkit.passport import sealed  # noqa: PLC0415 - only here
+
+    return canonical.line(sealed.seal(canonical.canonical(document), KEY))
+
+
+def test_a_bundle_that_is_not_there_makes_the_passport_unverifiable(tmp_path: Path) -> None:
+    root = sealed_bundle(tmp_path / "bundle")
+    data = of_bundle(root).to_json()
+    shutil.rmtree(root)
+    found = with_bundle(data, root)
+    assert (found.verdict, found.exit_code) == ("unverifiable", 4)
+    assert step(found, "evidence").code == "passport.unavailable"
+
+
+def test_a_profile_that_changed_cannot_be_replayed(tmp_path: Path) -> None:
+    root = sealed_bundle(tmp_path / "bundle")
+    data = of_bundle(root).to_json()
+    opened, replayed = passport.from_bundle(
+        root, lambda _: workflow.load_profile("hb-eval-2025"), progress=SILENT
+    )
+    found = passport.verify(data, trust=trust(), at=LATER, evidence=opened, replay=replayed)
+    assert (found.verdict, found.exit_code) == ("unverifiable", 4)
+    assert "hb-eval-2026" in step(found, "replay").detail
+
+
+class Source:
+    """A status source that says what it was made to say."""
+
+    def __init__(self, said: passport.Status | CertkitError) -> None:
+        self.said = said
+        self.asked: list[str] = []
+
+    def status(self, passport_id: Digest) -> passport.Status:
+        self.asked.append(passport_id)
+        if isinstance(self.said, CertkitError):
+            raise self.said
+        return self.said
+
+
+def said(standing: Any, time: datetime | None = NOW) -> passport.Status:
+    return passport.Status(standing=standing, detail=f"{standing} as of checkpoint 5", size=5, time=time)
+
+
+@pytest.mark.parametrize(
+    ("said", "verdict", "code", "exit_code"),
+    [
+        (said("current"), "verified", None, 0),
+        (said("revoked"), "rejected", "passport.revoked", 6),
+        (said("superseded"), "rejected", "passport.superseded", 6),
+        (said("unknown"), "unverifiable", "passport.unavailable", 4),
+        (said("current", NOW - timedelta(days=7)), "unverifiable", "passport.unavailable", 4),
+        (said("current", None), "unverifiable", "passport.unavailable", 4),
+        (
+            UnavailableError("passport.unavailable", "nobody answers"),
+            "unverifiable",
+            "passport.unavailable",
+            4,
+        ),
+    ],
+)
+def test_revoked_superseded_and_unknown_are_three_answers(
+    said: passport.Status | CertkitError, verdict: str, code: str | None, exit_code: int
+) -> None:
+    source, data = Source(said), issued()
+    found = passport.verify(data.to_json(), trust=trust(), at=LATER, status=source)
+    assert (found.verdict, step(found, "status").code, found.exit_code) == (verdict, code, exit_code)
+    assert source.asked == [data.passport_id]
+
+
+def test_a_revoked_passport_that_is_also_refused_by_policy_is_revoked_first() -> None:
+    found = passport.verify(
+        issued(origin="simulated").to_json(), trust=trust(), at=LATER, status=Source(said("revoked"))
+    )
+    assert found.exit_code == 6
+
+
+def test_what_was_not_checked_is_said() -> None:
+    found = passport.verify(issued().to_json(), trust=trust(), at=LATER)
+    assert found.verdict == "verified"
+    text = "\n".join(found.not_checked)
+    for words in ("registry:", "status:", "evidence:", "replay:", "subject:", "signing time", "records"):
+        assert words in text
+    compared = passport.verify(
+        issued().to_json(), trust=trust(), at=LATER, agent="sha256:" + "0" * 64
+    ).not_checked
+    assert not any(item.startswith("subject:") for item in compared)
+
+
+def test_nothing_is_read_of_a_payload_whose_signature_fails() -> None:
+    found = passport.verify(issued(key=keys.generate("ed25519")).to_json(), trust=trust(), at=LATER)
+    assert found.claim is None
+    assert found.statement is None
+    assert {item.status for item in found.steps[3:]} == {"skipped"}
+
+
+def test_the_callables_are_not_called_where_the_signature_fails() -> None:
+    def never(*_: object) -> Any:
+        raise AssertionError
+
+    data = issued(key=keys.generate("ed25519")).to_json()
+    found = passport.verify(data, trust=trust(), at=LATER, evidence=never, replay=never)
+    assert found.exit_code == 8
+
+
+def test_a_time_without_offset_is_the_callers_mistake() -> None:
+    with pytest.raises(CertkitError) as caught:
+        passport.verify(issued().to_json(), trust=trust(), at=datetime(2026, 3, 2))  # noqa: DTZ001 - the point
+    assert caught.value.code == "usage.option"
+
+
+def test_the_document_has_its_published_form() -> None:
+    schema = passport.verification_schema()
+    Draft202012Validator.check_schema(schema)
+    for data, policy in (
+        (issued().to_json(), trust()),
+        (b"", trust()),
+        (issued().to_json(), trust(key=keys.generate("p256"))),
+    ):
+        document = passport.verify(data, trust=policy, at=LATER).to_dict()
+        Draft202012Validator(schema).validate(document)
+
+
+def test_the_name_shown_is_the_verifiers_own() -> None:
+    policy = structs.replace(trust(), issuers=(structs.replace(trust().issuers[0], name="Known as"),))
+    found = passport.verify(issued().to_json(), trust=policy, at=LATER)
+    assert found.claim is not None
+    assert (found.claim.issuer.name, found.claim.issuer.stated_name) == ("Known as", "Example Lab")
+
+
+HEAVY = ("duckdb", "scipy", "numpy", "pydantic", "jsonschema", "rich", "weasyprint", "sigstore")
+
+
+def test_verifying_loads_nothing_heavy(tmp_path: Path) -> None:
+    (tmp_path / "passport.json").write_bytes(issued().to_json())
+    (tmp_path / "trust.json").write_bytes(trust().to_json())
+    program = f"""
+import sys
+from datetime import datetime
+from pathlib import Path
+from certkit.passport.trust import parse
+from certkit.passport.verification import verify
+policy = parse(Path("trust.json").read_bytes(), "trust.json")
+found = verify(Path("passport.json").read_bytes(), trust=policy, at=datetime.fromisoformat("{LATER}"))
+assert found.verdict == "verified", found
+print(*[name for name in {HEAVY} if name in sys.modules])
+"""
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, check=True)
+    assert done.stdout.split() == []
+
+
+def test_the_command_loads_nothing_of_the_assessment(tmp_path: Path) -> None:
+    (tmp_path / "passport.json").write_bytes(issued().to_json())
+    (tmp_path / "trust.json").write_bytes(trust().to_json())
+    arguments = ["verify", "passport.json", "-t", "trust.json", "--at", LATER.isoformat()]
+    program = f"""
+import sys
+from certkit.cli.main import main
+assert main({arguments}) == 0
+names = {{*{HEAVY}, "certkit.assessment", "certkit.evidence"}}
+print("loaded:", *sorted(names & set(sys.modules)))
+"""
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, check=True)
+    assert done.stdout.decode().splitlines()[-1].split() == ["loaded:"]
+
+
+def processor_seconds(*command: str) -> float:
+    """Return the least processor time of a few runs of a command."""
+    found = []
+    for _ in range(5):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run(command, capture_output=True, check=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        found.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return min(found)
+
+
+def test_the_command_costs_little_more_than_its_imports(tmp_path: Path) -> None:
+    file, policy = tmp_path / "passport.json", tmp_path / "trust.json"
+    file.write_bytes(issued().to_json())
+    policy.write_bytes(trust().to_json())
+    arguments = ("verify", str(file), "-t", str(policy), "--at", LATER.isoformat())
+    bare = "import typer, cryptography.hazmat.primitives.serialization"
+    limit = 1.5 * processor_seconds(sys.executable, "-c", bare) + 0.05
+    assert processor_seconds(sys.executable, "-m", "certkit", *arguments) <= limit
+
+
+def test_the_command_opens_the_bundle_and_replays(tmp_path: Path) -> None:
+    root = sealed_bundle(tmp_path / "bundle")
+    file, policy = tmp_path / "passport.json", tmp_path / "trust.json"
+    file.write_bytes(of_bundle(root).to_json())
+    policy.write_bytes(trust().to_json())
+    base = ("verify", str(file), "--trust", str(policy), "--at", LATER.isoformat(), "--json", "--bundle")
+    code, document = certkit(*base, str(root), "--replay")
+    assert (code, document["verdict"]) == (0, "verified")
+    assert [item["status"] for item in document["steps"]].count("passed") == 9
+    other = bundles.of(tmp_path / "other", runs(successes=13))
+    code, document = certkit(*base, str(other), "--replay")
+    assert (code, document["verdict"]) == (1, "rejected")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--replay",), "--replay needs the evidence"),
+        (("--agent", "sha256:0"), "--agent"),
+        (("--at", "yesterday"), "--at"),
+        (("--at", "2026-03-02T00:00:00"), "--at"),
+        (("--trust", "nowhere.json"), "no trust policy"),
+    ],
+)
+def test_wrong_options_are_told(tmp_path: Path, arguments: tuple[str, ...], words: str) -> None:
+    file, policy = tmp_path / "passport.json", tmp_path / "trust.json"
+    file.write_bytes(issued().to_json())
+    policy.write_bytes(trust().to_json())
+    code, document = certkit("verify", str(file), "--trust", str(policy), "--json", *arguments)
+    assert code == 2
+    assert words in document["error"]["message"]
+
+
+def test_a_missing_passport_is_told(tmp_path: Path) -> None:
+    code, document = certkit("verify", str(tmp_path / "none.json"), "--json")
+    assert (code, document["error"]["code"]) == (3, "file.missing")
+
+
+def logged(passport_id: str, signer: note.Signer, **changes: Any) -> bytes:
+    """Return the proof of a log with one entry, about a passport."""
+    entry = {"v": 1, "type": "passport", "claims": {"passport_id": passport_id}} | changes
+    kind = "application/vnd.certkit.registry-entry.v1+json"
+    data = canonical.canonical(dsse.sign(kind, canonical.canonical(entry), KEY))
+    head = checkpoint.Checkpoint(signer.name, 1, hashing.leaf_hash(data))
+    return proof.LogProof(0, (), checkpoint.sign_checkpoint(head, signer), data).to_bytes()
+
+
+LOG = note.Signer("example.com/log", Ed25519PrivateKey.generate())
+OTHER_LOG = note.Signer("example.com/log", Ed25519PrivateKey.generate())
+
+
+def registered(text: bytes, **policy: Any) -> passport.Step:
+    trusted = trust(logs=(str(LOG.vkey),), **policy)
+    return step(passport.verify(issued().to_json(), trust=trusted, at=LATER, proof=text), "registry")
+
+
+def test_a_proof_of_a_trusted_log_is_verified() -> None:
+    good = logged(issued().passport_id, LOG)
+    assert registered(good).status == "passed"
+    assert registered(good).detail == "entry 0 of 1 in example.com/log"
+    required = trust(logs=(str(LOG.vkey),), require=("registry",))
+    assert passport.verify(issued().to_json(), trust=required, at=LATER, proof=good).verdict == "verified"
+
+
+def test_a_proof_of_something_else_is_refused() -> None:
+    identity = issued().passport_id
+    for text, code in (
+        (logged(canonical.digest(b"other"), LOG), "passport.registry"),
+        (logged(identity, LOG, type="revoke"), "passport.registry"),
+        (logged(identity, LOG, claims=None), "passport.registry"),
+        (logged(identity, OTHER_LOG), "tlog.unsigned"),
+        (b"nonsense", "tlog.proof"),
+    ):
+        found = registered(text)
+        assert (found.status, found.code, found.exit_code) == ("failed", code, 7)
+
+
+def test_a_proof_without_enough_witnesses_is_refused() -> None:
+    witness = note.Signer("example.com/witness", Ed25519PrivateKey.generate())
+    policy = Witnesses(k=1, keys=(str(witness.witness_vkey),))
+    found = registered(logged(issued().passport_id, LOG), witnesses=policy)
+    assert (found.status, found.code) == ("failed", "passport.witnesses")
+
+
+def test_a_proof_without_a_trusted_log_is_not_counted() -> None:
+    found = passport.verify(
+        issued().to_json(), trust=trust(), at=LATER, proof=logged(issued().passport_id, LOG)
+    )
+    assert (found.verdict, step(found, "registry").status) == ("verified", "skipped")

@@ -1,0 +1,98 @@
+"""Registries for tests: stand-in passports, of which a check of their own reads the facts.
+
+The log does not know what a passport looks like; whoever appends says how one is checked. Real passports
+are appended in tests/unit/registry/test_admission.py.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from certkit import canonical
+from certkit.errors import InputError
+from certkit.passport import keys
+from certkit.registry import Audit, PassportFacts, Registry, audit
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from certkit.registry import Appended
+    from certkit.tlog.note import VerifierKey
+
+AT: Final = datetime(2026, 3, 1, 12, tzinfo=UTC)
+LOG_KEY: Final = Ed25519PrivateKey.from_private_bytes(b"\1" * 32)
+SUBMITTER: Final = Ed25519PrivateKey.from_private_bytes(b"\2" * 32)
+STRANGER: Final = Ed25519PrivateKey.from_private_bytes(b"\3" * 32)
+
+
+def digest(text: str) -> str:
+    return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+
+
+def passport(
+    number: int,
+    *,
+    lineage: str = "lab/agent",
+    profile: str = "profile",
+    supersedes: str | None = None,
+    blank: str = "",
+) -> bytes:
+    """The bytes of a stand-in passport; `blank` changes the file and not what it says."""
+    facts = PassportFacts(
+        passport_id=digest(f"passport {number}"),
+        lineage=lineage,
+        agent=digest("agent"),
+        tier=number % 4,
+        profile=digest(profile),
+        not_before="2026-03-01T00:00:00Z",
+        not_after="2026-05-30T00:00:00Z",
+        supersedes=supersedes,
+    )
+    return canonical.canonical(msgspec.to_builtins(facts)) + blank.encode()
+
+
+def check(data: bytes) -> PassportFacts:
+    """Read the facts of a stand-in passport."""
+    try:
+        return msgspec.convert(canonical.loads(data), PassportFacts)
+    except msgspec.ValidationError as error:
+        raise InputError("passport.form", str(error)) from None
+
+
+def new(folder: Path) -> VerifierKey:
+    return Registry.init(folder, "test", LOG_KEY, at=AT)
+
+
+def append(folder: Path, data: bytes, *, log_key: Ed25519PrivateKey = LOG_KEY) -> Appended:
+    with Registry.open(folder, writable=True) as registry:
+        return registry.append(data, check=check, submitter=SUBMITTER, log_key=log_key, at=AT)
+
+
+def filled(folder: Path, count: int) -> VerifierKey:
+    vkey = new(folder)
+    with Registry.open(folder, writable=True) as registry:
+        for number in range(count):
+            registry.append(passport(number), check=check, submitter=SUBMITTER, log_key=LOG_KEY, at=AT)
+    return vkey
+
+
+def audited(folder: Path, vkey: VerifierKey) -> Audit:
+    return audit(folder, log=vkey, submitters=submitters(), check=check)
+
+
+def submitters() -> dict[str, keys.PublicKey]:
+    return {keys.key_id(SUBMITTER.public_key()): SUBMITTER.public_key()}
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Every file below a folder but SQLite's transient ones."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not path.name.endswith(("-wal", "-shm"))
+    }

@@ -1,0 +1,186 @@
+"""Real passports: who may be logged, and what an audit asks of what was."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from certkit import canonical, passport
+from certkit.errors import CertkitError, Exit, UntrustedError
+from certkit.passport import keys
+from certkit.registry import Registry
+from certkit.registry.admission import admit, checker, inspect
+from tests.unit.assessment import build as assessments
+from tests.unit.passport.making import ISSUER, KEY, NOW, issued, trust
+from tests.unit.registry.build import LOG_KEY, STRANGER
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from certkit.passport import Passport
+    from certkit.registry import Appended
+
+OTHER = keys.generate("p256")
+
+
+def made(folder: Path) -> str:
+    return str(Registry.init(folder, "lab", LOG_KEY, at=NOW))
+
+
+def logged(folder: Path, data: bytes, *, policy: passport.Trust | None = None, **more: Any) -> Appended:
+    arguments = {"submitter": KEY, "log_key": LOG_KEY, "at": NOW} | more
+    return admit(folder, data, trust=policy or trust(), **arguments)
+
+
+def refusal(folder: Path, data: bytes, **more: Any) -> CertkitError:
+    with pytest.raises(CertkitError) as caught:
+        logged(folder, data, **more)
+    with Registry.open(folder) as registry:
+        assert registry.head().size == 0
+    assert not [path for path in (folder / "blobs").rglob("*") if path.is_file()]
+    return caught.value
+
+
+def renewed(old: Passport) -> Passport:
+    summary = assessments.strong()
+    return passport.issue(
+        assessments.judged(summary),
+        summary,
+        issuer=ISSUER,
+        key=KEY,
+        not_before=NOW + timedelta(days=1),
+        not_after=NOW + timedelta(days=80),
+        supersedes=old.passport_id,
+    )
+
+
+def test_a_real_passport_is_logged_proven_and_verified(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    vkey = made(folder)
+    one = issued()
+    appended = logged(folder, one.to_json())
+    policy = trust(logs=(vkey,), require=("registry",))
+    verification = passport.verify(one.to_json(), trust=policy, at=NOW, proof=appended.proof.to_bytes())
+    assert [step.status for step in verification.steps if step.id == "registry"] == ["passed"]
+    assert verification.verdict == "verified"
+    predicate = canonical.loads(one.payload)["predicate"]
+    with Registry.open(folder) as registry:
+        found = registry.logged(0).found
+    assert found.entry.subject == predicate["agent"]["lineage"]
+    assert found.entry.passport is not None
+    assert found.entry.passport.sha256 == hashlib.sha256(one.to_json()).hexdigest()
+    assert canonical.loads(found.envelope.payload)["claims"] == {
+        "passport_id": one.passport_id,
+        "agent": predicate["agent"]["digest"],
+        "tier": predicate["assessment"]["tier"],
+        "profile": predicate["assessment"]["profile"]["digest"],
+        "not_before": predicate["validity"]["not_before"],
+        "not_after": predicate["validity"]["not_after"],
+        "supersedes": None,
+        "attempt": 1,
+    }
+
+
+def test_a_proof_of_one_passport_does_not_show_another(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    policy = trust(logs=(made(folder),), require=("registry",))
+    one = issued()
+    proof = logged(folder, one.to_json()).proof.to_bytes()
+    other = renewed(one).to_json()
+    verification = passport.verify(other, trust=policy, at=NOW + timedelta(days=2), proof=proof)
+    assert (verification.verdict, verification.exit_code) == ("rejected", Exit.MISMATCH)
+
+
+def test_a_renewal_supersedes_and_chains(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    policy = trust(logs=(made(folder),))
+    first = issued()
+    second = renewed(first)
+    later = NOW + timedelta(days=1)
+    logged(folder, first.to_json())
+    assert logged(folder, second.to_json(), at=later).index == 1
+    with Registry.open(folder) as registry:
+        entries = list(registry.entries())
+    assert entries[1].found.entry.prev is not None
+    assert entries[1].found.entry.prev.index == 0
+    assert inspect(folder, trust=policy).findings == ()
+
+
+@pytest.mark.parametrize(
+    ("data", "code", "exit_code"),
+    [
+        (b"", "json.syntax", Exit.MALFORMED),
+        (b"{}", "passport.form", Exit.MALFORMED),
+        (issued(key=OTHER).to_json(), "passport.untrusted-issuer", Exit.UNTRUSTED),
+    ],
+    ids=["nothing", "no passport", "a stranger's"],
+)
+def test_what_does_not_verify_is_not_logged(tmp_path: Path, data: bytes, code: str, exit_code: Exit) -> None:
+    made(tmp_path / "r")
+    error = refusal(tmp_path / "r", data)
+    assert (error.code, error.exit_code) == (code, exit_code)
+
+
+def test_a_changed_passport_is_not_logged(tmp_path: Path) -> None:
+    made(tmp_path / "r")
+    document = canonical.loads(issued().to_json())
+    document["dsseEnvelope"]["signatures"][0]["sig"] = "A" * 86 + "=="
+    error = refusal(tmp_path / "r", canonical.canonical(document))
+    assert (error.code, error.exit_code) == ("dsse.signature", Exit.NEGATIVE)
+
+
+@pytest.mark.parametrize(
+    ("days", "code"), [(-1, "passport.not-yet-valid"), (91, "passport.expired")], ids=["early", "late"]
+)
+def test_outside_its_validity_a_passport_is_not_logged(tmp_path: Path, days: int, code: str) -> None:
+    made(tmp_path / "r")
+    error = refusal(tmp_path / "r", issued().to_json(), at=NOW + timedelta(days=days))
+    assert (error.code, error.exit_code) == (code, Exit.ENDED)
+
+
+def test_a_submitter_whom_no_auditor_would_know_is_refused(tmp_path: Path) -> None:
+    made(tmp_path / "r")
+    error = refusal(tmp_path / "r", issued().to_json(), submitter=STRANGER)
+    assert (error.code, error.exit_code) == ("registry.submitter", Exit.UNTRUSTED)
+
+
+def test_the_policys_taste_keeps_nothing_out_of_the_log(tmp_path: Path) -> None:
+    made(tmp_path / "r")
+    policy = trust(
+        min_tier=3, require=("timestamp", "replay", "evidence", "status"), profiles=("sha256:" + "0" * 64,)
+    )
+    assert logged(tmp_path / "r", issued().to_json(), policy=policy).new
+
+
+def test_an_audit_long_after_is_still_sound(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    vkey = made(folder)
+    logged(folder, issued().to_json())
+    assert inspect(folder, trust=trust(logs=(vkey,))).findings == ()
+    expired = checker(trust(), datetime(2099, 1, 1, tzinfo=UTC))
+    with pytest.raises(CertkitError):
+        expired(issued().to_json())
+
+
+def test_an_audit_by_who_does_not_trust_the_issuer(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    vkey = made(folder)
+    logged(folder, issued().to_json())
+    report = inspect(folder, trust=trust(OTHER, logs=(vkey,)))
+    assert {one.code for one in report.findings} == {"registry.entry-untrusted", "registry.passport"}
+    assert report.exit_code is Exit.UNTRUSTED
+
+
+def test_the_log_key_comes_from_the_policy(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    vkey = made(folder)
+    foreign = [str(Registry.init(tmp_path / name, name, LOG_KEY, at=NOW)) for name in ("a", "b")]
+    for logs in ((), tuple(foreign)):
+        with pytest.raises(UntrustedError) as caught:
+            inspect(folder, trust=trust(logs=logs))
+        assert caught.value.code == "registry.untrusted-log"
+    assert inspect(folder, trust=trust(logs=(*foreign, vkey))).total == 0
+    assert inspect(folder, trust=trust(logs=(foreign[0],))).total > 0

@@ -1,0 +1,218 @@
+"""``certkit report`` and ``certkit doctor``, as people and scripts run them."""
+
+from __future__ import annotations
+
+import sys
+from datetime import timedelta
+from importlib.abc import MetaPathFinder
+from typing import TYPE_CHECKING
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from certkit import evidence, report, workflow
+from certkit.cli import doctor as doctor_command
+from certkit.passport import Issuer, issue
+from tests import bundles
+from tests.cli.running import certkit
+from tests.cli.test_degenerate import GOOD, failed
+from tests.unit.report.drawing import DAY, needs_pdf
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from importlib.machinery import ModuleSpec
+    from pathlib import Path
+    from types import ModuleType
+
+
+class NoPango(MetaPathFinder):
+    """Makes importing weasyprint fail as it does where Pango is not installed."""
+
+    def find_spec(
+        self,
+        fullname: str,
+        path: Sequence[str] | None,  # noqa: ARG002 - the protocol's name
+        target: ModuleType | None = None,  # noqa: ARG002 - the protocol's name
+    ) -> ModuleSpec | None:
+        if fullname == "weasyprint":
+            raise OSError("cannot load library 'libpango-1.0-0': no such file\nsecond line")
+        return None
+
+
+@pytest.fixture
+def no_pango(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [*sys.modules]:
+        if name == "weasyprint" or name.startswith("weasyprint."):
+            monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(sys, "meta_path", [NoPango(), *sys.meta_path])
+
+
+@pytest.fixture
+def bundle(tmp_path: Path) -> Path:
+    root = bundles.of(tmp_path / "bundle", GOOD[:120])
+    evidence.seal(root)
+    return root
+
+
+@pytest.mark.usefixtures("no_pango")
+def test_without_pango_the_html_is_written_and_the_lines_to_install_it_are_printed(
+    bundle: Path, tmp_path: Path
+) -> None:
+    done = certkit("report", bundle, "-o", tmp_path / "case.pdf")
+    assert done.code == 0
+    assert (tmp_path / "case.html").is_file()
+    assert not (tmp_path / "case.pdf").exists()
+    assert "PDF not made: Pango cannot be loaded" in done.err
+    assert "apt install libpango-1.0-0 libpangoft2-1.0-0 libharfbuzz-subset0" in done.err
+    assert "brew install pango" in done.err
+    assert "second line" not in done.err
+
+
+@pytest.mark.usefixtures("no_pango")
+def test_without_pango_the_document_says_why(bundle: Path, tmp_path: Path) -> None:
+    document = certkit("report", bundle, "-o", tmp_path / "case.pdf", "--json").document
+    assert document["pdf"] is None
+    assert "Pango" in document["pdf_missing"]
+    assert document["html"] == str(tmp_path / "case.html")
+
+
+@pytest.mark.usefixtures("no_pango")
+def test_the_doctor_names_what_is_missing_and_still_calls_the_machine_fit() -> None:
+    done = certkit("doctor")
+    assert done.code == 0
+    assert "missing  pdf: Pango cannot be loaded" in done.out
+    assert "apt install libpango-1.0-0" in done.out
+    checks = {check["name"]: check for check in certkit("doctor", "--json").document["checks"]}
+    assert checks["pdf"]["state"] == "missing"
+
+
+def test_a_python_without_weasyprint_is_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "weasyprint", None)
+    assert report.pdf_missing() == "the Python package weasyprint is not installed"
+
+
+def test_the_doctor_fails_where_a_package_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        doctor_command, "requires", lambda _: ["no-such-package-here>=1", "pytest>=8; extra == 'dev'"]
+    )
+    done = certkit("doctor")
+    assert done.code == 1
+    assert "failed   package no-such-package-here: not installed" in done.out
+    assert "pytest" not in done.out
+
+
+def test_the_doctor_fails_on_an_old_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor_command, "LEAST_PYTHON", (99, 0))
+    assert certkit("doctor", "--json").document["ok"] is False
+
+
+def test_an_html_report_makes_no_pdf(bundle: Path, tmp_path: Path) -> None:
+    done = certkit("report", bundle, "-o", tmp_path / "case.html")
+    assert (done.code, done.err) == (0, "")
+    assert not (tmp_path / "case.pdf").exists()
+
+
+@needs_pdf
+def test_a_report_of_the_assessment_file_needs_no_bundle(bundle: Path, tmp_path: Path) -> None:
+    certkit("assess", bundle, "-o", tmp_path / "assessment.json", "--exit-zero")
+    done = certkit("report", tmp_path / "assessment.json", "-o", tmp_path / "case.pdf")
+    assert done.code == 0
+    assert (tmp_path / "case.pdf").read_bytes().startswith(b"%PDF-1.7")
+
+
+def test_a_report_is_no_verdict(tmp_path: Path) -> None:
+    weak = bundles.of(tmp_path / "weak", [failed(record) for record in GOOD[:60]])
+    assert certkit("assess", weak).code == 1
+    assert certkit("report", weak, "-o", tmp_path / "case.html").code == 0
+
+
+@pytest.fixture
+def passport(bundle: Path, tmp_path: Path) -> Path:
+    opened = evidence.open_bundle(bundle)
+    signed = issue(
+        workflow.assess(bundle),
+        evidence.summarise(opened),
+        issuer=Issuer(name="Lab"),
+        key=Ed25519PrivateKey.generate(),
+        not_before=DAY,
+        not_after=DAY + timedelta(days=1),
+    )
+    (tmp_path / "passport.json").write_bytes(signed.document)
+    return tmp_path / "passport.json"
+
+
+def test_a_report_of_a_passport_judges_its_evidence_again(
+    passport: Path, bundle: Path, tmp_path: Path
+) -> None:
+    done = certkit("report", passport, "--bundle", bundle, "-o", tmp_path / "case.html")
+    assert done.code == 0, done.err
+    assert "passport.json" in (tmp_path / "case.html").read_text(encoding="utf-8")
+
+
+def test_a_passport_whose_evidence_was_changed_is_refused_and_nothing_is_written(
+    passport: Path, bundle: Path, tmp_path: Path
+) -> None:
+    records = bundle / "records" / "a.jsonl"
+    records.write_bytes(records.read_bytes().replace(b'"success"', b'"failure"', 1))
+    (bundle / "bundle.json").write_text(
+        (bundle / "bundle.json").read_text(encoding="utf-8"), encoding="utf-8"
+    )
+    evidence.seal(bundle)
+    done = certkit("report", passport, "--bundle", bundle, "-o", tmp_path / "case.html")
+    assert done.code == 7
+    assert (
+        "report.passport-differs"
+        in certkit("report", passport, "--bundle", bundle, "-o", tmp_path / "case.html", "--json").out
+    )
+    assert not (tmp_path / "case.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (("BUNDLE", "-o", "case.txt"), 2),
+        (("BUNDLE", "--bundle", "BUNDLE", "-o", "case.html"), 2),
+        (("PASSPORT", "-o", "case.html"), 2),
+        (("PASSPORT", "--bundle", "BUNDLE", "--require-tier", "2", "-o", "case.html"), 2),
+        (("nowhere.json", "-o", "case.html"), 3),
+        (("BUNDLE/bundle.json", "-o", "case.html"), 3),
+        (("BUNDLE", "--require-tier", "4", "-o", "case.html"), 2),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused_and_nothing_is_written(  # noqa: PLR0917 - one per fixture
+    arguments: tuple[str, ...],
+    code: int,
+    passport: Path,
+    bundle: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    named = [part.replace("BUNDLE", str(bundle)).replace("PASSPORT", str(passport)) for part in arguments]
+    done = certkit("report", *named)
+    assert done.code == code, done.err
+    assert not list(tmp_path.glob("case.*"))
+
+
+@pytest.mark.parametrize("text", ["yesterday", "1e99", "9" * 30])
+def test_a_date_that_is_none_is_refused(
+    text: str, bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", text)
+    assert certkit("report", bundle, "-o", tmp_path / "case.html").code == 2
+
+
+def test_no_clock_is_read(bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SOURCE_DATE_EPOCH", raising=False)
+    certkit("report", bundle, "-o", tmp_path / "case.html")
+    assert "Date: not recorded" in (tmp_path / "case.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("pipeline", ["claude-3-5-sonnet-20240620", "gpt-4o-mini-2024-07-18"])
+def test_a_real_log_gives_a_report_that_claims_no_tier(pipeline: str, shared: Path, tmp_path: Path) -> None:
+    log = shared / "evidence" / "agentdojo" / f"agentdojo-{pipeline}.jsonl.gz"
+    assert certkit("import", "agentdojo", log, "-o", tmp_path / "b").code == 0
+    assert certkit("report", tmp_path / "b", "-o", tmp_path / "case.html").code == 0
+    text = (tmp_path / "case.html").read_text(encoding="utf-8")
+    assert "The evidence shows no tier of profile hb-eval-2026." in text
+    assert "There is no evidence for" in text

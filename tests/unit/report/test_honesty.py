@@ -1,0 +1,173 @@
+"""A report says no more than its evidence: claims, gaps, blanks, specimens."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from msgspec import structs
+
+from certkit import report
+from certkit.evidence.summary import Summary, Tally
+from tests.unit.assessment.build import FIELD_RUNS, cell, outcomes, summary, window
+from tests.unit.report.drawing import judged, page, strong
+
+ATTAINED = re.compile(r"meets the Tier (\d)")
+
+
+def without(**fields: int) -> Summary:
+    """The strong agent, but for tally fields of its large cell, set as given."""
+    of = strong()
+    large = max(of.cells, key=lambda item: item.tally.runs)
+    cells = [
+        structs.replace(item, tally=structs.replace(item.tally, **fields)) if item is large else item
+        for item in of.cells
+    ]
+    return structs.replace(of, cells=tuple(cells))
+
+
+UNTESTED = {
+    "frr": {"frr_n": 0, "frr_tenths": 0, "frr_missing": FIELD_RUNS},
+    "irs": {"irs_yes": 0, "irs_no": 0},
+    "ti": {"ti_n": 0, "ti_thousandths": 0, "ti_missing": FIELD_RUNS},
+    "violations": {"violations_n": 0, "violations": 0, "violations_missing": FIELD_RUNS},
+    "pei": {"pei_n": 0, "pei_missing": FIELD_RUNS},
+}
+
+
+def test_a_tier_that_is_met_is_claimed_in_the_agreed_words() -> None:
+    text = page(judged(strong(), tier=3)).text
+    assert "The evidence meets the Tier 3 (Autonomous) evidence thresholds of profile hb-eval-2026" in text
+
+
+@pytest.mark.parametrize("criterion", UNTESTED)
+def test_no_tier_is_claimed_where_a_criterion_has_no_evidence(criterion: str) -> None:
+    changes = UNTESTED[criterion]
+    of = without(**changes)
+    if criterion == "pei":
+        of = structs.replace(of, cells=tuple(structs.replace(item, pei_terms={}) for item in of.cells))
+    text = page(judged(of, tier=1)).text
+    assert not ATTAINED.search(text)
+    assert "The evidence shows no tier of profile hb-eval-2026." in text
+    assert re.search(rf"There is no evidence for [^.]*\b{criterion}\b", text)
+
+
+@pytest.mark.parametrize("tier", [1, 2, 3])
+def test_the_claimed_tier_is_the_attained_one_whatever_was_asked_for(tier: int) -> None:
+    second = judged(strong(adversarial=850), tier=tier)  # 85 %: above .70 (Tier 2), not above .90 (Tier 3)
+    assert ATTAINED.findall(page(second).text) == ["2"]
+
+
+def test_bad_news_stands_before_good_news() -> None:
+    text = page(judged(strong(adversarial=850))).text
+    assert -1 < text.index("What is not shown") < text.index("What is shown")
+    assert "It fails on adversarial_resistance." in text
+
+
+@pytest.mark.parametrize("name", ["hb-eval-2026", "hb-eval-2025"])
+def test_no_word_of_certification_compliance_or_safety_is_spent_on_the_agent(name: str) -> None:
+    text = page(judged(strong(), name, tier=1)).text
+    allowed = (
+        "certificate of safety",
+        "normative certification",
+        "safe halt",
+        "Safety case",
+        "safe_halt",
+        "safety-case",
+        "safety_risk",
+        "safety risk",
+    )
+    for phrase in allowed:
+        text = text.replace(phrase, "")
+    assert not re.search(
+        r"\bcertified\b|\bcertification\b|\bcompliant\b|\bcompliance\b|\bsafe\b|\bsafety\b", text
+    )
+
+
+def test_simulated_evidence_is_a_specimen_in_claim_and_notice() -> None:
+    view = report.view(judged(strong(), tier=2, origin="simulated"))
+    assert view.claim.startswith("Specimen: simulated evidence meets the Tier 3")
+    assert view.notice.startswith("SPECIMEN")
+    assert 'data-notice="SPECIMEN' in report.html(view)
+
+
+def test_measured_evidence_carries_no_notice() -> None:
+    view = report.view(judged(strong()))
+    assert view.notice == ""
+    assert "SPECIMEN" not in report.html(view)
+
+
+def test_what_nobody_stated_is_said_to_be_missing() -> None:
+    bare = judged(strong(), methodology=None, judge=None, period=None, evaluator=None, attempt=None)
+    entries = {entry.label: entry.value for entry in report.view(bare).scope}
+    for label in ("Methodology", "Judge", "Evidence window", "Evaluator", "Attempt", "Intended use"):
+        assert entries[label] is None, label
+    assert page(bare).text.count("not provided") > page(judged(strong())).text.count("not provided")
+
+
+def test_a_judge_that_is_not_independent_is_said_in_scope_and_raised_as_a_challenge() -> None:
+    text = page(judged(strong(), judge={"name": "mirror", "independent": False})).text
+    assert "mirror, NOT independent" in text
+    assert "The judge, mirror, is not independent of the agent" in text
+
+
+def test_every_serious_or_warning_finding_is_an_open_challenge() -> None:
+    assessment = judged(strong(), temperature=0.7, attempt=3, origin="simulated")
+    raised = {str(row[2]): row[3] for row in report.view(assessment).challenges.rows}
+    for item in assessment.findings:
+        if item.severity != "info":
+            assert raised[item.code] == "open"
+
+
+def test_where_the_profile_uses_csi_its_caveat_is_printed_and_else_not() -> None:
+    assert "CSI, as printed" in page(judged(strong())).text
+    assert "CSI, as printed" not in page(judged(strong(), "hb-eval-2025")).text
+
+
+def test_sil_texts_never_stand_without_their_arithmetic() -> None:
+    rows = report.view(judged(strong())).levels.rows
+    assert [row[0] for row in rows] == ["Tier\u00a01", "Tier\u00a02", "Tier\u00a03"]
+    # 1 − .60 = .4 and 1 − .80 = .2 lie above SIL 1's 1e-1; 1 − .95 = .05 lies in 1e-2 … 1e-1.
+    assert "no SIL band" in str(rows[0][3])
+    assert "no SIL band" in str(rows[1][3])
+    assert "SIL 1 band" in str(rows[2][3])
+
+
+def test_without_a_record_nothing_is_shown_and_nothing_fails() -> None:
+    view = report.view(judged(summary([])))
+    assert "The bundle holds no records." in view.bad_news
+    assert view.posterior is None
+    assert not ATTAINED.search(report.html(view))
+
+
+def test_a_domain_of_failures_alone_is_drawn() -> None:
+    runs = [cell("bank", "nominal", outcomes(3, 0)), cell("bank", "adversarial", outcomes(2, 0))]
+    assert "0/2" in page(judged(summary(runs, ordered=window()))).text
+
+
+def test_a_partial_mean_is_not_printed_as_if_it_were_whole() -> None:
+    half = without(ti_missing=5)
+    rows = {str(row[0]): row for row in report.view(judged(half)).tiers[0].results.rows}
+    assert "partial" in str(rows["ti"][2])
+    assert "4.9" not in str(rows["ti"][2])
+
+
+def test_a_cell_without_runs_is_a_gap_and_not_a_zero() -> None:
+    table = report.view(judged(strong())).coverage
+    heads = [column.head for column in table.columns]
+    shop = next(row for row in table.rows if row[0] == "shop")
+    missing = shop[heads.index("adversarial")]
+    assert missing is not None
+    assert not isinstance(missing, str)
+    assert (missing.text, missing.style) == ("none", "gap")
+
+
+def test_tables_are_cut_at_two_hundred_rows_and_say_so() -> None:
+    cells = [cell(f"d{i:03}", "adversarial", outcomes(1, 1)) for i in range(230)]
+    view = report.view(judged(summary(cells)))
+    assert (len(view.coverage.rows), view.coverage.left_out) == (200, 30)
+    assert "30 more rows are in the attached assessment." in page(judged(summary(cells))).text
+
+
+def test_the_tally_of_this_test_is_the_record_formats() -> None:
+    assert {name for fields in UNTESTED.values() for name in fields} <= set(Tally.__struct_fields__)

@@ -1,0 +1,81 @@
+"""Whatever comes from evidence is text, and visible."""
+
+from __future__ import annotations
+
+import pytest
+
+from certkit import report
+from certkit.assessment import assess
+from certkit.report.render import printable
+from tests.unit.assessment.build import cell, outcomes, summary
+from tests.unit.report.drawing import Page, facts, judged, page, profile, strong
+
+EVIL = (
+    "<script>alert(1)</script><img src=x onerror=alert(1)>\"'> {{ 7 * 7 }} {% raw %} &lt;b&gt; ]]> -->"
+    " </style></title>"
+)
+DIGEST = "sha256:" + "a" * 64
+AGENTS = {
+    "markup": {"name": EVIL, "version": EVIL, "provider": EVIL},
+    "digest in a name": {"name": f"{DIGEST} onload=alert(1) {EVIL}", "version": DIGEST},
+    "long": {"name": "A" * 512, "version": "\u4e2d" * 512},
+}
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_no_evidence_becomes_an_element_or_an_attribute(name: str) -> None:
+    agent = AGENTS[name] | {"components": [{"role": "model", "name": EVIL, "version": EVIL}]}
+    note = {"kind": "odd", "what": EVIL, "count": 1, "detail": EVIL}
+    imported = {"format": EVIL, "records": 1, "notes": (note,)}
+    cells = [cell(EVIL, "adversarial", outcomes(20, 3)), cell("d", "x_<b>", outcomes(20, 3))]
+    stated = facts(agent=agent, imported=imported, success_rule=EVIL, cascade_definition=EVIL)
+    hostile = assess(summary(cells), stated, profile())
+    seen, plain = page(hostile), page(judged(strong()))
+    assert not {tag for tag, _ in seen.elements} & {
+        "script",
+        "img",
+        "iframe",
+        "object",
+        "link",
+        "base",
+        "form",
+    }
+    assert not [attribute for _, attrs in seen.elements for attribute in attrs if attribute.startswith("on")]
+    assert {tag for tag, _ in seen.elements} <= {tag for tag, _ in plain.elements} | {"i", "wbr", "b"}
+    assert seen.unclosed == []
+    assert " 49 " not in seen.text
+    assert AGENTS[name]["name"][:40].split()[0] in seen.text
+
+
+@pytest.mark.parametrize(
+    "character", ["\u202e", "\u200b", "\x00", "\x1b", "\u2066", "\u00ad", "\ufeff", "\x85"]
+)
+def test_what_cannot_be_seen_is_made_visible(character: str) -> None:
+    assert printable(f"a{character}b") == f"a\\u{ord(character):04x}b"
+
+
+def test_very_long_text_is_cut_and_says_so() -> None:
+    assert printable("x" * 5_000).startswith("x" * 700)
+    assert "cut" in printable("x" * 5_000)
+    assert printable("x" * 700) == "x" * 700
+
+
+def test_a_page_fetches_nothing_and_every_link_has_its_target() -> None:
+    markup = report.html(report.view(judged(strong())))
+    seen = Page(markup)
+    assert seen.values("src") == []
+    assert "url(" not in markup
+    assert "@import" not in markup
+    targets = seen.values("id")
+    assert len(targets) == len(set(targets))
+    links = seen.values("href")
+    assert links
+    assert {link.removeprefix("#") for link in links} <= set(targets)
+    assert all(link.startswith("#") for link in links)
+
+
+def test_a_digest_is_shown_in_groups_and_copies_whole() -> None:
+    assessment = judged(strong())
+    seen = page(assessment)
+    assert assessment.profile.digest in seen.text
+    assert any(tag == "i" for tag, _ in seen.elements)

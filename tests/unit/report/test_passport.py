@@ -1,0 +1,66 @@
+"""A report carries the passport's bytes as they are, and none that is about something else."""
+
+from __future__ import annotations
+
+import hashlib
+
+import pytest
+
+from certkit import report
+from certkit.errors import CertkitError, MismatchError
+from tests.unit.report.drawing import DAY, judged, page, passport, strong
+
+
+def test_the_passport_is_named_attached_and_not_vouched_for() -> None:
+    assessment = judged(strong(), tier=2)
+    signed = passport(assessment)
+    view = report.view(assessment, passport=signed.document)
+    attached = {item.name: item.data for item in view.attachments}
+    assert attached["passport.json"] == signed.document
+    text = page(assessment, signed.document).text
+    assert "sha256:" + hashlib.sha256(signed.payload).hexdigest() in text
+    assert "this report did not verify its signature" in text
+    assert "Lab of Tests" in text
+    assert "2026-02-04 00:00 UTC" in text
+    assert view.generated_at == DAY
+
+
+def test_without_a_passport_nothing_is_said_to_be_signed() -> None:
+    text = page(judged(strong())).text
+    assert "none: nothing has been signed" in text
+    assert "certkit verify passport.json" not in text
+
+
+@pytest.mark.parametrize(
+    ("name", "other"),
+    [
+        ("evidence", {"of": strong(), "sealed": True, "tier": 2, "digest": "f"}),
+        ("required tier", {"of": strong(), "tier": 1}),
+        ("tier", {"of": strong(adversarial=850), "tier": 2}),
+        ("profile", {"of": strong(), "tier": 2, "name": "hb-eval-2025"}),
+        ("assessment", {"of": strong(adversarial=951), "tier": 2}),
+    ],
+)
+def test_a_passport_about_something_else_is_refused(name: str, other: dict[str, object]) -> None:
+    signed = passport(judged(strong(), tier=2))
+    if name == "evidence":
+        from msgspec import structs  # noqa: PLC0415 - only here
+
+        from certkit.canonical import Digest  # noqa: PLC0415 - only here
+
+        base = judged(strong(), tier=2)
+        digest = Digest("sha256:" + "f" * 64)
+        made = structs.replace(base, facts=structs.replace(base.facts, digest=digest))
+    else:
+        made = judged(other["of"], str(other.get("name", "hb-eval-2026")), tier=other["tier"])  # type: ignore[arg-type]
+    with pytest.raises(MismatchError) as caught:
+        report.view(made, passport=signed.document)
+    assert caught.value.code == "report.passport-differs"
+    assert name in caught.value.message
+
+
+@pytest.mark.parametrize("data", [b"", b"{}", b"[]", b'{"mediaType": 1}', b"\xff"])
+def test_what_is_no_passport_is_refused_as_malformed(data: bytes) -> None:
+    with pytest.raises(CertkitError) as caught:
+        report.view(judged(strong()), passport=data)
+    assert caught.value.exit_code == 3

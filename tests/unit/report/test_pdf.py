@@ -1,0 +1,123 @@
+"""The PDF: same input, same bytes; one font family; tags; the attached bytes are the given ones."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import pytest
+
+from certkit import canonical, report
+from tests import bundles
+from tests.cli.running import certkit, program
+from tests.cli.test_degenerate import GOOD
+from tests.unit.report.drawing import judged, needs_pdf, passport, strong, tool, written
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = needs_pdf
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The PDF of a specimen with its passport."""
+    assessment = judged(strong(), tier=2, origin="simulated")
+    view = report.view(assessment, passport=passport(assessment).document)
+    return written(tmp_path_factory.mktemp("pdf") / "case.pdf", report.pdf(view))
+
+
+def test_two_processes_with_other_hash_seeds_write_the_same_bytes(tmp_path: Path) -> None:
+    root = bundles.of(tmp_path / "bundle", GOOD)
+    for seed in ("1", "2"):
+        done = program(
+            "report",
+            root,
+            "-o",
+            tmp_path / f"{seed}.pdf",
+            PYTHONHASHSEED=seed,
+            SOURCE_DATE_EPOCH="1760000000",
+        )
+        assert done.code == 0, done.err
+    assert (tmp_path / "1.pdf").read_bytes() == (tmp_path / "2.pdf").read_bytes()
+    assert (tmp_path / "1.html").read_bytes() == (tmp_path / "2.html").read_bytes()
+
+
+def test_another_date_is_another_document() -> None:
+    assessment = judged(strong())
+    dated = report.view(assessment, generated_at=datetime(2026, 5, 4, 3, 2, 1, tzinfo=UTC))
+    assert report.html(dated) != report.html(report.view(assessment))
+    assert "2026-05-04 03:02:01+00:00" in report.html(dated)
+
+
+def test_attached_files_are_the_given_bytes(made: Path, tmp_path: Path) -> None:
+    assessment = judged(strong(), tier=2, origin="simulated")
+    tool("pdfdetach", "-saveall", "-o", tmp_path, made)
+    assert (tmp_path / "passport.json").read_bytes() == passport(assessment).document
+    assert (tmp_path / "assessment.json").read_bytes() == canonical.pretty(assessment.to_dict()).encode()
+    assert canonical.digest((tmp_path / "profile.json").read_bytes()) == assessment.profile.digest
+
+
+def test_only_the_packaged_family_is_used_and_it_is_embedded(made: Path) -> None:
+    rows = [line.split() for line in tool("pdffonts", made).splitlines()[2:]]
+    assert rows
+    for cells in rows:
+        assert "Source-Sans-Pro" in cells[0]
+        assert cells[-5:-2] == ["yes", "yes", "yes"]  # embedded, a subset, with a map to Unicode
+
+
+def test_a_name_that_the_font_lacks_falls_back_on_no_system_font(tmp_path: Path) -> None:
+    manifest = bundles.MANIFEST | {"agent": {"name": "代理 🤖 بوت", "version": "1"}}
+    root = bundles.write(tmp_path / "bundle", {"a.jsonl": bundles.lines(GOOD[:20])}, manifest)
+    assert certkit("report", root, "-o", tmp_path / "x.pdf").code == 0
+    fonts = tool("pdffonts", tmp_path / "x.pdf").splitlines()[2:]
+    assert all("Source-Sans-Pro" in line for line in fonts)
+    assert "\\u4ee3\\u7406" in tool("pdftotext", tmp_path / "x.pdf", "-")
+    assert "代理" in (tmp_path / "x.html").read_text(encoding="utf-8")
+
+
+def test_it_is_tagged_titled_and_sound(made: Path) -> None:
+    info = dict(line.split(":", 1) for line in tool("pdfinfo", made).splitlines() if ":" in line)
+    assert info["Tagged"].strip() == "yes"
+    assert info["Title"].strip() == "Safety case: courier 1.0"
+    assert info["Page size"].strip().endswith("(A4)")
+    assert "No syntax or stream encoding errors found" in tool("qpdf", "--check", made)
+
+
+def test_the_catalogue_names_each_attached_file_once_with_its_relationship(
+    made: Path, tmp_path: Path
+) -> None:
+    plain = tmp_path / "plain.pdf"
+    tool("qpdf", "--qdf", "--object-streams=disable", made, plain)
+    data = plain.read_bytes()
+    listed = data.split(b"/AF [")[1].split(b"]")[0].split(b"R")
+    named = [item.strip() for item in listed if item.strip()]
+    assert len(named) == len(set(named)) == 3
+    for relationship in (b"/Source", b"/Supplement", b"/Data"):
+        assert b"/AFRelationship " + relationship in data
+    assert b"/Lang (en)" in data
+    assert b"pdfaid" in data
+    assert data.count(b"/S /Figure") == data.count(b"/Alt ")
+
+
+def test_every_page_of_a_specimen_says_so(made: Path) -> None:
+    pages = tool("pdftotext", "-layout", made, "-").rstrip("\f").split("\f")
+    assert len(pages) > 5
+    assert [number for number, text in enumerate(pages) if "SPECIMEN" not in text] == []
+
+
+def test_bookmarks_lead_to_the_sections(made: Path, tmp_path: Path) -> None:
+    plain = tmp_path / "plain.pdf"
+    tool("qpdf", "--qdf", "--object-streams=disable", made, plain)
+    assert b"/Outlines" in plain.read_bytes()
+
+
+def test_weasyprint_is_loaded_for_a_pdf_alone() -> None:
+    code = (
+        "import sys; import certkit.report, certkit.cli.main;"
+        "print([m for m in ('weasyprint', 'jinja2', 'fontTools', 'jsonschema') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    assert done.stdout.decode().strip() == "[]"

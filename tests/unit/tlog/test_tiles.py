@@ -1,0 +1,129 @@
+"""Tiles: the numbers of the C2SP tlog-tiles page, and growth against the definition of a tile."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import pytest
+
+from certkit.errors import InputError, MismatchError
+from certkit.tlog import hashing, tiles, tree
+from certkit.tlog.tiles import Tile
+from tests import merkle
+
+if TYPE_CHECKING:
+    from certkit.tlog.hashing import Hash
+
+
+def test_paths_of_the_specification() -> None:
+    assert Tile(0, 1234067, 256).path == "tile/0/x001/x234/067"
+    assert Tile(1, 67, 9).path == "tile/1/067.p/9"
+    assert Tile(0, 0, 256).path == "tile/0/000"
+    assert Tile(0, 1000, 1).path == "tile/0/x001/000.p/1"
+
+
+@pytest.mark.parametrize("n", [0, 9, 999, 1000, 999_999, 1_000_000, 1234067, 10**18])
+@pytest.mark.parametrize("width", [1, 255, 256])
+def test_a_path_leads_back_to_its_tile(n: int, width: int) -> None:
+    tile = Tile(63, n, width)
+    assert tiles.parse_path(tile.path) == tile
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "tile/0/67",
+        "tile/00/067",
+        "tile/64/000",
+        "tile/0/x000/067",
+        "tile/0/067.p/256",
+        "tile/0/067.p/0",
+        "tile/0/067.p/09",
+        "tile/0/001/067",
+        "tile/0/x001/x234/067/",
+        "tile/0/../067",
+        "tile/0/067\n",
+        "tile/0/\N{ARABIC-INDIC DIGIT ZERO}67",
+        "/tile/0/067",
+        "tile/-1/067",
+        "",
+    ],
+)
+def test_every_other_way_to_write_a_path_is_refused(text: str) -> None:
+    with pytest.raises(InputError) as caught:
+        tiles.parse_path(text)
+    assert caught.value.code == "tlog.tile"
+
+
+def test_the_tiles_of_the_specifications_example() -> None:
+    found = Counter((tile.level, tile.width == 256) for tile in tiles.tiles(70_000))
+    assert found == {(0, True): 273, (0, False): 1, (1, True): 1, (1, False): 1, (2, False): 1}
+    partial = {tile.level: tile.width for tile in tiles.tiles(70_000) if tile.width < 256}
+    assert partial == {0: 112, 1: 17, 2: 1}
+    assert list(tiles.tiles(256)) == [Tile(0, 0, 256), Tile(1, 0, 1)]
+    assert list(tiles.tiles(0)) == []
+
+
+class Store:
+    """Tiles in memory."""
+
+    def __init__(self) -> None:
+        self.kept: dict[tuple[int, int], bytes] = {}
+        self.size = 0
+
+    def read(self, level: int, n: int) -> bytes:
+        return self.kept.get((level, n), b"")
+
+    def add(self, leaves: list[Hash]) -> None:
+        self.kept.update(tiles.grow(self.size, leaves, self.read))
+        self.size += len(leaves)
+
+
+def entries(count: int) -> list[bytes]:
+    return [number.to_bytes(3) for number in range(count)]
+
+
+@pytest.mark.parametrize("steps", [[1] * 600, [256, 256, 1], [255, 2, 300, 511], [1, 66_000]])
+def test_growth_gives_the_tiles_of_the_definition(steps: list[int]) -> None:
+    store = Store()
+    every = [hashing.leaf_hash(entry) for entry in entries(sum(steps))]
+    for step in steps:
+        store.add(every[store.size : store.size + step])
+    assert {(tile.level, tile.n) for tile in tiles.tiles(store.size)} == set(store.kept)
+    data = entries(sum(steps))
+    for tile in tiles.tiles(store.size):
+        hashes = store.kept[tile.level, tile.n]
+        assert len(hashes) == 32 * tile.width
+        for place in (0, tile.width // 2, tile.width - 1):  # MTH(D[(n·256 + i)·256^l : …]) of the page
+            start = (tile.n * 256 + place) * 256**tile.level
+            expected = merkle.mth(data[start : start + 256**tile.level])
+            assert hashes[32 * place : 32 * place + 32] == expected
+    assert tree.root(store.size, tiles.node_reader(store.read)) == merkle.mth(data)
+
+
+def test_proofs_from_tiles_across_their_edges() -> None:
+    store = Store()
+    data = entries(771)
+    store.add([hashing.leaf_hash(entry) for entry in data])
+    node = tiles.node_reader(store.read)
+    for size in (1, 255, 256, 257, 511, 512, 513, 768, 771):
+        for index in {0, size // 2, size - 1}:
+            assert tree.inclusion_proof(index, size, node) == merkle.path(index, data[:size])
+        for old in {1, size // 3 or 1, size}:
+            assert tree.consistency_proof(old, size, node) == merkle.proof(old, data[:size])
+
+
+def test_a_tile_of_a_wrong_width_is_neither_read_nor_built_upon() -> None:
+    store = Store()
+    store.add([hashing.leaf_hash(entry) for entry in entries(5)])
+    whole = store.kept[0, 0]
+    for damaged in (whole[:-32], whole[:-1], whole + whole[:32], b""):
+        store.kept[0, 0] = damaged
+        with pytest.raises(MismatchError) as caught:
+            tiles.grow(5, [hashing.leaf_hash(b"x")], store.read)
+        assert caught.value.code == "tlog.tile"
+    store.kept[0, 0] = whole[:-32]
+    with pytest.raises(MismatchError):
+        tree.root(5, tiles.node_reader(store.read))
+    assert tiles.grow(5, [], store.read) == {}

@@ -1,0 +1,119 @@
+"""Merkle trees: exhaustive over small ones, against a recursion, and published answers."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+import pytest
+
+from certkit import canonical
+from certkit.errors import MismatchError
+from certkit.tlog import hashing, tree
+from certkit.tlog.hashing import Hash
+from tests import merkle
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ENTRIES = [b"entry %d" % number for number in range(40)]
+SIZES = range(len(ENTRIES) + 1)
+
+
+def node(level: int, index: int) -> Hash:
+    return Hash(merkle.mth(ENTRIES[index << level : (index + 1) << level]))
+
+
+def test_every_root_and_every_proof_up_to_forty_entries() -> None:
+    for size in SIZES:
+        entries = ENTRIES[:size]
+        root = tree.root(size, node)
+        assert root == merkle.mth(entries)
+        for index in range(size):
+            proof = tree.inclusion_proof(index, size, node)
+            assert proof == merkle.path(index, entries)
+            leaf = hashing.leaf_hash(entries[index])
+            assert merkle.included(leaf, index, size, list(proof), root)
+            tree.verify_inclusion(leaf, index, size, proof, root)
+        for old in range(1, size):
+            proof = tree.consistency_proof(old, size, node)
+            assert proof == merkle.proof(old, entries)
+            assert merkle.consistent(old, merkle.mth(entries[:old]), size, root, list(proof))
+            tree.verify_consistency(old, Hash(merkle.mth(entries[:old])), size, root, proof)
+
+
+def test_a_proof_for_one_place_shows_no_other() -> None:
+    size = 23
+    root = tree.root(size, node)
+    for index in range(size):
+        proof = tree.inclusion_proof(index, size, node)
+        leaf = hashing.leaf_hash(ENTRIES[index])
+        for other in range(size):
+            if other != index:
+                with pytest.raises(MismatchError):
+                    tree.verify_inclusion(leaf, other, size, proof, root)
+
+
+def test_an_inner_node_is_no_leaf() -> None:
+    # The node over entries 0 and 1 is the first hash of a proof one shorter: only the length tells.
+    size = 8
+    inner = node(1, 0)
+    proof = tree.inclusion_proof(0, size, node)[1:]
+    with pytest.raises(MismatchError):
+        tree.verify_inclusion(inner, 0, size, proof, tree.root(size, node))
+
+
+@pytest.mark.parametrize(("index", "size"), [(0, 0), (5, 5), (-1, 5), (0, -1), (0, 2**63), (2**63, 2**64)])
+def test_impossible_numbers_are_refused(index: int, size: int) -> None:
+    with pytest.raises(MismatchError) as caught:
+        tree.verify_inclusion(hashing.EMPTY_ROOT, index, size, [], hashing.EMPTY_ROOT)
+    assert caught.value.code == "tlog.inclusion"
+    with pytest.raises(ValueError, match="no leaf"):
+        tree.inclusion_path(index, 0)
+
+
+def test_consistency_from_nothing_and_between_equals() -> None:
+    five = tree.root(5, node)
+    assert tree.consistency_proof(0, 5, node) == tree.consistency_proof(5, 5, node) == []
+    tree.verify_consistency(0, hashing.EMPTY_ROOT, 5, five, [])
+    tree.verify_consistency(5, five, 5, five, [])
+    tree.verify_consistency(0, hashing.EMPTY_ROOT, 0, hashing.EMPTY_ROOT, [])
+    refused = [
+        (0, five, 5, five, []),  # a root of nothing that is not that of nothing
+        (0, hashing.EMPTY_ROOT, 5, five, [five]),
+        (5, five, 5, tree.root(6, node), []),  # a fork at one size
+        (5, five, 5, five, [five]),
+        (6, tree.root(6, node), 5, five, []),  # a log that shrank
+        (-1, five, 5, five, []),
+        (5, five, 2**63, five, []),
+    ]
+    for old, old_root, new, new_root, proof in refused:
+        with pytest.raises(MismatchError) as caught:
+            tree.verify_consistency(old, old_root, new, new_root, proof)
+        assert caught.value.code == "tlog.consistency"
+
+
+def test_no_path_outside_the_tree() -> None:
+    for old, new in ((0, 3), (4, 3)):
+        with pytest.raises(ValueError, match="no beginning"):
+            tree.consistency_path(old, new)
+
+
+def test_a_proof_in_the_largest_tree_has_sixty_three_hashes() -> None:
+    assert len(tree.inclusion_path(0, tree.MAX_SIZE)) == 63
+
+
+def test_published_roots_of_the_reference_tree(shared: Path) -> None:
+    document = canonical.loads((shared / "vectors" / "rfc6962_vectors.json").read_bytes())
+    entries = [bytes.fromhex(text) for text in document["leaf_inputs_hex"]]
+    hashes = [hashing.leaf_hash(entry) for entry in entries]
+    assert [one.hex() for one in hashes] == document["leaf_hashes"]
+    assert hashing.EMPTY_ROOT.hex() == document["empty_root"] == hashlib.sha256().hexdigest()
+
+    def stored(level: int, index: int) -> Hash:
+        if level == 0:
+            return hashes[index]
+        return hashing.node_hash(stored(level - 1, 2 * index), stored(level - 1, 2 * index + 1))
+
+    roots = [tree.root(size, stored).hex() for size in range(len(entries) + 1)]
+    assert roots == document["roots_by_size"]

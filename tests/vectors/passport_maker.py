@@ -1,0 +1,618 @@
+"""Makes ``passport/*.json``: passports good and bad, with the step, code and exit code they must end in.
+
+    python -m tests.vectors.passport_maker --write
+
+Nothing of certkit is used: the statement is written by hand, the encoding that is signed is put together
+here, and the keys and ECDSA's nonces (RFC 6979) are fixed, so that the files are the same on every machine.
+"""
+
+from __future__ import annotations
+
+import base64
+import copy
+import hashlib
+import hmac
+import json  # noqa: TID251 - the vectors must not depend on the door that reads them
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec, utils
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+FOLDER: Final = Path(__file__).parent / "passport"
+IN_TOTO: Final = "application/vnd.in-toto+json"
+AT: Final = "2026-03-01T12:00:00Z"
+# The order of the group of P-256, SEC 2 version 2.0, section 2.4.2.
+P256_ORDER: Final = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
+
+Key = Ed25519PrivateKey | ec.EllipticCurvePrivateKey
+Json = dict[str, Any]
+
+LAB: Final = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
+SECOND: Final = Ed25519PrivateKey.from_private_bytes(bytes(range(32, 64)))
+ATTACKER: Final = Ed25519PrivateKey.from_private_bytes(bytes(range(64, 96)))
+P256: Final = ec.derive_private_key(0x1234567890ABCDEF, ec.SECP256R1())
+P384: Final = ec.derive_private_key(0x1234567890ABCDEF, ec.SECP384R1())
+
+
+def digest(text: str) -> str:
+    return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+
+
+def spki(key: Key) -> bytes:
+    return key.public_key().public_bytes(
+        serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
+    )
+
+
+def pem(key: Key) -> str:
+    return (
+        key.public_key()
+        .public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+        .decode()
+    )
+
+
+def key_id(key: Key) -> str:
+    return "sha256:" + hashlib.sha256(spki(key)).hexdigest()
+
+
+def encode(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+def compact(value: Any) -> bytes:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def signed(kind: str, payload: bytes, key: Key, *, algorithm: hashes.HashAlgorithm | None = None) -> bytes:
+    message = f"DSSEv1 {len(kind.encode())} {kind} {len(payload)} ".encode() + payload
+    if isinstance(key, Ed25519PrivateKey):
+        return key.sign(message)
+    usual = hashes.SHA384() if key.curve.name == "secp384r1" else hashes.SHA256()
+    return key.sign(message, ec.ECDSA(algorithm or usual, deterministic_signing=True))
+
+
+def statement(key: Key = LAB, **changes: Any) -> Json:
+    """Return a small statement that `key` issues; `changes` replace parts of its predicate."""
+    agent, evidence, profile = digest("agent"), digest("evidence"), digest("profile")
+    predicate = {
+        "name": "Agent passport of courier 1.0",
+        "claim": "meets the Tier 1 evidence thresholds of profile house-rule",
+        "origin": "measured",
+        "issuer": {"name": "Example Lab", "key_id": key_id(key), "relation_to_developer": "independent"},
+        "agent": {
+            "name": "courier",
+            "version": "1.0",
+            "provider": "Example",
+            "lineage": "Example/courier",
+            "digest": agent,
+            "components": [{"role": "model", "name": "m", "digest": digest("model"), "pinned": True}],
+        },
+        "evidence": {
+            "digest": evidence,
+            "records": 20,
+            "nominal_runs": 4,
+            "fault_runs": 16,
+            "harness_errors": 0,
+            "novel_fault_runs": 0,
+        },
+        "protocol": {"methodology": "trajectory", "attempt": 1},
+        "assessment": {
+            "digest": digest("assessment"),
+            "required_tier": 1,
+            "profile": {"id": "house-rule", "digest": profile, "reading": "table"},
+            "tool": {"name": "certkit", "version": "0.1.0"},
+            "tier": 1,
+            "status": "met",
+            "table": {"tier": 1},
+            "binding": [],
+        },
+        "criteria": [
+            {
+                "id": "r_op",
+                "metric": "r_op",
+                "unit": "fraction",
+                "state": "measured",
+                "value": "0.750000",
+                "n": 16,
+                "counts": {"successes": 12},
+                "provisional": False,
+                "tiers": {
+                    "1": {
+                        "operator": ">",
+                        "threshold": "0.600000",
+                        "table": "met",
+                        "margin": "0.150000",
+                    }
+                },
+            }
+        ],
+        "profile_of_reliability": {
+            "sums": [
+                {
+                    "metric": "r_op",
+                    "scale": 1,
+                    "y": 12,
+                    "n": 16,
+                    "k": 4,
+                    "yy": "38",
+                    "yn": "48",
+                    "nn": "64",
+                }
+            ],
+            "runs": [{"domain": "banking", "condition": "adversarial", "runs": 16}],
+        },
+        "scope": {
+            "domains": ["banking"],
+            "fault_mix": {"adversarial": 16, "nominal": 4},
+            "dates": {"first_run": "2026-01-05T08:00:00Z", "last_run": "2026-01-06T08:00:00Z"},
+            "exclusions": [],
+        },
+        "limitations": [],
+        "known_failure_modes": [{"domain": "banking", "condition": "adversarial", "failures": 4, "runs": 16}],
+        "challenges": [],
+        "validity": {
+            "not_before": "2026-02-01T00:00:00Z",
+            "not_after": "2026-05-02T00:00:00Z",
+            "retest_triggers": [{"event": "component_change"}],
+        },
+    }
+    return {
+        "_type": "https://in-toto.io/Statement/v1",
+        "subject": [
+            {"name": "courier", "digest": {"sha256": agent.removeprefix("sha256:")}},
+            {"name": "evidence bundle", "digest": {"sha256": evidence.removeprefix("sha256:")}},
+        ],
+        "predicateType": "urn:certkit:agent-passport:v1",
+        "predicate": predicate | changes,
+    }
+
+
+def passport(payload: bytes, key: Key = LAB, *, kind: str = IN_TOTO, signature: bytes | None = None) -> Json:
+    return {
+        "mediaType": "application/vnd.dev.sigstore.bundle.v0.3+json",
+        "verificationMaterial": {
+            "publicKey": {"hint": encode(bytes.fromhex(key_id(key).removeprefix("sha256:")))},
+            "tlogEntries": [],
+        },
+        "dsseEnvelope": {
+            "payload": encode(payload),
+            "payloadType": kind,
+            "signatures": [{"sig": encode(signature or signed(kind, payload, key))}],
+        },
+    }
+
+
+def trust(*keys: Key, **more: Any) -> Json:
+    issuers = [{"name": f"issuer {n}", "keys": [{"pem": pem(key)}]} for n, key in enumerate(keys or (LAB,))]
+    return {"schema": "urn:certkit:trust:v1", "issuers": issuers, **more}
+
+
+def window(start: str | None, end: str | None) -> Json:
+    key = {"pem": pem(LAB), "not_before": start, "not_after": end}
+    return {"schema": "urn:certkit:trust:v1", "issuers": [{"name": "issuer 0", "keys": [key]}]}
+
+
+def good(key: Key = LAB, **changes: Any) -> Json:
+    return passport(compact(statement(key, **changes)), key)
+
+
+def edited(change: Callable[[Json], object], base: Json | None = None) -> Json:
+    document = copy.deepcopy(base or good())
+    change(document)
+    return document
+
+
+def stated(change: Callable[[Json], object]) -> Json:
+    """Return a passport whose statement was changed before it was signed."""
+    document = statement()
+    change(document)
+    return passport(compact(document))
+
+
+def case(
+    name: str,
+    file: Json | str | list[Json],
+    expected: tuple[str, str | None, int] | None = None,
+    /,
+    policy: Json | None = None,
+    **more: Any,
+) -> Json:
+    """Return one case; `expected` is the failing step, its code and the exit code; None: verified."""
+    parts = file if isinstance(file, list) else [{"text": file if isinstance(file, str) else pretty(file)}]
+    verdict = "verified" if expected is None else "rejected"
+    step, code, exit_code = expected or (None, None, 0)
+    if step == "unverifiable":
+        verdict, step = "unverifiable", None
+    return {
+        "name": name,
+        "file": parts,
+        "trust": policy or trust(),
+        "at": AT,
+        **more,
+        "expected": {"verdict": verdict, "step": step, "code": code, "exit_code": exit_code},
+    }
+
+
+def pretty(value: Any) -> str:
+    return json.dumps(value, indent=1, ensure_ascii=False)
+
+
+def set_signature(data: bytes) -> Callable[[Json], object]:
+    return lambda document: document["dsseEnvelope"]["signatures"][0].update(sig=encode(data))
+
+
+def set_material(**material: Any) -> Callable[[Json], object]:
+    return lambda document: document.update(verificationMaterial={"tlogEntries": [], **material})
+
+
+def set_envelope(**fields: Any) -> Callable[[Json], object]:
+    return lambda document: document["dsseEnvelope"].update(fields)
+
+
+def accepted() -> Iterator[Json]:
+    yield case("Ed25519", good())
+    yield case("ECDSA P-256", good(P256), policy=trust(P256))
+    yield case("ECDSA P-384", good(P384), policy=trust(P384))
+    yield case("one line, no white space", compact(good()).decode())
+    url = base64.urlsafe_b64encode
+    document = edited(
+        lambda d: d["dsseEnvelope"].update(
+            payload=url(compact(statement())).decode(),
+            signatures=[{"sig": url(signed(IN_TOTO, compact(statement()), LAB)).decode()}],
+        )
+    )
+    yield case("URL-safe base64", document)
+    yield case(
+        "a keyid, which is ignored",
+        edited(lambda d: d["dsseEnvelope"]["signatures"][0].update(keyid=key_id(ATTACKER))),
+    )
+    yield case("no hint: every trusted key is tried", edited(set_material(publicKey={})))
+    yield case(
+        "payload in another layout is another passport, and as good", passport(pretty(statement()).encode())
+    )
+    yield case(
+        "a key that is not known in the statement, as in-toto asks",
+        stated(lambda d: d["predicate"].update(later="more")),
+    )
+    yield case("the agent asked for", good(), agent=digest("agent"))
+    yield case("a domain that was evaluated", good(), domain="banking")
+    yield case("its tier asked for", good(), require_tier=1)
+    yield case(
+        "a specimen, where the policy accepts them",
+        good(origin="simulated"),
+        policy=trust(accept_specimens=True),
+    )
+
+
+def malleable() -> Iterator[Json]:
+    payload = compact(statement(P256))
+    r, s = utils.decode_dss_signature(signed(IN_TOTO, payload, P256))
+    twin = utils.encode_dss_signature(r, P256_ORDER - s)
+    yield case(
+        "ECDSA (r, n−s): another file, the same passport",
+        passport(payload, P256, signature=twin),
+        policy=trust(P256),
+        passport_id="sha256:" + hashlib.sha256(payload).hexdigest(),
+    )
+    yield case(
+        "ECDSA (r, s): the same passport",
+        passport(payload, P256),
+        policy=trust(P256),
+        passport_id="sha256:" + hashlib.sha256(payload).hexdigest(),
+    )
+
+
+def confusion() -> Iterator[Json]:
+    payload = compact(statement(P256))
+    wrong = ("signature", "dsse.signature", 1)
+    mac = hmac.new(pem(P256).encode(), payload, "sha256").digest()
+    raw = b"".join(n.to_bytes(32, "big") for n in utils.decode_dss_signature(signed(IN_TOTO, payload, P256)))
+    trusted = trust(P256)
+    yield case(
+        "algorithm confusion: HMAC with the public key",
+        passport(payload, P256, signature=mac),
+        wrong,
+        trusted,
+    )
+    yield case(
+        "algorithm confusion: Ed25519 under a P-256 key's hint",
+        passport(payload, P256, signature=signed(IN_TOTO, payload, ATTACKER)),
+        wrong,
+        trusted,
+    )
+    yield case("algorithm confusion: raw r and s", passport(payload, P256, signature=raw), wrong, trusted)
+    weak = signed(IN_TOTO, compact(statement(P384)), P384, algorithm=hashes.SHA256())
+    yield case(
+        "algorithm confusion: P-384 with SHA-256",
+        passport(compact(statement(P384)), P384, signature=weak),
+        wrong,
+        trust(P384),
+    )
+    yield case(
+        "hint confusion: the hint names another trusted key", edited(hint(SECOND)), wrong, trust(LAB, SECOND)
+    )
+    yield case("hint confusion: an attacker hints at a trusted key", edited(hint(LAB), good(ATTACKER)), wrong)
+    yield case("hint confusion: a hint that no trusted key has", edited(hint(ATTACKER)), UNTRUSTED)
+    yield case(
+        "no hint, and no trusted key signed", edited(set_material(publicKey={}), good(ATTACKER)), UNTRUSTED
+    )
+    yield case("an issuer that nobody trusts", good(ATTACKER), UNTRUSTED)
+    yield case("a policy without issuers", good(), UNTRUSTED, {"schema": "urn:certkit:trust:v1"})
+    yield case(
+        "embedded attacker key: raw bytes",
+        edited(set_material(publicKey={"rawBytes": encode(spki(ATTACKER))}), good(ATTACKER)),
+        ("parse", "passport.form", 3),
+    )
+    yield case(
+        "embedded attacker key: a certificate",
+        edited(set_material(certificate={"rawBytes": encode(spki(ATTACKER))}), good(ATTACKER)),
+        UNTRUSTED,
+    )
+    yield case(
+        "a trusted key signs as another issuer's key",
+        passport(compact(statement(SECOND)), LAB),
+        ("types", "passport.statement", 1),
+        trust(LAB, SECOND),
+    )
+
+
+UNTRUSTED: Final = ("signature", "passport.untrusted-issuer", 8)
+
+
+def hint(key: Key) -> Callable[[Json], object]:
+    return set_material(publicKey={"hint": encode(bytes.fromhex(key_id(key).removeprefix("sha256:")))})
+
+
+def stripped() -> Iterator[Json]:
+    form, many = ("envelope", "dsse.form", 3), ("envelope", "dsse.signatures", 3)
+    one = {"sig": encode(signed(IN_TOTO, compact(statement()), LAB))}
+    yield case("signature stripping: no signature", edited(set_envelope(signatures=[])), many)
+    yield case(
+        "signature stripping: an empty one", edited(set_signature(b"")), ("signature", "dsse.signature", 1)
+    )
+    yield case("two signatures", edited(set_envelope(signatures=[one, one])), many)
+    yield case("signatures is no list", edited(set_envelope(signatures=one)), many)
+    yield case("a signature with a certificate", edited(set_envelope(signatures=[{**one, "cert": ""}])), form)
+    yield case("an envelope that says more", edited(set_envelope(more=1)), form)
+    yield case("an envelope that is a list", edited(lambda d: d.update(dsseEnvelope=[])), form)
+    yield case(
+        "timestamp stripped where the policy requires one",
+        good(),
+        ("unverifiable", None, 4),
+        trust(require=["timestamp"]),
+    )
+    yield case(
+        "log proof stripped where the policy requires one",
+        good(),
+        ("unverifiable", None, 4),
+        trust(require=["registry"]),
+    )
+    for name in ("status", "evidence", "replay"):
+        yield case(
+            f"{name} required and not to be had", good(), ("unverifiable", None, 4), trust(require=[name])
+        )
+
+
+def payload_types() -> Iterator[Json]:
+    other, payload = "application/json", compact(statement())
+    yield case(
+        "payloadType confusion: another type, signed so",
+        passport(payload, kind=other),
+        ("envelope", "dsse.payload-type", 3),
+    )
+    yield case(
+        "payloadType confusion: relabelled",
+        edited(set_envelope(payloadType=other)),
+        ("envelope", "dsse.payload-type", 3),
+    )
+    yield case(
+        "payloadType confusion: a signature over another type",
+        passport(payload, signature=signed(other, payload, LAB)),
+        ("signature", "dsse.signature", 1),
+    )
+    yield case(
+        "payloadType with a Cyrillic letter",
+        edited(set_envelope(payloadType=IN_TOTO.replace("o", "\N{CYRILLIC SMALL LETTER O}"))),
+        ("envelope", "dsse.payload-type", 3),
+    )
+    types = ("types", "passport.types", 1)
+    yield case(
+        "another predicate type",
+        stated(lambda d: d.update(predicateType="https://slsa.dev/provenance/v1")),
+        types,
+    )
+    yield case(
+        "another statement type", stated(lambda d: d.update(_type="https://in-toto.io/Statement/v0.1")), types
+    )
+    yield case("a payload that is a list", passport(b"[]"), types)
+
+
+def json_faults() -> Iterator[Json]:
+    text = pretty(good())
+    doubled = text.replace('"payloadType"', '"payload": "",\n  "payloadType"', 1)
+    yield case("duplicate keys in the envelope", doubled, ("parse", "json.duplicate-key", 3))
+    yield case(
+        "duplicate keys in the file", '{"mediaType": "x",' + text[1:], ("parse", "json.duplicate-key", 3)
+    )
+    inner = compact(statement()).decode()
+    yield case(
+        "duplicate keys in the payload",
+        passport(inner.replace('"origin":', '"origin":"simulated","origin":', 1).encode()),
+        ("types", "json.duplicate-key", 1),
+    )
+    deep = "[" * 100_000 + "]" * 100_000
+    parts: list[Json] = [
+        {"text": '{"a":'},
+        {"text": "[", "times": 100_000},
+        {"text": "]", "times": 100_000},
+        {"text": "}"},
+    ]
+    yield case("deep JSON", parts, ("parse", "json.too-deep", 3))
+    yield case(
+        "deep JSON in the payload",
+        passport(f'{{"a":{deep[99_930:100_070]}}}'.encode()),
+        ("types", "json.too-deep", 1),
+    )
+    yield case(
+        "huge JSON", [{"text": text}, {"text": " ", "times": 4 * 1024 * 1024}], ("parse", "json.too-large", 3)
+    )
+    yield case("NaN", '{"mediaType": NaN}', ("parse", "json.number", 3))
+    yield case("a lone surrogate", '{"mediaType": "\\ud800"}', ("parse", "json.encoding", 3))
+    yield case("a byte order mark", "\ufeff" + text, ("parse", "json.encoding", 3))
+    yield case("no bytes at all", "", ("parse", "json.syntax", 3))
+    yield case("two documents", text + text, ("parse", "json.syntax", 3))
+    form = ("parse", "passport.form", 3)
+    yield case("a file that is a list", "[]", form)
+    yield case("an unknown key in the file", edited(lambda d: d.update(more=1)), form)
+    yield case("another media type", edited(lambda d: d.update(mediaType="application/json")), form)
+    yield case(
+        "a key and a certificate", edited(lambda d: d["verificationMaterial"].update(certificate={})), form
+    )
+    yield case("tlogEntries is no list", edited(set_material(publicKey={}, tlogEntries={})), form)
+
+
+def base64_faults() -> Iterator[Json]:
+    payload = compact(statement())
+    padded = payload + b" " * (-len(payload) % 3 + 1)  # one byte over: two marks of padding
+    text = encode(padded)
+    assert text.endswith("==")
+    base = passport(padded)
+    wrong = ("envelope", "dsse.base64", 3)
+    stray = text[:-3] + chr(ord(text[-3]) + 1) + "=="
+    signature = base["dsseEnvelope"]["signatures"][0]["sig"]
+    for name, changed in (
+        ("no padding", text.rstrip("=")),
+        ("too much padding", text + "="),
+        ("white space", text[:40] + "\n" + text[40:]),
+        ("stray bits", stray),
+        ("something after the padding", text + "AAAA"),
+        ("a letter that is no base64", "é" + text[1:]),
+    ):
+        yield case(f"non-canonical base64: {name}", edited(set_envelope(payload=changed), base), wrong)
+    yield case("its good twin", base)
+    mixed = "-" + signature[1:].replace("/", "+", 1) + "+"
+    yield case(
+        "non-canonical base64: both alphabets in one text",
+        edited(lambda d: d["dsseEnvelope"]["signatures"][0].update(sig=mixed[:84] + "+-=="), base),
+        wrong,
+    )
+    yield case("a payload that is no text", edited(set_envelope(payload=1), base), wrong)
+
+
+def tampered() -> Iterator[Json]:
+    wrong = ("signature", "dsse.signature", 1)
+    payload = compact(statement())
+    better = payload.replace(b'"tier":1', b'"tier":3')
+    assert better != payload
+    yield case("one tier more", edited(set_envelope(payload=encode(better))), wrong)
+    yield case("a space after the payload", edited(set_envelope(payload=encode(payload + b" "))), wrong)
+    flipped = bytearray(signed(IN_TOTO, payload, LAB))
+    flipped[0] ^= 1
+    yield case("one bit of the signature", edited(set_signature(bytes(flipped))), wrong)
+    bad = ("types", "passport.statement", 1)
+    yield case(
+        "a subject that is another agent",
+        stated(lambda d: d["subject"][0]["digest"].update(sha256="0" * 64)),
+        bad,
+    )
+    yield case("subjects in another order", stated(lambda d: d["subject"].reverse()), bad)
+    yield case(
+        "a tier that no reading gives", stated(lambda d: d["predicate"]["assessment"].update(tier=2)), bad
+    )
+    yield case(
+        "a decimal that is a number", stated(lambda d: d["predicate"]["criteria"][0].update(value=0.75)), bad
+    )
+    yield case(
+        "a count that is negative", stated(lambda d: d["predicate"]["evidence"].update(records=-1)), bad
+    )
+    yield case("no validity", stated(lambda d: d["predicate"].pop("validity")), bad)
+    yield case(
+        "a validity that ends before it begins",
+        stated(lambda d: d["predicate"]["validity"].update(not_after="2026-01-31T00:00:00Z")),
+        bad,
+    )
+    yield case(
+        "a time without offset",
+        stated(lambda d: d["predicate"]["validity"].update(not_after="2026-05-02T00:00:00")),
+        bad,
+    )
+
+
+def times() -> Iterator[Json]:
+    expired, early = ("validity", "passport.expired", 6), ("validity", "passport.not-yet-valid", 6)
+    for name, at, expected in (
+        ("the last second of validity", "2026-05-02T00:00:00Z", None),
+        ("expired by a second", "2026-05-02T00:00:01Z", expired),
+        ("expired by a year", "2027-05-02T00:00:00Z", expired),
+        ("clock skew: the verifier is five minutes behind", "2026-01-31T23:55:00Z", None),
+        ("clock skew: the verifier is further behind", "2026-01-31T23:54:59Z", early),
+        ("an offset that is not UTC, before the end", "2026-05-02T01:00:00+02:00", None),
+        ("an offset that is not UTC, after the end", "2026-05-01T23:00:00-02:00", expired),
+    ):
+        yield case(name, good(), expected) | {"at": at}
+    outside = ("validity", "passport.key-window", 6)
+    for name, start, end, expected in (
+        ("inside its key's window", "2026-02-01T00:00:00Z", "2026-02-01T00:00:00Z", None),
+        ("a key that was retired after signing", None, "2026-02-15T00:00:00Z", None),
+        ("key outside its window: not yet trusted", "2026-02-01T00:00:01Z", None, outside),
+        ("key outside its window: no more trusted", None, "2026-01-31T23:59:59Z", outside),
+    ):
+        yield case(name, good(), expected, window(start, end))
+
+
+def policies() -> Iterator[Json]:
+    refused = ("policy", "passport.policy", 8)
+    yield case(
+        "wrong subject: another agent is in use",
+        good(),
+        ("subject", "passport.other-agent", 1),
+        agent=digest("other"),
+    )
+    yield case("a specimen", good(origin="simulated"), refused)
+    yield case("an older profile", good(), refused, trust(profiles=[digest("newer profile")]))
+    yield case(
+        "its profile among the accepted", good(), policy=trust(profiles=[digest("x"), digest("profile")])
+    )
+    yield case("a tier below the policy's", good(), refused, trust(min_tier=2))
+    yield case("a tier below the caller's", good(), refused, require_tier=2)
+    yield case("the bounded reading, which was not computed", good(), refused, trust(reading="bounded"))
+    yield case("the table reading", good(), policy=trust(reading="table", min_tier=1))
+    yield case("a domain that was not evaluated", good(), refused, domain="surgery")
+    yield case("a domain that the policy demands", good(), refused, trust(domains=["banking", "surgery"]))
+    both = ("signature", "dsse.signature", 1)
+    yield case(
+        "the first failing step decides",
+        edited(set_signature(bytes(64)), good(origin="simulated")),
+        both,
+    ) | {"at": "2027-05-02T00:00:00Z"}
+
+
+GROUPS: Final[dict[str, tuple[Callable[[], Iterator[Json]], ...]]] = {
+    "accepted": (accepted, malleable),
+    "confusion": (confusion, stripped, payload_types),
+    "malformed": (json_faults, base64_faults),
+    "tampered": (tampered,),
+    "time-and-policy": (times, policies),
+}
+
+
+def files() -> dict[str, str]:
+    """Return the text of every file of vectors, by its name."""
+    return {
+        f"{name}.json": pretty({"format": "passport", "cases": [one for make in makers for one in make()]})
+        + "\n"
+        for name, makers in GROUPS.items()
+    }
+
+
+if __name__ == "__main__" and "--write" in sys.argv:
+    FOLDER.mkdir(exist_ok=True)
+    for name, text in files().items():
+        (FOLDER / name).write_text(text, encoding="utf-8")
