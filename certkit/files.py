@@ -30,7 +30,7 @@ def writing(path: Path, *, mode: int = 0o644, overwrite: bool = True) -> Iterato
     """
     temporary: str | None = None
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        _make_folder(path.parent)
         if not overwrite and path.exists():
             raise UsageError(
                 "file.exists", "exists", where=str(path), hint="choose another name or remove it"
@@ -74,7 +74,7 @@ def building(path: Path) -> Iterator[Path]:
                 where=str(path),
                 hint="choose another name or remove it",
             )
-        path.parent.mkdir(parents=True, exist_ok=True)
+        _make_folder(path.parent)
         temporary = Path(tempfile.mkdtemp(prefix=f".{path.name[:40]}.", dir=path.parent))
         yield temporary
         temporary.chmod(0o755)
@@ -128,6 +128,14 @@ def sha256(path: Path) -> str:
 
 def _words(error: OSError) -> str:
     return (error.strerror or type(error).__name__).lower()
+
+
+def _make_folder(folder: Path) -> None:
+    """Make a folder and its parents so that they, too, are there after a power cut."""
+    missing = [item for item in (folder, *folder.parents) if not item.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    for item in missing:
+        _sync_folder(item.parent)
 
 
 def _sync_folder(folder: Path) -> None:

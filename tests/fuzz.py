@@ -44,7 +44,7 @@ MANIFEST: Final[dict[str, Any]] = {
         "judge": {"name": "j", "independent": True},
         "period": {"from": "2026-01-01", "to": "2026-02-01T00:00:00Z"},
     },
-    "attested": [{"id": "transparency_index", "value": 0.9, "evidence": "records/b.jsonl"}],
+    "attested": [{"id": "transparency_index", "value": 0.9, "evidence": "attested/survey.txt"}],
 }
 TEMPLATES: Final[tuple[dict[str, Any], ...]] = (
     {"condition": "nominal", "outcome": "success"},
@@ -209,6 +209,8 @@ class Fuzzer:
         root = self._folder / "bundle"
         shutil.rmtree(root, ignore_errors=True)
         (root / "records").mkdir(parents=True)
+        (root / "attested").mkdir()
+        (root / "attested" / "survey.txt").write_bytes(b"seen\n")
         return root
 
     def _summarise(self, root: Path, shown: str) -> CertkitError | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-import tomllib
+import tomllib  # noqa: TID251 - a second reading, without our own door
 from pathlib import Path
 from typing import Any, Final
 

@@ -6,6 +6,7 @@ failure is its error's, anything unexpected is 70 and the only thing that may sh
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -108,9 +109,17 @@ def main(arguments: list[str]) -> int:
     return code
 
 
+def _check_epoch() -> None:
+    """Refuse a SOURCE_DATE_EPOCH that is no number before a library trips over it."""
+    text = os.environ.get("SOURCE_DATE_EPOCH", "")
+    if text and not (text.isascii() and text.isdigit()):
+        raise UsageError("usage.option", f"SOURCE_DATE_EPOCH is {text[:40]!r}, not seconds since 1970")
+
+
 def _command(arguments: list[str]) -> int:
     json = "--json" in arguments
     try:
+        _check_epoch()
         asks = {"-h", "--help", "--version"} & set(arguments)
         settings, source = ({}, None) if asks else config.load(Path.cwd())
         if settings and not {"-q", "--quiet"} & set(arguments):

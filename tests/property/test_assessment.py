@@ -196,7 +196,7 @@ def test_the_least_failure_free_n_is_least(tau: int, delta: int) -> None:
     assert n == 0 or 1 - t**n <= d
 
 
-@given(st.lists(st.integers(0, 99), min_size=2, max_size=5))
+@given(st.lists(st.integers(1, 99), min_size=2, max_size=5))
 def test_lint_refuses_exactly_the_tables_that_fall(hundredths: list[int]) -> None:
     tiers = "".join(f'[tiers.{k}]\nname = "T"\n' for k in range(1, len(hundredths) + 1))
     values = ", ".join(f"{k} = {h / 100:.2f}" for k, h in enumerate(hundredths, 1))

@@ -285,7 +285,7 @@ def test_the_blocks_reach_both_readers_and_both_answers() -> None:
                 seen.add("fast")
 
     collect()
-    assert seen == {"Columns", "list", "fast"}
+    assert seen == {"Columns", "Faults", "fast"}
 
 
 @pytest.mark.parametrize(

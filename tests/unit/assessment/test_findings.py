@@ -10,6 +10,7 @@ from msgspec import structs
 
 from certkit.assessment import SEVERITY, Assessment, Severity
 from certkit.assessment.plausibility import identical_repeats
+from certkit.evidence.record import Split
 from certkit.evidence.summary import Stretch, Tally, Times, Window
 
 from . import build
@@ -72,6 +73,12 @@ def late(day: int) -> int:
 CAUSES: dict[str, Callable[[], Assessment]] = {
     "no-records": lambda: found([]),
     "no-fault-runs": lambda: found([build.cell("a", "nominal", build.outcomes(9, 9))]),
+    "held-out-runs": lambda: found(
+        [
+            build.cell("a", "stochastic", build.outcomes(90, 9)),
+            build.cell("a", "stochastic", build.outcomes(9, 9), split=Split.NOVEL_FAULT),
+        ]
+    ),
     "no-nominal-runs": lambda: found([build.cell("a", "stochastic", build.outcomes(90, 9))]),
     "simulated-origin": lambda: found(origin="simulated"),
     "unsealed": lambda: found(sealed=False),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import tomllib
+import tomllib  # noqa: TID251 - a second reading, without our own door
 from fractions import Fraction
 
 import pytest
