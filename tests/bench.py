@@ -6,7 +6,8 @@
 Prints the machine, the CPU time of reading and reducing a bundle as a multiple of the CPU time that
 `orjson` takes to parse the same lines one by one, the wall time, and the largest memory. Memory is the
 sum of the peaks of all processes, which is never less than the real peak. Start-up is the wall time of
-``certkit --help`` as a multiple of that of ``import typer``. Nothing here is asserted by a test.
+``certkit --help`` and of ``certkit verify`` against that of their imports. Nothing here is asserted by
+a test.
 """
 
 from __future__ import annotations
@@ -148,22 +149,52 @@ def run(what: str, root: Path) -> list[float]:
     return [float(item) for item in output.split()]
 
 
-def start_up(repeat: int) -> tuple[float, float]:
-    """Return the median wall seconds of ``import typer`` and of ``certkit --help``."""
-    times: dict[str, list[float]] = {"typer": [], "help": []}
-    commands = {
-        "typer": [sys.executable, "-c", "import typer"],
-        "help": [sys.executable, "-m", "certkit", "--help"],
-    }
-    program = shutil.which("certkit", path=str(Path(sys.executable).parent))
-    if program:
-        commands["help"] = [program, "--help"]
+def wall(commands: dict[str, list[str]], repeat: int) -> dict[str, float]:
+    """Return the median wall seconds of commands that are run in turn."""
+    times: dict[str, list[float]] = {name: [] for name in commands}
     for _ in range(repeat):
         for name, command in commands.items():
             start = time.perf_counter()
             subprocess.run(command, check=True, capture_output=True)
             times[name].append(time.perf_counter() - start)
-    return statistics.median(times["typer"]), statistics.median(times["help"])
+    return {name: statistics.median(found) for name, found in times.items()}
+
+
+def start_up(repeat: int) -> None:
+    """Print the wall time of ``--help`` and of a key-based ``verify`` against that of their imports."""
+    program = shutil.which("certkit", path=str(Path(sys.executable).parent))
+    certkit = [program] if program else [sys.executable, "-m", "certkit"]
+    with tempfile.TemporaryDirectory() as folder:
+        demo = Path(folder) / "demo"
+        subprocess.run([*certkit, "demo", "-q", "-o", str(demo)], check=True, capture_output=True)
+        found = wall(
+            {
+                "typer": [sys.executable, "-c", "import typer"],
+                "help": [*certkit, "--help"],
+                "imports": [
+                    sys.executable,
+                    "-c",
+                    "import typer, cryptography.hazmat.primitives.serialization",
+                ],
+                "verify": [
+                    *certkit,
+                    "verify",
+                    str(demo / "passport.json"),
+                    "--trust",
+                    str(demo / "trust.json"),
+                ],
+            },
+            repeat,
+        )
+    ms = {name: f"{seconds * 1000:.0f} ms" for name, seconds in found.items()}
+    print(
+        f"certkit --help: {ms['help']}, {found['help'] / found['typer']:.2f} × import typer ({ms['typer']})"
+    )
+    limit = 1.5 * found["imports"] + 0.05
+    print(
+        f"certkit verify: {ms['verify']}, its imports {ms['imports']}; "
+        f"{found['verify'] / limit:.2f} of 1.5 × imports + 50 ms"
+    )
 
 
 def machine() -> str:
@@ -181,10 +212,7 @@ def machine() -> str:
 def report(count: int, repeat: int) -> None:
     """Print the whole benchmark."""
     print(f"machine: {machine()}")
-    typer, shown = start_up(7)
-    print(
-        f"certkit --help: {shown * 1000:.0f} ms, {shown / typer:.2f} × import typer ({typer * 1000:.0f} ms)"
-    )
+    start_up(9)
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder) / "bundle"
         size = make(root, count)

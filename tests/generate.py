@@ -210,10 +210,25 @@ def record_fields() -> str:
 def bundle_fields() -> str:
     """Return the tables of the manifest: the document itself first, then its parts."""
     schema = manifest_schema()
-    definitions = schema["$defs"]
+    return _nested(schema, schema["$defs"])
+
+
+def passport_fields() -> str:
+    """Return the tables of the statement that a passport signs."""
+    definitions = dict(passport_schema()["$defs"])
+    return _nested(definitions.pop("Statement"), definitions)
+
+
+def trust_fields() -> str:
+    """Return the tables of the trust policy."""
+    schema = trust_schema()
+    return _nested(schema, schema["$defs"])
+
+
+def _nested(schema: dict[str, Any], definitions: dict[str, Any]) -> str:
     parts = [_fields(schema, definitions)]
     for name, body in definitions.items():
-        about = " ".join((body.get("description") or "").split())
+        about = " ".join((body.get("description") or "").replace("``", "`").split())
         parts.append(f"\n### {name}\n\n{about}\n\n{_fields(body, definitions)}")
     return "".join(parts)
 
@@ -263,8 +278,10 @@ TABLES: Final[dict[str, Callable[[], str]]] = {
     "codes": codes,
     "exit-codes": exit_codes,
     "metrics": metrics,
+    "passport-fields": passport_fields,
     "profiles": profiles,
     "record-fields": record_fields,
+    "trust-fields": trust_fields,
 }
 
 

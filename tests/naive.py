@@ -73,10 +73,8 @@ def manner(run: Run) -> str:
     )
     if offset is None and similarity is None and modified is None:
         return "silent"
-    if offset is None:
-        return "undecidable"
     holds = (
-        0 <= offset <= 3,
+        None if offset is None else 0 <= offset <= 3,
         None if similarity is None else similarity >= 0.87,
         modified,
     )

@@ -178,8 +178,9 @@ def test_a_folder_appears_whole(tmp_path: Path, calls: list[str]) -> None:
     assert (tmp_path / "out" / "sub" / "a").read_bytes() == b"1"
     assert names(tmp_path) == {"out"}
     assert stat.S_IMODE((tmp_path / "out").stat().st_mode) == 0o755
-    # The file and its folder; the built folder and its subfolder; last the folder that they appear in.
-    written = ["fsync file", "replace a", "fsync folder"]
+    # A new subfolder's parent, the file and its folder; the built folder and its subfolder; last the
+    # folder that they appear in.
+    written = ["fsync folder", "fsync file", "replace a", "fsync folder"]
     assert calls == [*written, "fsync folder", "fsync folder", "replace out", "fsync folder"]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 import shutil
 import subprocess
 import sys
@@ -277,27 +276,6 @@ print("loaded:", *sorted(names & set(sys.modules)))
 """
     done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, check=True)
     assert done.stdout.decode().splitlines()[-1].split() == ["loaded:"]
-
-
-def processor_seconds(*command: str) -> float:
-    """Return the least processor time of a few runs of a command."""
-    found = []
-    for _ in range(5):
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run(command, capture_output=True, check=True)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        found.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-    return min(found)
-
-
-def test_the_command_costs_little_more_than_its_imports(tmp_path: Path) -> None:
-    file, policy = tmp_path / "passport.json", tmp_path / "trust.json"
-    file.write_bytes(issued().to_json())
-    policy.write_bytes(trust().to_json())
-    arguments = ("verify", str(file), "-t", str(policy), "--at", LATER.isoformat())
-    bare = "import typer, cryptography.hazmat.primitives.serialization"
-    limit = 1.5 * processor_seconds(sys.executable, "-c", bare) + 0.05
-    assert processor_seconds(sys.executable, "-m", "certkit", *arguments) <= limit
 
 
 def test_the_command_opens_the_bundle_and_replays(tmp_path: Path) -> None:
