@@ -31,7 +31,7 @@ def writing(path: Path, *, mode: int = 0o644, overwrite: bool = True) -> Iterato
     temporary: str | None = None
     try:
         _make_folder(path.parent)
-        if not overwrite and path.exists():
+        if not overwrite and (path.exists() or path.is_symlink()):
             raise UsageError(
                 "file.exists", "exists", where=str(path), hint="choose another name or remove it"
             )

@@ -135,11 +135,13 @@ def run(work: Iterable[Piece], *, processes: int) -> Iterator[Outcome]:
 
     The outcomes with the last sums come at the end and stand for no piece.
     """
-    helpers = [_Helper() for _ in range(processes - 1)]
+    helpers: list[_Helper] = []
     collecting = gc.isenabled()
     # Records are taken apart as fast as they are made; looking for cycles among them finds none.
     gc.disable()
     try:
+        for _ in range(processes - 1):
+            helpers.append(_Helper())  # noqa: PERF401 - those that began are ended whatever happens
         yield from _in_turn(iter(work), [*helpers, _Here()])
     finally:
         if collecting:

@@ -137,7 +137,7 @@ def validity(case: Case) -> str:
     Without a timestamp the signing time is the issuer's word: the beginning of the validity.
     """
     start, end = case.statement.predicate.validity.not_before, case.statement.predicate.validity.not_after
-    if case.at < start - CLOCK_SKEW:
+    if start - case.at > CLOCK_SKEW:
         raise NegativeError(
             "passport.not-yet-valid", f"valid from {_shown(start)}, asked at {_shown(case.at)}"
         )
@@ -187,8 +187,31 @@ def _about(entry: bytes, case: Case) -> None:
         raise MismatchError("passport.registry", f"the logged entry cannot be read: {error}") from None
     claims = document.get("claims") if isinstance(document, dict) else None
     named = claims.get("passport_id") if isinstance(claims, dict) else None
-    if document.get("type") != "passport" or named != case.passport_id:
+    if not isinstance(document, dict) or document.get("type") != "passport" or named != case.passport_id:
         raise MismatchError("passport.registry", "the logged entry is about something else")
+    message = dsse.pae(envelope.payload_type, envelope.payload)
+    if not any(dsse.is_signature(envelope.signature, message, one.key) for one in case.trust.candidates()):
+        raise MismatchError("passport.registry", "no trusted key signed the logged entry")
+    _in_window(document.get("issued_at"), case)
+
+
+def _in_window(logged: object, case: Case) -> None:
+    """Raise `MismatchError` where the entry was logged after the signing key's time.
+
+    The beginning of the validity is the issuer's word; a retired key could write an early one. The time of
+    the entry is the log's, which is as far as an offline proof reaches.
+    """
+    try:
+        time = datetime.fromisoformat(logged) if isinstance(logged, str) else None
+    except ValueError:
+        time = None
+    if time is None or time.tzinfo is None:
+        raise MismatchError("passport.registry", "the logged entry does not say when it was made")
+    if case.signer.not_after is not None and time > case.signer.not_after:
+        raise MismatchError(
+            "passport.key-window",
+            f"logged at {_shown(time)}, its key is trusted until {_shown(case.signer.not_after)}",
+        )
 
 
 def status(case: Case) -> str:

@@ -24,6 +24,7 @@ from certkit.assessment.findings import Severity
 from certkit.assessment.metric import State
 from certkit.assessment.reliability import reliability
 from certkit.passport import statement as st
+from certkit.passport.agreement import sentence
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -79,7 +80,7 @@ def derive(assessment: Assessment, summary: Summary) -> Derived:
     """Return the derived parts of the claim that an assessment of `summary` makes."""
     protocol = assessment.facts.manifest.protocol
     return Derived(
-        claim=sentence(assessment),
+        claim=sentence(assessment.verdict.tier, assessment.profile.id, protocol.origin),
         origin=protocol.origin,
         agent=_agent(assessment),
         evidence=_evidence(assessment),
@@ -96,17 +97,6 @@ def derive(assessment: Assessment, summary: Summary) -> Derived:
             if found.severity is not Severity.INFO
         ),
     )
-
-
-def sentence(assessment: Assessment) -> str:
-    """Return the claim in words."""
-    tier, profile = assessment.verdict.tier, assessment.profile.id
-    shown = f"meets the Tier {tier} evidence thresholds of profile {profile}"
-    if not tier:
-        shown = f"meets the evidence thresholds of no tier of profile {profile}"
-    if assessment.facts.manifest.protocol.origin == "simulated":
-        return f"specimen, from simulated evidence: {shown}"
-    return shown
 
 
 def decimal(value: Value | None) -> str | None:

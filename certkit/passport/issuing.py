@@ -20,6 +20,7 @@ from certkit import canonical
 from certkit.errors import InputError, UsageError
 from certkit.passport import dsse, keys, sealed
 from certkit.passport import statement as st
+from certkit.passport.agreement import EVIDENCE_NAME, MAX_VALIDITY, title
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -33,9 +34,7 @@ if TYPE_CHECKING:
 VALIDITY: Final = timedelta(days=90)
 """How long a passport stands unless told otherwise."""
 
-MAX_VALIDITY: Final = timedelta(days=366)
 MAX_NAME: Final = 512
-SPECIMEN: Final = "SPECIMEN (simulated evidence)"
 
 
 class Issuer(Struct, frozen=True, kw_only=True):
@@ -146,9 +145,8 @@ def _statement(
 
     derived = derive(assessment, summary)
     agent, evidence = derived.agent, derived.evidence
-    title = f"Agent passport of {agent.name} {agent.version}"
     predicate = st.Predicate(
-        name=f"{SPECIMEN}: {title}" if derived.origin == "simulated" else title,
+        name=title(agent.name, agent.version, derived.origin),
         issuer=st.Issuer(
             name=issuer.name,
             key_id=key_id,
@@ -161,7 +159,7 @@ def _statement(
     )
     return st.Statement(
         type_=st.STATEMENT_TYPE,
-        subject=(_subject(agent.name, agent.digest), _subject("evidence bundle", evidence.digest)),
+        subject=(_subject(agent.name, agent.digest), _subject(EVIDENCE_NAME, evidence.digest)),
         predicate_type=st.PREDICATE_TYPE,
         predicate=predicate,
     )

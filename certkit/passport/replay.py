@@ -1,7 +1,7 @@
 """Replay: the claim is computed again from the evidence and compared, row by row.
 
-`difference` names the first row in which the claim differs. What a passport leaves out it does not
-claim, so only what it says is compared. The assessment's digest is left to those who have the document:
+`difference` names the first row in which the claim differs, one that it leaves out included. The
+assessment's digest is left to those who have the document:
 its floating point numbers may differ in the last bit between machines, the decimals here do not.
 
 `from_bundle` gives the two callables that `verify` takes, for a bundle in a folder.
@@ -70,7 +70,11 @@ def _differ(path: tuple[str, ...], claimed: Any, found: Any) -> str | None:
                 return _words((*path, key), value, None)
             if inner := _differ((*path, key), value, found[key]):
                 return inner
-        return None
+        # A row that is left out is a row that is hidden.
+        hidden = next(
+            (key for key in found if key not in claimed and (*path, key) not in _NOT_COMPARED), None
+        )
+        return None if hidden is None else _words((*path, hidden), "nothing", found[hidden])
     if isinstance(claimed, list | tuple) and isinstance(found, list | tuple):
         for number, (one, other) in enumerate(zip(claimed, found, strict=False), start=1):
             if inner := _differ((*path, _name(one, number)), one, other):

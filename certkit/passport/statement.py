@@ -18,6 +18,7 @@ from msgspec import Meta, Struct
 
 from certkit import canonical
 from certkit.errors import InputError, NegativeError
+from certkit.passport.agreement import disagreement
 
 STATEMENT_TYPE: Final = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE: Final = "urn:certkit:agent-passport:v1"
@@ -370,17 +371,5 @@ def _lower(text: str) -> str:
 
 
 def _refuse_contradictions(statement: Statement) -> None:
-    predicate = statement.predicate
-    digests = [f"sha256:{subject.digest.sha256}" for subject in statement.subject]
-    if digests != [predicate.agent.digest, predicate.evidence.digest]:
-        raise NegativeError(
-            "passport.statement", "the subjects are not the agent and the evidence that the predicate names"
-        )
-    judgement = predicate.assessment
-    decided = judgement.table if judgement.profile.reading == "table" else judgement.bounded
-    if judgement.tier != (decided.tier if decided else 0):
-        raise NegativeError(
-            "passport.statement", f"tier {judgement.tier} is not the tier of the reading that decides"
-        )
-    if predicate.validity.not_after < predicate.validity.not_before:
-        raise NegativeError("passport.statement", "the validity ends before it begins")
+    if found := disagreement(statement):
+        raise NegativeError("passport.statement", found)

@@ -22,7 +22,7 @@ from certkit.progress import SILENT, Progress
 from certkit.registry.auditing import Audit, audit
 from certkit.registry.entry import Check, PassportFacts, timestamp
 from certkit.registry.registry import Appended, Registry
-from certkit.tlog.note import VerifierKey
+from certkit.tlog.note import VerifierKey, open_note
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -142,6 +142,13 @@ def _facts(data: bytes, trust: Trust, at: datetime | None) -> PassportFacts:
     )
 
 
+def _signed(checkpoint: bytes, log: VerifierKey) -> bool:
+    try:
+        return bool(open_note(checkpoint, [log]).signed)
+    except CertkitError:
+        return False
+
+
 def _log(folder: Path, trust: Trust) -> VerifierKey:
     """Return the trusted key to audit with: the only one, or the one with the registry's name."""
     logs = [VerifierKey.parse(text) for text in trust.logs]
@@ -149,8 +156,11 @@ def _log(folder: Path, trust: Trust) -> VerifierKey:
         return logs[0]
     with Registry.open(folder) as registry:
         origin = registry.origin
-    for log in logs:
-        if log.name == origin:
+        note = registry.checkpoint()
+    named = [log for log in logs if log.name == origin]
+    for log in named:
+        # After a rotation several keys have the log's name; the one that signed its head is meant.
+        if len(named) == 1 or _signed(note, log):
             return log
     raise UntrustedError(
         "registry.untrusted-log",

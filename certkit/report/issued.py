@@ -45,6 +45,8 @@ def check(issued: Issued, document: dict[str, Any]) -> None:
     pairs: list[tuple[str, object, object]] = [
         ("evidence bundle", claimed.evidence.digest, document["bundle"]["digest"]),
         ("agent", claimed.agent.digest, document["agent"]["digest"]),
+        ("agent's name", claimed.agent.name, document["agent"]["name"]),
+        ("agent's version", claimed.agent.version, document["agent"]["version"]),
         ("profile", judgement.profile.digest, document["profile"]["digest"]),
         ("tier", judgement.tier, document["verdict"]["tier"]),
         ("required tier", judgement.required_tier, document["verdict"]["required_tier"]),

@@ -146,7 +146,10 @@ def statement(key: Key = LAB, **changes: Any) -> Json:
                     "nn": "64",
                 }
             ],
-            "runs": [{"domain": "banking", "condition": "adversarial", "runs": 16}],
+            "runs": [
+                {"domain": "banking", "condition": "adversarial", "runs": 16},
+                {"domain": "banking", "condition": "nominal", "runs": 4},
+            ],
         },
         "scope": {
             "domains": ["banking"],
@@ -197,6 +200,13 @@ def trust(*keys: Key, **more: Any) -> Json:
 def window(start: str | None, end: str | None) -> Json:
     key = {"pem": pem(LAB), "not_before": start, "not_after": end}
     return {"schema": "urn:certkit:trust:v1", "issuers": [{"name": "issuer 0", "keys": [key]}]}
+
+
+SPECIMEN: Final[dict[str, Any]] = {
+    "origin": "simulated",
+    "name": "SPECIMEN (simulated evidence): Agent passport of courier 1.0",
+    "claim": "specimen, from simulated evidence: meets the Tier 1 evidence thresholds of profile house-rule",
+}
 
 
 def good(key: Key = LAB, **changes: Any) -> Json:
@@ -286,7 +296,7 @@ def accepted() -> Iterator[Json]:
     yield case("its tier asked for", good(), require_tier=1)
     yield case(
         "a specimen, where the policy accepts them",
-        good(origin="simulated"),
+        good(**SPECIMEN),
         policy=trust(accept_specimens=True),
     )
 
@@ -545,6 +555,42 @@ def tampered() -> Iterator[Json]:
     )
 
 
+def disagreeing() -> Iterator[Json]:
+    """Yield statements that a trusted issuer signed and that do not add up."""
+    bad = ("types", "passport.statement", 1)
+
+    def told(name: str, change: Callable[[Json], object]) -> Json:
+        return case(name, stated(lambda document: change(document["predicate"])), bad)
+
+    def raised(predicate: Json) -> None:
+        predicate["assessment"] |= {"tier": 3, "table": {"tier": 3}}
+        predicate["claim"] = "meets the Tier 3 evidence thresholds of profile house-rule"
+
+    yield told("a tier that its rows do not carry", raised)
+    yield told("a claim of safety", lambda p: p.update(claim="certified safe"))
+    yield told("a claim of another tier", lambda p: p.update(claim=p["claim"].replace("Tier 1", "Tier 2")))
+    yield told("measured evidence that is called a specimen", lambda p: p.update(claim=SPECIMEN["claim"]))
+    yield told("a specimen that does not say so", lambda p: p.update(origin="simulated"))
+    yield told("another name", lambda p: p.update(name="CERTIFIED SAFE"))
+    yield told("no criteria", lambda p: p.update(criteria=[]))
+    yield told("a criterion twice", lambda p: p.update(criteria=p["criteria"] * 2))
+    yield told("a criterion at no tier", lambda p: p["criteria"][0].update(tiers={}))
+    yield told("a met row whose value fails", lambda p: p["criteria"][0].update(value="0.500000"))
+    yield told("a met row without a value", lambda p: p["criteria"][0].pop("value"))
+    yield told(
+        "an unmet row that its value meets", lambda p: p["criteria"][0]["tiers"]["1"].update(table="not_met")
+    )
+    yield told("a row that binds and is met", lambda p: p["assessment"].update(binding=["r_op"]))
+    yield told("a status that is not the tier's", lambda p: p["assessment"].update(status="insufficient"))
+    yield told("a required tier that no row has", lambda p: p["assessment"].update(required_tier=2))
+    yield told("a domain that was not evaluated", lambda p: p["scope"].update(domains=["moon"]))
+    yield told("another mix of faults", lambda p: p["scope"].update(fault_mix={}))
+    yield told("runs that nobody counted", lambda p: p["evidence"].update(fault_runs=17))
+    yield told("a validity of ages", lambda p: p["validity"].update(not_after="9999-01-01T00:00:00Z"))
+    yield told("nothing that ends it sooner", lambda p: p["validity"].update(retest_triggers=[]))
+    yield case("a subject of another name", stated(lambda d: d["subject"][0].update(name="GPT-9")), bad)
+
+
 def times() -> Iterator[Json]:
     expired, early = ("validity", "passport.expired", 6), ("validity", "passport.not-yet-valid", 6)
     for name, at, expected in (
@@ -575,7 +621,7 @@ def policies() -> Iterator[Json]:
         ("subject", "passport.other-agent", 1),
         agent=digest("other"),
     )
-    yield case("a specimen", good(origin="simulated"), refused)
+    yield case("a specimen", good(**SPECIMEN), refused)
     yield case("an older profile", good(), refused, trust(profiles=[digest("newer profile")]))
     yield case(
         "its profile among the accepted", good(), policy=trust(profiles=[digest("x"), digest("profile")])
@@ -589,7 +635,7 @@ def policies() -> Iterator[Json]:
     both = ("signature", "dsse.signature", 1)
     yield case(
         "the first failing step decides",
-        edited(set_signature(bytes(64)), good(origin="simulated")),
+        edited(set_signature(bytes(64)), good(**SPECIMEN)),
         both,
     ) | {"at": "2027-05-02T00:00:00Z"}
 
@@ -598,7 +644,7 @@ GROUPS: Final[dict[str, tuple[Callable[[], Iterator[Json]], ...]]] = {
     "accepted": (accepted, malleable),
     "confusion": (confusion, stripped, payload_types),
     "malformed": (json_faults, base64_faults),
-    "tampered": (tampered,),
+    "tampered": (tampered, disagreeing),
     "time-and-policy": (times, policies),
 }
 

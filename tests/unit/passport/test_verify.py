@@ -16,6 +16,7 @@ from msgspec import structs
 from certkit import canonical, evidence, passport, workflow
 from certkit.errors import CertkitError, UnavailableError
 from certkit.passport import dsse, keys
+from certkit.passport import trust as trust_policy
 from certkit.passport.trust import Witnesses
 from certkit.progress import SILENT
 from certkit.tlog import checkpoint, hashing, note, proof
@@ -97,12 +98,11 @@ def test_replay_names_the_first_row_that_differs_when_a_record_is_changed_and_se
 def test_replay_finds_a_claim_that_its_issuer_made_up(tmp_path: Path) -> None:
     root = sealed_bundle(tmp_path / "bundle")
     document = canonical.loads(of_bundle(root).payload)
-    judged = document["predicate"]["assessment"]
-    judged["tier"] = judged["table"]["tier"] = 3
+    document["predicate"]["evidence"]["harness_errors"] = 5
     found = with_bundle(signed(document), root)
     assert (found.verdict, found.exit_code) == ("rejected", 7)
     assert step(found, "evidence").status == "passed"
-    assert step(found, "replay").detail == "assessment tier: claimed 3, the evidence gives 0"
+    assert step(found, "replay").detail == "evidence harness_errors: claimed 5, the evidence gives 0"
 
 
 def test_replay_finds_a_row_that_was_left_out(tmp_path: Path) -> None:
@@ -318,7 +318,12 @@ def test_a_missing_passport_is_told(tmp_path: Path) -> None:
 
 def logged(passport_id: str, signer: note.Signer, **changes: Any) -> bytes:
     """Return the proof of a log with one entry, about a passport."""
-    entry = {"v": 1, "type": "passport", "claims": {"passport_id": passport_id}} | changes
+    entry = {
+        "v": 1,
+        "type": "passport",
+        "claims": {"passport_id": passport_id},
+        "issued_at": NOW.isoformat(),
+    } | changes
     kind = "application/vnd.certkit.registry-entry.v1+json"
     data = canonical.canonical(dsse.sign(kind, canonical.canonical(entry), KEY))
     head = checkpoint.Checkpoint(signer.name, 1, hashing.leaf_hash(data))
@@ -340,6 +345,51 @@ def test_a_proof_of_a_trusted_log_is_verified() -> None:
     assert registered(good).detail == "entry 0 of 1 in example.com/log"
     required = trust(logs=(str(LOG.vkey),), require=("registry",))
     assert passport.verify(issued().to_json(), trust=required, at=LATER, proof=good).verdict == "verified"
+
+
+def test_an_entry_that_was_made_when_the_key_had_ended_is_refused() -> None:
+    late = logged(issued().passport_id, LOG, issued_at=(NOW + timedelta(hours=2)).isoformat())
+    window = trust_policy.TrustedKey(
+        pem=keys.public_pem(KEY.public_key()), not_after=NOW + timedelta(hours=1)
+    )
+    policy = passport.Trust(
+        issuers=(trust_policy.TrustedIssuer(name="Lab", keys=(window,)),), logs=(str(LOG.vkey),)
+    )
+    found = step(passport.verify(issued().to_json(), trust=policy, at=LATER, proof=late), "registry")
+    assert (found.status, found.code) == ("failed", "passport.key-window")
+
+
+def test_an_entry_that_is_no_object_or_that_nobody_trusted_signed_is_refused() -> None:
+    identity = issued().passport_id
+    kind = "application/vnd.certkit.registry-entry.v1+json"
+    for payload in (b"[]", b'"x"', b"null"):
+        data = canonical.canonical(dsse.sign(kind, payload, KEY))
+        head = checkpoint.Checkpoint(LOG.name, 1, hashing.leaf_hash(data))
+        text = proof.LogProof(0, (), checkpoint.sign_checkpoint(head, LOG), data).to_bytes()
+        assert registered(text).code == "passport.registry"
+    entry = {"v": 1, "type": "passport", "claims": {"passport_id": identity}, "issued_at": NOW.isoformat()}
+    data = canonical.canonical(dsse.sign(kind, canonical.canonical(entry), Ed25519PrivateKey.generate()))
+    head = checkpoint.Checkpoint(LOG.name, 1, hashing.leaf_hash(data))
+    text = proof.LogProof(0, (), checkpoint.sign_checkpoint(head, LOG), data).to_bytes()
+    assert registered(text).detail == "no trusted key signed the logged entry"
+
+
+def test_a_validity_at_the_end_of_the_calendar_is_no_bug() -> None:
+    document = canonical.loads(issued().payload)
+    document["predicate"]["validity"] |= {
+        "not_before": "0001-01-01T00:00:00Z",
+        "not_after": "0001-02-01T00:00:00Z",
+    }
+    found = passport.verify(signed(document), trust=trust(), at=LATER)
+    assert step(found, "validity").code == "passport.expired"
+
+
+def test_replay_finds_rows_that_were_emptied(tmp_path: Path) -> None:
+    root = sealed_bundle(tmp_path / "bundle")
+    document = canonical.loads(of_bundle(root).payload)
+    for row in document["predicate"]["criteria"]:
+        row["counts"] = {}
+    assert "claimed nothing" in step(with_bundle(signed(document), root), "replay").detail
 
 
 def test_a_proof_of_something_else_is_refused() -> None:

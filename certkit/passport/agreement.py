@@ -1,0 +1,165 @@
+"""Whether a statement agrees with itself: what its own rows, counts and words must give.
+
+A signature says who made a claim, not that it adds up. What can be told from the statement alone is told
+here, so that a tier which its own rows do not carry is refused without the evidence: rows that are judged
+against their value, tiers against their rows, the sentence of the claim against the tier, the scope
+against the counted runs. What only the evidence can tell is told by a replay.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from certkit.passport.statement import CriterionClaim, Predicate, RowAtTier, Statement
+
+MAX_VALIDITY: Final = timedelta(days=366)
+SPECIMEN: Final = "SPECIMEN (simulated evidence)"
+EVIDENCE_NAME: Final = "evidence bundle"
+_HALF_DIGIT: Final = Fraction(1, 2 * 10**6)
+"""Half of the last of six decimals: how far a written value may lie from the one that was judged."""
+
+
+def sentence(tier: int, profile: str, origin: str) -> str:
+    """Return the claim in words, the only words in which a passport may make it."""
+    shown = f"meets the Tier {tier} evidence thresholds of profile {profile}"
+    if not tier:
+        shown = f"meets the evidence thresholds of no tier of profile {profile}"
+    return f"specimen, from simulated evidence: {shown}" if origin == "simulated" else shown
+
+
+def title(name: str, version: str, origin: str) -> str:
+    """Return the name of a passport; a specimen says so in it."""
+    plain = f"Agent passport of {name} {version}"
+    return f"{SPECIMEN}: {plain}" if origin == "simulated" else plain
+
+
+def disagreement(statement: Statement) -> str | None:
+    """Return the first way in which a statement contradicts itself, None where it agrees."""
+    predicate = statement.predicate
+    checks = (_subjects(statement), _words(predicate), _rows(predicate), _tiers(predicate), _scope(predicate))
+    return next((found for check in checks for found in check), None)
+
+
+def _subjects(statement: Statement) -> Iterator[str]:
+    agent, evidence = statement.predicate.agent, statement.predicate.evidence
+    found = [(subject.name, f"sha256:{subject.digest.sha256}") for subject in statement.subject]
+    if [digest for _, digest in found] != [agent.digest, evidence.digest]:
+        yield "the subjects are not the agent and the evidence that the predicate names"
+    if [name for name, _ in found] != [agent.name, EVIDENCE_NAME]:
+        yield "the subjects are not named as the predicate names them"
+
+
+def _words(predicate: Predicate) -> Iterator[str]:
+    judgement, agent = predicate.assessment, predicate.agent
+    if predicate.claim != sentence(judgement.tier, judgement.profile.id, predicate.origin):
+        yield f"the words of the claim are not those of Tier {judgement.tier} of {judgement.profile.id}"
+    if predicate.name != title(agent.name, agent.version, predicate.origin):
+        yield "its name is not that of a passport of this agent and origin"
+    validity = predicate.validity
+    if validity.not_after < validity.not_before:
+        yield "the validity ends before it begins"
+    if validity.not_after - validity.not_before > MAX_VALIDITY:
+        yield f"the validity is longer than {MAX_VALIDITY.days} days"
+    if all(trigger.event != "component_change" for trigger in validity.retest_triggers):
+        yield "a changed component does not end it"
+
+
+def _rows(predicate: Predicate) -> Iterator[str]:
+    names = [row.id for row in predicate.criteria]
+    if not names:
+        yield "it has no criteria"
+    if len(set(names)) != len(names):
+        yield "a criterion occurs twice"
+    for criterion in predicate.criteria:
+        if not criterion.tiers:
+            yield f"criterion {criterion.id} is judged at no tier"
+        for tier, row in criterion.tiers.items():
+            if not tier.isdecimal():
+                yield f"criterion {criterion.id} is judged at tier {tier!r}"
+            elif not _possible(criterion, row):
+                yield f"criterion {criterion.id} at Tier {tier} is {row.table}, which its value is not"
+
+
+def _possible(criterion: CriterionClaim, row: RowAtTier) -> bool:
+    """Tell whether some value that is written with these digits has the row's status."""
+    if row.table not in {"met", "not_met"}:
+        return True
+    value = criterion.value if row.value is None else row.value
+    if value is None or criterion.state == "unmeasured":
+        return False
+    if isinstance(value, bool) or isinstance(row.threshold, bool):
+        return (value == row.threshold) == (row.table == "met")
+    found, asked = Fraction(value), Fraction(row.threshold)
+    low, high = found - _HALF_DIGIT, found + _HALF_DIGIT
+    upwards = row.operator in {">", ">="}
+    if row.table == "met":
+        return high >= asked if upwards else low <= asked
+    return low <= asked if upwards else high >= asked
+
+
+def _status(row: RowAtTier, reading: str) -> str:
+    if reading == "table" or row.table == "not_tested":
+        return row.table
+    return "insufficient" if row.bounded is None else row.bounded.status
+
+
+def _judged(predicate: Predicate, reading: str) -> dict[int, str]:
+    """Return the status of every tier, that of the tiers below included."""
+    numbers = sorted({int(tier) for row in predicate.criteria for tier in row.tiers if tier.isdecimal()})
+    result: dict[int, str] = {}
+    below: set[str] = set()
+    for number in numbers:
+        below |= {
+            _status(row.tiers[str(number)], reading) for row in predicate.criteria if str(number) in row.tiers
+        }
+        unmet = "not_met" if "not_met" in below else "insufficient"
+        result[number] = "met" if below == {"met"} and predicate.evidence.records else unmet
+    return result
+
+
+def _attained(judged: dict[int, str]) -> int:
+    return max((number for number, status in judged.items() if status == "met"), default=0)
+
+
+def _tiers(predicate: Predicate) -> Iterator[str]:
+    judgement = predicate.assessment
+    reading = judgement.profile.reading
+    decided = judgement.table if reading == "table" else judgement.bounded
+    if judgement.tier != (decided.tier if decided else 0):
+        yield f"tier {judgement.tier} is not the tier of the reading that decides"
+    for name, claimed in (("table", judgement.table), ("bounded", judgement.bounded)):
+        found = _attained(_judged(predicate, name))
+        if claimed is not None and claimed.tier != found:
+            yield f"its rows give Tier {found} under the {name} reading, it claims Tier {claimed.tier}"
+    judged = _judged(predicate, reading)
+    if judgement.required_tier not in judged:
+        yield f"no row speaks of the required Tier {judgement.required_tier}"
+    elif judgement.status != judged[judgement.required_tier]:
+        yield f"Tier {judgement.required_tier} is {judged[judgement.required_tier]} by its rows"
+    following = str(judgement.tier + 1)
+    unmet = {
+        row.id
+        for row in predicate.criteria
+        if following in row.tiers and _status(row.tiers[following], reading) != "met"
+    }
+    if set(judgement.binding) != unmet:
+        yield f"the rows that bind Tier {following} are not those that it names"
+
+
+def _scope(predicate: Predicate) -> Iterator[str]:
+    evidence, runs = predicate.evidence, predicate.profile_of_reliability.runs
+    if set(predicate.scope.domains) != {row.domain for row in runs}:
+        yield "its scope names other domains than its counts of runs"
+    mix: dict[str, int] = {}
+    for row in runs:
+        mix[row.condition] = mix.get(row.condition, 0) + row.runs
+    if predicate.scope.fault_mix != mix:
+        yield "its fault mix is not that of its counts of runs"
+    nominal = mix.get("nominal", 0)
+    if (nominal, sum(mix.values()) - nominal) != (evidence.nominal_runs, evidence.fault_runs):
+        yield "its counts of runs are not those of the evidence that it names"
