@@ -151,15 +151,17 @@ def show(trust: TrustFile = None, json: Json = False) -> None:
         return
     output.say(str(path_of(trust)))
     for item in policy.candidates():
-        window = f"{_day(item.not_before)} to {_day(item.not_after)}"
-        output.say(f"issuer    {item.issuer}: {item.id}, {window}")
+        output.say(f"issuer    {item.issuer}")
+        output.say(f"          {item.id}")
+        if item.not_before or item.not_after:
+            output.say(f"          from {_day(item.not_before)} to {_day(item.not_after)}")
     if not policy.candidates():
         output.say("issuer    none: every passport will be refused")
     for name in policy.logs:
         output.say(f"log       {name}")
     output.say(f"witnesses {policy.witnesses.k} of {len(policy.witnesses.keys)}")
     output.say(f"requires  {', '.join(policy.require) or 'signature and validity only'}")
-    output.say(f"accepts   {_accepts(policy)}")
+    output.wrapped(f"accepts   {_accepts(policy)}", rest=" " * 10)
 
 
 def _accepts(policy: Trust) -> str:
