@@ -99,6 +99,9 @@ CODES: Final[dict[str, str]] = {
     # profiles
     "profile.unknown": "no profile has this name and no file has this path",
     "profile.invalid": "the profile does not have the published form",
+    # published claims
+    "recheck.unknown": "no packaged claims have this name",
+    "recheck.invalid": "the file of claims does not have the published form",
     # what importers say
     "import.source": "the source does not have the form that the importer reads",
     "import.row": "a row of the source cannot be read",

@@ -31,6 +31,7 @@ _COMMANDS: Final = {
     "demo": "demo",
     "bundle": "bundle",
     "profile": "profile",
+    "recheck": "recheck",
     "keys": "keys",
     "trust": "trust",
     "registry": "registry",

@@ -1,0 +1,152 @@
+"""Rechecking published claims: whether what is printed follows from what is printed beside it.
+
+Claims are written in a small TOML form, one table per claim; `parse` reads them, `recheck` does the
+arithmetic. Numbers stand as they are printed, because their digits are their tolerance (`printed`);
+counts that are not printed are searched (`counts`).
+
+    document = parse(text, "claims.toml")
+    findings = recheck(document, profiles=load_profile)
+    findings.exit_code, findings.results[0].arithmetic
+
+It judges arithmetic and nothing else: a consistent claim may rest on bad evidence.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+
+from msgspec import Struct
+from pydantic import Field
+
+from certkit import toml
+from certkit.assessment.recheck.claim import Claim, Name, Result, State, Text
+from certkit.assessment.recheck.definitions import (
+    CsiFactorClaim,
+    CsiTrendClaim,
+    LargestDeviationClaim,
+    TierClaim,
+)
+from certkit.assessment.recheck.proportions import IntervalClaim, PosteriorClaim, SilClaim, ZTestClaim
+from certkit.assessment.recheck.relations import (
+    AggregateClaim,
+    DifferenceClaim,
+    EveryClaim,
+    ProductClaim,
+    SameClaim,
+)
+from certkit.base import Authored, validate
+from certkit.errors import Exit, InputError
+
+if TYPE_CHECKING:
+    from certkit.assessment.recheck.claim import Profiles
+
+__all__ = ["KINDS", "Claim", "Document", "Recheck", "Result", "State", "parse", "recheck"]
+
+RECHECK_SCHEMA: Final = "urn:certkit:recheck:v1"
+MAX_TEXT: Final = 1024 * 1024
+"""Longest document, characters."""
+_CODE: Final = "recheck.invalid"
+_ORDER: Final = tuple(State)
+
+KINDS: Final[dict[str, type[Claim]]] = {
+    "posterior": PosteriorClaim,
+    "interval": IntervalClaim,
+    "z-test": ZTestClaim,
+    "tier": TierClaim,
+    "sil": SilClaim,
+    "aggregate": AggregateClaim,
+    "difference": DifferenceClaim,
+    "product": ProductClaim,
+    "every": EveryClaim,
+    "same": SameClaim,
+    "largest-deviation": LargestDeviationClaim,
+    "csi-factor": CsiFactorClaim,
+    "csi-trend": CsiTrendClaim,
+}
+"""The form of every kind of claim."""
+
+
+class Head(Authored):
+    """The document before its claims are read one by one, so that an error can name its claim."""
+
+    schema_: Literal["urn:certkit:claims:v1"] | None = Field(default=None, alias="schema")
+    id: Name
+    title: Text | None = None
+    sources: tuple[Text, ...] = ()
+    claims: Annotated[tuple[dict[str, Any], ...], Field(min_length=1, max_length=2000)]
+
+
+class Document(Struct, frozen=True, kw_only=True):
+    """Claims, read."""
+
+    id: str
+    title: str | None
+    sources: tuple[str, ...]
+    claims: tuple[Claim, ...]
+
+
+class Recheck(Struct, frozen=True, kw_only=True):
+    """What a document's claims came to: `results` worst first, in the document's order among equals."""
+
+    document: Document
+    results: tuple[Result, ...]
+
+    @property
+    def counts(self) -> dict[State, int]:
+        """How many claims came to each state."""
+        found = Counter(result.state for result in self.results)
+        return {state: found[state] for state in State}
+
+    @property
+    def exit_code(self) -> Exit:
+        """1 where a claim is impossible or inconsistent, else 4 where one is undecidable, else 0."""
+        counts = self.counts
+        if counts[State.IMPOSSIBLE] or counts[State.INCONSISTENT]:
+            return Exit.NEGATIVE
+        return Exit.INSUFFICIENT if counts[State.UNDECIDABLE] else Exit.OK
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the document ``urn:certkit:recheck:v1``."""
+        return {
+            "schema": RECHECK_SCHEMA,
+            "id": self.document.id,
+            "title": self.document.title,
+            "sources": list(self.document.sources),
+            "counts": {str(state): number for state, number in self.counts.items()},
+            "exit_code": int(self.exit_code),
+            "claims": [result.to_dict() for result in self.results],
+        }
+
+
+def parse(text: str, where: str) -> Document:
+    """Return the claims that a TOML text holds; `where` names it in errors.
+
+    Raises `InputError` ``recheck.invalid`` naming the claim and every fault of it.
+    """
+    if len(text) > MAX_TEXT:
+        raise InputError(_CODE, f"{len(text):,} characters, limit {MAX_TEXT:,}", where=where)
+    # Decimals stay the text that they are: 0.20 says more than 0.2.
+    table = toml.loads(text, code=_CODE, where=where, parse_float=str)
+    head = validate(Head, table, code=_CODE, where=where)
+    claims = tuple(_claim(item, number, where) for number, item in enumerate(head.claims, 1))
+    names = Counter(claim.id for claim in claims)
+    if repeated := sorted(name for name, times in names.items() if times > 1):
+        raise InputError(_CODE, f"two claims have the id {repeated[0]!r}", where=where)
+    return Document(id=head.id, title=head.title, sources=head.sources, claims=claims)
+
+
+def _claim(item: dict[str, Any], number: int, where: str) -> Claim:
+    place = f"{where}: claim {number}"
+    kind = item.get("kind")
+    form = KINDS.get(kind) if isinstance(kind, str) else None
+    if form is None:
+        found = repr(kind)[:60]
+        raise InputError(_CODE, f"/kind: one of {', '.join(KINDS)}, found {found}", where=place)
+    return validate(form, item, code=_CODE, where=place)
+
+
+def recheck(document: Document, *, profiles: Profiles) -> Recheck:
+    """Return what the arithmetic says of every claim; `profiles` finds a tier table by its name."""
+    results = (claim.check(profiles) for claim in document.claims)
+    return Recheck(document=document, results=tuple(sorted(results, key=lambda it: _ORDER.index(it.state))))
