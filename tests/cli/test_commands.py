@@ -351,7 +351,10 @@ def test_what_is_there_is_not_overwritten(tmp_path: Path, command: str) -> None:
 
 def test_the_demo_attains_its_tier_and_says_what_to_try(tmp_path: Path) -> None:
     done = certkit("demo", "-o", tmp_path / "demo")
-    assert (done.code, done.err) == (0, "")
+    assert done.code == 0
+    # Without Pango the chain runs all the same, and says so.
+    pdf = (tmp_path / "demo" / "safety-case.pdf").exists()
+    assert done.err == "" if pdf else done.err.startswith("PDF not made")
     commands = [line.strip() for line in done.out.splitlines() if line.startswith("  certkit ")]
     assert len(commands) == 5
     written = canonical.loads((tmp_path / "demo" / "assessment.json").read_bytes())
