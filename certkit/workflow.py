@@ -30,13 +30,39 @@ if TYPE_CHECKING:
     from certkit.passport.keys import PrivateKey
 
 DEFAULT_PROFILE: Final = "hb-eval-2026"
-MAX_PROFILE: Final = 1 << 20
+MAX_TEXT: Final = 4 << 20
 
 
 def packaged_profiles() -> tuple[str, ...]:
     """Return the names of the profiles that come with certkit, sorted."""
-    folder = resources.path("templates", "profiles")
-    return tuple(sorted(path.stem for path in folder.glob("*.toml")))
+    return packaged("profiles")
+
+
+def packaged(kind: str) -> tuple[str, ...]:
+    """Return the names of the packaged files of a kind: ``profiles``, ``recheck``; sorted."""
+    return tuple(sorted(path.stem for path in resources.path("templates", kind).glob("*.toml")))
+
+
+def named_text(kind: str, name: str, *, what: str, codes: tuple[str, str]) -> tuple[str, str]:
+    """Return the TOML text of a packaged file by name, or of a file by its path, and what to call it.
+
+    A path has a slash or ends in ``.toml``. `codes` are those of an unknown name (`UsageError`) and of
+    what is not UTF-8 (`InputError`); a file that is not there is ``file.missing``.
+    """
+    if "/" in name or name.endswith(".toml"):
+        path = Path(name)
+    elif name in packaged(kind):
+        path = resources.path("templates", kind, f"{name}.toml")
+    else:
+        raise UsageError(
+            codes[0],
+            f"no {what} {name!r}",
+            hint=f"packaged: {', '.join(packaged(kind))}; a file is named by its path: ./mine.toml",
+        )
+    try:
+        return files.read(path, limit=MAX_TEXT).decode(), name
+    except UnicodeDecodeError:
+        raise InputError(codes[1], "not UTF-8", where=name) from None
 
 
 def profile_text(name: str) -> tuple[str, str]:
@@ -45,20 +71,8 @@ def profile_text(name: str) -> tuple[str, str]:
     `name` is that of a packaged profile or the path of a file; a path has a slash or ends in ``.toml``.
     Raises `UsageError` ``profile.unknown``.
     """
-    if "/" in name or name.endswith(".toml"):
-        path = Path(name)
-    elif name in packaged_profiles():
-        path = resources.path("templates", "profiles", f"{name}.toml")
-    else:
-        raise UsageError(
-            "profile.unknown",
-            f"no profile {name!r}",
-            hint=f"packaged: {', '.join(packaged_profiles())}; a file is named by its path: ./mine.toml",
-        )
     try:
-        return files.read(path, limit=MAX_PROFILE).decode(), name
-    except UnicodeDecodeError:
-        raise InputError("profile.invalid", "not UTF-8", where=name) from None
+        return named_text("profiles", name, what="profile", codes=("profile.unknown", "profile.invalid"))
     except CertkitError as error:
         if error.code != "file.missing":
             raise

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from certkit.cli import output
 from certkit.cli.options import Json, Quiet
-from certkit.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     from certkit.assessment.profile import Profile
@@ -18,7 +16,6 @@ if TYPE_CHECKING:
 
 _MARKS: Final = {"impossible": "✗", "inconsistent": "≠", "undecidable": "?", "consistent": "✓"}
 _INDENT: Final = " " * 15
-_LIMIT: Final = 4 * 1024 * 1024
 
 
 def recheck(
@@ -54,24 +51,10 @@ def _remembering() -> Callable[[str], Profile]:
 
 def _text(name: str) -> tuple[str, str]:
     """Return the text of a file of claims, or of a packaged one, and what to call it in errors."""
-    from certkit import files, resources  # noqa: PLC0415 - keeps the help fast
+    from certkit import workflow  # noqa: PLC0415 - keeps the help fast
 
-    folder = resources.path("templates", "recheck")
-    packaged = sorted(path.stem for path in folder.glob("*.toml"))
-    if "/" in name or name.endswith(".toml"):
-        path = Path(name)
-    elif name in packaged:
-        path = folder / f"{name}.toml"
-    else:
-        raise UsageError(
-            "recheck.unknown",
-            f"no claims {name!r}",
-            hint=f"packaged: {', '.join(packaged)}; a file is named by its path: ./claims.toml",
-        )
-    try:
-        return files.read(path, limit=_LIMIT).decode(), name
-    except UnicodeDecodeError:
-        raise InputError("recheck.invalid", "not UTF-8", where=name) from None
+    codes = ("recheck.unknown", "recheck.invalid")
+    return workflow.named_text("recheck", name, what="claims", codes=codes)
 
 
 def _show(done: Recheck) -> None:

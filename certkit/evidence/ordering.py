@@ -13,8 +13,8 @@ import numpy as np
 
 from certkit.evidence.columns import ABSENT, Index
 from certkit.evidence.record import Split
-from certkit.evidence.reduce import GAMMA_FIFTHS, NOT_A_RECOVERY
 from certkit.evidence.summary import PEI_SCALE, STRETCHES, WINDOW, Cell, Stretch, Times, Window, WindowRun
+from certkit.evidence.terms import GAMMA_FIFTHS, NOT_A_RECOVERY
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
