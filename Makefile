@@ -3,7 +3,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 	command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 BIN := .venv/bin
 
-.PHONY: demo test setup lint types layers schemas format bench fuzz wheel-check clean
+.PHONY: demo test setup lint types layers schemas format bench study fuzz vectors coverage-passport wheel-check clean
 
 demo: setup
 	rm -rf build/demo
@@ -42,9 +42,28 @@ schemas: setup
 
 bench: setup
 	$(BIN)/python -m tests.bench
+	$(BIN)/python -m tests.registry_bench
+
+# Rewrites docs/explanation/simulation-study*: page, figures, results. Four minutes.
+study: setup
+	$(BIN)/python -m tests.study --write
 
 fuzz: setup
 	$(BIN)/python -m tests.fuzz --seconds 180 --seed 1
+
+# Wycheproof's signatures, which are no part of the project; tests/unit/passport/test_signatures.py finds them here.
+WYCHEPROOF_FROM := https://raw.githubusercontent.com/C2SP/wycheproof/dac1dd4729fd1f8dd9e1e9f3dce51d783da6c166/testvectors_v1
+vectors:
+	mkdir -p build/vectors
+	for name in ed25519 ecdsa_secp256r1_sha256 ecdsa_secp384r1_sha384; do \
+	  curl -fsSL -o build/vectors/$${name}_test.json $(WYCHEPROOF_FROM)/$${name}_test.json || exit 1; done
+
+# Which branches of certkit/passport the tests of passports and registries do not take.
+coverage-passport: setup
+	$(BIN)/python -m coverage run --branch --source certkit/passport --data-file build/coverage -m pytest -n 0 -q \
+	  tests/unit/passport tests/unit/registry tests/vectors/test_passport_vectors.py tests/cli/test_drift.py \
+	  tests/cli/test_verify_bundle.py tests/test_chain.py
+	$(BIN)/python -m coverage report --data-file build/coverage --show-missing --skip-covered
 
 # The built wheel, in an empty environment outside the checkout, runs the demo.
 wheel-check: setup

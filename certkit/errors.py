@@ -96,9 +96,23 @@ CODES: Final[dict[str, str]] = {
     "record.duplicate-run-id": "run_id is not unique in the bundle",
     "record.duplicate-sequence": "sequence is not unique in the bundle",
     "record.task-in-two-domains": "task_id occurs in two domains",
+    # calibration files (faults inside calibration.invalid)
+    "calibration.invalid": "at least one rating is refused, and with it the bundle",
+    "calibration.file-name": "a file under calibration/ is not .jsonl, or lies in a subfolder",
+    "calibration.too-large": "the calibration files hold more than the limit",
+    "calibration.line": "the line is not one strict JSON object of bounded length",
+    "calibration.field": "a field is missing, unknown, or holds what it may not",
+    "calibration.repeated": "one rater scores one item twice",
+    "calibration.differs": "two lines state another reference or domain of one item, or kind of one rater",
+    # several bundles at once
+    "accumulation.agent": "the bundles are about different agents, or different versions of one",
+    "accumulation.protocol": "the bundles were made or judged in different ways",
+    "accumulation.repeated": "the same bundle, or the same record file, is given twice",
     # profiles
     "profile.unknown": "no profile has this name and no file has this path",
     "profile.invalid": "the profile does not have the published form",
+    # planning
+    "plan.impossible": "no number of runs shows the tier at what is expected",
     # published claims
     "recheck.unknown": "no packaged claims have this name",
     "recheck.invalid": "the file of claims does not have the published form",
@@ -129,6 +143,9 @@ CODES: Final[dict[str, str]] = {
     "passport.not-yet-valid": "the passport's validity has not begun",
     "passport.expired": "the passport's validity has ended",
     "passport.key-window": "the passport was signed outside the period in which its key is trusted",
+    "passport.certificate": "a certificate's signature, chain, log entry or time does not hold",
+    "passport.timestamp": "an attached timestamp is not one, or is over something else than the signature",
+    "passport.root-window": "signed when a part of the trusted root was not in office",
     "passport.registry": "the logged entry is not about this passport",
     "passport.witnesses": "too few trusted witnesses cosigned the log's checkpoint",
     "passport.revoked": "the passport is revoked",
@@ -140,6 +157,26 @@ CODES: Final[dict[str, str]] = {
     "passport.policy": "the trust policy or the caller's demand refuses the passport",
     # trust
     "trust.invalid": "the trust policy does not have the published form",
+    "trust.root": "a trusted root or client trust configuration does not have the form of Sigstore's",
+    "trust.rollback": "a trusted root is older than the one that it would replace",
+    "trust.unknown-key": "no issuer in the trust policy holds this key",
+    # exports
+    "export.unverified": "only a passport that was verified is exported in this format",
+    "export.key": "the key cannot speak for whom this export speaks",
+    "export.card": "the file is not an agent card that can be signed as it stands, or is another agent's",
+    # what is asked of others over the network
+    "keyless.token": "there is no identity token, or it cannot be used",
+    "keyless.failed": "a Sigstore instance did not sign",
+    "timestamp.failed": "a timestamp authority gave no timestamp",
+    # passports inside PDFs
+    "pdf.unreadable": "the PDF cannot be read strictly and within limits",
+    "pdf.too-large": "the PDF, or the passport attached to it, is larger than the limit",
+    "pdf.no-passport": "the PDF carries no passport under the name that certkit gives it",
+    "pdf.several": "the PDF carries more than one passport, or more than one proof of registration",
+    "pdf.other-passport": "the PDF was drawn of another passport than the one attached to it",
+    # Sigstore bundles of any kind
+    "sigstore.bundle": "the file is not a Sigstore bundle that certkit reads",
+    "sigstore.artifact": "the bundle is about another artifact",
     # transparency logs: formats and proofs
     "tlog.key": "a verifier key does not have the C2SP form, or is of a type that certkit does not read",
     "tlog.note": "a signed note does not have the C2SP form",
@@ -160,7 +197,13 @@ CODES: Final[dict[str, str]] = {
     "registry.untrusted-log": "the trust policy names no verifier key for this registry",
     "registry.busy": "another program holds the registry for too long",
     "registry.unknown": "no entry of the registry has this index or id",
+    "registry.rollback": "the log does not continue a checkpoint that was signed before",
+    "registry.heads": "the file that remembers signed heads holds something else",
+    "registry.export": "the folder holds something else than an earlier state of this log",
     "registry.supersedes": "the passport does not supersede the latest one of its agent",
+    "registry.not-issuer": "the key that would end a passport is not its issuer's",
+    "registry.status": "a status file does not hold together",
+    "registry.attempt": "the passport declares fewer attempts than the log holds of its agent",
     "registry.inconsistent": "the log contradicts its own checkpoint, and nothing is signed on top of that",
     # the registry: what an audit finds
     "registry.damaged": "the database is unreadable or holds something else than a registry",
@@ -171,6 +214,8 @@ CODES: Final[dict[str, str]] = {
     "registry.chain": "an entry does not name the one before it in its lineage",
     "registry.tile-differs": "a stored tile is not what the entries give",
     "registry.checkpoint": "the checkpoint is missing, not by the trusted log, or not about these entries",
+    "registry.witnesses": "too few of the witnesses that the policy asks for cosigned the checkpoint",
+    "registry.log-keys": "the log's keys do not follow from one another up to the trusted one",
     "registry.blob-missing": "the bytes of a logged passport are not in the registry",
     "registry.blob-changed": "a stored passport is not the bytes that were logged",
     "registry.passport": "a logged passport does not verify",

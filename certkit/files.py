@@ -18,7 +18,7 @@ from typing import IO, TYPE_CHECKING
 from certkit.errors import InputError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 
 @contextmanager
@@ -28,28 +28,34 @@ def writing(path: Path, *, mode: int = 0o644, overwrite: bool = True) -> Iterato
     Raises `UsageError` ``file.exists`` where `overwrite` is false and the target is there, and
     ``file.unwritable`` for whatever the operating system refuses.
     """
-    temporary: str | None = None
     try:
         _make_folder(path.parent)
         if not overwrite and (path.exists() or path.is_symlink()):
             raise UsageError(
                 "file.exists", "exists", where=str(path), hint="choose another name or remove it"
             )
-        descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name[:40]}.", dir=path.parent)
+        with _placing(path, mode) as stream:
+            yield stream
+        _sync_folder(path.parent)
+    except OSError as error:
+        raise UsageError("file.unwritable", _words(error), where=str(path)) from error
+
+
+@contextmanager
+def _placing(path: Path, mode: int) -> Iterator[IO[bytes]]:
+    """Replace a file by one whose bytes are on the disk; its name is there when its folder is flushed."""
+    descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name[:40]}.", dir=path.parent)
+    try:
         with os.fdopen(descriptor, "wb") as stream:
             yield stream
             stream.flush()
             os.fchmod(stream.fileno(), mode)
             os.fsync(stream.fileno())
         os.replace(temporary, path)  # noqa: PTH105, TID251 - this module is the door
-        temporary = None
-        _sync_folder(path.parent)
-    except OSError as error:
-        raise UsageError("file.unwritable", _words(error), where=str(path)) from error
-    finally:
-        if temporary is not None:
-            with suppress(OSError):
-                Path(temporary).unlink()
+    except BaseException:
+        with suppress(OSError):
+            Path(temporary).unlink()
+        raise
 
 
 def write(path: Path, data: bytes, *, mode: int = 0o644, overwrite: bool = True) -> None:
@@ -90,12 +96,81 @@ def building(path: Path) -> Iterator[Path]:
             shutil.rmtree(temporary, ignore_errors=True)
 
 
+def move(source: Path, target: Path) -> None:
+    """Rename a file over another one in the same folder, durably; raise `UsageError` ``file.unwritable``."""
+    try:
+        source.replace(target)
+        _sync_folder(target.parent)
+    except OSError as error:
+        raise UsageError("file.unwritable", _words(error), where=str(target)) from error
+
+
 def lift(folder: Path) -> None:
     """Move what is in `folder`, which another program does not see yet, into its parent, and remove it."""
     try:
         for item in sorted(folder.iterdir()):
             item.replace(folder.parent / item.name)
         folder.rmdir()
+    except OSError as error:
+        raise UsageError("file.unwritable", _words(error), where=str(folder)) from error
+
+
+def write_all(top: Path, items: Iterable[tuple[str, bytes]]) -> None:
+    """Write many files below `top` durably: all are on the disk when this returns, and none is ever torn.
+
+    `items` are paths below `top` with their bytes. Every folder on the way is flushed once, at the end,
+    also one that was there: who made it may have died before flushing. Raises `UsageError`
+    ``file.unwritable``.
+    """
+    folders: dict[Path, None] = {}
+    target = top
+    try:
+        for path, data in items:
+            target = top / path
+            if target.parent not in folders:
+                _make_folder(target.parent)
+                folders |= dict.fromkeys([target.parent, *target.parent.parents])
+            with _placing(target, 0o644) as stream:
+                stream.write(data)
+        for target in folders:
+            if target == top.parent or target.is_relative_to(top):
+                _sync_folder(target)
+    except OSError as error:
+        raise UsageError("file.unwritable", _words(error), where=str(target)) from error
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Hold a folder against every other program that asks in the same way.
+
+    Raises `UsageError` ``registry.busy`` where one holds it already, ``file.unwritable`` where the system
+    refuses.
+    """
+    import fcntl  # noqa: PLC0415 - what it does not have, Windows need not load
+
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except OSError as error:
+        raise UsageError("file.unwritable", _words(error), where=str(folder)) from error
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            busy = isinstance(error, BlockingIOError)
+            raise UsageError(
+                "registry.busy" if busy else "file.unwritable",
+                "another program is writing here" if busy else _words(error),
+                where=str(folder),
+            ) from error
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder, and its parents, durably; raise `UsageError` ``file.unwritable``."""
+    try:
+        _make_folder(folder)
     except OSError as error:
         raise UsageError("file.unwritable", _words(error), where=str(folder)) from error
 

@@ -20,17 +20,25 @@ from certkit.errors import CertkitError, InputError, UsageError
 from certkit.progress import SILENT, Progress
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
     from datetime import datetime, timedelta
 
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     from certkit.assessment import Assessment, Profile
+    from certkit.assessment import compare as comparing
+    from certkit.assessment.drift.standing import Standing
     from certkit.canonical import Digest
-    from certkit.passport import Issuer, Passport, Trust
+    from certkit.evidence import Facts, Summary
+    from certkit.passport import Issuer, Passport, Statement, Trust
+    from certkit.passport.comparing import Comparison
     from certkit.passport.keys import PrivateKey
+    from certkit.passport.sealed import Signer
 
 DEFAULT_PROFILE: Final = "hb-eval-2026"
 MAX_TEXT: Final = 4 << 20
+MAX_PASSPORT: Final = 64 << 20
+"""What is read of a file that claims to be a passport; far above what its first step accepts."""
 
 
 def packaged_profiles() -> tuple[str, ...]:
@@ -102,47 +110,106 @@ def load_profile(name: str, *, linted: bool = True) -> Profile:
     return profile
 
 
-def refuse_inside(bundle: Path, *outputs: Path | None) -> None:
-    """Raise `UsageError` where an output would be written into the bundle and change the evidence."""
-    root = bundle.resolve()
-    for out in outputs:
-        if out is not None and (out.resolve() == root or root in out.resolve().parents):
-            raise UsageError(
-                "usage.option",
-                "would be written into the bundle",
-                where=str(out),
-                hint="evidence is only read",
-            )
+def refuse_inside(bundles: Path | Sequence[Path], *outputs: Path | None) -> None:
+    """Raise `UsageError` where an output would be written into a bundle and change the evidence."""
+    for root in (path.resolve() for path in _paths(bundles)):
+        for out in outputs:
+            if out is not None and (out.resolve() == root or root in out.resolve().parents):
+                raise UsageError(
+                    "usage.option",
+                    "would be written into the bundle",
+                    where=str(out),
+                    hint="evidence is only read",
+                )
+
+
+def _paths(bundles: str | Path | Sequence[str | Path]) -> tuple[Path, ...]:
+    return (Path(bundles),) if isinstance(bundles, str | Path) else tuple(Path(path) for path in bundles)
 
 
 def assess(
-    path: str | Path,
+    path: str | Path | Sequence[str | Path],
     profile: str | Profile = DEFAULT_PROFILE,
     *,
     required_tier: int = 1,
     jobs: int | None = None,
     progress: Progress = SILENT,
 ) -> Assessment:
-    """Read the bundle at `path` and judge it against `profile`.
+    """Read the bundle at `path`, or pool those at several paths, and judge it against `profile`.
 
     `profile` is a packaged name, the path of a TOML file, or a `Profile`. `required_tier` decides the
     exit code and `verdict.status`. `jobs` is the number of processes that read (None: one per core for
     large bundles); the result does not depend on it. Raises `CertkitError` subclasses where the bundle
     or the profile is refused.
     """
+    judged = load_profile(profile) if isinstance(profile, str) else profile
+    return _judged(_paths(path), judged, required_tier, jobs, progress)[0]
+
+
+def _judged(
+    paths: Sequence[Path], profile: Profile, required_tier: int, jobs: int | None, progress: Progress
+) -> tuple[Assessment, Summary]:
+    """Return the judgement of a bundle, or of several that are pooled, and the summary that it rests on."""
     from certkit import assessment, evidence  # noqa: PLC0415 - keeps the help fast
 
-    judged = load_profile(profile) if isinstance(profile, str) else profile
-    bundle = evidence.open_bundle(Path(path), progress=progress)
-    summary = evidence.summarise(bundle, jobs=jobs, progress=progress)
-    return assessment.assess(summary, bundle.facts, judged, required_tier=required_tier)
+    bundles = [evidence.open_bundle(path, progress=progress) for path in paths]
+    if len(bundles) == 1:
+        summary = evidence.summarise(bundles[0], jobs=jobs, progress=progress)
+        facts = bundles[0].facts
+        return assessment.assess(summary, facts, profile, required_tier=required_tier), summary
+    pooled = evidence.accumulate(bundles, jobs=jobs, progress=progress)
+    together = assessment.assess_accumulation(pooled, profile, required_tier=required_tier)
+    return together, pooled.summary
+
+
+def compare(
+    a: str | Path,
+    b: str | Path,
+    *,
+    novel: bool = False,
+    seed: int | None = None,
+    draws: int | None = None,
+    jobs: int | None = None,
+    progress: Progress = SILENT,
+) -> comparing.Comparison:
+    """Read the bundles at `a` and `b` and compare their agents; `novel` takes the held-out faults alone.
+
+    `seed` and `draws` are those of the resampling (None: the documented ones). Raises `CertkitError`
+    subclasses where a bundle is refused, which say which of the two it is.
+    """
+    from certkit.assessment import compare as comparing  # noqa: PLC0415 - keeps the help fast
+
+    one, other = (_read_one_of_two(Path(path), jobs, progress) for path in (a, b))
+    return comparing.compare(
+        one,
+        other,
+        novel=novel,
+        seed=comparing.SEED if seed is None else seed,
+        draws=draws or comparing.DRAWS,
+    )
+
+
+def _read_one_of_two(path: Path, jobs: int | None, progress: Progress) -> tuple[Summary, Facts]:
+    from certkit import evidence  # noqa: PLC0415 - keeps the help fast
+
+    try:
+        bundle = evidence.open_bundle(path, progress=progress)
+        return evidence.summarise(bundle, jobs=jobs, progress=progress), bundle.facts
+    except CertkitError as failure:
+        if not (failure.where or "").startswith(str(path)):
+            failure.where = f"{path}/{failure.where}" if failure.where else str(path)
+        raise
 
 
 class Logging(Struct, frozen=True, kw_only=True):
-    """Where a passport is logged: the registry's folder, the log's key, and who may have signed."""
+    """Where a passport is logged: the registry's folder, the log's key, and who may have signed.
+
+    `heads` is the file, outside the registry, that remembers what was signed.
+    """
 
     registry: Path
     log_key: Ed25519PrivateKey
+    heads: Path
     trust: Trust
 
 
@@ -156,12 +223,13 @@ class IssuedFiles(Struct, frozen=True, kw_only=True):
 
 
 def issue(
-    bundle: Path,
+    bundle: Path | Sequence[Path],
     out: Path,
     *,
-    key: PrivateKey,
+    key: PrivateKey | Signer,
     issuer: Issuer,
     at: datetime,
+    timestamp: Callable[[bytes], bytes] | None = None,
     validity: timedelta | None = None,
     profile: str = DEFAULT_PROFILE,
     required_tier: int = 1,
@@ -170,21 +238,19 @@ def issue(
     jobs: int | None = None,
     progress: Progress = SILENT,
 ) -> IssuedFiles:
-    """Judge the bundle again, sign the judgement as a passport, log it, and draw its safety case into `out`.
+    """Judge the bundle again, or several pooled, sign the judgement, log it, and draw its safety case.
 
     `out` becomes a folder with ``passport.json`` (and ``passport.json.tlog-proof`` where it was logged),
-    ``assessment.json``, ``public-key.pem``, ``safety-case.html`` and, where Pango is there,
-    ``safety-case.pdf``. `at` is the beginning of the validity, which is 90 days unless told otherwise.
-    Raises `CertkitError` subclasses; nothing is left at `out` then.
+    ``assessment.json``, ``public-key.pem`` where a key signs, ``safety-case.html`` and, where Pango is there,
+    ``safety-case.pdf``. `at` is the beginning of the validity, which is 90 days unless told otherwise;
+    `timestamp` is as in `certkit.passport.issue`; only a key logs. Raises `CertkitError`
+    subclasses; nothing is left at `out` then.
     """
-    from certkit import assessment as judging  # noqa: PLC0415 - keeps the help fast
-    from certkit import evidence, passport  # noqa: PLC0415 - the same
+    from certkit import passport  # noqa: PLC0415 - keeps the help fast
     from certkit.passport import keys  # noqa: PLC0415 - the same
 
     refuse_inside(bundle, out)
-    opened = evidence.open_bundle(bundle, progress=progress)
-    summary = evidence.summarise(opened, jobs=jobs, progress=progress)
-    judged = judging.assess(summary, opened.facts, load_profile(profile), required_tier=required_tier)
+    judged, summary = _judged(_paths(bundle), load_profile(profile), required_tier, jobs, progress)
     signed = passport.issue(
         judged,
         summary,
@@ -193,13 +259,15 @@ def issue(
         not_before=at,
         not_after=at + (validity or passport.VALIDITY),
         supersedes=supersedes,
+        timestamp=timestamp,
     )
     with files.building(out) as folder:
         files.write(folder / "passport.json", signed.to_json())
         files.write(folder / "assessment.json", canonical.pretty(judged.to_dict()).encode())
-        files.write(folder / "public-key.pem", keys.public_pem(key.public_key()).encode())
-        pdf_missing = _draw(folder, judged, signed)
-        index = _log(folder, signed, key, logging, at) if logging else None
+        pdf_missing, index = _draw(folder, judged, signed), None
+        if isinstance(key, keys.PrivateKey):
+            files.write(folder / "public-key.pem", keys.public_pem(key.public_key()).encode())
+            index = _log(folder, signed, key, logging, at) if logging else None
     return IssuedFiles(assessment=judged, passport=signed, index=index, pdf_missing=pdf_missing)
 
 
@@ -225,10 +293,76 @@ def _log(folder: Path, signed: Passport, key: PrivateKey, logging: Logging, at: 
         trust=logging.trust,
         submitter=key,
         log_key=logging.log_key,
+        heads=logging.heads,
         at=at,
     )
     files.write(folder / f"passport.json{PROOF_SUFFIX}", appended.proof.to_bytes())
     return appended.index
+
+
+def drift(
+    old: Path,
+    new: Path,
+    *,
+    profile: str | None = None,
+    trust: Trust | None = None,
+    at: datetime | None = None,
+    jobs: int | None = None,
+    progress: Progress = SILENT,
+) -> Comparison:
+    """Compare two standings of an agent, each a passport, a PDF with one, or a bundle's folder.
+
+    A bundle is judged under `profile`, by default that of the other side's passport. With `trust` and the
+    time `at`, the signature of every passport must be trusted. Raises `CertkitError` subclasses.
+    """
+    from certkit.assessment.drift import drift as between  # noqa: PLC0415 - keeps the help fast
+    from certkit.passport.comparing import Comparison, Side, read  # noqa: PLC0415 - the same
+    from certkit.passport.pdf import take  # noqa: PLC0415 - the same
+
+    sides = [
+        Side()
+        if path.is_dir()
+        else read(
+            take(files.read(path, limit=MAX_PASSPORT), where=str(path)).passport,
+            where=str(path),
+            trust=trust,
+            at=at,
+        )
+        for path in (old, new)
+    ]
+    profiles = (side.statement.predicate.assessment.profile.id for side in sides if side.statement)
+    chosen = profile or next(profiles, DEFAULT_PROFILE)
+    standings = [
+        _of_statement(side.statement, chosen)
+        if side.statement
+        else _of_bundle(path, chosen, jobs=jobs, progress=progress)
+        for path, side in zip((old, new), sides, strict=True)
+    ]
+    return Comparison(drift=between(*standings), old=sides[0], new=sides[1])
+
+
+def _of_bundle(path: Path, profile: str, *, jobs: int | None, progress: Progress) -> Standing:
+    from certkit import assessment, evidence  # noqa: PLC0415 - keeps the help fast
+    from certkit.assessment.drift import standing  # noqa: PLC0415 - the same
+
+    judged = load_profile(profile)
+    bundle = evidence.open_bundle(path, progress=progress)
+    summary = evidence.summarise(bundle, jobs=jobs, progress=progress)
+    return standing(assessment.assess(summary, bundle.facts, judged), summary)
+
+
+def _of_statement(found: Statement, profile: str) -> Standing:
+    """Return a passport's standing; the profile stands in where it carries no margins."""
+    from certkit.passport.standing import carries_margins, standing  # noqa: PLC0415 - keeps the help fast
+
+    table = None
+    if not carries_margins(found):
+        try:
+            table = load_profile(profile)
+        except CertkitError as error:
+            if error.code != "profile.unknown":
+                raise
+    return standing(found, table)
 
 
 def own_trust(name: str, key: PrivateKey) -> Trust:
@@ -267,8 +401,11 @@ def demo(out: Path, *, seed: int, at: datetime, progress: Progress = SILENT) -> 
             issuer=passport.Issuer(name=name, relation_to_evaluator="same", relation_to_developer="same"),
             at=at,
             required_tier=2,
-            logging=Logging(registry=folder / "registry", log_key=log_key, trust=trust),
+            logging=Logging(
+                registry=folder / "registry", log_key=log_key, heads=folder / "heads.db", trust=trust
+            ),
             progress=progress,
         )
+        (folder / "heads.db").unlink()  # a demonstration leaves nothing outside its folder
         files.lift(folder / "issued")
     return issued

@@ -6,8 +6,9 @@
 Prints the machine, the CPU time of reading and reducing a bundle as a multiple of the CPU time that
 `orjson` takes to parse the same lines one by one, the wall time, and the largest memory. Memory is the
 sum of the peaks of all processes, which is never less than the real peak. Start-up is the wall time of
-``certkit --help`` and of ``certkit verify`` against that of their imports. Nothing here is asserted by
-a test.
+``certkit --help`` and of ``certkit verify`` against that of their imports. Judging is the CPU time of an
+assessment after its evidence was read, and the wall time of ``certkit assess`` from start to end, both of
+`ASSESSED` records. Signing and verifying are rates of DSSE envelopes. Nothing here is asserted by a test.
 """
 
 from __future__ import annotations
@@ -22,19 +23,36 @@ import subprocess
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import orjson
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from certkit import canonical, evidence
+from certkit import assessment, canonical, evidence, workflow
+from certkit.passport import dsse, keys
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 DOMAINS = ("banking", "healthcare", "logistics", "robotics", "travel")
 CONDITIONS = ("adversarial", "context_corruption", "tool_failure", "stochastic", "cascade")
+ASSESSED = 14_000
+"""Records of the assessment that is timed."""
+
+ASSESS_CPU, ASSESS_WALL = 1.5, 4.0
+"""Limits, seconds: judging what was read, and ``certkit assess`` from start to end."""
+
+PAYLOAD, CALLS = 32_768, 200
+"""Bytes of the payload that is signed, about those of a passport, and how often in one measurement."""
+
+SIGNING = 0.5
+"""Least share of bare cryptography's rate."""
+
 EPOCH = np.datetime64("2026-01-01T00:00:00")
 
 
@@ -142,6 +160,16 @@ def measure_certkit(root: Path) -> None:
     print(used, wall, (own + helpers * children) * unit, summary.records)
 
 
+def measure_assess(root: Path) -> None:
+    """Print the CPU seconds of judging a summary, imports included, and the records that it rests on."""
+    bundle = evidence.open_bundle(root)
+    summary = evidence.summarise(bundle)
+    judged = workflow.load_profile("hb-eval-2026")
+    start = time.process_time()
+    document = assessment.assess(summary, bundle.facts, judged).to_dict()
+    print(time.process_time() - start, document["bundle"]["records"])
+
+
 def run(what: str, root: Path) -> list[float]:
     """Run one measurement in a process of its own and return what it printed."""
     command = [sys.executable, "-m", "tests.bench", "--measure", what, "--bundle", str(root)]
@@ -160,10 +188,64 @@ def wall(commands: dict[str, list[str]], repeat: int) -> dict[str, float]:
     return {name: statistics.median(found) for name, found in times.items()}
 
 
+def program() -> list[str]:
+    """Return the command that starts certkit."""
+    found = shutil.which("certkit", path=str(Path(sys.executable).parent))
+    return [found] if found else [sys.executable, "-m", "certkit"]
+
+
+def judging(repeat: int) -> None:
+    """Print what an assessment costs beside its limits."""
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder) / "bundle"
+        make(root, ASSESSED)
+        used = statistics.median(run("assess", root)[0] for _ in range(repeat))
+        found = wall({"assess": [*program(), "assess", str(root), "--exit-zero"]}, repeat)["assess"]
+    print(
+        f"assessing {ASSESSED:,} records: {used:.2f} CPU s after reading (limit {ASSESS_CPU:g}); "
+        f"certkit assess {found:.2f} s wall (limit {ASSESS_WALL:g}; medians of {repeat})"
+    )
+
+
+def signing(repeat: int) -> None:
+    """Print how many envelopes are signed and verified, as shares of bare signatures of the same payload."""
+    payload = bytes(range(256)) * (PAYLOAD // 256)
+    for name in keys.ALGORITHMS:
+        key = keys.generate(name)
+        envelope = dsse.sign("t", payload, key)
+        calls: dict[str, Callable[[], object]] = {
+            "sign": partial(dsse.sign, "t", payload, key),
+            "verify": partial(dsse.verify, envelope, key.public_key()),
+        }
+        scheme = () if isinstance(key, Ed25519PrivateKey) else (ec.ECDSA(hashes.SHA256()),)
+        sign: Callable[..., bytes] = key.sign
+        check: Callable[..., None] = key.public_key().verify
+        calls["bare sign"] = partial(sign, payload, *scheme)
+        calls["bare verify"] = partial(check, sign(payload, *scheme), payload, *scheme)
+        found = rates(calls, repeat)
+        for what in ("sign", "verify"):
+            share = found[what] / found[f"bare {what}"]
+            print(
+                f"{name} {what}: {found[what]:,.0f} envelopes/s of {PAYLOAD:,} bytes, {share:.2f} of bare"
+                f" cryptography ({found[f'bare {what}']:,.0f}/s; at least {SIGNING:g}; median of {repeat})"
+            )
+
+
+def rates(calls: dict[str, Callable[[], object]], repeat: int) -> dict[str, float]:
+    """Return the median rate per second of calls that are made in turn."""
+    found: dict[str, list[float]] = {name: [] for name in calls}
+    for _ in range(repeat):
+        for name, call in calls.items():
+            start = time.perf_counter()
+            for _ in range(CALLS):
+                call()
+            found[name].append(CALLS / (time.perf_counter() - start))
+    return {name: statistics.median(rate) for name, rate in found.items()}
+
+
 def start_up(repeat: int) -> None:
     """Print the wall time of ``--help`` and of a key-based ``verify`` against that of their imports."""
-    program = shutil.which("certkit", path=str(Path(sys.executable).parent))
-    certkit = [program] if program else [sys.executable, "-m", "certkit"]
+    certkit = program()
     with tempfile.TemporaryDirectory() as folder:
         demo = Path(folder) / "demo"
         subprocess.run([*certkit, "demo", "-q", "-o", str(demo)], check=True, capture_output=True)
@@ -213,6 +295,8 @@ def report(count: int, repeat: int) -> None:
     """Print the whole benchmark."""
     print(f"machine: {machine()}")
     start_up(9)
+    signing(9)
+    judging(3)
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder) / "bundle"
         size = make(root, count)
@@ -238,13 +322,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__.split("\n", 1)[0])
     parser.add_argument("--records", type=int, default=1_000_000)
     parser.add_argument("--repeat", type=int, default=3)
-    parser.add_argument("--measure", choices=["orjson", "certkit"])
+    parser.add_argument("--measure", choices=["orjson", "certkit", "assess"])
     parser.add_argument("--bundle", type=Path)
     options = parser.parse_args()
     if options.measure == "orjson":
         measure_orjson(options.bundle)
     elif options.measure == "certkit":
         measure_certkit(options.bundle)
+    elif options.measure == "assess":
+        measure_assess(options.bundle)
     else:
         report(options.records, options.repeat)
 

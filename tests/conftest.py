@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import ipaddress
 import os
+import socket
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 ROOT = Path(__file__).parents[1]
 
@@ -16,9 +22,60 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+_OUTSIDE = pytest.MonkeyPatch()
+
+
+def pytest_configure() -> None:
+    """Let nothing in this process reach the network, from here on: loopback and UNIX sockets alone connect.
+
+    What tests run as programs of their own is not held back: `npm` and `pip` bring what they need to
+    tests/interop and tests/test_install, where that is asked for, and skip where they cannot.
+    """
+    for name in ("connect", "connect_ex"):
+        _OUTSIDE.setattr(socket.socket, name, _guarded(getattr(socket.socket, name)))
+    _OUTSIDE.setattr(socket, "getaddrinfo", _looked_up(socket.getaddrinfo))
+
+
+def pytest_unconfigure() -> None:
+    _OUTSIDE.undo()
+
+
+def _guarded(connect: Callable[[socket.socket, Any], Any]) -> Callable[[socket.socket, Any], Any]:
+    def guarded(self: socket.socket, address: Any) -> Any:
+        if self.family in {socket.AF_INET, socket.AF_INET6} and not is_local(address[0]):
+            # No Exception: what is tested must not be able to catch it.
+            pytest.fail(f"a test reached for the network: {address[0]} port {address[1]}")
+        return connect(self, address)
+
+    return guarded
+
+
+def _looked_up(look_up: Callable[..., Any]) -> Callable[..., Any]:
+    def guarded(host: str | bytes | None, *arguments: Any, **named: Any) -> Any:
+        name = host.decode() if isinstance(host, bytes) else host
+        if name and name.endswith(".invalid"):
+            raise socket.gaierror(socket.EAI_NONAME, "this name exists nowhere, RFC 6761")
+        if name and not is_local(name):
+            pytest.fail(f"a test looked up a name: {name}")
+        return look_up(host, *arguments, **named)
+
+    return guarded
+
+
+def is_local(host: str) -> bool:
+    """Tell whether a host is this machine."""
+    try:
+        return ipaddress.ip_address(host.partition("%")[0]).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
 @pytest.fixture(autouse=True)
-def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A variable of the person who runs the tests must not change what they say."""
+def _no_settings_from_outside(
+    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """A variable of the person who runs the tests must not change what they say, nor they what it names."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.getbasetemp() / "state"))
     for name in [*os.environ]:
         if name.startswith("CERTKIT_") and name != "CERTKIT_SLOW":
             monkeypatch.delenv(name)

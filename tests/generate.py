@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 import sys
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,9 +19,13 @@ import typer
 
 from certkit import canonical, workflow
 from certkit.assessment import CATALOGUE, assessment_schema, profile_schema
+from certkit.assessment.plan.schema import plan_schema
+from certkit.assessment.published import claims_schema, comparison_schema, drift_schema, recheck_schema
 from certkit.assessment.words import asked
 from certkit.cli.main import tree
+from certkit.cli.schemas import schemas
 from certkit.errors import CODES, EXIT_MEANING
+from certkit.evidence.calibration import calibration_schema
 from certkit.evidence.faults import Fault
 from certkit.evidence.record import Condition
 from certkit.evidence.schema import DIALECT, manifest_schema, record_schema
@@ -79,12 +83,19 @@ def error_schema() -> dict[str, Any]:
 SCHEMAS: Final[dict[str, Callable[[], dict[str, Any]]]] = {
     "assessment.v1": assessment_schema,
     "bundle.v1": manifest_schema,
+    "calibration.v1": calibration_schema,
+    "claims.v1": claims_schema,
+    "comparison.v1": comparison_schema,
+    "drift.v1": drift_schema,
     "error.v1": error_schema,
     "passport.v1": passport_schema,
+    "plan.v1": plan_schema,
     "profile.v1": profile_schema,
+    "recheck.v1": recheck_schema,
     "record.v1": record_schema,
     "trust.v1": trust_schema,
     "verification.v1": verification_schema,
+    **{f"{name}.v1": partial(dict, schema) for name, schema in schemas().items()},
 }
 
 
@@ -207,6 +218,11 @@ def record_fields() -> str:
     return text.replace("| `condition` | text |", f"| `condition` | {conditions} or `x_…` |")
 
 
+def calibration_fields() -> str:
+    """Return the table of a rating's fields."""
+    return _fields(calibration_schema(), {})
+
+
 def bundle_fields() -> str:
     """Return the tables of the manifest: the document itself first, then its parts."""
     schema = manifest_schema()
@@ -274,6 +290,7 @@ def _profile(profile: Profile) -> str:
 
 TABLES: Final[dict[str, Callable[[], str]]] = {
     "bundle-fields": bundle_fields,
+    "calibration-fields": calibration_fields,
     "cli": cli,
     "codes": codes,
     "exit-codes": exit_codes,

@@ -190,6 +190,9 @@ def _of_2025(run: Run) -> Counter[str]:
     if not harness:
         known = None not in {actual, run.get("steps_oracle"), run.get("quality_factor")}
         sums["pei25_n" if known else "pei25_missing"] += 1
+        if actual is not None and known and (success or actual >= run["steps_oracle"]):
+            exact = Fraction(int(run["steps_oracle"]), int(actual)) * scaled(run["quality_factor"], 10**6)
+            sums["pei25_fixed"] += round(exact * 2**30 / 10**6)
     confidence, risk = run.get("confidence"), run.get("safety_risk")
     due = (confidence is not None and confidence < 0.7) or (risk is not None and risk > 0.8)
     sums["risk_reported"] += confidence is not None or risk is not None
@@ -212,6 +215,11 @@ def _rules(run: Run) -> Counter[str]:
         composite = 6 * scaled(layer2, 10**6) + 4 * scaled(layer3, 10**6)
         sums["composite_checked"] += 1
         sums["composite_differs"] += (composite >= 7 * 10**6) != success
+        two, three = (half_up(Fraction(scaled(layer, 10**6), 100)) for layer in (layer2, layer3))
+        sums.update(layer2_sum=two, layer3_sum=three, layers_product=two * three)
+        sums.update(layer2_squares=two**2, layer3_squares=three**2, layers_apart=abs(two - three))
+        passes = [Decimal(str(layer)) >= Decimal("0.7") for layer in (layer2, layer3)]
+        sums.update(layer2_passes=passes[0], layer3_passes=passes[1], layers_pass=all(passes))
     return sums
 
 

@@ -35,7 +35,7 @@ BANNED = {
     "np.random.seed": set(),
     "np.random.rand": set(),
     "np.random.Generator": {"evidence/simulate.py", "evidence/attain.py"},
-    "np.random.PCG64": {"evidence/simulate.py", "evidence/attain.py"},
+    "np.random.PCG64": {"evidence/simulate.py", "evidence/attain.py", "assessment/resampling.py"},
     "os.replace": {"files.py"},
     "os.rename": {"files.py"},
     "shutil.move": set(),

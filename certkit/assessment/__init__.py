@@ -15,18 +15,24 @@ changes a verdict.
     sentence(assessment), measure_next(assessment)
 
 The road inside: `view` (nominal and fault runs apart) → `metrics_2026`, `metrics_2025`, `csi` (results)
-→ `criteria` (a row at a tier) → `verdict` (tiers) → `result` (the document); `provenance` and
-`plausibility` add the findings.
+→ `criteria` (a row at a tier) → `bounded` (the same row by bounds that respect clusters) → `verdict`
+(tiers) → `result` (the document); `provenance` and `plausibility` add the findings, `judge` what the
+judge's error does. Beside the road: `plan` (before an evaluation), `compare` (two agents), `drift` (two
+moments of one agent), `recheck` (other people's arithmetic).
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from certkit.assessment import criteria, metrics_2025, metrics_2026, verdict
+from certkit.assessment import accumulated, verdict
+from certkit.assessment.bounded.fragility import Fragility, fragility
+from certkit.assessment.bounded.intervals import with_intervals
 from certkit.assessment.catalogue import CATALOGUE, Spec, Unit
 from certkit.assessment.criteria import Row, Status
 from certkit.assessment.findings import SEVERITY, Finding, Severity, finding, ordered
+from certkit.assessment.judge import JudgeReport, judge_findings, judge_report, seen_by_judge
+from certkit.assessment.judging import judge as judge_rows
 from certkit.assessment.lint import lint
 from certkit.assessment.metric import Metric, State
 from certkit.assessment.plausibility import plausibility
@@ -35,14 +41,14 @@ from certkit.assessment.provenance import provenance
 from certkit.assessment.result import Assessment, Counts
 from certkit.assessment.schema import assessment_schema, profile_schema
 from certkit.assessment.verdict import Tier, Verdict
-from certkit.assessment.view import look
-from certkit.assessment.words import asked, measure_next, sentence, shown
+from certkit.assessment.words import asked, fragile, measure_next, of_judge, readings, sentence, shown
 from certkit.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from certkit.evidence.manifest import Facts
+    from certkit.evidence.pooling import Accumulation
     from certkit.evidence.summary import Summary
 
 __all__ = [
@@ -50,6 +56,8 @@ __all__ = [
     "SEVERITY",
     "Assessment",
     "Finding",
+    "Fragility",
+    "JudgeReport",
     "Metric",
     "Profile",
     "Row",
@@ -62,11 +70,15 @@ __all__ = [
     "Verdict",
     "asked",
     "assess",
+    "assess_accumulation",
     "assessment_schema",
+    "fragile",
     "lint",
     "measure_next",
+    "of_judge",
     "parse",
     "profile_schema",
+    "readings",
     "sentence",
     "shown",
 ]
@@ -83,14 +95,17 @@ def assess(summary: Summary, facts: Facts, profile: Profile, *, required_tier: i
             "usage.option",
             f"tier {required_tier} is not in profile {profile.id}, which has 1 to {len(profile.tiers)}",
         )
-    view = look(summary, facts.manifest, profile.tau)
-    found = (*metrics_2026.metrics(view), *metrics_2025.metrics(view))
-    metrics = {metric.id: metric for metric in found}
-    rows = criteria.table(profile, metrics)
+    judged = judge_rows(summary, facts.manifest, profile)
+    view, rows = judged.view, judged.rows
+    metrics = with_intervals(judged.metrics, judged.reader)
+    protocol, total = facts.manifest.protocol, view.total
+    judge = judge_report(summary.calibration, protocol, seen_by_judge(judged), profile.tau)
+    was_judged = protocol.judge is not None or total.ti_n > 0 or total.composite_checked > 0
     tiers = verdict.tiers(profile, rows, profile.reading, records=summary.records)
     findings = (
         *provenance(view, facts, profile),
         *plausibility(view, metrics),
+        *judge_findings(judge, protocol, profile.tau, judged=was_judged),
         *_guidance(profile),
     )
     return Assessment(
@@ -110,8 +125,21 @@ def assess(summary: Summary, facts: Facts, profile: Profile, *, required_tier: i
         verdict=verdict.verdict(profile, rows, tiers, records=summary.records, required_tier=required_tier),
         findings=ordered(findings),
         cells=summary.cells,
-        fragility={},
+        judge=judge,
+        fragility=fragility(judged),
     )
+
+
+def assess_accumulation(
+    accumulation: Accumulation, profile: Profile, *, required_tier: int = 1
+) -> Assessment:
+    """Return the judgement of several bundles that are pooled, with each alone beside it.
+
+    What speaks against one of the bundles is a finding here too, and so is a success rate that fell.
+    """
+    pooled = assess(accumulation.summary, accumulation.facts, profile, required_tier=required_tier)
+    alone = [assess(part.summary, part.facts, profile) for part in accumulation.parts]
+    return accumulated.joined(pooled, alone, accumulation)
 
 
 def _guidance(profile: Profile) -> Iterator[Finding]:

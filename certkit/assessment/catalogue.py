@@ -111,6 +111,13 @@ _SPECS: Final = (
         evidence="record sequence, steps and memory evidence on at least 100 ordered runs",
     ),
     Spec(
+        id="csi_windowed",
+        title="consistency over ten windows",
+        unit=Unit.INDEX,
+        source="certkit, after [26] eq. 9",
+        evidence="record sequence, steps and memory evidence on at least 500 ordered runs",
+    ),
+    Spec(
         id="domain_min",
         title="weakest domain",
         unit=Unit.FRACTION,
@@ -232,6 +239,13 @@ _SPECS: Final = (
     Spec(
         id="composite_agreement",
         title="outcomes that agree with the composite rule",
+        unit=Unit.FRACTION,
+        source="[26] §4.3.4",
+        evidence="record layer2_score and layer3_score on every run",
+    ),
+    Spec(
+        id="layer_agreement",
+        title="runs on which layers 2 and 3 agree",
         unit=Unit.FRACTION,
         source="[26] §4.3.4",
         evidence="record layer2_score and layer3_score on every run",

@@ -32,15 +32,23 @@ class Status(StrEnum):
 
 
 class Bounded(Struct, frozen=True, kw_only=True):
-    """The bounded reading of a row: the bound that must pass the threshold, at which confidence."""
+    """The bounded reading of a row: the bound that must pass the threshold, at which confidence.
+
+    `method` names the bound, `clusters` what it rests on, `n_eff` what their runs are worth; `reason` says
+    why the row cannot be judged so.
+    """
 
     status: Status
-    bound: Value | None
+    bound: Value | None = None
     confidence: float
+    method: str | None = None
+    clusters: int | None = None
+    n_eff: float | None = None
+    reason: str | None = None
 
 
 class Row(Struct, frozen=True, kw_only=True):
-    """A criterion at a tier, judged. `status` is the table reading; `bounded` the other, once computed."""
+    """A criterion at a tier, judged. `status` is the table reading; `bounded` the other."""
 
     criterion: Criterion
     metric: Metric
@@ -63,10 +71,12 @@ class Row(Struct, frozen=True, kw_only=True):
         return self.metric.at(self.tier)
 
     def deciding(self, reading: Reading) -> Status:
-        """Return the status under a reading; a bound that was not computed decides nothing."""
-        if reading == "table" or self.status in {Status.NOT_APPLICABLE, Status.NOT_TESTED}:
-            return self.status
-        return Status.INSUFFICIENT if self.bounded is None else self.bounded.status
+        """Return the status under a reading."""
+        return self.status if reading == "table" or self.bounded is None else self.bounded.status
+
+    def judged_by(self, metric: Metric) -> Row:
+        """Return the same criterion at the same tier, judged by another metric."""
+        return judge(self.criterion, metric, self.tier)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the row as JSON values."""
@@ -77,6 +87,10 @@ class Row(Struct, frozen=True, kw_only=True):
                 "status": self.bounded.status.value,
                 "bound": number(self.bounded.bound, unit),
                 "confidence": self.bounded.confidence,
+                "method": self.bounded.method,
+                "clusters": self.bounded.clusters,
+                "n_eff": self.bounded.n_eff,
+                "reason": self.bounded.reason,
             }
         return {
             "id": self.id,
@@ -112,8 +126,7 @@ def judge(criterion: Criterion, metric: Metric, tier: int) -> Row:
     value = metric.at(tier)
     if status is None and value is not None:
         margin = _margin(value, operator, threshold)
-        met = margin > 0 if operator in {">", "<"} else margin >= 0
-        status = Status.MET if met else Status.NOT_MET
+        status = Status.MET if passes(value, operator, threshold) else Status.NOT_MET
     return Row(
         criterion=criterion,
         metric=metric,
@@ -149,6 +162,12 @@ def _margin(value: Value, operator: Operator, threshold: Fraction) -> Value:
     else:
         difference = value - threshold
     return -difference if operator in {"<", "<="} else difference
+
+
+def passes(value: Value, operator: Operator, threshold: Fraction) -> bool:
+    """Tell whether a value is on the good side of a threshold, or on one that is not strict."""
+    margin = _margin(value, operator, threshold)
+    return margin > 0 if operator in {">", "<"} else margin >= 0
 
 
 def table(profile: Profile, metrics: dict[str, Metric]) -> tuple[Row, ...]:

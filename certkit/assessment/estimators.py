@@ -1,4 +1,4 @@
-"""Estimates from counts: Wilson's interval, the posterior of a proportion, and the least failure-free n.
+"""Estimates from counts: intervals and posteriors of a proportion, and the least failure-free n.
 
 Integers and exact thresholds in, numbers out. scipy is imported where a Beta tail is asked for, since
 importing it takes longer than a whole assessment.
@@ -19,13 +19,23 @@ Z: Final = 1.959963984540054
 """Standard normal quantile at (1 + LEVEL) / 2."""
 
 
+PRIORS: Final[dict[str, tuple[float, float]]] = {
+    "uniform": (1.0, 1.0),
+    "jeffreys": (0.5, 0.5),
+    "sceptical": (5.0, 5.0),
+}
+"""Beta priors of a success rate: [26] §3.1, Jeffreys (1946), and ten earlier runs of which half failed."""
+
+
 class Interval(Struct, frozen=True, kw_only=True):
-    """A confidence interval of a proportion, with its level and method."""
+    """A confidence interval, with its level and method; a resampled one with its seed and draws."""
 
     low: float
     high: float
     level: float = LEVEL
     method: str = "wilson"
+    seed: int | None = None
+    draws: int | None = None
 
 
 def wilson(successes: int, n: int) -> Interval:
@@ -40,15 +50,44 @@ def wilson(successes: int, n: int) -> Interval:
     return Interval(low=low, high=high)
 
 
-def posterior(successes: int, n: int, threshold: Fraction) -> float:
-    """Return P(θ > threshold) for θ ~ Beta(1 + s, 1 + n - s), [26] §3.1, as a probability."""
+def clopper_pearson(successes: int, n: int) -> Interval:
+    """Return the exact interval of Clopper and Pearson (1934): never covers less often than `LEVEL`."""
+    from scipy.special import betaincinv  # noqa: PLC0415 - heavy
+
+    tail = (1 - LEVEL) / 2
+    failures = n - successes
+    low = 0.0 if successes == 0 else float(betaincinv(successes, failures + 1, tail))
+    high = 1.0 if failures == 0 else 1 - float(betaincinv(failures, successes + 1, tail))
+    return Interval(low=low, high=high, method="clopper-pearson")
+
+
+def jeffreys(successes: int, n: int) -> Interval:
+    """Return the equal-tailed interval of the Beta(½ + s, ½ + n - s) posterior; 0 and 1 at the ends.
+
+    The ends are those of Brown, Cai and DasGupta (2001), without which coverage near them falls to 0.
+    """
+    from scipy.special import betaincinv  # noqa: PLC0415 - heavy
+
+    tail = (1 - LEVEL) / 2
+    failures = n - successes
+    low = 0.0 if successes == 0 else float(betaincinv(successes + 0.5, failures + 0.5, tail))
+    high = 1.0 if failures == 0 else 1 - float(betaincinv(failures + 0.5, successes + 0.5, tail))
+    return Interval(low=low, high=high, method="jeffreys")
+
+
+def posterior(successes: float, n: float, threshold: Fraction, prior: str = "uniform") -> float:
+    """Return P(θ > threshold) for θ ~ Beta(a + s, b + n - s), [26] §3.1, as a probability.
+
+    `prior` names (a, b) in `PRIORS`; the paper's is uniform.
+    """
     if threshold >= 1:
         return 0.0
     if threshold <= 0:
         return 1.0
     from scipy.special import betaincc  # noqa: PLC0415 - heavy
 
-    return float(betaincc(1 + successes, 1 + n - successes, float(threshold)))
+    a, b = PRIORS[prior]
+    return float(betaincc(a + successes, b + n - successes, float(threshold)))
 
 
 def least_failure_free(threshold: Fraction, confidence: Fraction) -> int | None:

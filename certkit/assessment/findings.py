@@ -33,7 +33,6 @@ SEVERITY: Final[dict[str, Severity]] = {
     "held-out-runs": _WARNING,
     "no-nominal-runs": _WARNING,
     "simulated-origin": _SERIOUS,
-    "bounded-not-computed": _SERIOUS,
     # who and how
     "unsealed": _WARNING,
     "unversioned-agent": _WARNING,
@@ -42,8 +41,13 @@ SEVERITY: Final[dict[str, Severity]] = {
     "protocol-not-stated": _WARNING,
     "evaluator-not-independent": _WARNING,
     "judge-not-independent": _WARNING,
+    "judge-uncalibrated": _WARNING,
+    "judge-agreement-low": _WARNING,
+    "judge-correction": _WARNING,
     "temperature-not-zero": _WARNING,
     "repeated-attempt": _WARNING,
+    "undeclared-attempt": _WARNING,
+    "undeclared-runs": _WARNING,
     "success-reading": _INFO,
     "cascade-definition": _WARNING,
     "unread-parts": _INFO,
@@ -78,6 +82,10 @@ SEVERITY: Final[dict[str, Severity]] = {
     "csi-trend-zero": _WARNING,
     "csi-irs-factor": _WARNING,
     "sil-guidance": _INFO,
+    # several bundles that are pooled
+    "periods-differ": _SERIOUS,
+    "periods-not-compared": _WARNING,
+    "bundles-differ": _WARNING,
 }
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from certkit.assessment.catalogue import CATALOGUE
+from certkit.assessment.csi_windowed import LEAST_RUNS
 from certkit.assessment.estimators import least_failure_free
 from certkit.evidence.summary import WINDOW
 
@@ -99,8 +100,9 @@ def _range(row: Criterion, tiers: tuple[int, ...]) -> Iterator[str]:
 def _attainable(row: Criterion, profile: Profile, declared: int) -> Iterator[str]:
     if row.min_n > declared:
         yield f"{row.id}: min_n {row.min_n:,} exceeds the {declared:,} declared runs"
-    if row.metric == "csi" and declared < WINDOW:
-        yield f"{row.id}: needs {WINDOW} ordered runs, {declared:,} are declared"
+    ordered = {"csi": WINDOW, "csi_windowed": LEAST_RUNS}.get(row.metric, 0)
+    if declared < ordered:
+        yield f"{row.id}: needs {ordered} ordered runs, {declared:,} are declared"
     if row.metric != "posterior":
         return
     for tier, threshold, _ in _specified(row, profile.tier_numbers):

@@ -12,7 +12,7 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from certkit.assessment.catalogue import CATALOGUE, Unit
 from certkit.assessment.estimators import Interval, wilson
@@ -43,9 +43,9 @@ class Metric(Struct, frozen=True, kw_only=True):
     """The result of one metric.
 
     `n` is the denominator, None where an attestation does not state it. `least_n` is the smallest of
-    several denominators, where a row rests on several. `coverage` is the share of eligible runs that
-    carry the fields. `blocked` says why the row cannot be judged whatever its coverage. `by_tier` holds
-    the values of a metric that differs from tier to tier.
+    several denominators, where a row rests on several. `interval` is Wilson's, `intervals` are further
+    ones. `coverage` is the share of eligible runs that carry the fields. `blocked` says why the row cannot
+    be judged whatever its coverage. `by_tier` holds the values of a metric that differs from tier to tier.
     """
 
     id: str
@@ -54,6 +54,7 @@ class Metric(Struct, frozen=True, kw_only=True):
     n: int | None = 0
     counts: Mapping[str, int] = {}
     interval: Interval | None = None
+    intervals: tuple[Interval, ...] = ()
     reason: str | None = None
     coverage: Fraction = Fraction(1)
     blocked: str | None = None
@@ -65,6 +66,11 @@ class Metric(Struct, frozen=True, kw_only=True):
     def unit(self) -> Unit:
         """The unit of the value."""
         return CATALOGUE[self.id].unit
+
+    @property
+    def all_intervals(self) -> tuple[Interval, ...]:
+        """Every interval of the value, Wilson's first."""
+        return self.intervals if self.interval is None else (self.interval, *self.intervals)
 
     @property
     def source(self) -> str:
@@ -85,6 +91,8 @@ class Metric(Struct, frozen=True, kw_only=True):
             document["by_tier"] = {str(tier): value for tier, value in self.by_tier.items()}
         if self.interval is not None:
             document["interval"] = plain(self.interval)
+        if self.intervals:
+            document["intervals"] = plain(self.intervals)
         if self.state is State.PARTIAL:
             document["coverage"] = float(self.coverage)
         if reason := self.reason or self.blocked:
@@ -103,6 +111,8 @@ def plain(value: Any) -> Any:
     """Return `value` with fractions as floats, structs and mappings as dicts, sequences as lists."""
     if isinstance(value, Fraction):
         return float(value)
+    if isinstance(value, Interval):
+        return {name: item for name, item in structs.asdict(value).items() if item is not None}
     if isinstance(value, Struct):
         return {name: plain(getattr(value, name)) for name in value.__struct_fields__}
     if isinstance(value, Mapping):
@@ -116,6 +126,11 @@ def names(listed: Sequence[str]) -> str:
     """Return the first few names, and how many more there are."""
     rest = len(listed) - SHOWN
     return ", ".join(listed[:SHOWN]) + (f" and {rest:,} more" if rest > 0 else "")
+
+
+def percent(share: float) -> str:
+    """Return a confidence as people read it: ``95 %``, ``99.5 %``."""
+    return f"{100 * share:.5g} %"
 
 
 def unmeasured(name: str, reason: str, *, n: int = 0, counts: Mapping[str, int] | None = None) -> Metric:

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from certkit.assessment.csi import csi
+from certkit.assessment.csi_windowed import csi_windowed
 from certkit.assessment.estimators import posterior, wilson
+from certkit.assessment.layers import layer_agreement
 from certkit.assessment.metric import (
     Metric,
     State,
@@ -47,6 +49,7 @@ def metrics(view: View) -> tuple[Metric, ...]:
         irs(view),
         ti(view.total),
         csi(view),
+        csi_windowed(view),
         domain_min(view),
         violations(view.total),
         adversarial_resistance(view.condition(Condition.ADVERSARIAL)),
@@ -54,6 +57,7 @@ def metrics(view: View) -> tuple[Metric, ...]:
         theta(view),
         agreement("rule_a_agreement", view.total.rule_a_checked, view.total.rule_a_differs),
         agreement("composite_agreement", view.total.composite_checked, view.total.composite_differs),
+        layer_agreement(view.total),
         novel_fault(view),
         harness_errors(view.total),
     )

@@ -39,6 +39,10 @@ MAX_TEXT: Final = 256 * 1024
 
 Operator = Literal[">", ">=", "<", "<=", "is"]
 Reading = Literal["table", "bounded"]
+Stopping = Literal["declared", "anytime"]
+
+CONFIDENCE: Final = 0.95
+"""δ of a tier that states none."""
 
 _Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$")]
 _Text = Annotated[str, Field(min_length=1, max_length=2000)]
@@ -114,6 +118,14 @@ class Profile(Authored):
     id: _Name
     title: _Text | None = None
     reading: Reading = Field(default="table", description="the reading that decides")
+    stopping: Stopping = Field(
+        default="declared",
+        description="anytime: bounds that hold although the evidence was looked at while it grew",
+    )
+    icc0: Annotated[float, Field(ge=0, le=1)] = Field(
+        default=1.0,
+        description="how alike runs of one cluster are taken to be where too few clusters differ to tell",
+    )
     sources: tuple[_Text, ...] = ()
     tiers: Annotated[dict[_Tier, TierInfo], Field(min_length=1)]
     criteria: Annotated[tuple[Criterion, ...], Field(min_length=1)]
@@ -150,6 +162,10 @@ class Profile(Authored):
         rows = [row for row in self.criteria if row.metric == "r_op"]
         pairs = {tier: row.threshold(tier) for row in rows for tier in self.tier_numbers}
         return {tier: value for tier, value in pairs.items() if value is not None}
+
+    def confidence(self, tier: int) -> Fraction:
+        """Return δ of a tier, .95 where the profile states none."""
+        return exact(self.tiers[str(tier)].confidence or CONFIDENCE)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the profile as it was written, in JSON values."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+from certkit.assessment.bounded.bounds import corrected
 from certkit.assessment.findings import finding, runs
-from certkit.assessment.metric import names
+from certkit.assessment.metric import names, percent
 from certkit.evidence.manifest import UNVERSIONED
 from certkit.evidence.record import Condition, Split
 from certkit.evidence.summary import add
@@ -28,8 +28,6 @@ def provenance(view: View, facts: Facts, profile: Profile) -> Iterator[Finding]:
     yield from _protocol(view, profile)
     yield from _import(facts.manifest)
     yield from _period(view)
-    if profile.reading == "bounded":
-        yield finding("bounded-not-computed", "the profile decides by bounds, which are not computed")
 
 
 def _bundle(view: View, facts: Facts) -> Iterator[Finding]:
@@ -75,8 +73,6 @@ def _missing(view: View) -> Iterator[Finding]:
         ("judge", protocol.judge, judged),
         ("memory_observable", protocol.memory_observable, view.fault.irs_recoveries > 0),
         ("cascade_definition", protocol.cascade_definition, view.condition(Condition.CASCADE).runs > 0),
-        ("declared_runs", protocol.declared_runs, True),
-        ("attempt", protocol.attempt, True),
         ("evaluator", protocol.evaluator, True),
         ("period", protocol.period, True),
     )
@@ -98,10 +94,12 @@ def _protocol(view: View, profile: Profile) -> Iterator[Finding]:
         yield finding(
             "temperature-not-zero", f"the runs were made at temperature {protocol.temperature:g}, not 0"
         )
-    if protocol.attempt is not None and protocol.attempt > 1:
+    yield from _attempt(protocol.attempt, profile)
+    if protocol.declared_runs is None and profile.stopping == "declared":
         yield finding(
-            "repeated-attempt",
-            f"this is attempt {protocol.attempt:,}: the best of several looks better than the agent is",
+            "undeclared-runs",
+            "how many runs were planned is not declared: who stops when a bound looks good passes far more"
+            " often than its confidence says",
         )
     if protocol.success_rule is not None:
         yield finding("success-reading", f"success was read as: {protocol.success_rule}")
@@ -112,6 +110,23 @@ def _protocol(view: View, profile: Profile) -> Iterator[Finding]:
             "cascade-definition",
             f"{runs(cascades, 'cascade run')} defined as {protocol.cascade_definition!r};"
             " the source means adversarial injection and context corruption at once",
+        )
+
+
+def _attempt(attempt: int | None, profile: Profile) -> Iterator[Finding]:
+    if attempt is None:
+        yield finding(
+            "undeclared-attempt", "which attempt this is is not declared: bounds take it as the first"
+        )
+    elif attempt > 1:
+        raised = ", ".join(
+            f"Tier {tier}: {percent(float(corrected(profile.confidence(tier), attempt)))}"
+            for tier in profile.tier_numbers
+        )
+        yield finding(
+            "repeated-attempt",
+            f"this is attempt {attempt:,}: the best of several looks better than the agent is; bounds ask"
+            f" for more confidence ({raised})",
         )
 
 
@@ -128,24 +143,9 @@ def _period(view: View) -> Iterator[Finding]:
     period, times = view.manifest.protocol.period, view.summary.times
     if period is None or times.first is None or times.last is None:
         return
-    start, end = _moment(period.from_), _moment(period.to)
-    if end is not None and period.to is not None and len(period.to) == len("2026-01-31"):
-        end += 86_400_000_000 - 1  # a date means the whole day
+    start, end = period.span
     early = start is not None and times.first < start
     late = end is not None and times.last > end
     if early or late:
         side = "before and after" if early and late else "before" if early else "after"
         yield finding("outside-period", f"runs started {side} the declared period")
-
-
-def _moment(text: str | None) -> int | None:
-    """Return an RFC 3339 time as microseconds since 1970, or None where there is none (31 February too)."""
-    if text is None:
-        return None
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)

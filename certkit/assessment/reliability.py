@@ -17,20 +17,13 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from msgspec import Struct
 
-from certkit.evidence.record import Condition, Split
-from certkit.evidence.summary import PEI_SCALE, add
+from certkit.assessment.series import grouped, series, totals
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from numpy.typing import NDArray
-
-    from certkit.evidence.summary import Cell, Summary
-
-    Integers = NDArray[np.int64]
-
-MILLIONTHS: Final = 10**6
-_EXACT: Final = 2**62
+    from certkit.assessment.series import Series
+    from certkit.evidence.summary import Summary
 
 
 class Moments(Struct, frozen=True, kw_only=True):
@@ -66,14 +59,8 @@ class Reliability(Struct, frozen=True, kw_only=True):
     runs: tuple[CellRuns, ...]
 
 
-class _Series(Struct, frozen=True, kw_only=True, eq=False):
-    """A metric on the rows of the cluster table: which cells it is taken over, y and n of each row."""
-
-    metric: str
-    scale: int
-    over: Callable[[Cell], bool]
-    y: Integers
-    n: Integers
+METRICS: Final = ("c_nom", "r_op", "frr", "pei", "irs", "ti", "violations", "adversarial_resistance")
+"""The metrics whose integers a passport carries."""
 
 
 def reliability(summary: Summary, *, memory_observable: bool) -> Reliability:
@@ -82,11 +69,10 @@ def reliability(summary: Summary, *, memory_observable: bool) -> Reliability:
     `memory_observable` tells whether a recovery without any memory field counts as not intentional, as
     it does in the metric ([26] eq. 6).
     """
-    moments: list[Moments] = []
-    for series in _series(summary, memory_observable=memory_observable):
-        moments += _rows(summary, series)
     return Reliability(
-        moments=tuple(moments),
+        moments=tuple(
+            row for metric in METRICS for row in moments(summary, metric, memory_observable=memory_observable)
+        ),
         runs=tuple(
             CellRuns(domain=cell.domain, condition=cell.condition, runs=cell.tally.runs)
             for cell in summary.select()
@@ -94,115 +80,38 @@ def reliability(summary: Summary, *, memory_observable: bool) -> Reliability:
     )
 
 
-def _series(summary: Summary, *, memory_observable: bool) -> Iterator[_Series]:
-    sums = summary.clusters.sums
-    silent = sums["irs_silent"] if memory_observable else np.zeros_like(sums["irs_silent"])
-
-    def nominal(cell: Cell) -> bool:
-        return not cell.is_fault
-
-    def fault(cell: Cell) -> bool:
-        return cell.is_fault
-
-    def every(_: Cell) -> bool:
-        return True
-
-    def series(
-        metric: str, over: Callable[[Cell], bool], y: Integers, n: Integers, scale: int = 1
-    ) -> _Series:
-        return _Series(metric=metric, scale=scale, over=over, y=y, n=n)
-
-    yield series("c_nom", nominal, sums["success"], sums["runs"])
-    yield series("r_op", fault, sums["success"], sums["runs"])
-    yield series("frr", fault, sums["frr_tenths"], sums["frr_n"], 10)
-    yield series("pei", every, _millionths(sums["pei_fixed"]), sums["pei_n"], MILLIONTHS)
-    yield series("irs", fault, sums["irs_yes"], sums["irs_yes"] + sums["irs_no"] + silent)
-    yield series("ti", every, sums["ti_thousandths"], sums["ti_n"], 1000)
-    yield series("violations", every, sums["violations"], sums["violations_n"])
-    yield _adversarial(summary)
-
-
-def _adversarial(summary: Summary) -> _Series:
-    """Return adversarial resistance: over the runs whose attack landed, where any run says so."""
-    sums = summary.clusters.sums
-
-    def over(cell: Cell) -> bool:
-        return cell.condition == Condition.ADVERSARIAL
-
-    tally = add(cell.tally for cell in summary.select() if over(cell))
-    y, n = sums["success"], sums["runs"]
-    if tally.landed + tally.not_landed:
-        y, n = sums["landed_success"], sums["landed"] + sums["landed_unknown_harness"]
-        if not tally.landed:
-            n = np.zeros_like(n)  # a defence that was never hit has no rate
-    return _Series(metric="adversarial_resistance", scale=1, over=over, y=y, n=n)
-
-
-def _millionths(fixed: Integers) -> Integers:
-    """Return sums of PEI · 2^30 in millionths, each rounded half up, without leaving 64 bits."""
-    whole, rest = np.divmod(fixed, PEI_SCALE)
-    rounded: Integers = whole * MILLIONTHS + (rest * MILLIONTHS + PEI_SCALE // 2) // PEI_SCALE
-    return rounded
-
-
-def _rows(summary: Summary, series: _Series) -> Iterator[Moments]:
+def moments(summary: Summary, metric: str, *, memory_observable: bool) -> Iterator[Moments]:
+    """Yield the rows of one metric: overall, per domain, and for r_op per condition and both."""
+    of = series(summary, metric, memory_observable=memory_observable)
     cells = summary.cells
-    counted = [cell.split == Split.STANDARD and series.over(cell) for cell in cells]
-    cell = summary.clusters.cell
-    chosen = np.flatnonzero(np.array(counted, np.bool_)[cell] & (series.n > 0)) if cells else np.empty(0, int)
-    if not len(chosen):
-        return
     keys: list[tuple[Sequence[str], Sequence[str]]] = [((), ()), ([c.domain for c in cells], ())]
-    if series.metric == "r_op":
+    if metric == "r_op":
         conditions = [c.condition for c in cells]
         keys += [((), conditions), ([c.domain for c in cells], conditions)]
     for domains, conditions_ in keys:
-        yield from _grouped(summary, series, chosen, domains, conditions_)
+        yield from _grouped(summary, of, domains, conditions_)
 
 
 def _grouped(
-    summary: Summary, series: _Series, chosen: Integers, domains: Sequence[str], conditions: Sequence[str]
+    summary: Summary, of: Series, domains: Sequence[str], conditions: Sequence[str]
 ) -> Iterator[Moments]:
-    """Yield the moments of the chosen rows for each domain, condition or both; an empty list means all."""
+    """Yield the moments for each domain, condition or both; an empty list means all."""
     count = len(summary.cells)
     names = list(zip(domains or [""] * count, conditions or [""] * count, strict=True))
     groups = sorted(set(names))
     place = {name: number for number, name in enumerate(groups)}
-    group = np.array([place[name] for name in names], np.int64)[summary.clusters.cell[chosen]]
-    cluster = summary.clusters.cluster[chosen]
-    order = np.lexsort((cluster, group))
-    group, cluster = group[order], cluster[order]
-    starts = np.flatnonzero(_changes(group) | _changes(cluster))
-    y = np.add.reduceat(series.y[chosen][order], starts)
-    n = np.add.reduceat(series.n[chosen][order], starts)
-    group = group[starts]
-    first = np.flatnonzero(_changes(group))
-    columns = [
-        np.add.reduceat(column, first).tolist()
-        for column in (y, n, np.ones_like(n), _product(y, y), _product(y, n), _product(n, n))
-    ]
-    for number, values in zip(group[first].tolist(), zip(*columns, strict=True), strict=True):
+    number_of = np.array([place[name] for name in names], np.int64)
+    for number, sums in totals(of, grouped(summary, of, number_of)).items():
         domain, condition = groups[number]
-        sums = dict(zip(("y", "n", "k", "yy", "yn", "nn"), values, strict=True))
         yield Moments(
-            metric=series.metric,
+            metric=of.metric,
             domain=domain if domains else None,
             condition=condition if conditions else None,
-            scale=series.scale,
-            **sums,
+            scale=of.scale,
+            y=sums.y,
+            n=sums.n,
+            k=sums.k,
+            yy=sums.yy,
+            yn=sums.yn,
+            nn=sums.nn,
         )
-
-
-def _changes(values: NDArray[np.generic]) -> NDArray[np.bool_]:
-    """Tell at each place whether the value differs from the one before; the first does."""
-    new = np.ones(len(values), np.bool_)
-    new[1:] = values[1:] != values[:-1]
-    return new
-
-
-def _product(a: Integers, b: Integers) -> NDArray[np.generic]:
-    """Return a · b whose sum is exact: as Python integers where 64 bits might not do."""
-    if int(a.max()) * int(b.max()) * len(a) < _EXACT:
-        return a * b
-    product: NDArray[np.generic] = a.astype(object) * b.astype(object)
-    return product

@@ -6,16 +6,19 @@ one object.
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from certkit._version import __version__
 from certkit.assessment.metric import Metric, plain
 
 if TYPE_CHECKING:
+    from certkit.assessment.bounded.fragility import Fragility
     from certkit.assessment.criteria import Row
     from certkit.assessment.findings import Finding
+    from certkit.assessment.judge import JudgeReport
     from certkit.assessment.profile import Profile
     from certkit.assessment.verdict import Tier, Verdict
     from certkit.errors import Exit
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
     from certkit.evidence.summary import Cell
 
 ASSESSMENT_SCHEMA: Final = "urn:certkit:assessment:v1"
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Counts(Struct, frozen=True, kw_only=True):
@@ -36,8 +40,52 @@ class Counts(Struct, frozen=True, kw_only=True):
     domains: tuple[str, ...]
 
 
+class BundleResult(Struct, frozen=True, kw_only=True):
+    """One of several bundles that were pooled, alone: its time, its counts, and the tier that it shows.
+
+    `declared_from` and `declared_to` are the declared period, `first_run` and `last_run` the start times in
+    microseconds since 1970. `by_domain` holds successes and runs under faults, whose sums are `successes`
+    and `fault_runs`.
+    """
+
+    digest: str
+    declared_from: str | None
+    declared_to: str | None
+    first_run: int | None
+    last_run: int | None
+    records: int
+    nominal_runs: int
+    fault_runs: int
+    successes: int
+    by_domain: dict[str, tuple[int, int]]
+    table: int
+    bounded: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the bundle as JSON values, times in RFC 3339."""
+        return structs.asdict(self) | {
+            "first_run": _time(self.first_run),
+            "last_run": _time(self.last_run),
+            "by_domain": {
+                name: {"successes": successes, "n": n} for name, (successes, n) in self.by_domain.items()
+            },
+            "table": {"tier": self.table},
+            "bounded": {"tier": self.bounded},
+        }
+
+
+def moment(microseconds: int | None) -> datetime | None:
+    """Return a time in microseconds since 1970 as an aware datetime."""
+    return None if microseconds is None else _EPOCH + timedelta(microseconds=microseconds)
+
+
+def _time(microseconds: int | None) -> str | None:
+    found = moment(microseconds)
+    return None if found is None else found.isoformat().replace("+00:00", "Z")
+
+
 class Assessment(Struct, frozen=True, kw_only=True, eq=False):
-    """The judgement of a bundle under a profile."""
+    """The judgement of a bundle under a profile, or of several pooled, which `bundles` then lists."""
 
     facts: Facts
     profile: Profile
@@ -48,7 +96,9 @@ class Assessment(Struct, frozen=True, kw_only=True, eq=False):
     verdict: Verdict
     findings: tuple[Finding, ...]
     cells: tuple[Cell, ...]
-    fragility: dict[str, Any]
+    judge: JudgeReport
+    fragility: Fragility
+    bundles: tuple[BundleResult, ...] = ()
 
     @property
     def exit_code(self) -> Exit:
@@ -83,7 +133,9 @@ class Assessment(Struct, frozen=True, kw_only=True, eq=False):
             "tiers": {str(tier.number): tier.to_dict() for tier in self.tiers},
             "verdict": self.verdict.to_dict(),
             "findings": [plain(finding) for finding in self.findings],
+            "judge": self.judge.to_dict(),
             "fragility": plain(self.fragility),
+            **({"bundles": [bundle.to_dict() for bundle in self.bundles]} if self.bundles else {}),
         }
 
 

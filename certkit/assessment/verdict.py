@@ -55,7 +55,7 @@ class Tier(Struct, frozen=True, kw_only=True):
 class Verdict(Struct, frozen=True, kw_only=True):
     """The tier attained under the profile's reading, and the status of the tier that was asked for.
 
-    `table` and `bounded` are the tiers attained under each reading, None where it is not computed.
+    `table` and `bounded` are the tiers attained under each reading; the profile says which one decides.
     `binding` names every row of the next tier that is neither met nor not applicable, worst first.
     """
 
@@ -63,7 +63,7 @@ class Verdict(Struct, frozen=True, kw_only=True):
     required_tier: int
     status: Status
     table: int
-    bounded: int | None
+    bounded: int
     binding: tuple[str, ...]
 
     @property
@@ -78,7 +78,7 @@ class Verdict(Struct, frozen=True, kw_only=True):
             "required_tier": self.required_tier,
             "status": self.status.value,
             "table": {"tier": self.table},
-            "bounded": None if self.bounded is None else {"tier": self.bounded},
+            "bounded": {"tier": self.bounded},
             "binding": list(self.binding),
         }
 
@@ -129,13 +129,12 @@ def verdict(
 ) -> Verdict:
     """Return the verdict under the profile's reading."""
     tier = attained(found)
-    computed = any(row.bounded is not None for row in rows)
     return Verdict(
         tier=tier,
         required_tier=required_tier,
         status=found[required_tier - 1].status,
         table=attained(tiers(profile, rows, "table", records=records)),
-        bounded=attained(tiers(profile, rows, "bounded", records=records)) if computed else None,
+        bounded=attained(tiers(profile, rows, "bounded", records=records)),
         binding=tuple(row.id for row in next_rows(profile, rows, tier)),
     )
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from certkit.evidence.record import Split
 from certkit.evidence.summary import add
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from fractions import Fraction
 
     from certkit.evidence.manifest import Manifest
@@ -56,6 +57,30 @@ def look(summary: Summary, manifest: Manifest, tau: dict[int, Fraction]) -> View
         fault=fault,
         domains=_by_domain(cells),
         tau=tau,
+    )
+
+
+def restricted(summary: Summary, wanted: Callable[[Cell], bool]) -> Summary:
+    """Return a summary of the wanted cells alone; its window and times stay those of all runs."""
+    import numpy as np  # noqa: PLC0415 - heavy
+
+    kept = [number for number, cell in enumerate(summary.cells) if wanted(cell)]
+    place = np.full(len(summary.cells), -1, np.int32)
+    place[kept] = np.arange(len(kept), dtype=np.int32)
+    clusters = summary.clusters
+    rows = np.flatnonzero(place[clusters.cell] >= 0)
+    cells = tuple(summary.cells[number] for number in kept)
+    return structs.replace(
+        summary,
+        records=sum(cell.tally.runs for cell in cells),
+        cells=cells,
+        clusters=structs.replace(
+            clusters,
+            cell=place[clusters.cell[rows]],
+            cluster=clusters.cluster[rows],
+            task=clusters.task[rows],
+            sums={name: column[rows] for name, column in clusters.sums.items()},
+        ),
     )
 
 

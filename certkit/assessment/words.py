@@ -7,11 +7,16 @@ from typing import TYPE_CHECKING
 from certkit.assessment.catalogue import CATALOGUE, Unit
 from certkit.assessment.criteria import Row, Status
 from certkit.assessment.estimators import runs_needed
+from certkit.assessment.metric import percent
 from certkit.assessment.verdict import next_rows
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from fractions import Fraction
 
+    from certkit.assessment.bounded.fragility import Fragility
+    from certkit.assessment.judge import JudgeReport
+    from certkit.assessment.judge.correction import Share
     from certkit.assessment.metric import Metric, Value
     from certkit.assessment.result import Assessment
 
@@ -65,6 +70,96 @@ def sentence(assessment: Assessment) -> str:
     return f"{attained}. Tier {verdict.tier + 1} {missing}."
 
 
+def readings(assessment: Assessment) -> str:
+    """Return both readings in words, the deciding one named."""
+    verdict, reading = assessment.verdict, assessment.profile.reading
+    told = {
+        name: f"{name} reading: {f'Tier {tier}' if tier else 'no tier'}"
+        for name, tier in (("table", verdict.table), ("bounded", verdict.bounded))
+    }
+    told[reading] += " (decides)"
+    text = f"{told['table']}; {told['bounded']}."
+    return text[:1].upper() + text[1:]
+
+
+def fragile(found: Fragility) -> tuple[str, ...]:
+    """Return what would change the verdict, one sentence each."""
+    told = []
+    if flip := found.flips:
+        where = f"{flip.criterion} in {flip.domain}" if flip.domain else flip.criterion
+        told.append(
+            f"{flip.needed:,} of {flip.of:,} successes would have to be failures to lose Tier {found.tier}"
+            f" ({where})."
+            if flip.needed <= flip.of
+            else f"No number of failures in place of successes loses Tier {found.tier}."
+        )
+    told += [sentence for tier in found.posterior for sentence in _posterior_falls(found, tier)]
+    if (cluster := found.without_cluster) and cluster.losing:
+        rows = ", ".join(f"{name} {count:,}" for name, count in cluster.criteria.items())
+        told.append(
+            f"Tier {found.tier} hangs on {cluster.losing:,} of {cluster.clusters:,} clusters, without any one"
+            f" of which it is lost ({rows})."
+        )
+    for rest in found.without_domain:
+        tier = rest.table if found.reading == "table" else rest.bounded
+        if tier != found.tier:
+            told.append(f"Without {rest.domain} the tier would be {tier or 'none'}.")
+    if missing := found.missing_runs:
+        rate = shown(missing.r_op, Unit.FRACTION)
+        told.append(
+            f"{missing.missing:,} of {missing.declared:,} declared runs are missing; had they failed under"
+            f" faults, r_op would be {rate} ({missing.successes:,} of {missing.n:,})."
+        )
+    return tuple(told)
+
+
+def _posterior_falls(found: Fragility, tier: int) -> Iterator[str]:
+    row = found.posterior.get(tier)
+    if row is None or not row.holds:
+        return
+    if row.icc_falls_at is not None:
+        yield f"The Tier {tier} posterior falls if outcomes of one task correlate by {row.icc_falls_at:.2f}."
+    if row.specificity_falls_at is not None:
+        passed = shown(1 - row.specificity_falls_at, Unit.FRACTION)
+        yield f"The Tier {tier} posterior falls if {passed} of failures were judged successes."
+
+
+def of_judge(report: JudgeReport) -> tuple[str, ...]:
+    """Return what the calibration shows of the judge, one sentence each; nothing without ratings."""
+    if report.items == 0:
+        return ()
+    told = []
+    if report.reason:
+        told.append(f"{report.items:,} items rated by {len(report.raters):,} raters: {report.reason}.")
+    if report.against is not None and report.confusion is not None:
+        kappa, judge, error = report.against.success, report.judge, report.confusion
+        agreement = "κ undefined" if kappa.value is None else f"κ {kappa.value:.2f}"
+        told.append(f"{judge} against the reference: {agreement} over {kappa.items:,} items.")
+        told += [
+            f"{name} {_share(share)}, in {share.successes:,} of {share.n:,}."
+            for name, share in (("Sensitivity", error.sensitivity), ("Specificity", error.specificity))
+        ]
+    if (fixed := report.correction) is not None:
+        if fixed.value is None or fixed.interval is None:
+            told.append(f"r_op cannot be corrected for the judge's error: {fixed.reason}.")
+        else:
+            found, low, high = (
+                shown(x, Unit.FRACTION) for x in (fixed.value, fixed.interval.low, fixed.interval.high)
+            )
+            told.append(
+                f"r_op freed of the judge's error: {found}, 95 % interval {low} to {high}, where"
+                f" {shown(fixed.raw, Unit.FRACTION)} was seen."
+            )
+    return tuple(told)
+
+
+def _share(share: Share) -> str:
+    if share.value is None or share.interval is None:
+        return "unknown"
+    low, high = share.interval.low, share.interval.high
+    return f"{share.value:.3f} ({low:.3f} to {high:.3f})"
+
+
 def measure_next(assessment: Assessment) -> tuple[str, ...]:
     """Return one sentence for every open row of the next tier, worst first: what evidence would settle it."""
     rows = next_rows(assessment.profile, assessment.criteria, assessment.verdict.tier)
@@ -79,7 +174,20 @@ def _advice(row: Row, assessment: Assessment) -> str:
         return f"{row.reason}; {evidence}." if row.reason else f"{evidence}."
     if row.status is Status.INSUFFICIENT:
         return f"{row.reason}; {_complete(row.metric)}."
-    return "the bound is not computed."
+    return _unbounded(row)
+
+
+def _unbounded(row: Row) -> str:
+    """Tell why a row that the point estimate meets is not met by its bound."""
+    found, unit = row.bounded, row.metric.unit
+    if found is None or row.operator is None or row.threshold is None:
+        return "it is not judged."
+    if found.bound is None:
+        return f"{found.reason or found.method}; record more independent tasks."
+    edge = f"{shown(row.value, unit)} found, but {percent(found.confidence)} sure only of"
+    side = "at least" if row.operator in {">", ">="} else "at most"
+    wanted = asked(row.operator, row.threshold, unit)
+    return f"{edge} {side} {shown(found.bound, unit)} where Tier {row.tier} asks {wanted}; record more tasks."
 
 
 def _complete(metric: Metric) -> str:

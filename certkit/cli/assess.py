@@ -9,11 +9,11 @@ import typer
 
 from certkit.cli import output
 from certkit.cli.bar import progress
-from certkit.cli.options import BundleFolder, Jobs, Json, ProfileName, Quiet, Verbose
+from certkit.cli.options import BundleFolders, Jobs, Json, ProfileName, Quiet, Verbose
 
 
 def assess(
-    bundle: BundleFolder,
+    bundles: BundleFolders,
     profile: ProfileName = "hb-eval-2026",
     require_tier: Annotated[
         int,
@@ -36,19 +36,20 @@ def assess(
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
-    """Judge a bundle of evaluation records against a tier table.
+    """Judge a bundle of evaluation records against a tier table, or several bundles of one agent together.
 
     Reads every record, recomputes every metric, and tells which tier the evidence shows, what fails, what
-    has no evidence, and what to measure next. Exit code 0: the required tier is met; 1: a measured
+    has no evidence, and what to measure next. Of several bundles all runs are pooled, and each is also shown
+    alone. Exit code 0: the required tier is met; 1: a measured
     criterion fails; 4: evidence is missing; 3: the bundle is malformed.
 
     Example: certkit assess bundle/ --require-tier 2 -o assessment.json
     """
     from certkit import canonical, files, workflow  # noqa: PLC0415 - keeps the help fast
 
-    workflow.refuse_inside(bundle, out)
+    workflow.refuse_inside(bundles, out)
     result = workflow.assess(
-        bundle,
+        bundles,
         profile,
         required_tier=require_tier,
         jobs=jobs,

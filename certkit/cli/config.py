@@ -24,7 +24,7 @@ app = typer.Typer(help="The settings in force.", no_args_is_help=True, rich_mark
 
 # setting → (type, default, environment variable, the commands and options that it sets)
 SETTINGS: Final[dict[str, tuple[type, Any, str, tuple[tuple[str, ...], ...]]]] = {
-    "profile": (str, "hb-eval-2026", "CERTKIT_PROFILE", (("assess", "profile"),)),
+    "profile": (str, "hb-eval-2026", "CERTKIT_PROFILE", (("assess", "profile"), ("plan", "profile"))),
     "require_tier": (int, 1, "CERTKIT_REQUIRE_TIER", (("assess", "require_tier"),)),
     "jobs": (
         int,

@@ -1,4 +1,4 @@
-"""``certkit keys``: make and look at signing keys."""
+"""``certkit keys``: make, look at and replace signing keys."""
 
 from __future__ import annotations
 
@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from certkit.cli import output
+from certkit.cli import clock, output
 from certkit.cli.options import Json, Quiet
 from certkit.cli.passphrase import PassphraseFile, ask_new, from_file, signing_key
+from certkit.errors import UsageError
 
 if TYPE_CHECKING:
-    from certkit.passport.keys import PublicKey
+    from datetime import datetime
 
-app = typer.Typer(help="Make and look at signing keys.", no_args_is_help=True, rich_markup_mode=None)
+    from certkit.passport.keys import PrivateKey, PublicKey
+
+app = typer.Typer(help="Make, look at and replace signing keys.", no_args_is_help=True, rich_markup_mode=None)
 
 
 class Kind(StrEnum):
@@ -26,6 +29,8 @@ class Kind(StrEnum):
 
 
 KeyFile = Annotated[Path, typer.Argument(metavar="KEY", help="A PEM file, private or public.")]
+Type = Annotated[Kind, typer.Option("--type", help="Ed25519, or ECDSA P-256.")]
+Ask = Annotated[bool, typer.Option("--ask-passphrase", help="Ask for a passphrase.")]
 
 
 @app.command("generate")
@@ -34,9 +39,9 @@ def generate(
     public: Annotated[
         Path | None, typer.Option("--public", help="Also write the public key to this file.")
     ] = None,
-    kind: Annotated[Kind, typer.Option("--type", help="Ed25519, or ECDSA P-256.")] = Kind.ED25519,
+    kind: Type = Kind.ED25519,
     passphrase_file: PassphraseFile = None,
-    ask: Annotated[bool, typer.Option("--ask-passphrase", help="Ask for a passphrase.")] = False,
+    ask: Ask = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -44,24 +49,65 @@ def generate(
 
     Example: certkit keys generate -o issuer-key.pem --public public-key.pem
     """
-    from certkit import files  # noqa: PLC0415 - keeps the help fast
-    from certkit.errors import UsageError  # noqa: PLC0415 - the same
-    from certkit.passport import keys  # noqa: PLC0415 - the same
+    from certkit.passport import keys  # noqa: PLC0415 - keeps the help fast
 
-    if public is not None and public.exists():
-        raise UsageError("file.exists", "exists", where=str(public), hint="choose another name or remove it")
+    _refuse_existing(public)
     passphrase = ask_new() if ask and passphrase_file is None else from_file(passphrase_file)
     key = keys.generate(kind.value)
-    keys.write_private(out, key, passphrase=passphrase)
-    if public is not None:
-        files.write(public, keys.public_pem(key.public_key()).encode(), overwrite=False)
+    _write(key, out, public, passphrase)
     if json:
         output.document(_document(key.public_key(), encrypted=passphrase is not None))
     elif not quiet:
-        protected = "encrypted" if passphrase is not None else "not encrypted"
-        output.say(f"{out}: {keys.algorithm_name(key.public_key())} private key, {protected}")
-        output.say(f"id {keys.key_id(key.public_key())}")
+        _say_made(key.public_key(), out, encrypted=passphrase is not None)
         output.note(f"hint: give out 'certkit keys public {out}' and the id, by two ways; keep {out} to you")
+
+
+@app.command("rotate")
+def rotate(
+    old: Annotated[
+        Path, typer.Argument(metavar="OLD", help="The old key's PEM file; the public one will do.")
+    ],
+    out: Annotated[Path, typer.Option("-o", "--out", help="The file of the new private key.")],
+    public: Annotated[Path, typer.Option("--public", help="The file of the new public key.")],
+    kind: Type = Kind.ED25519,
+    passphrase_file: PassphraseFile = None,
+    ask: Ask = False,
+    trust: Annotated[
+        Path | None, typer.Option("-t", "--trust", metavar="FILE", help="The trust policy to change.")
+    ] = None,
+    at: Annotated[
+        str | None, typer.Option("--at", metavar="TIME", help="When the new key takes over. Default: now.")
+    ] = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Make a key that takes over from an old one, whose file is left alone.
+
+    With --trust, that policy counts signatures by the old key up to --at, and by the new one from then.
+    The passphrase is the new key's.
+
+    Example: certkit keys rotate public-key.pem -o next-key.pem --public next-public.pem --trust trust.json
+    """
+    from certkit import files  # noqa: PLC0415 - keeps the help fast
+    from certkit.passport import keys  # noqa: PLC0415 - the same
+
+    _refuse_existing(public)
+    moment = clock.moment(at, "--at") if at else clock.now().replace(microsecond=0)
+    retired = _retired(old)
+    passphrase = ask_new() if ask and passphrase_file is None else from_file(passphrase_file)
+    key = keys.generate(kind.value)
+    new = key.public_key()
+    policy = _changed(trust, retired, new, moment) if trust else None  # first: it may refuse
+    _write(key, out, public, passphrase)
+    if trust is not None and policy is not None:
+        files.write(trust, policy)
+    encrypted = passphrase is not None
+    if json:
+        rotation = {"schema": "urn:certkit:rotation:v1", "old": keys.key_id(retired), "at": _utc(moment)}
+        output.document({**_document(new, encrypted=encrypted), **rotation, "trust": trust and str(trust)})
+    elif not quiet:
+        _say_made(new, out, encrypted=encrypted)
+        _say_rotated(keys.key_id(retired), public, trust, moment)
 
 
 @app.command("public")
@@ -100,6 +146,63 @@ def _either(path: Path, passphrase_file: Path | None) -> PublicKey:
     if keys.is_private(path):
         return signing_key(path, passphrase_file).public_key()
     return keys.load_public(path)
+
+
+def _retired(path: Path) -> PublicKey:
+    from certkit.passport import keys  # noqa: PLC0415 - keeps the help fast
+
+    if keys.is_private(path) and keys.is_encrypted(path):
+        raise UsageError(
+            "key.passphrase",
+            "encrypted, and the passphrase is that of the new key",
+            where=str(path),
+            hint="name the old public key; 'certkit keys public KEY' prints it",
+        )
+    return _either(path, None)
+
+
+def _refuse_existing(path: Path | None) -> None:
+    if path is not None and path.exists():
+        raise UsageError("file.exists", "exists", where=str(path), hint="choose another name or remove it")
+
+
+def _write(key: PrivateKey, out: Path, public: Path | None, passphrase: bytes | None) -> None:
+    from certkit import files  # noqa: PLC0415 - keeps the help fast
+    from certkit.passport import keys  # noqa: PLC0415 - the same
+
+    keys.write_private(out, key, passphrase=passphrase)
+    if public is not None:
+        files.write(public, keys.public_pem(key.public_key()).encode(), overwrite=False)
+
+
+def _changed(trust: Path, retired: PublicKey, new: PublicKey, moment: datetime) -> bytes:
+    """Return the bytes of a policy after the change of keys, as `certkit.cli.trust.load` will accept them."""
+    from certkit.cli.trust import checked, load  # noqa: PLC0415 - keeps the help fast
+    from certkit.passport.rotation import rotated  # noqa: PLC0415 - the same
+
+    return checked(rotated(load(trust), retired, new, at=moment), trust)
+
+
+def _say_made(key: PublicKey, out: Path, *, encrypted: bool) -> None:
+    from certkit.passport import keys  # noqa: PLC0415 - keeps the help fast
+
+    output.say(f"{out}: {keys.algorithm_name(key)} private key, {'' if encrypted else 'not '}encrypted")
+    output.say(f"id {keys.key_id(key)}")
+
+
+def _say_rotated(retired: str, public: Path, trust: Path | None, moment: datetime) -> None:
+    output.say(f"takes over from {retired}")
+    if trust is not None:
+        output.say(f"{trust} written: the old key counts up to {_utc(moment)}, the new one from then")
+    output.note(f"hint: give out {public} and the id, by two ways; sign with the old key no more")
+    output.note(
+        "hint: others who trust the old key run\n"
+        f"hint: certkit trust rotate OLD-PUBLIC.pem {public} --at {_utc(moment)}"
+    )
+
+
+def _utc(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%dT%H:%M:%SZ}"
 
 
 def _document(key: PublicKey, **more: bool) -> dict[str, object]:

@@ -25,6 +25,11 @@ _COMMANDS: Final = {
     "import": "imports",
     "issue": "issue",
     "verify": "verify",
+    "show": "show",
+    "export": "export",
+    "verify-bundle": "verify_bundle",
+    "drift": "drift",
+    "plan": "plan",
     "simulate": "simulate",
     "report": "report",
     "doctor": "doctor",
@@ -32,6 +37,7 @@ _COMMANDS: Final = {
     "bundle": "bundle",
     "profile": "profile",
     "recheck": "recheck",
+    "compare": "compare",
     "keys": "keys",
     "trust": "trust",
     "registry": "registry",
@@ -58,7 +64,7 @@ def tree(wanted: str | None = None) -> typer.Typer:
         if hasattr(module, "app"):
             app.add_typer(module.app, name=name)
         else:
-            function = getattr(module, name, None) or getattr(module, f"{name}_")
+            function = getattr(module, home, None) or getattr(module, f"{name}_")
             app.command(name)(function)
     return app
 

@@ -59,7 +59,7 @@ def show(
     if toml:
         output.raw(workflow.profile_text(name)[0])
     elif json:
-        document = {"schema": "urn:certkit:profile:v1", "digest": profile.digest}
+        document = {"schema": "urn:certkit:profile-show:v1", "digest": profile.digest}
         output.document(document | profile.model_dump(mode="json", by_alias=True, exclude={"schema_"}))
     else:
         show_profile(profile)

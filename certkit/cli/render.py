@@ -9,12 +9,26 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Final
 
-from certkit.assessment import CATALOGUE, Severity, State, Status, Unit, asked, measure_next, sentence
+from certkit.assessment import (
+    CATALOGUE,
+    Severity,
+    State,
+    Status,
+    Unit,
+    asked,
+    fragile,
+    measure_next,
+    of_judge,
+    readings,
+    sentence,
+)
+from certkit.assessment.metric import percent
 from certkit.cli import output
 from certkit.cli.output import printable
 
 if TYPE_CHECKING:
     from certkit.assessment import Assessment, Finding, Metric, Profile, Row
+    from certkit.assessment.metric import Value
     from certkit.assessment.profile import Criterion
 
 _MARKS: Final = {
@@ -31,7 +45,7 @@ _WORDS: Final = {
     Status.NOT_TESTED: "not tested",
 }
 _SEVERITY_STYLE: Final = {Severity.SERIOUS: "bold red", Severity.WARNING: "yellow", Severity.INFO: "dim"}
-_VALUE, _INTERVAL, _TIER, _MARGIN = 7, 9, 8, 7
+_VALUE, _BOUND, _COUNT, _TIER, _MARGIN = 7, 7, 8, 9, 8
 
 
 def show_assessment(assessment: Assessment, *, verbose: bool) -> None:
@@ -39,8 +53,13 @@ def show_assessment(assessment: Assessment, *, verbose: bool) -> None:
     _head(assessment)
     _table(assessment)
     _verdict(assessment)
+    if assessment.bundles:
+        from certkit.cli.pooled import show_bundles  # noqa: PLC0415 - where there are several
+
+        show_bundles(assessment.bundles)
     _findings(assessment.findings, verbose=verbose)
     if verbose:
+        _bounds(assessment)
         _breakdown(assessment)
         _beside(assessment)
 
@@ -88,29 +107,31 @@ def _table(assessment: Assessment) -> None:
     console = output.console()
     numbers = assessment.profile.tier_numbers
     groups = _by_criterion(assessment)
-    spread = _INTERVAL if any(rows[0].metric.interval for rows in groups) else 0
-    used = _VALUE + spread + 8 + _TIER * len(numbers) + _MARGIN
+    used = _VALUE + _BOUND + _COUNT + _TIER * len(numbers) + _MARGIN
     name = min(max(len(rows[0].id) for rows in groups) + 1, max(output.WIDTH - used, 12))
     heads = "".join(f"{f'Tier {number}':>{_TIER}}" for number in numbers)
-    head = f"{'criterion':<{name}}{'value':>{_VALUE}}{'95 % CI' if spread else '':>{spread}}{'n':>8}"
-    head += f"{heads}{'margin':>{_MARGIN}}"
-    console.print(Text(head, style="dim"))
+    head = f"{'criterion':<{name}}{'value':>{_VALUE}}{'bound':>{_BOUND}}{'n':>{_COUNT}}"
+    console.print(Text(f"{head}{heads}{'margin':>{_MARGIN}}", style="dim"))
     for rows in groups:
         deciding = _deciding(rows, assessment)
         metric = rows[0].metric
         line = Text(f"{_cut(rows[0].id, name - 1):<{name}}")
         line.append(f"{_value(metric, deciding):>{_VALUE}}")
-        line.append(f"{_interval(metric) if spread else '':>{spread}}", style="dim")
-        line.append(f"{_count(metric.n):>8}", style="dim")
+        line.append(f"{_bound(deciding):>{_BOUND}}")
+        line.append(f"{_count(metric.n):>{_COUNT}}", style="dim")
         for row in rows:
             status = row.deciding(assessment.profile.reading)
-            line.append(f"{_threshold(row, status):>{_TIER}}", style=_MARKS[status][2])
+            line.append(f"{_threshold(row):>{_TIER}}", style=_MARKS[status][2])
         line.append(f"{_margin(deciding):>{_MARGIN}}")
         line.rstrip()
         console.print(line)
     next_tier = min(assessment.verdict.tier + 1, numbers[-1])
     legend = ", ".join(f"{_mark(status)} {word}" for status, word in _WORDS.items())
-    _wrapped(f"{legend}; margin to Tier {next_tier}", style="dim")
+    _wrapped(
+        f"{legend}: first by the table reading (point estimates), then by the bounded reading (bounds,"
+        f" clusters respected); bound and margin are those to Tier {next_tier}",
+        style="dim",
+    )
     provisional = [rows[0].id for rows in groups if rows[0].criterion.provisional]
     if provisional:
         _wrapped(f"provisional in the source: {', '.join(provisional)}", style="dim")
@@ -149,25 +170,24 @@ def _value(metric: Metric, row: Row) -> str:
     if metric.state is State.PARTIAL:
         # The mean of some eligible runs would read as if it were the mean of all.
         return "partial"
+    return _number(value, metric)
+
+
+def _bound(row: Row) -> str:
+    """Return the bound; one that the row's evidence cannot give, or that none has, is a dash."""
+    if row.bounded is None:
+        return ""
+    return _number(row.bounded.bound, row.metric)
+
+
+def _number(value: Value | None, metric: Metric) -> str:
     if value is None:
         return "–" if _unicode() else "-"
     if metric.unit is Unit.BOOLEAN:
         return "yes" if value else "no"
     if metric.unit is Unit.PP:
         return f"{float(value):.1f}"
-    number = float(value)
-    return f"{number:.4f}" if metric.by_tier is not None else f"{number:.3f}"
-
-
-def _interval(metric: Metric) -> str:
-    if metric.interval is None:
-        return ""
-    low, high = float(metric.interval.low), float(metric.interval.high)
-    return (
-        f"{low:.2f}–{high:.2f}".replace("0.", ".")
-        if _unicode()
-        else f"{low:.2f}-{high:.2f}".replace("0.", ".")
-    )
+    return f"{float(value):.4f}" if metric.by_tier is not None else f"{float(value):.3f}"
 
 
 def _count(n: int | None) -> str:
@@ -176,14 +196,16 @@ def _count(n: int | None) -> str:
     return f"{n:,}" if n < 10**6 else str(n)  # eight figures fit the column
 
 
-def _threshold(row: Row, status: Status) -> str:
-    if row.threshold is None or row.operator is None:
+def _threshold(row: Row) -> str:
+    """Return what a tier asks, and the marks of both readings."""
+    if row.threshold is None or row.operator is None or row.bounded is None:
         return ""
     operator = row.operator
     if _unicode():
         operator = {">=": "≥", "<=": "≤", "is": ""}.get(row.operator, row.operator)  # type: ignore[assignment]
     number = "yes" if row.metric.unit is Unit.BOOLEAN else f"{float(row.threshold):g}"
-    return f"{operator}{number.replace('0.', '.', 1) if number.startswith('0.') else number} {_mark(status)}"
+    number = number.replace("0.", ".", 1) if number.startswith("0.") else number
+    return f"{operator}{number} {_mark(row.status)}{_mark(row.bounded.status)}"
 
 
 def _margin(row: Row) -> str:
@@ -197,6 +219,19 @@ def _verdict(assessment: Assessment) -> None:
     styles = {Status.MET: "bold green", Status.NOT_MET: "bold red"}
     style = "bold green" if assessment.verdict.tier else styles.get(assessment.tiers[0].status, "bold yellow")
     _wrapped(sentence(assessment), style=style)
+    _wrapped(readings(assessment))
+    changes = fragile(assessment.fragility)
+    if changes:
+        _line("")
+        _line("What would change it:", "bold")
+        for item in changes:
+            _wrapped(item, first="  ", rest="    ")
+    judged = of_judge(assessment.judge)
+    if judged:
+        _line("")
+        _line("The judge:", "bold")
+        for item in judged:
+            _wrapped(item, first="  ", rest="    ")
     advice = measure_next(assessment)
     if advice:
         _line("")
@@ -221,6 +256,30 @@ def _findings(findings: tuple[Finding, ...], *, verbose: bool) -> None:
     hidden = len(findings) - len(shown)
     if hidden:
         _line(f"  and {hidden} for information; -v shows them", "dim")
+
+
+def _bounds(assessment: Assessment) -> None:
+    """Print how every bound of the next tier was got, and the intervals of every value."""
+    _line("")
+    _line("Bounds:", "bold")
+    for rows in _by_criterion(assessment):
+        row = _deciding(rows, assessment)
+        found = row.bounded
+        if found is None:
+            continue
+        rests = [f"{percent(found.confidence)} confidence", found.method, found.reason]
+        if found.clusters is not None and found.reason is None:
+            rests.append(output.counted(found.clusters, "cluster"))
+        if found.n_eff is not None:
+            rests.append(f"worth {found.n_eff:,.1f} independent runs")
+        text = ", ".join(part for part in rests if part)
+        _wrapped(f"{row.id:<24}{_bound(row):>8}  {text}", first="  ", rest=" " * 36)
+    _line("")
+    _line("95 % intervals:", "bold")
+    for name, metric in assessment.metrics.items():
+        shown = [f"{item.method} {item.low:.4f}–{item.high:.4f}" for item in metric.all_intervals]
+        if shown:
+            _wrapped(f"{name:<24} {'; '.join(shown)}", first="  ", rest=" " * 27)
 
 
 def _breakdown(assessment: Assessment) -> None:

@@ -32,8 +32,12 @@ def report(
         typer.Option("-o", "--out", help="X.pdf (X.html is written beside it) or X.html, the file to write."),
     ],
     bundle: Annotated[
-        Path | None,
-        typer.Option("--bundle", metavar="BUNDLE", help="The evidence of a passport, which is judged again."),
+        list[Path] | None,
+        typer.Option(
+            "--bundle",
+            metavar="BUNDLE",
+            help="The evidence of a passport, which is judged again. Once for each bundle.",
+        ),
     ] = None,
     profile: Annotated[
         str | None,
@@ -74,7 +78,7 @@ def report(
 
 def _view(
     source: Path,
-    bundle: Path | None,
+    bundle: list[Path] | None,
     profile: str | None,
     require_tier: int | None,
     jobs: int | None,
@@ -97,7 +101,7 @@ def _view(
         return room.view(
             room.of_document(found.assessment, profile=table, where=found.where), generated_at=date
         )
-    if bundle is None:
+    if not bundle:
         raise UsageError(
             "usage.option", "a passport needs --bundle: its evidence is judged again", where=found.where
         )
@@ -119,7 +123,7 @@ def _profile(name: str | None, assessment: Any) -> Profile | None:
 
 
 def _refuse(value: object, message: str) -> None:
-    if value is not None:
+    if value:
         raise UsageError("usage.option", message)
 
 

@@ -11,7 +11,8 @@ from certkit.cli.bar import progress
 from certkit.cli.options import Json, Out, Quiet
 
 
-def _mix(text: str | None) -> dict[str, float] | None:
+def mix(text: str | None) -> dict[str, float] | None:
+    """Return what ``--fault-mix`` says: the share of each condition."""
     if text is None:
         return None
     shares: dict[str, float] = {}
@@ -65,7 +66,7 @@ def simulate(
         domains=domains,
         tier_target=tier_target,
         icc=icc,
-        fault_mix=_mix(fault_mix),
+        fault_mix=mix(fault_mix),
         seal=not no_seal,
         progress=progress(hidden=quiet or json),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -46,6 +46,22 @@ TrustFile = Annotated[
 ]
 IssuerName = Annotated[str | None, typer.Option("--issuer", help="Your name for whoever holds the key.")]
 KeyFile = Annotated[Path | None, typer.Option("--key", help="The issuer's public key (PEM).")]
+Who = Annotated[
+    str | None,
+    typer.Option("--identity", help="A keyless signer: the e-mail address or URI in their certificates."),
+]
+Where = Annotated[
+    str | None, typer.Option("--oidc-issuer", metavar="URL", help="Where that signer has signed in.")
+]
+Root = Annotated[
+    str | None,
+    typer.Option(
+        "--trusted-root",
+        metavar="FILE",
+        help="A Sigstore TrustedRoot, put into the policy; 'public': that of Sigstore's public instance, "
+        "as installed.",
+    ),
+]
 Logs = Annotated[
     list[str] | None, typer.Option("--log", metavar="VKEY", help="A registry's verifier key; repeatable.")
 ]
@@ -105,7 +121,7 @@ def init(
     )
     path = path_of(trust)
     policy = _with_key(policy, issuer, key, None, None)
-    files.write(path, _checked(policy, path), overwrite=False)
+    files.write(path, checked(policy, path), overwrite=False)
     _report(policy, path, json=json, quiet=quiet)
 
 
@@ -120,11 +136,17 @@ def add(
     not_after: Annotated[
         str | None, typer.Option("--not-after", metavar="TIME", help="Signatures up to here count.")
     ] = None,
+    identity: Who = None,
+    oidc_issuer: Where = None,
+    trusted_root: Root = None,
     log: Logs = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Add an issuer's key or a registry's log key to a trust policy.
+    """Add to a trust policy: an issuer's key or identity, a Sigstore trusted root, a registry's log key.
+
+    Certificates and timestamps count under the policy's trusted root alone. A root that is older than the
+    policy's own is refused.
 
     Example: certkit trust add --trust trust.json --issuer "Example Lab" --key next-key.pem
     """
@@ -133,9 +155,50 @@ def add(
     from certkit import files  # noqa: PLC0415 - the same
 
     path = path_of(trust)
-    policy = _with_key(load(trust), issuer, key, not_before, not_after)
+    policy = load(trust)
+    if identity is None and oidc_issuer is None:
+        policy = _with_key(policy, issuer, key, not_before, not_after)
+    else:
+        if key or not_before or not_after:
+            raise UsageError("usage.option", "a key and an identity are added one after the other")
+        policy = _with_identity(policy, issuer, identity, oidc_issuer)
+    if trusted_root is not None:
+        policy = policy.with_root(_root(trusted_root))
     policy = structs.replace(policy, logs=(*policy.logs, *(item for item in log or ())))
-    files.write(path, _checked(policy, path))
+    files.write(path, checked(policy, path))
+    _report(policy, path, json=json, quiet=quiet)
+
+
+@app.command("rotate")
+def rotate(
+    old: Annotated[Path, typer.Argument(metavar="OLD", help="The public key that the policy holds (PEM).")],
+    new: Annotated[Path, typer.Argument(metavar="NEW", help="The public key that takes over from it (PEM).")],
+    trust: TrustFile = None,
+    at: Annotated[
+        str | None, typer.Option("--at", metavar="TIME", help="When the new key takes over. Default: now.")
+    ] = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Follow an issuer who changes keys: the old key's window ends at a time, and the new key's begins there.
+
+    The new key counts for the issuer who holds the old one. Passports that the old key signed before that
+    time stay valid; a window that ends sooner already is not made longer. Compare the new key's id with the
+    issuer by another way than the one by which you got the file.
+
+    Example: certkit trust rotate public-key.pem next-public.pem --trust trust.json --at 2026-06-01
+    """
+    from certkit import files  # noqa: PLC0415 - keeps the help fast
+    from certkit.passport import keys  # noqa: PLC0415 - the same
+    from certkit.passport.rotation import rotated  # noqa: PLC0415 - the same
+
+    path = path_of(trust)
+    moment = clock.moment(at, "--at") if at else clock.now().replace(microsecond=0)
+    come = keys.load_public(new)
+    policy = rotated(load(trust), keys.load_public(old), come, at=moment)
+    files.write(path, checked(policy, path))
+    if not json and not quiet:
+        output.say(f"from {moment:%Y-%m-%dT%H:%M:%SZ} on counts {keys.key_id(come)}")
     _report(policy, path, json=json, quiet=quiet)
 
 
@@ -155,13 +218,28 @@ def show(trust: TrustFile = None, json: Json = False) -> None:
         output.say(f"          {item.id}")
         if item.not_before or item.not_after:
             output.say(f"          from {_day(item.not_before)} to {_day(item.not_after)}")
-    if not policy.candidates():
+    identities = [(issuer.name, one) for issuer in policy.issuers for one in issuer.identities]
+    for name, one in identities:
+        output.say(f"issuer    {name}")
+        output.say(f"          signed in as {one.identity}")
+        output.say(f"          at {one.issuer}")
+    if not policy.candidates() and not identities:
         output.say("issuer    none: every passport will be refused")
+    if policy.trusted_root is not None:
+        output.wrapped(f"root      {_members(policy.trusted_root)}", rest=" " * 10)
+    elif identities:
+        output.wrapped("root      none: no identity counts without --trusted-root", rest=" " * 10)
     for name in policy.logs:
         output.say(f"log       {name}")
     output.say(f"witnesses {policy.witnesses.k} of {len(policy.witnesses.keys)}")
     output.say(f"requires  {', '.join(policy.require) or 'signature and validity only'}")
     output.wrapped(f"accepts   {_accepts(policy)}", rest=" " * 10)
+
+
+def _members(root: dict[str, Any]) -> str:
+    from certkit.passport.trusted_root import KINDS  # noqa: PLC0415 - keeps the help fast
+
+    return "Sigstore: " + ", ".join(f"{name} ({len(root.get(kind, []))})" for kind, name in KINDS.items())
 
 
 def _accepts(policy: Trust) -> str:
@@ -196,7 +274,30 @@ def _with_key(
     return policy.with_issuer(issuer, trusted)
 
 
-def _checked(policy: Trust, path: Path) -> bytes:
+def _with_identity(policy: Trust, issuer: str | None, identity: str | None, oidc_issuer: str | None) -> Trust:
+    from certkit.passport.trust import Identity  # noqa: PLC0415 - keeps the help fast
+
+    if issuer is None or identity is None or oidc_issuer is None:
+        raise UsageError(
+            "usage.option",
+            "--issuer, --identity and --oidc-issuer go together",
+            hint="--issuer is your own name for them, --oidc-issuer the URL where they sign in",
+        )
+    return policy.with_identity(issuer, Identity(identity=identity, issuer=oidc_issuer))
+
+
+def _root(name: str) -> dict[str, Any]:
+    from certkit import canonical, files  # noqa: PLC0415 - keeps the help fast
+    from certkit.passport import keyless, trusted_root  # noqa: PLC0415 - the same
+
+    if name == "public":
+        return keyless.public_root()
+    document: Any = canonical.loads(files.read(Path(name), limit=MAX_POLICY), where=name)
+    trusted_root.check(document, name)
+    return dict(document)
+
+
+def checked(policy: Trust, path: Path) -> bytes:
     """Return the bytes of a policy that `load` will accept."""
     from certkit.passport.trust import parse  # noqa: PLC0415 - keeps the help fast
 
@@ -209,7 +310,11 @@ def _report(policy: Trust, path: Path, *, json: bool, quiet: bool) -> None:
     if json:
         output.document(policy.to_dict())
     elif not quiet:
-        count = len(policy.candidates())
-        output.say(f"{path} written: {count} trusted key{'' if count == 1 else 's'}, {len(policy.logs)} logs")
-        if not count:
+        count, people = len(policy.candidates()), sum(len(issuer.identities) for issuer in policy.issuers)
+        named = f"{people} identit{'y' if people == 1 else 'ies'}, " if people else ""
+        keys = f"{count} trusted key{'' if count == 1 else 's'}"
+        output.say(f"{path} written: {keys}, {named}{len(policy.logs)} logs")
+        if people and policy.trusted_root is None:
+            output.note("hint: no identity counts without a root: certkit trust add --trusted-root FILE")
+        if not count and not people:
             output.note("hint: certkit trust add --issuer NAME --key PUBLIC.pem")

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from certkit.cli import clock, output
-from certkit.cli.options import Jobs, Json, Quiet, Verbose
+from certkit.cli import clock, output, standing
+from certkit.cli.options import Jobs, Json, PassportFile, Quiet, Verbose
 from certkit.cli.trust import TrustFile, load
 from certkit.errors import UsageError
 
 if TYPE_CHECKING:
     from certkit.passport.outcome import Claim, Verification
+    from certkit.passport.pdf import Taken
 
 MAX_FILE: Final = 64 * 1024 * 1024
 """What is read of a file that claims to be a passport; far above what its first step accepts."""
@@ -22,10 +23,11 @@ _MARKS: Final = {"passed": "+", "failed": "x", "skipped": "-"}
 
 
 def verify(
-    passport: Annotated[Path, typer.Argument(metavar="PASSPORT", help="The file passport.json.")],
+    passport: PassportFile,
     trust: TrustFile = None,
     bundle: Annotated[
-        Path | None, typer.Option("--bundle", help="The evidence bundle: its digests are checked.")
+        list[Path] | None,
+        typer.Option("--bundle", help="The evidence bundle: its digests are checked. Once for each bundle."),
     ] = None,
     replay: Annotated[
         bool, typer.Option("--replay", help="Compute the claim again from --bundle, and compare.")
@@ -42,6 +44,15 @@ def verify(
     require_tier: Annotated[
         int | None, typer.Option("--require-tier", min=1, max=9, help="The least tier to accept.")
     ] = None,
+    registry: Annotated[
+        Path | None,
+        typer.Option(
+            "-r",
+            "--registry",
+            metavar="DIR",
+            help="Ask this registry, or exported tree, whether the passport still stands.",
+        ),
+    ] = None,
     at: Annotated[
         str | None, typer.Option("--at", metavar="TIME", help="Verify as of this time. Default: now.")
     ] = None,
@@ -52,29 +63,34 @@ def verify(
 ) -> None:
     """Verify a passport against your trust policy: signature, validity, evidence, and what it claims.
 
-    Works offline and writes nothing. A proof of registration is taken from PASSPORT.tlog-proof where that
-    file is there. Exit code 0: verified; 1: the signature or the subject is wrong; 3: malformed; 4:
-    something required could not be checked; 6: ended; 7: evidence or replay differ; 8: not trusted.
+    Works offline and writes nothing. A proof of registration is taken from PASSPORT.tlog-proof, and a
+    status from PASSPORT.status, where these files are there. Of a PDF the attached passport is verified,
+    and nothing that its pages say.
+
+    Exit code 0: verified; 1: the signature or the subject is wrong; 3: malformed; 4: something required
+    could not be checked; 6: ended; 7: evidence or replay differ; 8: not trusted.
 
     Example: certkit verify passport.json --trust trust.json --bundle bundle --replay
     """
-    from certkit import files  # noqa: PLC0415 - keeps the help fast
-    from certkit.passport.verification import verify as check  # noqa: PLC0415 - the same
+    from certkit.passport.verification import verify as check  # noqa: PLC0415 - keeps the help fast
 
-    if replay and bundle is None:
+    if replay and not bundle:
         raise UsageError("usage.option", "--replay needs the evidence", hint="--bundle DIR")
     _refuse_malformed(agent)
-    data = files.read(passport, limit=MAX_FILE)
-    result = check(
-        data,
-        trust=load(trust),
-        at=clock.moment(at, "--at") if at else clock.now(),
+    given, policy = taken(passport), load(trust)
+    moment = clock.moment(at, "--at") if at else clock.now()
+    found = check(
+        given.passport,
+        trust=policy,
+        at=moment,
         agent=agent,
         domain=domain,
         require_tier=require_tier,
-        proof=_proof(passport),
-        **_evidence(bundle, profile, replay=replay, jobs=jobs, hidden=quiet or json),
+        proof=given.proof,
+        **standing.asked(passport, registry, trust=policy, at=moment),
+        **evidence_of(bundle, profile, replay=replay, jobs=jobs, hidden=quiet or json),
     )
+    result = given.told(found)
     if json:
         output.document(result.to_dict())
     elif not quiet:
@@ -89,17 +105,23 @@ def _refuse_malformed(agent: str | None) -> None:
         raise UsageError("usage.option", f"--agent: {agent!r} is not sha256: and 64 hexadecimal digits")
 
 
-def _proof(passport: Path) -> bytes | None:
-    from certkit import files  # noqa: PLC0415 - keeps the help fast
+def taken(path: Path) -> Taken:
+    """Return the passport in a file, JSON or PDF, with its proof: the one beside it, or else one attached."""
+    from msgspec import structs  # noqa: PLC0415 - keeps the help fast
 
-    path = passport.with_name(passport.name + ".tlog-proof")
-    return files.read(path, limit=MAX_FILE) if path.exists() else None
+    from certkit import files  # noqa: PLC0415 - the same
+    from certkit.passport.pdf import take  # noqa: PLC0415 - the same
+
+    found = take(files.read(path, limit=MAX_FILE), where=str(path))
+    proof = path.with_name(path.name + ".tlog-proof")
+    return structs.replace(found, proof=files.read(proof, limit=MAX_FILE)) if proof.exists() else found
 
 
-def _evidence(
-    bundle: Path | None, profile: str | None, *, replay: bool, jobs: int | None, hidden: bool
+def evidence_of(
+    bundle: Path | list[Path] | None, profile: str | None, *, replay: bool, jobs: int | None, hidden: bool
 ) -> dict[str, Any]:
-    if bundle is None:
+    """Return the arguments of `certkit.passport.verify` that bring the evidence along."""
+    if not bundle:
         return {}
     from certkit import workflow  # noqa: PLC0415 - keeps the help fast
     from certkit.cli.bar import progress  # noqa: PLC0415 - the same
@@ -123,7 +145,7 @@ def _show(result: Verification, *, verbose: bool) -> None:
                 f"{_MARKS[step.status]} {step.number:>2} {step.id:<10} {_one_line(step.detail)}", " " * 16
             )
     output.say()
-    output.wrapped(_verdict(result))
+    output.wrapped(verdict_of(result))
     output.say()
     output.say("Not checked:")
     for item in result.not_checked:
@@ -148,7 +170,8 @@ def _show_claim(claim: Claim) -> None:
     output.say()
 
 
-def _verdict(result: Verification) -> str:
+def verdict_of(result: Verification) -> str:
+    """Return the verdict in words, with the step that decides it."""
     if result.deciding is not None:
         step = result.deciding
         return f"REJECTED at step {step.number} ({step.id}): {_one_line(step.detail)} [{step.code}]"

@@ -18,29 +18,38 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from certkit.evidence.bundle import Bundle, init, open_bundle, seal
+    from certkit.evidence.calibration import Calibration, read_calibration
     from certkit.evidence.faults import Fault, RecordFaultsError
     from certkit.evidence.gather import summarise
     from certkit.evidence.manifest import Facts, Manifest
+    from certkit.evidence.pooling import Accumulation, Part, accumulate
     from certkit.evidence.record import Record
     from certkit.evidence.summary import Summary
 
 __all__ = [
+    "Accumulation",
     "Bundle",
+    "Calibration",
     "Facts",
     "Fault",
     "Manifest",
+    "Part",
     "Record",
     "RecordFaultsError",
     "Summary",
+    "accumulate",
     "init",
     "open_bundle",
+    "read_calibration",
     "seal",
     "summarise",
 ]
 
 # Loaded when asked for: a reader process needs none of the manifest's machinery.
 _HOMES = {
+    "pooling": ("Accumulation", "Part", "accumulate"),
     "bundle": ("Bundle", "init", "open_bundle", "seal"),
+    "calibration": ("Calibration", "read_calibration"),
     "faults": ("Fault", "RecordFaultsError"),
     "manifest": ("Facts", "Manifest"),
     "record": ("Record",),

@@ -41,31 +41,36 @@ class Faults(list[Fault]):
         self += faults[: max(0, LIMIT - len(self))]
 
 
-class RecordFaultsError(InputError):
-    """Records were refused, and the bundle with them.
+class FaultsError(InputError):
+    """Lines of evidence were refused, and the bundle with them.
 
     `faults` lists the first ones in order of file and line; `total` counts all.
     """
+
+    refusal = "bundle.records-invalid"
+    lines = "records"
 
     def __init__(self, faults: list[Fault], total: int) -> None:
         unknown = {fault.code for fault in faults} - CODES.keys()
         if unknown:
             raise AssertionError(f"fault codes {sorted(unknown)} are not documented")
         shown = f", the first {len(faults)} are" if total > len(faults) else ""
-        noun = "fault" if total == 1 else "faults"
         super().__init__(
-            "bundle.records-invalid",
-            f"{total:,} {noun} in the records{shown}\n  " + "\n  ".join(str(fault) for fault in faults),
-            hint="nothing is skipped or repaired in silence; mend the records or leave them out by name",
+            self.refusal,
+            f"{self._counted(total)}{shown}\n  " + "\n  ".join(str(fault) for fault in faults),
+            hint=f"nothing is skipped or repaired in silence; mend the {self.lines}"
+            " or leave them out by name",
         )
         self.faults = faults
         self.total = total
 
+    def _counted(self, total: int) -> str:
+        return f"{total:,} {'fault' if total == 1 else 'faults'} in the {self.lines}"
+
     def to_dict(self) -> dict[str, object]:
         """Return the error with its faults as the JSON document that ``--json`` prints."""
         document = super().to_dict()
-        noun = "fault" if self.total == 1 else "faults"
-        document["message"] = f"{self.total:,} {noun} in the records"
+        document["message"] = self._counted(self.total)
         document["total"] = self.total
         document["faults"] = [
             {
@@ -79,3 +84,14 @@ class RecordFaultsError(InputError):
             for fault in self.faults
         ]
         return document
+
+
+class RecordFaultsError(FaultsError):
+    """Records were refused."""
+
+
+class CalibrationFaultsError(FaultsError):
+    """Ratings of the calibration files were refused."""
+
+    refusal = "calibration.invalid"
+    lines = "ratings"

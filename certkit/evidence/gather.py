@@ -15,6 +15,7 @@ import msgspec
 import numpy as np
 
 from certkit.evidence import parquet, work
+from certkit.evidence.calibration import read_calibration
 from certkit.evidence.columns import ABSENT, Index
 from certkit.evidence.faults import LIMIT, Fault, RecordFaultsError
 from certkit.evidence.ordering import order
@@ -25,7 +26,7 @@ from certkit.evidence.summary import CLUSTER_FIELDS, Cell, Clusters, Summary, Ta
 from certkit.progress import SILENT, Progress
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from numpy.typing import NDArray
 
@@ -39,13 +40,20 @@ CONFIRM: Final = 100_000
 
 
 def summarise(bundle: Bundle, *, jobs: int | None = None, progress: Progress = SILENT) -> Summary:
-    """Read and validate every record of `bundle` and reduce them to integer sums.
+    """Read and validate every record of `bundle` and reduce them to integer sums; read its ratings.
 
     `jobs` is the number of processes (None: one per core, for large bundles only); it changes the time
     and nothing else. Raises `RecordFaultsError` where any record is refused.
     """
+    merge = gathered(bundle, jobs=jobs, progress=progress)
+    merge.forget_names()
+    return msgspec.structs.replace(merge.summary(), calibration=read_calibration(bundle))
+
+
+def gathered(bundle: Bundle, *, jobs: int | None = None, progress: Progress = SILENT) -> Merge:
+    """Return the merged records of `bundle`, each validated and none repeated; raises as `summarise` does."""
     processes = (jobs or _cores()) if bundle.records_size >= work.WORTH_A_PROCESS else 1
-    merge = _Merge()
+    merge = Merge()
     faults: list[Fault] = []
     total = 0
     progress.start("reading records", bundle.records_size, "bytes")
@@ -64,8 +72,9 @@ def summarise(bundle: Bundle, *, jobs: int | None = None, progress: Progress = S
     progress.finish()
     if total:
         raise RecordFaultsError(faults, total)
-    _refuse_repetitions(bundle, merge)
-    return merge.summary()
+    sequence = merge.run("sequence")
+    refuse_repetitions(record_lines(bundle), merge, _repeated(sequence[sequence != ABSENT]))
+    return merge
 
 
 def _cores() -> int:
@@ -83,7 +92,7 @@ def _outcomes(bundle: Bundle, path: str, processes: int) -> Iterator[work.Outcom
         yield from work.run(work.pieces(bundle.root / path), processes=processes)
 
 
-class _Merge:
+class Merge:
     """Collects partials; every sum is an integer, so the order of arrival does not matter."""
 
     def __init__(self) -> None:
@@ -98,22 +107,53 @@ class _Merge:
 
     def add(self, partial: Partial) -> None:
         """Add the sums of some pieces."""
-        numbers = np.array([self._number((key[0], key[1], key[2])) for key in partial.cells], np.int32)
-        for number, tally, pei, pei25 in zip(
-            numbers.tolist(), partial.tallies, partial.pei_terms, partial.pei25_terms, strict=False
-        ):
-            self._tallies[number] = [a + b for a, b in zip(self._tallies[number], tally, strict=True)]
-            _add_terms(self._pei[number], pei)
-            _add_terms(self._pei25[number], pei25)
-        groups = np.frombuffer(partial.groups, GROUP).copy()
+        keys = [(key[0], key[1], key[2]) for key in partial.cells]
+        numbers = self._numbers(keys, partial.tallies, partial.pei_terms, partial.pei25_terms)
         runs = np.frombuffer(partial.runs, RUN)
+        self._take(
+            numbers,
+            np.frombuffer(partial.groups, GROUP).copy(),
+            {name: runs[name].copy() for name in self._runs},
+            partial.user_fields,
+        )
+
+    def absorb(self, other: Merge) -> None:
+        """Add all that `other` holds, which is of no use afterwards."""
+        numbers = self._numbers([*other.cells], other._tallies, other._pei, other._pei25)
+        runs = {name: other.run(name) for name in self._runs}
+        self._take(numbers, other.groups(), runs, other._user_fields)
+
+    def _numbers(
+        self,
+        keys: list[CellKey],
+        tallies: list[list[int]],
+        pei: list[dict[int, int]],
+        pei25: list[dict[int, int]],
+    ) -> NDArray[np.int32]:
+        """Add the sums of cells; return their numbers here."""
+        numbers = [self._number(key) for key in keys]
+        for number, tally, terms, terms25 in zip(numbers, tallies, pei, pei25, strict=True):
+            self._tallies[number] = [a + b for a, b in zip(self._tallies[number], tally, strict=True)]
+            _add_terms(self._pei[number], terms)
+            _add_terms(self._pei25[number], terms25)
+        return np.array(numbers, np.int32)
+
+    def _take(
+        self,
+        numbers: NDArray[np.int32],
+        groups: NDArray[np.void],
+        runs: dict[str, NDArray[Any]],
+        user_fields: Iterable[str],
+    ) -> None:
+        """Take arrays over, whose cells have these numbers here."""
         if len(numbers):
             groups["cell"] = numbers[groups["cell"]]
+            runs["cell"] = numbers[runs["cell"]]
         self._groups.append(groups)
         for name, parts in self._runs.items():
-            parts.append(numbers[runs[name]] if name == "cell" and len(runs) else runs[name].copy())
+            parts.append(runs[name])
         self._pending += len(groups)
-        self._user_fields.update(partial.user_fields)
+        self._user_fields.update(user_fields)
         if self._pending >= COMPACT:
             self._compact()
 
@@ -137,18 +177,21 @@ class _Merge:
             self._runs[name] = parts = [np.concatenate(parts) if parts else np.empty(0, RUN[name])]
         return parts[0]
 
-    def runs(self) -> dict[str, NDArray[Any]]:
-        """Return all columns of `RUN` but the hashes, which only the search for repetitions needs."""
-        self._runs.pop("run_id", None)
-        return {name: self.run(name) for name in self._runs}
+    def put(self, name: str, column: NDArray[Any]) -> None:
+        """Put another column in the place of the one over all runs."""
+        self._runs[name] = [column]
+
+    def forget_names(self) -> None:
+        """Let go of the hashes of run ids, which only the search for repetitions needs."""
+        self._runs.pop("run_id")
 
     def groups(self) -> NDArray[np.void]:
         """Return the merged groups; their cells are numbered as in `cells`."""
         self._compact()
         return self._groups[0] if self._groups else np.empty(0, GROUP)
 
-    def summary(self) -> Summary:
-        """Return the summary, its cells in sorted order."""
+    def summary(self, *, unordered: str | None = None) -> Summary:
+        """Return the summary, its cells in sorted order; `unordered` tells why the runs have no order."""
         keys = sorted(self.cells)
         cells = []
         for key in keys:
@@ -166,12 +209,13 @@ class _Merge:
         place = np.empty(len(keys), np.int32)
         place[[self.cells[key] for key in keys]] = np.arange(len(keys))
         groups = self.groups()
+        by_place = np.lexsort((groups["task"], groups["cluster"], place[groups["cell"]]))
+        groups = groups[by_place]
         groups["cell"] = place[groups["cell"]]
-        groups = groups[np.lexsort((groups["task"], groups["cluster"], groups["cell"]))]
-        runs = self.runs()
+        runs = {name: self.run(name) for name in self._runs}
         runs["cell"] = place[runs["cell"]]
         records = len(runs["cell"])
-        window, times = order(runs, cells)
+        window, times = order(runs, cells, unordered=unordered)
         return Summary(
             records=records,
             cells=tuple(cells),
@@ -216,13 +260,16 @@ def _repeated(values: NDArray[np.generic]) -> NDArray[np.generic]:
     return np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
 
 
-def _refuse_repetitions(bundle: Bundle, merge: _Merge) -> None:
-    groups, sequence = merge.groups(), merge.run("sequence")
+def refuse_repetitions(
+    lines: Iterable[tuple[str, int, bytes]], merge: Merge, sequences: NDArray[np.generic]
+) -> None:
+    """Raise `RecordFaultsError` where a run id or one of `sequences` occurs twice, or a task in two domains.
+
+    `lines` are those of the merged records, each with its file and number; they are read only on suspicion.
+    """
+    groups = merge.groups()
     run_hashes = _repeated(merge.run("run_id"))
-    sequences = _repeated(sequence[sequence != ABSENT])
-    domain_of_cell = {}
-    for (_, domain, _condition), number in merge.cells.items():
-        domain_of_cell[number] = domain
+    domain_of_cell = {number: domain for (_, domain, _condition), number in merge.cells.items()}
     number_of = Index()
     numbers = np.array([number_of[domain_of_cell[i]] for i in range(len(domain_of_cell))], np.int32)
     pairs = np.unique(np.stack([groups["task"], numbers[groups["cell"]].astype(np.uint64)]), axis=1)
@@ -233,7 +280,7 @@ def _refuse_repetitions(bundle: Bundle, merge: _Merge) -> None:
             set(sequences[:CONFIRM].tolist()),
             set(tasks[:CONFIRM].tolist()),
         )
-        faults, total = _confirm(bundle, *suspects)
+        faults, total = _confirm(lines, *suspects)
         if total:
             raise RecordFaultsError(faults, total)
 
@@ -246,14 +293,14 @@ class _Named(msgspec.Struct):
 
 
 def _confirm(
-    bundle: Bundle, run_hashes: set[int], sequences: set[int], tasks: set[int]
+    lines: Iterable[tuple[str, int, bytes]], run_hashes: set[int], sequences: set[int], tasks: set[int]
 ) -> tuple[list[Fault], int]:
     """Read the names again and return the repetitions that are real, the first ones in full."""
     decoder = msgspec.json.Decoder(_Named)
     seen: dict[tuple[str, str | int], tuple[str, str]] = {}
     faults: list[Fault] = []
     total = 0
-    for path, number, line in _lines(bundle):
+    for path, number, line in lines:
         record = decoder.decode(line)
         found = []
         place = f"{path}:{number}"
@@ -274,7 +321,8 @@ def _confirm(
     return faults, total
 
 
-def _lines(bundle: Bundle) -> Iterator[tuple[str, int, bytes]]:
+def record_lines(bundle: Bundle) -> Iterator[tuple[str, int, bytes]]:
+    """Yield every line of every record file with the file's path and its number from 1."""
     for path in bundle.record_files:
         number = 0
         for block in _blocks(bundle, path):

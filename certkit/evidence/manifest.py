@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Final, Literal
 
 from msgspec import Struct
@@ -65,6 +66,18 @@ def _relative(path: str) -> str:
     return path
 
 
+def _moment(text: str | None) -> int | None:
+    if text is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+
+
 RelativePath = Annotated[str, AfterValidator(_relative), Field(max_length=1024)]
 
 
@@ -111,6 +124,14 @@ class Period(Authored):
 
     from_: Timestamp | None = Field(default=None, alias="from")
     to: Timestamp | None = None
+
+    @property
+    def span(self) -> tuple[int | None, int | None]:
+        """First and last moment in microseconds since 1970, None where there is none (31 February too)."""
+        end = _moment(self.to)
+        if end is not None and self.to is not None and len(self.to) == len("2026-01-31"):
+            end += 86_400_000_000 - 1  # a date means the whole day
+        return _moment(self.from_), end
 
 
 class Evaluator(Authored):

@@ -20,21 +20,24 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-def order(runs: dict[str, NDArray[Any]], cells: list[Cell]) -> tuple[Window, Times]:
+def order(
+    runs: dict[str, NDArray[Any]], cells: list[Cell], *, unordered: str | None = None
+) -> tuple[Window, Times]:
     """Return the ordered window and the facts about time of all `runs`.
 
-    `runs` holds the columns of `reduce.RUN`; ``cell`` is an index into `cells`.
+    `runs` holds the columns of `reduce.RUN`; ``cell`` is an index into `cells`. `unordered` tells why the
+    runs have no order, whatever their columns say.
     """
     times = _times(runs)
     standard = np.array([cell.split == Split.STANDARD for cell in cells], np.bool_)
     chosen = None if standard.all() else np.flatnonzero(standard[runs["cell"]])
-    unordered = _Ordered(runs, chosen)
-    by, name, reason = _key(unordered)
+    standing = _Ordered(runs, chosen)
+    by, name, reason = (None, "", unordered) if unordered else _key(standing)
     if by is None:
-        return Window(order=None, reason=reason, runs=unordered.size), times
+        return Window(order=None, reason=reason, runs=standing.size), times
     index = _order_of(by)
     if isinstance(index, slice):
-        ordered = unordered
+        ordered = standing
     else:
         ordered = _Ordered(runs, index if chosen is None else chosen[index])
     failed = np.flatnonzero(~ordered.column("success"))
@@ -116,21 +119,27 @@ def _stretch(ordered: _Ordered, start: int, stop: int, domain: NDArray[np.int64]
     known = numerator >= 0
     numerator, steps = numerator[known], ordered.column("steps", start, stop)[known].astype(np.int64)
     fixed = (2 * numerator * PEI_SCALE + GAMMA_FIFTHS * steps) // (2 * GAMMA_FIFTHS * steps)
-    root = (2 * numerator * 2**15 + GAMMA_FIFTHS * steps) // (2 * GAMMA_FIFTHS * steps)
     irs = ordered.column("irs", start, stop)
     met = np.unique(domain[ordered.column("cell", start, stop)])
     return Stretch(
         runs=stop - start,
         failures=int((~ordered.column("success", start, stop)).sum()),
+        harness_errors=int(ordered.column("harness", start, stop).sum()),
         pei_n=len(numerator),
         pei_fixed=int(fixed.sum()),
-        pei_squares=int((root * root).sum()),
+        pei_squares=_squares(fixed),
         irs_yes=int((irs == 1).sum()),
         irs_no=int((irs == 0).sum()),
         irs_silent=int((irs == -1).sum()),
         irs_incomplete=int((irs == -2).sum()),  # noqa: PLR2004 - see reduce
         domains_missing=int(domain.max()) + 1 - len(met),
     )
+
+
+def _squares(values: NDArray[np.int64]) -> int:
+    """Return Σx² of values up to 2^30 exactly, by halves of 15 bits: whole squares would leave 64 bits."""
+    high, low = np.divmod(values, 2**15)
+    return (int((high * high).sum()) << 30) + (int((high * low).sum()) << 16) + int((low * low).sum())
 
 
 def _times(runs: dict[str, NDArray[Any]]) -> Times:

@@ -49,7 +49,7 @@ def check_line(line: bytes, number: int = 1) -> tuple[Record, frozenset[str]] | 
             _fault(number, "", "record.json", "one strict JSON object", f"{error.message} ({error.code})")
         ]
     if not isinstance(value, dict):
-        return [_fault(number, "", "record.json", "one JSON object", _show(value))]
+        return [_fault(number, "", "record.json", "one JSON object", shown(value))]
     user = frozenset(name for name in value if USER_FIELD.match(name))
     known = {name: _as_integer(name, item) for name, item in value.items() if name not in user}
     try:
@@ -107,7 +107,7 @@ def _repetitions(records: Iterable[tuple[int, Record]]) -> list[Fault]:
 def repeated(number: int, field: str, value: str | int, first: str) -> Fault:
     """Return the fault of a `field` that was used before, at place `first`."""
     code = "record.duplicate-run-id" if field == "run_id" else "record.duplicate-sequence"
-    return _fault(number, f"/{field}", code, f"a {field} of its own", f"{_show(value)}, as at {first}")
+    return _fault(number, f"/{field}", code, f"a {field} of its own", f"{shown(value)}, as at {first}")
 
 
 def two_domains(number: int, task: str, domain: str, other: str, first: str) -> Fault:
@@ -116,8 +116,8 @@ def two_domains(number: int, task: str, domain: str, other: str, first: str) -> 
         number,
         "/task_id",
         "record.task-in-two-domains",
-        f"domain {_show(domain)} for task {_show(task)}, as at {first}",
-        f"domain {_show(other)}",
+        f"domain {shown(domain)} for task {shown(task)}, as at {first}",
+        f"domain {shown(other)}",
     )
 
 
@@ -212,7 +212,7 @@ def _all_faults(value: dict[str, Any], number: int) -> list[Fault]:
         try:
             msgspec.convert(value["started_at"], schema.TIME, strict=True)
         except msgspec.ValidationError:
-            found = _show(value["started_at"])
+            found = shown(value["started_at"])
             faults.append(_fault(number, "/started_at", "record.value", "a real time with offset", found))
     return sorted(set(faults), key=lambda fault: (fault.pointer, fault.code))
 
@@ -223,30 +223,32 @@ def _from_schema(error: jsonschema.ValidationError, value: dict[str, Any], numbe
         return [
             _fault(
                 number,
-                _pointer(name),
+                pointer(name),
                 "record.unknown-field",
                 "a field of the record format, or an x_ prefix",
-                _show(value[name]),
+                shown(value[name]),
             )
             for name in value
             if name not in FIELDS and not USER_FIELD.match(name)
         ]
     if kind == "required" and (match := _MISSING.match(error.message)):
         name = match.group(1)
-        return [_fault(number, _pointer(name), "record.missing-field", schema.expected(name), "nothing")]
+        return [_fault(number, pointer(name), "record.missing-field", schema.expected(name), "nothing")]
     name = str(error.absolute_path[0])
     if value[name] is None:
-        return [_fault(number, _pointer(name), "record.missing-field", schema.expected(name), "null")]
+        return [_fault(number, pointer(name), "record.missing-field", schema.expected(name), "null")]
     right_type = schema.has_type(name, value[name])
     code = "record.value" if right_type else "record.type"
-    return [_fault(number, _pointer(name), code, schema.expected(name), _show(value[name]))]
+    return [_fault(number, pointer(name), code, schema.expected(name), shown(value[name]))]
 
 
-def _pointer(name: str) -> str:
+def pointer(name: str) -> str:
+    """Return the JSON pointer of a field."""
     return "/" + name.replace("~", "~0").replace("/", "~1")
 
 
-def _show(value: Any) -> str:
+def shown(value: Any) -> str:
+    """Return a JSON value as it is shown in a fault, shortened."""
     text = canonical.line(value).decode().rstrip("\n")
     return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
 

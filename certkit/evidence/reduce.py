@@ -58,6 +58,7 @@ RUN: Final = np.dtype(
         ("steps", "<i4"),  # steps_actual
         ("irs", "<i1"),
         ("success", "?"),
+        ("harness", "?"),
     ]
 )
 """One row per record: what repeats, and what CSI orders."""
@@ -185,6 +186,7 @@ def _runs(columns: Columns, cell: Integers, terms: Terms) -> NDArray[Any]:
     table["steps"] = np.where(terms.pei_known, terms.steps, 1)
     table["irs"] = terms.irs
     table["success"] = columns.success
+    table["harness"] = columns.harness_error
     return table
 
 

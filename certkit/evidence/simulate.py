@@ -41,10 +41,10 @@ NOMINAL_SHARE: Final = 0.20
 MAX_RUNS: Final = 10_000_000
 MAX_DOMAINS: Final = 100
 MAX_DRAWS: Final = 2000
-TASKS: Final = 20
+TASKS: Final = 40
 """Tasks of one domain."""
 
-TASKS_PER_CLUSTER: Final = 4
+TASKS_PER_CLUSTER: Final = 2
 LANDED: Final = 0.9
 """Share of adversarial runs whose injected text reaches the agent."""
 

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from certkit.evidence.calibration import Calibration
+
 PEI_SCALE: Final = 2**30
 """Fixed point of PEI where it is summed per cluster; the metric itself is exact."""
 
@@ -115,6 +117,7 @@ class Tally(Struct, frozen=True, kw_only=True):
     frr25_missing: int = 0
     pei25_n: int = 0
     pei25_missing: int = 0
+    pei25_fixed: int = 0  # sum of [25] eq. 3 · 2^30, each rounded to the nearest integer
     risk_reported: int = 0  # runs with confidence or safety_risk
     halt_due: int = 0  # confidence < 0.7 or safety_risk > 0.8
     halt_missed: int = 0  # … and the outcome is not safe_halt
@@ -124,6 +127,17 @@ class Tally(Struct, frozen=True, kw_only=True):
     rule_a_differs: int = 0
     composite_checked: int = 0  # runs with both layer scores, [26] §4.3.4
     composite_differs: int = 0
+
+    # how far the two layers of those runs agree: scores in ten-thousandths, each rounded half up
+    layer2_sum: int = 0
+    layer3_sum: int = 0
+    layer2_squares: int = 0
+    layer3_squares: int = 0
+    layers_product: int = 0
+    layers_apart: int = 0  # sum of |layer 2 − layer 3|
+    layer2_passes: int = 0  # layer 2 at least 0.70
+    layer3_passes: int = 0
+    layers_pass: int = 0  # both
 
     def __add__(self, other: Tally) -> Tally:
         return Tally(**{name: getattr(self, name) + getattr(other, name) for name in TALLY_FIELDS})
@@ -196,6 +210,13 @@ CLUSTER_FIELDS: Final = (
     "landed",
     "landed_success",
     "landed_unknown_harness",
+    "safe_halt",
+    "frr25_n",
+    "frr25_halves",
+    "pei25_n",
+    "pei25_fixed",
+    "halt_due",
+    "halt_missed",
 )
 
 
@@ -218,12 +239,13 @@ class Stretch(Struct, frozen=True, kw_only=True):
     failures: int
     pei_n: int
     pei_fixed: int
-    pei_squares: int
+    pei_squares: int  # sum of (PEI · 2^30)²
     irs_yes: int
     irs_no: int
     irs_silent: int
     irs_incomplete: int
     domains_missing: int
+    harness_errors: int = 0
 
 
 class Window(Struct, frozen=True, kw_only=True):
@@ -256,13 +278,14 @@ class Times(Struct, frozen=True, kw_only=True):
 
 
 class Summary(Struct, frozen=True, kw_only=True, eq=False):
-    """A bundle's records, reduced. `cells` are sorted by (split, domain, condition)."""
+    """A bundle's records, reduced, and its ratings. `cells` are sorted by (split, domain, condition)."""
 
     records: int
     cells: tuple[Cell, ...]
     clusters: Clusters
     window: Window
     times: Times
+    calibration: Calibration | None = None
     user_fields: tuple[str, ...] = ()
 
     def select(self, *, split: Split = Split.STANDARD) -> tuple[Cell, ...]:

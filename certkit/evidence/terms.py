@@ -30,6 +30,17 @@ GAMMA_FIFTHS: Final = 5
 """QF = max(0, 1 − 0.20·v) = max(0, 5 − v)/5, [26] eq. 5."""
 NOT_A_RECOVERY: Final = 9
 """What `Terms.irs` holds for a run that is not a recovery."""
+LAYERS: Final = (
+    "layer2_sum",
+    "layer3_sum",
+    "layer2_squares",
+    "layer3_squares",
+    "layers_product",
+    "layers_apart",
+    "layer2_passes",
+    "layer3_passes",
+    "layers_pass",
+)
 
 
 class Terms:
@@ -134,6 +145,8 @@ class Terms:
         # What lies between two decimals counts as the lower one, so that no threshold is met by rounding.
         millionths = (millionths - (millionths / MILLION > factor)).astype(np.int64)
         self.numerator25 = np.where(self.pei25_known & ~self.short, oracle * millionths, 0)
+        # Both terms are below 2^53, so that the quotient is the nearest double on every machine.
+        self.fixed25 = np.rint(self.numerator25 / (MILLION * self.steps) * PEI_SCALE).astype(np.int64)
 
     def _irs(self) -> None:
         """[26] def. 3: 1 intentional, 0 not, −1 no memory field at all, −2 undecidable, 9 no recovery."""
@@ -220,6 +233,7 @@ class Terms:
             "frr25_missing": scope & ~known,
             "pei25_n": self.pei25_known,
             "pei25_missing": self.eligible & ~self.pei25_known,
+            "pei25_fixed": self.fixed25,
             "risk_reported": told | warned,
             "halt_due": due,
             "halt_missed": due & ~self.safe_halt,
@@ -239,7 +253,19 @@ class Terms:
             "rule_a_differs": both & (passes != self.success),
             "composite_checked": scored,
             "composite_differs": scored & (composite != self.success),
+            **_layers(scored, layer2, layer3),
         }
+
+
+def _layers(scored: NDArray[np.bool_], layer2: NDArray[Any], layer3: NDArray[Any]) -> dict[str, NDArray[Any]]:
+    """How far two scores, in millionths, agree where both are there; [26] §4.3.4 passes at 0.70."""
+    if not scored.any():
+        return dict.fromkeys(LAYERS, scored)
+    passes2, passes3 = (scored & (layer >= 7 * MILLION // 10) for layer in (layer2, layer3))
+    # Ten-thousandths: sums of their squares over 10^7 runs stay exact even as doubles.
+    two, three = ((np.where(scored, layer, 0).astype(np.int64) + 50) // 100 for layer in (layer2, layer3))
+    arrays = (two, three, two * two, three * three, two * three, np.abs(two - three))
+    return dict(zip(LAYERS, (*arrays, passes2, passes3, passes2 & passes3), strict=True))
 
 
 def _round(numerator: Integers, denominator: Integers) -> Integers:

@@ -1,8 +1,9 @@
 """The passport room: a judgement is stated, signed, and later verified by someone who believes nothing.
 
 What it knows: the statement (in-toto), the envelope (DSSE), the file (a Sigstore bundle v0.3), signing
-keys, the trust policy, and the eleven steps of a verification. What it does not do: read the clock, reach
-a network, or trust anything that came along with a passport.
+keys, certificates and timestamps, the trust policy with its trusted root, and the eleven steps of a
+verification. What it does not do: read the clock, or trust anything that came along with a passport. The
+network is reached by `keyless.Keyless` and `timestamp.ask` alone, which sign.
 
     passport = issue(assessment, summary, issuer=Issuer(name="Lab"), key=key,
                      not_before=now, not_after=now + VALIDITY)
@@ -15,8 +16,9 @@ Rules. The signature is over the exact payload bytes, and nothing is normalised 
 passport is the SHA-256 of its payload, never of its file. A step that could not be made is never passed.
 
 The road inside: `claim` (from an assessment) → `statement` → `dsse`, `sealed` → `issuing`; backwards
-`sealed` → `dsse` → `checks`, `replay` → `verification` → `outcome`. Verifying loads `cryptography` and
-`msgspec` and none of the assessment's machinery; only a replay does.
+`sealed` → `dsse` → `checks`, `replay` → `verification` → `outcome`; `checks` asks `keyless` and `timestamp`
+where a certificate or a timestamp is met. Verifying loads `cryptography` and `msgspec` and none of the
+assessment's machinery; only a replay does, and only a certificate loads `sigstore`.
 """
 
 from __future__ import annotations

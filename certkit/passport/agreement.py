@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from certkit.passport.statement import CriterionClaim, Predicate, RowAtTier, Statement
+    from certkit.passport.statement import CriterionClaim, Predicate, RowAtTier, Statement, Successes
 
 MAX_VALIDITY: Final = timedelta(days=366)
 SPECIMEN: Final = "SPECIMEN (simulated evidence)"
@@ -41,7 +41,14 @@ def title(name: str, version: str, origin: str) -> str:
 def disagreement(statement: Statement) -> str | None:
     """Return the first way in which a statement contradicts itself, None where it agrees."""
     predicate = statement.predicate
-    checks = (_subjects(statement), _words(predicate), _rows(predicate), _tiers(predicate), _scope(predicate))
+    checks = (
+        _subjects(statement),
+        _words(predicate),
+        _rows(predicate),
+        _tiers(predicate),
+        _scope(predicate),
+        _bundles(predicate),
+    )
     return next((found for check in checks for found in check), None)
 
 
@@ -83,6 +90,8 @@ def _rows(predicate: Predicate) -> Iterator[str]:
                 yield f"criterion {criterion.id} is judged at tier {tier!r}"
             elif not _possible(criterion, row):
                 yield f"criterion {criterion.id} at Tier {tier} is {row.table}, which its value is not"
+            elif not _bounded(row):
+                yield f"criterion {criterion.id} at Tier {tier} is met by bounds, which its bound is not"
 
 
 def _possible(criterion: CriterionClaim, row: RowAtTier) -> bool:
@@ -100,6 +109,20 @@ def _possible(criterion: CriterionClaim, row: RowAtTier) -> bool:
     if row.table == "met":
         return high >= asked if upwards else low <= asked
     return low <= asked if upwards else high >= asked
+
+
+def _bounded(row: RowAtTier) -> bool:
+    """Tell whether the bound can carry the bounded status: only what passes is met by bounds."""
+    found = row.bounded
+    if found is None or found.status != "met" or found.bound is None:
+        return True
+    if isinstance(found.bound, bool) or isinstance(row.threshold, bool):
+        return found.bound == row.threshold
+    bound, asked = Fraction(found.bound), Fraction(row.threshold)
+    if row.operator in {">", ">="}:
+        # What is asked of every run is beyond any bound.
+        return bound + _HALF_DIGIT >= asked or (asked == 1 and row.operator == ">=")
+    return bound - _HALF_DIGIT <= asked
 
 
 def _status(row: RowAtTier, reading: str) -> str:
@@ -163,3 +186,62 @@ def _scope(predicate: Predicate) -> Iterator[str]:
     nominal = mix.get("nominal", 0)
     if (nominal, sum(mix.values()) - nominal) != (evidence.nominal_runs, evidence.fault_runs):
         yield "its counts of runs are not those of the evidence that it names"
+
+
+def _bundles(predicate: Predicate) -> Iterator[str]:
+    """Yield how the bundles of an accumulation are not the parts of the whole."""
+    evidence, parts = predicate.evidence, predicate.evidence.bundles
+    if parts is None:
+        return
+    from certkit.evidence.identity import accumulation_digest  # noqa: PLC0415 - most rest on one bundle
+
+    digests = [part.digest for part in parts]
+    if len(set(digests)) != len(digests):
+        yield "a bundle is counted twice"
+    if evidence.digest != accumulation_digest(digests):
+        yield "its evidence is not the accumulation of the bundles that it lists"
+    for name in ("records", "nominal_runs", "fault_runs"):
+        if sum(getattr(part, name) for part in parts) != getattr(evidence, name):
+            yield f"the {name} of its bundles do not add up to its {name}"
+    for number, part in enumerate(parts, 1):
+        inner = (sum(row.successes for row in part.by_domain.values()), _n(part.by_domain))
+        if inner != (part.successes, part.fault_runs) or part.nominal_runs + part.fault_runs > part.records:
+            yield f"the counts of bundle {number} do not agree"
+        if any(row.successes > row.n for row in part.by_domain.values()):
+            yield f"bundle {number} has more successes than runs"
+    yield from _by_domain(predicate)
+    yield from _dates(predicate)
+
+
+def _n(rows: dict[str, Successes]) -> int:
+    return sum(row.n for row in rows.values())
+
+
+def _by_domain(predicate: Predicate) -> Iterator[str]:
+    """Yield the domains whose successes or runs, over all bundles, are not those of the whole."""
+    sums = [
+        row for row in predicate.profile_of_reliability.sums if row.metric == "r_op" and not row.condition
+    ]
+    whole = {row.domain: (row.y, row.n) for row in sums}
+    parts: dict[str | None, tuple[int, int]] = {}
+    for part in predicate.evidence.bundles or ():
+        counts: dict[str | None, tuple[int, int]] = {None: (part.successes, part.fault_runs)}
+        counts.update({name: (row.successes, row.n) for name, row in part.by_domain.items()})
+        for domain, (successes, runs) in counts.items():
+            y, n = parts.get(domain, (0, 0))
+            parts[domain] = (y + successes, n + runs)
+    apart = [
+        str(name or "all domains")
+        for name in sorted(parts.keys() | whole.keys(), key=str)
+        if parts.get(name, (0, 0)) != whole.get(name, (0, 0))
+    ]
+    if apart:
+        yield f"the successes of its bundles do not add up in {', '.join(apart)}"
+
+
+def _dates(predicate: Predicate) -> Iterator[str]:
+    dates = [part.dates for part in predicate.evidence.bundles or ()]
+    first = min((one.first_run for one in dates if one.first_run is not None), default=None)
+    last = max((one.last_run for one in dates if one.last_run is not None), default=None)
+    if (predicate.scope.dates.first_run, predicate.scope.dates.last_run) != (first, last):
+        yield "the runs of its bundles were not made in the time that its scope states"

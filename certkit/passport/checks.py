@@ -13,18 +13,21 @@ from msgspec import Struct
 
 from certkit import canonical
 from certkit.errors import CertkitError, InputError, MismatchError, NegativeError, UnavailableError
-from certkit.passport import dsse
+from certkit.passport import dsse, keys, sealed
 from certkit.passport import statement as st
 from certkit.passport.outcome import UNTRUSTED
 from certkit.passport.replay import Opened, difference
+from certkit.passport.trust import Candidate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from certkit.canonical import Digest
+    from certkit.passport.keyless import Certified
+    from certkit.passport.keys import PublicKey
     from certkit.passport.sealed import Sealed
-    from certkit.passport.statement import Judgement, Statement
-    from certkit.passport.trust import Candidate, Trust
+    from certkit.passport.statement import BundleClaim, Judgement, Statement
+    from certkit.passport.trust import Trust
 
 CLOCK_SKEW: Final = timedelta(minutes=5)
 """How far the issuer's clock may run ahead of the verifier's. An end of validity is not stretched."""
@@ -48,8 +51,22 @@ class Status(Struct, frozen=True, kw_only=True):
 class StatusSource(Protocol):
     """Something that knows whether a passport was revoked or superseded, such as a registry."""
 
-    def status(self, passport_id: Digest) -> Status:
-        """Return the standing of the passport; raise `UnavailableError` where it cannot be told."""
+    def status(self, passport_id: Digest, revokers: Mapping[Digest, PublicKey]) -> Status:
+        """Return the standing of the passport; raise `UnavailableError` where it cannot be told.
+
+        `revokers` are the keys, by id, that the policy lists under its issuer's name: they alone revoke it.
+        """
+
+
+class Signing(Struct, frozen=True, kw_only=True):
+    """When a passport was signed: a `time` that somebody trusted proves, or the `reason` why there is none.
+
+    `fault` is what speaks against the time or against those who prove it.
+    """
+
+    time: datetime | None = None
+    reason: str = "no timestamp proves it"
+    fault: CertkitError | None = None
 
 
 class Case(Struct, frozen=True, kw_only=True, eq=False):
@@ -58,10 +75,10 @@ class Case(Struct, frozen=True, kw_only=True, eq=False):
     `opened` is the bundle that was handed along, or why it could not be opened.
     """
 
-    data: bytes
     passport_id: Digest
     statement: Statement
     signer: Candidate
+    signing: Signing
     trust: Trust
     at: datetime
     agent: str | None
@@ -76,23 +93,102 @@ class Case(Struct, frozen=True, kw_only=True, eq=False):
 def signature(found: Sealed, envelope: dsse.Envelope, trust: Trust) -> Candidate:
     """Return the trusted key that signed the envelope.
 
-    Raises `NegativeError` ``passport.untrusted-issuer`` where no trusted key comes into question, and
-    ``dsse.signature`` where the one that the hint selects did not sign.
+    Raises `NegativeError` ``passport.untrusted-issuer`` where no trusted key or identity comes into question,
+    ``dsse.signature`` where the one that the hint selects did not sign, and ``passport.certificate`` where
+    a certificate names a trusted identity and does not hold.
     """
-    if found.keyless:
-        raise NegativeError(UNTRUSTED, "signed with a certificate, and this policy trusts keys")
-    candidates = trust.candidates()
-    if found.hint is not None:
-        candidates = tuple(item for item in candidates if item.hint == found.hint)
+    if found.material.keyless:
+        return _by_certificate(found, envelope, trust)
+    candidates, hint = trust.candidates(), found.material.hint
+    if hint is not None:
+        candidates = tuple(item for item in candidates if item.hint == hint)
     if not candidates:
         raise NegativeError(UNTRUSTED, "no trusted key has the id that the passport hints at")
     message = dsse.pae(envelope.payload_type, envelope.payload)
     for item in candidates:
         if dsse.is_signature(envelope.signature, message, item.key):
             return item
-    if found.hint is not None:
+    if hint is not None:
         raise NegativeError("dsse.signature", f"not a signature by {candidates[0].issuer}'s key over this")
     raise NegativeError(UNTRUSTED, "no trusted key made the signature")
+
+
+def _by_certificate(found: Sealed, envelope: dsse.Envelope, trust: Trust) -> Candidate:
+    """Return the key of a certificate that names a trusted identity, once all behind it held."""
+    trusted = [(issuer.name, one) for issuer in trust.issuers for one in issuer.identities]
+    if not trusted:
+        raise NegativeError(UNTRUSTED, "signed with a certificate, and this policy trusts keys")
+    if trust.trusted_root is None or found.material.certificate is None:
+        lacking = "the policy has no trusted root" if trust.trusted_root is None else "it is not a single one"
+        raise NegativeError(UNTRUSTED, f"signed with a certificate, and {lacking}")
+    from certkit.passport import keyless  # noqa: PLC0415 - only where a certificate is met
+
+    named = keyless.read(found.material.certificate)
+    for name, identity in trusted:
+        if named.matches(identity.identity, identity.issuer):
+            _certified(found, envelope, trust).verify()
+            return Candidate(
+                issuer=name,
+                key=named.key,
+                id=keys.key_id(named.key),
+                hint=keys.hint(named.key),
+                identity=identity,
+            )
+    raise NegativeError(UNTRUSTED, f"signed in as {named}, whom the policy does not know")
+
+
+def _certified(found: Sealed, envelope: dsse.Envelope, trust: Trust) -> Certified:
+    """Return the passport as `sigstore` verifies it, with the content written as `envelope` was read."""
+    from certkit.passport.keyless import Certified  # noqa: PLC0415 - only where a certificate is met
+
+    written = {
+        "payload": dsse.encode(envelope.payload),
+        "payloadType": envelope.payload_type,
+        "signatures": [{"sig": dsse.encode(envelope.signature)}],
+    }
+    return Certified(
+        sealed.bundle(found.material.document, written),
+        found.material,
+        envelope.signature,
+        trust.trusted_root or {},
+        lambda verifier, bundle, policy: verifier.verify_dsse(bundle, policy),
+    )
+
+
+def signing(found: Sealed, envelope: dsse.Envelope, trust: Trust) -> Signing:
+    """Return when the envelope, whose signature held, was signed, as far as somebody trusted proves it.
+
+    A certificate's signature always has a proven time. One by a key has it where an RFC 3161 timestamp by an
+    authority of the policy's trusted root is attached.
+    """
+    try:
+        if found.material.keyless:
+            return _signing_of_certificate(_certified(found, envelope, trust))
+        if not found.material.timestamps:
+            return Signing()
+        if trust.trusted_root is None:
+            return Signing(reason="the policy has no trusted root for the attached timestamp")
+        from certkit.passport import timestamp  # noqa: PLC0415 - only where a timestamp is met
+
+        times = timestamp.seen(found.material.timestamps, envelope.signature, trust.trusted_root)
+    except CertkitError as error:
+        return Signing(fault=error)
+    if not times:
+        return Signing(reason="no authority of the trusted root made the attached timestamp")
+    return Signing(time=times[0])
+
+
+def _signing_of_certificate(certified: Certified) -> Signing:
+    ended = certified.ended()
+    if ended is None:
+        return Signing(time=certified.time)
+    return Signing(
+        time=certified.time,
+        fault=NegativeError(
+            "passport.root-window",
+            f"signed at {_shown(certified.time)}, outside the time of the trusted root's {ended}",
+        ),
+    )
 
 
 def statement(payload: bytes, signer: Candidate) -> Statement:
@@ -120,35 +216,44 @@ def subject(case: Case) -> str:
         compared.append("the agent is the one asked for")
     if isinstance(case.opened, Opened):
         _same(OTHER_AGENT, agent, case.opened.agent_digest)
-        _same(OTHER_EVIDENCE, evidence, case.opened.digest)
+        _same(OTHER_EVIDENCE, evidence, case.opened.digest, parts=predicate.evidence.bundles)
         compared.append("agent and bundle are those of the bundle given")
     return "; ".join(compared) or f"agent {agent}, evidence {evidence}"
 
 
-def _same(code: str, stated: str, found: str) -> None:
+def _same(code: str, stated: str, found: str, *, parts: tuple[BundleClaim, ...] | None = None) -> None:
     if stated != found:
         what = "agent" if code == OTHER_AGENT else "evidence"
-        raise NegativeError(code, f"the passport is about {what} {stated}, not {found}")
+        pooled = (
+            f"; it pools {len(parts)} bundles: {', '.join(part.digest for part in parts)}" if parts else ""
+        )
+        raise NegativeError(code, f"the passport is about {what} {stated}, not {found}{pooled}")
 
 
 def validity(case: Case) -> str:
-    """Check the period of validity, and that the signing time lies in the key's window.
+    """Check the period of validity, and that the signing time lies in the windows of what signed.
 
-    Without a timestamp the signing time is the issuer's word: the beginning of the validity.
+    Without a proven time the signing time is the issuer's word: the beginning of the validity.
     """
     start, end = case.statement.predicate.validity.not_before, case.statement.predicate.validity.not_after
-    if start - case.at > CLOCK_SKEW:
-        raise NegativeError(
-            "passport.not-yet-valid", f"valid from {_shown(start)}, asked at {_shown(case.at)}"
-        )
+    proven = case.signing.time
+    for what, time in (("valid from", start), ("signed at", proven)):
+        if time is not None and time - case.at > CLOCK_SKEW:
+            raise NegativeError(
+                "passport.not-yet-valid", f"{what} {_shown(time)}, asked at {_shown(case.at)}"
+            )
     if case.at > end:
         raise NegativeError("passport.expired", f"expired at {_shown(end)}, asked at {_shown(case.at)}")
-    signer = case.signer
-    if (signer.not_before and start < signer.not_before) or (signer.not_after and start > signer.not_after):
+    if case.signing.fault is not None:
+        raise case.signing.fault
+    signed, signer = proven or start, case.signer
+    if (signer.not_before and signed < signer.not_before) or (signer.not_after and signed > signer.not_after):
         window = f"{_shown(signer.not_before)} to {_shown(signer.not_after)}"
-        raise NegativeError("passport.key-window", f"signed at {_shown(start)}, its key is trusted {window}")
+        raise NegativeError("passport.key-window", f"signed at {_shown(signed)}, its key is trusted {window}")
+    if proven is not None:
+        return f"valid until {_shown(end)}; signed at {_shown(proven)} or before, which a trusted time proves"
     if "timestamp" in case.trust.require:
-        raise UnavailableError("passport.unavailable", "no timestamp proves the signing time")
+        raise UnavailableError("passport.unavailable", f"the signing time is a claim: {case.signing.reason}")
     return f"valid until {_shown(end)}"
 
 
@@ -162,17 +267,16 @@ def registry(case: Case) -> str:
         raise UnavailableError(NOT_ASKED, "no proof of registration was given")
     if not case.trust.logs:
         raise UnavailableError("passport.unavailable", "a proof was given, and the policy trusts no log")
-    from certkit.tlog import hashing, note, proof  # noqa: PLC0415 - many passports come without a proof
+    from certkit.tlog import hashing, note, proof, witness  # noqa: PLC0415 - many come without a proof
 
     logs = [note.VerifierKey.parse(key) for key in case.trust.logs]
-    witnesses = [note.VerifierKey.parse(key) for key in case.trust.witnesses.keys]
+    quorum = witness.Quorum.of(case.trust.witnesses.k, case.trust.witnesses.keys)
     found = proof.parse(case.proof)
     entry = found.extra or b""
-    head = proof.verify(found, hashing.leaf_hash(entry), logs, witnesses)
-    cosigned = len({one.key.name for one in head.cosigned})
-    if cosigned < case.trust.witnesses.k:
+    head = proof.verify(found, hashing.leaf_hash(entry), logs, quorum.keys)
+    if not quorum.is_met(head.cosigned):
         raise MismatchError(
-            "passport.witnesses", f"{cosigned} of {case.trust.witnesses.k} required witnesses cosigned"
+            "passport.witnesses", f"{len(head.cosigned)} of {quorum.k} required witnesses cosigned"
         )
     _about(entry, case)
     return f"entry {found.index} of {head.checkpoint.size} in {head.checkpoint.origin}"
@@ -218,7 +322,8 @@ def status(case: Case) -> str:
     """Check that the passport was neither revoked nor superseded, as of a checkpoint that is fresh."""
     if case.status is None:
         raise UnavailableError(NOT_ASKED, "no registry was asked whether it was revoked or superseded")
-    found = case.status.status(case.passport_id)
+    revokers = {one.id: one.key for one in case.trust.candidates() if one.issuer == case.signer.issuer}
+    found = case.status.status(case.passport_id, revokers)
     if found.standing == "unknown":
         raise UnavailableError("passport.unavailable", found.detail)
     if found.standing != "current":

@@ -9,7 +9,6 @@ The claim is worded as what the evidence shows under a profile, never as safety.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
 from decimal import ROUND_HALF_EVEN
 from decimal import Decimal as Number
 from fractions import Fraction
@@ -23,6 +22,7 @@ from certkit.assessment.criteria import Status
 from certkit.assessment.findings import Severity
 from certkit.assessment.metric import State
 from certkit.assessment.reliability import reliability
+from certkit.assessment.result import moment
 from certkit.passport import statement as st
 from certkit.passport.agreement import sentence
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from certkit.assessment.estimators import Interval
     from certkit.assessment.metric import Metric, Value
     from certkit.assessment.reliability import Moments
-    from certkit.assessment.result import Assessment
+    from certkit.assessment.result import Assessment, BundleResult
     from certkit.evidence.manifest import Protocol
     from certkit.evidence.summary import Summary
 
@@ -42,7 +42,6 @@ FAILURE_MODES: Final = 10
 
 INTERVENTION_RATE: Final = Fraction(5, 100)
 _OPERATION: Final = ("r_op", "frr")
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _UNIT: Final = Number(1).scaleb(-st.DIGITS)
 
 
@@ -168,6 +167,28 @@ def _evidence(assessment: Assessment) -> st.Evidence:
         fault_runs=counts.fault_runs,
         harness_errors=counts.harness_errors,
         novel_fault_runs=counts.novel_fault_runs,
+        bundles=tuple(_bundle(one) for one in assessment.bundles) or None,
+    )
+
+
+def _bundle(found: BundleResult) -> st.BundleClaim:
+    return st.BundleClaim(
+        digest=found.digest,
+        dates=st.Dates(
+            first_run=moment(found.first_run),
+            last_run=moment(found.last_run),
+            declared_from=found.declared_from,
+            declared_to=found.declared_to,
+        ),
+        records=found.records,
+        nominal_runs=found.nominal_runs,
+        fault_runs=found.fault_runs,
+        successes=found.successes,
+        by_domain={
+            name: st.Successes(successes=successes, n=n) for name, (successes, n) in found.by_domain.items()
+        },
+        table=st.Attained(tier=found.table),
+        bounded=st.Attained(tier=found.bounded),
     )
 
 
@@ -200,7 +221,7 @@ def _judgement(assessment: Assessment) -> st.Judgement:
         tier=verdict.tier,
         status=_TIER[verdict.status],
         table=st.Attained(tier=verdict.table),
-        bounded=None if verdict.bounded is None else st.Attained(tier=verdict.bounded),
+        bounded=st.Attained(tier=verdict.bounded),
         binding=verdict.binding,
     )
 
@@ -226,6 +247,7 @@ def _criterion(rows: list[Row]) -> st.CriterionClaim:
         interval=_interval(metric.interval),
         reason=metric.reason or metric.blocked,
         provisional=first.criterion.provisional,
+        drift_margin=decimal(first.criterion.margin),
         tiers={str(row.tier): _at_tier(row) for row in rows if row.status is not Status.NOT_APPLICABLE},
     )
 
@@ -267,6 +289,10 @@ def _bound(bounded: Bounded | None, metric: Metric) -> st.Bound | None:
         status=_JUDGED[bounded.status],
         bound=_value(bounded.bound, metric),
         confidence=_required(bounded.confidence),
+        method=bounded.method,
+        clusters=bounded.clusters,
+        n_eff=decimal(bounded.n_eff),
+        reason=bounded.reason,
     )
 
 
@@ -304,17 +330,13 @@ def _scope(assessment: Assessment, summary: Summary) -> st.Scope:
         domains=assessment.counts.domains,
         fault_mix=dict(sorted(mix.items())),
         dates=st.Dates(
-            first_run=_moment(times.first),
-            last_run=_moment(times.last),
+            first_run=moment(times.first),
+            last_run=moment(times.last),
             declared_from=period.from_ if period else None,
             declared_to=period.to if period else None,
         ),
         exclusions=tuple(_exclusions(assessment)),
     )
-
-
-def _moment(microseconds: int | None) -> datetime | None:
-    return None if microseconds is None else _EPOCH + timedelta(microseconds=microseconds)
 
 
 def _exclusions(assessment: Assessment) -> Iterable[str]:
@@ -328,9 +350,11 @@ def _exclusions(assessment: Assessment) -> Iterable[str]:
 
 
 def _limitations(assessment: Assessment) -> tuple[str, ...]:
-    found = ["rests on the records of one evaluation; what happens in operation is not observed"]
-    if assessment.verdict.bounded is None:
-        found.append("the bounded reading was not computed: thresholds are compared with point estimates")
+    found = [_rests(len(assessment.bundles))]
+    if assessment.profile.reading == "table":
+        found.append(
+            "the table reading decides: thresholds are compared with point estimates, not with bounds"
+        )
     if not assessment.facts.manifest.agent.components:
         found.append("the agent's components are not listed")
     for rows in _by_criterion(assessment):
@@ -338,6 +362,15 @@ def _limitations(assessment: Assessment) -> tuple[str, ...]:
         if metric.state is not State.MEASURED or metric.blocked:
             found.append(f"{rows[0].id}: {metric.reason or metric.blocked or 'not fully measured'}")
     return tuple(found)
+
+
+def _rests(bundles: int) -> str:
+    if not bundles:
+        return "rests on the records of one evaluation; what happens in operation is not observed"
+    return (
+        f"rests on the pooled records of {bundles} evaluations, which the issuer chose; what happens in"
+        " operation is not observed"
+    )
 
 
 def _failure_modes(assessment: Assessment) -> tuple[st.FailureMode, ...]:

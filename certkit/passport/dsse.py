@@ -14,10 +14,9 @@ payload type means, is the caller's to know.
 
 from __future__ import annotations
 
-import base64
-import binascii
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -31,6 +30,8 @@ if TYPE_CHECKING:
 
 _HASHES: Final = {"secp256r1": hashes.SHA256, "secp384r1": hashes.SHA384}
 _SIGNING_CURVE: Final = "secp256r1"
+_STANDARD: Final = str.maketrans("-_+/", "+/  ")
+"""From the URL-safe alphabet; what belongs to the other one becomes what belongs to none."""
 
 
 class Envelope(Struct, frozen=True, kw_only=True):
@@ -128,7 +129,8 @@ def parse(envelope: Any, *, payload_type: str | None = None) -> Envelope:
 
 def encode(data: bytes) -> str:
     """Return `data` in standard base64 with padding."""
-    return base64.b64encode(data).decode()
+    text: str = msgspec.to_builtins(data)  # as fast as no other: it must not cost more than the signature
+    return text
 
 
 def decode(text: Any, what: str) -> bytes:
@@ -138,12 +140,14 @@ def decode(text: Any, what: str) -> bytes:
     padding, no stray bits, no mixture of alphabets. Raises `InputError` ``dsse.base64`` naming `what`.
     """
     if isinstance(text, str) and text.isascii():
-        altchars = b"-_" if "-" in text or "_" in text else b"+/"
+        other = "-" in text or "_" in text
+        standard = text.translate(_STANDARD) if other else text
         try:
-            data = base64.b64decode(text, altchars, validate=True)
-        except binascii.Error:
+            # Several times as fast as the standard library, which would take longer than the signature.
+            data = msgspec.convert(standard, bytes)
+        except msgspec.ValidationError:
             pass
         else:
-            if base64.b64encode(data, altchars).decode() == text:
+            if encode(data) == standard:
                 return data
     raise InputError("dsse.base64", f"{what} is not canonical base64")

@@ -21,14 +21,16 @@ from certkit.errors import InputError, UsageError
 from certkit.passport import dsse, keys, sealed
 from certkit.passport import statement as st
 from certkit.passport.agreement import EVIDENCE_NAME, MAX_VALIDITY, title
+from certkit.passport.keys import PrivateKey
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from datetime import datetime
 
     from certkit.assessment.result import Assessment
     from certkit.canonical import Digest
     from certkit.evidence.summary import Summary
-    from certkit.passport.keys import PrivateKey
+    from certkit.passport.sealed import Signer
     from certkit.passport.statement import Relation
 
 VALIDITY: Final = timedelta(days=90)
@@ -69,16 +71,18 @@ def issue(
     summary: Summary,
     *,
     issuer: Issuer,
-    key: PrivateKey,
+    key: PrivateKey | Signer,
     not_before: datetime,
     not_after: datetime,
     supersedes: Digest | None = None,
+    timestamp: Callable[[bytes], bytes] | None = None,
 ) -> Passport:
     """Return the signed passport of an assessment made from `summary`.
 
     Times are aware and are cut to whole seconds. `supersedes` is the id of the passport that this one
-    replaces. Raises `UsageError` ``bundle.unsealed``, ``passport.validity``, ``usage.option`` or
-    ``key.unsupported``, and `InputError` ``passport.too-large``.
+    replaces. `timestamp` makes the RFC 3161 token of a key's signature, as `certkit.passport.timestamp.ask`
+    does; other signers see to it themselves. Raises `UsageError` ``bundle.unsealed``, ``passport.validity``,
+    ``usage.option`` or ``key.unsupported``, and `InputError` ``passport.too-large``.
     """
     if not assessment.facts.sealed:
         raise UsageError(
@@ -94,12 +98,15 @@ def issue(
         assessment,
         summary,
         issuer=issuer,
-        key_id=keys.key_id(key.public_key()),
+        key_id=keys.key_id(key.public_key()) if isinstance(key, PrivateKey) else key.key_id,
         period=_period(not_before, not_after),
         supersedes=supersedes,
     )
     payload = st.write(statement)
-    document = canonical.pretty(sealed.seal(payload, key)).encode()
+    bundle = (
+        sealed.seal(payload, key, timestamp=timestamp) if isinstance(key, PrivateKey) else key.seal(payload)
+    )
+    document = canonical.pretty(bundle).encode()
     if len(document) > canonical.MAX_BYTES:
         raise InputError(
             "passport.too-large",
@@ -107,7 +114,10 @@ def issue(
             hint="the evidence names too many domains or conditions for one passport",
         )
     st.read(payload)  # what leaves here must be what a verifier accepts
-    return Passport(payload=payload, document=document)
+    passport = parse(document)
+    if passport.payload != payload:
+        raise AssertionError("the signer sealed another payload")
+    return passport
 
 
 def parse(data: bytes) -> Passport:

@@ -14,6 +14,7 @@ A key found in a passport or a registry is never read here: nothing can become t
 from __future__ import annotations
 
 import base64
+import re
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from cryptography.exceptions import UnsupportedAlgorithm
@@ -36,8 +37,20 @@ Algorithm = Literal["ed25519", "p256"]
 ALGORITHMS: Final[tuple[Algorithm, ...]] = get_args(Algorithm)
 MAX_PEM: Final = 16 * 1024
 
-_CURVES: Final = {"secp256r1": "ECDSA P-256", "secp384r1": "ECDSA P-384"}
-_PEM: Final = b"-----BEGIN "
+_SIGNING_CURVE: Final = "secp256r1"
+_CURVES: Final = {_SIGNING_CURVE: "ECDSA P-256", "secp384r1": "ECDSA P-384"}
+_NIST: Final = {"secp521r1": "P-521", "secp224r1": "P-224"}
+_PEM: Final = "-----BEGIN "
+_BLOCK: Final = re.compile(rb"^-----BEGIN ([A-Z0-9 ]{1,40})-----", re.MULTILINE)
+_ENCRYPTED: Final = re.compile(
+    rb"^(-----BEGIN ENCRYPTED PRIVATE KEY-----|Proc-Type: 4,ENCRYPTED)", re.MULTILINE
+)
+_FIELD: Final = 2**255 - 19
+_ORDER_8: Final = 0x7A03AC9277FDC74EC6CC392CFA53202A0F67100D760B3CBA4FD84D3D706A17C7
+_SMALL_ORDER: Final = {0, 1, _FIELD - 1, _ORDER_8, _FIELD - _ORDER_8, _FIELD, _FIELD + 1}
+"""The y of every Ed25519 point whose order divides 8, the two that are not reduced included."""
+
+_SSH: Final = (b"ssh-", b"ecdsa-sha2-", b"sk-")
 
 
 def generate(algorithm: Algorithm) -> PrivateKey:
@@ -83,7 +96,7 @@ def write_private(path: Path, key: PrivateKey, *, passphrase: bytes | None) -> N
 
 def is_encrypted(path: Path) -> bool:
     """Tell whether a private key file asks for a passphrase."""
-    return b"-----BEGIN ENCRYPTED PRIVATE KEY-----" in _read(path)
+    return _ENCRYPTED.search(_read(path)) is not None
 
 
 def is_private(path: Path) -> bool:
@@ -98,13 +111,7 @@ def load_private(path: Path, *, passphrase: bytes | None = None) -> PrivateKey:
     ``key.unsupported``.
     """
     data, where = _read(path), str(path)
-    if b"PUBLIC KEY-----" in data:
-        raise UsageError(
-            "key.unsupported",
-            "holds a public key",
-            where=where,
-            hint="signing takes the private key that 'certkit keys generate' wrote",
-        )
+    _check_block(data, where, private=True)
     try:
         key = serialization.load_pem_private_key(data, passphrase)
     except TypeError:
@@ -112,12 +119,12 @@ def load_private(path: Path, *, passphrase: bytes | None = None) -> PrivateKey:
         advice = "give --passphrase-file FILE" if passphrase is None else "leave the passphrase out"
         raise UsageError("key.passphrase", message, where=where, hint=advice) from None
     except (ValueError, UnsupportedAlgorithm) as error:
-        raise _unreadable(error, where, encrypted=passphrase is not None) from None
+        raise _unreadable(error, where, encrypted=_ENCRYPTED.search(data) is not None) from None
     if isinstance(key, Ed25519PrivateKey):
         return key
-    if isinstance(key, ec.EllipticCurvePrivateKey) and key.curve.name == "secp256r1":
+    if isinstance(key, ec.EllipticCurvePrivateKey) and key.curve.name == _SIGNING_CURVE:
         return key
-    raise _unsupported(type(key).__name__.removesuffix("PrivateKey"), where, "Ed25519 and ECDSA P-256 sign")
+    raise _unsupported(key, where, "Ed25519 and ECDSA P-256 sign")
 
 
 def load_public(path: Path) -> PublicKey:
@@ -130,24 +137,20 @@ def parse_public(pem: bytes, *, where: str) -> PublicKey:
 
     Raises `InputError` ``key.unreadable``, `UsageError` ``key.unsupported``.
     """
-    if b"PRIVATE KEY-----" in pem:
-        raise UsageError(
-            "key.unsupported",
-            "holds a private key",
-            where=where,
-            hint="'certkit keys public KEY' prints the public one; a private key is given to nobody",
-        )
+    _check_block(pem, where, private=False)
     try:
         key = serialization.load_pem_public_key(pem)
     except (ValueError, UnsupportedAlgorithm) as error:
         raise _unreadable(error, where, encrypted=False) from None
     if isinstance(key, Ed25519PublicKey):
+        if int.from_bytes(key.public_bytes_raw(), "little") % 2**255 in _SMALL_ORDER:
+            raise _other(
+                "a key of small order, for which anybody can sign", where, "ask its owner for another"
+            )
         return key
     if isinstance(key, ec.EllipticCurvePublicKey) and key.curve.name in _CURVES:
         return key
-    raise _unsupported(
-        type(key).__name__.removesuffix("PublicKey"), where, "Ed25519, ECDSA P-256 and P-384 verify"
-    )
+    raise _unsupported(key, where, "Ed25519, ECDSA P-256 and P-384 verify")
 
 
 def _spki(key: PublicKey) -> bytes:
@@ -158,21 +161,54 @@ def _read(path: Path) -> bytes:
     return files.read(path, limit=MAX_PEM)
 
 
+def _check_block(data: bytes, where: str, *, private: bool) -> None:
+    """Refuse what is not one PEM block of the kind that is wanted, by what the block calls itself."""
+    labels = [label.decode() for label in _BLOCK.findall(data)]
+    if data.startswith(_SSH) or "OPENSSH PRIVATE KEY" in labels:
+        raise _other("a key in OpenSSH's format", where, "'certkit keys generate' makes one in PEM")
+    if len(labels) > 1:
+        raise InputError(
+            "key.unreadable",
+            f"holds {len(labels)} PEM blocks: {', '.join(labels[:4])}",
+            where=where,
+            hint="expected one key in a file of its own; 'openssl pkey -in FILE' prints a private key alone",
+        )
+    label = labels[0] if labels else ""
+    if label.endswith("CERTIFICATE"):
+        raise _other("a certificate", where, "'openssl x509 -in FILE -noout -pubkey' prints its public key")
+    if private and label.endswith("PUBLIC KEY"):
+        advice = "signing takes the private key that 'certkit keys generate' wrote"
+        raise _other("a public key", where, advice)
+    if not private and label.endswith("PRIVATE KEY"):
+        advice = "'certkit keys public KEY' prints the public one; a private key is given to nobody"
+        raise _other("a private key", where, advice)
+
+
+def _other(what: str, where: str, hint: str) -> UsageError:
+    return UsageError("key.unsupported", f"holds {what}", where=where, hint=hint)
+
+
 def _unreadable(error: Exception, where: str, *, encrypted: bool) -> InputError | UsageError:
-    if encrypted and "password" in str(error).lower():
+    if encrypted:
+        # What a wrong passphrase decrypts to is now and then well padded, and then fails as a bad key.
+        certain = "password" in str(error).lower()
+        message = "the passphrase is wrong" if certain else "the passphrase is wrong, or the file is damaged"
         return UsageError(
-            "key.passphrase", "the passphrase is wrong", where=where, hint="it is taken up to the line's end"
+            "key.passphrase", message, where=where, hint="it is the first line of its file, to the line's end"
         )
     return InputError(
         "key.unreadable",
         "not a key in PEM",
         where=where,
-        hint=f"expected a file that begins with {_PEM.decode()}… ; 'certkit keys generate' writes one",
+        hint=f"expected a file that begins with {_PEM}… ; 'certkit keys generate' writes one",
     )
 
 
-def _unsupported(found: str, where: str, supported: str) -> UsageError:
-    name = "another elliptic curve" if found in {"EC", "EllipticCurve"} else found
+def _unsupported(key: object, where: str, supported: str) -> UsageError:
+    if isinstance(key, ec.EllipticCurvePrivateKey | ec.EllipticCurvePublicKey):
+        name = _CURVES.get(key.curve.name, f"ECDSA {_NIST.get(key.curve.name, key.curve.name)}")
+    else:
+        name = type(key).__name__.removesuffix("PrivateKey").removesuffix("PublicKey")
     return UsageError(
         "key.unsupported",
         f"a key of an unsupported type ({name})",

@@ -4,12 +4,13 @@
 assessment's digest is left to those who have the document:
 its floating point numbers may differ in the last bit between machines, the decimals here do not.
 
-`from_bundle` gives the two callables that `verify` takes, for a bundle in a folder.
+`from_bundle` gives the two callables that `verify` takes, for a bundle in a folder, or for several.
 """
 
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
@@ -18,8 +19,7 @@ from certkit.errors import CertkitError, UnavailableError
 from certkit.passport import statement as st
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
+    from collections.abc import Callable, Mapping, Sequence
 
     from certkit.assessment.profile import Profile
     from certkit.progress import Progress
@@ -46,7 +46,10 @@ _SHOWN: Final = 60
 
 
 class Opened(Struct, frozen=True, kw_only=True):
-    """A bundle whose files are what its manifest lists: its digest, and that of the agent in it."""
+    """A bundle whose files are what its manifest lists: its digest, and that of the agent in it.
+
+    Of several bundles the digest is that of their accumulation, whatever the order they were given in.
+    """
 
     digest: str
     agent_digest: str
@@ -97,9 +100,13 @@ def _words(path: tuple[str, ...], claimed: Any, found: Any) -> str:
 
 
 def from_bundle(
-    root: Path, load_profile: Callable[[str], Profile], *, progress: Progress, jobs: int | None = None
+    roots: Path | Sequence[Path],
+    load_profile: Callable[[str], Profile],
+    *,
+    progress: Progress,
+    jobs: int | None = None,
 ) -> tuple[Callable[[], Opened], Callable[[st.Statement], dict[str, Any]]]:
-    """Return what opens the bundle in `root`, and what computes a claim from it again.
+    """Return what opens the bundle in a folder, or those in several, and what computes a claim from it again.
 
     `load_profile` gives the profile of an id. Both raise `UnavailableError` where there is no such
     bundle or no profile of the right digest, and what `open_bundle` and `summarise` raise otherwise.
@@ -107,26 +114,34 @@ def from_bundle(
     from certkit import assessment, evidence  # noqa: PLC0415 - a passport alone is verified without them
     from certkit.passport.issuing import replayed  # noqa: PLC0415 - the same
 
+    folders = (roots,) if isinstance(roots, Path) else tuple(roots)
+
     @cache  # hashed once, for the digests and for the replay
-    def bundle() -> evidence.Bundle:
+    def bundles() -> tuple[evidence.Bundle, ...]:
         try:
-            return evidence.open_bundle(root, progress=progress)
+            return tuple(evidence.open_bundle(root, progress=progress) for root in folders)
         except CertkitError as error:
             if error.code in _ABSENT:
                 raise UnavailableError("passport.unavailable", str(error)) from None
             raise
 
+    @cache  # several are read to know their order
+    def pooled() -> evidence.Accumulation:
+        return evidence.accumulate(bundles(), jobs=jobs, progress=progress)
+
     def opened() -> Opened:
-        facts = bundle().facts
+        facts = bundles()[0].facts if len(folders) == 1 else pooled().facts
         return Opened(digest=facts.digest, agent_digest=facts.agent_digest)
 
     def replay(statement: st.Statement) -> dict[str, Any]:
         judgement = statement.predicate.assessment
-        profile = _profile(load_profile, judgement.profile)
-        source = bundle()
+        profile, tier = _profile(load_profile, judgement.profile), judgement.required_tier
+        if len(folders) > 1:
+            together = assessment.assess_accumulation(pooled(), profile, required_tier=tier)
+            return replayed(together, pooled().summary)
+        source = bundles()[0]
         summary = evidence.summarise(source, jobs=jobs, progress=progress)
-        result = assessment.assess(summary, source.facts, profile, required_tier=judgement.required_tier)
-        return replayed(result, summary)
+        return replayed(assessment.assess(summary, source.facts, profile, required_tier=tier), summary)
 
     return opened, replay
 

@@ -94,18 +94,18 @@ def _signature() -> dict[str, Any]:
 
 def _material() -> dict[str, Any]:
     """Return the schema of what a reader may use to choose a key; none of it is trusted."""
-    attached = {"type": "array", "items": {"type": "object"}}
+    timestamps = {"type": "array", "items": _closed(signedTimestamp=_BASE64)}
     hint = {**_TEXT, "description": "base64 of the SHA-256 of the signer's public key (SPKI DER)"}
     return {
         "type": "object",
         "properties": {
             "publicKey": {"type": "object", "properties": {"hint": hint}, "additionalProperties": False},
-            "certificate": {"type": "object"},
+            "certificate": _closed(rawBytes=_BASE64),
             "x509CertificateChain": {"type": "object"},
-            "tlogEntries": attached,
+            "tlogEntries": {"type": "array", "items": {"type": "object"}},
             "timestampVerificationData": {
                 "type": "object",
-                "properties": {"rfc3161Timestamps": attached},
+                "properties": {"rfc3161Timestamps": timestamps},
                 "additionalProperties": False,
             },
         },

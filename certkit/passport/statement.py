@@ -90,8 +90,51 @@ class Agent(_Part, frozen=True, kw_only=True):
     components: tuple[Component, ...]
 
 
+class Attained(_Part, frozen=True, kw_only=True):
+    """The tier attained under one reading, 0 for none."""
+
+    tier: Tier
+
+
+class Dates(_Part, frozen=True, kw_only=True):
+    """When the runs were made: the first and last start time, and the declared period."""
+
+    first_run: Time | None = None
+    last_run: Time | None = None
+    declared_from: Text | None = None
+    declared_to: Text | None = None
+
+
+class Successes(_Part, frozen=True, kw_only=True):
+    """The successes of some runs under faults."""
+
+    successes: Count
+    n: Count
+
+
+class BundleClaim(_Part, frozen=True, kw_only=True):
+    """One of several bundles, alone: its time, its counts, and the tier of each reading.
+
+    `successes` are those of its runs under faults, and `by_domain` tells them apart.
+    """
+
+    digest: Digest
+    dates: Dates
+    records: Count
+    nominal_runs: Count
+    fault_runs: Count
+    successes: Count
+    by_domain: dict[str, Successes]
+    table: Attained
+    bounded: Attained
+
+
 class Evidence(_Part, frozen=True, kw_only=True):
-    """The sealed bundle that everything here was computed from."""
+    """The sealed bundle that everything here was computed from.
+
+    Where several bundles were pooled, `bundles` lists them in the order of time, and `digest` is that of the
+    canonical ``{"schema": "urn:certkit:accumulation:v1", "bundles": [their digests]}``.
+    """
 
     digest: Digest
     records: Count
@@ -99,6 +142,7 @@ class Evidence(_Part, frozen=True, kw_only=True):
     fault_runs: Count
     harness_errors: Count
     novel_fault_runs: Count
+    bundles: Annotated[tuple[BundleClaim, ...], Meta(min_length=2, max_length=100)] | None = None
 
 
 class Judge(_Part, frozen=True, kw_only=True):
@@ -145,12 +189,6 @@ class Tool(_Part, frozen=True, kw_only=True):
     version: Text
 
 
-class Attained(_Part, frozen=True, kw_only=True):
-    """The tier attained under one reading, 0 for none."""
-
-    tier: Tier
-
-
 class Judgement(_Part, frozen=True, kw_only=True):
     """The verdict. `digest` is that of the canonical assessment document made for `required_tier`."""
 
@@ -175,11 +213,15 @@ class Interval(_Part, frozen=True, kw_only=True):
 
 
 class Bound(_Part, frozen=True, kw_only=True):
-    """The bounded reading of a row."""
+    """The bounded reading of a row: the bound, how it was got, on how many clusters, worth how many runs."""
 
     status: Judged
     bound: Decimal | bool | None = None
     confidence: Decimal
+    method: Text | None = None
+    clusters: Count | None = None
+    n_eff: Decimal | None = None
+    reason: Text | None = None
 
 
 class RowAtTier(_Part, frozen=True, kw_only=True):
@@ -196,7 +238,8 @@ class RowAtTier(_Part, frozen=True, kw_only=True):
 class CriterionClaim(_Part, frozen=True, kw_only=True):
     """A criterion: its metric's value with denominator and counts, and its status tier by tier.
 
-    A value that differs from tier to tier stands with each tier instead.
+    A value that differs from tier to tier stands with each tier instead. `drift_margin` is the loss that
+    the profile counts as drift, in the metric's unit.
     """
 
     id: Text
@@ -209,6 +252,7 @@ class CriterionClaim(_Part, frozen=True, kw_only=True):
     interval: Interval | None = None
     reason: Text | None = None
     provisional: bool
+    drift_margin: Decimal | None = None
     tiers: dict[str, RowAtTier]
 
 
@@ -245,15 +289,6 @@ class Reliability(_Part, frozen=True, kw_only=True):
 
     sums: tuple[Sums, ...]
     runs: tuple[Runs, ...]
-
-
-class Dates(_Part, frozen=True, kw_only=True):
-    """When the runs were made: the first and last start time, and the declared period."""
-
-    first_run: Time | None = None
-    last_run: Time | None = None
-    declared_from: Text | None = None
-    declared_to: Text | None = None
 
 
 class Scope(_Part, frozen=True, kw_only=True):

@@ -10,14 +10,15 @@ reaches it, and a key that this file does not know is refused here too: a misspe
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import msgspec
 from msgspec import Meta, Struct, structs
 
 from certkit import canonical
-from certkit.errors import CertkitError, InputError
-from certkit.passport import keys
+from certkit.errors import CertkitError, InputError, UntrustedError
+from certkit.passport import keys, trusted_root
 from certkit.passport.statement import END
 from certkit.passport.statement import Digest as DigestText
 
@@ -74,7 +75,8 @@ class Trust(_Part, frozen=True, kw_only=True, rename={"schema_": "schema"}):
     """A trust policy (``urn:certkit:trust:v1``).
 
     An empty `profiles` accepts any profile; `domains` are those that a passport must cover. `reading`
-    asks for the tier under that reading, whatever the profile decides by.
+    asks for the tier under that reading, whatever the profile decides by. `trusted_root` is a Sigstore
+    TrustedRoot: the authorities and logs behind certificates and timestamps, without which none counts.
     """
 
     schema_: Literal["urn:certkit:trust:v1"] = TRUST_SCHEMA
@@ -88,15 +90,16 @@ class Trust(_Part, frozen=True, kw_only=True, rename={"schema_": "schema"}):
     domains: tuple[_Text, ...] = ()
     accept_specimens: bool = False
     max_status_age: timedelta = STATUS_AGE
+    trusted_root: dict[str, Any] | None = None
 
     def candidates(self) -> tuple[Candidate, ...]:
         """Return every trusted key with its issuer."""
         return tuple(
             Candidate(
                 issuer=issuer.name,
-                key=(key := keys.parse_public(item.pem.encode(), where=f"issuer {issuer.name}")),
-                id=keys.key_id(key),
-                hint=keys.hint(key),
+                key=(parsed := _parsed(item.pem, f"issuer {issuer.name}"))[0],
+                id=parsed[1],
+                hint=parsed[2],
                 not_before=item.not_before,
                 not_after=item.not_after,
             )
@@ -106,10 +109,31 @@ class Trust(_Part, frozen=True, kw_only=True, rename={"schema_": "schema"}):
 
     def with_issuer(self, name: str, key: TrustedKey) -> Trust:
         """Return the policy with a key added to the issuer of that name."""
-        found = {issuer.name: issuer for issuer in self.issuers}
-        known = found.get(name, TrustedIssuer(name=name))
-        found[name] = structs.replace(known, keys=(*known.keys, key))
-        return structs.replace(self, issuers=tuple(found.values()))
+        known = next((issuer for issuer in self.issuers if issuer.name == name), TrustedIssuer(name=name))
+        return self._with(structs.replace(known, keys=(*known.keys, key)))
+
+    def with_identity(self, name: str, identity: Identity) -> Trust:
+        """Return the policy with a keyless signer added to the issuer of that name."""
+        known = next((issuer for issuer in self.issuers if issuer.name == name), TrustedIssuer(name=name))
+        return self._with(structs.replace(known, identities=(*known.identities, identity)))
+
+    def with_root(self, root: dict[str, Any]) -> Trust:
+        """Return the policy with another trusted root.
+
+        Raises `UntrustedError` ``trust.rollback`` where the new one forgets an end that this one knows.
+        """
+        lost = trusted_root.rolled_back(self.trusted_root, root) if self.trusted_root else None
+        if lost is not None:
+            raise UntrustedError(
+                "trust.rollback",
+                f"older than the trusted root in the policy: {lost} in it",
+                hint="to go back on purpose, write a new policy: certkit trust init",
+            )
+        return structs.replace(self, trusted_root=root)
+
+    def _with(self, changed: TrustedIssuer) -> Trust:
+        issuers = {issuer.name: issuer for issuer in (*self.issuers, changed)}
+        return structs.replace(self, issuers=tuple(issuers.values()))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the policy as JSON values."""
@@ -121,15 +145,26 @@ class Trust(_Part, frozen=True, kw_only=True, rename={"schema_": "schema"}):
         return canonical.pretty(self.to_dict()).encode()
 
 
+@lru_cache(maxsize=1024)
+def _parsed(pem: str, where: str) -> tuple[PublicKey, Digest, str]:
+    """Return the key in PEM, its id and its hint; an audit asks for the same ones once per passport."""
+    key = keys.parse_public(pem.encode(), where=where)
+    return key, keys.key_id(key), keys.hint(key)
+
+
 class Candidate(Struct, frozen=True, kw_only=True):
-    """A key that may have signed: whose it is, and when signatures by it count."""
+    """A key that may have signed: whose it is, and when signatures by it count.
+
+    With an `identity` it is the key of a certificate, and counts for this one signature.
+    """
 
     issuer: str
     key: PublicKey
     id: Digest
     hint: str
-    not_before: datetime | None
-    not_after: datetime | None
+    not_before: datetime | None = None
+    not_after: datetime | None = None
+    identity: Identity | None = None
 
 
 def parse(data: bytes, where: str) -> Trust:
@@ -144,6 +179,8 @@ def parse(data: bytes, where: str) -> Trust:
         trust = msgspec.convert(document, Trust)
         candidates = trust.candidates()
         _check_logs(trust)
+        if trust.trusted_root is not None:
+            trusted_root.check(trust.trusted_root, "trusted_root")
     except msgspec.ValidationError as error:
         message = str(error)
         raise InputError("trust.invalid", message[:1].lower() + message[1:], where=where) from None
@@ -157,15 +194,20 @@ def _check_logs(trust: Trust) -> None:
     """Raise `InputError` unless every key of a log or witness is one."""
     if trust.logs or trust.witnesses.keys:
         from certkit.tlog.note import VerifierKey  # noqa: PLC0415 - most policies name none
+        from certkit.tlog.witness import Quorum  # noqa: PLC0415 - the same
 
-        for key in (*trust.logs, *trust.witnesses.keys):
+        for key in trust.logs:
             VerifierKey.parse(key)
+        Quorum.of(trust.witnesses.k, trust.witnesses.keys)
 
 
 def _check(trust: Trust, candidates: tuple[Candidate, ...], where: str) -> None:
     ids = [candidate.id for candidate in candidates]
     if repeated := sorted({name for name in ids if ids.count(name) > 1}):
         raise InputError("trust.invalid", f"the same key twice: {repeated[0]}", where=where)
+    who = [(one.identity, one.issuer) for issuer in trust.issuers for one in issuer.identities]
+    if twice := sorted({one for one in who if who.count(one) > 1}):
+        raise InputError("trust.invalid", f"the same identity twice: {' at '.join(twice[0])}", where=where)
     for candidate in candidates:
         start, end = candidate.not_before, candidate.not_after
         if start is not None and end is not None and end < start:

@@ -2,10 +2,12 @@
 
      1. parse      strict JSON, the form of a Sigstore bundle v0.3
      2. envelope   exactly one signature, the payload type, canonical base64
-     3. signature  by a trusted key, with the algorithm of that key's type; the hint only selects
+     3. signature  by a trusted key, with the algorithm of that key's type; the hint only selects; or with a
+                   certificate that names a trusted identity, verified against the policy's trusted root
      4. types      statement and predicate types; the signed statement's form and inner agreement
      5. subject    the agent and the bundle that the verifier has in hand are those of the statement
-     6. validity   at the time asked for, and the signing time inside the key's window
+     6. validity   at the time asked for, and the signing time, proven where that can be, inside the
+                   windows of the key, or of the certificate's authorities and logs
      7. registry   the offline proof shows the passport in a trusted log
      8. status     not revoked, not superseded, as of a checkpoint that is not too old
      9. evidence   every file of the bundle has its digest
@@ -63,6 +65,7 @@ class _Read(Struct, frozen=True, kw_only=True, eq=False):
     envelope: dsse.Envelope | None
     signer: Candidate | None
     statement: st.Statement | None
+    signing: checks.Signing
 
 
 def verify(
@@ -77,13 +80,16 @@ def verify(
     replay: Callable[[st.Statement], Mapping[str, Any]] | None = None,
     proof: bytes | None = None,
     status: StatusSource | None = None,
+    beside: StatusSource | None = None,
 ) -> Verification:
     """Verify the bytes of a passport against a trust policy, at an aware time.
 
     `agent` is the digest of the agent that the passport must be about; `domain` and `require_tier` are
     the intended deployment. `evidence` opens the bundle, `replay` computes the claim from it again (see
     `certkit.passport.replay.from_bundle`); `proof` is the text of the offline log proof; `status` tells
-    whether the passport still stands. Nothing about the passport raises: it is told in the result.
+    whether the passport still stands; one that came along with it is `beside`, which is asked where there is
+    no other, and is needed only where the policy requires a status. Nothing about the passport raises: it is
+    told in the result.
     """
     if at.tzinfo is None:
         raise UsageError("usage.option", "the time of verification has no offset")
@@ -91,10 +97,10 @@ def verify(
     steps = read.steps
     if read.envelope and read.signer and read.statement:
         case = checks.Case(
-            data=data,
             passport_id=canonical.digest(read.envelope.payload),
             statement=read.statement,
             signer=read.signer,
+            signing=read.signing,
             trust=trust,
             at=at,
             agent=agent,
@@ -103,7 +109,7 @@ def verify(
             opened=None if evidence is None else _opened(evidence),
             replay=replay,
             proof=proof,
-            status=status,
+            status=status or beside,
         )
         steps += tuple(_step(name, check, case) for name, check in _ON_STATEMENT.items())
     steps += tuple(_resting(name) for name in STEPS[len(steps) :])
@@ -124,18 +130,33 @@ def _read(data: bytes, trust: Trust) -> _Read:
     """Take steps 1 to 4, each only where the one before passed."""
     steps: list[Step] = []
     file = envelope = signer = statement = None
+    signing = checks.Signing()
     try:
         file = sealed.parse(data)
         steps.append(_passed("parse", "strict JSON in the form of a Sigstore bundle"))
         envelope = dsse.parse(file.envelope, payload_type=sealed.PAYLOAD_TYPE)
         steps.append(_passed("envelope", "one signature over an in-toto statement"))
         signer = checks.signature(file, envelope, trust)
-        steps.append(_passed("signature", f"by {signer.issuer}, key {signer.id}"))
+        steps.append(_passed("signature", _signed_by(signer)))
         statement = checks.statement(envelope.payload, signer)
         steps.append(_passed("types", "an agent passport that agrees with itself"))
+        signing = checks.signing(file, envelope, trust)
     except CertkitError as error:
         steps.append(_failed(STEPS[len(steps)], error))
-    return _Read(steps=tuple(steps), file=file, envelope=envelope, signer=signer, statement=statement)
+    return _Read(
+        steps=tuple(steps),
+        file=file,
+        envelope=envelope,
+        signer=signer,
+        statement=statement,
+        signing=signing,
+    )
+
+
+def _signed_by(signer: Candidate) -> str:
+    if signer.identity is None:
+        return f"by {signer.issuer}, key {signer.id}"
+    return f"by {signer.issuer}, signed in as {signer.identity.identity} at {signer.identity.issuer}"
 
 
 def _opened(evidence: Callable[[], Opened]) -> Opened | CertkitError:
@@ -193,9 +214,10 @@ def _left_open(steps: tuple[Step, ...], read: _Read, *, compared: bool) -> Itera
         return
     if not compared:
         yield "subject: whether the agent in use is this one; no agent digest and no bundle was given"
-    yield "signing time: it is the issuer's word, no timestamp proves it"
-    if read.file and (read.file.timestamps or read.file.log_entries):
-        yield "timestamps and log entries inside the file: they were not read"
+    if read.signing.time is None and read.signing.fault is None:
+        yield f"signing time: it is the issuer's word, {read.signing.reason}"
+    if read.file and read.file.material.log_entries and not read.file.material.keyless:
+        yield "log entries inside the file: beside a key they are not read"
     yield "the records themselves: that they tell what happened is the evaluator's word"
 
 

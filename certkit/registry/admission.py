@@ -10,19 +10,27 @@ what it is there to show. An audit asks the same of every logged passport, at th
 
 from __future__ import annotations
 
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Final
 
 from msgspec import structs
 
-from certkit import canonical
-from certkit.errors import CertkitError, UntrustedError
+from certkit import canonical, files
+from certkit.errors import CertkitError, InputError, UntrustedError
 from certkit.passport import checks, dsse, keys, sealed
 from certkit.passport.outcome import STEPS, Step
 from certkit.progress import SILENT, Progress
-from certkit.registry.auditing import Audit, audit
+from certkit.registry.auditing import Audit, audit, opened
+from certkit.registry.consequences import Consequences
 from certkit.registry.entry import Check, PassportFacts, timestamp
+from certkit.registry.heads import Heads, read, remembered
 from certkit.registry.registry import Appended, Registry
-from certkit.tlog.note import VerifierKey, open_note
+from certkit.tlog import tiles, tree
+from certkit.tlog.checkpoint import open_checkpoint
+from certkit.tlog.note import VerifierKey, open_note, parse_note
+from certkit.tlog.proof import MAX_PROOF
+from certkit.tlog.proof import parse as parse_proof
+from certkit.tlog.witness import Quorum
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -32,9 +40,16 @@ if TYPE_CHECKING:
 
     from certkit.passport.keys import PrivateKey, PublicKey
     from certkit.passport.trust import Trust
+    from certkit.tlog.checkpoint import Checkpoint
 
 PROOF_SUFFIX: Final = ".tlog-proof"
 """What is appended to a passport's file name to name the proof beside it."""
+
+
+class Admitted(Appended, frozen=True, kw_only=True):
+    """What became of a passport that was admitted, and what followed from it."""
+
+    following: Consequences
 
 
 class RefusedPassportError(CertkitError):
@@ -55,37 +70,93 @@ def admit(
     trust: Trust,
     submitter: PrivateKey,
     log_key: Ed25519PrivateKey,
+    heads: Path,
     at: datetime,
-) -> Appended:
+) -> Admitted:
     """Append a passport to the registry in `folder`, if it is valid at `at` and its issuer is trusted.
 
-    Raises `RefusedPassportError`, `UntrustedError` ``registry.submitter``, and what `Registry.append` does.
+    What it supersedes, and a drift since the passport before it, are logged in one with it. `heads` is the
+    file that remembers what was signed, outside the registry. Raises `RefusedPassportError`,
+    `UntrustedError` ``registry.submitter``, and what `Registry.append` does.
     """
+    refuse_stranger(submitter, trust)
+    following = Consequences(passport)
+    with Registry.open(folder, heads=heads) as registry:
+        appended = registry.append(
+            passport,
+            check=checker(trust, at),
+            submitter=submitter,
+            log_key=log_key,
+            at=at,
+            follow=following.of,
+        )
+    return Admitted(**structs.asdict(appended), following=following)
+
+
+def refuse_stranger(submitter: PrivateKey, trust: Trust) -> None:
+    """Raise `UntrustedError` ``registry.submitter`` unless the policy knows the key."""
     if (name := keys.key_id(submitter.public_key())) not in submitters(trust):
         raise UntrustedError(
             "registry.submitter",
             f"the trust policy does not know key {name}, and no auditor with it would accept its entry",
             hint="submit with an issuer's key, or add the submitter to the policy: certkit trust add",
         )
-    with Registry.open(folder, writable=True) as registry:
-        return registry.append(
-            passport, check=checker(trust, at), submitter=submitter, log_key=log_key, at=at
-        )
 
 
-def inspect(folder: Path, *, trust: Trust, progress: Progress = SILENT) -> Audit:
-    """Audit the registry in `folder` against a trust policy.
+def inspect(
+    folder: Path,
+    *,
+    trust: Trust,
+    heads: Path | None = None,
+    since: Checkpoint | None = None,
+    progress: Progress = SILENT,
+) -> Audit:
+    """Audit the registry, or the exported tree, in `folder` against a trust policy.
 
-    Raises `UntrustedError` ``registry.untrusted-log`` where the policy has no key for it, and what `audit`
-    does.
+    It must continue `since`, and what the file `heads` remembers of it, which remembers its checkpoint where
+    it is sound. Raises `UntrustedError` ``registry.untrusted-log`` where the policy has no key for it, and
+    what `audit` does.
     """
-    return audit(
+    log = _log(folder, trust)
+    signed = remembered(heads, log.name) if heads else None
+    report = audit(
         folder,
-        log=_log(folder, trust),
+        log=log,
         submitters=submitters(trust),
+        issuers={one.id: one.issuer for one in trust.candidates()},
         check=checker(trust, None),
+        remembered=[one for one in (since, signed) if one is not None],
+        quorum=Quorum.of(trust.witnesses.k, trust.witnesses.keys),
         progress=progress,
     )
+    if heads and not report.total:
+        try:
+            _remember(folder, log, heads)
+        except CertkitError as error:
+            return structs.replace(report, notes=(*report.notes, f"not remembered: {error}"))
+    return report
+
+
+def _remember(folder: Path, log: VerifierKey, heads: Path) -> None:
+    """Remember the checkpoint of a log, whoever signs it, for the next audit or verification."""
+    with opened(folder) as source, closing(Heads.open(heads)) as file, file.held(log.name) as head:
+        note = source.note()
+        now = open_checkpoint(note, log).checkpoint
+        proven = tiles.verified(now.size, now.root, source.tile)
+        head.advance(note, lambda size: tree.root(size, tiles.node_reader(proven)))
+
+
+def checkpoint_in(path: Path, trust: Trust) -> Checkpoint:
+    """Return the checkpoint in a file, a signed one or a proof, that a log of the policy signed.
+
+    Raises `InputError` ``tlog.*`` for its form, `MismatchError` ``tlog.unsigned`` or ``tlog.signature``.
+    """
+    data = files.read(path, limit=MAX_PROOF)
+    with suppress(InputError):
+        data = parse_proof(data).checkpoint
+    logs = [VerifierKey.parse(text) for text in trust.logs]
+    open_note(data, logs)
+    return read(data)
 
 
 def submitters(trust: Trust) -> dict[str, PublicKey]:
@@ -111,13 +182,15 @@ def _facts(data: bytes, trust: Trust, at: datetime | None) -> PassportFacts:
         step = "types"
         statement = checks.statement(envelope.payload, signer)
         step = "validity"
+        signing = checks.signing(file, envelope, trust)
+        starts = statement.predicate.validity.not_before
         case = checks.Case(
-            data=data,
             passport_id=canonical.digest(envelope.payload),
             statement=statement,
             signer=signer,
+            signing=signing,
             trust=trust,
-            at=at or statement.predicate.validity.not_before,
+            at=at or max(starts, signing.time or starts),
             agent=None,
             domain=None,
             require_tier=None,
@@ -134,6 +207,9 @@ def _facts(data: bytes, trust: Trust, at: datetime | None) -> PassportFacts:
         passport_id=case.passport_id,
         lineage=predicate.agent.lineage,
         agent=predicate.agent.digest,
+        evidence=predicate.evidence.digest,
+        attempt=predicate.protocol.attempt,
+        issuer=signer.issuer,
         tier=predicate.assessment.tier,
         profile=predicate.assessment.profile.digest,
         not_before=timestamp(predicate.validity.not_before),
@@ -142,26 +218,23 @@ def _facts(data: bytes, trust: Trust, at: datetime | None) -> PassportFacts:
     )
 
 
-def _signed(checkpoint: bytes, log: VerifierKey) -> bool:
-    try:
-        return bool(open_note(checkpoint, [log]).signed)
-    except CertkitError:
-        return False
-
-
 def _log(folder: Path, trust: Trust) -> VerifierKey:
     """Return the trusted key to audit with: the only one, or the one with the registry's name."""
     logs = [VerifierKey.parse(text) for text in trust.logs]
     if len(logs) == 1:
         return logs[0]
-    with Registry.open(folder) as registry:
-        origin = registry.origin
-        note = registry.checkpoint()
+    with opened(folder) as source:
+        note = source.note()
+        origin = read(note).origin
     named = [log for log in logs if log.name == origin]
-    for log in named:
-        # After a rotation several keys have the log's name; the one that signed its head is meant.
-        if len(named) == 1 or _signed(note, log):
-            return log
+    if len(named) == 1:
+        return named[0]
+    # After a change of keys several have the log's name. The one that signed its head is meant, and of two
+    # that signed the head which covers the change, the later one.
+    for signature in reversed(parse_note(note).signatures):
+        for log in named:
+            if signature.key_id == log.key_id:
+                return log
     raise UntrustedError(
         "registry.untrusted-log",
         f"no trusted verifier key for {origin}",

@@ -4,43 +4,51 @@
     report.findings                       # what does not hold, each with a code and a place
     report.not_shown                      # what no look at these files can show
 
-Two things come from outside and are never read from the registry: the log's verifier key and the keys of
-those who may submit. `check` verifies a passport's signature; that one has expired since is no finding.
+`folder` holds a registry's database, or the tree that was exported from one. Two things come from outside
+and are never read from it: the log's verifier key and the keys of those who may submit. `check` verifies a
+passport's signature; that one has expired since is no finding.
 
 What is done, in this order, for every entry: (1) its index follows the one before; (2) its bytes are
-hashed into the tree; (3) its form is read and its submitter's signature verified; (4) `prev`, the number
-of the attempt and what is superseded follow from the entries before it in its lineage; (5) the passport
-that it names is there, has the digest and size, verifies, and claims what the entry repeats; (6) the
-derived tables say the same. Then every tile is compared with the one made again, and the checkpoint with
-the root and with the trusted key. No byte of the registry is changed; SQLite may leave its empty ``-wal``
+hashed into the tree; (3) its form is read and its submitter's signature verified, which for a change of
+the log's key is the old one; (4) `prev`, the number of the attempt and what is superseded follow from the
+entries before it in its lineage; (5) the passport that it names is there, has the digest and size,
+verifies, and claims what the entry repeats; (6) the derived tables say the same. Then every tile is
+compared with the one made again, and the checkpoint with the root, with the trusted key and with the
+checkpoints that are remembered. No byte of the registry is changed; SQLite may leave its empty ``-wal``
 and ``-shm`` files beside a database that it has read.
 """
 
 from __future__ import annotations
 
 import hashlib
-from contextlib import closing
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
-from certkit.errors import CertkitError, Exit, MismatchError
+from certkit.errors import CertkitError, Exit, InputError, MismatchError
 from certkit.progress import SILENT, Progress
 from certkit.registry import blobs, store
-from certkit.registry.entry import HARD_LIMIT, Claims, Previous, UnverifiedEntry, read
-from certkit.registry.log import Log
-from certkit.registry.registry import index_row
+from certkit.registry.entry import HARD_LIMIT, Claims, KeyChange, Revocation, UnverifiedEntry, read
+from certkit.registry.heads import refuse_fork
+from certkit.registry.lineage import Lineages, LogKeys
+from certkit.registry.published import CHECKPOINT, Published
+from certkit.registry.source import Database, Fault, Source
+from certkit.registry.structure import Structure
 from certkit.tlog import tiles, tree
 from certkit.tlog.checkpoint import open_checkpoint
-from certkit.tlog.hashing import HASH_SIZE, Hash, leaf_hash
+from certkit.tlog.hashing import Hash, leaf_hash
+from certkit.tlog.witness import NOBODY, Quorum
 
 if TYPE_CHECKING:
-    import sqlite3
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from certkit.passport.keys import PublicKey
     from certkit.registry.entry import Check
+    from certkit.tlog.checkpoint import Checkpoint
     from certkit.tlog.note import VerifierKey
 
 LISTED: Final = 1000
@@ -55,6 +63,11 @@ NOT_SHOWN: Final = (
     "whether others are shown a different log under the same key: likewise",
     "whether a passport was issued and never submitted",
 )
+NO_WITNESS: Final = (
+    "anything that whoever holds the log's key may do by themselves: your policy asks for no witness, so only"
+    " checkpoints that somebody remembers stand against the next three"
+)
+NO_PASSPORTS: Final = "whether the passports say what the entries repeat of them: this tree holds none"
 
 
 class Finding(Struct, frozen=True):
@@ -101,28 +114,43 @@ class Audit(Struct, frozen=True, kw_only=True):
         }
 
 
+@contextmanager
+def opened(folder: Path) -> Iterator[Source]:
+    """Open what an audit reads: a registry's database, or else an exported tree.
+
+    Raises `InputError` ``registry.missing`` or ``registry.format``, `MismatchError` ``registry.damaged``,
+    and `UsageError` where the system refuses to read.
+    """
+    if (folder / store.FILE).exists() or not (folder / CHECKPOINT).exists():
+        with Database.open(folder) as source:
+            yield source
+    else:
+        yield Published(folder)
+
+
 def audit(
     folder: Path,
     *,
     log: VerifierKey,
     submitters: Mapping[str, PublicKey],
     check: Check,
+    issuers: Mapping[str, str] = MappingProxyType({}),
+    remembered: Sequence[Checkpoint] = (),
+    quorum: Quorum = NOBODY,
     progress: Progress = SILENT,
 ) -> Audit:
-    """Audit the registry in `folder`.
+    """Audit the registry, or the exported tree, in `folder`.
 
-    `log` is the trusted verifier key; `submitters` are the trusted keys by id; `check` returns the facts
-    of a passport whose signature holds. Raises `InputError` ``registry.missing`` or ``registry.format``,
-    and `UsageError` where the system refuses to read; whatever else is wrong is a finding.
+    `log` is the trusted verifier key; `quorum` are the witnesses that must have cosigned its checkpoint;
+    `submitters` are the trusted keys by id, and `issuers` the names that they are listed under, so that who
+    revoked can be told; `check` returns the facts of a passport whose signature holds; `remembered` are
+    earlier checkpoints of the log, which it must continue. Raises as `opened` does, but that what is wrong
+    with the registry is a finding.
     """
-    work = _Work(folder, log, submitters, check)
+    work = _Work(folder, log, submitters, check, issuers=issuers, quorum=quorum)
     try:
-        with (
-            closing(store.connect(folder, writable=False)) as connection,
-            store.translated(folder / store.FILE),
-            store.reading(connection),
-        ):
-            work.run(connection, progress)
+        with opened(folder) as source:
+            work.run(source, remembered, progress)
     except MismatchError as error:
         work.found("registry.damaged", store.FILE, error.message)
     finally:
@@ -134,18 +162,29 @@ class _Work:
     """One audit under way."""
 
     def __init__(
-        self, folder: Path, log: VerifierKey, submitters: Mapping[str, PublicKey], check: Check
+        self,
+        folder: Path,
+        log: VerifierKey,
+        submitters: Mapping[str, PublicKey],
+        check: Check,
+        *,
+        issuers: Mapping[str, str],
+        quorum: Quorum,
     ) -> None:
+        self._issuers, self._issued = issuers, dict[str, str | None]()
         self._folder, self._key, self._submitters, self._check = folder, log, submitters, check
+        self._quorum = quorum
+        self._witnessed: int | None = None
         self._findings: list[Finding] = []
         self._total = 0
         self._untrusted = 0
         self._notes: list[str] = []
         self._size = 0
-        self._lineages = _Lineages()
+        self._lineages = Lineages()
+        self._keys = LogKeys(log.name)
         self._blobs: set[str] = set()
-        self._rows: list[bytes] = []  # the rightmost tile of each level, as made so far
-        self._counts: list[int] = []  # how many full tiles each level has
+        self._structure = Structure(lambda _level, _n: b"", lambda _level, _n: None)
+        self._passports = True
 
     def found(self, code: str, where: str, message: str, exit_code: Exit = Exit.MISMATCH) -> None:
         """Note down what does not hold."""
@@ -154,23 +193,25 @@ class _Work:
         if len(self._findings) < LISTED:
             self._findings.append(Finding(code, where, message, exit_code))
 
-    def run(self, connection: sqlite3.Connection, progress: Progress) -> None:
-        """Go through everything, on one state of the database."""
-        self._connection = connection
-        progress.start("auditing", self._count("leaf"), "entries")
-        for index, data in connection.execute("SELECT idx, entry FROM leaf ORDER BY idx"):
-            if index != self._size or not isinstance(data, bytes) or len(data) > HARD_LIMIT:
-                self.found("registry.leaf", f"entry {self._size}", f"expected an entry, found index {index}")
-                self._size = index
-            leaf = leaf_hash(data if isinstance(data, bytes) else str(data).encode())
-            self._add(leaf)
-            self._entry(index, data, leaf)
-            self._size += 1
-            progress.advance(1)
-        self._finish_tiles()
-        self._checkpoint()
-        self._tables()
-        self._beside()
+    def run(self, source: Source, remembered: Sequence[Checkpoint], progress: Progress) -> None:
+        """Go through everything."""
+        self._source, self._passports = source, source.passports
+        self._structure = Structure(source.tile, self._differs)
+        progress.start("auditing", source.count(), "entries")
+        try:
+            for batch in source.batches():
+                leaves = [leaf_hash(data if isinstance(data, bytes) else b"") for _, data in batch]
+                self._structure.add(leaves)
+                for (index, data), leaf in zip(batch, leaves, strict=True):
+                    self._entry(index, data, leaf)
+                progress.advance(len(batch))
+        except InputError as error:
+            self.found("registry.leaf", f"entry {self._size}", error.message)
+        self._structure.finish()
+        self._faults(source.surplus(set(self._structure.tiles())))
+        self._checkpoint(remembered)
+        self._faults(source.faults(self._key.name, str(self._key)))
+        self._notes += source.notes(self._blobs)
 
     def report(self) -> Audit:
         """Return what was found."""
@@ -178,72 +219,75 @@ class _Work:
         return Audit(
             origin=self._key.name,
             size=self._size,
-            root=self._root().hex(),
+            root=self._structure.root.hex(),
             passports=len(self._lineages.passports),
             total=self._total,
             findings=tuple(self._findings),
             notes=tuple(self._notes),
             exit_code=exit_code if self._total else Exit.OK,
+            not_shown=(*self._not_shown(), *(() if self._passports else (NO_PASSPORTS,))),
         )
 
-    def _count(self, table: str) -> int:
-        (count,) = self._connection.execute(f"SELECT count(*) FROM {table}").fetchone()  # noqa: S608 - ours
-        return int(count)
+    def _not_shown(self) -> tuple[str, ...]:
+        if self._witnessed is None:
+            return (*(() if self._quorum.k else (NO_WITNESS,)), *NOT_SHOWN)
+        time = datetime.fromtimestamp(self._witnessed, UTC).isoformat().replace("+00:00", "Z")
+        return (
+            f"whether anything was undone or shown otherwise after {time}: till then, {self._quorum.k} vouch",
+            NOT_SHOWN[-1],
+        )
+
+    def _faults(self, faults: Iterator[Fault]) -> None:
+        for one in faults:
+            self.found(*one)
 
     # The tree
 
-    def _add(self, leaf: Hash) -> None:
-        level, new = 0, leaf
-        while True:
-            if level == len(self._rows):
-                self._rows.append(b"")
-                self._counts.append(0)
-            self._rows[level] += new
-            if len(self._rows[level]) < tiles.WIDTH * HASH_SIZE:
-                return
-            self._compare(level)
-            new = tiles.subtree(self._rows[level])
-            self._rows[level] = b""
-            self._counts[level] += 1
-            level += 1
+    def _differs(self, level: int, n: int) -> None:
+        self.found("registry.tile-differs", f"tile {level}/{n}", "not what the entries give")
 
-    def _compare(self, level: int) -> None:
-        n = self._counts[level]
-        if Log(self._connection).tile(level, n) != self._rows[level]:
-            self.found("registry.tile-differs", f"tile {level}/{n}", "not what the entries give")
-
-    def _finish_tiles(self) -> None:
-        for level, row in enumerate(self._rows):
-            if row:
-                self._compare(level)
-        expected = {level: count + bool(row) for level, (count, row) in enumerate(self._shape())}
-        for level, n in self._connection.execute("SELECT level, n FROM tile ORDER BY level, n"):
-            if not isinstance(n, int) or not 0 <= n < expected.get(level, 0):
-                self.found("registry.tile-differs", f"tile {level}/{n}", "no entries give such a tile")
-
-    def _shape(self) -> list[tuple[int, bytes]]:
-        return list(zip(self._counts, self._rows, strict=True))
-
-    def _root(self) -> Hash:
-        size = self._counts[0] * tiles.WIDTH + len(self._rows[0]) // HASH_SIZE if self._rows else 0
-        # The root of a tree rests on the rightmost tile of each level alone.
-        return tree.root(size, tiles.node_reader(lambda level, _n: self._rows[level]))
-
-    def _checkpoint(self) -> None:
+    def _checkpoint(self, remembered: Sequence[Checkpoint]) -> None:
+        if self._keys.last not in {None, str(self._key)}:
+            message = f"the entries hand the log over to {self._keys.last}, which is not the trusted key"
+            self.found("registry.log-keys", "log key", message)
         try:
-            head = open_checkpoint(Log(self._connection).note(), self._key).checkpoint
+            signed = open_checkpoint(self._source.note(), self._key, self._quorum.keys)
         except CertkitError as error:
             self.found("registry.checkpoint", "checkpoint", error.message)
             return
+        head = signed.checkpoint
+        if not self._quorum.is_met(signed.cosigned):
+            message = f"{len(signed.cosigned)} of {self._quorum.k} required witnesses cosigned"
+            self.found("registry.witnesses", "checkpoint", message)
+        else:
+            self._witnessed = self._quorum.since(signed.cosigned)
         if head.size != self._size:
             message = f"signed for {head.size:,} entries, found {self._size:,}"
             self.found("registry.checkpoint", "checkpoint", message)
-        elif head.root != self._root():
+        elif head.root != self._structure.root:
             self.found("registry.checkpoint", "checkpoint", "the signed root is not that of the entries")
+        else:
+            self._continues(head, remembered)
+
+    def _continues(self, head: Checkpoint, remembered: Sequence[Checkpoint]) -> None:
+        def root_at(size: int) -> Hash:
+            read = tiles.verified(head.size, head.root, self._source.tile)
+            return tree.root(size, tiles.node_reader(read))
+
+        for one in remembered:
+            try:
+                refuse_fork(one, head, root_at)
+                self._notes.append(f"it continues a checkpoint over {one.size:,} entries that was remembered")
+            except MismatchError as error:
+                self.found("registry.rollback", "checkpoint", error.message)
 
     # One entry
 
     def _entry(self, index: int, data: Any, leaf: Hash) -> None:
+        if index != self._size or not isinstance(data, bytes) or len(data) > HARD_LIMIT:
+            self.found("registry.leaf", f"entry {self._size}", f"expected an entry, found index {index}")
+            self._size = index
+        self._size += 1
         where = f"entry {index}"
         try:
             found = read(data) if isinstance(data, bytes) else None
@@ -255,13 +299,22 @@ class _Work:
         self._signature(where, found)
         for message in self._lineages.follow(index, leaf, found):
             self.found("registry.chain", where, message)
-        if found.entry.passport is not None:
-            self._blobs.add(found.entry.passport.sha256)
-            if found.claims is not None:
-                self._passport(where, found, found.claims)
-        self._derived(index, leaf, found)
+        if found.passport is not None and self._passports:
+            self._passport(where, found, found.passport)
+        elif isinstance(found.claims, Revocation):
+            self._revoker(where, found.entry.submitter, self._issued.get(found.claims.passport_id))
+        self._faults(self._source.entry_faults(index, leaf, found))
+
+    def _revoker(self, where: str, submitter: str, issuer: str | None) -> None:
+        name = self._issuers.get(submitter)
+        if issuer is not None and name is not None and issuer != name:
+            self.found("registry.not-issuer", where, f"{name} revokes a passport that {issuer} issued")
 
     def _signature(self, where: str, found: UnverifiedEntry) -> None:
+        if isinstance(found.claims, KeyChange):
+            if message := self._keys.follow(found, found.claims):
+                self.found("registry.log-keys", where, message)
+            return
         key = self._submitters.get(found.entry.submitter)
         if key is None:
             message = f"submitted by an untrusted key, {found.entry.submitter}"
@@ -278,6 +331,7 @@ class _Work:
         if stored is None or data is None:
             self.found("registry.blob-missing", where, "the passport's file is not in blobs/")
             return
+        self._blobs.add(stored.sha256)
         if hashlib.sha256(data).hexdigest() != stored.sha256 or len(data) != stored.size:
             self.found("registry.blob-changed", where, f"blobs/{stored.sha256[:2]}/{stored.sha256} differs")
             return
@@ -287,63 +341,12 @@ class _Work:
             exit_code = Exit.UNTRUSTED if error.exit_code is Exit.UNTRUSTED else Exit.MISMATCH
             self.found("registry.passport", where, f"{error.message} [{error.code}]", exit_code)
             return
-        if facts.lineage != found.entry.subject or Claims.of(facts, claims.attempt) != claims:
+        self._issued[facts.passport_id] = facts.issuer
+        known = Claims.of(facts, claims.attempt)
+        if claims.evidence is None:
+            known = structs.replace(known, evidence=None)  # an entry of format 1
+        elif (facts.attempt or 1) < claims.attempt:
+            message = f"declares attempt {facts.attempt or 1}, and is attempt {claims.attempt} in this log"
+            self.found("registry.attempt", where, message)
+        if facts.lineage != found.entry.subject or known != claims:
             self.found("registry.claims", where, "the entry claims something else than the passport")
-
-    # What is derived or lies beside
-
-    def _derived(self, index: int, leaf: Hash, found: UnverifiedEntry) -> None:
-        execute = self._connection.execute
-        seen = execute("SELECT idx FROM seen WHERE leaf = ?", (leaf,)).fetchone()
-        if seen != (index,):
-            self.found("registry.index-differs", f"entry {index}", "table seen does not know it")
-        row = execute("SELECT * FROM entry_index WHERE idx = ?", (index,)).fetchone()
-        if row != index_row(index, found):
-            self.found("registry.index-differs", f"entry {index}", "table entry_index says otherwise")
-
-    def _tables(self) -> None:
-        for table in ("seen", "entry_index"):
-            if (count := self._count(table)) != self._count("leaf"):
-                self.found("registry.index-differs", f"table {table}", f"has {count:,} rows")
-        stated = store.meta(self._connection)
-        expected = {"format": store.FORMAT, "origin": self._key.name, "vkey": str(self._key)}
-        for name in sorted(stated.keys() | expected.keys()):
-            if stated.get(name) != expected.get(name):
-                message = f"expected {name} {expected.get(name)}, found {stated.get(name)}"
-                self.found("registry.checkpoint", "meta", message)
-
-    def _beside(self) -> None:
-        expected = {f"{sha256[:2]}/{sha256}" for sha256 in self._blobs}
-        for name in blobs.names(self._folder):
-            if name not in expected:
-                self._notes.append(f"blobs/{name} belongs to no entry")
-
-
-class _Lineages:
-    """What the entries so far say of each lineage, to hold the next one against."""
-
-    def __init__(self) -> None:
-        self.passports: set[str] = set()
-        self._last: dict[str, Previous] = {}
-        self._latest: dict[str, str] = {}
-        self._attempts: dict[tuple[str, str], int] = {}
-
-    def follow(self, index: int, leaf: Hash, found: UnverifiedEntry) -> list[str]:
-        """Take the next entry; return what in it does not follow from those before."""
-        entry, claims, wrong = found.entry, found.claims, []
-        if entry.prev != self._last.get(entry.subject):
-            wrong.append("prev is not the entry before it in its lineage")
-        self._last[entry.subject] = Previous(index=index, leaf=leaf.hex())
-        if claims is None:
-            return wrong
-        if claims.passport_id in self.passports:
-            wrong.append("the passport is logged a second time")
-        self.passports.add(claims.passport_id)
-        if claims.supersedes not in {None, self._latest.get(entry.subject)}:
-            wrong.append("it supersedes another passport than the latest of its lineage")
-        self._latest[entry.subject] = claims.passport_id
-        attempt = self._attempts.get((entry.subject, claims.profile), 0) + 1
-        self._attempts[entry.subject, claims.profile] = attempt
-        if claims.attempt != attempt:
-            wrong.append(f"it says attempt {claims.attempt}, this is attempt {attempt}")
-        return wrong

@@ -8,7 +8,7 @@ lineage can be followed without an index. The bytes that are stored are the byte
     found = read(data)                       # form only
     found.verify(trusted[found.entry.submitter])
 
-Entries of types that this version does not write are read all the same: they belong to the chain.
+What an entry of each type claims is a class of its own below; `Claims` is what a passport's claims are.
 """
 
 from __future__ import annotations
@@ -38,7 +38,24 @@ HARD_LIMIT: Final = 65_535
 _Time = Annotated[str, Meta(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z" + END)]
 _Name = Annotated[str, Meta(min_length=1, max_length=512)]
 
+_Text = Annotated[str, Meta(min_length=1, max_length=2048)]
+ROWS: Final = 8
+"""How many rows a drift entry names, at most."""
+ROW_LENGTH: Final = 120
+
+_Row = Annotated[str, Meta(min_length=1, max_length=ROW_LENGTH)]
+_Vkey = Annotated[str, Meta(min_length=1, max_length=1024)]
+
 Type = Literal["passport", "supersede", "revoke", "drift", "key", "note"]
+Reason = Literal[
+    "evidence-false",
+    "operation-below-threshold",
+    "issued-in-error",
+    "key-compromise",
+    "component-change",
+    "agent-withdrawn",
+]
+"""Why a passport was revoked."""
 
 
 class _Part(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -49,17 +66,21 @@ class PassportFacts(_Part, frozen=True, kw_only=True):
     """What a verified passport says of itself, as far as the log repeats it.
 
     `lineage` is ``provider/name``; `agent` and `profile` are digests; times are UTC in RFC 3339;
-    `supersedes` is a passport id.
+    `evidence` is the bundle's digest and `attempt` the attempt that it declares; `supersedes` is a passport
+    id. `issuer` is whoever checked the passport's own name for who signed it, and is not repeated.
     """
 
     passport_id: Digest
     lineage: _Name
     agent: Digest
+    evidence: Digest
+    attempt: Count | None = None
     tier: Tier
     profile: Digest
     not_before: _Time
     not_after: _Time
     supersedes: Digest | None = None
+    issuer: _Name | None = None
 
 
 Check = Callable[[bytes], PassportFacts]
@@ -69,7 +90,9 @@ Check = Callable[[bytes], PassportFacts]
 class Claims(_Part, frozen=True, kw_only=True):
     """The claims of a ``passport`` entry: the passport's facts, and which attempt the log counts.
 
-    `attempt` is 1 for the first passport of this lineage under this profile that the log holds.
+    `attempt` is 1 for the first evidence of this lineage under this profile that the log holds, and counts
+    different evidence: a passport that is issued again from the same keeps its number. Entries of a registry
+    of format 1 do not name the evidence, and each of them counts.
     """
 
     passport_id: Digest
@@ -79,6 +102,7 @@ class Claims(_Part, frozen=True, kw_only=True):
     not_before: _Time
     not_after: _Time
     supersedes: Digest | None
+    evidence: Digest | None = None
     attempt: Annotated[int, Meta(ge=1, le=canonical.MAX_INTEGER)]
 
     @classmethod
@@ -87,6 +111,7 @@ class Claims(_Part, frozen=True, kw_only=True):
         return cls(
             passport_id=facts.passport_id,
             agent=facts.agent,
+            evidence=facts.evidence,
             tier=facts.tier,
             profile=facts.profile,
             not_before=facts.not_before,
@@ -94,6 +119,63 @@ class Claims(_Part, frozen=True, kw_only=True):
             supersedes=facts.supersedes,
             attempt=attempt,
         )
+
+
+class Supersession(_Part, frozen=True, kw_only=True):
+    """The claims of a ``supersede`` entry: another passport stands in for this one from now on."""
+
+    passport_id: Digest
+    by: Digest
+
+
+class Revocation(_Part, frozen=True, kw_only=True):
+    """The claims of a ``revoke`` entry."""
+
+    passport_id: Digest
+    reason: Reason
+    detail: _Text | None = None
+
+
+class Drift(_Part, frozen=True, kw_only=True):
+    """The claims of a ``drift`` entry: what a comparison with an `earlier` passport of the agent gave.
+
+    `rows` names those that got worse, in words; where they are many, the last says how many more there are.
+    `document` is the digest of the comparison as ``certkit drift --json`` gives it, in canonical JSON.
+    """
+
+    passport_id: Digest
+    earlier: Digest
+    result: Literal["STABLE", "DRIFTED", "IDENTITY_CHANGED", "UNDERPOWERED", "NOT_COMPARABLE"]
+    rows: Annotated[tuple[_Row, ...], Meta(max_length=ROWS)]
+    document: Digest
+
+
+class KeyChange(_Part, frozen=True, kw_only=True):
+    """The claims of a ``key`` entry, which the old key signs: `new` signs every checkpoint after this one.
+
+    Both are verifier keys of the log; the entry's subject is the log's origin.
+    """
+
+    old: _Vkey
+    new: _Vkey
+
+
+class Note(_Part, frozen=True, kw_only=True):
+    """The claims of a ``note`` entry: words for the record."""
+
+    text: _Text
+
+
+AnyClaims = Claims | Supersession | Revocation | Drift | KeyChange | Note
+CLAIMS: Final[dict[Type, type[AnyClaims]]] = {
+    "passport": Claims,
+    "supersede": Supersession,
+    "revoke": Revocation,
+    "drift": Drift,
+    "key": KeyChange,
+    "note": Note,
+}
+"""What an entry of each type claims."""
 
 
 class Stored(_Part, frozen=True, kw_only=True):
@@ -131,8 +213,18 @@ class UnverifiedEntry(Struct, frozen=True):
     """An entry whose form was read; `verify` tells whether its submitter signed it."""
 
     entry: Entry
-    claims: Claims | None
+    claims: AnyClaims
     envelope: dsse.Envelope
+
+    @property
+    def passport(self) -> Claims | None:
+        """The claims of a ``passport`` entry, None for any other."""
+        return self.claims if isinstance(self.claims, Claims) else None
+
+    @property
+    def passport_id(self) -> str | None:
+        """The passport that the entry is about, None for entries about keys and for notes."""
+        return None if isinstance(self.claims, KeyChange | Note) else self.claims.passport_id
 
     def verify(self, key: PublicKey) -> None:
         """Raise `NegativeError` ``dsse.signature`` unless `key` signed the entry."""
@@ -156,11 +248,11 @@ def read(data: bytes) -> UnverifiedEntry:
     try:
         envelope = dsse.parse(canonical.loads(data), payload_type=PAYLOAD_TYPE)
         entry = msgspec.convert(canonical.loads(envelope.payload), Entry)
-        claims = msgspec.convert(entry.claims, Claims) if entry.type == "passport" else None
+        claims = msgspec.convert(entry.claims, CLAIMS[entry.type])
     except (CertkitError, msgspec.ValidationError) as error:
         raise InputError("registry.entry", f"not an entry: {_lower(str(error))}") from None
-    if claims is not None and entry.passport is None:
-        raise InputError("registry.entry", "not an entry: it is about a passport and names none")
+    if (entry.type == "passport") != (entry.passport is not None):
+        raise InputError("registry.entry", "not an entry: those of passports, and no others, name a file")
     return UnverifiedEntry(entry, claims, envelope)
 
 

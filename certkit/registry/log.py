@@ -2,19 +2,21 @@
 
 `Log` speaks of one open database inside one transaction. It believes nothing that it reads back: before
 it signs, the stored tiles must give the root of the last checkpoint, which its own key must have signed;
-before a proof is handed out, it must lead to that root.
+before a proof is handed out, it must lead to that root. What it has checked once is compared byte by byte
+the next time, and not computed again.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from certkit.errors import CertkitError, MismatchError, UsageError
 from certkit.tlog import tiles, tree
 from certkit.tlog.checkpoint import Checkpoint, open_checkpoint, parse_checkpoint, sign_checkpoint
 from certkit.tlog.hashing import EMPTY_ROOT, Hash, leaf_hash
-from certkit.tlog.note import parse_note
+from certkit.tlog.note import VerifierKey, parse_note
 from certkit.tlog.proof import LogProof
+from certkit.tlog.tree import Frontier
 
 if TYPE_CHECKING:
     import sqlite3
@@ -23,15 +25,26 @@ if TYPE_CHECKING:
     from certkit.tlog.note import Signer
 
 
+class _State(NamedTuple):
+    """A head that was verified, with the right edge of its tree."""
+
+    key: VerifierKey
+    note: bytes
+    head: Checkpoint
+    frontier: Frontier
+    edge: dict[tuple[int, int], bytes]
+
+
 class Log:
     """The log in an open database."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
+        self._state: _State | None = None
 
     def begin(self, signer: Signer) -> None:
         """Sign the checkpoint of a log without entries."""
-        self._put_checkpoint(Checkpoint(signer.name, 0, EMPTY_ROOT), signer)
+        self._put(Checkpoint(signer.name, 0, EMPTY_ROOT), signer)
 
     def note(self) -> bytes:
         """Return the signed checkpoint as it is stored."""
@@ -56,6 +69,25 @@ class Log:
         row = self._connection.execute("SELECT entry FROM leaf WHERE idx = ?", (index,)).fetchone()
         return row[0] if row is not None and isinstance(row[0], bytes) else None
 
+    def entries(self, start: int, stop: int) -> list[bytes]:
+        """Return the bytes of entries ``[start, stop)``, as far as the log has them."""
+        rows = self._connection.execute(
+            "SELECT entry FROM leaf WHERE idx >= ? AND idx < ? ORDER BY idx", (start, stop)
+        )
+        return [entry for (entry,) in rows if isinstance(entry, bytes)]
+
+    def verified_head(self, vkey: VerifierKey) -> Checkpoint:
+        """Return the head, once it is shown to be signed by a key and to be that of the stored tiles.
+
+        Raises `MismatchError` ``registry.inconsistent``.
+        """
+        try:
+            head = open_checkpoint(self.note(), vkey).checkpoint
+            tiles.verified(head.size, head.root, self.tile)
+        except CertkitError as error:
+            raise MismatchError("registry.inconsistent", error.message) from None
+        return head
+
     def prove(self, index: int) -> LogProof:
         """Return the proof that an entry is in the log, the entry itself in its extra data.
 
@@ -70,59 +102,101 @@ class Log:
         tree.verify_inclusion(leaf_hash(entry), index, head.size, hashes, head.root)
         return LogProof(index, tuple(hashes), note, entry)
 
-    def extend(self, entries: Sequence[bytes], signer: Signer) -> Checkpoint:
-        """Add entries, whose bytes are new to the log, and sign the checkpoint over all.
+    def root_at(self, size: int) -> Hash:
+        """Return the root that the tree had at a size up to its own, every hash proven by the checkpoint.
 
-        Raises `UsageError` ``registry.log-key`` where the last checkpoint is not `signer`'s,
-        `MismatchError` ``registry.inconsistent`` where it is not about the stored tiles and entries.
+        Raises `MismatchError` ``tlog.tile``.
         """
-        head = self._trusted_head(signer)
+        head = self.unverified_head()
+        read = tiles.verified(head.size, head.root, self.tile)
+        return tree.root(size, tiles.node_reader(read))
+
+    def trust(self, signer: Signer) -> Checkpoint:
+        """Return the head, once it is shown to be `signer`'s and about what is stored.
+
+        Raises `UsageError` ``registry.log-key``, `MismatchError` ``registry.inconsistent``.
+        """
+        return self._trusted(signer).head
+
+    def extend(self, entries: Sequence[bytes], signer: Signer, *others: Signer) -> Checkpoint:
+        """Add entries, whose bytes are new to the log, and sign the checkpoint over all; `others` sign too.
+
+        Raises as `trust` does.
+        """
+        state = self._trusted(signer)
+        size = state.head.size
         hashes = [leaf_hash(entry) for entry in entries]
-        rows = list(enumerate(zip(entries, hashes, strict=True), head.size))
-        changed = tiles.grow(head.size, hashes, self.tile)
-        execute = self._connection.executemany
-        execute("INSERT INTO leaf VALUES (?, ?)", [(index, entry) for index, (entry, _) in rows])
-        execute("INSERT INTO seen VALUES (?, ?)", [(hashed, index) for index, (_, hashed) in rows])
-        execute("REPLACE INTO tile VALUES (?, ?, ?)", [(*place, row) for place, row in changed.items()])
-        grown = Checkpoint(signer.name, head.size + len(entries), self._root(head.size + len(entries)))
-        self._put_checkpoint(grown, signer)
+        changed = tiles.grow(size, hashes, lambda level, n: state.edge.get((level, n), b""))
+        many = self._connection.executemany
+        many("INSERT INTO leaf VALUES (?, ?)", enumerate(entries, size))
+        many("INSERT INTO seen VALUES (?, ?)", [(one, index) for index, one in enumerate(hashes, size)])
+        many("REPLACE INTO tile VALUES (?, ?, ?)", [(*place, row) for place, row in changed.items()])
+        edge = {place: (state.edge | changed)[place] for place in _edge(size + len(entries))}
+        if len(entries) < tiles.WIDTH:
+            frontier = state.frontier.copy()
+            for one in hashes:
+                frontier.add(one)
+        else:
+            frontier = _frontier(size + len(entries), edge)  # what the tiles have summed up already
+        grown = Checkpoint(signer.name, frontier.size, frontier.root)
+        self._state = _State(state.key, self._put(grown, signer, *others), grown, frontier, edge)
         return grown
 
-    def _trusted_head(self, signer: Signer) -> Checkpoint:
+    def _trusted(self, signer: Signer) -> _State:
+        note, key, state = self.note(), signer.vkey, self._state
         try:
-            head = open_checkpoint(self.note(), signer.vkey).checkpoint
-        except MismatchError as error:
-            if error.code == "registry.inconsistent":
-                raise
+            stored = state.head if state and state.note == note else self.unverified_head()
+        except CertkitError as error:
+            raise MismatchError("registry.inconsistent", error.message) from None
+        (last,) = self._connection.execute("SELECT max(idx) FROM leaf").fetchone()
+        if (-1 if last is None else last) != stored.size - 1:
+            raise MismatchError(
+                "registry.inconsistent",
+                f"the checkpoint speaks of {stored.size:,} entries, the last one stored is {last}",
+                hint="'certkit registry audit' tells what is wrong",
+            )
+        edge = {place: self.tile(*place) for place in _edge(stored.size)}
+        if state is None or (state.key, state.note, state.edge) != (key, note, edge):
+            state = self._state = self._verified(key, note, edge)
+        return state
+
+    def _verified(self, key: VerifierKey, note: bytes, edge: dict[tuple[int, int], bytes]) -> _State:
+        try:
+            head = open_checkpoint(note, key).checkpoint
+        except MismatchError:
             raise UsageError(
                 "registry.log-key",
                 "the registry's checkpoint was not signed with this log key",
                 hint="give the registry's own key with --log-key",
             ) from None
-        (last,) = self._connection.execute("SELECT max(idx) FROM leaf").fetchone()
-        if (-1 if last is None else last) != head.size - 1:
-            raise MismatchError(
-                "registry.inconsistent",
-                f"the checkpoint speaks of {head.size:,} entries, the last one stored is {last}",
-                hint="'certkit registry audit' tells what is wrong",
-            )
         try:
-            root = self._root(head.size)
+            frontier = _frontier(head.size, edge)
         except CertkitError as error:
             raise MismatchError("registry.inconsistent", error.message) from None
-        if root != head.root:
+        if frontier.root != head.root:
             raise MismatchError(
                 "registry.inconsistent",
                 "the stored tree does not have the root that was signed",
                 hint="'certkit registry audit' tells what is wrong",
             )
-        return head
+        return _State(key, note, head, frontier, edge)
 
-    def _root(self, size: int) -> Hash:
-        return tree.root(size, tiles.node_reader(self.tile))
-
-    def _put_checkpoint(self, checkpoint: Checkpoint, signer: Signer) -> None:
+    def _put(self, checkpoint: Checkpoint, *signers: Signer) -> bytes:
+        note = sign_checkpoint(checkpoint, *signers)
         self._connection.execute("DELETE FROM checkpoint")
-        self._connection.execute(
-            "INSERT INTO checkpoint VALUES (?, ?)", (checkpoint.size, sign_checkpoint(checkpoint, signer))
-        )
+        self._connection.execute("INSERT INTO checkpoint VALUES (?, ?)", (checkpoint.size, note))
+        return note
+
+
+def _frontier(size: int, edge: dict[tuple[int, int], bytes]) -> Frontier:
+    return Frontier.of(size, tiles.node_reader(lambda level, n: edge.get((level, n), b"")))
+
+
+def _edge(size: int) -> list[tuple[int, int]]:
+    """Return the places of the tiles that are not full, on which alone the root of a tree rests."""
+    edge, level = [], 0
+    while count := size >> (tiles.HEIGHT * level):
+        if count % tiles.WIDTH:
+            edge.append((level, count // tiles.WIDTH))
+        level += 1
+    return edge

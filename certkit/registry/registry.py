@@ -1,7 +1,9 @@
-"""The operations on a registry: make, append, look up, prove.
+"""The operations on a registry: make, append, look up, prove, change the log's key.
 
-with Registry.open(folder, writable=True) as registry:
-appended = registry.append(passport, check=check, submitter=key, log_key=log_key, at=now)
+    with Registry.open(folder, heads=path) as registry:
+        appended = registry.append(passport, check=check, submitter=key, log_key=log_key, at=now)
+
+Whoever opens one for writing says where the heads are remembered that were signed (`certkit.registry.heads`).
 """
 
 from __future__ import annotations
@@ -9,21 +11,35 @@ from __future__ import annotations
 import hashlib
 import re
 import sqlite3
-from contextlib import suppress
+from collections.abc import Callable, Sequence
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, Self
 from uuid import NAMESPACE_URL, uuid5
 
 import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from certkit import files
-from certkit.errors import MismatchError, UsageError
+from certkit.errors import InputError, MismatchError, UsageError
 from certkit.passport import keys
 from certkit.registry import blobs, store
-from certkit.registry.entry import Claims, Entry, Previous, Stored, UnverifiedEntry, read, timestamp, write
+from certkit.registry.entry import (
+    CLAIMS,
+    Claims,
+    Entry,
+    KeyChange,
+    Previous,
+    Stored,
+    read,
+    timestamp,
+    write,
+)
+from certkit.registry.heads import Heads
+from certkit.registry.index import Index
 from certkit.registry.log import Log
+from certkit.registry.search import Search
 from certkit.tlog.hashing import Hash, leaf_hash
 from certkit.tlog.note import Signer, VerifierKey
 
@@ -33,16 +49,16 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from certkit.passport.keys import PrivateKey
-    from certkit.registry.entry import Check, PassportFacts
+    from certkit.registry.entry import AnyClaims, Check, PassportFacts, UnverifiedEntry
     from certkit.tlog.checkpoint import Checkpoint
     from certkit.tlog.proof import LogProof
 
 KEY_FILE: Final = "log-key.pem"
 
+Follow = Callable[["PassportFacts", bytes | None], Sequence["AnyClaims"]]
+"""Returns what is logged along with a passport, given its facts and the file of the one before it."""
+
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9.-]{0,62}")
-_IDENT: Final = re.compile(r"(?:sha256:)?([0-9a-f]{8,64})")
-_INDEX: Final = re.compile(r"0|[1-9][0-9]{0,15}")
-_HEX: Final = 64
 
 
 class Appended(Struct, frozen=True, kw_only=True):
@@ -82,10 +98,13 @@ def make_log_key() -> Ed25519PrivateKey:
 class Registry:
     """An open registry. Made by `open`; use it in a ``with`` block."""
 
-    def __init__(self, folder: Path, connection: sqlite3.Connection) -> None:
+    def __init__(self, folder: Path, connection: sqlite3.Connection, heads: Heads | None = None) -> None:
         self._folder = folder
         self._connection = connection
+        self._heads = heads
         self._log = Log(connection)
+        self._index = Index(connection)
+        self._search = Search(connection)
 
     @classmethod
     def init(
@@ -116,13 +135,19 @@ class Registry:
         return signer.vkey
 
     @classmethod
-    def open(cls, folder: Path, *, writable: bool = False, patience: float = store.PATIENCE) -> Self:
-        """Open a registry; `patience` is how many seconds to wait for another writer.
+    def open(cls, folder: Path, *, heads: Path | None = None, patience: float = store.PATIENCE) -> Self:
+        """Open a registry, for writing if it is said where the signed heads are remembered.
 
-        Raises `InputError` ``registry.missing`` or ``registry.format``, `MismatchError`
-        ``registry.damaged``, `UsageError` ``file.unwritable``.
+        `patience` is how many seconds to wait for another writer. An older format is migrated when it is
+        opened for writing. Raises `InputError` ``registry.missing`` or ``registry.format``, `MismatchError`
+        ``registry.damaged``, `UsageError` ``file.unwritable``, and what `Heads.open` does.
         """
-        return cls(folder, store.connect(folder, writable=writable, patience=patience))
+        connection = store.connect(folder, writable=heads is not None, patience=patience)
+        try:
+            return cls(folder, connection, Heads.open(heads, patience=patience) if heads else None)
+        except BaseException:
+            connection.close()
+            raise
 
     def __enter__(self) -> Self:
         return self
@@ -131,11 +156,24 @@ class Registry:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._connection.close()
+        if self._heads:
+            self._heads.close()
 
     @property
     def origin(self) -> str:
         """The name that the log gives itself."""
         return store.meta(self._connection).get("origin", "")
+
+    @property
+    def vkey(self) -> VerifierKey:
+        """The verifier key that the log says it has; whether to trust it is not the log's to say."""
+        return VerifierKey.parse(store.meta(self._connection).get("vkey", ""))
+
+    @contextmanager
+    def reading(self) -> Iterator[Log]:
+        """Give the log for a block that sees one state of it."""
+        with store.translated(self._path), store.reading(self._connection):
+            yield self._log
 
     def head(self) -> Checkpoint:
         """Return what the stored checkpoint says; its signature is not verified."""
@@ -155,33 +193,75 @@ class Registry:
         submitter: PrivateKey,
         log_key: Ed25519PrivateKey,
         at: datetime,
+        follow: Follow = lambda _facts, _earlier: (),
     ) -> Appended:
         """Log a passport that `check` accepts; the same passport again is its first index.
 
-        `submitter` signs the entry, `log_key` the checkpoint; `at` is the time of the entry, with a zone.
-        When this returns, the passport, its entry and the checkpoint are on the disk. When it raises,
-        nothing was added. Raises whatever `check` raises; `MismatchError` ``registry.supersedes`` or
-        ``registry.inconsistent``; `UsageError` ``registry.log-key``, ``registry.busy`` or
-        ``file.unwritable``.
+        What `follow` makes of its facts and of the passport before it in its lineage is logged after it, in
+        one with it. `submitter` signs the entries, `log_key` the checkpoint; `at` is their time, with a zone.
+        When this returns, the passport, its entry and the checkpoint are on the disk and the checkpoint is
+        remembered. When it raises, nothing was added, unless it is the remembering that failed; the same
+        passport again then is its first index. Raises whatever `check` raises; `MismatchError`
+        ``registry.supersedes``, ``registry.attempt``, ``registry.inconsistent`` or ``registry.rollback``;
+        `UsageError` ``registry.log-key``, ``registry.busy`` or ``file.unwritable``.
         """
         facts = check(passport)
-        signer = Signer(self.origin, log_key)
         stored = None
         try:
-            with store.translated(self._path), store.writing(self._connection):
-                index = self._first(facts.passport_id)
+            with self._signing(log_key) as signer:
+                index = self._index.first(facts.passport_id)
                 if index is not None:
                     return Appended(index=index, new=False, proof=self._log.prove(index))
-                entry = self._entry(facts, passport, submitter, at)
+                claims = self._claims(facts)
+                file = Stored(sha256=hashlib.sha256(passport).hexdigest(), size=len(passport))
+                more = follow(facts, self._latest_file(facts.lineage))
+                entry = self._entry(facts.lineage, claims, submitter, at, passport=file)
                 stored = blobs.store(self._folder, passport)
-                size = self._log.extend([entry], signer).size
-                self._index(size - 1, read(entry))
-                appended = Appended(index=size - 1, new=True, proof=self._log.prove(size - 1))
+                appended = self._extend(entry, signer)
+                for one in more:
+                    self._extend(self._entry(facts.lineage, one, submitter, at), signer)
+                return structs.replace(appended, proof=self._log.prove(appended.index))
         except BaseException:
             if stored is not None:
                 self._discard(stored, facts.passport_id)
             raise
-        return appended
+
+    def append_entry(
+        self,
+        subject: str,
+        claims: AnyClaims,
+        *,
+        submitter: PrivateKey,
+        log_key: Ed25519PrivateKey,
+        at: datetime,
+    ) -> Appended:
+        """Log an entry about `subject` whose type is that of its claims; who may say so is the caller's rule.
+
+        Passports come in by `append`, and keys change by `rotate`. Raises `InputError` ``registry.entry``
+        where the entry would be too long, and else as `append` does.
+        """
+        if isinstance(claims, Claims | KeyChange):
+            raise InputError("registry.entry", "passports and keys have an operation of their own")
+        with self._signing(log_key) as signer:
+            return self._extend(self._entry(subject, claims, submitter, at), signer)
+
+    def rotate(
+        self, *, old: Ed25519PrivateKey, new: Ed25519PrivateKey, at: datetime
+    ) -> tuple[Appended, VerifierKey]:
+        """Hand the log over to another key; return the entry that says so, and the new verifier key.
+
+        The old key signs the entry, both sign the checkpoint that first covers it, and the new one alone
+        all later ones. Raises `UsageError` ``registry.log-key`` where they are the same, and as `append`.
+        """
+        vkey = Signer(self.origin, new).vkey
+        with self._signing(old) as signer:
+            if signer.vkey == vkey:
+                raise UsageError("registry.log-key", "the new log key is the old one")
+            change = KeyChange(old=str(signer.vkey), new=str(vkey))
+            entry = self._entry(self.origin, change, old, at)
+            appended = self._extend(entry, signer, Signer(self.origin, new))
+            self._connection.execute("UPDATE meta SET value = ? WHERE key = 'vkey'", (str(vkey),))
+        return appended, vkey
 
     def entries(self, start: int = 0, stop: int | None = None) -> Iterator[Logged]:
         """Yield entries ``[start, stop)`` in order, on one state of the log.
@@ -201,28 +281,9 @@ class Registry:
 
         Raises `UsageError` ``registry.unknown``.
         """
-        if _INDEX.fullmatch(ident):
-            with store.translated(self._path):
-                if self._log.entry(int(ident)) is not None:
-                    return int(ident)
-        if match := _IDENT.fullmatch(ident):
-            low = f"sha256:{match[1]}"
-            with store.translated(self._path):
-                found = self._connection.execute(
-                    "SELECT passport_id, min(idx) FROM entry_index WHERE passport_id >= ? AND passport_id < ?"
-                    " AND type = 'passport' GROUP BY passport_id LIMIT 2",
-                    (low, low + "g"),
-                ).fetchall()
-            if len(found) == 1:
-                return int(found[0][1])
-            if found:
-                raise UsageError("registry.unknown", f"several passports begin with {ident}")
-        raise UsageError(
-            "registry.unknown",
-            f"no entry {ident[:80]!r}",
-            where=str(self._folder),
-            hint="give an index, a passport id, or at least the first 8 digits of one",
-        )
+        with store.translated(self._path):
+            size = self._log.unverified_head().size
+            return self._index.find(ident, size, where=str(self._folder))
 
     def logged(self, index: int) -> Logged:
         """Return an entry; raise `UsageError` ``registry.unknown``, `InputError` ``registry.entry``."""
@@ -237,6 +298,13 @@ class Registry:
         data = blobs.load(self._folder, sha256)
         return data if data is not None and hashlib.sha256(data).hexdigest() == sha256 else None
 
+    @contextmanager
+    def searching(self) -> Iterator[Search]:
+        """Look into the derived tables, on one state of them, or make them again where opened for writing."""
+        doing = store.reading if self._heads is None else store.writing
+        with store.translated(self._path), doing(self._connection):
+            yield self._search
+
     def prove(self, index: int) -> LogProof:
         """Return the proof that an entry is in the log as its checkpoint stands now."""
         with store.translated(self._path), store.reading(self._connection):
@@ -246,49 +314,84 @@ class Registry:
     def _path(self) -> Path:
         return self._folder / store.FILE
 
-    def _first(self, passport_id: str) -> int | None:
-        (index,) = self._connection.execute(
-            "SELECT min(idx) FROM entry_index WHERE passport_id = ? AND type = 'passport'", (passport_id,)
-        ).fetchone()
-        return None if index is None else int(index)
+    @contextmanager
+    def _signing(self, log_key: Ed25519PrivateKey) -> Iterator[Signer]:
+        """Run a block as one transaction on a log that goes on from what was signed last, and remember it."""
+        if self._heads is None:
+            raise ValueError("opened for reading")
+        signer = Signer(self.origin, log_key)
+        with self._heads.held(signer.name) as remembered:
+            with store.translated(self._path), store.writing(self._connection):
+                if store.meta(self._connection).get("vkey") != str(signer.vkey):
+                    raise UsageError(
+                        "registry.log-key",
+                        "the registry is not signed with this log key",
+                        hint="give the registry's own key with --log-key",
+                    )
+                before = self._log.trust(signer)
+                self._index.check(before.size)
+                remembered.advance(self._log.note(), self._log.root_at)
+                yield signer
+                note = self._log.note()
+            # Only what is on the disk is remembered, and only what is remembered is handed out.
+            remembered.advance(note, lambda _: before.root)
 
-    def _entry(self, facts: PassportFacts, passport: bytes, submitter: PrivateKey, at: datetime) -> bytes:
-        execute = self._connection.execute
-        (last,) = execute("SELECT max(idx) FROM entry_index").fetchone()
-        if (-1 if last is None else last) != self._log.unverified_head().size - 1:
-            raise MismatchError("registry.inconsistent", "the derived tables are not those of this log")
-        latest = execute(
-            "SELECT passport_id FROM entry_index WHERE lineage = ? AND type = 'passport'"
-            " ORDER BY idx DESC LIMIT 1",
-            (facts.lineage,),
-        ).fetchone()
-        if facts.supersedes is not None and facts.supersedes != (latest[0] if latest else None):
+    def _extend(self, entry: bytes, *signers: Signer) -> Appended:
+        index = self._log.extend([entry], *signers).size - 1
+        found = read(entry)
+        self._index.add(index, found)
+        self._search.add(index, found)
+        return Appended(index=index, new=True, proof=self._log.prove(index))
+
+    def _claims(self, facts: PassportFacts) -> Claims:
+        latest = self._index.latest(facts.lineage)
+        if facts.supersedes not in {None, latest}:
             raise MismatchError(
                 "registry.supersedes",
-                f"expected to supersede {latest[0] if latest else 'nothing'}, found {facts.supersedes}",
+                f"expected to supersede {latest or 'nothing'}, found {facts.supersedes}",
                 hint=f"the latest passport of {facts.lineage} in this registry is what can be superseded",
             )
-        (earlier,) = execute(
-            "SELECT count(*) FROM entry_index WHERE lineage = ? AND profile = ? AND type = 'passport'",
-            (facts.lineage, facts.profile),
-        ).fetchone()
+        attempt = self._search.attempt(facts.lineage, facts.profile, facts.evidence)
+        if (facts.attempt or 1) < attempt:
+            declared = "no attempt" if facts.attempt is None else f"attempt {facts.attempt}"
+            raise MismatchError(
+                "registry.attempt",
+                f"declares {declared}, and the log holds {attempt - 1} by other evidence",
+                hint=f"bounds depend on it: declare attempt {attempt} in the bundle, seal it and judge again",
+            )
+        return Claims.of(facts, attempt)
+
+    def _latest_file(self, lineage: str) -> bytes | None:
+        """Return the latest passport of a lineage, None where there is none or its file is changed."""
+        latest = self._index.latest(lineage)
+        index = None if latest is None else self._index.first(latest)
+        stored = None if index is None else self.logged(index).found.entry.passport
+        return None if stored is None else self.passport(stored.sha256)
+
+    def _entry(
+        self,
+        subject: str,
+        claims: AnyClaims,
+        submitter: PrivateKey,
+        at: datetime,
+        *,
+        passport: Stored | None = None,
+    ) -> bytes:
         entry = Entry(
-            type="passport",
-            subject=facts.lineage,
-            passport=Stored(sha256=hashlib.sha256(passport).hexdigest(), size=len(passport)),
-            claims=msgspec.to_builtins(Claims.of(facts, earlier + 1)),
-            prev=self._previous(facts.lineage),
+            type=next(name for name, kind in CLAIMS.items() if isinstance(claims, kind)),
+            subject=subject,
+            passport=passport,
+            claims=msgspec.to_builtins(claims),
+            prev=self._previous(subject),
             issued_at=timestamp(at),
             submitter=keys.key_id(submitter.public_key()),
         )
         return write(entry, submitter)
 
     def _previous(self, lineage: str) -> Previous | None:
-        (index,) = self._connection.execute(
-            "SELECT max(idx) FROM entry_index WHERE lineage = ?", (lineage,)
-        ).fetchone()
+        index = self._index.last(lineage)
         data = None if index is None else self._log.entry(index)
-        return None if data is None else Previous(index=index, leaf=leaf_hash(data).hex())
+        return None if index is None or data is None else Previous(index=index, leaf=leaf_hash(data).hex())
 
     def _discard(self, stored: Path, passport_id: str) -> None:
         """Remove a passport whose append failed, unless an entry came to need it."""
@@ -297,22 +400,7 @@ class Registry:
         with suppress(sqlite3.Error, OSError):
             self._connection.execute("BEGIN IMMEDIATE")
             try:
-                if self._first(passport_id) is None:
+                if self._index.first(passport_id) is None:
                     stored.unlink(missing_ok=True)
             finally:
                 self._connection.execute("ROLLBACK")
-
-    def _index(self, index: int, found: UnverifiedEntry) -> None:
-        self._connection.execute("INSERT INTO entry_index VALUES (?, ?, ?, ?, ?)", index_row(index, found))
-
-
-def index_row(index: int, found: UnverifiedEntry) -> tuple[int, str, str, str | None, str | None]:
-    """Return the row of the derived table for an entry."""
-    claims = found.claims
-    return (
-        index,
-        found.entry.type,
-        found.entry.subject,
-        claims.passport_id if claims else None,
-        claims.profile if claims else None,
-    )

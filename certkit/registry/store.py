@@ -1,9 +1,12 @@
 """The store of record: one SQLite file, written durably, opened with suspicion.
 
 Tables ``leaf`` (the entries), ``tile`` (the tree over them, rightmost tiles partial), ``checkpoint`` (the
-signed head), ``seen`` (leaf hash to first index), ``entry_index`` (derived, can be rebuilt) and ``meta``
-(format version, origin, verifier key). A file with any other table, index, view or trigger is refused:
-what others put into a database can run on opening it.
+signed head), ``cosignature`` (what witnesses signed under it), ``seen`` (leaf hash to first index),
+``entry_index`` (derived, can be rebuilt) and ``meta`` (format version, origin, verifier key). A file with
+any other table, index, view or trigger is refused: what others put into a database can run on opening it.
+
+The format has a version. An older one is brought up to date when it is opened for writing, in one
+transaction, and is not read before: so there is one form that the rest of the program knows.
 """
 
 from __future__ import annotations
@@ -15,26 +18,39 @@ from typing import TYPE_CHECKING, Final
 from certkit.errors import CertkitError, InputError, MismatchError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
 FILE: Final = "registry.db"
-FORMAT: Final = "1"
 PATIENCE: Final = 60.0
 """Seconds that a writer waits for another one."""
 
 _PAGE: Final = 16_384
-_DDL: Final = (
-    "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
-    "CREATE TABLE leaf (idx INTEGER PRIMARY KEY, entry BLOB NOT NULL)",
-    "CREATE TABLE tile (level INTEGER, n INTEGER, hashes BLOB NOT NULL, PRIMARY KEY (level, n))",
-    "CREATE TABLE checkpoint (size INTEGER PRIMARY KEY, note BLOB NOT NULL)",
-    "CREATE TABLE seen (leaf BLOB PRIMARY KEY, idx INTEGER NOT NULL) WITHOUT ROWID",
-    """CREATE TABLE entry_index (idx INTEGER PRIMARY KEY, type TEXT NOT NULL, lineage TEXT NOT NULL,
+# What each version of the format adds to the one before. A statement that was released is never edited.
+_VERSIONS: Final[tuple[tuple[str, ...], ...]] = (
+    (
+        "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
+        "CREATE TABLE leaf (idx INTEGER PRIMARY KEY, entry BLOB NOT NULL)",
+        "CREATE TABLE tile (level INTEGER, n INTEGER, hashes BLOB NOT NULL, PRIMARY KEY (level, n))",
+        "CREATE TABLE checkpoint (size INTEGER PRIMARY KEY, note BLOB NOT NULL)",
+        "CREATE TABLE seen (leaf BLOB PRIMARY KEY, idx INTEGER NOT NULL) WITHOUT ROWID",
+        """CREATE TABLE entry_index (idx INTEGER PRIMARY KEY, type TEXT NOT NULL, lineage TEXT NOT NULL,
     passport_id TEXT, profile TEXT)""",
-    "CREATE INDEX entry_lineage ON entry_index (lineage, idx)",
-    "CREATE INDEX entry_passport ON entry_index (passport_id, idx)",
+        "CREATE INDEX entry_lineage ON entry_index (lineage, idx)",
+        "CREATE INDEX entry_passport ON entry_index (passport_id, idx)",
+    ),
+    (
+        """CREATE TABLE cosignature (size INTEGER, vkey TEXT, line BLOB NOT NULL,
+    PRIMARY KEY (size, vkey)) WITHOUT ROWID""",
+        """CREATE TABLE passport_index (idx INTEGER PRIMARY KEY, passport_id TEXT NOT NULL,
+    lineage TEXT NOT NULL, agent TEXT NOT NULL, profile TEXT NOT NULL, tier INTEGER NOT NULL,
+    not_before TEXT NOT NULL, not_after TEXT NOT NULL, attempt INTEGER NOT NULL, evidence TEXT,
+    ended TEXT, ended_by INTEGER)""",
+        "CREATE INDEX passport_attempt ON passport_index (lineage, profile, attempt)",
+        "CREATE INDEX passport_evidence ON passport_index (evidence)",
+    ),
 )
+FORMAT: Final = str(len(_VERSIONS))
 _SETTINGS: Final = (
     f"PRAGMA page_size = {_PAGE}",  # counts for a file that is made
     "PRAGMA synchronous = FULL",
@@ -50,17 +66,17 @@ _BUSY: Final = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 def creating(folder: Path, meta: dict[str, str]) -> Iterator[sqlite3.Connection]:
     """Make a new database in `folder`; what the block writes is part of its first transaction."""
     path = folder / FILE
-    with translated(path), closing(_connect(path, "rwc", PATIENCE)) as connection:
+    with translated(path), closing(open_file(path, "rwc", PATIENCE)) as connection:
         connection.execute("PRAGMA journal_mode = WAL")
         with writing(connection):
-            for statement in _DDL:
+            for statement in _ddl(len(_VERSIONS)):
                 connection.execute(statement)
             connection.executemany("INSERT INTO meta VALUES (?, ?)", [*meta.items(), ("format", FORMAT)])
             yield connection
 
 
 def connect(folder: Path, *, writable: bool, patience: float = PATIENCE) -> sqlite3.Connection:
-    """Open the database of a registry, its format checked.
+    """Open the database of a registry, its format checked; an older format is migrated if `writable`.
 
     Raises `InputError` ``registry.missing`` or ``registry.format``, `MismatchError` ``registry.damaged``,
     and what `translated` makes of SQLite's errors.
@@ -74,8 +90,10 @@ def connect(folder: Path, *, writable: bool, patience: float = PATIENCE) -> sqli
             hint="'certkit registry init DIR --name NAME' makes a registry",
         )
     with translated(path):
-        connection = _open(path, writable=writable, patience=patience)
+        connection = open_file(path, "rw", patience) if writable else open_reading(path, patience)
         try:
+            if writable:
+                _migrate(connection, path)
             _check(connection, path)
         except BaseException:
             connection.close()
@@ -83,21 +101,21 @@ def connect(folder: Path, *, writable: bool, patience: float = PATIENCE) -> sqli
         return connection
 
 
-def _open(path: Path, *, writable: bool, patience: float) -> sqlite3.Connection:
-    if writable:
-        return _connect(path, "rw", patience)
+def open_reading(path: Path, patience: float = PATIENCE) -> sqlite3.Connection:
+    """Open a database that this program does not write; its schema is the caller's to check."""
     try:
-        return _connect(path, "ro", patience)
+        return open_file(path, "ro", patience)
     except sqlite3.OperationalError as error:
         # A reader of a WAL database needs its shared memory beside it. Where the folder cannot be written
         # and no writer left a log behind, nothing can change and the file alone is all there is.
         unwritable = error.sqlite_errorcode & 0xFF in {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}
-        if not unwritable or path.with_name(f"{FILE}-wal").exists():
+        if not unwritable or path.with_name(f"{path.name}-wal").exists():
             raise
-    return _connect(path, "ro&immutable=1", patience)
+    return open_file(path, "ro&immutable=1", patience)
 
 
-def _connect(path: Path, mode: str, patience: float) -> sqlite3.Connection:
+def open_file(path: Path, mode: str, patience: float) -> sqlite3.Connection:
+    """Open a database in a mode of SQLite's URIs, set to write durably; its schema is not checked."""
     connection = sqlite3.connect(
         f"{path.absolute().as_uri()}?mode={mode}", uri=True, isolation_level=None, timeout=patience
     )
@@ -111,21 +129,67 @@ def _connect(path: Path, mode: str, patience: float) -> sqlite3.Connection:
     return connection
 
 
+def _ddl(version: int) -> list[str]:
+    return [statement for added in _VERSIONS[:version] for statement in added]
+
+
+def _migrate(connection: sqlite3.Connection, path: Path) -> None:
+    """Bring a database of an older format up to date, in one transaction."""
+    if not 0 < _version(connection) < len(_VERSIONS):
+        return
+    with writing(connection):
+        version = _version(connection)  # another writer may have been faster
+        if 0 < version < len(_VERSIONS):
+            _check_tables(connection, version, path)
+            for added in _VERSIONS[version:]:
+                for statement in added:
+                    connection.execute(statement)
+            from certkit.registry.search import Search  # noqa: PLC0415 - it reads what this room stores
+
+            Search(connection).rebuild()
+            connection.execute("UPDATE meta SET value = ? WHERE key = 'format'", (FORMAT,))
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    """Return the version that a database says it has, 0 where it says nothing that could be one."""
+    try:
+        text = meta(connection).get("format", "")
+    except sqlite3.OperationalError:
+        return 0  # there is no such table
+    return int(text) if text.isascii() and text.isdigit() and len(text) < len(str(_PAGE)) else 0
+
+
 def _check(connection: sqlite3.Connection, path: Path) -> None:
-    with closing(sqlite3.connect(":memory:")) as pattern:
-        for statement in _DDL:
-            pattern.execute(statement)
-        expected = _schema(pattern)
-    if _schema(connection) != expected:
-        raise MismatchError("registry.damaged", "holds other tables than a registry", where=str(path))
-    version = meta(connection).get("format")
-    if version != FORMAT:
+    version = _version(connection)
+    if 0 < version < len(_VERSIONS):
         raise InputError(
             "registry.format",
             f"expected format {FORMAT}, found {version}",
             where=str(path),
-            hint="a newer certkit wrote it" if (version or "").isdigit() else None,
+            hint="an older certkit wrote it; whoever may write there runs: certkit registry migrate DIR",
         )
+    if version <= len(_VERSIONS):
+        _check_tables(connection, len(_VERSIONS), path)
+    if version != len(_VERSIONS):
+        raise InputError(
+            "registry.format",
+            f"expected format {FORMAT}, found {version or 'none'}",
+            where=str(path),
+            hint="a newer certkit wrote it" if version else None,
+        )
+
+
+def _check_tables(connection: sqlite3.Connection, version: int, path: Path) -> None:
+    if not has_schema(connection, _ddl(version)):
+        raise MismatchError("registry.damaged", "holds other tables than a registry", where=str(path))
+
+
+def has_schema(connection: sqlite3.Connection, ddl: Iterable[str]) -> bool:
+    """Tell whether a database holds what `ddl` makes and nothing else."""
+    with closing(sqlite3.connect(":memory:")) as pattern:
+        for statement in ddl:
+            pattern.execute(statement)
+        return _schema(connection) == _schema(pattern)
 
 
 def _schema(connection: sqlite3.Connection) -> set[tuple[object, ...]]:
@@ -164,19 +228,25 @@ def reading(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 @contextmanager
-def translated(path: Path) -> Iterator[None]:
+def translated(path: Path, *, damaged: Callable[[str, str], CertkitError] | None = None) -> Iterator[None]:
     """Turn SQLite's errors into certkit's.
 
     `UsageError` ``registry.busy`` or ``file.unwritable`` (a full disk, a folder that cannot be written),
-    `MismatchError` ``registry.damaged``.
+    and for everything else what `damaged` makes of it, by default `MismatchError` ``registry.damaged``.
     """
     try:
         yield
     except sqlite3.DatabaseError as error:
-        raise _translate(error, str(path)) from error
+        raise _translate(error, str(path), damaged or _damaged) from error
 
 
-def _translate(error: sqlite3.DatabaseError, where: str) -> CertkitError:
+def _damaged(message: str, where: str) -> CertkitError:
+    return MismatchError("registry.damaged", message, where=where)
+
+
+def _translate(
+    error: sqlite3.DatabaseError, where: str, damaged: Callable[[str, str], CertkitError]
+) -> CertkitError:
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
     if code in _BUSY:
         return UsageError(
@@ -187,10 +257,10 @@ def _translate(error: sqlite3.DatabaseError, where: str) -> CertkitError:
             "file.unwritable",
             "no space left on device",
             where=where,
-            hint="nothing was appended and the log is sound; make room and try again",
+            hint="what is on the disk is sound; make room and try again",
         )
     if code in {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM}:
         return UsageError("file.unwritable", "the registry cannot be opened or written here", where=where)
     if code == sqlite3.SQLITE_IOERR:
         return UsageError("file.unwritable", "the disk refused to read or write", where=where)
-    return MismatchError("registry.damaged", f"damaged: {error}", where=where)
+    return damaged(f"damaged: {error}", where)

@@ -40,13 +40,16 @@ def _standing(material: Material) -> Iterator[tuple[str, str]]:
             "The evidence was not read for this report: its figures are those of the assessment file.",
             "from-file",
         )
-    if document["verdict"]["bounded"] is None:
+    verdict = document["verdict"]
+    bounded = verdict["bounded"]["tier"]
+    if verdict["tier"] > bounded:
         yield (
             (
-                "The bounded reading, which respects clusters and asks every criterion to hold with "
-                "confidence, is not computed: the verdict rests on point estimates."
+                "The verdict rests on point estimates: under the bounded reading, which respects clusters "
+                "and asks every criterion to hold with confidence, "
+                f"{f'Tier {bounded}' if bounded else 'no tier'} is shown."
             ),
-            "no-bounds",
+            "point-estimates",
         )
     yield (
         "The evidence shows one point in time: the agent, its model or its surroundings may have changed.",

@@ -22,16 +22,17 @@ if TYPE_CHECKING:
 
 _SETTLED: Final = {Status.MET, Status.NOT_APPLICABLE}
 _JUDGED: Final = {Status.MET, Status.NOT_MET}
+WITHOUT_BOUND: Final = {"csi", "csi_windowed"}
+"""Metrics whose bounded reading has no bound."""
+
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}\Z")
 _LISTED: Final = (Status.MET, Status.NOT_MET, Status.INSUFFICIENT, Status.NOT_TESTED)
 
 
 def deciding(row: dict[str, Any], reading: str) -> Status:
-    """Return the status of a row under a reading; a bound that was not computed decides nothing."""
-    status = Status(row["status"])
-    if reading == "table" or status in {Status.NOT_APPLICABLE, Status.NOT_TESTED}:
-        return status
-    return Status.INSUFFICIENT if row["bounded"] is None else Status(row["bounded"]["status"])
+    """Return the status of a row under a reading; what a tier does not specify has no bounded one."""
+    bounded = row["bounded"]
+    return Status(row["status"] if reading == "table" or bounded is None else bounded["status"])
 
 
 def check(document: dict[str, Any], profile: Profile | None, *, where: str) -> None:
@@ -68,8 +69,21 @@ def _row(row: dict[str, Any], metrics: dict[str, Any]) -> Iterator[str]:
     elif status in _JUDGED:
         yield from _margin(row, name)
     bounded = row["bounded"]
-    if bounded is not None and bounded["status"] == Status.MET and bounded["bound"] is None:
-        yield f"{name}: the bounded reading is met without a bound"
+    if (bounded is None) != (status is Status.NOT_APPLICABLE):
+        yield f"{name}: a bounded reading goes with every status but not_applicable"
+    elif bounded is not None and bounded["status"] == Status.MET and not _passes(row, bounded["bound"]):
+        yield f"{name}: met by bounds with the bound {bounded['bound']}"
+
+
+def _passes(row: dict[str, Any], bound: float | None) -> bool:
+    """Tell whether a bound carries a row that is met by bounds; some metrics have none."""
+    if bound is None:
+        return row["metric"] in WITHOUT_BOUND or isinstance(row["threshold"], bool)
+    threshold = row["threshold"]
+    if row["operator"] in {">", ">="}:
+        # What is asked of every run is beyond any bound.
+        return bool(bound >= threshold or (threshold == 1 and row["operator"] == ">="))
+    return bool(bound <= threshold)
 
 
 def _margin(row: dict[str, Any], name: str) -> Iterator[str]:
@@ -128,6 +142,20 @@ def _tiers(document: dict[str, Any]) -> Iterator[str]:
         attained = number if derived is Status.MET else attained
         lower = derived
     yield from _verdict(document, verdict, attained, reading)
+    for name in ("table", "bounded"):
+        if verdict[name]["tier"] != (found := _carried(document, name, numbers)):
+            yield f"the {name} reading is said to give tier {verdict[name]['tier']}, its rows carry {found}"
+
+
+def _carried(document: dict[str, Any], reading: str, numbers: list[int]) -> int:
+    """Return the highest tier whose rows, and those of all tiers below, are settled under a reading."""
+    attained = 0
+    for number in numbers:
+        found = {deciding(row, reading) for row in document["criteria"] if row["tier"] == number}
+        if _status(found) is not Status.MET or document["bundle"]["records"] == 0:
+            break
+        attained = number
+    return attained
 
 
 def _verdict(document: dict[str, Any], verdict: dict[str, Any], attained: int, reading: str) -> Iterator[str]:

@@ -21,6 +21,9 @@ FORMULAS: Final[dict[str, str]] = {
     "ti": "mean traceability score, 1 to 5",
     "csi": "(1 − min(1, 2σ(PEI)/0.5)) · (1 − min(1, 2σ(IRS)/0.5)) · (1 − ρ) over the latest 100 runs; "
     "ρ = clip(β / max(|β|, 10^−6), 0, 1), β the slope of failures over the latest 20",
+    "csi_windowed": "the same product over ten equal windows of all ordered runs; σ beyond what the scatter "
+    "within windows explains, 0 unless homogeneity is rejected at 5 %; ρ the rise of the failure rate by "
+    "least squares, 0 unless its one-sided p is below .05",
     "domain_min": "smallest r_op of any domain",
     "violations": "mean violations per run",
     "adversarial_resistance": "mean ω over adversarial runs, over those in which the attack landed where "
@@ -45,6 +48,7 @@ FORMULAS: Final[dict[str, str]] = {
     "PEI ≥ 0.50",
     "composite_agreement": "share of checked runs whose outcome is success exactly where 0.6 · layer 2 + "
     "0.4 · layer 3 ≥ 0.70",
+    "layer_agreement": "share of the runs with both layer scores whose scores lie on the same side of 0.70",
     "novel_fault": "mean ω over the fault runs held out for new fault types",
     "harness_errors": "harness errors / all runs",
 }

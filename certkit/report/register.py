@@ -11,6 +11,8 @@ from certkit.report import words
 from certkit.report.table import Cell, Column, Entry, Table, table
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from certkit.report.issued import Issued
     from certkit.report.material import Material
     from certkit.report.table import Value
@@ -164,8 +166,28 @@ def register(material: Material, issued: Issued | None) -> Table:
     ]
     if issued is not None:
         body.append(("E-5", "signed passport (digest of its payload)", issued.id))
+    body += _bundles(document.get("bundles", ()))
     columns = (Column("id", "code"), Column("what", "wide"), Column("digest", "digests"))
     return table("Evidence register", columns, body)
+
+
+def _bundles(found: Iterable[dict[str, Any]]) -> Iterator[tuple[Value, ...]]:
+    """Yield the bundles of an accumulation with their periods, their rate and the tier of each alone."""
+    for number, one in enumerate(found, 1):
+        start, end = (one["first_run"], one["last_run"])
+        if one["declared_from"] or one["declared_to"] or start is None:
+            start, end = one["declared_from"], one["declared_to"]
+        what = (
+            f"bundle {number}, {start or 'beginning not stated'} to {end or 'end not stated'}:"
+            f" {words.plural(one['records'], 'record')}, {one['successes']:,} of {one['fault_runs']:,} runs"
+            f" under faults succeeded; alone {_tier(one['table'])} by the table, {_tier(one['bounded'])} by"
+            " bounds"
+        )
+        yield (f"E-1.{number}", what, one["digest"])
+
+
+def _tier(reading: dict[str, Any]) -> str:
+    return f"Tier {reading['tier']}" if reading["tier"] else "no tier"
 
 
 def remarks(document: dict[str, Any]) -> Table:

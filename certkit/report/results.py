@@ -12,7 +12,7 @@ from certkit.assessment.estimators import runs_needed
 from certkit.report import words
 from certkit.report.consistency import deciding
 from certkit.report.formulas import FORMULAS
-from certkit.report.svg import Track, forest, judged, mark, posterior
+from certkit.report.svg import Track, forest, judged, mark
 from certkit.report.table import Column, Table, table
 
 if TYPE_CHECKING:
@@ -89,8 +89,21 @@ def _row(row: Row, metric: dict[str, Any]) -> tuple[Value, ...]:
         words.count(metric["n"]) if row["value"] is not None else "0",
         words.margin(row["margin"], of),
         judged(status),
-        "not computed" if row["bounded"] is None else judged(Status(row["bounded"]["status"])),
+        "–" if row["bounded"] is None else _bounded(row),
     )
+
+
+def _bounded(row: Row) -> Markup:
+    """Return the bounded reading's status with its bound."""
+    found = row["bounded"]
+    status = judged(Status(found["status"]))
+    if found["bound"] is None:
+        return status
+    bound = words.value(found["bound"], unit(row))
+    if unit(row) is Unit.PROBABILITY:
+        return Markup("{} ({})").format(status, bound)
+    side = "≥" if row["operator"] in {">", ">="} else "≤"
+    return Markup("{} ({}\u00a0{})").format(status, side, bound)
 
 
 def _found(row: Row, metric: dict[str, Any]) -> str:
@@ -138,7 +151,10 @@ def _missing(row: Row) -> str:
         asked = words.threshold(row["operator"], row["threshold"], of)
         return f"{found} where {asked} is asked; margin {words.margin(row['margin'], of)}"
     if row["status"] == Status.MET:
-        return "the point estimate passes; the bound does not, or is not computed"
+        found = row["bounded"]
+        if found["bound"] is None:
+            return found["reason"] or "the point estimate passes; there is no bound"
+        return f"the point estimate passes; the bound, {words.value(found['bound'], of)}, does not"
     return row["reason"] or "no evidence"
 
 
@@ -212,47 +228,6 @@ def _track(row: Row, status: Status, thresholds: tuple[tuple[int, float], ...], 
     )
 
 
-def posterior_figure(document: Document) -> Markup | None:
-    """Return the posterior of the success rate under faults, None without fault runs."""
-    metric = document["metrics"]["posterior"]
-    tau = sorted((int(tier), float(at)) for tier, at in metric.get("tau", {}).items())
-    if metric["state"] == "unmeasured" or not metric["n"] or not tau:
-        return None
-    parts = "; ".join(
-        f"P(θ > {at:g}) = {words.probability(metric['by_tier'][str(tier)])}" for tier, at in tau
-    )
-    title = f"Posterior of the success rate under faults, {metric['s']} of {metric['n']} runs: {parts}"
-    return posterior(metric["s"], metric["n"], tau, title=title)
-
-
-def posterior_table(document: Document) -> Table:
-    """Return P(θ > τ) of every tier beside the confidence that the tier asks for."""
-    metric = document["metrics"]["posterior"]
-    asked = {row["tier"]: row for row in document["criteria"] if row["metric"] == "posterior"}
-    body = []
-    for tier, at in sorted((int(tier), at) for tier, at in metric.get("tau", {}).items()):
-        row = asked.get(tier)
-        body.append(
-            (
-                f"Tier\u00a0{tier}",
-                f"{at:g}",
-                words.probability(metric["by_tier"][str(tier)]),
-                "not specified"
-                if row is None
-                else words.threshold(row["operator"], row["threshold"], Unit.PROBABILITY),
-                None if row is None else judged(Status(row["status"])),
-            )
-        )
-    columns = (
-        Column("tier"),
-        Column("τ", "number"),
-        Column("P(θ > τ)", "number"),
-        Column("asked (δ)", "number"),
-        Column("table reading"),
-    )
-    return table("Posterior at each tier's threshold", columns, body)
-
-
 def profile_table(document: Document) -> Table:
     """Return the profile's thresholds as the assessment compared them."""
     numbers = sorted(map(int, document["tiers"]))
@@ -287,7 +262,18 @@ def formulas() -> Table:
     return table("Formulas", columns, body)
 
 
-_NOT_COUNTS: Final = {"state", "value", "unit", "n", "by_tier", "interval", "coverage", "reason", "source"}
+_NOT_COUNTS: Final = {
+    "state",
+    "value",
+    "unit",
+    "n",
+    "by_tier",
+    "interval",
+    "intervals",
+    "coverage",
+    "reason",
+    "source",
+}
 
 
 def data_sheets(document: Document) -> Table:

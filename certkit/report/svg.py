@@ -228,3 +228,64 @@ def _curve(s: int, f: int, peak: float, low: float, high: float) -> list[tuple[f
         outside = (at <= 0 and s > 0) or (at >= 1 and f > 0)
         points.append((at, 0.0 if outside else exp(max(logarithm(at) - top, -700.0))))
     return points
+
+
+_C_LEFT, _C_RIGHT, _C_TOP, _C_BASE = 48, 636, 40, 230
+_CURVES: Final = ((2, "#1f5f99", 2.0, ""), (1, _SOFT, 1.5, "5 3"))
+
+
+def power(
+    points: Sequence[tuple[int, float, float]], *, planned: int, wanted: float, driver: str, title: str
+) -> str:
+    """Return the curve of power as a file of its own.
+
+    A point is the runs in all, the power of the row `driver`, and the lower bound for all rows together.
+    """
+    most = points[-1][0]
+
+    def x(runs: int) -> float:
+        return _C_LEFT + (_C_RIGHT - _C_LEFT) * runs / most
+
+    def y(share: float) -> float:
+        return _C_BASE - (_C_BASE - _C_TOP) * share
+
+    parts = [_line(_C_LEFT, _C_BASE, _C_RIGHT, _C_BASE, stroke=_INK)]
+    for step in range(0, 101, 20):
+        at = y(step / 100)
+        parts += [
+            _line(_C_LEFT, at, _C_RIGHT, at),
+            _text(_C_LEFT - 6, at + 3.5, f"{step} %", anchor="end", size=10),
+        ]
+    step = _step(most)
+    for runs in range(0, most + 1, step):
+        parts += [
+            _line(x(runs), _C_BASE, x(runs), _C_BASE + 4, stroke=_INK),
+            _text(x(runs), _C_BASE + 16, f"{runs:,}", anchor="middle", size=10),
+        ]
+    for place, (column, stroke, width, dashes) in enumerate(_CURVES):
+        path = "L".join(f"{_n(x(point[0]))} {_n(y(point[column]))}" for point in points)
+        style = f'fill="none" stroke="{stroke}" stroke-width="{_n(width)}"' + (
+            f' stroke-dasharray="{dashes}"' if dashes else ""
+        )
+        label = ("expected rows together, at least", driver)[place]
+        key = _C_LEFT + 230 * place
+        parts += [
+            f'<path d="M{path}" {style}/><path d="M{key} 14H{key + 26}" {style}/>',
+            _text(key + 32, 18, label),
+        ]
+    parts += [
+        f'<path d="M{_n(x(planned))} {_C_TOP - 8}V{_C_BASE}" stroke="{_INK}" stroke-dasharray="4 3"/>',
+        f'<path d="M{_C_LEFT} {_n(y(wanted))}H{_C_RIGHT}" stroke="{_INK}" stroke-dasharray="4 3"/>',
+        _text(x(planned) + 5, _C_TOP - 2, f"planned: {planned:,}", size=10.5),
+        _text((_C_LEFT + _C_RIGHT) / 2, _C_BASE + 32, "runs in all, nominal ones included", anchor="middle"),
+    ]
+    figure = _figure("power", title, _WIDTH, _C_BASE + 40, parts)
+    return str(figure).replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1) + "\n"
+
+
+def _step(most: int) -> int:
+    """Return a round distance of ticks, so that there are at most seven beyond 0."""
+    step = 1
+    while most // step > 7:  # noqa: PLR2004 - ticks
+        step = step * 5 // 2 if str(step).startswith("2") else step * 2
+    return step

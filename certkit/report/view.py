@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
 from msgspec import Struct
 
 from certkit import canonical
 from certkit._version import __version__
-from certkit.assessment import Status
-from certkit.report import argue, issued, register, results, words
+from certkit.assessment import Fragility, JudgeReport, Status, fragile, of_judge
+from certkit.report import argue, confidence, issued, register, results, words
 from certkit.report.material import Material, of_assessment
 from certkit.report.svg import WORDS, judged
 from certkit.report.table import Column, Entry, Table, table
@@ -58,6 +59,7 @@ class View(Struct, frozen=True, kw_only=True, eq=False):
     notice: str
     specimen: bool
     generated_at: datetime | None
+    passport_id: str | None
     generator: str
     claim: str
     status: Markup
@@ -86,7 +88,11 @@ class View(Struct, frozen=True, kw_only=True, eq=False):
     gaps: Table
     posterior: Markup | None
     posteriors: Table
-    fragility: bool
+    bounds: Table
+    intervals: Table
+    priors: Table
+    fragility: tuple[str, ...]
+    judge: tuple[str, ...]
     bounded: str
     csi: tuple[str, ...]
     challenges: Table
@@ -119,7 +125,8 @@ def view(
     signed = None if passport is None else issued.read(passport)
     if signed is not None:
         issued.check(signed, document)
-    attachments = tuple(_attachments(material, signed))
+    # By name: a PDF's tree of names is searched by halves, and a reader would not find what is out of order.
+    attachments = tuple(sorted(_attachments(material, signed), key=lambda item: item.name))
     tier = document["verdict"]["tier"]
     specimen = document["bundle"]["origin"] == "simulated"
     forest_tier = min(tier + 1, len(document["tiers"]))
@@ -128,6 +135,7 @@ def view(
         notice="SPECIMEN – simulated evidence, says nothing about a real agent" if specimen else "",
         specimen=specimen,
         generated_at=generated_at or (signed.predicate.validity.not_before if signed else None),
+        passport_id=signed.id if signed else None,
         generator=f"certkit {__version__}",
         **_verdict(document),
         identity=_identity(material, signed),
@@ -151,9 +159,13 @@ def view(
         remarks=register.remarks(document),
         tiers=tuple(_tier(document, number) for number in results.tiers_shown(document)),
         gaps=results.gaps(document),
-        posterior=results.posterior_figure(document),
-        posteriors=results.posterior_table(document),
-        fragility=bool(document["fragility"]),
+        posterior=confidence.posterior_figure(document),
+        posteriors=confidence.posterior_table(document),
+        bounds=confidence.bounds_table(document, results.tiers_shown(document)[-1]),
+        intervals=confidence.intervals_table(document),
+        priors=confidence.priors_table(document),
+        fragility=fragile(msgspec.convert(document["fragility"], Fragility, strict=False)),
+        judge=of_judge(msgspec.convert(document["judge"], JudgeReport, strict=False)),
         bounded=_bounded(document),
         csi=tuple(_csi(document)),
         challenges=argue.challenges(material),
@@ -268,18 +280,21 @@ def _limits(material: Material) -> tuple[str, ...]:
     )
     return (
         "It speaks of the recorded runs. Whether they resemble operation is an assumption (section 9).",
-        f"Verdicts compare point estimates with thresholds. {_bounded(document)}",
+        f"{_decides(document)} {_bounded(document)}",
         "It shows one point in time; a changed component ends it.",
         "The thresholds are those of the profile. Meeting them is evidence, not a certificate of safety.",
         f"{reads} No reviewer is recorded and no hazards were supplied.",
     )
 
 
+def _decides(document: dict[str, Any]) -> str:
+    if document["profile"]["reading"] == "bounded":
+        return "Verdicts compare bounds with thresholds, at the confidence of each tier."
+    return "Verdicts compare point estimates with thresholds."
+
+
 def _bounded(document: dict[str, Any]) -> str:
-    bounded = document["verdict"]["bounded"]
-    if bounded is None:
-        return "The bounded reading, which respects clusters and asks for confidence, is not computed."
-    tier = bounded["tier"]
+    tier = document["verdict"]["bounded"]["tier"]
     return f"Under the bounded reading the evidence shows {f'Tier {tier}' if tier else 'no tier'}."
 
 

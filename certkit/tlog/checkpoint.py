@@ -65,19 +65,19 @@ def parse_checkpoint(text: str) -> Checkpoint:
     return Checkpoint(origin, size, root, tuple(extensions))
 
 
-def sign_checkpoint(checkpoint: Checkpoint, signer: Signer) -> bytes:
+def sign_checkpoint(checkpoint: Checkpoint, *signers: Signer) -> bytes:
     """Return the signed note of a checkpoint."""
-    return write_note(checkpoint.text, [signer.sign(checkpoint.text)])
+    return write_note(checkpoint.text, [signer.sign(checkpoint.text) for signer in signers])
 
 
 def open_checkpoint(data: bytes, log: VerifierKey, witnesses: Iterable[VerifierKey] = ()) -> SignedCheckpoint:
     """Return the checkpoint that `log` signed, and which of `witnesses` cosigned it.
 
-    The origin must be the log key's name, so that no log can speak for another. Raises `InputError`
-    ``tlog.note`` or ``tlog.checkpoint`` for the form, `MismatchError` ``tlog.unsigned``,
-    ``tlog.signature`` or ``tlog.origin``.
+    The origin must be the log key's name, so that no log can speak for another; nor is it a witness of
+    itself, whatever the policy says. Raises `InputError` ``tlog.note`` or ``tlog.checkpoint`` for the form,
+    `MismatchError` ``tlog.unsigned``, ``tlog.signature`` or ``tlog.origin``.
     """
-    cosigners = [key for key in witnesses if key.type is KeyType.COSIGNATURE]
+    cosigners = [key for key in witnesses if key.type is KeyType.COSIGNATURE and key.public != log.public]
     opened = open_note(data, [log, *cosigners])
     if all(one.key != log for one in opened.signed):
         raise MismatchError("tlog.unsigned", f"not signed by the log {log.name}")

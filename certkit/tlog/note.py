@@ -18,6 +18,7 @@ import hashlib
 import re
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from cryptography.exceptions import InvalidSignature
@@ -50,12 +51,7 @@ class KeyType(IntEnum):
 
 def is_key_name(name: str) -> bool:
     """Tell whether `name` may name a key: not empty, no plus, no white space, no control character."""
-    return (
-        bool(name)
-        and "+" not in name
-        and not any(one.isspace() for one in name)
-        and not _CONTROL.search(name)
-    )
+    return name.split() == [name] and "+" not in name and not _CONTROL.search(name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,14 +201,14 @@ def cosigned_message(text: str, time: int) -> bytes:
     return f"cosignature/v1\ntime {time}\n{text}".encode()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Signer:
     """A private Ed25519 key with the name it signs notes under."""
 
     name: str
     key: Ed25519PrivateKey
 
-    @property
+    @cached_property
     def vkey(self) -> VerifierKey:
         """The key that others verify with."""
         return VerifierKey(self.name, KeyType.ED25519, self.key.public_key().public_bytes_raw())

@@ -5,6 +5,7 @@ tiles ``[256n, 256n + 256)`` of level L − 1. The rightmost tile of a level may
 
     changed = grow(size, [leaf_hash(entry)], read)      # what to store now, (level, n) -> bytes
     root(size + 1, node_reader(read))                   # with `read` seeing what was stored
+    trusted = verified(size, root, read)                # gives out no hash that does not lead to the root
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from certkit.errors import InputError, MismatchError
-from certkit.tlog.hashing import HASH_SIZE, Hash, node_hash
+from certkit.tlog import tree
+from certkit.tlog.hashing import HASH_SIZE, Hash, row_above
 
 if TYPE_CHECKING:
     from certkit.tlog.tree import Node
@@ -26,11 +28,17 @@ MAX_LEVEL: Final = 63
 Read = Callable[[int, int], bytes]
 """Returns the stored hashes of tile ``(level, n)``, one after the other; empty where there is none."""
 
-_PATH: Final = re.compile(r"tile/(0|[1-9][0-9]?)/((?:x[0-9]{3}/)*)([0-9]{3})(?:\.p/([1-9][0-9]{0,2}))?")
+ENTRIES: Final = "entries"
+BUNDLES: Final = -1
+"""Stands as the level of a bundle of entries, whose path has ``entries`` there."""
+
+_PATH: Final = re.compile(
+    r"tile/(entries|0|[1-9][0-9]?)/((?:x[0-9]{3}/)*)([0-9]{3})(?:\.p/([1-9][0-9]{0,2}))?"
+)
 
 
 class Tile(NamedTuple):
-    """A tile by its place, with how many hashes it holds (1 to 256)."""
+    """A tile, or a bundle of entries, by its place, with how many hashes or entries it holds (1 to 256)."""
 
     level: int
     n: int
@@ -39,42 +47,48 @@ class Tile(NamedTuple):
     @property
     def path(self) -> str:
         """The tile's path below a log's prefix, such as ``tile/0/x001/x234/067`` or ``…/067.p/9``."""
+        kind = ENTRIES if self.level == BUNDLES else self.level
         digits = f"{self.n:d}"
         digits = digits.zfill(-(-len(digits) // 3) * 3)
         groups = [digits[at : at + 3] for at in range(0, len(digits), 3)]
         place = "/".join([*(f"x{group}" for group in groups[:-1]), groups[-1]])
         partial = "" if self.width == WIDTH else f".p/{self.width}"
-        return f"tile/{self.level}/{place}{partial}"
+        return f"tile/{kind}/{place}{partial}"
 
 
 def parse_path(text: str) -> Tile:
     """Read a tile's path; raise `InputError` ``tlog.tile`` unless it is the one way to write it."""
     if match := _PATH.fullmatch(text):
-        level, high, low, width = match.groups()
-        tile = Tile(int(level), int(high.replace("x", "").replace("/", "") + low), int(width or WIDTH))
+        kind, high, low, width = match.groups()
+        level = BUNDLES if kind == ENTRIES else int(kind)
+        tile = Tile(level, int(high.replace("x", "").replace("/", "") + low), int(width or WIDTH))
         if tile.level <= MAX_LEVEL and tile.path == text:
             return tile
     raise InputError("tlog.tile", f"{text!r} is not the path of a tile")
+
+
+def width(level: int, n: int, size: int) -> int:
+    """Return how many hashes a tile has in a tree of `size` leaves, 0 where it is beyond its edge.
+
+    Level `BUNDLES` stands for the bundles of entries, which are as wide as the tiles of level 0.
+    """
+    return max(0, min(WIDTH, (size >> (HEIGHT * max(level, 0))) - n * WIDTH))
 
 
 def tiles(size: int) -> Iterator[Tile]:
     """Yield every tile of a tree of `size` leaves, level by level, from the left."""
     level = 0
     while count := size >> (HEIGHT * level):
-        full, partial = divmod(count, WIDTH)
-        for n in range(full):
-            yield Tile(level, n, WIDTH)
-        if partial:
-            yield Tile(level, full, partial)
+        for n in range(-(-count // WIDTH)):
+            yield Tile(level, n, width(level, n, size))
         level += 1
 
 
 def subtree(hashes: bytes) -> Hash:
     """Return the root over a power of two of concatenated hashes."""
-    row = [Hash(hashes[at : at + HASH_SIZE]) for at in range(0, len(hashes), HASH_SIZE)]
-    while len(row) > 1:
-        row = [node_hash(row[at], row[at + 1]) for at in range(0, len(row), 2)]
-    return row[0]
+    while len(hashes) > HASH_SIZE:
+        hashes = row_above(hashes)
+    return Hash(hashes)
 
 
 def node_reader(read: Read) -> Node:
@@ -93,6 +107,37 @@ def node_reader(read: Read) -> Node:
         return subtree(hashes[start:stop])
 
     return node
+
+
+def verified(size: int, root: Hash, read: Read) -> Read:
+    """Return `read` for a tree with this root, refusing every tile that does not lead to it.
+
+    The rightmost tiles give the root; a full tile gives a hash of the verified tile above it. Raises
+    `MismatchError` ``tlog.tile``, at once where the rightmost tiles do not give the root.
+    """
+    kept: dict[tuple[int, int], bytes] = {}
+
+    def edge(level: int, n: int) -> bytes:
+        return kept.setdefault((level, n), read(level, n)[: width(level, n, size) * HASH_SIZE])
+
+    if tree.root(size, node_reader(edge)) != root:
+        raise MismatchError("tlog.tile", "the tiles do not have the root that was signed")
+
+    def checked(level: int, n: int) -> bytes:
+        if (level, n) in kept:
+            return kept[level, n]
+        if width(level, n, size) < WIDTH:
+            raise MismatchError("tlog.tile", f"a log of {size:,} entries has no tile {level}/{n}")
+        hashes = read(level, n)
+        above, place = divmod(n, WIDTH)
+        expected = checked(level + 1, above)[place * HASH_SIZE : (place + 1) * HASH_SIZE]
+        if len(hashes) != WIDTH * HASH_SIZE or subtree(hashes) != expected:
+            raise MismatchError("tlog.tile", f"tile {level}/{n} does not lead to the root that was signed")
+        if level:
+            kept[level, n] = hashes
+        return hashes
+
+    return checked
 
 
 def grow(size: int, leaves: Sequence[Hash], read: Read) -> dict[tuple[int, int], bytes]:

@@ -149,3 +149,44 @@ def verify_consistency(old: int, old_root: Hash, new: int, new_root: Hash, proof
             later = node_hash(later, given)
     if earlier != old_root or later != new_root:
         raise MismatchError(code, "the old log is not the beginning of the new one")
+
+
+class Frontier:
+    """The right edge of a growing tree: what it takes to add leaves and to know the root, and no more.
+
+    `hashes` are the roots of the complete subtrees that the size is made of, from the left: one for each
+    bit that is set in the size.
+    """
+
+    def __init__(self, size: int = 0, hashes: Sequence[Hash] = ()) -> None:
+        self.size = size
+        self._hashes = list(hashes)
+
+    @classmethod
+    def of(cls, size: int, node: Node) -> Frontier:
+        """Return the right edge of a stored tree."""
+        levels = [level for level in reversed(range(size.bit_length())) if size >> level & 1]
+        return cls(size, [node(level, (size >> level) - 1) for level in levels])
+
+    def copy(self) -> Frontier:
+        """Return another one that grows by itself."""
+        return Frontier(self.size, self._hashes)
+
+    def add(self, found: Hash, level: int = 0) -> None:
+        """Add the root of a complete subtree of ``1 << level`` leaves; the size is a multiple of that."""
+        carry = self.size >> level
+        while carry & 1:
+            found = node_hash(self._hashes.pop(), found)
+            carry >>= 1
+        self._hashes.append(found)
+        self.size += 1 << level
+
+    @property
+    def root(self) -> Hash:
+        """The root of the tree as it stands."""
+        if not self._hashes:
+            return EMPTY_ROOT
+        result = self._hashes[-1]
+        for left in reversed(self._hashes[:-1]):
+            result = node_hash(left, result)
+        return result

@@ -69,7 +69,7 @@ def test_the_way_through(place: Path) -> None:
 
     audit = certkit("registry", "audit", place / "registry", *trust)
     assert audit.code == 0
-    assert audit.out.startswith("SOUND: 1 entry, 1 passport, signed as certkit.lab/")
+    assert audit.out.startswith("SOUND: 1 entry, 1 passport, signed as\ncertkit.lab/")
     assert "Not shown by these files:" in audit.out
 
 
@@ -80,7 +80,7 @@ def test_a_tampered_registry(place: Path) -> None:
     arguments = ("registry", "audit", place / "registry", "--trust", place / "trust.json")
     text = certkit(*arguments)
     assert text.code == 7
-    assert text.out.startswith("UNSOUND: 1 finding in 1 entry of certkit.lab/")
+    assert text.out.startswith("UNSOUND: 1 finding in 1 entry of\ncertkit.lab/")
     document = certkit(*arguments, "--json")
     assert document.code == 7
     assert [one["code"] for one in document.document["findings"]] == ["registry.blob-changed"]

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import shutil
-import signal
 import sqlite3
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +14,7 @@ import pytest
 
 from certkit.errors import MismatchError, UsageError
 from certkit.registry import Registry
+from tests.faults.kills import ids, kill, start
 from tests.unit.registry.build import (
     AT,
     LOG_KEY,
@@ -27,6 +26,7 @@ from tests.unit.registry.build import (
     digest,
     filled,
     new,
+    opened,
     passport,
 )
 
@@ -34,46 +34,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROOT = Path(__file__).parents[2]
-KILLS = 50
-
-
-def start(folder: Path, *arguments: object) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "tests.faults.appender", str(folder), *map(str, arguments)]
-    return subprocess.Popen(
-        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, bufsize=1
-    )
-
-
-def ids(folder: Path) -> dict[str, int]:
-    with Registry.open(folder) as registry:
-        return {one.found.claims.passport_id: one.index for one in registry.entries() if one.found.claims}
+KILLS = 10  # `python -m tests.faults.kills` does 200
 
 
 def test_a_killed_writer_loses_nothing_that_it_acknowledged(tmp_path: Path) -> None:
     folder = tmp_path / "r"
-    vkey = new(folder)
-    acknowledged: dict[str, int] = {}
-    killed = 0
-    for attempt in range(KILLS):
-        with start(folder, 1000 * attempt, 1000) as process:
-            assert process.stdout is not None
-            for _ in range(1 + attempt % 3):
-                number, index = process.stdout.readline().split()
-                acknowledged[digest(f"passport {number}")] = int(index)
-            time.sleep(attempt % 10 / 2000)  # so that death comes at another point of an append each time
-            process.send_signal(signal.SIGKILL)
-            for line in process.stdout:
-                number, index = line.split()
-                acknowledged[digest(f"passport {number}")] = int(index)
-        killed += process.returncode == -signal.SIGKILL
-        found = ids(folder)
-        assert acknowledged.items() <= found.items()
-    assert killed == KILLS
-    report = audited(folder, vkey)
-    assert report.findings == ()
-    assert report.size == len(found) >= len(acknowledged) >= KILLS
+    found = kill(folder, KILLS)
+    assert (found.killed, found.lost, found.findings) == (KILLS, 0, 0)
+    assert found.logged >= found.acknowledged >= KILLS
     # What the dead left behind does not stop the living.
-    assert append(folder, passport(10**6)).index == report.size
+    assert append(folder, passport(10**6)).index == found.logged
 
 
 def test_writers_side_by_side(tmp_path: Path) -> None:
@@ -101,7 +71,7 @@ def test_a_writer_gives_up_waiting(tmp_path: Path) -> None:
     holder = sqlite3.connect(folder / "registry.db", isolation_level=None)
     holder.execute("BEGIN IMMEDIATE")
     with (
-        Registry.open(folder, writable=True, patience=0.05) as registry,
+        opened(folder, patience=0.05) as registry,
         pytest.raises(UsageError) as caught,
     ):
         registry.append(passport(1), check=check, submitter=SUBMITTER, log_key=LOG_KEY, at=AT)
@@ -118,7 +88,7 @@ def test_a_full_disk_loses_nothing_and_leaves_nothing(tmp_path: Path) -> None:
     vkey = filled(folder, 2)
     before = contents(folder / "blobs")
     refused = 0
-    with Registry.open(folder, writable=True) as registry:
+    with opened(folder) as registry:
         (pages,) = registry._connection.execute("PRAGMA page_count").fetchone()
         registry._connection.execute(f"PRAGMA max_page_count = {pages}")
         for number in range(2, 40):
@@ -160,7 +130,7 @@ def test_a_failure_after_the_commit_keeps_the_passport(
 ) -> None:
     folder = tmp_path / "r"
     vkey = filled(folder, 1)
-    with Registry.open(folder, writable=True) as registry:
+    with opened(folder) as registry:
         connection = registry._connection
 
         class Interrupting:
@@ -189,6 +159,7 @@ import os, sys
 from pathlib import Path
 from certkit.errors import CertkitError
 from certkit.tlog.note import VerifierKey
+from tests.faults.kills import ids, kill, start
 from tests.unit.registry.build import append, audited, filled, passport
 warm = Path(sys.argv[3])  # so that everything is loaded while the program can still read it
 audited(warm, filled(warm, 2))

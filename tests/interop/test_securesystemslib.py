@@ -1,19 +1,23 @@
-"""securesystemslib, the signing library of TUF and in-toto, verifies the envelope of a passport."""
+"""securesystemslib, the signing library of TUF and in-toto: it verifies our envelopes, and we verify its."""
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
 
-from certkit import canonical
-from certkit.passport import keys
-from tests.unit.passport.making import issued
+from certkit import canonical, passport
+from certkit.passport import dsse, keys, sealed
+from tests.unit.assessment import build
+from tests.unit.passport.making import ISSUER, NOW, issued, trust
 
 pytest.importorskip("securesystemslib.dsse", reason="securesystemslib is not installed")
 
 from securesystemslib.dsse import Envelope  # type: ignore[import-untyped,unused-ignore]
 from securesystemslib.exceptions import VerificationError
+from securesystemslib.signer._crypto_signer import CryptoSigner
 from securesystemslib.signer._key import SSlibKey
 
 
@@ -41,3 +45,42 @@ def test_a_good_passport_is_verified_and_its_twins_are_not(algorithm: keys.Algor
     for twin, with_key in ((envelope, stranger), (tampered, key), (relabelled, key)):
         with pytest.raises(VerificationError):
             twin.verify([with_key], 1)
+
+
+class TheirSigner:
+    """Signs a passport with securesystemslib."""
+
+    def __init__(self, key: Any) -> None:
+        self._key = key
+
+    @property
+    def key_id(self) -> canonical.Digest:
+        return keys.key_id(self._key.public_key())
+
+    def seal(self, payload: bytes) -> dict[str, Any]:
+        message = dsse.pae(sealed.PAYLOAD_TYPE, payload)
+        signature = bytes.fromhex(CryptoSigner(self._key).sign(message).signature)
+        envelope = {
+            "payload": dsse.encode(payload),
+            "payloadType": sealed.PAYLOAD_TYPE,
+            "signatures": [{"sig": dsse.encode(signature)}],
+        }
+        material = {"publicKey": {"hint": keys.hint(self._key.public_key())}, "tlogEntries": []}
+        return sealed.bundle(material, envelope)
+
+
+@pytest.mark.parametrize("curve", [ec.SECP256R1(), ec.SECP384R1()], ids=["p256", "p384"])
+def test_its_signatures_are_verified_with_the_hash_that_goes_with_the_curve(curve: ec.EllipticCurve) -> None:
+    key, summary = ec.generate_private_key(curve), build.strong()
+    found = passport.issue(
+        build.judged(summary),
+        summary,
+        issuer=ISSUER,
+        key=TheirSigner(key),
+        not_before=NOW,
+        not_after=NOW + passport.VALIDITY,
+    )
+    at = NOW + timedelta(days=1)
+    assert passport.verify(found.to_json(), trust=trust(key), at=at).verdict == "verified"
+    stranger = trust(ec.generate_private_key(curve))
+    assert passport.verify(found.to_json(), trust=stranger, at=at).exit_code == 8

@@ -1,4 +1,4 @@
-"""@sigstore/verify, Sigstore's client for npm, verifies a passport with the issuer's public key.
+"""@sigstore/verify, Sigstore's client for npm, verifies a passport with a key, or a certificate and a root.
 
 The packages are installed into ``build/interop`` once, with npm. Without node, npm or a network the tests
 are skipped.
@@ -15,7 +15,9 @@ import pytest
 
 from certkit import canonical
 from certkit.passport import dsse, keys, sealed
+from tests.unit.passport import test_keyless as keyless
 from tests.unit.passport.making import issued
+from tests.virtual_sigstore import compact
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 ROOT: Final = Path(__file__).parents[2]
 FOLDER: Final = ROOT / "build" / "interop"
 VERSION: Final = "4.1.3"
+NOT_READ: Final = {"a proof for another tree", "another root"}
 
 
 @pytest.fixture
@@ -82,6 +85,7 @@ def twins(data: bytes, payload: bytes, stranger: PrivateKey) -> dict[str, bytes]
 def test_good_passports_are_verified_and_their_twins_are_not(packages: Path, tmp_path: Path) -> None:
     for algorithm in keys.ALGORITHMS:  # one test, so that one process installs the packages
         compare(packages, tmp_path, algorithm)
+    compare_keyless(packages, tmp_path)
 
 
 def compare(packages: Path, tmp_path: Path, algorithm: keys.Algorithm) -> None:
@@ -89,16 +93,34 @@ def compare(packages: Path, tmp_path: Path, algorithm: keys.Algorithm) -> None:
     found = issued(key=key)
     files = {"good": found.to_json(), **twins(found.to_json(), found.payload, keys.generate(algorithm))}
     (tmp_path / "public.pem").write_text(keys.public_pem(key.public_key()))
+    check(packages, tmp_path, "sigstore_js.cjs", ["public.pem"], files)
+
+
+def compare_keyless(packages: Path, tmp_path: Path) -> None:
+    """Compare the verdicts on certificates; the copies of root and size in a proof are not read there."""
+    bundles = {
+        "good": keyless.GOOD,
+        **{name: keyless.signed(signer) for name, signer in keyless.CERTIFICATES.items()},
+        **keyless.ENTRIES,
+    }
+    files = {name: compact(document) for name, document in bundles.items() if name not in NOT_READ}
+    (tmp_path / "root.json").write_bytes(compact(keyless.INSTANCE.trusted_root()))
+    check(packages, tmp_path, "sigstore_js_keyless.cjs", ["root.json", keyless.WHO, keyless.WHERE], files)
+
+
+def check(packages: Path, folder: Path, script: str, arguments: list[str], files: dict[str, bytes]) -> None:
+    """Assert that the script verifies the good file and refuses all others."""
     for name, data in files.items():
-        (tmp_path / f"{name}.json").write_bytes(data)
+        (folder / f"{name}.json").write_bytes(data)
     done = subprocess.run(
         [
             "node",
-            str(Path(__file__).with_name("sigstore_js.cjs")),
+            str(Path(__file__).with_name(script)),
             str(packages),
-            str(tmp_path / "public.pem"),
-            *(str(tmp_path / f"{name}.json") for name in files),
+            *arguments,
+            *(f"{name}.json" for name in files),
         ],
+        cwd=folder,
         capture_output=True,
         check=True,
         timeout=120,

@@ -9,261 +9,57 @@ here, and the keys and ECDSA's nonces (RFC 6979) are fixed, so that the files ar
 from __future__ import annotations
 
 import base64
-import copy
 import hashlib
 import hmac
-import json  # noqa: TID251 - the vectors must not depend on the door that reads them
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec, utils
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import utils
+
+from tests.vectors.passport_parts import (
+    ATTACKER,
+    IN_TOTO,
+    LAB,
+    P256,
+    P256_ORDER,
+    P384,
+    SECOND,
+    SPECIMEN,
+    UNTRUSTED,
+    Json,
+    accumulated,
+    both_readings,
+    case,
+    compact,
+    digest,
+    edited,
+    encode,
+    good,
+    hint,
+    key_id,
+    passport,
+    pem,
+    pooled,
+    pretty,
+    set_envelope,
+    set_material,
+    set_signature,
+    signed,
+    spki,
+    stated,
+    statement,
+    trust,
+    window,
+)
+from tests.vectors.passport_threats import evidence, keyless, other_entries, roots, statuses
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+
 FOLDER: Final = Path(__file__).parent / "passport"
-IN_TOTO: Final = "application/vnd.in-toto+json"
-AT: Final = "2026-03-01T12:00:00Z"
-# The order of the group of P-256, SEC 2 version 2.0, section 2.4.2.
-P256_ORDER: Final = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
-
-Key = Ed25519PrivateKey | ec.EllipticCurvePrivateKey
-Json = dict[str, Any]
-
-LAB: Final = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
-SECOND: Final = Ed25519PrivateKey.from_private_bytes(bytes(range(32, 64)))
-ATTACKER: Final = Ed25519PrivateKey.from_private_bytes(bytes(range(64, 96)))
-P256: Final = ec.derive_private_key(0x1234567890ABCDEF, ec.SECP256R1())
-P384: Final = ec.derive_private_key(0x1234567890ABCDEF, ec.SECP384R1())
-
-
-def digest(text: str) -> str:
-    return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
-
-
-def spki(key: Key) -> bytes:
-    return key.public_key().public_bytes(
-        serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
-    )
-
-
-def pem(key: Key) -> str:
-    return (
-        key.public_key()
-        .public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
-        .decode()
-    )
-
-
-def key_id(key: Key) -> str:
-    return "sha256:" + hashlib.sha256(spki(key)).hexdigest()
-
-
-def encode(data: bytes) -> str:
-    return base64.b64encode(data).decode()
-
-
-def compact(value: Any) -> bytes:
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
-
-
-def signed(kind: str, payload: bytes, key: Key, *, algorithm: hashes.HashAlgorithm | None = None) -> bytes:
-    message = f"DSSEv1 {len(kind.encode())} {kind} {len(payload)} ".encode() + payload
-    if isinstance(key, Ed25519PrivateKey):
-        return key.sign(message)
-    usual = hashes.SHA384() if key.curve.name == "secp384r1" else hashes.SHA256()
-    return key.sign(message, ec.ECDSA(algorithm or usual, deterministic_signing=True))
-
-
-def statement(key: Key = LAB, **changes: Any) -> Json:
-    """Return a small statement that `key` issues; `changes` replace parts of its predicate."""
-    agent, evidence, profile = digest("agent"), digest("evidence"), digest("profile")
-    predicate = {
-        "name": "Agent passport of courier 1.0",
-        "claim": "meets the Tier 1 evidence thresholds of profile house-rule",
-        "origin": "measured",
-        "issuer": {"name": "Example Lab", "key_id": key_id(key), "relation_to_developer": "independent"},
-        "agent": {
-            "name": "courier",
-            "version": "1.0",
-            "provider": "Example",
-            "lineage": "Example/courier",
-            "digest": agent,
-            "components": [{"role": "model", "name": "m", "digest": digest("model"), "pinned": True}],
-        },
-        "evidence": {
-            "digest": evidence,
-            "records": 20,
-            "nominal_runs": 4,
-            "fault_runs": 16,
-            "harness_errors": 0,
-            "novel_fault_runs": 0,
-        },
-        "protocol": {"methodology": "trajectory", "attempt": 1},
-        "assessment": {
-            "digest": digest("assessment"),
-            "required_tier": 1,
-            "profile": {"id": "house-rule", "digest": profile, "reading": "table"},
-            "tool": {"name": "certkit", "version": "0.1.0"},
-            "tier": 1,
-            "status": "met",
-            "table": {"tier": 1},
-            "binding": [],
-        },
-        "criteria": [
-            {
-                "id": "r_op",
-                "metric": "r_op",
-                "unit": "fraction",
-                "state": "measured",
-                "value": "0.750000",
-                "n": 16,
-                "counts": {"successes": 12},
-                "provisional": False,
-                "tiers": {
-                    "1": {
-                        "operator": ">",
-                        "threshold": "0.600000",
-                        "table": "met",
-                        "margin": "0.150000",
-                    }
-                },
-            }
-        ],
-        "profile_of_reliability": {
-            "sums": [
-                {
-                    "metric": "r_op",
-                    "scale": 1,
-                    "y": 12,
-                    "n": 16,
-                    "k": 4,
-                    "yy": "38",
-                    "yn": "48",
-                    "nn": "64",
-                }
-            ],
-            "runs": [
-                {"domain": "banking", "condition": "adversarial", "runs": 16},
-                {"domain": "banking", "condition": "nominal", "runs": 4},
-            ],
-        },
-        "scope": {
-            "domains": ["banking"],
-            "fault_mix": {"adversarial": 16, "nominal": 4},
-            "dates": {"first_run": "2026-01-05T08:00:00Z", "last_run": "2026-01-06T08:00:00Z"},
-            "exclusions": [],
-        },
-        "limitations": [],
-        "known_failure_modes": [{"domain": "banking", "condition": "adversarial", "failures": 4, "runs": 16}],
-        "challenges": [],
-        "validity": {
-            "not_before": "2026-02-01T00:00:00Z",
-            "not_after": "2026-05-02T00:00:00Z",
-            "retest_triggers": [{"event": "component_change"}],
-        },
-    }
-    return {
-        "_type": "https://in-toto.io/Statement/v1",
-        "subject": [
-            {"name": "courier", "digest": {"sha256": agent.removeprefix("sha256:")}},
-            {"name": "evidence bundle", "digest": {"sha256": evidence.removeprefix("sha256:")}},
-        ],
-        "predicateType": "urn:certkit:agent-passport:v1",
-        "predicate": predicate | changes,
-    }
-
-
-def passport(payload: bytes, key: Key = LAB, *, kind: str = IN_TOTO, signature: bytes | None = None) -> Json:
-    return {
-        "mediaType": "application/vnd.dev.sigstore.bundle.v0.3+json",
-        "verificationMaterial": {
-            "publicKey": {"hint": encode(bytes.fromhex(key_id(key).removeprefix("sha256:")))},
-            "tlogEntries": [],
-        },
-        "dsseEnvelope": {
-            "payload": encode(payload),
-            "payloadType": kind,
-            "signatures": [{"sig": encode(signature or signed(kind, payload, key))}],
-        },
-    }
-
-
-def trust(*keys: Key, **more: Any) -> Json:
-    issuers = [{"name": f"issuer {n}", "keys": [{"pem": pem(key)}]} for n, key in enumerate(keys or (LAB,))]
-    return {"schema": "urn:certkit:trust:v1", "issuers": issuers, **more}
-
-
-def window(start: str | None, end: str | None) -> Json:
-    key = {"pem": pem(LAB), "not_before": start, "not_after": end}
-    return {"schema": "urn:certkit:trust:v1", "issuers": [{"name": "issuer 0", "keys": [key]}]}
-
-
-SPECIMEN: Final[dict[str, Any]] = {
-    "origin": "simulated",
-    "name": "SPECIMEN (simulated evidence): Agent passport of courier 1.0",
-    "claim": "specimen, from simulated evidence: meets the Tier 1 evidence thresholds of profile house-rule",
-}
-
-
-def good(key: Key = LAB, **changes: Any) -> Json:
-    return passport(compact(statement(key, **changes)), key)
-
-
-def edited(change: Callable[[Json], object], base: Json | None = None) -> Json:
-    document = copy.deepcopy(base or good())
-    change(document)
-    return document
-
-
-def stated(change: Callable[[Json], object]) -> Json:
-    """Return a passport whose statement was changed before it was signed."""
-    document = statement()
-    change(document)
-    return passport(compact(document))
-
-
-def case(
-    name: str,
-    file: Json | str | list[Json],
-    expected: tuple[str, str | None, int] | None = None,
-    /,
-    policy: Json | None = None,
-    **more: Any,
-) -> Json:
-    """Return one case; `expected` is the failing step, its code and the exit code; None: verified."""
-    parts = file if isinstance(file, list) else [{"text": file if isinstance(file, str) else pretty(file)}]
-    verdict = "verified" if expected is None else "rejected"
-    step, code, exit_code = expected or (None, None, 0)
-    if step == "unverifiable":
-        verdict, step = "unverifiable", None
-    return {
-        "name": name,
-        "file": parts,
-        "trust": policy or trust(),
-        "at": AT,
-        **more,
-        "expected": {"verdict": verdict, "step": step, "code": code, "exit_code": exit_code},
-    }
-
-
-def pretty(value: Any) -> str:
-    return json.dumps(value, indent=1, ensure_ascii=False)
-
-
-def set_signature(data: bytes) -> Callable[[Json], object]:
-    return lambda document: document["dsseEnvelope"]["signatures"][0].update(sig=encode(data))
-
-
-def set_material(**material: Any) -> Callable[[Json], object]:
-    return lambda document: document.update(verificationMaterial={"tlogEntries": [], **material})
-
-
-def set_envelope(**fields: Any) -> Callable[[Json], object]:
-    return lambda document: document["dsseEnvelope"].update(fields)
 
 
 def accepted() -> Iterator[Json]:
@@ -283,6 +79,10 @@ def accepted() -> Iterator[Json]:
         "a keyid, which is ignored",
         edited(lambda d: d["dsseEnvelope"]["signatures"][0].update(keyid=key_id(ATTACKER))),
     )
+    yield case(
+        "log entries beside a key, which are not read",
+        edited(lambda d: d["verificationMaterial"].update(tlogEntries=[{"logIndex": "1"}])),
+    )
     yield case("no hint: every trusted key is tried", edited(set_material(publicKey={})))
     yield case(
         "payload in another layout is another passport, and as good", passport(pretty(statement()).encode())
@@ -291,6 +91,8 @@ def accepted() -> Iterator[Json]:
         "a key that is not known in the statement, as in-toto asks",
         stated(lambda d: d["predicate"].update(later="more")),
     )
+    yield case("both readings", stated(both_readings), policy=trust(reading="bounded"))
+    yield case("two bundles, accumulated", stated(accumulated))
     yield case("the agent asked for", good(), agent=digest("agent"))
     yield case("a domain that was evaluated", good(), domain="banking")
     yield case("its tier asked for", good(), require_tier=1)
@@ -330,20 +132,29 @@ def confusion() -> Iterator[Json]:
         passport(payload, P256, signature=mac),
         wrong,
         trusted,
+        twin="ECDSA P-256",
     )
     yield case(
         "algorithm confusion: Ed25519 under a P-256 key's hint",
         passport(payload, P256, signature=signed(IN_TOTO, payload, ATTACKER)),
         wrong,
         trusted,
+        twin="ECDSA P-256",
     )
-    yield case("algorithm confusion: raw r and s", passport(payload, P256, signature=raw), wrong, trusted)
+    yield case(
+        "algorithm confusion: raw r and s",
+        passport(payload, P256, signature=raw),
+        wrong,
+        trusted,
+        twin="ECDSA P-256",
+    )
     weak = signed(IN_TOTO, compact(statement(P384)), P384, algorithm=hashes.SHA256())
     yield case(
         "algorithm confusion: P-384 with SHA-256",
         passport(compact(statement(P384)), P384, signature=weak),
         wrong,
         trust(P384),
+        twin="ECDSA P-384",
     )
     yield case(
         "hint confusion: the hint names another trusted key", edited(hint(SECOND)), wrong, trust(LAB, SECOND)
@@ -371,13 +182,6 @@ def confusion() -> Iterator[Json]:
         ("types", "passport.statement", 1),
         trust(LAB, SECOND),
     )
-
-
-UNTRUSTED: Final = ("signature", "passport.untrusted-issuer", 8)
-
-
-def hint(key: Key) -> Callable[[Json], object]:
-    return set_material(publicKey={"hint": encode(bytes.fromhex(key_id(key).removeprefix("sha256:")))})
 
 
 def stripped() -> Iterator[Json]:
@@ -485,6 +289,8 @@ def json_faults() -> Iterator[Json]:
     yield case(
         "a key and a certificate", edited(lambda d: d["verificationMaterial"].update(certificate={})), form
     )
+    yield case("a log entry that is no object", edited(set_material(publicKey={}, tlogEntries=[1])), form)
+    yield case("a hint that is no text", edited(set_material(publicKey={"hint": 1})), form)
     yield case("tlogEntries is no list", edited(set_material(publicKey={}, tlogEntries={})), form)
 
 
@@ -555,6 +361,11 @@ def tampered() -> Iterator[Json]:
     )
 
 
+def row(predicate: Json) -> Json:
+    found: Json = predicate["criteria"][0]["tiers"]["1"]
+    return found
+
+
 def disagreeing() -> Iterator[Json]:
     """Yield statements that a trusted issuer signed and that do not add up."""
     bad = ("types", "passport.statement", 1)
@@ -589,6 +400,62 @@ def disagreeing() -> Iterator[Json]:
     yield told("a validity of ages", lambda p: p["validity"].update(not_after="9999-01-01T00:00:00Z"))
     yield told("nothing that ends it sooner", lambda p: p["validity"].update(retest_triggers=[]))
     yield case("a subject of another name", stated(lambda d: d["subject"][0].update(name="GPT-9")), bad)
+
+    def by_bounds(predicate: Json) -> None:
+        both_readings({"predicate": predicate})
+        found = predicate["criteria"][0]["tiers"]["1"]["bounded"]
+        found.update(status="met", bound="0.500000")
+        predicate["assessment"]["bounded"] = {"tier": 1}
+
+    yield told("a row that is met by bounds and whose bound fails", by_bounds)
+    yield told("a tier that has no number", lambda p: p["criteria"][0].update(tiers={"x": row(p)}))
+
+    def beyond(predicate: Json) -> None:
+        predicate["assessment"]["tier"] = 2
+        predicate["claim"] = predicate["claim"].replace("Tier 1", "Tier 2")
+
+    yield told("a tier beyond that of the reading", beyond)
+
+    def unfound(predicate: Json) -> None:
+        row(predicate).update(operator="is", threshold=True)
+        predicate["criteria"][0]["value"] = False
+
+    yield told("a truth that is met and was not found", unfound)
+
+    def untrue(predicate: Json) -> None:
+        by_bounds(predicate)
+        row(predicate).update(operator="is", threshold=True)
+        predicate["criteria"][0]["value"] = True
+        row(predicate)["bounded"]["bound"] = False
+
+    yield told("a truth that is met by bounds and was not found", untrue)
+    yield told("a tier by bounds that no row has", lambda p: p["assessment"].update(bounded={"tier": 1}))
+
+
+def apart() -> Iterator[Json]:
+    """Yield accumulations whose bundles are not the parts of the whole."""
+    bad = ("types", "passport.statement", 1)
+    twin = "two bundles, accumulated"
+    for name, file in (
+        ("a bundle twice", pooled(lambda b: b[1].update(digest=b[0]["digest"]), renamed=True)),
+        ("a bundle exchanged", pooled(lambda b: b[1].update(digest=digest("third")))),
+        ("bundles in another order", pooled(lambda b: b.reverse())),
+        ("a single bundle, listed", pooled(lambda b: b.pop(), renamed=True)),
+        ("a record more in a bundle", pooled(lambda b: b[0].update(records=11))),
+        (
+            "a success more in a bundle",
+            pooled(lambda b: b[0].update(successes=7, by_domain={"banking": {"successes": 7, "n": 8}})),
+        ),
+        (
+            "the successes of another domain",
+            pooled(lambda b: b[0].update(by_domain={"travel": {"successes": 6, "n": 8}})),
+        ),
+        (
+            "a bundle from before the first run",
+            pooled(lambda b: b[0]["dates"].update(first_run="2025-01-05T08:00:00Z")),
+        ),
+    ):
+        yield case(f"accumulation: {name}", file, bad, twin=twin)
 
 
 def times() -> Iterator[Json]:
@@ -644,14 +511,18 @@ GROUPS: Final[dict[str, tuple[Callable[[], Iterator[Json]], ...]]] = {
     "accepted": (accepted, malleable),
     "confusion": (confusion, stripped, payload_types),
     "malformed": (json_faults, base64_faults),
-    "tampered": (tampered, disagreeing),
+    "tampered": (tampered, disagreeing, apart),
     "time-and-policy": (times, policies),
+    "evidence": (evidence,),
+    "status": (statuses, other_entries),
+    "keyless": (keyless,),
 }
 
 
 def files() -> dict[str, str]:
     """Return the text of every file of vectors, by its name."""
-    return {
+    listed = {"format": "trusted-root", "cases": [*roots()]}
+    return {"trusted-root.json": pretty(listed) + "\n"} | {
         f"{name}.json": pretty({"format": "passport", "cases": [one for make in makers for one in make()]})
         + "\n"
         for name, makers in GROUPS.items()

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 __all__ = ["KINDS", "Claim", "Document", "Recheck", "Result", "State", "parse", "recheck"]
 
 RECHECK_SCHEMA: Final = "urn:certkit:recheck:v1"
+CLAIMS_SCHEMA: Final = "urn:certkit:claims:v1"
 MAX_TEXT: Final = 1024 * 1024
 """Longest document, characters."""
 _CODE: Final = "recheck.invalid"

@@ -103,7 +103,7 @@ def _share(value: object) -> Printed:
 
 
 def _validator(check: Callable[[object], Printed]) -> Any:
-    return PlainValidator(check, json_schema_input_type=str)
+    return PlainValidator(check, json_schema_input_type=str | int)
 
 
 Number = Annotated[Printed, _validator(_without_operator)]

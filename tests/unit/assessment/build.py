@@ -30,7 +30,7 @@ from certkit.evidence.summary import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 AGENT: dict[str, Any] = {
     "name": "courier",
@@ -116,6 +116,12 @@ def clusters(rows: Iterable[tuple[int, int, int, dict[str, int]]] = ()) -> Clust
     )
 
 
+def one_per_cell(cells: Iterable[Cell]) -> Iterator[tuple[int, int, int, dict[str, int]]]:
+    """Rows as if each cell held one task."""
+    for number, item in enumerate(cells):
+        yield number, number, number, {name: getattr(item.tally, name) for name in CLUSTER_FIELDS}
+
+
 def window(
     pei: Iterable[Fraction] | None = None,
     irs: Iterable[int | None] | None = None,
@@ -144,7 +150,7 @@ def summary(
     return Summary(
         records=sum(item.tally.runs for item in listed),
         cells=listed,
-        clusters=rows if rows is not None else clusters(),
+        clusters=rows if rows is not None else clusters(one_per_cell(listed)),
         window=ordered or Window(order=None, reason="no run has a place in time", runs=0),
         times=times or Times(),
         user_fields=user_fields,

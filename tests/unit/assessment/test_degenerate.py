@@ -135,12 +135,12 @@ def test_binding_rows_are_those_of_the_next_tier_worst_first() -> None:
     }
 
 
-def test_a_profile_that_decides_by_bounds_attains_nothing_without_bounds() -> None:
-    text = build.profile().to_dict()
-    profile = build.profile().model_copy(update={"reading": "bounded", "id": "bounded"})
-    assert text["reading"] == "table"
+def test_a_profile_that_decides_by_bounds_attains_nothing_without_clusters() -> None:
+    profile = build.profile("hb-eval-2026-bounded")
+    assert profile.reading == "bounded"
     found = assess(build.strong(), build.facts(), profile)
     assert found.exit_code is Exit.INSUFFICIENT
-    assert found.verdict.table == 3
-    assert found.verdict.bounded is None
-    assert "bounded-not-computed" in build.codes(found)
+    assert (found.verdict.table, found.verdict.bounded) == (0, 0)
+    rows = {row.id: row.bounded for row in found.criteria if row.tier == 1 and row.bounded}
+    assert rows["r_op"].bound is None
+    assert rows["r_op"].reason == "4 clusters, 10 needed for a bound with confidence 0.95"

@@ -67,7 +67,16 @@ def test_the_fixed_keys() -> None:
     assert weakest["operator"] == ">="
     assert (weakest["threshold"], weakest["value"], weakest["margin"]) == (0.4, 0.3, -0.1)
     assert weakest["status"] == "not_met"
-    assert weakest["bounded"] is None
+    assert weakest["bounded"] == {
+        "status": "insufficient",
+        "bound": None,
+        "confidence": 0.95,
+        "method": None,
+        "clusters": 3,
+        "n_eff": None,
+        "reason": "bank: 3 clusters, 10 needed for a bound with confidence 0.95",
+    }
+    assert rows["adversarial_resistance", 1]["bounded"] is None
     assert rows["adversarial_resistance", 1]["status"] == "not_applicable"
     assert rows["adversarial_resistance", 1]["threshold"] is None
     assert rows["csi", 1]["provisional"] is True
@@ -77,10 +86,9 @@ def test_the_fixed_keys() -> None:
         "required_tier": 2,
         "status": "not_met",
         "table": {"tier": 0},
-        "bounded": None,
+        "bounded": {"tier": 0},
         "binding": ["domain_min"],
     }
-    assert document["fragility"] == {}
     assert document["metrics"]["r_op"]["successes"] == sum(
         item["success"] for item in document["breakdown"] if item["condition"] != "nominal"
     )

@@ -6,9 +6,18 @@ from fractions import Fraction
 from math import comb, sqrt
 
 import pytest
+from scipy import stats
 from scipy.special import ndtri
 
-from certkit.assessment.estimators import Z, least_failure_free, posterior, runs_needed, wilson
+from certkit.assessment.estimators import (
+    Z,
+    clopper_pearson,
+    jeffreys,
+    least_failure_free,
+    posterior,
+    runs_needed,
+    wilson,
+)
 
 
 def exact_tail(s: int, n: int, tau: Fraction) -> Fraction:
@@ -86,3 +95,38 @@ def test_runs_needed_suffice_and_are_not_asked_below_the_threshold() -> None:
     assert exact_tail(int(rate * half), half, tau) <= delta
     assert runs_needed(tau, tau, delta) is None
     assert runs_needed(tau + Fraction(1, 10**9), tau, delta) is None
+
+
+COUNTS = [(0, 1), (1, 1), (0, 40), (40, 40), (1, 2), (61, 90), (1, 1000), (999, 1000), (9000, 10_000)]
+
+
+@pytest.mark.parametrize(("s", "n"), COUNTS)
+def test_the_exact_interval_is_that_of_the_binomial_test(s: int, n: int) -> None:
+    found, wanted = clopper_pearson(s, n), stats.binomtest(s, n).proportion_ci(method="exact")
+    assert (found.low, found.high) == pytest.approx((wanted.low, wanted.high), rel=1e-9, abs=1e-12)
+    assert (found.method, found.level) == ("clopper-pearson", 0.95)
+
+
+@pytest.mark.parametrize(("s", "n"), COUNTS)
+def test_wilsons_interval_is_that_of_scipy(s: int, n: int) -> None:
+    found, wanted = wilson(s, n), stats.binomtest(s, n).proportion_ci(method="wilson")
+    assert (found.low, found.high) == pytest.approx((wanted.low, wanted.high), rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize(("s", "n"), COUNTS)
+def test_jeffreys_interval_has_the_quantiles_of_its_posterior_within_and_closed_ends(s: int, n: int) -> None:
+    found, law = jeffreys(s, n), stats.beta(s + 0.5, n - s + 0.5)
+    low = 0.0 if s == 0 else law.ppf(0.025)
+    high = 1.0 if s == n else law.isf(0.025)
+    assert (found.low, found.high) == pytest.approx((low, high), rel=1e-9, abs=1e-12)
+    assert found.method == "jeffreys"
+
+
+@pytest.mark.parametrize(
+    ("prior", "a", "b"), [("uniform", 1, 1), ("jeffreys", 0.5, 0.5), ("sceptical", 5, 5)]
+)
+@pytest.mark.parametrize(("s", "n"), COUNTS)
+def test_every_prior_has_the_tail_of_its_beta(prior: str, a: float, b: float, s: int, n: int) -> None:
+    for tau in ("0.05", "0.60", "0.95"):
+        wanted = stats.beta(a + s, b + n - s).sf(float(tau))
+        assert posterior(s, n, Fraction(tau), prior) == pytest.approx(wanted, rel=1e-9, abs=1e-300)

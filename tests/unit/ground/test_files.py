@@ -237,3 +237,48 @@ def test_a_file_is_hashed_in_pieces_like_whole(tmp_path: Path) -> None:
     with pytest.raises(CertkitError) as caught:
         files.sha256(tmp_path)
     assert caught.value.code == "file.unreadable"
+
+
+def test_many_files_are_flushed_before_their_names_and_every_folder_on_the_way(
+    tmp_path: Path, calls: list[str]
+) -> None:
+    top = tmp_path / "top"
+    (top / "a").mkdir(parents=True)  # by somebody who may not have flushed it
+    calls.clear()
+    files.write_all(top, [("a/b/one", b"1"), ("a/b/two", b"2")])
+    assert (top / "a" / "b" / "one").read_bytes() == b"1"
+    assert (top / "a" / "b" / "two").read_bytes() == b"2"
+    made = ["fsync folder"]
+    written = ["fsync file", "replace one", "fsync file", "replace two"]
+    folders = 4  # b, a, top, and the one that top is in
+    assert calls == made + written + ["fsync folder"] * folders
+
+
+def test_many_files_stop_at_the_first_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(UsageError) as caught:
+        files.write_all(tmp_path, [("one", b"1"), ("file/two", b"2"), ("three", b"3")])
+    assert caught.value.code == "file.unwritable"
+    assert names(tmp_path) == {"file", "one"}
+
+
+def test_a_folder_is_held_by_one_at_a_time(tmp_path: Path) -> None:
+    with files.locked(tmp_path), pytest.raises(UsageError) as caught, files.locked(tmp_path):
+        pass
+    assert caught.value.code == "registry.busy"
+    with files.locked(tmp_path):
+        pass
+    with pytest.raises(UsageError) as caught, files.locked(tmp_path / "none"):
+        pass
+    assert caught.value.code == "file.unwritable"
+
+
+def test_a_file_is_moved_durably(tmp_path: Path, calls: list[str]) -> None:
+    (tmp_path / "a").write_bytes(b"new")
+    (tmp_path / "b").write_bytes(b"old")
+    files.move(tmp_path / "a", tmp_path / "b")
+    assert (names(tmp_path), (tmp_path / "b").read_bytes()) == ({"b"}, b"new")
+    assert calls == ["replace b", "fsync folder"]
+    with pytest.raises(UsageError) as caught:
+        files.move(tmp_path / "a", tmp_path / "b")
+    assert caught.value.code == "file.unwritable"

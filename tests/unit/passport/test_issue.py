@@ -11,8 +11,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from certkit import canonical, passport
-from certkit.errors import CertkitError
-from certkit.passport import claim, dsse
+from certkit.errors import CertkitError, UsageError
+from certkit.passport import claim, dsse, sealed
 from tests.unit.assessment import build
 from tests.unit.passport.making import ISSUER, KEY, NOW, issued
 
@@ -212,3 +212,26 @@ def test_evidence_with_too_many_domains_for_one_passport_is_told() -> None:
     with pytest.raises(CertkitError) as caught:
         issued(build.summary(cells))
     assert (caught.value.code, caught.value.exit_code) == ("passport.too-large", 3)
+
+
+def test_what_cannot_be_signed_is_the_callers_mistake() -> None:
+    judged, chosen = build.judged(build.strong()), build.strong()
+    bare = NOW.replace(tzinfo=None)
+    for wrong in ({"supersedes": "sha256:1"}, {"not_before": bare}, {"not_after": bare}):
+        options: dict[str, Any] = {"not_before": NOW, "not_after": NOW + passport.VALIDITY, **wrong}
+        with pytest.raises(UsageError):
+            passport.issue(judged, chosen, issuer=ISSUER, key=KEY, **options)
+
+
+def test_a_signer_that_seals_another_payload_is_a_bug() -> None:
+    class Other:
+        key_id = canonical.digest(b"key")
+
+        def seal(self, payload: bytes) -> dict[str, Any]:
+            return sealed.seal(payload + b" ", KEY)
+
+    judged, chosen = build.judged(build.strong()), build.strong()
+    with pytest.raises(AssertionError):
+        passport.issue(
+            judged, chosen, issuer=ISSUER, key=Other(), not_before=NOW, not_after=NOW + passport.VALIDITY
+        )

@@ -5,19 +5,23 @@ from __future__ import annotations
 import hashlib
 import stat
 import subprocess
-from typing import TYPE_CHECKING
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from cryptography import x509
 from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.asymmetric import ec, ed448, rsa, x25519
 
 from certkit.errors import CertkitError
 from certkit.passport import keys
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 PKCS8 = serialization.PrivateFormat.PKCS8
+SPKI = serialization.PublicFormat.SubjectPublicKeyInfo
 PEM = serialization.Encoding.PEM
 
 
@@ -103,23 +107,106 @@ def test_a_public_key_does_not_sign_and_a_private_one_is_given_to_nobody(tmp_pat
     assert (error.code, error.message) == ("key.unsupported", "holds a private key")
 
 
-def test_unsupported_types_are_named(tmp_path: Path) -> None:
-    path = tmp_path / "key.pem"
-    for key, name in (
-        (rsa.generate_private_key(65537, 2048), "RSA"),
-        (ec.generate_private_key(ec.SECP384R1()), "elliptic curve"),
-    ):
-        path.write_bytes(key.private_bytes(PEM, PKCS8, serialization.NoEncryption()))
-        error = refused(lambda: keys.load_private(path))
-        assert error.code == "key.unsupported"
-        assert name in error.message
-        assert "Ed25519" in (error.hint or "")
-    rsa_public = rsa.generate_private_key(65537, 2048).public_key()
-    path.write_bytes(rsa_public.public_bytes(PEM, serialization.PublicFormat.SubjectPublicKeyInfo))
-    assert refused(lambda: keys.load_public(path)).code == "key.unsupported"
+# openssl dsaparam -genkey 2048 | openssl pkcs8 -topk8 -nocrypt
+DSA = """\
+-----BEGIN PRIVATE KEY-----
+MIICXQIBADCCAjUGByqGSM44BAEwggIoAoIBAQDGgx9GVRohbPUAuLjKbQ4qhLQA
+xFYAVV7Aog3vqiLVv/OWKkSlFwMImJqUVQuUuRvFhEUShwvmgshpO1mtDWWMWxCu
+kPQbxR5L+xN/GNVGAKYcAdN/MeCyku2u8MvEmUWqpJHMgKl8rHdbfvdbCy6wCq13
+zpySgVNKuIvDrzbXpP+XyeY69eJQ196fDbwHmrJ71f+w+dmB+YqoY8qhN4h2X8Dw
+nuzmmjct/Z3tsuz070ybcbTPqmRLwlh8VzJ7j94teY58i+u6Hx/jiD2Da7oMW1I/
+jOkraeEuvKHpw4sUoNYnpptI5WZNy9AcZCTN0s/rp3uEq5FmvhPhPm8FkBNFAh0A
+2tYMSajcpoifqzSKyzQOcdHHBLJb2k0tMtRYywKCAQBkNMSu89aR+6tu+KulIHz0
+2k1eaTH3mRInKzQiqW3dysXmrmMqHhdlA2Fb5YhhU64UwzTWHkTkbt8vbmnWu3Bx
+jcQtANA8q7Tud/3VyfQLAKdsbu4AxTSVkBZXew/sZdQuf6+xrzbRSnkkHg9HNI5q
+D3qhnnXXQYZNrXTIH+hLFd6W8wTlE96eCTLUxcgJt29XJD0owQ2x4IjbX69NNfC4
+ziGHSbPH8Gc82lhcJgUPcjvaNJSdZOq/HJUnYXV0NPzAoBLOq/FbhnwIbf86b4fG
+vlKDmbaQvh9tXTwbm9WgJBQHioldOhO5KsxjiclQ1F9L2WBK9XkH0yPuzw1nXssh
+BB8CHQCOg3GVrvh6SsB2sSpwnKIZzgJbT3YyiRpBNjkI
+-----END PRIVATE KEY-----
+"""
+MADE: dict[str, Callable[[], Any]] = {
+    "RSA": lambda: rsa.generate_private_key(65537, 2048),
+    "X25519": x25519.X25519PrivateKey.generate,
+    "Ed448": ed448.Ed448PrivateKey.generate,
+    "ECDSA P-521": lambda: ec.generate_private_key(ec.SECP521R1()),
+    "ECDSA secp256k1": lambda: ec.generate_private_key(ec.SECP256K1()),
+    "DSA": lambda: serialization.load_pem_private_key(DSA.encode(), None),
+}
 
 
-def test_p384_is_read_to_verify(tmp_path: Path) -> None:
-    path = tmp_path / "public.pem"
-    path.write_text(keys.public_pem(ec.generate_private_key(ec.SECP384R1()).public_key()))
+@pytest.mark.parametrize("name", MADE)
+def test_a_key_of_another_type_is_named_whether_private_or_public(tmp_path: Path, name: str) -> None:
+    path, key = tmp_path / "key.pem", MADE[name]()
+    path.write_bytes(key.private_bytes(PEM, PKCS8, serialization.NoEncryption()))
+    signing = refused(lambda: keys.load_private(path))
+    path.write_bytes(key.public_key().public_bytes(PEM, SPKI))
+    verifying = refused(lambda: keys.load_public(path))
+    for error, supported in ((signing, "Ed25519 and ECDSA P-256 sign"), (verifying, "P-384 verify")):
+        assert (error.code, error.exit_code, error.where) == ("key.unsupported", 2, str(path))
+        assert error.message == f"a key of an unsupported type ({name})"
+        assert supported in (error.hint or "")
+
+
+def test_p384_verifies_and_does_not_sign(tmp_path: Path) -> None:
+    path, key = tmp_path / "key.pem", ec.generate_private_key(ec.SECP384R1())
+    path.write_bytes(key.private_bytes(PEM, PKCS8, serialization.NoEncryption()))
+    assert refused(lambda: keys.load_private(path)).message == "a key of an unsupported type (ECDSA P-384)"
+    path.write_text(keys.public_pem(key.public_key()))
     assert keys.algorithm_name(keys.load_public(path)) == "ECDSA P-384"
+
+
+def _self_signed(key: Any) -> bytes:
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "lab")])
+    start = datetime(2026, 1, 1, tzinfo=UTC)
+    builder = x509.CertificateBuilder(name, name, key.public_key(), 1, start, start + timedelta(days=1))
+    return builder.sign(key, None).public_bytes(PEM)
+
+
+def test_files_of_another_kind_are_told_from_keys(tmp_path: Path) -> None:
+    key = keys.generate("ed25519")
+    private = key.private_bytes(PEM, PKCS8, serialization.NoEncryption())
+    public = keys.public_pem(key.public_key()).encode()
+    ssh = key.private_bytes(PEM, serialization.PrivateFormat.OpenSSH, serialization.NoEncryption())
+    ssh_public = key.public_key().public_bytes(
+        serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH
+    )
+    certificate, der = _self_signed(key), key.public_key().public_bytes(serialization.Encoding.DER, SPKI)
+    openssh, one, two = "holds a key in OpenSSH's format", "holds a certificate", "holds 2 PEM blocks: "
+    path = tmp_path / "key.pem"
+    load_private, load_public = lambda: keys.load_private(path), lambda: keys.load_public(path)
+    for data, load, code, message in (
+        (ssh, load_private, "key.unsupported", openssh),
+        (ssh, load_public, "key.unsupported", openssh),
+        (ssh_public, load_private, "key.unsupported", openssh),
+        (ssh_public, load_public, "key.unsupported", openssh),
+        (certificate, load_private, "key.unsupported", one),
+        (certificate, load_public, "key.unsupported", one),
+        (private + private, load_private, "key.unreadable", two + "PRIVATE KEY, PRIVATE KEY"),
+        (private + certificate, load_private, "key.unreadable", two + "PRIVATE KEY, CERTIFICATE"),
+        (public + public, load_public, "key.unreadable", two + "PUBLIC KEY, PUBLIC KEY"),
+        (der, load_public, "key.unreadable", "not a key in PEM"),
+        (b"", load_public, "key.unreadable", "not a key in PEM"),
+    ):
+        path.write_bytes(data)
+        error = refused(load)
+        assert (error.code, error.message, error.where) == (code, message, str(path))
+        assert error.hint
+
+
+def test_a_key_that_openssl_encrypted_is_read(tmp_path: Path) -> None:
+    plain, locked = tmp_path / "plain.pem", tmp_path / "locked.pem"
+    key = keys.generate("p256")
+    keys.write_private(plain, key, passphrase=None)
+    base = ["openssl", "pkcs8", "-topk8", "-in", str(plain), "-out", str(locked), "-passout", "pass:right"]
+    for more in (["-scrypt"], ["-v2", "aes-256-cbc", "-iter", "100000"]):
+        try:
+            subprocess.run([*base, *more], capture_output=True, check=True)
+        except FileNotFoundError:
+            pytest.skip("openssl is not on this machine")
+        assert keys.is_encrypted(locked)
+        again = keys.load_private(locked, passphrase=b"right")
+        assert keys.key_id(again.public_key()) == keys.key_id(key.public_key())
+        for passphrase in (b"wrong", None):
+            error = refused(lambda word=passphrase: keys.load_private(locked, passphrase=word))
+            assert error.code == "key.passphrase"

@@ -12,7 +12,8 @@ from jsonschema import Draft202012Validator
 from certkit import canonical, passport
 from certkit.errors import CertkitError
 from certkit.passport import keys
-from tests.unit.passport.making import KEY, trust
+from tests.unit.passport.making import KEY, NOW, trust
+from tests.virtual_sigstore import Sigstore
 
 PEM = keys.public_pem(KEY.public_key())
 RSA = (
@@ -39,6 +40,7 @@ FULL: dict[str, Any] = {
     "domains": ["banking"],
     "accept_specimens": True,
     "max_status_age": "P7D",
+    "trusted_root": Sigstore.new(NOW).trusted_root(),
 }
 
 

@@ -25,9 +25,11 @@ from tests.unit.passport.making import KEY, NOW, issued, of_bundle, runs, sealed
 from tests.vectors.running import certkit
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from certkit.canonical import Digest
+    from certkit.passport.keys import PublicKey
 
 LATER = NOW + timedelta(days=1)
 
@@ -145,7 +147,8 @@ class Source:
         self.said = said
         self.asked: list[str] = []
 
-    def status(self, passport_id: Digest) -> passport.Status:
+    def status(self, passport_id: Digest, revokers: Mapping[Digest, PublicKey]) -> passport.Status:
+        assert revokers == {keys.key_id(KEY.public_key()): KEY.public_key()}
         self.asked.append(passport_id)
         if isinstance(self.said, CertkitError):
             raise self.said

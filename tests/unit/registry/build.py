@@ -47,6 +47,8 @@ def passport(
         passport_id=digest(f"passport {number}"),
         lineage=lineage,
         agent=digest("agent"),
+        evidence=digest(f"evidence {number}"),
+        attempt=1_000_000,
         tier=number % 4,
         profile=digest(profile),
         not_before="2026-03-01T00:00:00Z",
@@ -68,14 +70,24 @@ def new(folder: Path) -> VerifierKey:
     return Registry.init(folder, "test", LOG_KEY, at=AT)
 
 
+def heads(folder: Path) -> Path:
+    """The file of signed heads, outside the registry."""
+    return folder.parent / "state" / f"{folder.name}.heads"
+
+
+def opened(folder: Path, patience: float = 60.0) -> Registry:
+    """A registry that can be written."""
+    return Registry.open(folder, heads=heads(folder), patience=patience)
+
+
 def append(folder: Path, data: bytes, *, log_key: Ed25519PrivateKey = LOG_KEY) -> Appended:
-    with Registry.open(folder, writable=True) as registry:
+    with opened(folder) as registry:
         return registry.append(data, check=check, submitter=SUBMITTER, log_key=log_key, at=AT)
 
 
 def filled(folder: Path, count: int) -> VerifierKey:
     vkey = new(folder)
-    with Registry.open(folder, writable=True) as registry:
+    with opened(folder) as registry:
         for number in range(count):
             registry.append(passport(number), check=check, submitter=SUBMITTER, log_key=LOG_KEY, at=AT)
     return vkey

@@ -15,7 +15,7 @@ from certkit.registry import Registry
 from certkit.registry.admission import admit, checker, inspect
 from tests.unit.assessment import build as assessments
 from tests.unit.passport.making import ISSUER, KEY, NOW, issued, trust
-from tests.unit.registry.build import LOG_KEY, STRANGER
+from tests.unit.registry.build import LOG_KEY, STRANGER, heads
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,7 +31,7 @@ def made(folder: Path) -> str:
 
 
 def logged(folder: Path, data: bytes, *, policy: passport.Trust | None = None, **more: Any) -> Appended:
-    arguments = {"submitter": KEY, "log_key": LOG_KEY, "at": NOW} | more
+    arguments = {"submitter": KEY, "log_key": LOG_KEY, "heads": heads(folder), "at": NOW} | more
     return admit(folder, data, trust=policy or trust(), **arguments)
 
 
@@ -80,6 +80,7 @@ def test_a_real_passport_is_logged_proven_and_verified(tmp_path: Path) -> None:
         "not_before": predicate["validity"]["not_before"],
         "not_after": predicate["validity"]["not_after"],
         "supersedes": None,
+        "evidence": predicate["evidence"]["digest"],
         "attempt": 1,
     }
 

@@ -30,6 +30,7 @@ from tests.unit.registry.build import (
     digest,
     filled,
     new,
+    opened,
     passport,
     submitters,
 )
@@ -85,7 +86,7 @@ def test_a_sound_registry(tmp_path: Path) -> None:
     assert (report.size, report.passports, report.findings, report.notes) == (5, 5, (), ())
     assert report.root == merkle.mth(entries).hex()
     assert report.exit_code is Exit.OK
-    assert len(report.not_shown) == 4
+    assert len(report.not_shown) == 5
     assert contents(folder) == before
 
 
@@ -102,10 +103,10 @@ def test_full_tiles_are_made_again_too(tmp_path: Path) -> None:
     data: list[bytes] = []
     last = None
     for number in range(600):
-        data.append(write(NOTE(claims={"number": number}, prev=last), SUBMITTER))
+        data.append(write(NOTE(claims={"text": f"{number}"}, prev=last), SUBMITTER))
         last = Previous(index=number, leaf=hashlib.sha256(b"\0" + data[-1]).hexdigest())
     signer = Signer(vkey.name, LOG_KEY)
-    with Registry.open(folder, writable=True) as registry:
+    with opened(folder) as registry:
         connection = registry._connection
         connection.execute("BEGIN IMMEDIATE")
         Log(connection).extend(data[:300], signer)
@@ -254,12 +255,13 @@ def forge(folder: Path, origin: str, change_: dict[str, Any], key: Any = SUBMITT
     last = canonical.loads(read_entry(folder, -1).payload)
     entry = last | change_
     data = canonical.canonical(dsse.sign(PAYLOAD_TYPE, canonical.canonical(entry), key))
-    with Registry.open(folder, writable=True) as registry:
+    with opened(folder) as registry:
         connection = registry._connection
         connection.execute("BEGIN IMMEDIATE")
         size = Log(connection).extend([data], Signer(origin, LOG_KEY)).size
         with suppress(CertkitError):
-            registry._index(size - 1, read(data))
+            registry._index.add(size - 1, read(data))
+            registry._search.add(size - 1, read(data))
         connection.execute("COMMIT")
 
 
@@ -273,7 +275,12 @@ def following(folder: Path) -> dict[str, Any]:
     claims = canonical.loads(read_entry(folder, -1).payload)["claims"]
     return {
         "prev": {"index": len(entries) - 1, "leaf": hashlib.sha256(b"\0" + entries[-1]).hexdigest()},
-        "claims": claims | {"attempt": claims["attempt"] + 1, "passport_id": digest("passport 7")},
+        "claims": claims
+        | {
+            "attempt": claims["attempt"] + 1,
+            "passport_id": digest("passport 7"),
+            "evidence": digest("evidence 7"),
+        },
     }
 
 
@@ -400,7 +407,7 @@ def test_an_entry_beyond_the_limit_is_not_written() -> None:
 
 
 def test_an_entry_is_read_strictly() -> None:
-    entry = NOTE(claims={}, prev=None)
+    entry = NOTE(claims={"text": "x"}, prev=None)
     good = canonical.loads(base64.b64decode(canonical.loads(write(entry, SUBMITTER))["payload"]))
     bad: list[Any] = [
         [], None, "x", {},

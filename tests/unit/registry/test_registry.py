@@ -32,6 +32,7 @@ from tests.unit.registry.build import (
     digest,
     filled,
     new,
+    opened,
     passport,
 )
 
@@ -76,7 +77,7 @@ def test_the_database_is_as_documented(tmp_path: Path) -> None:
 
 def test_every_write_waits_for_the_disk(tmp_path: Path) -> None:
     new(tmp_path / "r")
-    with Registry.open(tmp_path / "r", writable=True) as registry:
+    with opened(tmp_path / "r") as registry:
         assert registry._connection.execute("PRAGMA synchronous").fetchone() == (2,)
 
 
@@ -145,6 +146,7 @@ def test_an_entry_says_what_the_format_page_lists(tmp_path: Path) -> None:
             "not_before": "2026-03-01T00:00:00Z",
             "not_after": "2026-05-30T00:00:00Z",
             "supersedes": None,
+            "evidence": digest("evidence 2"),
             "attempt": 2,
         },
         "prev": {"index": 0, "leaf": hashlib.sha256(b"\0" + entries(folder)[0]).hexdigest()},
@@ -183,7 +185,7 @@ def test_attempts_are_counted_by_lineage_and_profile(tmp_path: Path) -> None:
     ):
         append(tmp_path / "r", passport(number, lineage=lineage, profile=profile))
     with Registry.open(tmp_path / "r") as registry:
-        claims = [one.found.claims for one in registry.entries()]
+        claims = [one.found.passport for one in registry.entries()]
     assert [one.attempt for one in claims if one] == [1, 2, 1, 1, 3]
 
 
@@ -270,7 +272,7 @@ def test_the_time_of_an_entry_is_utc(tmp_path: Path) -> None:
     folder = tmp_path / "r"
     new(folder)
     east = datetime(2026, 3, 1, 1, 30, tzinfo=timezone(timedelta(hours=2)))
-    with Registry.open(folder, writable=True) as registry:
+    with opened(folder) as registry:
         registry.append(passport(0), check=check, submitter=SUBMITTER, log_key=LOG_KEY, at=east)
         assert next(registry.entries()).found.entry.issued_at == "2026-02-28T23:30:00Z"
         with pytest.raises(InputError):
@@ -384,7 +386,7 @@ def test_a_database_with_anything_else_in_it_is_not_opened(tmp_path: Path, state
 def test_another_format_is_not_opened(tmp_path: Path) -> None:
     filled(tmp_path / "r", 1)
     connection = sqlite3.connect(tmp_path / "r" / "registry.db")
-    connection.execute("UPDATE meta SET value = '2' WHERE key = 'format'")
+    connection.execute("UPDATE meta SET value = '3' WHERE key = 'format'")
     connection.commit()
     connection.close()
     assert code_of_opening(tmp_path / "r") == "registry.format"
@@ -394,7 +396,7 @@ def test_a_folder_with_a_name_that_a_url_would_misread(tmp_path: Path) -> None:
     folder = tmp_path / "a?mode=memory#b %41"
     vkey = filled(folder, 1)
     assert audited(folder, vkey).size == 1
-    assert [path.name for path in tmp_path.iterdir()] == [folder.name]
+    assert {path.name for path in tmp_path.iterdir()} == {folder.name, "state"}
 
 
 def test_no_lineage_becomes_a_path(tmp_path: Path) -> None:
@@ -403,5 +405,5 @@ def test_no_lineage_becomes_a_path(tmp_path: Path) -> None:
     for number, lineage in enumerate(["../../escaped", "/etc/passwd", "a\0b", "x/'; DROP TABLE leaf; --"]):
         append(folder, passport(number, lineage=lineage))
     assert audited(folder, vkey).total == 0
-    assert {path.name for path in tmp_path.iterdir()} == {"r"}
+    assert {path.name for path in tmp_path.iterdir()} == {"r", "state"}
     assert all(len(path.name) in {2, 64} for path in (folder / "blobs").rglob("*"))

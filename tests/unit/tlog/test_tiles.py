@@ -127,3 +127,53 @@ def test_a_tile_of_a_wrong_width_is_neither_read_nor_built_upon() -> None:
     with pytest.raises(MismatchError):
         tree.root(5, tiles.node_reader(store.read))
     assert tiles.grow(5, [], store.read) == {}
+
+
+@pytest.mark.parametrize("size", [0, 1, 255, 256, 257, 65_536, 70_000])
+def test_the_width_of_a_tile(size: int) -> None:
+    found = {(tile.level, tile.n): tile.width for tile in tiles.tiles(size)}
+    for level in range(4):
+        for n in (0, 1, 255, 256, 273, 274):
+            assert tiles.width(level, n, size) == found.get((level, n), 0)
+    assert tiles.width(tiles.BUNDLES, 0, size) == tiles.width(0, 0, size)
+
+
+@pytest.mark.parametrize("size", [1, 256, 257, 771, 66_000])
+def test_a_verified_reader_gives_what_leads_to_the_root_and_nothing_else(size: int) -> None:
+    store = Store()
+    store.add([hashing.leaf_hash(entry) for entry in entries(size)])
+    root = tree.root(size, tiles.node_reader(store.read))
+    read = tiles.verified(size, root, store.read)
+    places = [(tile.level, tile.n) for tile in tiles.tiles(size)]
+    assert all(read(*place) == store.kept[place] for place in places)
+    for place in {places[0], places[len(places) // 2], *places[-3:]}:
+        whole = store.kept[place]
+        for changed in (
+            bytes([whole[0] ^ 1]) + whole[1:],
+            whole[:-1] + bytes([whole[-1] ^ 128]),
+            whole[:-32],
+        ):
+            store.kept[place] = changed
+            with pytest.raises(MismatchError) as caught:
+                tiles.verified(size, root, store.read)(*place)
+            assert caught.value.code == "tlog.tile"
+        store.kept[place] = whole
+
+
+def test_a_verified_reader_has_no_tile_beyond_the_edge() -> None:
+    store = Store()
+    store.add([hashing.leaf_hash(entry) for entry in entries(300)])
+    read = tiles.verified(300, tree.root(300, tiles.node_reader(store.read)), store.read)
+    for place in [(0, 2), (1, 1), (2, 0), (63, 0), (0, 10**9)]:
+        with pytest.raises(MismatchError) as caught:
+            read(*place)
+        assert caught.value.code == "tlog.tile"
+
+
+def test_a_wider_tile_is_read_as_wide_as_the_tree_is() -> None:
+    store = Store()
+    every = [hashing.leaf_hash(entry) for entry in entries(300)]
+    store.add(every[:200])
+    root = tree.root(200, tiles.node_reader(store.read))
+    store.add(every[200:])
+    assert tiles.verified(200, root, store.read)(0, 0) == b"".join(every[:200])

@@ -117,3 +117,21 @@ def test_published_roots_of_the_reference_tree(shared: Path) -> None:
 
     roots = [tree.root(size, stored).hex() for size in range(len(entries) + 1)]
     assert roots == document["roots_by_size"]
+
+
+@pytest.mark.parametrize("start", range(len(ENTRIES) + 1))
+def test_the_right_edge_is_all_that_growth_needs(start: int) -> None:
+    frontier = tree.Frontier.of(start, node)
+    before = frontier.copy()
+    for size in range(start, len(ENTRIES) + 1):
+        assert (frontier.size, frontier.root) == (size, merkle.mth(ENTRIES[:size]))
+        if size < len(ENTRIES):
+            frontier.add(hashing.leaf_hash(ENTRIES[size]))
+    assert (before.size, before.root) == (start, merkle.mth(ENTRIES[:start]))
+
+
+def test_whole_subtrees_can_be_added() -> None:
+    frontier = tree.Frontier()
+    for level, index in [(4, 0), (4, 1), (2, 8), (1, 18), (0, 38), (0, 39)]:
+        frontier.add(node(level, index), level)
+    assert (frontier.size, frontier.root) == (40, merkle.mth(ENTRIES))

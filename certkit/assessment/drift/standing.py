@@ -1,0 +1,155 @@
+"""One side of a comparison over time: all that drift needs to know of a passport or of a bundle.
+
+A passport carries it (`certkit.passport.standing` reads it out), a bundle's assessment gives it (`standing`
+here). No raw evidence is needed: rates and their cluster-robust variances follow from the integers of the
+profile of reliability.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction  # noqa: TC003 - msgspec resolves annotations at run time
+from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
+
+from certkit.assessment.criteria import Status
+from certkit.assessment.profile import exact
+from certkit.assessment.reliability import CellRuns, Moments, reliability
+
+if TYPE_CHECKING:
+    from certkit.assessment.criteria import Row
+    from certkit.assessment.result import Assessment
+    from certkit.evidence.summary import Summary
+
+NOMINAL: Final = "nominal"
+Key = tuple[str, str | None, str | None]
+"""Metric, domain and condition of a row of integers; None stands for all of them."""
+
+_JUDGED: Final = {Status.MET, Status.NOT_MET}
+
+
+class Part(Struct, frozen=True, kw_only=True):
+    """One component of the agent; without a digest it is not pinned to its bytes."""
+
+    role: str
+    name: str
+    version: str | None = None
+    digest: str | None = None
+
+
+class Watched(Struct, frozen=True, kw_only=True):
+    """A criterion of the profile: its metric, the loss that counts as drift, and whether it was judged.
+
+    `margin` is in the metric's unit, None where none is stated. `judged` is false where the metric was not
+    measured, or not well enough for a status.
+    """
+
+    id: str
+    metric: str
+    margin: Fraction | None
+    judged: bool
+
+
+class Standing(Struct, frozen=True, kw_only=True):
+    """One side. `identity` is the agent's digest, `judge` the judge's name and family in one text."""
+
+    lineage: str
+    version: str
+    identity: str
+    components: tuple[Part, ...]
+    evidence: str
+    origin: str
+    tier: int
+    profile_id: str
+    profile_digest: str
+    criteria: tuple[Watched, ...]
+    methodology: str | None
+    success_rule: str | None
+    judge: str | None
+    cascade_definition: str | None
+    memory_observable: bool | None
+    runs: tuple[CellRuns, ...]
+    moments: tuple[Moments, ...]
+
+    @property
+    def cells(self) -> dict[tuple[str, str], int]:
+        """The runs of every domain and condition."""
+        return {(cell.domain, cell.condition): cell.runs for cell in self.runs}
+
+    @property
+    def domains(self) -> frozenset[str]:
+        """The domains with runs."""
+        return frozenset(domain for domain, _ in self.cells)
+
+    @property
+    def conditions(self) -> frozenset[str]:
+        """The conditions with runs."""
+        return frozenset(condition for _, condition in self.cells)
+
+
+def key_of(row: Moments) -> Key:
+    """Return what tells a row of integers from all others."""
+    return (row.metric, row.domain, row.condition)
+
+
+def is_cell(row: Moments) -> bool:
+    """Tell whether a row is as fine as its metric's integers go: per domain, for r_op per condition too."""
+    return row.domain is not None and (row.condition is not None) == (row.metric == "r_op")
+
+
+def above(cell: Moments) -> tuple[Key, ...]:
+    """Return the keys of the coarser rows that a cell is part of."""
+    metric, domain, condition = key_of(cell)
+    if condition is None:
+        return ((metric, None, None),)
+    return ((metric, None, None), (metric, domain, None), (metric, None, condition))
+
+
+def named_judge(name: str, family: str | None) -> str:
+    """Return the judge as one text, by which two sides are compared."""
+    return f"{name} ({family})" if family else name
+
+
+def standing(assessment: Assessment, summary: Summary) -> Standing:
+    """Return the standing of the bundle that `assessment` judged from `summary`."""
+    facts = assessment.facts
+    agent, protocol = facts.manifest.agent, facts.manifest.protocol
+    found = reliability(summary, memory_observable=protocol.memory_observable is True)
+    judge = protocol.judge
+    return Standing(
+        lineage=agent.lineage,
+        version=agent.version,
+        identity=facts.agent_digest,
+        components=tuple(
+            Part(role=part.role, name=part.name, version=part.version, digest=part.digest)
+            for part in agent.components
+        ),
+        evidence=facts.digest,
+        origin=protocol.origin,
+        tier=assessment.verdict.tier,
+        profile_id=assessment.profile.id,
+        profile_digest=assessment.profile.digest,
+        criteria=_criteria(assessment.criteria),
+        methodology=protocol.methodology,
+        success_rule=protocol.success_rule,
+        judge=None if judge is None else named_judge(judge.name, judge.family),
+        cascade_definition=protocol.cascade_definition,
+        memory_observable=protocol.memory_observable,
+        runs=found.runs,
+        moments=found.moments,
+    )
+
+
+def _criteria(rows: tuple[Row, ...]) -> tuple[Watched, ...]:
+    groups: dict[str, list[Row]] = {}
+    for row in rows:
+        groups.setdefault(row.id, []).append(row)
+    return tuple(
+        Watched(
+            id=name,
+            metric=group[0].metric.id,
+            margin=None if group[0].criterion.margin is None else exact(group[0].criterion.margin),
+            judged=any(row.status in _JUDGED for row in group),
+        )
+        for name, group in groups.items()
+    )

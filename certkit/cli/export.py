@@ -1,0 +1,129 @@
+"""``certkit export``."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from certkit.cli import clock, output
+from certkit.cli.options import Json, PassportFile, Quiet
+from certkit.cli.passphrase import PassphraseFile, signing_key
+from certkit.cli.trust import TrustFile, load
+from certkit.cli.verify import evidence_of, taken
+from certkit.errors import UsageError
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from certkit.passport.exports import Source
+
+MAX_CARD: Final = 1024 * 1024
+
+
+class Format(StrEnum):
+    """The formats of others."""
+
+    SVR = "in-toto-svr"
+    VC = "vc+jwt"
+    A2A = "a2a"
+    MARKDOWN = "markdown"
+    BADGE = "badge"
+
+
+def export(
+    passport: PassportFile,
+    to: Annotated[Format, typer.Option("-f", "--format", help="The format to write.")],
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", help="The file to write. Default: standard output.")
+    ] = None,
+    trust: TrustFile = None,
+    unverified: Annotated[
+        bool, typer.Option("--unverified", help="Do not verify; markdown and badge only, and they say so.")
+    ] = False,
+    key: Annotated[
+        Path | None, typer.Option("-k", "--key", help="The private key that signs the export (PEM).")
+    ] = None,
+    passphrase_file: PassphraseFile = None,
+    card: Annotated[Path | None, typer.Option("--card", help="The agent card that a2a signs (JSON).")] = None,
+    verifier: Annotated[
+        str | None,
+        typer.Option("--verifier", metavar="URI", help="Who verified, in in-toto-svr. Default: certkit."),
+    ] = None,
+    bundle: Annotated[
+        Path | None, typer.Option("--bundle", help="The evidence bundle: its digests are checked first.")
+    ] = None,
+    replay: Annotated[
+        bool, typer.Option("--replay", help="Compute the claim again from --bundle first.")
+    ] = False,
+    profile: Annotated[
+        str | None, typer.Option("--profile", help="Where the replay finds a profile of your own.")
+    ] = None,
+    at: Annotated[
+        str | None, typer.Option("--at", metavar="TIME", help="Verify as of this time. Default: now.")
+    ] = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write what a passport says in a format of others: a copy of the claim, and no evidence.
+
+    The passport is verified first, as 'certkit verify' does; one that is not verified leaves with the exit
+    code of its verification. in-toto-svr is signed by a verifier, vc+jwt by the passport's issuer, a2a by
+    whoever publishes the agent card; markdown and badge are not signed.
+
+    Example: certkit export passport.json --format markdown --trust trust.json -o passport.md
+    """
+    from certkit import canonical, files  # noqa: PLC0415 - keeps the help fast
+    from certkit.passport import exports  # noqa: PLC0415 - the same
+
+    _refuse_overwriting(out, passport, trust, key, card)
+    source = _source(
+        passport,
+        trust,
+        clock.moment(at, "--at") if at else clock.now(),
+        unverified=unverified,
+        checks={"bundle": bundle, "profile": profile, "replay": replay, "hidden": quiet or json},
+    )
+    made = exports.export(
+        to.value,
+        source,
+        key=signing_key(key, passphrase_file) if key else None,
+        card=canonical.loads(files.read(card, limit=MAX_CARD), where=str(card)) if card else None,
+        verifier=verifier,
+    )
+    if out is not None:
+        files.write(out, made.content.encode())
+    if json:
+        output.document(made.to_dict())
+    elif out is None:
+        output.raw(made.content)
+    elif not quiet:
+        output.say(f"written: {out}")
+        output.say(f"{made.media_type}, of passport {made.passport_id}")
+
+
+def _refuse_overwriting(out: Path | None, *inputs: Path | None) -> None:
+    if (
+        out is not None
+        and out.exists()
+        and any(item and item.exists() and item.samefile(out) for item in inputs)
+    ):
+        raise UsageError("file.exists", "is what the export is made from", where=str(out), hint="-o OTHER")
+
+
+def _source(
+    passport: Path, trust: Path | None, at: datetime, *, unverified: bool, checks: dict[str, Any]
+) -> Source:
+    from certkit.passport import exports  # noqa: PLC0415 - keeps the help fast
+
+    given = taken(passport)
+    if unverified:
+        if checks["bundle"] is not None or checks["replay"]:
+            raise UsageError("usage.option", "--unverified checks nothing; leave --bundle and --replay out")
+        return exports.unverified(given.passport, at=at)
+    if checks["replay"] and checks["bundle"] is None:
+        raise UsageError("usage.option", "--replay needs the evidence", hint="--bundle DIR")
+    evidence = evidence_of(**checks, jobs=None)
+    return exports.verified(given.passport, trust=load(trust), at=at, proof=given.proof, **evidence)

@@ -1,0 +1,338 @@
+"""Those of ``certkit registry`` that tell a lineage's history: its passports, its drift, its score."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from certkit.cli import clock, output, places
+from certkit.cli.options import Json
+from certkit.cli.places import RegistryOption
+from certkit.errors import CertkitError, Exit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+    from certkit.assessment.drift.chain import Link
+    from certkit.assessment.drift.standing import Standing
+    from certkit.registry.history import History, Issued, Log
+    from certkit.registry.score import Score
+    from certkit.tlog.checkpoint import Checkpoint
+
+_BARS: Final = "▁▂▃▄▅▆▇█"
+_LEVELS: Final = len(_BARS) - 1
+
+At = Annotated[
+    str | None, typer.Option("--at", metavar="TIME", help="As it stands at this time. Default: now.")
+]
+Words = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="[DIR] LINEAGE",
+        help="The registry, and a lineage: provider/name, or the name alone where no provider is stated.",
+    ),
+]
+
+
+def history(words: Words, registry: RegistryOption = None, at: At = None, json: Json = False) -> None:
+    """Tell a lineage's history: every passport, with its r_op and what became of it.
+
+    DIR is a registry or an exported tree. All entries are read and must give the checkpoint's root; whether
+    signatures hold is for 'certkit registry audit' to say.
+
+    Example: certkit registry history registry gardener-1
+    """
+    with _open(words, registry) as (log, found):
+        moment = clock.moment(at, "--at") if at else clock.now()
+        rows = [_row(one, _rate(log, one), moment) for one in found.passports]
+        head = log.head.checkpoint
+    if json:
+        schema = "urn:certkit:registry-history:v1"
+        output.document(
+            {"schema": schema, "lineage": found.lineage, **_as_of(head), "passports": rows, **_events(found)}
+        )
+        return
+    output.wrapped(f"{found.lineage}: {output.counted(len(rows), 'passport')}{_of(head)}")
+    output.say()
+    output.say(
+        f"{'entry':>6}  {'logged':<10}  {'passport':<12}  {'tier':<7}  {'r_op':>7}  {'try':>3}  status"
+    )
+    for row in rows:
+        rate = "-" if row["r_op"] is None else f"{row['r_op']:.4f}"
+        tier = f"Tier {row['tier']}" if row["tier"] else "no tier"
+        name = row["passport_id"].removeprefix("sha256:")[:12]
+        output.say(
+            f"{row['index']:>6}  {row['issued_at'][:10]}  {name}  {tier:<7}  {rate:>7}  {row['attempt']:>3}  "
+            f"{row['status']}"
+        )
+    if line := sparkline([row["r_op"] for row in rows]):
+        output.say()
+        output.say(f"r_op   {line}")
+    _show_events(found)
+
+
+def drift(words: Words, registry: RegistryOption = None, json: Json = False) -> None:
+    """Compare each passport of a lineage with the one before it, and all with the first.
+
+    The last column is the chain test on r_op, which finds a slow decline that no pair shows. Exit code 0:
+    nothing; 5: the latest pair drifted or the chain shows a decline; 4: it cannot be told.
+
+    Example: certkit registry drift registry gardener-1
+    """
+    with _open(words, registry) as (log, found):
+        standings = [_standing(log, one) for one in found.passports]
+        head = log.head.checkpoint
+    pairs = [_pair(found, standings, number) for number in range(1, len(standings))]
+    links = _chain(standings)
+    code = _exit(pairs, links)
+    if json:
+        output.document(
+            {
+                "schema": "urn:certkit:registry-drift:v1",
+                "lineage": found.lineage,
+                **_as_of(head),
+                "pairs": pairs,
+                "chain": [one.to_dict() | {"passport": place} for place, one in links],
+                "exit_code": int(code),
+            }
+        )
+    else:
+        _show_drift(found, pairs, links, head)
+    raise typer.Exit(code)
+
+
+def score(words: Words, registry: RegistryOption = None, at: At = None, json: Json = False) -> None:
+    """Compute a lineage's trust score from the log, and show its terms.
+
+    Anyone with the same entries and passports gets the same number: docs/explanation/trust-score.md. Exit
+    code 0: there is one; 4: there is none, and why.
+
+    Example: certkit registry score registry gardener-1
+    """
+    from certkit.registry.history import past  # noqa: PLC0415 - keeps the help fast
+    from certkit.registry.score import SCORE_SCHEMA  # noqa: PLC0415 - the same
+    from certkit.registry.score import score as of  # noqa: PLC0415 - the same
+
+    with _open(words, registry) as (log, found):
+        result = of(past(found, log.passport), at=clock.moment(at, "--at") if at else clock.now())
+        head = log.head.checkpoint
+    code = Exit.OK if result.value is not None else Exit.INSUFFICIENT
+    if json:
+        output.document({"schema": SCORE_SCHEMA, **result.to_dict(), **_as_of(head), "exit_code": int(code)})
+    else:
+        _show_score(result, head)
+    raise typer.Exit(code)
+
+
+@contextmanager
+def _open(words: list[str], registry: Path | None) -> Iterator[tuple[Log, History]]:
+    """Open the log that the words name, and read the lineage's history."""
+    from certkit.registry.history import reading  # noqa: PLC0415 - keeps the help fast
+
+    folder, lineage = places.split(words, registry, "LINEAGE")
+    with reading(folder) as log:
+        yield log, log.history(lineage)
+
+
+def _as_of(head: Checkpoint) -> dict[str, Any]:
+    return {"origin": head.origin, "size": head.size, "root": head.root.hex()}
+
+
+def _of(head: Checkpoint) -> str:
+    return f", as of {output.counted(head.size, 'entry').replace('entrys', 'entries')} of {head.origin}"
+
+
+def _row(one: Issued, rate: float | None, at: datetime) -> dict[str, Any]:
+    claims, ending = one.claims, one.ending
+    return {
+        "index": one.index,
+        "issued_at": one.issued_at,
+        "passport_id": claims.passport_id,
+        "agent": claims.agent,
+        "profile": claims.profile,
+        "tier": claims.tier,
+        "attempt": claims.attempt,
+        "not_before": claims.not_before,
+        "not_after": claims.not_after,
+        "r_op": rate,
+        "status": _status(one, at),
+        "ended_by": ending.index if ending else None,
+        "reason": ending.reason if ending else None,
+    }
+
+
+def _status(one: Issued, at: datetime) -> str:
+    from certkit.registry.entry import timestamp  # noqa: PLC0415 - keeps the help fast
+
+    if one.ending is not None:
+        return one.ending.how
+    return "expired" if one.claims.not_after < timestamp(at) else "current"
+
+
+def _rate(log: Log, one: Issued) -> float | None:
+    """Return a passport's r_op, None where it has none or its file is not here."""
+    from certkit.registry.history import r_op, statement  # noqa: PLC0415 - keeps the help fast
+
+    data = log.passport(one.file)
+    try:
+        row = r_op(statement(data)) if data else None
+    except CertkitError:
+        return None
+    return None if row is None else row.y / (row.scale * row.n)
+
+
+def sparkline(values: list[float | None]) -> str:
+    """Return a line of bars from 0 to 1, a dot where there is no value; nothing for fewer than two."""
+    if sum(value is not None for value in values) < len(("from", "to")):
+        return ""
+    return "".join("·" if value is None else _BARS[round(value * _LEVELS)] for value in values)
+
+
+def _events(found: History) -> dict[str, Any]:
+    from msgspec import to_builtins  # noqa: PLC0415 - keeps the help fast
+
+    rows = [
+        {"index": one.index, "issued_at": one.found.entry.issued_at, "type": one.found.entry.type}
+        | {"claims": to_builtins(one.found.claims)}
+        for one in found.entries
+        if one.found.passport is None
+    ]
+    return {"events": rows}
+
+
+def _show_events(found: History) -> None:
+    events = [one for one in found.entries if one.found.passport is None]
+    if not events:
+        return
+    output.say()
+    output.say("Events:")
+    for one in events:
+        claims = one.found.entry.claims
+        about = (one.found.passport_id or "").removeprefix("sha256:")[:12]
+        said = claims.get("reason") or claims.get("result") or claims.get("text") or "by another"
+        by = f" by {claims['by'].removeprefix('sha256:')[:12]}" if "by" in claims else ""
+        words = f"{one.found.entry.type} {about}" if about else one.found.entry.type
+        output.wrapped(
+            f"{one.index:>4}  {one.found.entry.issued_at[:10]}  {words}{by or f': {said}'}",
+            first="  ",
+            rest=" " * 20,
+        )
+
+
+def _standing(log: Log, one: Issued) -> Standing | str:
+    """Return a passport's standing, or why there is none."""
+    from certkit.registry.consequences import standing  # noqa: PLC0415 - keeps the help fast
+
+    data = log.passport(one.file)
+    if data is None:
+        return "its file is not here, or has changed"
+    try:
+        return standing(data)[1]
+    except CertkitError as error:
+        return error.message
+
+
+def _pair(found: History, standings: list[Standing | str], number: int) -> dict[str, Any]:
+    """Compare a passport with the one before it, and with what was logged of that."""
+    from certkit.assessment.drift import drift as between  # noqa: PLC0415 - heavy
+    from certkit.registry.consequences import LOGGED, claims  # noqa: PLC0415 - keeps the help fast
+
+    one, other = found.passports[number - 1], found.passports[number]
+    ids = (one.claims.passport_id, other.claims.passport_id)
+    logged = next((said for _, said in found.drifts if (said.earlier, said.passport_id) == ids), None)
+    row = {"old": one.index, "new": other.index, "logged": logged.result if logged else None}
+    old, new = standings[number - 1], standings[number]
+    if isinstance(old, str) or isinstance(new, str):
+        reasons = [side for side in (old, new) if isinstance(side, str)]
+        return {**row, "result": None, "agrees": None, "reasons": reasons, "drift": None}
+    made = between(old, new)
+    expected = claims(made, ids[1], ids[0]) if made.result in LOGGED else None
+    return {
+        **row,
+        "result": made.result,
+        "agrees": expected == logged,
+        "reasons": list(made.reasons),
+        "drift": made.to_dict(),
+    }
+
+
+def _chain(standings: list[Standing | str]) -> list[tuple[int, Link]]:
+    from certkit.assessment.drift.chain import chain  # noqa: PLC0415 - heavy
+
+    known = [(number, side) for number, side in enumerate(standings) if not isinstance(side, str)]
+    return list(zip((number for number, _ in known), chain([side for _, side in known]), strict=True))
+
+
+def _exit(pairs: list[dict[str, Any]], links: list[tuple[int, Link]]) -> Exit:
+    if (pairs and pairs[-1]["result"] in {"DRIFTED", "IDENTITY_CHANGED"}) or (
+        links and links[-1][1].declined
+    ):
+        return Exit.DRIFT
+    return Exit.OK if pairs and pairs[-1]["result"] == "STABLE" else Exit.INSUFFICIENT
+
+
+def _show_drift(
+    found: History, pairs: list[dict[str, Any]], links: list[tuple[int, Link]], head: Checkpoint
+) -> None:
+    output.wrapped(f"{found.lineage}: {output.counted(len(found.passports), 'passport')}{_of(head)}")
+    output.say()
+    output.say(f"{'entry':>6}  {'against the one before':<24}  {'logged':<16}  chain: log e")
+    by_place = dict(links)
+    for number, one in enumerate(found.passports):
+        pair = pairs[number - 1] if number else None
+        result = "the first" if pair is None else pair["result"] or "unknown"
+        logged = "" if pair is None else _logged(pair)
+        output.say(f"{one.index:>6}  {result:<24}  {logged:<16}  {_link(by_place.get(number))}".rstrip())
+    output.say()
+    for line in _explained(found, pairs, links):
+        output.wrapped(line, first="- ", rest="  ")
+
+
+def _logged(pair: dict[str, Any]) -> str:
+    differs = " (differs)" if pair["agrees"] is False else ""
+    return f"{pair['logged'] or 'nothing'}{differs}"
+
+
+def _link(one: Link | None) -> str:
+    if one is None:
+        return "unknown"
+    if one.log_e is None:
+        return f"left out{', declined' if one.declined else ''}"
+    return f"{one.log_e:.2f}{', declined' if one.declined else ''}"
+
+
+def _explained(found: History, pairs: list[dict[str, Any]], links: list[tuple[int, Link]]) -> Iterator[str]:
+    for pair in pairs:
+        if pair["result"] != "STABLE" and pair["reasons"]:
+            yield f"entry {pair['new']}: {pair['reasons'][0]}"
+        if pair["agrees"] is False:
+            yield f"entry {pair['new']}: the log says {pair['logged'] or 'nothing'} of it, which differs"
+    for place, one in links:
+        if one.reason:
+            yield f"entry {found.passports[place].index} is not in the chain: {one.reason}"
+    if any(one.declined for _, one in links):
+        yield "the chain shows a decline of r_op since this agent's first passport (log e reached 4.61)"
+
+
+def _show_score(found: Score, head: Checkpoint) -> None:
+    latest = found.past.latest
+    specimen = "SPECIMEN (simulated evidence): " if latest.origin == "simulated" else ""
+    if found.value is None:
+        output.wrapped(f"{specimen}no score: {found.reason}")
+    else:
+        output.say(f"{specimen}{found.value:.4f}")
+        output.say()
+        for term in found.terms:
+            output.wrapped(f"{term.name:<12} {term.value:.4f}  {term.detail}", rest=" " * 21)
+    output.say()
+    since = f"{found.past.since:%Y-%m-%d}"
+    output.wrapped(
+        f"{found.past.lineage}: {output.counted(found.past.passports, 'passport')} since {since}, the latest "
+        f"is entry {latest.index}"
+    )
+    output.say(f"as of {head.size:,} entries of {head.origin},")
+    output.say(f"root {head.root.hex()}")

@@ -1,0 +1,400 @@
+"""The published JSON Schemas of the documents that commands make themselves, one row each.
+
+    schemas()["bundle-seal"]              # the schema of ``urn:certkit:bundle-seal:v1``
+
+A command that prints a new document gets a row in one of the tables; the test of documents demands it.
+Larger documents have their schema beside the type that makes them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, get_args
+
+import msgspec
+
+from certkit.assessment.profile import Profile
+from certkit.assessment.published import DRIFT
+from certkit.errors import CODES
+from certkit.evidence.manifest import Agent, Imported
+from certkit.evidence.record import Condition, Split
+from certkit.passport.exports import FORMATS
+from certkit.passport.statement import Statement
+from certkit.registry.entry import CLAIMS, Claims, Entry, Reason, Type
+from certkit.schema import (
+    COUNT,
+    DIGEST,
+    FLAG,
+    HASH,
+    NUMBER,
+    SHARE,
+    SOME,
+    TEXT,
+    TIER,
+    TIME,
+    Schema,
+    closed,
+    document,
+    listed,
+    optional,
+    or_null,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_PATH: Final[Schema] = {**TEXT, "description": "a path as it was given"}
+_VKEY: Final[Schema] = {**TEXT, "description": "C2SP verifier key"}
+_HEAD: Final[dict[str, Schema]] = {"origin": TEXT, "size": COUNT, "root": HASH}
+_CODE: Final[Schema] = {"enum": list(CODES)}
+_ERROR: Final[Schema] = {
+    "type": "object",
+    "properties": {"code": _CODE, "message": TEXT, "where": TEXT, "hint": TEXT},
+    "required": ["code", "message"],
+}
+_KEY: Final[dict[str, Schema]] = {
+    "id": {**DIGEST, "description": "SHA-256 of the public key, SPKI in DER"},
+    "algorithm": TEXT,
+    "pem": {**TEXT, "description": "the public key"},
+}
+_BUNDLE: Final[dict[str, Schema]] = {"digest": DIGEST, "files": COUNT}
+_OF_BUNDLES: Final[dict[str, tuple[str, dict[str, Schema]]]] = {
+    "accumulation": (
+        "What is hashed for the identity of bundles that were judged together, in the order of time.",
+        {"bundles": listed(DIGEST)},
+    ),
+    "bundle-init": ("What certkit bundle init prints.", {"bundle": _PATH}),
+    "bundle-seal": ("What certkit bundle seal prints.", _BUNDLE),
+    "bundle-show": (
+        "What certkit bundle show prints.",
+        {
+            **_BUNDLE,
+            "sealed": FLAG,
+            "manifest": {"type": "object", "description": "as urn:certkit:bundle:v1, without its files"},
+            "records": COUNT,
+            "coverage": listed(
+                closed(
+                    split={"enum": [split.value for split in Split]},
+                    domain=TEXT,
+                    condition={
+                        "anyOf": [{"enum": [item.value for item in Condition]}, {"pattern": "^x_"}],
+                        "type": "string",
+                    },
+                    runs=COUNT,
+                    success=COUNT,
+                    harness_error=COUNT,
+                )
+            ),
+        },
+    ),
+    "bundle-validation": (
+        "What certkit bundle validate prints of a bundle that it does not refuse.",
+        {**_BUNDLE, "sealed": FLAG, "records": COUNT},
+    ),
+    "simulation": ("What certkit simulate prints.", {"bundle": _PATH, "seed": COUNT, "records": COUNT}),
+    "profiles": (
+        "The packaged profiles.",
+        {
+            "profiles": listed(
+                closed(id=TEXT, title=or_null(TEXT), reading={"enum": ["table", "bounded"]}, digest=DIGEST)
+            )
+        },
+    ),
+    "profile-lint": ("Faults of a profile; none: an empty list.", {"profile": TEXT, "faults": listed(TEXT)}),
+}
+
+_OF_PASSPORTS: Final[dict[str, tuple[str, dict[str, Schema]]]] = {
+    "issued": (
+        "What certkit issue and certkit demo print.",
+        {
+            "passport": _PATH,
+            "passport_id": DIGEST,
+            "tier": TIER,
+            "index": {**or_null(COUNT), "description": "the entry in the registry, null where not logged"},
+            "pdf_missing": {**or_null(TEXT), "description": "why there is no PDF"},
+        },
+    ),
+    "export": (
+        "A passport's claim in a format of others.",
+        {"format": {"enum": list(FORMATS)}, "passport_id": DIGEST, "media_type": TEXT, "content": TEXT},
+    ),
+    "report": (
+        "What certkit report wrote.",
+        {"html": _PATH, "pdf": or_null(_PATH), "pdf_missing": or_null(TEXT)},
+    ),
+    "rotation": (
+        "A key that takes over from another.",
+        {
+            **_KEY,
+            "encrypted": FLAG,
+            "old": DIGEST,
+            "at": TIME,
+            "trust": {**or_null(_PATH), "description": "the policy that was changed"},
+        },
+    ),
+    "config": (
+        "Every setting, with where its value comes from.",
+        {"settings": listed(closed(name=TEXT, value={"type": ["string", "integer", "null"]}, source=TEXT))},
+    ),
+    "doctor": (
+        "What this machine has and lacks.",
+        {
+            "certkit": TEXT,
+            "ok": FLAG,
+            "checks": listed(
+                closed(name=TEXT, state={"enum": ["ok", "missing", "failed"]}, found=TEXT, hint=listed(TEXT))
+            ),
+        },
+    ),
+}
+
+_WRITTEN: Final[dict[str, Schema]] = {"index": COUNT, "new": {**FLAG, "description": "false: it was there"}}
+_OF_REGISTRIES: Final[dict[str, tuple[str, dict[str, Schema]]]] = {
+    "registry-init": ("A new registry.", {"origin": TEXT, "vkey": _VKEY}),
+    "registry-append": ("A logged passport.", {**_WRITTEN, "proof": _PATH}),
+    "registry-revoke": ("A logged revocation.", {**_WRITTEN, "passport_id": DIGEST}),
+    "registry-supersede": ("A logged supersession.", {**_WRITTEN, "passport_id": DIGEST}),
+    "registry-note": ("Logged words.", _WRITTEN),
+    "registry-proof": (
+        "A proof that an entry is in the log.",
+        {"index": COUNT, "proof": {**TEXT, "description": "C2SP tlog-proof"}},
+    ),
+    "registry-checkpoint": ("The head of the log.", {**_HEAD, "note": {**TEXT, "description": "signed"}}),
+    "registry-export": (
+        "A public tree that was written.",
+        {"origin": TEXT, "size": COUNT, "before": or_null(COUNT), "written": COUNT},
+    ),
+    "registry-rotation": ("A new key of the log.", {"vkey": _VKEY, "size": COUNT}),
+    "registry-migration": ("A registry in the present format.", {"format": SOME}),
+    "registry-reindex": (
+        "The derived tables against the entries.",
+        {"differences": listed(TEXT), "rebuilt": FLAG, "exit_code": COUNT},
+    ),
+    "registry-audit": (
+        "What an audit found.",
+        {
+            "result": {"enum": ["sound", "unsound"]},
+            **_HEAD,
+            "passports": COUNT,
+            "total": {**COUNT, "description": "all findings; `findings` lists the first ones"},
+            "findings": listed(closed(code=_CODE, where=TEXT, message=TEXT)),
+            "notes": listed(TEXT),
+            "not_shown": listed(TEXT),
+        },
+    ),
+    "registry-search": (
+        "The passports of a log that a search asked for.",
+        {
+            "origin": TEXT,
+            "passports": listed(
+                closed(
+                    index=COUNT,
+                    passport_id=DIGEST,
+                    lineage=TEXT,
+                    agent=DIGEST,
+                    profile=DIGEST,
+                    tier=COUNT,
+                    not_before=TIME,
+                    not_after=TIME,
+                    attempt=COUNT,
+                    status={"enum": ["current", "superseded", "revoked", "expired"]},
+                    ended_by=or_null(COUNT),
+                )
+            ),
+        },
+    ),
+    "registry-score": (
+        "A lineage's score; null, with the reason, where there is none.",
+        {
+            "lineage": TEXT,
+            "at": TIME,
+            "value": or_null(SHARE),
+            "reason": or_null(TEXT),
+            "terms": listed(closed(name=TEXT, value=NUMBER, detail=TEXT)),
+            "passport_id": DIGEST,
+            "index": COUNT,
+            "evidence_origin": {"enum": ["measured", "simulated"]},
+            "passports": COUNT,
+            "since": TIME,
+            **_HEAD,
+            "exit_code": COUNT,
+        },
+    ),
+    "status": (
+        "A passport's status for offline use, with the log's signed word on it.",
+        {
+            "checkpoint": TEXT,
+            "word": TEXT,
+            "entries": listed(closed(index=COUNT, entry=TEXT, hashes=listed(TEXT))),
+        },
+    ),
+}
+
+_ROWS: Final = {**_OF_BUNDLES, **_OF_PASSPORTS, **_OF_REGISTRIES}
+
+
+def schemas() -> dict[str, Schema]:
+    """Return the schemas by name, the part between ``urn:certkit:`` and ``:v1``."""
+    made = {
+        name: document(f"urn:certkit:{name}:v1", about, **properties)
+        for name, (about, properties) in _ROWS.items()
+    }
+    return made | dict(_larger())
+
+
+def _larger() -> Iterator[tuple[str, Schema]]:
+    about = "A public key, and of one that was made whether its private key is encrypted."
+    yield "key", optional(document("urn:certkit:key:v1", about, **_KEY), encrypted=FLAG)
+    yield "show", _show()
+    yield "import", _import()
+    yield "profile-show", _profile()
+    yield "bundle-verification", _any_bundle()
+    yield "registry-list", _list_of_entries()
+    yield "registry-show", _one_entry()
+    yield "registry-history", _history()
+    yield "registry-drift", _lineage_drift()
+
+
+def _of(kind: type) -> tuple[Schema, dict[str, Schema]]:
+    """Return the schema of a msgspec type, and the definitions that it refers to."""
+    (schema,), definitions = msgspec.json.schema_components((kind,), ref_template="#/$defs/{name}")
+    return schema, definitions
+
+
+def _show() -> Schema:
+    statement, definitions = _of(Statement)
+    made = document(
+        "urn:certkit:show:v1",
+        "What a passport says; without a trust policy its signature is not checked.",
+        passport_id=or_null(DIGEST),
+        signature_checked=FLAG,
+        verdict={"enum": ["verified", "rejected", "unverifiable", None]},
+        statement=or_null(statement),
+    )
+    return {**made, "$defs": definitions}
+
+
+def _import() -> Schema:
+    forms = {
+        one.__name__: one.model_json_schema(by_alias=True, ref_template="#/$defs/{model}")
+        for one in (Agent, Imported)
+    }
+    definitions: dict[str, Schema] = {}
+    for form in forms.values():
+        definitions |= form.pop("$defs", {})
+    made = document(
+        "urn:certkit:import:v1",
+        "The bundles that an import wrote.",
+        bundles=listed(
+            closed(
+                bundle=_PATH,
+                digest={**or_null(DIGEST), "description": "null where it was not sealed"},
+                agent={"$ref": "#/$defs/Agent"},
+                imported={"$ref": "#/$defs/Imported"},
+            )
+        ),
+    )
+    return {**made, "$defs": dict(sorted({**definitions, **forms}.items()))}
+
+
+def _profile() -> Schema:
+    body = Profile.model_json_schema(by_alias=True)
+    urn = "urn:certkit:profile-show:v1"
+    made = document(urn, "A profile with its digest.", digest=DIGEST)
+    properties = {**body["properties"], **made["properties"]}
+    required = [*made["required"], *body["required"]]
+    return {**made, "properties": properties, "required": required, "$defs": body.get("$defs", {})}
+
+
+def _any_bundle() -> Schema:
+    urn = "urn:certkit:bundle-verification:v1"
+    made = document(urn, "Whether a Sigstore bundle holds for a file.", verified=FLAG)
+    found = {"signer": TEXT, "signed_by": or_null(TIME)}
+    return {
+        **optional(made, **found, error=_ERROR),
+        "oneOf": [{"required": list(found)}, {"required": ["error"]}],
+    }
+
+
+def _entry() -> tuple[dict[str, Schema], dict[str, Schema]]:
+    """Return the properties of an entry as it is shown, and what they refer to."""
+    (_, *claims), definitions = msgspec.json.schema_components(
+        (Entry, *CLAIMS.values()), ref_template="#/$defs/{name}"
+    )
+    body = dict(definitions.pop("Entry")["properties"])
+    del body["v"]
+    return {"index": COUNT, "leaf": HASH, **body, "claims": {"anyOf": claims}}, definitions
+
+
+def _list_of_entries() -> Schema:
+    entry, definitions = _entry()
+    about = "The entries of a registry, oldest first."
+    made = document("urn:certkit:registry-list:v1", about, origin=TEXT, entries=listed(closed(**entry)))
+    return {**made, "$defs": definitions}
+
+
+def _one_entry() -> Schema:
+    entry, definitions = _entry()
+    about = "One entry, proven to be in a log of that size."
+    return {**document("urn:certkit:registry-show:v1", about, size=COUNT, **entry), "$defs": definitions}
+
+
+def _history() -> Schema:
+    (_, *claims), definitions = msgspec.json.schema_components(
+        (Claims, *CLAIMS.values()), ref_template="#/$defs/{name}"
+    )
+    row = closed(
+        index=COUNT,
+        issued_at=TIME,
+        passport_id=DIGEST,
+        agent=DIGEST,
+        profile=DIGEST,
+        tier=TIER,
+        attempt=SOME,
+        not_before=TIME,
+        not_after=TIME,
+        r_op={**or_null(SHARE), "description": "null where it was not measured, or the passport is not here"},
+        status={"enum": ["current", "expired", "revoked", "superseded"]},
+        ended_by={**or_null(COUNT), "description": "the entry that ended it"},
+        reason=or_null({"enum": list(get_args(Reason))}),
+    )
+    event = closed(index=COUNT, issued_at=TIME, type={"enum": list(get_args(Type))}, claims={"anyOf": claims})
+    made = document(
+        "urn:certkit:registry-history:v1",
+        "A lineage: its passports, oldest first, and what else the log says of it.",
+        lineage=TEXT,
+        **_HEAD,
+        passports=listed(row),
+        events=listed(event),
+    )
+    return {**made, "$defs": definitions}
+
+
+def _lineage_drift() -> Schema:
+    result = DRIFT["result"]
+    pair = closed(
+        old=COUNT,
+        new=COUNT,
+        logged={**or_null(result), "description": "what the log says of the pair"},
+        result=or_null(result),
+        agrees={**or_null(FLAG), "description": "whether the log says what the passports give"},
+        reasons=listed(TEXT),
+        drift=or_null(closed(schema={"const": "urn:certkit:drift:v1"}, **DRIFT)),
+    )
+    return document(
+        "urn:certkit:registry-drift:v1",
+        "Each passport of a lineage against the one before it, and all against the first.",
+        lineage=TEXT,
+        **_HEAD,
+        pairs=listed(pair),
+        chain=listed(
+            closed(
+                index=COUNT,
+                base=COUNT,
+                log_e=or_null(NUMBER),
+                declined=FLAG,
+                reason=or_null(TEXT),
+                passport={**COUNT, "description": "its place among the passports, from 0"},
+            )
+        ),
+        exit_code=COUNT,
+    )

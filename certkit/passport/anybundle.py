@@ -1,0 +1,171 @@
+"""Any Sigstore bundle about a file: a plain signature of it, or an in-toto attestation that names its digest.
+
+    found = verify(data, artifact, key=key)                                # by a key that the caller trusts
+    found = verify(data, artifact, identity=(who, where), root=root)       # or by somebody who signed in
+    found.signer, found.time
+
+Passports have steps and a policy of their own (`verification`); this is for everything else that is signed
+with Sigstore, and for the public conformance suite. Beside a key, log entries and timestamps are not read.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec, utils
+from msgspec import Struct, structs
+
+from certkit import canonical
+from certkit.errors import InputError, NegativeError, UsageError
+from certkit.passport import dsse, keys, sealed, trusted_root
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+
+    from certkit.passport.keyless import Check
+    from certkit.passport.keys import PublicKey
+    from certkit.passport.sealed import Material
+
+_SHA256: Final = "SHA2_256"
+_FORM: Final = "sigstore.bundle"
+_OTHER: Final = "sigstore.artifact"
+
+
+class Artifact(Struct, frozen=True, kw_only=True):
+    """The file that a bundle must be about: its SHA-256 in hexadecimal, and its bytes where there are any."""
+
+    sha256: str
+    read: Callable[[], bytes] | None = None
+
+
+class Found(Struct, frozen=True, kw_only=True):
+    """Who signed, and when, where that is proven."""
+
+    signer: str
+    time: datetime | None = None
+
+
+class _Parsed(Struct, frozen=True, kw_only=True):
+    document: dict[str, Any]
+    material: Material
+    signature: bytes
+    envelope: dsse.Envelope | None
+
+
+def verify(
+    data: bytes,
+    artifact: Artifact,
+    *,
+    key: PublicKey | None = None,
+    identity: tuple[str, str] | None = None,
+    root: dict[str, Any] | None = None,
+) -> Found:
+    """Verify that a bundle is about `artifact` and signed by `key`, or by `identity` under `root`.
+
+    `identity` is the name in the certificate and the OIDC issuer. Raises `CertkitError` where it is not:
+    ``sigstore.*``, ``dsse.*``, ``json.*`` or ``passport.*`` codes.
+    """
+    parsed = _parse(data)
+    if parsed.envelope is not None:
+        _names(parsed.envelope.payload, artifact)
+    if key is not None:
+        if parsed.material.keyless:
+            raise NegativeError("passport.certificate", "signed with a certificate, and a key was given")
+        _by_key(parsed, artifact, key)
+        return Found(signer=keys.key_id(key))
+    if identity is None or root is None:
+        raise UsageError("usage.option", "neither a key nor an identity was given")
+    if not parsed.material.keyless:
+        raise NegativeError("passport.certificate", "signed with a key, and an identity was given")
+    return _by_certificate(parsed, artifact, identity, root)
+
+
+def _parse(data: bytes) -> _Parsed:
+    document = canonical.loads(data)
+    if not isinstance(document, dict) or "verificationMaterial" not in document:
+        raise InputError(_FORM, "expected an object with verificationMaterial")
+    material = sealed.parse_material(document["verificationMaterial"])
+    if "dsseEnvelope" in document:
+        envelope = dsse.parse(document["dsseEnvelope"], payload_type=sealed.PAYLOAD_TYPE)
+        return _Parsed(document=document, material=material, signature=envelope.signature, envelope=envelope)
+    message = document.get("messageSignature")
+    if not isinstance(message, dict):
+        raise InputError(_FORM, "expected messageSignature or dsseEnvelope")
+    signature = dsse.decode(message.get("signature"), "signature")
+    return _Parsed(document=document, material=material, signature=signature, envelope=None)
+
+
+def _names(payload: bytes, artifact: Artifact) -> None:
+    """Raise `NegativeError` unless an in-toto statement has the artifact among its subjects."""
+    statement = canonical.loads(payload)
+    subjects = statement.get("subject") if isinstance(statement, dict) else None
+    digests = [
+        one["digest"].get("sha256")
+        for one in (subjects if isinstance(subjects, list) else [])
+        if isinstance(one, dict) and isinstance(one.get("digest"), dict)
+    ]
+    if artifact.sha256 not in digests:
+        raise NegativeError(_OTHER, f"no subject of the statement has the digest sha256:{artifact.sha256}")
+
+
+def _by_key(parsed: _Parsed, artifact: Artifact, key: PublicKey) -> None:
+    if parsed.envelope is not None:
+        dsse.check(parsed.envelope, key)
+        return
+    stated = parsed.document["messageSignature"].get("messageDigest") or {}
+    digest = bytes.fromhex(artifact.sha256)
+    if stated.get("algorithm") == _SHA256 and dsse.decode(stated.get("digest"), "digest") != digest:
+        raise NegativeError(_OTHER, "the bundle states another digest than the file's")
+    if isinstance(key, ec.EllipticCurvePublicKey) and key.curve.name == "secp256r1":
+        try:
+            key.verify(parsed.signature, digest, ec.ECDSA(utils.Prehashed(hashes.SHA256())))
+        except InvalidSignature:
+            raise NegativeError("dsse.signature", "the signature is not the key's over this file") from None
+        return
+    if artifact.read is None:
+        raise UsageError("usage.option", "this key signs files and not their SHA-256", hint="name the file")
+    if not dsse.is_signature(parsed.signature, artifact.read(), key):
+        raise NegativeError("dsse.signature", "the signature is not the key's over this file")
+
+
+def _by_certificate(
+    parsed: _Parsed, artifact: Artifact, identity: tuple[str, str], root: dict[str, Any]
+) -> Found:
+    from certkit.passport import keyless  # noqa: PLC0415 - only where a certificate is met
+
+    trusted_root.check(root, "trusted root")
+    material = structs.replace(parsed.material, certificate=_leaf(parsed.material))
+    named = keyless.read(material.certificate or b"")
+    if not named.matches(*identity):
+        raise NegativeError("passport.untrusted-issuer", f"signed in as {named}, not {' at '.join(identity)}")
+    certified = keyless.Certified(
+        parsed.document, material, parsed.signature, root, _content(parsed, artifact)
+    )
+    certified.verify()
+    if ended := certified.ended():
+        raise NegativeError("passport.root-window", f"signed outside the time of the trusted root's {ended}")
+    return Found(signer=str(named), time=certified.time)
+
+
+def _leaf(material: Material) -> bytes:
+    """Return the certificate that signed; bundles before v0.3 have it first in a chain."""
+    if material.certificate is not None:
+        return material.certificate
+    chain = material.document["x509CertificateChain"]
+    certificates = chain.get("certificates") if isinstance(chain, dict) else None
+    if not isinstance(certificates, list) or not certificates or not isinstance(certificates[0], dict):
+        raise InputError(_FORM, "the chain of certificates is empty")
+    return dsse.decode(certificates[0].get("rawBytes"), "rawBytes")
+
+
+def _content(parsed: _Parsed, artifact: Artifact) -> Check:
+    if parsed.envelope is not None:
+        return lambda verifier, bundle, policy: verifier.verify_dsse(bundle, policy)
+    from sigstore.hashes import Hashed  # noqa: PLC0415 - only where a certificate is met
+    from sigstore_models.common.v1 import HashAlgorithm  # noqa: PLC0415 - the same
+
+    hashed = Hashed(algorithm=HashAlgorithm.SHA2_256, digest=bytes.fromhex(artifact.sha256))
+    return lambda verifier, bundle, policy: verifier.verify_artifact(hashed, bundle, policy)

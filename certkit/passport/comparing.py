@@ -1,0 +1,81 @@
+"""What is known of the two sides of a drift comparison, beside what they say: whose signature it is.
+
+side = read(data, where="passport.json", trust=trust, at=now)     # refused unless its signature is trusted
+side = read(data, where="passport.json")                          # signature "not_checked", and it says so
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from msgspec import Struct
+
+from certkit.errors import CertkitError, InputError, NegativeError, UntrustedError
+from certkit.passport import statement as st
+from certkit.passport.issuing import parse
+from certkit.passport.verification import verify
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from certkit.assessment.drift import Drift
+    from certkit.passport.trust import Trust
+
+
+class Side(Struct, frozen=True, kw_only=True):
+    """One side of a comparison; a bundle has no passport, no signature and no statement.
+
+    `doubts` are the steps of the verification that failed although the signature held.
+    """
+
+    passport_id: str | None = None
+    signature: Literal["trusted", "not_checked", "none"] = "none"
+    doubts: tuple[str, ...] = ()
+    statement: st.Statement | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the side as JSON values."""
+        return {"passport_id": self.passport_id, "signature": self.signature, "doubts": list(self.doubts)}
+
+
+class Comparison(Struct, frozen=True, kw_only=True):
+    """What became of an agent, and what was known of the two sides that tell it."""
+
+    drift: Drift
+    old: Side
+    new: Side
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the document that ``certkit drift --json`` prints."""
+        return self.drift.to_dict() | {"sides": {"old": self.old.to_dict(), "new": self.new.to_dict()}}
+
+
+def read(data: bytes, *, where: str, trust: Trust | None = None, at: datetime | None = None) -> Side:
+    """Return the side that the bytes of a passport are; with a policy and a time, a trusted one.
+
+    Raises `InputError`, `NegativeError` or `UntrustedError` with the code of the step that refuses it: one
+    of the first four of a verification, and without a policy one of these but the signature.
+    """
+    if trust is not None and at is not None:
+        return _trusted(data, where, trust, at)
+    try:
+        found = parse(data)
+        return Side(passport_id=found.passport_id, signature="not_checked", statement=st.read(found.payload))
+    except CertkitError as error:
+        hint = error.hint or "expected the file of a passport or the folder of a bundle"
+        raise type(error)(error.code, error.message, where=where, hint=hint) from None
+
+
+def _trusted(data: bytes, where: str, trust: Trust, at: datetime) -> Side:
+    found = verify(data, trust=trust, at=at)
+    failed = [step for step in found.steps if step.status == "failed"]
+    if found.statement is None:
+        step = failed[0]
+        kinds = {kind.exit_code: kind for kind in (InputError, UntrustedError)}
+        raise kinds.get(step.exit_code, NegativeError)(step.code or "passport.form", step.detail, where=where)
+    return Side(
+        passport_id=found.passport_id,
+        signature="trusted",
+        doubts=tuple(f"{step.id}: {step.detail}" for step in failed),
+        statement=found.statement,
+    )

@@ -1,0 +1,105 @@
+"""Exports: a verified passport's claim in the formats of others, each naming the passport it is taken from.
+
+    source = verified(data, trust=trust, at=now)          # or an error that says at which step it failed
+    export("in-toto-svr", source, key=key).content
+    export("badge", unverified(data, at=now)).content     # says UNVERIFIED in the picture
+
+An export is a copy of a claim and no evidence; each says so. What is signed here is signed by a key of the
+caller's: a verifier (``in-toto-svr``), the issuer (``vc+jwt``), or whoever publishes an agent card (``a2a``).
+These are made from a verified passport alone. The unsigned formats can be had of an unverified one, which
+they then show. Specimens are named so that no reader takes one for the real thing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args
+
+from msgspec import Struct
+
+from certkit.errors import UsageError
+from certkit.passport.exports.source import Source, unverified, verified
+
+if TYPE_CHECKING:
+    from certkit.canonical import Digest
+    from certkit.passport.keys import PrivateKey
+
+__all__ = ["EXPORT_SCHEMA", "FORMATS", "Export", "Format", "Source", "export", "unverified", "verified"]
+
+EXPORT_SCHEMA: Final = "urn:certkit:export:v1"
+
+Format = Literal["in-toto-svr", "vc+jwt", "a2a", "markdown", "badge"]
+FORMATS: Final[tuple[Format, ...]] = get_args(Format)
+OPEN: Final[frozenset[Format]] = frozenset({"markdown", "badge"})
+"""The formats that are never signed, and so may show an unverified passport."""
+
+_KEYED: Final[frozenset[Format]] = frozenset({"vc+jwt", "a2a"})
+
+
+class Export(Struct, frozen=True, kw_only=True):
+    """A document in the format of others: `content` is the text of the file, to the last byte."""
+
+    format: Format
+    passport_id: Digest
+    media_type: str
+    content: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the document that ``certkit export --json`` prints."""
+        return {"schema": EXPORT_SCHEMA, **{name: getattr(self, name) for name in self.__struct_fields__}}
+
+
+def export(
+    format: Format,  # noqa: A002 - the word of the trade, and of the option
+    source: Source,
+    *,
+    key: PrivateKey | None = None,
+    card: Any = None,
+    verifier: str | None = None,
+) -> Export:
+    """Return `source` in a format.
+
+    `key` signs: required for ``vc+jwt`` and ``a2a``, possible for ``in-toto-svr``. `card` is the JSON of the
+    A2A agent card to sign; `verifier` the URI that names who verified. Raises `UsageError` ``usage.option``,
+    ``export.unverified`` or ``export.key``, and `InputError` ``export.card``.
+    """
+    _check(format, source, key=key, card=card, verifier=verifier)
+    if format == "in-toto-svr":
+        from certkit.passport.exports import svr  # noqa: PLC0415 - one format is asked for
+
+        media_type, content = svr.write(source, key=key, verifier=verifier)
+    elif format == "vc+jwt" and key is not None:
+        from certkit.passport.exports import credential  # noqa: PLC0415 - the same
+
+        media_type, content = credential.write(source, key)
+    elif format == "a2a" and key is not None:
+        from certkit.passport.exports import a2a  # noqa: PLC0415 - the same
+
+        media_type, content = a2a.write(source, key, card)
+    elif format == "markdown":
+        from certkit.passport.exports import markdown  # noqa: PLC0415 - the same
+
+        media_type, content = markdown.write(source)
+    else:
+        from certkit.passport.exports import badge  # noqa: PLC0415 - the same
+
+        media_type, content = badge.write(source)
+    return Export(format=format, passport_id=source.passport_id, media_type=media_type, content=content)
+
+
+def _check(format: Format, source: Source, *, key: object, card: object, verifier: object) -> None:  # noqa: A002 - as above
+    if format not in FORMATS:
+        raise UsageError("usage.option", f"no format {format!r}", hint=f"formats: {', '.join(FORMATS)}")
+    if source.verification is None and format not in OPEN:
+        raise UsageError(
+            "export.unverified",
+            f"{format} speaks for a passport that was verified",
+            hint=f"verify it with --trust FILE; unverified there are {' and '.join(sorted(OPEN))}",
+        )
+    if key is None and format in _KEYED:
+        raise UsageError("usage.option", f"{format} is signed, and needs --key")
+    if key is not None and format in OPEN:
+        raise UsageError("usage.option", f"{format} is not signed; leave --key out")
+    if (card is not None) != (format == "a2a"):
+        raise UsageError("usage.option", "--card goes with --format a2a, which needs it")
+    if verifier is not None and format != "in-toto-svr":
+        raise UsageError("usage.option", "--verifier goes with --format in-toto-svr")

@@ -1,0 +1,89 @@
+"""W3C Verifiable Credential (Data Model 2.0), secured as a JWT (VC-JOSE-COSE, ``typ: vc+jwt``).
+
+The issuer is named by the thumbprint of its key (RFC 9278), which is the ``kid`` too; the key itself is not
+inside, and comes from the reader's own trust store. The key must be one that the trust policy holds for the
+passport's issuer at the time, since a credential speaks in that issuer's name. A specimen has another type.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from certkit import canonical
+from certkit.errors import UsageError
+from certkit.passport import keys
+from certkit.passport.exports import jose, words
+from certkit.passport.statement import PREDICATE_TYPE
+
+if TYPE_CHECKING:
+    from certkit.passport.exports.source import Source
+    from certkit.passport.keys import PrivateKey, PublicKey
+
+MEDIA_TYPE: Final = "application/vc+jwt"
+CONTEXT: Final = "https://www.w3.org/ns/credentials/v2"
+
+
+def write(source: Source, key: PrivateKey) -> tuple[str, str]:
+    """Return the media type and the compact JWS; raises `UsageError` ``export.key`` for another's key."""
+    public = key.public_key()
+    _check_key(source, public)
+    header = {"typ": "vc+jwt", "cty": "vc", "kid": jose.thumbprint(public)}
+    payload = canonical.canonical(_credential(source, public))
+    return MEDIA_TYPE, jose.sign(header, payload, key).compact
+
+
+def _check_key(source: Source, public: PublicKey) -> None:
+    claim = source.verification.claim if source.verification else None
+    for known in source.trust.candidates() if source.trust else ():
+        if claim is not None and known.issuer == claim.issuer.name and known.id == keys.key_id(public):
+            begun = known.not_before is None or known.not_before <= source.at
+            if begun and (known.not_after is None or source.at <= known.not_after):
+                return
+    raise UsageError(
+        "export.key",
+        "a credential is signed with a key that the trust policy holds for the passport's issuer at the time",
+        hint="as a verifier, sign a result of your own instead: --format in-toto-svr",
+    )
+
+
+def _credential(source: Source, public: PublicKey) -> dict[str, Any]:
+    found = source.predicate
+    return {
+        # Terms that the standard does not know are read as terms of the passport's own type.
+        "@context": [CONTEXT, {"@vocab": f"{PREDICATE_TYPE}#"}],
+        "id": f"urn:certkit:passport:{source.passport_id}",
+        "type": ["VerifiableCredential", "AgentPassportSpecimen" if source.is_specimen else "AgentPassport"],
+        "name": found.name,
+        "description": words.NOTICE,
+        "issuer": {
+            "id": jose.thumbprint(public),
+            "name": found.issuer.name,
+            "keyId": keys.key_id(public),
+        },
+        "validFrom": words.utc(found.validity.not_before),
+        "validUntil": words.utc(found.validity.not_after),
+        "credentialSubject": _subject(source),
+    }
+
+
+def _subject(source: Source) -> dict[str, Any]:
+    found, judgement = source.predicate, source.predicate.assessment
+    return {
+        "id": f"urn:certkit:agent:{found.agent.digest}",
+        "name": found.agent.name,
+        "version": found.agent.version,
+        "digest": found.agent.digest,
+        "claim": found.claim,
+        "origin": found.origin,
+        "tier": judgement.tier,
+        "tierByTable": judgement.table.tier,
+        **({"tierByBounds": judgement.bounded.tier} if judgement.bounded else {}),
+        "profile": {
+            "name": judgement.profile.id,
+            "digest": judgement.profile.digest,
+            "reading": judgement.profile.reading,
+        },
+        "domains": list(found.scope.domains),
+        "evidenceDigest": found.evidence.digest,
+        "passportId": source.passport_id,
+    }

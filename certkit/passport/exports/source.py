@@ -1,0 +1,80 @@
+"""What is exported: a passport's claim, and the verification that it rests on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from certkit import canonical
+from certkit.errors import CertkitError, NegativeError
+from certkit.passport import issuing
+from certkit.passport import statement as st
+from certkit.passport.verification import verify
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from certkit.canonical import Digest
+    from certkit.passport.outcome import Verification
+    from certkit.passport.statement import Predicate
+    from certkit.passport.trust import Trust
+
+
+class Source(Struct, frozen=True, kw_only=True, eq=False):
+    """A passport's claim as of a time: `verification` and `trust` are None where nobody verified it."""
+
+    passport_id: Digest
+    predicate: Predicate
+    at: datetime
+    verification: Verification | None = None
+    trust: Trust | None = None
+
+    @property
+    def is_specimen(self) -> bool:
+        """Whether the evidence is simulated."""
+        return self.predicate.origin == "simulated"
+
+
+def verified(data: bytes, *, trust: Trust, at: datetime, **checks: Any) -> Source:
+    """Return the claim of a passport that verifies under `trust` at an aware time.
+
+    `checks` are the further questions of `certkit.passport.verify`. Raises `CertkitError`
+    ``export.unverified`` with the exit code of the verification, naming the step that stands in the way.
+    """
+    found = verify(data, trust=trust, at=at, **checks)
+    if found.verdict != "verified" or found.statement is None or found.passport_id is None:
+        raise _refused(found, trust)
+    return Source(
+        passport_id=canonical.Digest(found.passport_id),
+        predicate=found.statement.predicate,
+        at=at,
+        verification=found,
+        trust=trust,
+    )
+
+
+def unverified(data: bytes, *, at: datetime) -> Source:
+    """Return the claim of a passport whose form holds, and of which nothing else is known.
+
+    Raises `InputError` and `NegativeError` with the codes of `certkit.passport.issuing.parse` and
+    `certkit.passport.statement.read`.
+    """
+    passport = issuing.parse(data)
+    predicate = st.read(passport.payload).predicate
+    return Source(passport_id=passport.passport_id, predicate=predicate, at=at)
+
+
+def _refused(found: Verification, trust: Trust) -> CertkitError:
+    step = found.deciding
+    if step is not None:
+        message = f"the passport is rejected at step {step.number} ({step.id}): {step.detail}"
+    else:
+        needed = [one for one in found.steps if one.status == "skipped" and one.id in trust.require]
+        what = "; ".join(f"{one.id}: {one.detail}" for one in needed) or "a timestamp"
+        message = f"what the trust policy requires could not be checked: {what}"
+    error = NegativeError(
+        "export.unverified", message, hint="'certkit verify PASSPORT --trust FILE' tells of every step"
+    )
+    error.exit_code = found.exit_code
+    return error

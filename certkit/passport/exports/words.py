@@ -1,0 +1,59 @@
+"""What every export says in the same words: tiers, dates, and what it is not."""
+
+from __future__ import annotations
+
+from datetime import UTC
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from certkit.passport.statement import Judgement
+
+UNVERIFIED: Final = "UNVERIFIED"
+SPECIMEN: Final = "SPECIMEN"
+
+NOTICE: Final = (
+    "A copy of the claim of an agent passport, and no evidence. Whether the passport is genuine and still "
+    "stands is told by verifying the passport itself, which its id names."
+)
+IS_NOT: Final = (
+    "a statement that the agent is safe, or fit for another use, domain or version than those named",
+    "evidence: that is the bundle, from which 'certkit verify --bundle --replay' computes the claim again",
+    "proof that it still stands: whether it was revoked or superseded is the registry's to say",
+)
+
+_LONGEST: Final = 120
+
+
+def tier(number: int | None) -> str:
+    """Return ``Tier 2``, or that there is none; None is a reading that the passport does not speak of."""
+    if number is None:
+        return "not stated"
+    return f"Tier {number}" if number else "no tier"
+
+
+def readings(judgement: Judgement) -> tuple[tuple[str, str, bool], ...]:
+    """Return each reading with its tier in words, and whether it is the one that decides."""
+    decides = judgement.profile.reading
+    bounded = judgement.bounded.tier if judgement.bounded else None
+    return (
+        ("table", tier(judgement.table.tier), decides == "table"),
+        ("bounded", tier(bounded), decides == "bounded"),
+    )
+
+
+def utc(moment: datetime) -> str:
+    """Return an aware time as RFC 3339 in UTC, to the second."""
+    return f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
+def one_line(text: str) -> str:
+    """Return foreign text on one line, of bounded length, with nothing in it that a reader cannot see."""
+    shown = "".join(mark if mark.isprintable() else f"\\u{ord(mark):04x}" for mark in text)
+    return shown if len(shown) <= _LONGEST else shown[: _LONGEST - 1] + "…"
+
+
+def short(digest: str) -> str:
+    """Return the beginning of a digest, for where the whole of it does not fit."""
+    return digest[: len("sha256:") + 12]

@@ -1,0 +1,59 @@
+"""Rotation of a signing key in a trust policy: the old key's window ends where the new key's begins.
+
+    policy = rotated(policy, old.public_key(), new.public_key(), at=moment)
+
+A window that already ends sooner is left as it is: to rotate never makes an old key count for longer. The
+times are those at which passports are signed, so that a passport of the old key from before stays valid.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec import structs
+
+from certkit.errors import UntrustedError, UsageError
+from certkit.passport import keys
+from certkit.passport.trust import TrustedKey
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from certkit.canonical import Digest
+    from certkit.passport.keys import PublicKey
+    from certkit.passport.trust import Trust, TrustedIssuer
+
+
+def rotated(trust: Trust, old: PublicKey, new: PublicKey, *, at: datetime) -> Trust:
+    """Return the policy in which the issuer that holds `old` signs with `new` from an aware time on.
+
+    Raises `UntrustedError` ``trust.unknown-key`` where no issuer of the policy holds `old`, and
+    `UsageError` ``usage.option`` where `new` is `old`.
+    """
+    gone, come = keys.key_id(old), keys.key_id(new)
+    if gone == come:
+        raise UsageError("usage.option", f"the new key is the old one, {gone}")
+    for issuer in trust.issuers:
+        if any(_id(item) == gone for item in issuer.keys):
+            return _replaced(trust, issuer, gone, TrustedKey(pem=keys.public_pem(new), not_before=at))
+    raise UntrustedError(
+        "trust.unknown-key",
+        f"no issuer in the policy holds the key {gone}",
+        hint="'certkit trust show' lists the keys that it trusts",
+    )
+
+
+def _replaced(trust: Trust, issuer: TrustedIssuer, gone: Digest, new: TrustedKey) -> Trust:
+    end = new.not_before
+    held = tuple(
+        structs.replace(item, not_after=end)
+        if _id(item) == gone and (item.not_after is None or (end and item.not_after > end))
+        else item
+        for item in issuer.keys
+    )
+    changed = structs.replace(issuer, keys=(*held, new))
+    return structs.replace(trust, issuers=tuple(changed if one is issuer else one for one in trust.issuers))
+
+
+def _id(item: TrustedKey) -> Digest:
+    return keys.key_id(keys.parse_public(item.pem.encode(), where="trust policy"))

@@ -1,0 +1,182 @@
+"""A Sigstore trusted root: the keys of certificate authorities, logs and timestamp authorities, with windows.
+
+A root is part of a verifier's own trust policy, as the JSON that Sigstore publishes (TrustedRoot v0.1 of
+protobuf-specs). Only its form and its windows are known here; `keyless` and `timestamp` verify with it.
+
+    check(document, "root.json")
+    within(document, "tlogs", [signed_at])     # the same root with the logs that were in office then
+    rolled_back(old, new)                      # what `new` forgets, or None
+
+A window is closed: it holds both its beginning and its end.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from certkit.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+MEDIA_TYPE: Final = "application/vnd.dev.sigstore.trustedroot+json;version=0.1"
+
+Kind = Literal["certificateAuthorities", "tlogs", "ctlogs", "timestampAuthorities"]
+
+KINDS: Final[dict[Kind, str]] = {
+    "certificateAuthorities": "certificate authority",
+    "tlogs": "transparency log",
+    "ctlogs": "certificate transparency log",
+    "timestampAuthorities": "timestamp authority",
+}
+"""The lists of a root, and what a member of each is called."""
+
+_ALWAYS: Final = {"start": "1970-01-01T00:00:00Z"}
+_Time = Annotated[datetime, Meta(tz=True)]
+
+
+class Window(Struct, frozen=True):
+    """When a member of the root is in office; for ever where there is no end."""
+
+    start: _Time
+    end: _Time | None = None
+
+    def holds(self, time: datetime) -> bool:
+        """Tell whether the window holds `time`."""
+        return self.start <= time and (self.end is None or time <= self.end)
+
+
+class _Bytes(Struct, frozen=True, rename="camel"):
+    raw_bytes: Annotated[bytes, Meta(min_length=1)]
+
+
+class _Key(_Bytes, frozen=True, rename="camel"):
+    valid_for: Window
+
+
+class _Chain(Struct, frozen=True):
+    certificates: Annotated[tuple[_Bytes, ...], Meta(min_length=1)]
+
+
+class Log(Struct, frozen=True, rename="camel"):
+    """A log, by the key that it signs with."""
+
+    public_key: _Key
+
+    @property
+    def window(self) -> Window:
+        """When the key is in office."""
+        return self.public_key.valid_for
+
+    @property
+    def id(self) -> bytes:
+        """What tells this member from others."""
+        return self.public_key.raw_bytes
+
+
+class Authority(Struct, frozen=True, rename="camel"):
+    """A certificate or timestamp authority, by its chain from the certificate that signs to the root."""
+
+    cert_chain: _Chain
+    valid_for: Window
+
+    @property
+    def window(self) -> Window:
+        """When the authority is in office."""
+        return self.valid_for
+
+    @property
+    def id(self) -> bytes:
+        """What tells this member from others."""
+        return self.cert_chain.certificates[0].raw_bytes
+
+    @property
+    def chain(self) -> tuple[bytes, ...]:
+        """The certificates in DER, from the one that signs to the root."""
+        return tuple(one.raw_bytes for one in self.cert_chain.certificates)
+
+
+class _Root(Struct, frozen=True, kw_only=True, rename="camel"):
+    media_type: Literal["application/vnd.dev.sigstore.trustedroot+json;version=0.1"]
+    certificate_authorities: tuple[Authority, ...] = ()
+    tlogs: tuple[Log, ...] = ()
+    ctlogs: tuple[Log, ...] = ()
+    timestamp_authorities: tuple[Authority, ...] = ()
+
+    def members(self, kind: Kind) -> tuple[Log | Authority, ...]:
+        lists: dict[Kind, tuple[Log | Authority, ...]] = {
+            "certificateAuthorities": self.certificate_authorities,
+            "tlogs": self.tlogs,
+            "ctlogs": self.ctlogs,
+            "timestampAuthorities": self.timestamp_authorities,
+        }
+        return lists[kind]
+
+
+def check(document: Any, where: str) -> None:
+    """Raise `InputError` ``trust.root`` unless `document` has the form of a trusted root."""
+    try:
+        _read(document)
+    except msgspec.ValidationError as error:
+        raise InputError(
+            "trust.root",
+            f"not a Sigstore trusted root: {error}",
+            where=where,
+            hint=f"expected the JSON of a TrustedRoot, mediaType {MEDIA_TYPE}",
+        ) from None
+
+
+def timestamp_authorities(document: Any) -> tuple[Authority, ...]:
+    """Return the timestamp authorities of a root that was checked."""
+    return _read(document).timestamp_authorities
+
+
+def within(document: dict[str, Any], kind: Kind, times: Sequence[datetime]) -> dict[str, Any]:
+    """Return the root with those members of one list that were in office at each of `times`."""
+    members = zip(document.get(kind, []), _read(document).members(kind), strict=True)
+    kept = [raw for raw, member in members if all(member.window.holds(time) for time in times)]
+    return {**document, kind: kept}
+
+
+def timeless(document: dict[str, Any]) -> dict[str, Any]:
+    """Return the root without any window, for a library that would compare them with the machine's clock."""
+    lists: dict[str, Any] = {kind: [_always(member) for member in document.get(kind, [])] for kind in KINDS}
+    return {**document, **lists}
+
+
+def rolled_back(old: dict[str, Any], new: dict[str, Any]) -> str | None:
+    """Tell which end, known to the `old` root, the `new` one has lost or put off; None where none.
+
+    A root that is published later may end a member sooner or add one. One that lets an ended member live
+    on is an older root: whoever holds a retired key would be believed again.
+    """
+    before, after = _read(old), _read(new)
+    for kind, name in KINDS.items():
+        for was, now in _pairs(before.members(kind), after.members(kind)):
+            if was.end is not None and (now.end is None or now.end > was.end):
+                return f"a {name} that ended at {was.end:%Y-%m-%d} {_shown(now.end)}"
+    return None
+
+
+def _pairs(
+    before: Sequence[Log | Authority], after: Sequence[Log | Authority]
+) -> Iterator[tuple[Window, Window]]:
+    yield from ((was.window, now.window) for was in before for now in after if was.id == now.id)
+
+
+def _shown(end: datetime | None) -> str:
+    return "has no end" if end is None else f"ends at {end:%Y-%m-%d}"
+
+
+def _read(document: Any) -> _Root:
+    return msgspec.convert(document, _Root)
+
+
+def _always(member: dict[str, Any]) -> dict[str, Any]:
+    if "publicKey" in member:
+        return {**member, "publicKey": {**member["publicKey"], "validFor": _ALWAYS}}
+    return {**member, "validFor": _ALWAYS}

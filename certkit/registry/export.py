@@ -1,0 +1,187 @@
+"""The public form of a log: a folder of files that any static host can serve (C2SP tlog-tiles).
+
+    exported = export(folder, out)
+    exported.size, exported.written
+
+Written in this order: whatever the new checkpoint needs, all of it on the disk; then the checkpoint, by
+renaming; then narrower forms of tiles that are full by now are removed. So at any instant, and after a power
+cut at any instant, the checkpoint in the folder is one whose tiles and bundles are all there. Nothing is
+exported that does not lead to the signed root, a full tile is never touched again, and a folder that holds
+another log, or a later state of this one, is left alone.
+"""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING, NamedTuple
+
+from certkit import files
+from certkit.errors import CertkitError, MismatchError, UsageError
+from certkit.registry import blobs
+from certkit.registry.entry import read as parse
+from certkit.registry.heads import read, refuse_fork
+from certkit.registry.published import CHECKPOINT, Published
+from certkit.registry.registry import Registry
+from certkit.tlog import bundle, tiles
+from certkit.tlog.hashing import leaf_hash
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from certkit.progress import Progress
+    from certkit.registry.log import Log
+    from certkit.tlog.checkpoint import Checkpoint
+    from certkit.tlog.tiles import Tile
+
+
+class Exported(NamedTuple):
+    """What an export did: the size of the log, that of the tree before (None: a new one), files written."""
+
+    origin: str
+    size: int
+    before: int | None
+    written: int
+
+
+def export(folder: Path, out: Path, *, passports: bool, progress: Progress) -> Exported:
+    """Write the log of the registry in `folder` to `out`, or bring the tree there up to date.
+
+    With `passports`, those are written too, into ``blobs/``. Raises `MismatchError` ``registry.export`` where
+    `out` holds something else or a later state, ``registry.inconsistent`` where the registry contradicts its
+    checkpoint, `UsageError` ``registry.busy`` or ``file.unwritable``, and what `Registry.open` does.
+    """
+    _refuse_inside(folder, out)
+    with Registry.open(folder) as registry:
+        files.make_folder(out)
+        with files.locked(out), registry.reading() as log:
+            work = _Export(registry, log, out)
+            before = work.before()
+            written = work.write(before, passports=passports, progress=progress)
+    return Exported(work.head.origin, work.head.size, before.size if before else None, written)
+
+
+def _refuse_inside(folder: Path, out: Path) -> None:
+    inner, outer = out.resolve(), folder.resolve()
+    if inner == outer or outer in inner.parents:
+        raise UsageError("usage.option", "would be written into the registry", where=str(out))
+
+
+class _Export:
+    """One export under way, on one state of the log."""
+
+    def __init__(self, registry: Registry, log: Log, out: Path) -> None:
+        self._registry = registry
+        self._log = log
+        self._out = out
+        self._tree = Published(out)
+        self._note = log.note()
+        self.head = log.verified_head(registry.vkey)
+        self._tile = tiles.verified(self.head.size, self.head.root, log.tile)
+
+    def before(self) -> Checkpoint | None:
+        """Return the checkpoint in the folder, None where there is no tree yet.
+
+        Raises `MismatchError` ``registry.export`` unless this log goes on from it.
+        """
+        found = {item.name for item in self._out.iterdir()}
+        if CHECKPOINT not in found:
+            # Tiles without a checkpoint are what an export leaves that was cut off, and are compared below.
+            if stray := sorted(found - {"tile", blobs.FOLDER}):
+                raise self._foreign(f"holds {stray[0]}, and no log")
+            return None
+        try:
+            old = read(self._tree.note())
+        except CertkitError as error:
+            raise self._foreign(f"its checkpoint cannot be read: {error.message}") from None
+        if old.origin != self.head.origin:
+            raise self._foreign(f"holds the log {old.origin}")
+        try:
+            refuse_fork(old, self.head, self._log.root_at)
+        except MismatchError as error:
+            raise MismatchError(
+                "registry.export",
+                f"its checkpoint is over {old.size:,} entries that this registry does not hold",
+                where=str(self._out),
+                hint=error.hint,
+            ) from None
+        return old
+
+    def _foreign(self, message: str) -> MismatchError:
+        return MismatchError(
+            "registry.export", message, where=str(self._out), hint="choose an empty folder, or the log's own"
+        )
+
+    def write(self, before: Checkpoint | None, *, passports: bool, progress: Progress) -> int:
+        """Write what is new; return how many files that were."""
+        size = before.size if before else 0
+        places = [one for one in tiles.tiles(self.head.size) if not self._is_there(one, size)]
+        progress.start("exporting", len(places), "tiles")
+        written = 0
+
+        def items() -> Iterator[tuple[str, bytes]]:
+            nonlocal written
+            if passports:
+                yield from self._passports()
+            for tile in places:
+                for one, data in self._files(tile):
+                    self._refuse_other(one, data)
+                    written += 1
+                    yield one.path, data
+                progress.advance(1)
+
+        try:
+            files.write_all(self._out, items())
+        finally:
+            progress.finish()
+        if before is None or self._tree.note() != self._note:
+            files.write(self._out / CHECKPOINT, self._note)
+            written += 1
+        self._prune(places)
+        return written
+
+    def _is_there(self, tile: Tile, size: int) -> bool:
+        """Tell whether the tree held a tile, as wide as it is now, when its checkpoint was written."""
+        covered = tiles.width(tile.level, tile.n, size) >= tile.width
+        kinds = (tile, tile._replace(level=tiles.BUNDLES)) if tile.level == 0 else (tile,)
+        return covered and all((self._out / one.path).is_file() for one in kinds)
+
+    def _files(self, tile: Tile) -> Iterator[tuple[Tile, bytes]]:
+        """Yield a tile, and the bundle of its entries, each shown to lead to the signed root."""
+        hashes = self._tile(tile.level, tile.n)
+        if tile.level == 0:
+            entries = self._log.entries(tile.n * tiles.WIDTH, tile.n * tiles.WIDTH + tile.width)
+            if b"".join(map(leaf_hash, entries)) != hashes:
+                message = f"the entries of tile 0/{tile.n} do not lead to the root that was signed"
+                raise MismatchError("registry.inconsistent", message)
+            yield tile._replace(level=tiles.BUNDLES), bundle.encode(entries)
+        yield tile, hashes
+
+    def _refuse_other(self, tile: Tile, data: bytes) -> None:
+        """Raise `MismatchError` where the folder has the file already, with other bytes."""
+        path = self._out / tile.path
+        if path.exists() and files.read(path, limit=bundle.MAX_BUNDLE) != data:
+            raise MismatchError(
+                "registry.export",
+                f"{tile.path} is there and is not this log's",
+                where=str(self._out),
+                hint="if the file is damaged, remove it and export again",
+            )
+
+    def _passports(self) -> Iterator[tuple[str, bytes]]:
+        for start in range(0, self.head.size, tiles.WIDTH):
+            for entry in self._log.entries(start, start + tiles.WIDTH):
+                stored = parse(entry).entry.passport
+                target = blobs.path(self._out, stored.sha256) if stored else self._out
+                data = None if target.exists() or not stored else self._registry.passport(stored.sha256)
+                if data is not None:  # it may have been withdrawn, which the entry survives
+                    yield target.relative_to(self._out).as_posix(), data
+
+    def _prune(self, places: list[Tile]) -> None:
+        """Remove the narrower forms of the tiles that became full; readers find them in the full one."""
+        for tile in places:
+            if tile.width == tiles.WIDTH:
+                levels = (tile.level, tiles.BUNDLES) if tile.level == 0 else (tile.level,)
+                for level in levels:
+                    path = self._out / tile._replace(level=level).path
+                    shutil.rmtree(path.with_name(f"{path.name}.p"), ignore_errors=True)

@@ -1,0 +1,163 @@
+"""What each log last signed, remembered outside the registry, so that a restored backup cannot fork it.
+
+One small SQLite file in the user's state folder holds the newest checkpoint of every log that this user
+signs for, by its origin. A registry that was put back to an older state, or replaced by another one of the
+same name, is not signed on: two different logs under one key are what nobody could explain away.
+
+    heads = Heads.open(path)
+    with heads.held(origin) as head:           # nobody else signs for this user meanwhile
+        head.advance(note, root_at)            # raises, or the log goes on from what was signed last
+        …                                      # the new checkpoint is on the registry's disk
+        head.advance(newer, root_at)
+                                               # and is remembered when the block has ended
+
+The order is: registry, then this file, then the proof is handed out. A crash in between leaves a head that
+is older than the registry, which is no contradiction and is caught up with. A log that is not in the file
+is believed once.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing, contextmanager, suppress
+from typing import TYPE_CHECKING, Final
+
+from certkit import files
+from certkit.errors import CertkitError, InputError, MismatchError
+from certkit.registry import store
+from certkit.tlog.checkpoint import Checkpoint, parse_checkpoint
+from certkit.tlog.note import parse_note
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from certkit.tlog.hashing import Hash
+
+    RootAt = Callable[[int], Hash]
+    """Returns the root that the registry's tree had at a size up to its own, proven by its checkpoint."""
+
+DDL: Final = ("CREATE TABLE head (origin TEXT PRIMARY KEY, note BLOB NOT NULL) WITHOUT ROWID",)
+
+
+class Head:
+    """The newest head of one log, while nobody else may change it."""
+
+    def __init__(self, connection: sqlite3.Connection, origin: str) -> None:
+        self._connection = connection
+        self._origin = origin
+        self._note = _note(connection, origin)
+
+    def advance(self, note: bytes, root_at: RootAt) -> None:
+        """Remember a signed checkpoint of the log, once it is shown to continue the one remembered.
+
+        Raises `MismatchError` ``registry.rollback`` where the log is shorter, or another one.
+        """
+        if note == self._note:
+            return
+        head = read(note)
+        if self._note is not None:
+            refuse_fork(read(self._note), head, root_at)
+        self._connection.execute("REPLACE INTO head VALUES (?, ?)", (self._origin, note))
+        self._note = note
+
+
+def read(note: bytes) -> Checkpoint:
+    """Return the checkpoint in a signed note, whoever signed it."""
+    return parse_checkpoint(parse_note(note).text)
+
+
+def refuse_fork(old: Checkpoint, new: Checkpoint, root_at: RootAt) -> None:
+    """Raise `MismatchError` ``registry.rollback`` unless the log of `new` goes on from `old`."""
+    hint = "bring back the newest state; if that is lost, this log has ended: 'certkit registry init' anew"
+    if new.size < old.size:
+        message = f"has {new.size:,} entries, and a checkpoint over {old.size:,} was signed before"
+        raise MismatchError("registry.rollback", message, hint=hint)
+    if root_at(old.size) != old.root:
+        message = f"not the log that was signed before: its first {old.size:,} entries are others"
+        raise MismatchError("registry.rollback", message, hint=hint)
+
+
+class Heads:
+    """The file of heads, open for those who sign."""
+
+    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+        self._path = path
+        self._connection = connection
+
+    @classmethod
+    def open(cls, path: Path, *, patience: float = store.PATIENCE) -> Heads:
+        """Open the file, or make it.
+
+        Raises `UsageError` ``registry.busy`` or ``file.unwritable``, `InputError` ``registry.heads`` where
+        it holds something else.
+        """
+        files.make_folder(path.parent)
+        with store.translated(path, damaged=_unreadable):
+            connection = store.open_file(path, "rwc", patience)
+            try:
+                # Where another writer is in the way, the file stays in its slower and equally safe mode.
+                with suppress(sqlite3.OperationalError):
+                    connection.execute("PRAGMA journal_mode = WAL")
+                with store.writing(connection):
+                    for statement in DDL:
+                        connection.execute(statement.replace("TABLE", "TABLE IF NOT EXISTS"))
+                _check(connection, path)
+            except BaseException:
+                connection.close()
+                raise
+        return cls(path, connection)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+    @contextmanager
+    def held(self, origin: str) -> Iterator[Head]:
+        """Hold the head of a log; what it advanced to is on the disk when the block ends.
+
+        Nothing is remembered if the block raises. Raises as `open` does.
+        """
+        with store.translated(self._path, damaged=_unreadable), store.writing(self._connection):
+            yield Head(self._connection, origin)
+
+
+def remembered(path: Path, origin: str) -> Checkpoint | None:
+    """Return the newest head of a log, None where there is none; nothing is written.
+
+    Raises `InputError` ``registry.heads`` where the file cannot be read.
+    """
+    if not path.is_file():
+        return None
+    with store.translated(path, damaged=_unreadable), closing(store.open_reading(path)) as connection:
+        _check(connection, path)
+        note = _note(connection, origin)
+    return None if note is None else read(note)
+
+
+def _check(connection: sqlite3.Connection, path: Path) -> None:
+    if not store.has_schema(connection, DDL):
+        raise _unreadable("holds other tables than it should", str(path))
+
+
+def _note(connection: sqlite3.Connection, origin: str) -> bytes | None:
+    row = connection.execute("SELECT note FROM head WHERE origin = ?", (origin,)).fetchone()
+    if row is None:
+        return None
+    try:
+        if read(row[0]).origin == origin:
+            return bytes(row[0])
+    except (CertkitError, TypeError, AttributeError):
+        pass
+    raise _unreadable("holds something else than a checkpoint")
+
+
+def _unreadable(message: str, where: str | None = None) -> InputError:
+    # Where the file itself is at fault, what to do is the user's choice alone: only they know if a log that
+    # it knew was ever put back.
+    return InputError(
+        "registry.heads",
+        message,
+        where=where,
+        hint="without it a restored backup could fork a log; see 'Heads' in the reference of the registry",
+    )

@@ -1,0 +1,186 @@
+"""The derived table ``passport_index``: what is asked of the passports of a log, all at once.
+
+    search = Search(connection)
+    search.add(index, found)                       # kept up with every entry that is logged
+    search.passports(Query(tier=2, status="current"), at=now)
+    search.rebuild(); search.differences()         # it follows from the entries and from nothing else
+
+It says what the log says and verifies nothing: any entry ends a passport here, whoever signed it. Whether a
+passport stands is asked of the entries themselves (`certkit.registry.status`); who may write the file may
+write this table too, and `differences` tells.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from typing import TYPE_CHECKING, Final, Literal
+
+from msgspec import Struct
+
+from certkit.errors import CertkitError
+from certkit.registry.entry import Claims, Revocation, Supersession, read, timestamp
+from certkit.registry.index import Index, row
+from certkit.tlog.hashing import leaf_hash
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+    from certkit.registry.entry import UnverifiedEntry
+
+
+DERIVED: Final = ("seen", "entry_index", "passport_index")
+"""The tables that follow from the entries."""
+
+_SCHEMA: Final = "SELECT tbl_name, sql FROM sqlite_schema WHERE sql NOT NULL ORDER BY rowid"
+
+Standing = Literal["current", "superseded", "revoked", "expired"]
+_COLUMNS: Final = (
+    "idx, passport_id, lineage, agent, profile, tier, not_before, not_after, attempt, ended, ended_by"
+)
+
+
+class Query(Struct, frozen=True, kw_only=True):
+    """What is looked for; None asks nothing. `agent` is a lineage, a part of one, or an agent's digest."""
+
+    agent: str | None = None
+    tier: int | None = None
+    profile: str | None = None
+    status: Standing | None = None
+
+
+class Found(Struct, frozen=True, kw_only=True):
+    """A passport as the log has it; `ended_by` is the entry that superseded or revoked it."""
+
+    index: int
+    passport_id: str
+    lineage: str
+    agent: str
+    profile: str
+    tier: int
+    not_before: str
+    not_after: str
+    attempt: int
+    status: Standing
+    ended_by: int | None
+
+
+class Search:
+    """The table in an open database."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self.entries = Index(connection)
+
+    def add(self, index: int, found: UnverifiedEntry) -> None:
+        """Take the next entry into account."""
+        claims = found.claims
+        if isinstance(claims, Claims):
+            self._connection.execute(
+                "INSERT INTO passport_index VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL)",
+                (
+                    *(index, claims.passport_id, found.entry.subject, claims.agent, claims.profile),
+                    *(claims.tier, claims.not_before, claims.not_after, claims.attempt, claims.evidence),
+                ),
+            )
+            if claims.supersedes is not None:
+                self._end(claims.supersedes, "superseded", index)
+        elif isinstance(claims, Supersession):
+            self._end(claims.passport_id, "superseded", index)
+        elif isinstance(claims, Revocation):
+            self._end(claims.passport_id, "revoked", index)
+
+    def _end(self, passport_id: str, how: Standing, by: int) -> None:
+        # What was superseded can still be revoked; what is revoked stays so, by the first entry that said it.
+        self._connection.execute(
+            "UPDATE passport_index SET ended = ?1, ended_by = ?2"
+            " WHERE idx = (SELECT min(idx) FROM entry_index WHERE passport_id = ?3 AND type = 'passport')"
+            " AND (ended IS NULL OR (?1 = 'revoked' AND ended = 'superseded'))",
+            (how, by, passport_id),
+        )
+
+    def standing(self, passport_id: str) -> tuple[Standing | None, int | None]:
+        """Return how a passport ended and the entry that says so, (None, None) where nothing does."""
+        found = self._connection.execute(
+            "SELECT ended, ended_by FROM passport_index WHERE idx = (SELECT min(idx) FROM entry_index"
+            " WHERE passport_id = ? AND type = 'passport')",
+            (passport_id,),
+        ).fetchone()
+        return (None, None) if found is None else found
+
+    def attempt(self, lineage: str, profile: str, evidence: str) -> int:
+        """Return which attempt of a lineage under a profile a passport on this evidence is."""
+        one = self._connection.execute
+        known = one(
+            "SELECT min(attempt) FROM passport_index WHERE evidence = ? AND lineage = ? AND profile = ?",
+            (evidence, lineage, profile),
+        ).fetchone()[0]
+        if known is not None:
+            return int(known)
+        last = one(
+            "SELECT max(attempt) FROM passport_index WHERE lineage = ? AND profile = ?", (lineage, profile)
+        ).fetchone()[0]
+        return 1 if last is None else int(last) + 1
+
+    def passports(self, query: Query, *, at: datetime) -> list[Found]:
+        """Return the passports that a query asks for, oldest first, with their status at a time."""
+        rows = self._connection.execute(
+            f"SELECT {_COLUMNS} FROM passport_index WHERE (?1 IS NULL OR agent = ?1 OR instr(lineage, ?1))"  # noqa: S608 - ours
+            " AND (?2 IS NULL OR tier = ?2) AND (?3 IS NULL OR profile = ?3) ORDER BY idx",
+            (query.agent, query.tier, query.profile),
+        )
+        found = (_found(row, timestamp(at)) for row in rows)
+        return [one for one in found if query.status in {None, one.status}]
+
+    def rebuild(self) -> None:
+        """Make all derived tables again from the entries.
+
+        Raises `InputError` ``registry.entry`` for what is none.
+        """
+        for table in DERIVED:
+            self._connection.execute(f"DELETE FROM {table}")  # noqa: S608 - ours
+        for index, data in self._connection.execute("SELECT idx, entry FROM leaf ORDER BY idx"):
+            self._add_all(index, data)
+
+    def _add_all(self, index: int, data: bytes) -> None:
+        found = read(data)
+        self._connection.execute("INSERT INTO seen VALUES (?, ?)", (leaf_hash(data), index))
+        self._connection.execute("INSERT INTO entry_index VALUES (?, ?, ?, ?, ?)", row(index, found))
+        self.add(index, found)
+
+    def differences(self) -> Iterator[str]:
+        """Yield what in the derived tables does not follow from the entries."""
+        with closing(sqlite3.connect(":memory:")) as fresh:
+            for name, statement in self._connection.execute(_SCHEMA):
+                if name in DERIVED:
+                    fresh.execute(statement)
+            made = Search(fresh)
+            for index, data in self._connection.execute("SELECT idx, entry FROM leaf ORDER BY idx"):
+                try:
+                    made._add_all(index, data)
+                except CertkitError as error:
+                    yield f"entry {index}: {error.message}"
+            for table in DERIVED:
+                yield from _apart(table, self._connection, fresh)
+
+
+def _apart(table: str, stored: sqlite3.Connection, fresh: sqlite3.Connection) -> Iterator[str]:
+    query = f"SELECT idx, * FROM {table} ORDER BY idx"  # noqa: S608 - ours
+    there = {row[0]: row for row in stored.execute(query)}
+    for expected in fresh.execute(query):
+        found = there.pop(expected[0], None)
+        if found is None:
+            yield f"table {table} leaves out entry {expected[0]}"
+        elif found != expected:
+            yield f"table {table} says something else of entry {expected[0]}"
+    for index in there:
+        yield f"table {table} has a row for entry {index}, which gives none"
+
+
+def _found(row: tuple[object, ...], now: str) -> Found:
+    names = [name.strip() for name in _COLUMNS.split(",")]
+    values = dict(zip(names, row, strict=True))
+    ended = values.pop("ended")
+    expired = "expired" if str(values["not_after"]) < now else "current"
+    return Found(index=values.pop("idx"), status=ended or expired, **values)  # type: ignore[arg-type]

@@ -1,0 +1,124 @@
+"""How sure the results are: posteriors, bounds with what they rest on, intervals, other priors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from certkit.assessment import Status, Unit
+from certkit.assessment.estimators import PRIORS
+from certkit.assessment.metric import percent
+from certkit.report import words
+from certkit.report.results import name, rows, unit
+from certkit.report.svg import judged, posterior
+from certkit.report.table import Column, Table, table
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+    from certkit.report.results import Document
+
+
+def posterior_figure(document: Document) -> Markup | None:
+    """Return the posterior of the success rate under faults, None without fault runs."""
+    metric = document["metrics"]["posterior"]
+    tau = sorted((int(tier), float(at)) for tier, at in metric.get("tau", {}).items())
+    if metric["state"] == "unmeasured" or not metric["n"] or not tau:
+        return None
+    parts = "; ".join(
+        f"P(θ > {at:g}) = {words.probability(metric['by_tier'][str(tier)])}" for tier, at in tau
+    )
+    title = f"Posterior of the success rate under faults, {metric['s']} of {metric['n']} runs: {parts}"
+    return posterior(metric["s"], metric["n"], tau, title=title)
+
+
+def posterior_table(document: Document) -> Table:
+    """Return P(θ > τ) of every tier beside the confidence that the tier asks for."""
+    metric = document["metrics"]["posterior"]
+    asked = {row["tier"]: row for row in document["criteria"] if row["metric"] == "posterior"}
+    body = []
+    for tier, at in sorted((int(tier), at) for tier, at in metric.get("tau", {}).items()):
+        row = asked.get(tier)
+        body.append(
+            (
+                f"Tier\u00a0{tier}",
+                f"{at:g}",
+                words.probability(metric["by_tier"][str(tier)]),
+                "not specified"
+                if row is None
+                else words.threshold(row["operator"], row["threshold"], Unit.PROBABILITY),
+                None if row is None else judged(Status(row["status"])),
+            )
+        )
+    columns = (
+        Column("tier"),
+        Column("τ", "number"),
+        Column("P(θ > τ)", "number"),
+        Column("asked (δ)", "number"),
+        Column("table reading"),
+    )
+    return table("Posterior at each tier's threshold", columns, body)
+
+
+def bounds_table(document: Document, tier: int) -> Table:
+    """Return how the bound of every row of a tier was got, and what it rests on."""
+    columns = (
+        Column("criterion", "name"),
+        Column("confidence", "number"),
+        Column("bound", "number"),
+        Column("method", "wide"),
+        Column("clusters", "number"),
+        Column("worth independent runs", "number"),
+    )
+    body = []
+    for row in rows(document, tier):
+        found = row["bounded"]
+        if found is None:
+            continue
+        bound = "–" if found["bound"] is None else words.value(found["bound"], unit(row))
+        body.append(
+            (
+                name(row),
+                percent(found["confidence"]),
+                bound,
+                found["method"] or found["reason"] or "–",
+                words.count(found["clusters"]) if found["clusters"] is not None else "–",
+                f"{found['n_eff']:,.1f}" if found["n_eff"] is not None else "–",
+            )
+        )
+    return table(f"Bounds at Tier {tier}", columns, body)
+
+
+def intervals_table(document: Document) -> Table:
+    """Return every 95 % interval of every value."""
+    columns = (
+        Column("metric", "code"),
+        Column("method"),
+        Column("interval", "number"),
+        Column("drawn", "wide"),
+    )
+    body = []
+    for metric_id, metric in document["metrics"].items():
+        every = [*([metric["interval"]] if "interval" in metric else []), *metric.get("intervals", ())]
+        for item in every:
+            drawn = f"{item['draws']:,} draws, seed {item['seed']}" if "seed" in item else "–"
+            body.append((metric_id, item["method"], words.interval(item, Unit(metric["unit"])), drawn))
+    return table("95 % intervals", columns, body)
+
+
+def priors_table(document: Document) -> Table:
+    """Return P(θ > τ) of every tier under each prior, and the p-value that holds at any time."""
+    found = document["fragility"]["posterior"]
+    body = [
+        (
+            f"Tier\u00a0{tier}",
+            *(words.probability(row["priors"][prior]) for prior in PRIORS),
+            words.probability(row["anytime_p"]),
+        )
+        for tier, row in sorted(found.items())
+    ]
+    columns = (
+        Column("tier"),
+        *(Column(f"{prior} prior", "number") for prior in PRIORS),
+        Column("p at any time", "number"),
+    )
+    return table("P(θ > τ) under other priors", columns, body)

@@ -1,0 +1,129 @@
+"""``certkit export``: what is printed, written, refused, and left alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from certkit import canonical
+from certkit.passport import exports, keys
+from tests.cli.running import Done, certkit, program
+from tests.unit.passport.making import KEY, issued, of_bundle, sealed_bundle, trust
+from tests.unit.passport.test_exports import CARD
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+AT = "2026-03-02"
+MORE: dict[str, tuple[str, ...]] = {
+    "vc+jwt": ("--key", "key.pem"),
+    "a2a": ("--key", "key.pem", "--card", "card.json"),
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "passport.json").write_bytes(issued().to_json())
+    (tmp_path / "trust.json").write_bytes(trust().to_json())
+    (tmp_path / "card.json").write_bytes(canonical.canonical(CARD))
+    keys.write_private(tmp_path / "key.pem", KEY, passphrase=None)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def export(format: str, *more: object, at: str = AT) -> Done:  # noqa: A002 - as the option
+    return certkit("export", "passport.json", "--format", format, "--at", at, *MORE.get(format, ()), *more)
+
+
+@pytest.mark.parametrize("format", exports.FORMATS)
+@pytest.mark.usefixtures("folder")
+def test_the_content_is_the_same_on_the_screen_in_a_file_and_in_json(format: str, folder: Path) -> None:  # noqa: A002
+    printed = export(format, "--trust", "trust.json")
+    assert (printed.code, printed.err) == (0, "")
+    written = export(format, "--trust", "trust.json", "-o", "out")
+    assert written.code == 0
+    assert issued().passport_id in written.out
+    assert (folder / "out").read_bytes() == printed.out.encode()
+    document = export(format, "--trust", "trust.json", "--json").document
+    assert document == {
+        "schema": "urn:certkit:export:v1",
+        "format": format,
+        "passport_id": issued().passport_id,
+        "media_type": document["media_type"],
+        "content": printed.out,
+    }
+    assert "/" in document["media_type"]
+
+
+@pytest.mark.parametrize("format", exports.FORMATS)
+@pytest.mark.usefixtures("folder")
+def test_a_refusal_leaves_with_the_exit_code_of_the_verification(format: str, folder: Path) -> None:  # noqa: A002
+    (folder / "other.json").write_bytes(trust(keys.generate("p256")).to_json())
+    for policy, at, code in (("other.json", AT, 8), ("trust.json", "2027-01-01", 6)):
+        done = export(format, "--trust", policy, "-o", "out", "--json", at=at)
+        assert (done.code, done.document["error"]["code"]) == (code, "export.unverified")
+        assert not (folder / "out").exists()
+
+
+@pytest.mark.usefixtures("folder")
+def test_unverified_is_said_or_refused() -> None:
+    for name in exports.FORMATS:
+        done = export(name, "--unverified")
+        if name in exports.OPEN:
+            assert done.code == 0
+            assert "UNVERIFIED" in done.out
+        else:
+            assert done.code == 2
+            assert done.out == ""
+            assert "hint: verify it with --trust FILE" in done.err
+    assert export("badge", "--unverified", "--bundle", "b").code == 2
+
+
+def test_a_policy_that_requires_a_replay_is_answered_with_the_bundle(folder: Path) -> None:
+    bundle = sealed_bundle(folder / "bundle")
+    (folder / "passport.json").write_bytes(of_bundle(bundle).to_json())
+    (folder / "trust.json").write_bytes(trust(require=("replay",)).to_json())
+    assert export("markdown", "--trust", "trust.json").code == 4
+    assert export("markdown", "--trust", "trust.json", "--replay").code == 2
+    done = export("in-toto-svr", "--trust", "trust.json", "--bundle", bundle, "--replay")
+    properties = canonical.loads(done.out.encode())["predicate"]["properties"]
+    assert {"CERTKIT_REPLAYED", "CERTKIT_EVIDENCE_UNCHANGED"} <= set(properties)
+    assert not [item for item in properties if item.startswith("CERTKIT_TIER")]  # it attains none
+
+
+def test_an_export_never_replaces_what_it_is_made_from(folder: Path) -> None:
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    for name in before:
+        done = export("a2a", "--trust", "trust.json", "-o", name, "--json")
+        assert (done.code, done.document["error"]["code"]) == (2, "file.exists")
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+@pytest.mark.usefixtures("folder")
+def test_keys_and_cards_that_do_not_fit() -> None:
+    keys_error: Any = export("in-toto-svr", "--trust", "trust.json", "--key", "trust.json", "--json")
+    assert (keys_error.code, keys_error.document["error"]["code"]) == (3, "key.unreadable")
+    card = certkit(
+        "export", "passport.json", "-f", "a2a", "--key", "key.pem", "--trust", "trust.json", "--at", AT
+    )
+    assert card.code == 2
+    assert "--card" in card.err
+    assert export("pdf", "--trust", "trust.json").code == 2
+
+
+def test_the_installed_program_prints_a_badge(folder: Path) -> None:
+    done = program(
+        "export",
+        folder / "passport.json",
+        "-f",
+        "badge",
+        "--trust",
+        folder / "trust.json",
+        "--at",
+        AT,
+        LANG="C",
+        LC_ALL="C",
+    )
+    assert done.code == 0
+    assert done.out.startswith("<svg ")

@@ -1,0 +1,171 @@
+"""What an operator does with a log: export it, show its checkpoint, change its key, migrate it."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import pytest
+
+from certkit.passport import keys
+from certkit.registry.registry import KEY_FILE
+from tests.cli.running import Done, certkit, program
+from tests.cli.test_registry import append, place  # noqa: F401 - a fixture is used by its name
+from tests.unit.registry.build import contents
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def logged(place: Path) -> Path:  # noqa: F811 - the same
+    """The folder with one passport logged."""
+    assert certkit(*append(place)).code == 0
+    return place
+
+
+def audit(logged: Path, folder: str, *more: object) -> Done:
+    return certkit("registry", "audit", logged / folder, "--trust", logged / "trust.json", *more)
+
+
+def test_an_exported_tree_is_audited_like_the_registry(logged: Path) -> None:
+    done = certkit("registry", "export", logged / "registry", logged / "public", "--passports")
+    assert (done.code, done.err) == (0, "")
+    assert done.out.endswith("; 3 files written\n")
+    assert set(contents(logged / "public")) > {"checkpoint", "tile/0/000.p/1", "tile/entries/000.p/1"}
+    sound = audit(logged, "public")
+    assert sound.code == 0
+    assert sound.out.startswith("SOUND: 1 entry, 1 passport, signed as")
+    assert (
+        audit(logged, "public", "--json").document["root"]
+        == (audit(logged, "registry", "--json").document["root"])
+    )
+    again = certkit("registry", "export", logged / "registry", logged / "public", "--json").document
+    assert (again["schema"], again["size"], again["before"], again["written"]) == (
+        "urn:certkit:registry-export:v1", 1, 1, 0,
+    )  # fmt: skip
+    bundle = logged / "public" / "tile" / "entries" / "000.p" / "1"
+    bundle.write_bytes(bundle.read_bytes().replace(b"e", b"f", 1))
+    assert audit(logged, "public", "-q").code == 7
+
+
+@pytest.mark.parametrize(
+    ("out", "code", "exit_code"),
+    [("issuer", "registry.export", 7), ("registry", "usage.option", 2), ("public.pem", "file.unwritable", 2)],
+)
+def test_an_export_over_something_else_is_refused(logged: Path, out: str, code: str, exit_code: int) -> None:
+    (logged / "issuer").mkdir()
+    (logged / "issuer" / "letter.txt").write_text("x")
+    before = contents(logged)
+    done = certkit("registry", "export", logged / "registry", logged / out, "--json")
+    assert (done.code, done.document["error"]["code"]) == (exit_code, code)
+    assert contents(logged) == before
+
+
+def test_a_remembered_checkpoint_shows_a_rollback(logged: Path) -> None:
+    registry, remembered = logged / "registry", logged / "remembered"
+    shutil.copytree(registry, logged / "backup")
+    printed = certkit("registry", "checkpoint", "--registry", registry)
+    assert certkit("registry", "checkpoint", "--registry", registry, "-o", remembered, "-q").out == ""
+    assert remembered.read_text() == printed.out
+    document = certkit("registry", "checkpoint", "--registry", registry, "--json").document
+    assert (document["size"], document["note"]) == (1, printed.out)
+    assert audit(logged, "registry", "--since", remembered).code == 0
+    empty = certkit("registry", "init", logged / "empty", "--name", "lab", "--log-key", registry / KEY_FILE)
+    assert empty.code == 0
+    other = audit(logged, "empty", "--since", remembered, "--json")
+    assert other.code == 7
+
+    # The user's own file of heads remembers as much, unless another one is named.
+    with closing(sqlite3.connect(logged / "backup" / "registry.db")) as connection:
+        connection.execute("DELETE FROM leaf")
+        connection.commit()
+    proof = logged / "passport.json.tlog-proof"
+    assert audit(logged, "registry", "--since", proof, "--heads", logged / "none").code == 0
+    assert audit(logged, "registry", "--since", logged / "public.pem", "--json").code == 3
+
+
+def test_a_restored_backup_is_neither_signed_on_nor_sound(place: Path) -> None:  # noqa: F811 - the same
+    shutil.copytree(place / "registry", place / "backup")
+    assert certkit(*append(place)).code == 0
+    shutil.rmtree(place / "registry")
+    shutil.copytree(place / "backup", place / "registry")
+    refused = certkit(*append(place, "--json"))
+    assert (refused.code, refused.document["error"]["code"]) == (7, "registry.rollback")
+    found = audit(place, "registry", "--json").document["findings"]
+    assert [one["code"] for one in found] == ["registry.rollback"]
+    assert audit(place, "registry", "-q", "--heads", place / "others.db").code == 0
+    assert certkit(*append(place, "-q", "--heads", place / "others.db")).code == 0
+
+
+def test_where_heads_are_kept(place: Path) -> None:  # noqa: F811 - the same
+    home = {"HOME": str(place / "home")}
+    assert program(*append(place, "-q"), **home, XDG_STATE_HOME="").code == 0
+    assert (place / "home" / ".local" / "state" / "certkit" / "heads.db").is_file()
+    assert program(*append(place, "-q"), **home, XDG_STATE_HOME=str(place / "state")).code == 0
+    assert (place / "state" / "certkit" / "heads.db").is_file()
+    assert program(*append(place, "-q"), **home, CERTKIT_HEADS=str(place / "own.db")).code == 0
+    assert (place / "own.db").is_file()
+
+
+def test_another_key_takes_over(logged: Path) -> None:
+    registry = ("--registry", logged / "registry")
+    old = (logged / "registry" / KEY_FILE).read_bytes()
+    done = certkit("registry", "rotate-key", *registry)
+    assert done.code == 0
+    assert done.err.startswith("hint: ")
+    assert (logged / "registry" / KEY_FILE).read_bytes() != old
+    assert {path.name for path in (logged / "registry").iterdir()} == {"registry.db", "blobs", KEY_FILE}
+    untold = audit(logged, "registry", "--json")
+    assert untold.code == 7
+    assert done.out.strip() in str(untold.document["findings"])
+    told = certkit("trust", "add", "--trust", logged / "trust.json", "--log", done.out.strip(), "-q")
+    assert told.code == 0
+    assert audit(logged, "registry", "-q").code == 0
+    assert certkit(*append(logged, "-q")).code == 0
+    listed = certkit("registry", "list", *registry, "--json").document["entries"]
+    assert [one["type"] for one in listed] == ["passport", "key"]
+
+
+def test_a_change_of_keys_that_was_interrupted_is_finished(logged: Path) -> None:
+    registry = logged / "registry"
+    old = (registry / KEY_FILE).read_bytes()
+    assert certkit("registry", "rotate-key", "--registry", registry, "-q").code == 0
+    (registry / KEY_FILE).rename(registry / "next-log-key.pem")  # as it was just before the last step
+    (registry / KEY_FILE).write_bytes(old)
+    assert certkit(*append(logged, "-q")).code == 2
+    again = certkit("registry", "rotate-key", "--registry", registry, "--json")
+    assert (again.code, again.document["size"]) == (0, 2)
+    assert certkit(*append(logged, "-q")).code == 0
+
+
+def test_keys_that_are_kept_elsewhere(logged: Path) -> None:
+    registry = ("--registry", logged / "registry")
+    keys.write_private(logged / "next.pem", keys.generate("ed25519"), passphrase=None)
+    given = ("--new-log-key", logged / "next.pem")
+    alone = certkit("registry", "rotate-key", *registry, *given, "--json")
+    assert (alone.code, alone.document["error"]["code"]) == (2, "usage.option")
+    (logged / "registry" / KEY_FILE).rename(logged / "old.pem")
+    both = certkit("registry", "rotate-key", *registry, *given, "--log-key", logged / "old.pem", "-q")
+    assert (both.code, both.out) == (0, "")
+    assert {path.name for path in (logged / "registry").iterdir()} == {"registry.db", "blobs"}
+    assert certkit(*append(logged, "--log-key", logged / "next.pem", "-q")).code == 0
+
+
+def test_an_older_format(logged: Path) -> None:
+    with closing(sqlite3.connect(logged / "registry" / "registry.db")) as connection:
+        for table in ("cosignature", "passport_index"):
+            connection.execute(f"DROP TABLE {table}")
+        connection.execute("UPDATE meta SET value = '1' WHERE key = 'format'")
+        connection.commit()
+    listing = ("registry", "list", "--registry", logged / "registry", "--json")
+    refused = certkit(*listing)
+    assert (refused.code, refused.document["error"]["code"]) == (3, "registry.format")
+    assert "certkit registry migrate" in refused.document["error"]["hint"]
+    done = certkit("registry", "migrate", logged / "registry")
+    assert (done.code, done.out) == (0, f"{logged / 'registry'}: format 2\n")
+    assert certkit("registry", "migrate", logged / "registry", "--json").document["format"] == 2
+    assert certkit(*listing).code == 0
+    assert audit(logged, "registry", "-q").code == 0

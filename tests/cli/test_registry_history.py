@@ -1,0 +1,202 @@
+"""What became of passports, as the command line tells it: history, drift, score, endings, status, search."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from certkit.passport import keys
+from tests.cli.running import Done, certkit
+from tests.unit.registry.lineages import KEY, clustered, issue
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+DAY = "2026-03-02"
+NAME = "courier"
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder, which one works in, with a registry of two passports of one agent, the later one worse."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CERTKIT_HEADS", str(tmp_path / "heads.db"))
+    keys.write_private(tmp_path / "key.pem", KEY, passphrase=None)
+    (tmp_path / "public.pem").write_text(keys.public_pem(KEY.public_key()))
+    made = certkit("registry", "init", "registry", "--name", "lab")
+    added = certkit(
+        *("trust", "init", "--trust", "trust.json", "--issuer", "Lab", "--key", "public.pem"),
+        *("--log", made.out.strip(), "-q"),
+    )
+    assert (made.code, added.code) == (0, 0)
+    first = issue(1, summary=clustered(900))
+    (tmp_path / "first.json").write_bytes(first.to_json())
+    second = issue(2, summary=clustered(600), supersedes=first.passport_id)
+    (tmp_path / "second.json").write_bytes(second.to_json())
+    assert log("first.json").out.startswith("logged as entry 0; ")
+    done = log("second.json")
+    assert done.out.endswith(f"against passport {first.passport_id[7:19]}: DRIFTED\n")
+    return tmp_path
+
+
+def log(name: str, *more: object) -> Done:
+    return certkit(
+        *("registry", "append", "registry", name, "--key", "key.pem", "--trust", "trust.json"),
+        *("--at", DAY, *more),
+    )
+
+
+def ending(*words: object) -> Done:
+    return certkit("registry", *words, "--key", "key.pem", "--trust", "trust.json", "--at", DAY)
+
+
+def verify(name: str, *more: object, at: str = DAY) -> Done:
+    return certkit("verify", name, "--trust", "trust.json", "--at", at, "--json", *more)
+
+
+def status(done: Done) -> dict[str, object]:
+    found: dict[str, object] = next(step for step in done.document["steps"] if step["id"] == "status")
+    return found
+
+
+def narrow(done: Done) -> str:
+    assert max(map(len, done.out.splitlines())) <= 80, done.out
+    return done.out
+
+
+@pytest.mark.usefixtures("place")
+def test_a_history_shows_every_passport_and_what_became_of_it() -> None:
+    done = certkit("registry", "history", "registry", NAME, "--at", DAY)
+    assert done.code == 0
+    text = narrow(done)
+    assert "0.9000    1  superseded" in text
+    assert "0.6000    2  current" in text
+    assert "r_op   ▇▅" in text
+    assert ": DRIFTED" in text
+    document = certkit("registry", "history", "registry", "-r", "registry", "--json")
+    assert document.code == 2, "a registry that is named twice"
+    document = certkit("registry", "history", NAME, "-r", "registry", "--at", DAY, "--json")
+    assert [row["status"] for row in document.document["passports"]] == ["superseded", "current"]
+    assert [row["type"] for row in document.document["events"]] == ["supersede", "drift"]
+    assert document.document["size"] == 4
+    late = certkit("registry", "history", "registry", NAME, "--at", "2027-01-01", "--json")
+    assert [row["status"] for row in late.document["passports"]] == ["superseded", "expired"]
+
+
+@pytest.mark.usefixtures("place")
+def test_drift_is_compared_again_and_with_what_was_logged() -> None:
+    done = certkit("registry", "drift", "registry", NAME)
+    assert done.code == 5
+    assert "declined" in narrow(done)
+    (pair,) = certkit("registry", "drift", "registry", NAME, "--json").document["pairs"]
+    assert (pair["old"], pair["new"], pair["result"], pair["logged"], pair["agrees"]) == (
+        *(0, 1, "DRIFTED"),
+        *("DRIFTED", True),
+    )
+
+
+def test_a_score_shows_its_terms_and_what_it_is_a_function_of(place: Path) -> None:
+    done = certkit("registry", "score", "registry", NAME, "--at", DAY)
+    assert done.code == 0
+    text = narrow(done)
+    for name in ("bound", "attempts", "age", "drift", "revocations"):
+        assert f"\n{name:<12} 0." in text or f"\n{name:<12} 1.0000" in text
+    document = certkit("registry", "score", "registry", NAME, "--at", DAY, "--json").document
+    assert text.startswith(f"{document['value']:.4f}\n")
+    assert document["root"] in text
+    assert (document["size"], document["evidence_origin"]) == (4, "measured")
+    assert certkit("registry", "export", "registry", "public", "--passports", "-q").code == 0
+    elsewhere = certkit("registry", "score", "public", NAME, "--at", DAY, "--json").document
+    assert elsewhere == document, "anyone who has the tree gets the same number"
+    assert ending("revoke", "registry", 1, "--reason", "evidence-false").code == 0
+    gone = certkit("registry", "score", "registry", NAME, "--at", DAY)
+    assert (gone.code, gone.out.splitlines()[0]) == (
+        4,
+        "no score: the latest passport is revoked: evidence-false",
+    )
+    assert place.is_dir()
+
+
+@pytest.mark.usefixtures("place")
+def test_a_verifier_asks_the_registry_or_the_exported_tree() -> None:
+    assert status(verify("second.json"))["status"] == "skipped"
+    assert status(verify("second.json", "--registry", "registry"))["status"] == "passed"
+    superseded = verify("first.json", "--registry", "registry")
+    assert (superseded.code, status(superseded)["code"]) == (6, "passport.superseded")
+    done = ending("revoke", "registry", 1, "--reason", "key-compromise", "--detail", "lost")
+    assert done.out.endswith(" revoked, by entry 4\n")
+    again = ending("revoke", "registry", 1, "--reason", "key-compromise")
+    assert again.out.endswith(" revoked already, by entry 4\n")
+    assert certkit("registry", "export", "registry", "public", "-q").code == 0
+    for where in ("registry", "public"):
+        revoked = verify("second.json", "--registry", where)
+        assert (revoked.code, status(revoked)["code"]) == (6, "passport.revoked")
+    assert ending("note", "registry", "nothing new").out == "noted, by entry 5\n"
+    behind = verify("second.json", "--registry", "public")
+    assert status(behind)["code"] == "registry.rollback", "this user has signed a later state"
+
+
+def test_a_status_file_is_found_beside_the_passport(place: Path) -> None:
+    done = certkit("registry", "status", "registry", 1, "-o", "second.json.status", "--at", DAY)
+    assert done.out == "status of entry 1 written to second.json.status\n"
+    assert status(verify("second.json"))["status"] == "passed"
+    old = verify("second.json", at="2026-04-01")
+    assert (old.code, status(old)["status"]) == (0, "skipped")
+    policy = (place / "trust.json").read_text()
+    (place / "trust.json").write_text(policy.replace('"require": []', '"require": ["status"]'))
+    assert verify("second.json", at="2026-04-01").code == 4
+    assert verify("second.json").code == 0
+    raw = certkit("registry", "status", "registry", 1, "--at", DAY)
+    assert raw.out == (place / "second.json.status").read_text()
+
+
+@pytest.mark.usefixtures("place")
+def test_a_search_lists_passports_and_a_poisoned_index_is_found(place: Path) -> None:
+    import sqlite3  # noqa: PLC0415 - one test writes past the program
+
+    def found(*more: object) -> list[int]:
+        done = certkit("registry", "list", "registry", "--at", DAY, "--json", *more)
+        return [one["index"] for one in done.document["passports"]]
+
+    assert found("--status", "current") == [1]
+    assert found("--status", "superseded", "--agent", "cour") == [0]
+    assert found("--tier", 9) == []
+    assert found("--profile", "hb-eval-2026") == [0, 1]
+    assert "superseded" in narrow(certkit("registry", "list", "registry", "--agent", NAME, "--at", DAY))
+    narrow(certkit("registry", "list", "-r", "registry"))
+    connection = sqlite3.connect(place / "registry" / "registry.db")
+    with connection:
+        connection.execute("DELETE FROM passport_index WHERE idx = 0")
+    connection.close()
+    assert found("--status", "superseded") == []
+    checked = certkit("registry", "reindex", "registry", "--check")
+    assert (checked.code, checked.out.splitlines()[0]) == (7, "table passport_index leaves out entry 0")
+    assert certkit("registry", "reindex", "registry", "-q").code == 0
+    assert certkit("registry", "reindex", "-r", "registry", "--check", "--json").document["differences"] == []
+    assert found("--status", "superseded") == [0]
+
+
+@pytest.mark.usefixtures("place")
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("history", "registry", "nobody"), "registry.unknown"),
+        (("score", "registry", "../../etc/passwd"), "registry.unknown"),
+        (("history", NAME), "usage.option"),
+        (("list",), "usage.option"),
+        (("status", "registry", "2"), "registry.unknown"),
+        (("show", "a", "b", "c"), "usage.option"),
+    ],
+)
+def test_refusals(words: tuple[str, ...], code: str) -> None:
+    done = certkit("registry", *words, "--json")
+    assert (done.code, done.document["error"]["code"]) == (2, code)
+
+
+@pytest.mark.usefixtures("place")
+def test_a_stranger_cannot_end_a_passport() -> None:
+    assert certkit("keys", "generate", "-o", "other.pem", "--public", "other-public.pem", "-q").code == 0
+    words = ("registry", "revoke", "registry", "1", "--reason", "issued-in-error", "--key", "other.pem")
+    done = certkit(*words, "--trust", "trust.json", "--json")
+    assert (done.code, done.document["error"]["code"]) == (8, "registry.not-issuer")

@@ -1,0 +1,214 @@
+"""``certkit show``: a passport on one screen, and what is said of its signature."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from msgspec import structs
+
+from certkit import canonical, passport
+from certkit.cli import shown
+from certkit.passport import exports, keys
+from certkit.passport.exports import words
+from tests.cli.running import certkit, program
+from tests.unit.passport.making import NOW, issued, of_bundle, sealed_bundle, trust
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+AT = "2026-03-02"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "passport.json").write_bytes(issued().to_json())
+    (tmp_path / "trust.json").write_bytes(trust().to_json())
+    (tmp_path / "other.json").write_bytes(trust(keys.generate("p256")).to_json())
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def show(*more: object, at: str = AT) -> str:
+    done = certkit("show", "passport.json", "--at", at, *more)
+    assert (done.code, done.err) == (0, "")
+    return done.out
+
+
+@pytest.mark.usefixtures("folder")
+def test_one_screen_tells_everything_that_matters() -> None:
+    text = " ".join(show().split())
+    predicate = canonical.loads(issued().payload)["predicate"]
+    for said in (
+        "SIGNATURE NOT CHECKED",
+        issued().passport_id,
+        predicate["claim"],
+        predicate["agent"]["digest"],
+        "Tier 3 by table reading (decides), no tier by bounded reading",
+        "2026-03-01T12:00:00Z to 2026-05-30T12:00:00Z: 89 days left",
+        "Example Lab",
+        "relation to the evaluator: same; relation to the developer not stated",
+        "measured, 128,770 records: 25,750 nominal, 103,020 under faults",
+        "hb-eval-2026",
+        "bank, shop",
+        "adversarial 1,000, cascade 1,020, nominal 25,750, stochastic 1,000, tool_failure 100,000",
+        "bank, adversarial: failed 50 of 1,000 runs",
+        "and 1 more; -v shows them",
+        "any component of the agent changes",
+        "in operation, r_op is no longer > 0.95",
+        "people intervene in more than 5 % of runs in operation",
+        *predicate["limitations"],
+        *(item["code"] for item in predicate["challenges"]),
+        *words.IS_NOT,
+    ):
+        assert said in text
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_table_shows_values_as_they_are_signed() -> None:
+    rows = {line.split()[0]: line for line in show().splitlines() if line and not line.startswith(" ")}
+    for criterion in canonical.loads(issued().payload)["predicate"]["criteria"]:
+        line = rows[criterion["id"]]
+        value = criterion.get("value") or criterion["tiers"]["3"]["value"]
+        assert line.split()[1] == value
+        assert f"{criterion['n']:,}" in line.split()
+        assert line.count("✓?") == len(criterion["tiers"])  # met by the table, no bound on so few clusters
+
+
+@pytest.mark.usefixtures("folder")
+def test_verbose_tells_how_bounds_were_got_and_every_digest() -> None:
+    text = " ".join(show("-v").split())
+    predicate = canonical.loads(issued().payload)["predicate"]
+    for digest in (
+        predicate["agent"]["digest"],
+        predicate["evidence"]["digest"],
+        predicate["assessment"]["digest"],
+        predicate["assessment"]["profile"]["digest"],
+        predicate["issuer"]["key_id"],
+        predicate["agent"]["components"][0]["digest"],
+    ):
+        assert digest in text
+    for criterion in predicate["criteria"]:
+        for tier, row in criterion["tiers"].items():
+            assert f"{criterion['id']} at Tier {tier}: no bound, confidence" in text
+            assert row["bounded"]["reason"] in text
+    assert "shows them" not in text
+    assert "success rule: not stated" in text
+
+
+@pytest.mark.usefixtures("folder")
+def test_with_a_policy_the_verdict_stands_first_and_decides_the_exit_code() -> None:
+    text = show("--trust", "trust.json")
+    assert text.startswith("VERIFIED")
+    assert "Not checked: registry, status, evidence, replay" in text
+    expired = certkit("show", "passport.json", "--trust", "trust.json", "--at", "2026-06-02")
+    assert expired.code == 6
+    assert expired.out.startswith("REJECTED at step 6 (validity)")
+    assert "EXPIRED 2 days ago" in expired.out
+
+
+@pytest.mark.usefixtures("folder")
+def test_what_no_trusted_key_signed_is_not_repeated_under_a_policy() -> None:
+    for more in ((), ("--json",)):
+        done = certkit("show", "passport.json", "--trust", "other.json", "--at", AT, *more)
+        assert done.code == 8
+        assert "courier" not in done.out
+    assert done.document == {
+        "schema": "urn:certkit:show:v1",
+        "passport_id": None,
+        "signature_checked": True,
+        "verdict": "rejected",
+        "statement": None,
+    }
+
+
+@pytest.mark.usefixtures("folder")
+def test_json_is_the_signed_statement() -> None:
+    document = certkit("show", "passport.json", "--json").document
+    assert document == {
+        "schema": "urn:certkit:show:v1",
+        "passport_id": issued().passport_id,
+        "signature_checked": False,
+        "verdict": None,
+        "statement": canonical.loads(issued().payload),
+    }
+    checked = certkit("show", "passport.json", "--trust", "trust.json", "--at", AT, "--json").document
+    assert (checked["signature_checked"], checked["verdict"]) == (True, "verified")
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("at", "said"),
+    [
+        ("2026-03-01T11:59:59Z", "NOT YET VALID"),
+        ("2026-05-29T12:00:00Z", "1 day left"),
+        ("2026-05-30T12:00:00Z", "0 days left"),
+        ("2026-05-30T12:00:01Z", "EXPIRED 0 days ago"),
+    ],
+)
+def test_validity_is_told_as_of_the_time_asked_for(at: str, said: str) -> None:
+    assert said in " ".join(show(at=at).split())
+
+
+def test_a_specimen_says_so(folder: Path) -> None:
+    (folder / "passport.json").write_bytes(issued(origin="simulated").to_json())
+    text = show()
+    assert "SPECIMEN (simulated evidence): Agent passport of courier 1.0" in text
+    assert "specimen, from simulated evidence: meets" in text
+
+
+def test_what_was_not_measured_is_neither_zero_nor_passed(folder: Path) -> None:
+    (folder / "passport.json").write_bytes(of_bundle(sealed_bundle(folder / "bundle")).to_json())
+    rows = {line.split()[0]: line for line in show().splitlines() if line and not line.startswith(" ")}
+    payload = passport.parse((folder / "passport.json").read_bytes()).payload
+    criteria = canonical.loads(payload)["predicate"]["criteria"]
+    unmeasured = [item["id"] for item in criteria if item["state"] == "unmeasured"]
+    assert unmeasured
+    for name in unmeasured:
+        assert rows[name].split()[1] == "–"
+        assert "✓" not in rows[name]
+        assert not re.search(r"\d\.\d", rows[name].split(">")[0])
+
+
+def test_a_file_that_is_no_passport_says_what_it_is(folder: Path) -> None:
+    for name, data, code in (
+        ("a.pdf", b"%PDF-1.7 ...", "pdf.unreadable"),
+        ("a.json", b"{}", "passport.form"),
+        ("a.txt", b"hello", "json.syntax"),
+    ):
+        (folder / name).write_bytes(data)
+        done = certkit("show", name, "--json")
+        assert (done.code, done.document["error"]["code"]) == (3, code)
+    assert certkit("show", "missing.json").code == 3
+
+
+@pytest.mark.parametrize("more", [(), ("-v",), ("--trust", "trust.json")])
+def test_every_line_fits_80_columns_in_any_encoding(folder: Path, more: tuple[str, ...]) -> None:
+    for encoding in ("utf-8", "ascii"):
+        options = [folder / item if item.endswith(".json") else item for item in more]
+        done = program("show", folder / "passport.json", "--at", AT, *options, PYTHONIOENCODING=encoding)
+        assert done.code == 0
+        lines = done.out.splitlines()
+        assert max(map(len, lines)) <= 80
+        assert (">.95 +?" in done.out) == (encoding == "ascii")
+        assert "\x1b" not in done.out
+
+
+def test_hostile_names_move_no_cursor(folder: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    assert folder.is_dir()
+    source = exports.unverified(issued().to_json(), at=NOW)
+    name = "x\x1b[2J\u202ey\nTier 9"
+    agent = structs.replace(source.predicate.agent, name=name)
+    hostile = structs.replace(source, predicate=structs.replace(source.predicate, agent=agent, name=name))
+    shown.show_passport(hostile, verbose=True)
+    text = capfdbinary.readouterr().out.decode()
+    assert re.search("[\x00-\x09\x0b-\x1f\u202e]", text) is None
+    assert not [line for line in text.splitlines() if line.startswith("Tier 9")]
+
+
+def test_a_long_value_is_rounded_and_never_cut() -> None:
+    assert shown._number("0.999999") == "0.999999"
+    assert shown._number("12345.678901") == "12345.68"
+    assert shown._number("-12.345678") == "-12.3457"
+    assert shown._number(value=True) == "yes"

@@ -1,0 +1,207 @@
+"""Bounds that hold at any time: closed forms, and the promise that a fair process rarely pays."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import cache
+from itertools import product
+from math import comb, exp, inf, log
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy import integrate, optimize, stats
+from scipy.special import betaln, gammaln
+
+from certkit.assessment.bounded import anytime
+from certkit.assessment.estimators import posterior
+
+Floats = NDArray[np.float64]
+TAUS = (0.05, 0.5, 0.8, 0.95)
+
+
+def runs(successes: float, failures: float) -> tuple[Floats, Floats]:
+    """Single runs as distinct means and how many clusters have each."""
+    return np.array([0.0, 1.0]), np.array([float(failures), float(successes)])
+
+
+def closed_form(s: int, f: int, tau: float) -> float:
+    """log of B(s + 1, f + 1)·(1 - I_τ(s + 1, f + 1)) / ((1 - τ)·τ^s·(1 - τ)^f)."""
+    tail = float(stats.beta(s + 1, f + 1).logsf(tau))
+    return float(betaln(s + 1, f + 1)) + tail - (f + 1) * log(1 - tau) - s * log(tau)
+
+
+@pytest.mark.parametrize("tau", TAUS)
+@pytest.mark.parametrize(
+    ("s", "f"),
+    [(0, 0), (1, 0), (0, 1), (13, 0), (8, 2), (90, 10), (0, 30), (1000, 0), (850, 150), (9000, 900)],
+)
+def test_single_runs_have_the_closed_form(s: int, f: int, tau: float) -> None:
+    wanted = closed_form(s, f, tau)
+    found = anytime.log_evidence(*runs(s, f), tau)
+    if np.isfinite(wanted):
+        assert found == pytest.approx(wanted, rel=1e-9, abs=1e-9)
+    else:
+        assert found < 0  # the tail is below the least number there is
+
+
+def test_nothing_is_evidence_for_certainty_and_anything_for_a_threshold_of_zero() -> None:
+    assert anytime.log_evidence(*runs(5, 0), 1.0) == -inf
+    assert anytime.log_evidence(*runs(0, 5), 0.0) == inf
+
+
+@pytest.mark.parametrize("tau", TAUS)
+def test_the_process_is_fair_at_the_threshold_and_loses_below(tau: float) -> None:
+    # Over all outcomes of eight runs, exactly; a Bernoulli(τ) run multiplies E by 1 in expectation.
+    def expectation(theta: float) -> float:
+        return sum(
+            comb(8, s) * theta**s * (1 - theta) ** (8 - s) * exp(anytime.log_evidence(*runs(s, 8 - s), tau))
+            for s in range(9)
+        )
+
+    assert expectation(tau) == pytest.approx(1, rel=1e-12)
+    below = [expectation(share * tau) for share in (0.9, 0.5, 0.0)]
+    assert below == sorted(below, reverse=True)
+    assert below[0] < 1
+
+
+LAWS: dict[str, dict[tuple[int, ...], float]] = {
+    # Joint laws of the three runs of one cluster, all with a mean success of .8.
+    "identical": {(1, 1, 1): 0.8, (0, 0, 0): 0.2},
+    "one always fails half": {(1, 1, 1): 0.4, (1, 1, 0): 0.6},
+    "opposed": {(1, 1, 0): 0.3, (1, 0, 1): 0.3, (1, 1, 1): 0.4},
+    "rarely hopeless": {
+        (1, 1, 1): 0.7,
+        (0, 1, 1): 0.1,
+        (1, 0, 0): 0.1,
+        (0, 0, 0): 0.1 / 3,
+        (1, 1, 0): 0.2 / 3,
+    },
+}
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_whatever_runs_of_a_cluster_have_in_common_the_process_stays_fair(name: str) -> None:
+    law = LAWS[name]
+    assert sum(law.values()) == pytest.approx(1)
+    mean = sum(p * sum(outcome) / 3 for outcome, p in law.items())
+
+    def expectation(tau: float) -> float:
+        total = 0.0
+        for drawn in product(law.items(), repeat=3):
+            y = np.array([sum(outcome) for outcome, _ in drawn])
+            n = np.full(3, 3)
+            total += float(np.prod([p for _, p in drawn])) * exp(
+                anytime.log_evidence(*anytime.distinct(y, n, 0, 1), tau)
+            )
+        return total
+
+    assert expectation(mean) == pytest.approx(1, rel=1e-9)
+    assert expectation(mean + 0.1) < 1
+    assert expectation(mean - 0.1) > 1
+
+
+def test_clusters_of_unequal_size_count_once_each() -> None:
+    means, counts = anytime.distinct(np.array([3, 1, 8, 0]), np.array([4, 2, 16, 5]), 0, 1)
+    assert means.tolist() == [0.0, 0.5, 0.75]
+    assert counts.tolist() == [1.0, 2.0, 1.0]
+
+
+def test_scores_on_another_scale_are_brought_to_0_to_1() -> None:
+    # Thousandths from 1 to 5: 4.5 and 3 over two runs each, 5 over one.
+    y, n = np.array([9000, 6000, 5000]), np.array([2, 2, 1])
+    means, counts = anytime.distinct(y, n, 1000, 4000)
+    assert means.tolist() == [float(Fraction(1, 2)), float(Fraction(7, 8)), 1.0]
+    assert counts.tolist() == [1.0, 1.0, 1.0]
+
+
+@pytest.mark.parametrize("confidence", [0.95, 0.99, 0.9999])
+@pytest.mark.parametrize(("s", "f"), [(1, 0), (20, 0), (90, 10), (450, 50), (5, 95)])
+def test_the_lower_bound_is_where_the_evidence_reaches_one_over_alpha(
+    s: int, f: int, confidence: float
+) -> None:
+    bound = anytime.lower_bound(*runs(s, f), confidence)
+    limit = -log(1 - confidence)
+    wanted = optimize.brentq(lambda tau: closed_form(s, f, tau) - limit, 1e-12, s / (s + f) - 1e-12)
+    assert bound == pytest.approx(wanted, rel=1e-9, abs=1e-12)
+
+
+def test_no_success_bounds_nothing_from_below_and_no_failure_nothing_from_above() -> None:
+    assert anytime.lower_bound(*runs(0, 50), 0.95) == 0.0
+    assert anytime.upper_bound(*runs(50, 0), 0.95) == 1.0
+
+
+def test_the_upper_bound_mirrors_the_lower() -> None:
+    assert anytime.upper_bound(*runs(30, 70), 0.95) == pytest.approx(
+        1 - anytime.lower_bound(*runs(70, 30), 0.95), rel=1e-12
+    )
+
+
+def test_bounds_move_with_evidence_and_confidence() -> None:
+    more = [anytime.lower_bound(*runs(9 * m, m), 0.95) for m in (1, 3, 10, 100)]
+    better = [anytime.lower_bound(*runs(100 - f, f), 0.95) for f in (40, 20, 5, 0)]
+    surer = [anytime.lower_bound(*runs(90, 10), level) for level in (0.9999, 0.99, 0.95, 0.5)]
+    for row in (more, better, surer):
+        assert row == sorted(set(row))
+    at_once = float(stats.beta(91, 11).isf(0.95))
+    assert anytime.lower_bound(*runs(90, 10), 0.95) < at_once  # looking at any time has its price
+
+
+@pytest.mark.parametrize("threshold", [0.01, 0.3, 2.0])
+@pytest.mark.parametrize(("count", "n"), [(0, 10.0), (3, 40.0), (2.5, 7.5), (200, 1000.0)])
+def test_the_poisson_evidence_is_the_mixed_likelihood_ratio(count: float, n: float, threshold: float) -> None:
+    ceiling = min(count / n, threshold) if count else 0.0
+
+    def logs(rate: float) -> float:
+        return (count * log(rate / threshold) if count else 0.0) - (rate - threshold) * n
+
+    top = logs(ceiling or 1e-300)
+    area = sum(
+        integrate.quad(
+            lambda rate: exp(logs(rate) - top) if rate else float(not count), a, b, epsabs=0, limit=200
+        )[0]
+        for a, b in ((0.0, ceiling), (ceiling, threshold))
+        if b > a
+    )
+    found = anytime.log_evidence_rate(count / n, n, threshold)
+    assert found == pytest.approx(top + log(area / threshold), rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize("threshold", [0.2, 1.0])
+def test_the_poisson_process_is_fair_at_the_threshold(threshold: float) -> None:
+    expectation = sum(
+        exp(count * log(5 * threshold) - 5 * threshold - float(gammaln(count + 1)))
+        * exp(anytime.log_evidence_rate(count / 5, 5.0, threshold))
+        for count in range(80)
+    )
+    assert expectation == pytest.approx(1, rel=1e-9)
+
+
+@pytest.mark.parametrize(("count", "n"), [(0, 10.0), (3, 40.0), (200, 1000.0)])
+def test_the_upper_rate_is_where_the_evidence_reaches_one_over_alpha(count: int, n: float) -> None:
+    bound = anytime.upper_rate(count / n, n, 0.95)
+    assert anytime.log_evidence_rate(count / n, n, bound) == pytest.approx(log(20), rel=1e-9)
+    assert bound > float(stats.gamma(1 + count, scale=1 / n).ppf(0.95))
+    assert bound < anytime.upper_rate(count / n, n, 0.99)
+
+
+def test_who_looks_all_the_time_is_rarely_fooled() -> None:
+    # 2,000 histories of 40 clusters at θ = τ = .8, looked at after every cluster of five identical runs.
+    words = np.random.PCG64(2026).random_raw(2000 * 40).astype(np.float64) / 2**64
+    fooled = naive = 0
+    for history in (words < 0.8).reshape(2000, 40):
+        seen = list(enumerate(np.cumsum(history).tolist(), 1))
+        fooled += any(evidence_of(s, k) >= log(20) for k, s in seen)
+        naive += any(naive_posterior(5 * s, 5 * k) > 0.95 for k, s in seen)
+    assert 0 < fooled <= 0.05 * 2000
+    assert naive > 0.5 * 2000
+
+
+@cache
+def evidence_of(s: int, k: int) -> float:
+    return anytime.log_evidence(*runs(s, k - s), 0.8)
+
+
+@cache
+def naive_posterior(s: int, n: int) -> float:
+    return posterior(s, n, Fraction("0.8"))

@@ -1,0 +1,241 @@
+"""Calibration files: what is read, in whatever order it stands, and everything that refuses them."""
+
+from __future__ import annotations
+
+import json  # noqa: TID251 - what is written here must not depend on the door that reads it
+from itertools import permutations
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from certkit import canonical, evidence
+from certkit.errors import InputError
+from certkit.evidence import calibration
+from certkit.evidence.calibration import Calibration, calibration_schema, check_line
+from certkit.evidence.faults import CalibrationFaultsError, Fault
+from tests import bundles
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+JUDGED = {**bundles.MANIFEST, "protocol": {"origin": "measured", "judge": {"name": "j", "independent": True}}}
+
+
+def rating(item: str = "i", rater: str = "ann", score: Any = 1, **fields: Any) -> dict[str, Any]:
+    return {"item": item, "rater": rater, "score": score, **fields}
+
+
+def lines(*ratings: dict[str, Any]) -> bytes:
+    return b"".join(json.dumps(one).encode() + b"\n" for one in ratings)
+
+
+def bundle(root: Path, **files: bytes) -> evidence.Bundle:
+    bundles.write(root, {}, JUDGED)
+    (root / "calibration").mkdir()
+    for name, data in files.items():
+        (root / "calibration" / f"{name}.jsonl").write_bytes(data)
+    return evidence.open_bundle(root)
+
+
+def read(root: Path, *ratings: dict[str, Any]) -> Calibration:
+    found = evidence.read_calibration(bundle(root, a=lines(*ratings)))
+    assert found is not None
+    return found
+
+
+def refused(root: Path, **files: bytes) -> CalibrationFaultsError:
+    with pytest.raises(CalibrationFaultsError) as caught:
+        evidence.read_calibration(bundle(root, **files))
+    return caught.value
+
+
+def plain(found: Calibration | None) -> Any:
+    assert found is not None
+    arrays = [column.tolist() for column in (found.reference, found.item, found.rater, found.score)]
+    return found.items, found.domains, found.raters, arrays
+
+
+def test_a_table_of_ratings_is_read(tmp_path: Path) -> None:
+    found = read(
+        tmp_path / "b",
+        rating("two", "j", 0.75, reference=True, domain="bank"),
+        rating("one", "j", score=True, x_note="kept, not read"),
+        rating("two", "ann", 0, reference=1.0),
+    )
+    assert found.items == ("one", "two")
+    assert found.domains == (None, "bank")
+    assert found.reference.tolist() == [-1, 1_000_000]
+    assert [(rater.name, rater.kind) for rater in found.raters] == [("ann", "human"), ("j", "judge")]
+    rows = zip(found.item.tolist(), found.rater.tolist(), found.score.tolist(), strict=True)
+    assert list(rows) == [(0, 1, 1_000_000), (1, 0, 0), (1, 1, 750_000)]
+
+
+def test_neither_the_order_of_lines_nor_the_files_they_stand_in_matter(tmp_path: Path) -> None:
+    ratings = [
+        rating("a", "j", 0.1, reference=0.2),
+        rating("a", "ann", 0.3, kind="judge"),
+        rating("b", "j", 0.4),
+    ]
+    found = {
+        repr(plain(evidence.read_calibration(bundle(tmp_path / str(number), x=lines(one), y=lines(*rest)))))
+        for number, (one, *rest) in enumerate(permutations(ratings))
+    }
+    assert len(found) == 1
+
+
+def test_a_stated_kind_goes_before_the_name_in_the_manifest(tmp_path: Path) -> None:
+    found = read(tmp_path / "b", rating(rater="j", kind="human"), rating(rater="other", kind="judge"))
+    assert [rater.kind for rater in found.raters] == ["human", "judge"]
+
+
+def test_a_bundle_without_ratings_has_no_calibration(tmp_path: Path) -> None:
+    bundles.write(tmp_path / "none", {})
+    assert evidence.read_calibration(evidence.open_bundle(tmp_path / "none")) is None
+    assert evidence.read_calibration(bundle(tmp_path / "empty", a=b"")) is None
+
+
+def test_what_lies_between_two_millionths_counts_as_the_lower_one() -> None:
+    assert [
+        calibration.millionths(score) for score in (0.7, 0.69999999, 0.7000001, 0.3, 1.0, True, False)
+    ] == [
+        700_000,
+        699_999,
+        700_000,
+        300_000,
+        1_000_000,
+        1_000_000,
+        0,
+    ]
+    assert all(calibration.millionths(count / 1e6) == count for count in range(0, 10**6 + 1, 37))
+
+
+HOSTILE: dict[str, tuple[bytes, str, str]] = {
+    "nothing": (b"", "", "calibration.line"),
+    "spaces": (b"  \t", "", "calibration.line"),
+    "not JSON": (b"{item: 1}", "", "calibration.line"),
+    "two objects": (lines(rating()).strip() * 2, "", "calibration.line"),
+    "a list": (b"[1]", "", "calibration.line"),
+    "a key twice": (b'{"item":"i","rater":"r","score":1,"score":0}', "", "calibration.line"),
+    "NaN": (b'{"item":"i","rater":"r","score":NaN}', "", "calibration.line"),
+    "infinity": (b'{"item":"i","rater":"r","score":1e999}', "", "calibration.line"),
+    "not UTF-8": (b'{"item":"\xff","rater":"r","score":1}', "", "calibration.line"),
+    "lone surrogate": (rb'{"item":"\ud800","rater":"r","score":1}', "", "calibration.line"),
+    "deep": (b'{"x_":' + b"[" * 100 + b"]" * 100 + b"}", "", "calibration.line"),
+    "too long": (lines(rating("i" * calibration.MAX_LINE)).strip(), "", "calibration.line"),
+    "no item": (b'{"rater":"r","score":1}', "/item", "calibration.field"),
+    "no rater": (b'{"item":"i","score":1}', "/rater", "calibration.field"),
+    "no score": (b'{"item":"i","rater":"r"}', "/score", "calibration.field"),
+    "null score": (b'{"item":"i","rater":"r","score":null}', "/score", "calibration.field"),
+    "score in words": (b'{"item":"i","rater":"r","score":"1"}', "/score", "calibration.field"),
+    "score above 1": (b'{"item":"i","rater":"r","score":1.0000001}', "/score", "calibration.field"),
+    "score below 0": (b'{"item":"i","rater":"r","score":-0.1}', "/score", "calibration.field"),
+    "empty item": (b'{"item":"","rater":"r","score":1}', "/item", "calibration.field"),
+    "long item": (lines(rating("i" * 513)).strip(), "/item", "calibration.field"),
+    "item a number": (b'{"item":7,"rater":"r","score":1}', "/item", "calibration.field"),
+    "unknown kind": (lines(rating(kind="Judge")).strip(), "/kind", "calibration.field"),
+    "reference of 5": (lines(rating(reference=5)).strip(), "/reference", "calibration.field"),
+    "unknown field": (lines(rating(weight=1)).strip(), "/weight", "calibration.field"),
+    "unknown field, odd name": (lines(rating() | {"a/b~": 1}).strip(), "/a~1b~0", "calibration.field"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_line_is_refused_with_its_place(name: str) -> None:
+    line, pointer, code = HOSTILE[name]
+    faults = check_line(line, 7)
+    assert isinstance(faults, list)
+    assert [(fault.line, fault.pointer, fault.code) for fault in faults] == [(7, pointer, code)]
+    assert len(str(faults[0])) < 250
+
+
+def test_all_faults_of_a_line_are_named() -> None:
+    faults = check_line(b'{"item":1,"score":2,"colour":"red"}')
+    assert isinstance(faults, list)
+    assert {fault.pointer for fault in faults} == {"/item", "/rater", "/score", "/colour"}
+
+
+def test_a_refusal_names_file_and_line_and_what_was_expected(tmp_path: Path) -> None:
+    error = refused(tmp_path / "b", a=lines(rating(score="0.8")), b=lines(rating("k"), rating("l", score=3)))
+    assert error.code == "calibration.invalid"
+    assert error.exit_code == 3
+    assert error.total == 2
+    assert [(fault.file, fault.line) for fault in error.faults] == [
+        ("calibration/a.jsonl", 1),
+        ("calibration/b.jsonl", 2),
+    ]
+    expected = 'calibration/a.jsonl:1 /score: expected a number from 0 to 1, or true or false, found "0.8"'
+    assert expected in str(error)
+    assert "2 faults in the ratings" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "pointer", "code"),
+    [
+        (rating(), rating(score=1), "/rater", "calibration.repeated"),
+        (rating(), rating(score=0), "/rater", "calibration.repeated"),
+        (rating(reference=1), rating(rater="bob", reference=0.9), "/reference", "calibration.differs"),
+        (rating(domain="a"), rating(rater="bob", domain="b"), "/domain", "calibration.differs"),
+        (rating(kind="judge"), rating("k", kind="human"), "/kind", "calibration.differs"),
+    ],
+)
+def test_lines_that_contradict_each_other_are_refused_in_one_file_and_in_two(
+    tmp_path: Path, first: dict[str, Any], second: dict[str, Any], pointer: str, code: str
+) -> None:
+    one = refused(tmp_path / "one", a=lines(first, second)).faults
+    two = refused(tmp_path / "two", a=lines(first), b=lines(second)).faults
+
+    def place(faults: list[Fault]) -> list[tuple[str, int, str, str]]:
+        return [(fault.file, fault.line, fault.pointer, fault.code) for fault in faults]
+
+    assert place(one) == [("calibration/a.jsonl", 2, pointer, code)]
+    assert place(two) == [("calibration/b.jsonl", 1, pointer, code)]
+    assert "calibration/a.jsonl:1" in str(one[0])
+
+
+def test_a_million_faults_are_counted_and_a_few_are_listed(tmp_path: Path) -> None:
+    error = refused(tmp_path / "b", a=b"{}\n" * 200)
+    assert error.total == 600
+    assert len(error.faults) == 50
+
+
+@pytest.mark.parametrize("name", ["calibration/notes.txt", "calibration/deep/a.jsonl", "Calibration/a.jsonl"])
+def test_a_file_that_would_not_be_read_is_refused(tmp_path: Path, name: str) -> None:
+    bundles.write(tmp_path / "b", {})
+    (tmp_path / "b" / name).parent.mkdir(parents=True)
+    (tmp_path / "b" / name).write_bytes(lines(rating()))
+    with pytest.raises(InputError) as caught:
+        evidence.read_calibration(evidence.open_bundle(tmp_path / "b"))
+    assert caught.value.code == "calibration.file-name"
+
+
+@pytest.mark.parametrize(
+    ("limit", "value", "message"),
+    [("MAX_BYTES", 100, "limit 100"), ("MAX_LINES", 2, "more than 2 lines"), ("MAX_RATERS", 2, "2 raters")],
+)
+def test_the_limits_hold(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, value: int, message: str
+) -> None:
+    within = bundle(tmp_path / "in", a=lines(rating(rater="r1"), rating(rater="r2")))
+    monkeypatch.setattr(calibration, limit, value)
+    assert evidence.read_calibration(within) is not None
+    beyond = bundle(tmp_path / "out", a=lines(rating(rater="r1"), rating(rater="r2")), b=lines(rating()))
+    with pytest.raises(InputError, match=message) as caught:
+        evidence.read_calibration(beyond)
+    assert caught.value.code == "calibration.too-large"
+
+
+VALUES: list[Any] = [
+    None, True, False, 0, 1, 2, -1, 0.5, 1.5, "", "a", "judge", "human", "x" * 512, "x" * 513, [], {},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("field", ["item", "rater", "score", "reference", "kind", "domain", "x_own", "y"])
+def test_schema_and_reader_accept_and_refuse_the_same(field: str) -> None:
+    Draft202012Validator.check_schema(calibration_schema())
+    validator = Draft202012Validator(calibration_schema())
+    for value in VALUES:
+        line = {**rating(), field: value}
+        assert validator.is_valid(line) == (not isinstance(check_line(canonical.line(line)), list)), line
+    missing = {name: value for name, value in rating().items() if name != field}
+    assert validator.is_valid(missing) == (not isinstance(check_line(canonical.line(missing)), list))

@@ -1,0 +1,299 @@
+"""Passports over several bundles: judged as one, each told alone, and nothing hidden by pooling."""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from certkit import assessment, canonical, evidence, passport, report, workflow
+from certkit.errors import NegativeError
+from certkit.passport import keys, sealed, statement
+from certkit.progress import SILENT
+from tests import bundles
+from tests.unit.passport.making import ISSUER, KEY, NOW, trust
+from tests.vectors.running import certkit
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PROTOCOL = {"origin": "measured", "declared_runs": 60, "attempt": 1, "memory_observable": True}
+
+
+def campaign(name: str, month: int, good: int = 9, *, domain: str = "d") -> list[bundles.Run]:
+    """Return sixty runs of twenty tasks, every fifth nominal; of ten fault runs `good` succeed."""
+    return [
+        bundles.run(
+            f"{name}-{i}",
+            domain=domain,
+            task_id=f"{domain}/{i % 20}",
+            condition="nominal" if i % 5 == 0 else "adversarial",
+            outcome="success" if i % 5 == 0 or (7 * i + i // 10) % 10 < good else "failure",
+            sequence=i,
+            started_at=f"2026-{month:02d}-02T10:{i:02d}:{i % 7:02d}Z",
+            steps_actual=4,
+            steps_oracle=3,
+            violations=0,
+        )
+        for i in range(60)
+    ]
+
+
+def made(root: Path, runs: list[bundles.Run], **fields: Any) -> Path:
+    manifest = {**bundles.MANIFEST, "protocol": {**PROTOCOL, **fields}}
+    bundles.write(root, {"a.jsonl": bundles.lines(runs)}, manifest)
+    evidence.seal(root)
+    return root
+
+
+@pytest.fixture(scope="module")
+def roots(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Path]:
+    tmp_path = tmp_path_factory.mktemp("bundles")
+    first, second, third = (
+        made(tmp_path / str(month), campaign(f"m{month}", month, good))
+        for month, good in ((1, 9), (2, 8), (3, 9))
+    )
+    return first, second, third
+
+
+def codes(judged: assessment.Assessment) -> set[str]:
+    return {item.code for item in judged.findings}
+
+
+def message(judged: assessment.Assessment, code: str) -> str:
+    return next(item.message for item in judged.findings if item.code == code)
+
+
+def test_they_are_judged_as_one_bundle_that_holds_all_runs(
+    tmp_path: Path, roots: tuple[Path, Path, Path]
+) -> None:
+    pooled = workflow.assess(roots)
+    runs = [
+        run | {"sequence": 60 * (month - 1) + run["sequence"]}
+        for month, good in ((1, 9), (2, 8), (3, 9))
+        for run in campaign(f"m{month}", month, good)
+    ]
+    whole = workflow.assess(made(tmp_path / "whole", runs, declared_runs=180))
+    one, other = pooled.to_dict(), whole.to_dict()
+    for part in ("metrics", "criteria", "tiers", "verdict", "breakdown", "fragility", "judge"):
+        assert one[part] == other[part]
+    assert {**one["bundle"], "digest": ""} == {**other["bundle"], "digest": ""}
+    assert one["metrics"]["csi"]["n"] == 100
+    assert codes(whole) <= codes(pooled)
+
+
+def test_each_bundle_is_told_alone(roots: tuple[Path, Path, Path]) -> None:
+    document = workflow.assess(roots).to_dict()
+    Draft202012Validator(assessment.assessment_schema()).validate(document)
+    assert [one["records"] for one in document["bundles"]] == [60, 60, 60]
+    for month, (root, one) in enumerate(zip(roots, document["bundles"], strict=True), 1):
+        runs = campaign("x", month, (9, 8, 9)[month - 1])
+        faults = [run for run in runs if run["condition"] != "nominal"]
+        good = sum(run["outcome"] == "success" for run in faults)
+        assert one["digest"] == evidence.open_bundle(root).facts.digest
+        assert (one["successes"], one["fault_runs"], one["nominal_runs"]) == (good, 48, 12)
+        assert one["by_domain"] == {"d": {"successes": good, "n": 48}}
+        assert (one["first_run"], one["last_run"]) == (runs[0]["started_at"], runs[-1]["started_at"])
+        alone = workflow.assess(root).verdict
+        assert (one["table"]["tier"], one["bounded"]["tier"]) == (alone.table, alone.bounded)
+
+
+def test_a_single_bundle_says_nothing_of_bundles(roots: tuple[Path, Path, Path]) -> None:
+    judged = workflow.assess([roots[0]])
+    assert judged.to_dict() == workflow.assess(roots[0]).to_dict()
+    assert "bundles" not in judged.to_dict()
+
+
+def test_a_decline_is_not_hidden_by_pooling(tmp_path: Path, roots: tuple[Path, Path, Path]) -> None:
+    assert "periods-differ" not in codes(workflow.assess(roots))
+    fallen = made(tmp_path / "4", campaign("m4", 4, 4))
+    judged = workflow.assess([*roots, fallen])
+    assert "bundle 4), p " in message(judged, "periods-differ")
+    risen = made(tmp_path / "0", campaign("m0", 1, 4))
+    assert "periods-differ" not in codes(workflow.assess([risen, *roots[1:]]))
+
+
+def test_a_decline_shows_in_the_domains_that_both_have(
+    tmp_path: Path, roots: tuple[Path, Path, Path]
+) -> None:
+    fallen = [
+        *campaign("m4", 4, 3)[:50],
+        *(run | {"run_id": f"e{run['sequence']}"} for run in campaign("m4", 4, 10, domain="e")[50:]),
+    ]
+    assert "periods-differ" in codes(workflow.assess([roots[0], made(tmp_path / "4", fallen)]))
+
+
+def test_what_cannot_be_compared_is_said(tmp_path: Path, roots: tuple[Path, Path, Path]) -> None:
+    elsewhere = made(tmp_path / "4", campaign("m4", 4, domain="e"))
+    assert "1 of 1 pairs" in message(workflow.assess([roots[0], elsewhere]), "periods-not-compared")
+    overlapping = made(tmp_path / "5", campaign("m5", 1))
+    assert "order in time" in message(workflow.assess([roots[0], overlapping]), "periods-not-compared")
+
+
+def test_what_speaks_against_one_bundle_is_told_of_all(tmp_path: Path) -> None:
+    less = made(tmp_path / "a", campaign("a", 1), declared_runs=70)
+    more = made(tmp_path / "b", campaign("b", 2), declared_runs=50, temperature=0.5)
+    judged = workflow.assess([less, more])
+    told = [item.message for item in judged.findings if item.code == "declared-runs-differ"]
+    assert [text[:15] for text in told] == ["bundle 1 of 2: ", "bundle 2 of 2: "]
+    assert "bundle 2 of 2" in message(judged, "temperature-not-zero")
+    assert "temperature" in message(judged, "bundles-differ")
+
+
+@pytest.fixture(scope="module")
+def issued(roots: tuple[Path, Path, Path]) -> passport.Passport:
+    pooled = evidence.accumulate([evidence.open_bundle(root) for root in roots])
+    judged = assessment.assess_accumulation(pooled, workflow.load_profile("hb-eval-2026"))
+    return passport.issue(
+        judged, pooled.summary, issuer=ISSUER, key=KEY, not_before=NOW, not_after=NOW + passport.VALIDITY
+    )
+
+
+def predicate(found: passport.Passport) -> dict[str, Any]:
+    document: dict[str, Any] = canonical.loads(found.payload)["predicate"]
+    return document
+
+
+def test_the_passport_lists_the_bundles_and_replays_in_any_order(
+    issued: passport.Passport, roots: tuple[Path, Path, Path]
+) -> None:
+    found = issued
+    claimed = predicate(found)["evidence"]
+    digests = [evidence.open_bundle(root).facts.digest for root in roots]
+    assert [one["digest"] for one in claimed["bundles"]] == digests
+    assert claimed["bundles"][0]["dates"] == {
+        "first_run": "2026-01-02T10:00:00Z",
+        "last_run": "2026-01-02T10:59:03Z",
+    }
+    first, second, third = roots
+    opened, replay = passport.from_bundle([third, first, second], workflow.load_profile, progress=SILENT)
+    verified = passport.verify(
+        found.to_json(), trust=trust(require=("evidence", "replay")), at=NOW, evidence=opened, replay=replay
+    )
+    assert verified.verdict == "verified", verified.deciding
+
+
+def test_the_published_schema_accepts_it(issued: passport.Passport) -> None:
+    schema = passport.passport_schema()
+    inner = schema["properties"]["dsseEnvelope"]["properties"]["payload"]["contentSchema"]
+    Draft202012Validator({**inner, "$defs": schema["$defs"]}).validate(canonical.loads(issued.payload))
+
+
+def test_some_of_the_bundles_are_not_the_evidence(
+    issued: passport.Passport, roots: tuple[Path, Path, Path]
+) -> None:
+    data = issued.to_json()
+    for some in ([roots[0]], [*roots[:2]]):
+        opened, _ = passport.from_bundle(some, workflow.load_profile, progress=SILENT)
+        found = passport.verify(data, trust=trust(), at=NOW, evidence=opened)
+        assert found.deciding is not None
+        assert found.deciding.code == "passport.other-evidence"
+        assert "pools 3 bundles" in found.deciding.detail
+
+
+def parts(document: dict[str, Any]) -> Any:
+    return document["predicate"]["evidence"]["bundles"]
+
+
+def renamed(document: dict[str, Any]) -> object:
+    listed = [part["digest"] for part in parts(document)]
+    digest = canonical.digest(
+        canonical.canonical({"schema": "urn:certkit:accumulation:v1", "bundles": listed})
+    )
+    document["predicate"]["evidence"]["digest"] = digest
+    document["subject"][1]["digest"]["sha256"] = digest.removeprefix("sha256:")
+    return document
+
+
+CHANGES: dict[str, Any] = {
+    "a bundle twice": lambda d: (parts(d)[1].update(digest=parts(d)[0]["digest"]), renamed(d)),
+    "another bundle": lambda d: parts(d)[0].update(digest="sha256:" + "0" * 64),
+    "bundles in another order": lambda d: parts(d).reverse(),
+    "a bundle left out": lambda d: (parts(d).pop(), renamed(d)),
+    "one bundle alone": lambda d: (parts(d).__delitem__(slice(1, None)), renamed(d)),
+    "one record more": lambda d: parts(d)[0].update(records=61),
+    "one nominal run more": lambda d: parts(d)[0].update(nominal_runs=13, records=60),
+    "one fault run more": lambda d: parts(d)[0].update(fault_runs=49),
+    "a success moved from one domain's count": lambda d: parts(d)[0]["by_domain"]["d"].update(successes=1),
+    "a success too many": lambda d: (
+        parts(d)[0]["by_domain"]["d"].update(successes=parts(d)[0]["successes"] + 1),
+        parts(d)[0].update(successes=parts(d)[0]["successes"] + 1),
+    ),
+    "another domain": lambda d: parts(d)[0].update(by_domain={"e": parts(d)[0]["by_domain"]["d"]}),
+    "more successes than runs": lambda d: parts(d)[0].update(
+        by_domain={
+            "d": {"successes": parts(d)[0]["successes"], "n": 1},
+            "e": {"successes": 0, "n": 47},
+        }
+    ),
+    "runs before the scope's first": lambda d: parts(d)[0]["dates"].update(first_run="2025-01-01T00:00:00Z"),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_parts_that_are_not_those_of_the_whole_are_refused(issued: passport.Passport, name: str) -> None:
+    document = canonical.loads(issued.payload)
+    statement.read(canonical.canonical(document))
+    changed = copy.deepcopy(document)
+    CHANGES[name](changed)
+    with pytest.raises(NegativeError) as caught:
+        statement.read(canonical.canonical(changed))
+    assert caught.value.code == "passport.statement"
+
+
+def test_success_that_moved_between_bundles_is_found_by_the_replay(
+    issued: passport.Passport, roots: tuple[Path, Path, Path]
+) -> None:
+    document = canonical.loads(issued.payload)
+    for part, step in zip(parts(document), (1, -1), strict=False):
+        part["successes"] += step
+        part["by_domain"]["d"]["successes"] += step
+    payload = canonical.canonical(document)
+    statement.read(payload)
+    data = canonical.line(sealed.seal(payload, KEY))
+    opened, replay = passport.from_bundle(roots, workflow.load_profile, progress=SILENT)
+    found = passport.verify(data, trust=trust(), at=NOW, evidence=opened, replay=replay)
+    assert found.deciding is not None
+    assert (found.deciding.code, "bundles" in found.deciding.detail) == ("passport.replay-differs", True)
+
+
+def test_the_safety_case_shows_the_periods(roots: tuple[Path, Path, Path]) -> None:
+    page = report.html(report.view(workflow.assess(roots)))
+    for month in (1, 2, 3):
+        assert f"bundle {month}, 2026-0{month}-02T10:00:00Z" in page
+
+
+def test_the_commands_take_several_bundles(
+    tmp_path: Path, roots: tuple[Path, Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(report, "pdf_missing", lambda: "drawn elsewhere")
+    keys.write_private(tmp_path / "k.pem", KEY, passphrase=None)
+    (tmp_path / "trust.json").write_bytes(trust().to_json())
+    names = [str(root) for root in roots]
+    code, document = certkit("assess", *names, "--json")
+    assert (code, len(document["bundles"])) == (1, 3)
+    out = str(tmp_path / "issued")
+    options = ("--key", str(tmp_path / "k.pem"), "--issuer", "Example Lab", "--valid-from", NOW.isoformat())
+    assert certkit("issue", *names, *options, "-o", out, "--json")[0] == 0
+    given = [text for name in reversed(names) for text in ("--bundle", name)]
+    code, document = certkit(
+        "verify",
+        f"{out}/passport.json",
+        "--trust",
+        str(tmp_path / "trust.json"),
+        "--at",
+        NOW.isoformat(),
+        *given,
+        "--replay",
+        "--json",
+    )
+    assert (code, document["verdict"]) == (0, "verified")
+    drawn = str(tmp_path / "case.html")
+    assert certkit("report", f"{out}/passport.json", *given, "-o", drawn, "--json")[0] == 0
+
+
+def test_an_output_inside_any_of_the_bundles_is_refused(roots: tuple[Path, Path, Path]) -> None:
+    code, document = certkit("assess", *map(str, roots), "-o", str(roots[2] / "a.json"), "--json")
+    assert (code, document["error"]["code"]) == (2, "usage.option")

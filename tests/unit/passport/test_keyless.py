@@ -1,0 +1,366 @@
+"""Keyless passports: a good one is accepted in the same run in which each of its twins is refused."""
+
+from __future__ import annotations
+
+import base64
+import copy
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
+from jsonschema import Draft202012Validator
+from msgspec import structs
+from sigstore.models import Bundle, ClientTrustConfig
+from sigstore.verify import Verifier
+from sigstore.verify.policy import Identity
+
+from certkit import canonical, passport
+from certkit.errors import CertkitError
+from certkit.passport import keyless, sealed
+from certkit.registry.admission import checker
+from tests.vectors import passport_parts as maker
+from tests.virtual_sigstore import Sigstore, b64, compact, der_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.virtual_sigstore import Json, Signer
+
+AT = datetime(2026, 2, 1, 0, 0, 30, tzinfo=UTC)
+SIGNED = AT + timedelta(minutes=1)
+SECOND = timedelta(seconds=1)
+LATER = datetime(2026, 3, 1, 12, tzinfo=UTC)
+WHO, WHERE = "a@example.com", "https://accounts.example.com"
+INSTANCE = Sigstore.new(AT)
+OTHER = Sigstore.new(AT)
+SIGNER = INSTANCE.signer(WHO, WHERE)
+
+
+def signed(signer: Signer = SIGNER, **changes: Any) -> Json:
+    return signer.attest(compact(maker.statement(signer.key, **changes)))
+
+
+GOOD = signed()
+
+
+def policy(identity: str = WHO, issuer: str = WHERE, root: Json | None = None, **more: Any) -> passport.Trust:
+    document = {
+        "schema": "urn:certkit:trust:v1",
+        "issuers": [{"name": "Lab", "identities": [{"identity": identity, "issuer": issuer}]}],
+        "trusted_root": root or INSTANCE.trusted_root(),
+        **more,
+    }
+    return passport.parse_trust(canonical.line(document), "trust.json")
+
+
+def ends(bundle: Json, trust: passport.Trust | None = None, at: datetime = LATER) -> tuple[Any, ...]:
+    """Return the exit code, and the step and code of the first failure."""
+    found = passport.verify(canonical.line(bundle), trust=trust or policy(), at=at)
+    failed = found.deciding
+    return (int(found.exit_code), failed.id if failed else None, failed.code if failed else None)
+
+
+def edited(change: Callable[[Json], object], base: Json = GOOD) -> Json:
+    document = copy.deepcopy(base)
+    change(document)
+    return document
+
+
+def material(**changes: Any) -> Json:
+    return edited(lambda d: d["verificationMaterial"].update(changes))
+
+
+def proof(**changes: Any) -> Json:
+    return edited(lambda d: d["verificationMaterial"]["tlogEntries"][0]["inclusionProof"].update(changes))
+
+
+GOOD_PROOF = GOOD["verificationMaterial"]["tlogEntries"][0]["inclusionProof"]
+CHECKPOINT = GOOD_PROOF["checkpoint"]["envelope"]
+FLIPPED = (
+    bytes([base64.b64decode(GOOD_PROOF["hashes"][0])[0] ^ 1]) + base64.b64decode(GOOD_PROOF["hashes"][0])[1:]
+)
+
+ACCEPTED = (0, None, None)
+REFUSED = (1, "signature", "passport.certificate")
+UNTRUSTED = (8, "signature", "passport.untrusted-issuer")
+WINDOW = (6, "validity", "passport.root-window")
+
+
+def test_a_good_passport_is_verified_with_its_time_and_its_signer() -> None:
+    found = passport.verify(canonical.line(GOOD), trust=policy(require=["timestamp"]), at=LATER)
+    assert found.verdict == "verified"
+    assert found.claim is not None
+    assert (found.claim.issuer.name, found.claim.issuer.key_id) == ("Lab", SIGNER.key_id)
+    assert found.steps[2].detail == f"by Lab, signed in as {WHO} at {WHERE}"
+    assert "signed at 2026-02-01T00:01:30Z" in found.steps[5].detail
+    assert not any(item.startswith(("signing time", "log entries")) for item in found.not_checked)
+
+
+@pytest.mark.parametrize(
+    "identity", [WHO, "https://example.com/lab/.github/workflows/issue.yml@refs/heads/main"]
+)
+def test_a_mail_address_and_a_workflow_sign(identity: str) -> None:
+    assert ends(signed(INSTANCE.signer(identity, WHERE)), policy(identity)) == ACCEPTED
+
+
+def test_it_has_the_published_form() -> None:
+    validator = Draft202012Validator(passport.passport_schema())
+    validator.validate(GOOD)
+    assert not validator.is_valid(material(certificate={"rawBytes": "", "more": 1}))
+    assert not validator.is_valid(material(timestampVerificationData={"rfc3161Timestamps": [{}]}))
+
+
+def test_a_registry_admits_it_now_and_audits_it_later() -> None:
+    signer = INSTANCE.signer(WHO, WHERE, since=AT + timedelta(days=1))  # after the beginning of the validity
+    data = canonical.line(signed(signer))
+    expected = passport.parse(data).passport_id
+    for at in (LATER, None):
+        assert checker(policy(), at)(data).passport_id == expected
+        with pytest.raises(CertkitError) as caught:
+            checker(policy("b@example.com"), at)(data)
+        assert (caught.value.code, caught.value.exit_code) == ("passport.untrusted-issuer", 8)
+
+
+def test_sigstore_python_itself_accepts_it() -> None:
+    config = {
+        "mediaType": "application/vnd.dev.sigstore.clienttrustconfig.v0.1+json",
+        "signingConfig": {"mediaType": "application/vnd.dev.sigstore.signingconfig.v0.2+json"},
+        "trustedRoot": INSTANCE.trusted_root(),
+    }
+    verifier = Verifier(trusted_root=ClientTrustConfig.from_json(compact(config).decode()).trusted_root)
+    kind, payload = verifier.verify_dsse(
+        Bundle.from_json(compact(GOOD)), Identity(identity=WHO, issuer=WHERE)
+    )
+    assert (kind, b64(payload)) == ("application/vnd.in-toto+json", GOOD["dsseEnvelope"]["payload"])
+
+
+CERTIFICATES: dict[str, Signer] = {
+    "expired when it was used": SIGNER.at(timedelta(minutes=11)),
+    "used before it began": SIGNER.at(timedelta(minutes=-1)),
+    "missing time": SIGNER.at(None),
+    "not promised to a CT log": INSTANCE.signer(WHO, WHERE, logged=False),
+    "two OIDC issuers": INSTANCE.signer(WHO, WHERE, second_issuer="https://evil.example.com"),
+    "another instance of the same names": OTHER.signer(WHO, WHERE),
+    "promised to another CT log": replace(INSTANCE, ct=OTHER.ct).signer(WHO, WHERE),
+    "by another authority": replace(INSTANCE, fulcio=OTHER.fulcio).signer(WHO, WHERE),
+    "logged elsewhere": replace(INSTANCE, log=OTHER.log).signer(WHO, WHERE),
+    "timestamped elsewhere": replace(INSTANCE, tsa=OTHER.tsa).signer(WHO, WHERE),
+    "the holder of the certificate has another key": replace(
+        SIGNER, key=ec.generate_private_key(ec.SECP256R1())
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CERTIFICATES)
+def test_a_certificate_that_does_not_hold_is_refused(name: str) -> None:
+    assert ends(GOOD) == ACCEPTED
+    assert ends(signed(CERTIFICATES[name])) == REFUSED
+
+
+@pytest.mark.parametrize(
+    ("identity", "issuer"),
+    [
+        ("b@example.com", WHERE),
+        ("A@example.com", WHERE),
+        ("a@example.co", WHERE),
+        (".*", WHERE),
+        (WHO, "https://evil.example.com"),
+        (WHO, WHERE + "/"),
+        (WHERE, WHO),
+    ],
+)
+def test_another_identity_or_another_issuer_is_not_trusted(identity: str, issuer: str) -> None:
+    assert ends(GOOD, policy()) == ACCEPTED
+    assert ends(GOOD, policy(identity, issuer)) == UNTRUSTED
+
+
+def test_a_certificate_counts_under_a_trusted_root_alone() -> None:
+    assert ends(GOOD, policy()) == ACCEPTED
+    without = passport.parse_trust(canonical.line({**policy().to_dict(), "trusted_root": None}), "trust.json")
+    assert ends(GOOD, without) == UNTRUSTED
+    assert ends(GOOD, policy(root=OTHER.trusted_root())) == REFUSED
+    chain = edited(lambda d: d["verificationMaterial"].pop("certificate"))
+    chain["verificationMaterial"]["x509CertificateChain"] = {
+        "certificates": [GOOD["verificationMaterial"]["certificate"]]
+    }
+    assert ends(chain) == UNTRUSTED
+
+
+@pytest.mark.parametrize(
+    ("who", "expected"), [("ca", WINDOW), ("ct", WINDOW), ("log", WINDOW), ("tsa", REFUSED)]
+)
+def test_whoever_had_left_office_before_the_signing_no_longer_counts(
+    who: str, expected: tuple[Any, ...]
+) -> None:
+    # Windows are closed: the last moment is inside. `sigstore` itself looks at the authority's end alone.
+    assert ends(GOOD, policy(root=INSTANCE.trusted_root(**{who: SIGNED}))) == ACCEPTED
+    assert ends(GOOD, policy(root=INSTANCE.trusted_root(**{who: SIGNED - SECOND}))) == expected
+
+
+def test_whoever_took_office_after_the_signing_did_not_yet_count() -> None:
+    assert ends(GOOD, policy(root=replace(INSTANCE, start=SIGNED).trusted_root())) == ACCEPTED
+    late = replace(INSTANCE, start=SIGNED + SECOND).trusted_root()
+    assert ends(GOOD, policy(root=late)) == REFUSED  # no authority proves a time
+    for name in ("certificateAuthorities", "tlogs", "ctlogs"):
+        root = {**INSTANCE.trusted_root(), name: late[name]}
+        assert ends(GOOD, policy(root=root)) == WINDOW
+
+
+def test_the_part_of_the_root_that_had_ended_is_named() -> None:
+    root = INSTANCE.trusted_root(ct=SIGNED - SECOND)
+    found = passport.verify(canonical.line(GOOD), trust=policy(root=root), at=LATER)
+    assert found.steps[5].detail == (
+        "signed at 2026-02-01T00:01:30Z, outside the time of the trusted root's certificate transparency log"
+    )
+
+
+SWAPPED = signed()["verificationMaterial"]
+ENTRIES: dict[str, Json] = {
+    "a hash of the proof is changed": proof(hashes=[b64(FLIPPED), *GOOD_PROOF["hashes"][1:]]),
+    "a hash of the proof is missing": proof(hashes=GOOD_PROOF["hashes"][1:]),
+    "a proof for another place": proof(logIndex="1"),
+    "a proof for another tree": proof(treeSize="3"),
+    "another root": proof(rootHash=b64(bytes(32))),
+    "no proof": edited(lambda d: d["verificationMaterial"]["tlogEntries"][0].pop("inclusionProof")),
+    "no checkpoint": edited(
+        lambda d: d["verificationMaterial"]["tlogEntries"][0]["inclusionProof"].pop("checkpoint")
+    ),
+    "a checkpoint of another size": proof(checkpoint={"envelope": CHECKPOINT.replace("\n5\n", "\n6\n")}),
+    "a checkpoint of another origin": proof(checkpoint={"envelope": CHECKPOINT.replace("log.", "gol.", 1)}),
+    "a checkpoint nobody signed": proof(checkpoint={"envelope": CHECKPOINT.split("\n\n")[0] + "\n\n"}),
+    "the entry of another signature": material(tlogEntries=SWAPPED["tlogEntries"]),
+    "log entry stripped": material(tlogEntries=[]),
+    "two log entries": material(tlogEntries=GOOD["verificationMaterial"]["tlogEntries"] * 2),
+    "timestamp stripped": material(timestampVerificationData={}),
+    "a time that is the log's word": edited(
+        lambda d: (
+            d["verificationMaterial"].pop("timestampVerificationData"),
+            d["verificationMaterial"]["tlogEntries"][0].update(integratedTime=str(int(SIGNED.timestamp()))),
+        )
+    ),
+    "a promise that is none": edited(
+        lambda d: d["verificationMaterial"]["tlogEntries"][0].update(
+            integratedTime=str(int(SIGNED.timestamp())),
+            inclusionPromise={"signedEntryTimestamp": b64(bytes(70))},
+        )
+    ),
+    "an impossible time": edited(
+        lambda d: d["verificationMaterial"]["tlogEntries"][0].update(
+            integratedTime="9" * 40, inclusionPromise={"signedEntryTimestamp": ""}
+        )
+    ),
+    "a certificate that is none": material(certificate={"rawBytes": b64(b"certificate")}),
+    "one tier more": edited(
+        lambda d: d["dsseEnvelope"].update(
+            payload=b64(base64.b64decode(d["dsseEnvelope"]["payload"]).replace(b'"tier":1', b'"tier":3'))
+        )
+    ),
+    "another signature": edited(lambda d: d["dsseEnvelope"]["signatures"][0].update(sig=b64(bytes(70)))),
+}
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_what_is_attached_is_bound_to_the_signature(name: str) -> None:
+    assert ends(GOOD) == ACCEPTED
+    assert ENTRIES[name] != GOOD
+    step, code = ends(ENTRIES[name])[1:]
+    assert step == "signature"
+    assert code in {"passport.certificate", "passport.timestamp"}
+    assert ends(ENTRIES[name])[0] == 1
+
+
+def test_every_changed_byte_of_a_certificate_ends_in_a_refusal() -> None:
+    good = base64.b64decode(GOOD["verificationMaterial"]["certificate"]["rawBytes"])
+    told = set()
+    for place in range(len(good)):
+        changed = bytearray(good)
+        changed[place] ^= 1
+        told.add(ends(material(certificate={"rawBytes": b64(bytes(changed))})))
+    assert told == {REFUSED, UNTRUSTED}
+
+
+def test_the_timestamp_of_another_signature_is_refused() -> None:
+    swapped = material(timestampVerificationData=SWAPPED["timestampVerificationData"])
+    assert ends(swapped) == (1, "signature", "passport.timestamp")
+
+
+def test_the_promise_of_a_log_proves_the_time_and_a_changed_one_does_not() -> None:
+    payload = compact(maker.statement(SIGNER.key))
+    good = SIGNER.attest_in_v1(payload, SIGNED)
+    assert ends(good, policy(require=["timestamp"])) == ACCEPTED
+    assert ends(good, policy(root=INSTANCE.trusted_root(log=SIGNED))) == ACCEPTED
+    assert ends(good, policy(root=INSTANCE.trusted_root(log=SIGNED - SECOND))) == WINDOW
+    assert ends(SIGNER.attest_in_v1(payload, SIGNED + timedelta(minutes=20))) == REFUSED
+    for time in (SIGNED - SECOND, SIGNED + SECOND):
+        moved = edited(
+            lambda d, time=time: d["verificationMaterial"]["tlogEntries"][0].update(  # type: ignore[misc]
+                integratedTime=str(int(time.timestamp()))
+            ),
+            good,
+        )
+        assert ends(moved) == REFUSED
+    silent = edited(lambda d: d["verificationMaterial"]["tlogEntries"][0].pop("inclusionPromise"), good)
+    assert ends(silent) == REFUSED
+
+
+def test_an_authority_may_name_the_oidc_issuer_at_any_length() -> None:
+    where = "https://accounts.example.com/" + "long/" * 60
+    assert ends(signed(INSTANCE.signer(WHO, where)), policy(WHO, where)) == ACCEPTED
+
+
+def test_payload_type_and_statement_are_looked_at_as_sigstore_does_not() -> None:
+    relabelled = edited(lambda d: d["dsseEnvelope"].update(payloadType="application/json"))
+    assert ends(relabelled) == (3, "envelope", "dsse.payload-type")
+    foreign = SIGNER.attest(compact(maker.statement(maker.LAB)))
+    assert ends(foreign) == (1, "types", "passport.statement")
+    found = passport.verify(canonical.line(GOOD), trust=policy(), at=LATER, agent="sha256:" + "0" * 64)
+    assert (found.exit_code, found.deciding and found.deciding.id) == (1, "subject")
+
+
+def test_base64_of_either_alphabet_is_the_same_passport() -> None:
+    name = {"name": "\N{LATIN SMALL LETTER Y WITH DIAERESIS}" * 3, "key_id": SIGNER.key_id}
+    document = SIGNER.attest(maker.compact(maker.statement(SIGNER.key, issuer=name)))
+    assert ends(document) == ACCEPTED
+    envelope = document["dsseEnvelope"]
+    assert "/" in envelope["payload"]
+    for holder, key in ((envelope, "payload"), (envelope["signatures"][0], "sig")):
+        holder[key] = holder[key].replace("+", "-").replace("/", "_")
+    assert ends(document) == ACCEPTED
+
+
+def test_the_certificate_that_was_read_is_the_one_that_is_verified() -> None:
+    for certificate, held in ((SIGNER.certificate, True), (INSTANCE.signer(WHO, WHERE).certificate, False)):
+        attached = structs.replace(
+            sealed.parse_material(GOOD["verificationMaterial"]), certificate=der_of(certificate)
+        )
+        certified = keyless.Certified(
+            GOOD,
+            attached,
+            base64.b64decode(GOOD["dsseEnvelope"]["signatures"][0]["sig"]),
+            INSTANCE.trusted_root(),
+            lambda verifier, bundle, policy: verifier.verify_dsse(bundle, policy),
+        )
+        if held:
+            certified.verify()
+        else:
+            with pytest.raises(CertkitError, match="another certificate"):
+                certified.verify()
+
+
+def test_clock_skew_is_borne_for_five_minutes_and_no_longer() -> None:
+    skew = timedelta(minutes=5)
+    early = (6, "validity", "passport.not-yet-valid")
+    assert ends(GOOD, at=SIGNED - skew) == ACCEPTED
+    assert ends(GOOD, at=SIGNED - skew - SECOND) == early  # at that time it was not yet signed
+    expired = datetime(2026, 5, 2, 0, 0, 1, tzinfo=UTC)
+    assert ends(GOOD, at=expired) == (6, "validity", "passport.expired")
+
+
+def test_a_key_that_is_trusted_does_not_make_a_certificate_trusted() -> None:
+    keys = {"name": "Lab", "keys": [{"pem": maker.pem(SIGNER.key)}]}
+    trust = passport.parse_trust(
+        canonical.line({"schema": "urn:certkit:trust:v1", "issuers": [keys]}), "trust.json"
+    )
+    assert ends(GOOD, trust) == UNTRUSTED

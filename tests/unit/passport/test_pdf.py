@@ -1,0 +1,365 @@
+"""A passport inside a PDF: one is taken out, whatever else the PDF holds; nothing of the PDF is believed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from certkit import passport, report
+from certkit.errors import CertkitError, InputError
+from certkit.passport import pdf
+from tests.cli.running import certkit
+from tests.unit.passport.making import KEY, NOW, issued, trust
+from tests.unit.passport.pdfs import CATALOGUE, PAGES, attaching, bomb, document, draws, stream
+from tests.unit.report.drawing import judged, needs_pdf, strong, tool
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PASSPORT = issued().to_json()
+OTHER = issued(origin="simulated").to_json()
+PROOF = b"c2sp.org/tlog-proof@v1\n"
+
+
+def code(data: bytes) -> str:
+    with pytest.raises(InputError) as caught:
+        pdf.passport_of(data)
+    assert caught.value.exit_code == 3
+    return caught.value.code
+
+
+# --- what is taken out
+
+
+def test_the_attached_bytes_are_returned_as_they_are() -> None:
+    assert pdf.passport_of(attaching(("passport.json", PASSPORT))) == PASSPORT
+
+
+def test_other_attached_files_do_not_matter() -> None:
+    files = (("assessment.json", b'{"schema": "x"}'), ("passport.json", PASSPORT), ("big", bytes(9 << 20)))
+    assert pdf.passport_of(attaching(*files)) == PASSPORT
+
+
+def test_what_is_no_pdf_is_returned_untouched() -> None:
+    for data in (PASSPORT, b"", b" %PDF-1.7", b"hello"):
+        assert pdf.take(data) == pdf.Taken(passport=data)
+    assert code(PASSPORT) == "pdf.unreadable"
+
+
+def test_an_attached_proof_comes_along() -> None:
+    files = (("passport.json", PASSPORT), ("passport.json.tlog-proof", PROOF))
+    assert pdf.take(attaching(*files)) == pdf.Taken(passport=PASSPORT, proof=PROOF, in_pdf=True)
+    assert code(attaching(*files, files[1])) == "pdf.several"
+
+
+def test_a_tree_of_names_is_walked() -> None:
+    whole = attaching(
+        ("passport.json", PASSPORT),
+        o4=b"<< /Kids [5 0 R] >>",
+        o5=b"<< /Kids [6 0 R 7 0 R] >>",
+        o6=b"<< /Limits [(a) (b)] /Names [] >>",
+        o7=b"<< /Names [(passport.json) 10 0 R] >>",
+    )
+    assert pdf.passport_of(whole) == PASSPORT
+
+
+# --- one passport, by name and by content
+
+
+def test_no_passport_is_refused() -> None:
+    for data in (
+        attaching(),
+        attaching(("assessment.json", b"{}")),
+        attaching(("other.json", PASSPORT)),
+        attaching(("passport.json", b'{"mediaType": "text/plain"}')),
+        attaching(("passport.json", b"not JSON")),
+        document({1: b"<< /Type /Catalog /Pages 2 0 R >>", 2: PAGES}),
+        document({1: b"<< /Type /Font >>"}),
+        b"%PDF-1.7\nxref\n0 0\ntrailer\n<< /Size 0 /Prev 9 >>\nstartxref\n9\n%%EOF\n",
+    ):
+        assert code(data) == "pdf.no-passport"
+
+
+def test_more_than_one_passport_is_refused() -> None:
+    for files in (
+        (("passport.json", PASSPORT), ("passport.json", OTHER)),
+        (("passport.json", PASSPORT), ("passport.json", PASSPORT)),
+        (("passport.json", PASSPORT), ("copy.json", OTHER)),
+        (("passport.json", PASSPORT), ("passport.json", b"{}")),
+        (("passport.json", b"{}"), ("copy.json", PASSPORT), ("third.json", PASSPORT)),
+    ):
+        assert code(attaching(*files)) == "pdf.several"
+
+
+def test_a_second_passport_hidden_in_a_second_stream_is_seen() -> None:
+    for name in (b"passport.json", b"note.txt"):
+        hidden = b"<< /F (%s) /UF (passport.json) /EF << /F 11 0 R /UF 12 0 R >> >>" % name
+        whole = attaching(("passport.json", PASSPORT), o10=hidden, o12=stream(OTHER))
+        assert code(whole) == "pdf.several"
+
+
+def test_two_names_of_one_file_are_refused() -> None:
+    listed = b"<< /Names [(passport.json) 10 0 R (copy.json) 10 0 R] >>"
+    assert code(attaching(("passport.json", PASSPORT), o4=listed)) == "pdf.unreadable"
+
+
+# --- the id that the PDF records
+
+
+def recording(keywords: bytes) -> bytes:
+    objects = {
+        1: CATALOGUE,
+        2: PAGES,
+        3: b"<< /EmbeddedFiles << /Names [(passport.json) 4 0 R] >> >>",
+        4: b"<< /F (passport.json) /EF << /F 5 0 R >> >>",
+        5: stream(PASSPORT),
+        6: b"<< /Keywords (%s) >>" % keywords,
+    }
+    return document(objects, trailer=b"/Info 6 0 R")
+
+
+def test_a_pdf_that_was_drawn_of_another_passport_is_refused() -> None:
+    same, other = (passport.parse(data).passport_id.encode() for data in (PASSPORT, OTHER))
+    for keywords in (b"", b"passport", b"passport " + same, b"a, passport %s, b" % same):
+        assert pdf.passport_of(recording(keywords)) == PASSPORT
+    for keywords in (b"passport " + other, b"passport %s, passport %s" % (same, other)):
+        assert code(recording(keywords)) == "pdf.other-passport"
+
+
+# --- hostile files
+
+
+def test_circles_and_crowds_are_refused() -> None:
+    for more in (
+        {"o4": b"<< /Kids [4 0 R] >>"},
+        {"o4": b"<< /Kids [5 0 R] >>", "o5": b"<< /Kids [4 0 R] >>"},
+        {"o4": b"<< /Kids [%s] >>" % b" ".join(b"%d 0 R" % i for i in range(100, 300))}
+        | {f"o{i}": b"<< /Names [] >>" for i in range(100, 300)},
+        {"o4": b"4 0 R"},
+        {"o3": b"4 0 R", "o4": b"3 0 R"},
+    ):
+        assert code(attaching(("passport.json", PASSPORT), **more)) == "pdf.unreadable"
+
+
+def test_deep_nesting_ends_in_an_error() -> None:
+    for deep in (b"[" * 100_000, b"<< /A " * 100_000, b"[" * 50_000 + b"]" * 50_000):
+        assert code(attaching(("passport.json", PASSPORT), o4=deep)) == "pdf.unreadable"
+
+
+def test_a_decompression_bomb_is_not_unpacked() -> None:
+    for name, found in (("passport.json", "pdf.too-large"), ("other.bin", "pdf.no-passport")):
+        whole = attaching((name, b""), o11=bomb(1 << 27))
+        assert len(whole) < 1 << 20
+        assert code(whole) == found
+
+
+def test_a_passport_beyond_the_limit_is_refused() -> None:
+    assert code(attaching(("passport.json", PASSPORT + b" " * (4 << 20)))) == "pdf.too-large"
+    assert code(b"%PDF-1.7\n" + bytes(pdf.MAX_PDF)) == "pdf.too-large"
+
+
+def test_many_filters_in_a_row_are_refused() -> None:
+    body = b"<< /Filter [%s] /Length 1 >>\nstream\nx\nendstream" % (b"/FlateDecode " * 10)
+    assert code(attaching(("passport.json", b""), o11=body)) in {"pdf.unreadable", "pdf.too-large"}
+
+
+def test_what_is_encrypted_is_refused() -> None:
+    plain = attaching(("passport.json", PASSPORT))
+    hard = b"<< /Filter /Standard /V 1 /R 2 /O (%s) /U (%s) /P -4 >>" % (b"o" * 32, b"u" * 32)
+    assert code(plain.replace(b"/Root 1 0 R ", b"/Root 1 0 R /Encrypt %s " % hard)) == "pdf.unreadable"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"%PDF-",
+        b"%PDF-1.7\n%%EOF",
+        b"%PDF-1.7\nstartxref\n0\n%%EOF\n",
+        b"%PDF-1.7\nstartxref\n999999999999\n%%EOF\n",
+        b"%PDF-1.7\nxref\n0 99999999\ntrailer\n<< >>\nstartxref\n9\n%%EOF\n",
+        b"%PDF-1.7\n" + b"(" * 100_000,
+        document({1: b"<< /Type /Catalog /Names [1 2 3] >>"}),
+        document({1: b"<< /Type /Catalog /Names << /EmbeddedFiles (text) >> >>"}),
+        document({1: b"<< /Type /Catalog /Names << /EmbeddedFiles << /Names [(x)] >> >> >>"}),
+        document({1: b"<< /Type /Catalog /Names << /EmbeddedFiles << /Names [(x) 9 0 R] >> >> >>"}),
+        document({1: b"<< /Type /Catalog /Names << /EmbeddedFiles << /Names [(x) (y)] >> >> >>"}),
+        attaching(("passport.json", PASSPORT), o11=stream(b"", packed=b"not deflate")),
+        attaching(("passport.json", PASSPORT), o11=b"<< /NoStream true >>"),
+        attaching(
+            ("passport.json", PASSPORT), o11=b"<< /Filter /JBIG2Decode /Length 1 >>\nstream\nx\nendstream"
+        ),
+    ],
+)
+def test_what_is_broken_is_refused_without_repair(data: bytes) -> None:
+    assert code(data) == "pdf.unreadable"
+
+
+def test_damage_never_breaks_the_reader_nor_gives_another_passport() -> None:
+    whole = attaching(("passport.json", PASSPORT), ("passport.json.tlog-proof", PROOF))
+    positions, values = draws("where", 3000, len(whole)), draws("what", 3000, 255)
+    outcomes = set()
+    for position, value in zip(positions, values, strict=True):
+        damaged = bytearray(whole)
+        damaged[position] ^= value + 1
+        outcomes.add(_outcome(bytes(damaged)))
+    for length in draws("cut", 200, len(whole)):
+        outcomes.add(_outcome(whole[:length]))
+    assert "verified" in outcomes  # damage to what is not read
+    assert "pdf.unreadable" in outcomes
+
+
+def _outcome(data: bytes) -> str:
+    """Return what becomes of a damaged PDF; what is verified is the passport that was signed."""
+    try:
+        taken = pdf.take(data)
+    except CertkitError as error:
+        return error.code
+    found = passport.verify(taken.passport, trust=trust(), at=NOW)
+    if found.verdict == "verified":
+        assert found.passport_id == issued_id()
+    return found.verdict
+
+
+def issued_id() -> str:
+    return passport.parse(PASSPORT).passport_id
+
+
+def test_the_parser_is_loaded_for_a_pdf_alone_and_writes_nothing(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_bytes(PASSPORT)
+    (tmp_path / "a.pdf").write_bytes(
+        attaching(("passport.json", PASSPORT)).replace(b"0 R /Names", b"0 R/Names ")
+    )
+    program = (
+        "import sys; from certkit.cli.main import main\n"
+        "main(['show', sys.argv[1], '-v'])\n"
+        "sys.stderr.write(str('pypdf' in sys.modules))"
+    )
+    for name, loaded in (("a.json", "False"), ("a.pdf", "True")):
+        done = subprocess.run(
+            [sys.executable, "-c", program, tmp_path / name], capture_output=True, check=True, text=True
+        )
+        assert done.stderr == loaded
+
+
+# --- on the command line
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "trust.json").write_bytes(trust().to_json())
+    (tmp_path / "passport.json").write_bytes(PASSPORT)
+    (tmp_path / "case.pdf").write_bytes(attaching(("passport.json", PASSPORT)))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.usefixtures("folder")
+def test_verify_says_that_the_pages_are_not_signed() -> None:
+    options = ("--trust", "trust.json", "--at", "2026-03-02", "--json")
+    of_json = certkit("verify", "passport.json", *options).document
+    of_pdf = certkit("verify", "case.pdf", *options).document
+    first, *rest = of_pdf.pop("not_checked")
+    assert first == f"{pdf.PAGES}; compare the id that they print: {issued_id()}"
+    assert rest == of_json.pop("not_checked")
+    assert of_pdf == of_json
+    text = certkit("verify", "case.pdf", *options[:-1])
+    assert "the pages of the PDF: they are a drawing" in " ".join(text.out.split())
+    assert issued_id() in text.out
+    assert max(len(line) for line in text.out.splitlines() if "sha256:" not in line) <= 80
+
+
+@pytest.mark.usefixtures("folder")
+def test_show_export_and_drift_take_the_passport_out() -> None:
+    at = ("--at", "2026-03-02")
+    for arguments in (("show", "{}", "-v"), ("export", "{}", "-f", "markdown", "--unverified")):
+        shown = [
+            certkit(*(part.format(name) for part in arguments), *at) for name in ("passport.json", "case.pdf")
+        ]
+        assert [done.code for done in shown] == [0, 0]
+        lines = [line for line in shown[1].out.splitlines() if not line.startswith("Taken out of a PDF")]
+        assert lines == shown[0].out.splitlines()
+    of_two = certkit("drift", "case.pdf", "passport.json", "--json").document
+    assert of_two["sides"]["old"] == of_two["sides"]["new"]
+    assert of_two["sides"]["old"]["passport_id"] == issued_id()
+
+
+def test_a_proof_beside_the_pdf_counts_before_the_attached_one(folder: Path) -> None:
+    from certkit.cli.verify import taken  # noqa: PLC0415 - a door of the command line
+
+    files = (("passport.json", PASSPORT), ("passport.json.tlog-proof", PROOF))
+    (folder / "case.pdf").write_bytes(attaching(*files))
+    assert taken(folder / "case.pdf").proof == PROOF
+    (folder / "case.pdf.tlog-proof").write_bytes(b"fresher\n")
+    assert taken(folder / "case.pdf").proof == b"fresher\n"
+
+
+def test_every_command_refuses_a_pdf_without_a_passport(folder: Path) -> None:
+    (folder / "empty.pdf").write_bytes(attaching())
+    (folder / "key.pem").write_bytes(b"")
+    for arguments in (
+        ("verify", "empty.pdf", "--trust", "trust.json"),
+        ("show", "empty.pdf"),
+        ("drift", "empty.pdf", "passport.json"),
+        ("export", "empty.pdf", "-f", "markdown", "--unverified"),
+    ):
+        done = certkit(*arguments, "--json")
+        assert (done.code, done.document["error"]["code"]) == (3, "pdf.no-passport")
+        assert done.document["error"]["where"] == "empty.pdf"
+
+
+def test_a_pdf_is_logged_as_the_passport_in_it(folder: Path) -> None:
+    from certkit.passport import keys  # noqa: PLC0415 - for this test only
+
+    keys.write_private(folder / "key.pem", KEY, passphrase=None)
+    made = certkit("registry", "init", "registry", "--name", "lab", "--json").document
+    assert certkit("trust", "add", "--trust", "trust.json", "--log", made["vkey"]).code == 0
+    options = ("--registry", "registry", "--key", "key.pem", "--trust", "trust.json", "--heads", "heads.db")
+    at = ("--at", "2026-03-02")
+    logged = [
+        certkit("registry", "append", name, *options, *at, "--json") for name in ("case.pdf", "passport.json")
+    ]
+    assert [(done.code, done.document["index"], done.document["new"]) for done in logged] == [
+        (0, 0, True),
+        (0, 0, False),
+    ]
+    assert (folder / "case.pdf.tlog-proof").read_bytes().startswith(b"c2sp.org/tlog-proof@v1\n")
+    done = certkit("verify", "case.pdf", "--trust", "trust.json", *at, "--json")
+    assert {step["id"]: step["status"] for step in done.document["steps"]}["registry"] == "passed"
+
+
+# --- what certkit draws
+
+
+@pytest.fixture(scope="module")
+def drawn() -> bytes:
+    assessment = judged(strong())
+    return report.pdf(report.view(assessment, passport=PASSPORT))
+
+
+@needs_pdf
+def test_a_report_gives_back_the_passport_that_it_was_drawn_of(drawn: bytes, tmp_path: Path) -> None:
+    assert pdf.passport_of(drawn) == PASSPORT
+    (tmp_path / "case.pdf").write_bytes(drawn)
+    assert f"passport {issued_id()}" in tool("pdfinfo", tmp_path / "case.pdf")
+
+
+@needs_pdf
+def test_a_report_whose_attachment_was_exchanged_is_refused(drawn: bytes, tmp_path: Path) -> None:
+    (tmp_path / "case.pdf").write_bytes(drawn)
+    (tmp_path / "passport.json").write_bytes(OTHER)
+    bare, forged = tmp_path / "bare.pdf", tmp_path / "forged.pdf"
+    tool("qpdf", "--remove-attachment=passport.json", tmp_path / "case.pdf", bare)
+    assert code(bare.read_bytes()) == "pdf.no-passport"
+    tool("qpdf", bare, "--add-attachment", tmp_path / "passport.json", "--key=passport.json", "--", forged)
+    assert code(forged.read_bytes()) == "pdf.other-passport"
+
+
+@needs_pdf
+def test_damage_to_a_report_gives_no_other_passport(drawn: bytes) -> None:
+    for position in draws("report", 12, len(drawn)):
+        damaged = bytearray(drawn)
+        damaged[position] ^= 0x55
+        _outcome(bytes(damaged))

@@ -1,0 +1,202 @@
+"""A new key takes over from an old one, in files and in trust policies."""
+
+from __future__ import annotations
+
+import stat
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from msgspec import structs
+
+from certkit import passport
+from certkit.errors import CertkitError
+from certkit.passport import keys
+from certkit.passport.rotation import rotated
+from certkit.passport.trust import TrustedKey
+from tests.cli.running import certkit
+from tests.unit.passport.making import KEY, NOW, issued, trust
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NEXT = keys.generate("p256")
+TURN = NOW + timedelta(days=10)
+
+
+def verdict(key: Any, policy: passport.Trust, *, signed: datetime) -> str:
+    """Return the verdict on a passport that `key` signed at a time."""
+    found = issued(key=key)
+    if signed != NOW:
+        from tests.unit.assessment import build  # noqa: PLC0415 - for this case only
+
+        summary = build.strong()
+        found = passport.issue(
+            build.judged(summary),
+            summary,
+            issuer=passport.Issuer(name="Example Lab"),
+            key=key,
+            not_before=signed,
+            not_after=signed + timedelta(days=90),
+        )
+    return passport.verify(found.to_json(), trust=policy, at=TURN + timedelta(days=5)).verdict
+
+
+def test_each_key_counts_on_its_side_of_the_turn() -> None:
+    policy = rotated(trust(), KEY.public_key(), NEXT.public_key(), at=TURN)
+    after = TURN + timedelta(days=1)
+    assert verdict(KEY, policy, signed=NOW) == "verified"
+    assert verdict(KEY, policy, signed=after) == "rejected"
+    assert verdict(NEXT, policy, signed=NOW) == "rejected"
+    assert verdict(NEXT, policy, signed=after) == "verified"
+
+
+def test_nothing_else_in_the_policy_changes() -> None:
+    other = passport.TrustedIssuer(
+        name="Other", keys=(TrustedKey(pem=keys.public_pem(keys.generate("p256").public_key())),)
+    )
+    before = structs.replace(trust(min_tier=2), issuers=(*trust().issuers, other))
+    after = rotated(before, KEY.public_key(), NEXT.public_key(), at=TURN)
+    assert structs.replace(after, issuers=()) == structs.replace(before, issuers=())
+    assert [issuer.name for issuer in after.issuers] == ["Example Lab", "Other"]
+    assert after.issuers[1] == other
+    old, new = after.issuers[0].keys
+    assert (old.not_before, old.not_after) == (None, TURN)
+    assert (new.not_before, new.not_after) == (TURN, None)
+
+
+def test_a_window_is_never_widened() -> None:
+    sooner = TURN - timedelta(days=5)
+    key = TrustedKey(pem=keys.public_pem(KEY.public_key()), not_after=sooner)
+    policy = passport.Trust(issuers=(passport.TrustedIssuer(name="Example Lab", keys=(key,)),))
+    after = rotated(policy, KEY.public_key(), NEXT.public_key(), at=TURN)
+    assert after.issuers[0].keys[0].not_after == sooner
+
+
+def test_a_key_that_the_policy_does_not_hold_is_not_replaced() -> None:
+    stranger = keys.generate("ed25519").public_key()
+    for old, new, code in (
+        (stranger, NEXT.public_key(), "trust.unknown-key"),
+        (KEY.public_key(), KEY.public_key(), "usage.option"),
+    ):
+        with pytest.raises(CertkitError) as caught:
+            rotated(trust(), old, new, at=TURN)
+        assert caught.value.code == code
+        assert keys.key_id(old) in caught.value.message
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    keys.write_private(tmp_path / "old.pem", KEY, passphrase=None)
+    (tmp_path / "old-public.pem").write_text(keys.public_pem(KEY.public_key()))
+    (tmp_path / "trust.json").write_bytes(trust().to_json())
+    return tmp_path
+
+
+def rotate(folder: Path, *more: object, old: str = "old-public.pem") -> Any:
+    paths = ("-o", folder / "new.pem", "--public", folder / "new-public.pem")
+    return certkit("keys", "rotate", folder / old, *paths, *more)
+
+
+def snapshot(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("old", ["old.pem", "old-public.pem"])
+@pytest.mark.parametrize("kind", keys.ALGORITHMS)
+def test_rotate_writes_a_new_pair_and_turns_the_policy_over(folder: Path, kind: str, old: str) -> None:
+    before = snapshot(folder)
+    policy = folder / "trust.json"
+    done = rotate(
+        folder, "--type", kind, "--trust", policy, "--at", "2026-03-11T12:00:00Z", "--json", old=old
+    )
+    assert done.code == 0
+    new = keys.load_private(folder / "new.pem").public_key()
+    assert keys.key_id(new) == keys.key_id(keys.load_public(folder / "new-public.pem"))
+    assert stat.S_IMODE((folder / "new.pem").stat().st_mode) == 0o600
+    assert done.document["schema"] == "urn:certkit:rotation:v1"
+    assert done.document["id"] == keys.key_id(new)
+    assert done.document["old"] == keys.key_id(KEY.public_key())
+    assert done.document["at"] == "2026-03-11T12:00:00Z"
+    assert passport.parse_trust(policy.read_bytes(), "") == rotated(trust(), KEY.public_key(), new, at=TURN)
+    after = snapshot(folder)
+    assert {name: after[name] for name in ("old.pem", "old-public.pem")} == {
+        name: before[name] for name in ("old.pem", "old-public.pem")
+    }
+
+
+def test_rotate_without_a_policy_tells_what_to_do_with_policies(folder: Path) -> None:
+    before = (folder / "trust.json").read_bytes()
+    done = rotate(folder, "--at", "2026-03-11")
+    assert done.code == 0
+    assert keys.key_id(KEY.public_key()) in done.out
+    assert "certkit trust rotate OLD-PUBLIC.pem" in done.err
+    assert "--at 2026-03-11T00:00:00Z" in done.err
+    assert (folder / "trust.json").read_bytes() == before
+
+
+def test_a_refused_rotation_writes_nothing(folder: Path) -> None:
+    stranger = folder / "stranger.pem"
+    stranger.write_text(keys.public_pem(keys.generate("ed25519").public_key()))
+    locked = folder / "locked.pem"
+    keys.write_private(locked, KEY, passphrase=b"right")
+    window = structs.replace(trust().issuers[0].keys[0], not_before=TURN)
+    late = passport.Trust(issuers=(passport.TrustedIssuer(name="Example Lab", keys=(window,)),))
+    (folder / "late.json").write_bytes(late.to_json())
+    (folder / "taken.pem").write_text("precious")
+    before = snapshot(folder)
+    policy = ("--trust", folder / "trust.json", "--json")
+    for done, code, error in (
+        (rotate(folder, *policy, old="stranger.pem"), 8, "trust.unknown-key"),
+        (rotate(folder, *policy, old="locked.pem"), 2, "key.passphrase"),
+        (rotate(folder, *policy, "--at", "soon"), 2, "usage.option"),
+        (rotate(folder, "--trust", folder / "none.json", "--json"), 2, "file.missing"),
+        (rotate(folder, "--trust", folder / "late.json", "--at", "2026-01-01", "--json"), 3, "trust.invalid"),
+        (rotate(folder, *policy, "--public", folder / "taken.pem"), 2, "file.exists"),
+        (rotate(folder, *policy, "-o", folder / "taken.pem"), 2, "file.exists"),
+    ):
+        assert (done.code, done.document["error"]["code"]) == (code, error)
+        assert snapshot(folder) == before
+
+
+# --- certkit trust rotate: the policies of others
+
+
+@pytest.fixture
+def others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "trust.json").write_bytes(trust(min_tier=2).to_json())
+    (tmp_path / "old.pem").write_text(keys.public_pem(KEY.public_key()))
+    (tmp_path / "new.pem").write_text(keys.public_pem(NEXT.public_key()))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_policy_of_others_follows_the_issuer(others: Path) -> None:
+    done = certkit("trust", "rotate", "old.pem", "new.pem", "--trust", "trust.json", "--at", "2026-03-11")
+    assert (done.code, done.err) == (0, "")
+    assert f"from 2026-03-11T00:00:00Z on counts {keys.key_id(NEXT.public_key())}" in done.out
+    policy = passport.parse_trust((others / "trust.json").read_bytes(), "trust.json")
+    assert policy == rotated(
+        trust(min_tier=2), KEY.public_key(), NEXT.public_key(), at=datetime.fromisoformat("2026-03-11T00:00Z")
+    )
+    shown = certkit("trust", "show", "--trust", "trust.json", "--json").document
+    assert shown == policy.to_dict()
+
+
+def test_a_policy_that_cannot_follow_is_left_as_it_is(others: Path) -> None:
+    before = (others / "trust.json").read_bytes()
+    keys.write_private(others / "secret.pem", KEY, passphrase=None)
+    for old, new, expected in (
+        ("new.pem", "old.pem", (8, "trust.unknown-key")),
+        ("old.pem", "old.pem", (2, "usage.option")),
+        ("old.pem", "secret.pem", (2, "key.unsupported")),
+        ("old.pem", "missing.pem", (3, "file.missing")),
+    ):
+        done = certkit("trust", "rotate", old, new, "--trust", "trust.json", "--json")
+        assert (done.code, done.document["error"]["code"]) == expected
+    late = certkit("trust", "add", "--trust", "trust.json", "--issuer", "Other", "--key", "new.pem", "-q")
+    assert late.code == 0
+    both = (others / "trust.json").read_bytes()
+    done = certkit("trust", "rotate", "old.pem", "new.pem", "--trust", "trust.json", "--json")
+    assert (done.code, done.document["error"]["code"]) == (3, "trust.invalid")
+    assert (others / "trust.json").read_bytes() == both != before

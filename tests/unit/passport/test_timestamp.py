@@ -1,0 +1,215 @@
+"""RFC 3161 timestamps beside a key's signature: what they prove, and what they do not."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from certkit import canonical, passport
+from certkit.errors import CertkitError
+from certkit.passport import sealed, timestamp
+from tests.sigstore_service import Service
+from tests.vectors import passport_parts as maker
+from tests.virtual_sigstore import Sigstore, b64
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.virtual_sigstore import Json
+
+STARTS = datetime(2026, 2, 1, tzinfo=UTC)  # the beginning of the validity that the maker writes
+AT = STARTS + timedelta(minutes=3)
+SECOND = timedelta(seconds=1)
+LATER = datetime(2026, 3, 1, 12, tzinfo=UTC)
+INSTANCE = Sigstore.new(AT)
+OTHER = Sigstore.new(AT)
+GOOD = maker.good()
+SIGNATURE = maker.signed(maker.IN_TOTO, maker.compact(maker.statement()), maker.LAB)
+DIGEST = hashlib.sha256(SIGNATURE).digest()
+TOKEN = INSTANCE.timestamp(DIGEST)
+
+
+def stamped(*tokens: bytes) -> Json:
+    data = {"rfc3161Timestamps": [{"signedTimestamp": b64(token)} for token in tokens]}
+    return {
+        **GOOD,
+        "verificationMaterial": {**GOOD["verificationMaterial"], "timestampVerificationData": data},
+    }
+
+
+def policy(root: Json | None, *, required: bool = True, **window: str) -> passport.Trust:
+    key = {"pem": maker.pem(maker.LAB), **window}
+    document = {
+        "schema": "urn:certkit:trust:v1",
+        "issuers": [{"name": "Lab", "keys": [key]}],
+        "require": ["timestamp"] if required else [],
+        "trusted_root": root,
+    }
+    return passport.parse_trust(canonical.line(document), "trust.json")
+
+
+ROOT = INSTANCE.trusted_root()
+TRUST = policy(ROOT)
+
+
+def verify(bundle: Json, trust: passport.Trust = TRUST, at: datetime = LATER) -> tuple[str, int, str | None]:
+    found = passport.verify(canonical.line(bundle), trust=trust, at=at)
+    return (found.verdict, int(found.exit_code), found.steps[5].code)
+
+
+VERIFIED = ("verified", 0, None)
+UNKNOWN = ("unverifiable", 4, "passport.unavailable")
+WRONG = ("rejected", 6, "passport.timestamp")
+
+
+def test_a_required_timestamp_is_found_and_its_time_is_told() -> None:
+    found = passport.verify(canonical.line(stamped(TOKEN)), trust=TRUST, at=LATER)
+    assert found.verdict == "verified"
+    assert "signed at 2026-02-01T00:03:00Z or before" in found.steps[5].detail
+    assert not any(item.startswith("signing time") for item in found.not_checked)
+
+
+@pytest.mark.parametrize(
+    ("name", "bundle", "trust"),
+    [
+        ("stripped", GOOD, TRUST),
+        ("by an authority of another root", stamped(OTHER.timestamp(DIGEST)), TRUST),
+        ("no root to check by", stamped(TOKEN), policy(None)),
+        ("the authority had ended", stamped(TOKEN), policy(INSTANCE.trusted_root(tsa=AT - SECOND))),
+    ],
+)
+def test_a_time_that_nobody_trusted_proves_is_a_claim(name: str, bundle: Json, trust: passport.Trust) -> None:
+    assert name
+    assert verify(stamped(TOKEN)) == VERIFIED
+    assert verify(bundle, trust) == UNKNOWN
+    relaxed = policy(trust.trusted_root, required=False)
+    found = passport.verify(canonical.line(bundle), trust=relaxed, at=LATER)
+    assert found.verdict == "verified"
+    assert any(item.startswith("signing time: it is the issuer's word") for item in found.not_checked)
+
+
+@pytest.mark.parametrize(
+    ("name", "tokens"),
+    [
+        ("over something else", [INSTANCE.timestamp(bytes(32))]),
+        ("not granted", [INSTANCE.timestamp(DIGEST, status=2)]),
+        ("not a token", [b"token"]),
+        ("empty", [b""]),
+        ("cut off", [TOKEN[:-9]]),
+        ("too many", [TOKEN] * 33),
+    ],
+)
+def test_a_timestamp_that_is_none_is_refused_whether_it_is_required_or_not(
+    name: str, tokens: list[bytes]
+) -> None:
+    assert name
+    assert verify(stamped(TOKEN)) == VERIFIED
+    assert verify(stamped(*tokens)) == WRONG
+    assert verify(stamped(*tokens), policy(ROOT, required=False)) == WRONG
+
+
+def test_every_changed_byte_of_a_token_ends_in_a_refusal_or_leaves_the_time() -> None:
+    # What is not signed (the status' padding, the certificates' order) may change; the time may not.
+    told: set[tuple[Any, ...]] = set()
+    for place in range(len(TOKEN)):
+        changed = bytearray(TOKEN)
+        changed[place] ^= 1
+        try:
+            told.add(tuple(timestamp.seen([bytes(changed)], SIGNATURE, ROOT)))
+        except CertkitError as error:
+            told.add((error.code,))
+    assert told == {(AT,), (), ("passport.timestamp",)}
+
+
+def test_one_good_timestamp_is_enough_and_the_earliest_counts() -> None:
+    later = INSTANCE.timestamp(DIGEST, AT + timedelta(hours=1))
+    found = passport.verify(
+        canonical.line(stamped(later, OTHER.timestamp(DIGEST), b"token", TOKEN)), trust=TRUST, at=LATER
+    )
+    assert found.verdict == "verified"
+    assert "00:03:00Z" in found.steps[5].detail
+
+
+def test_a_proven_time_replaces_the_claimed_one_in_the_window_of_the_key() -> None:
+    outside = ("rejected", 6, "passport.key-window")
+    until, after = "2026-02-01T00:03:00Z", "2026-02-01T00:02:59Z"
+    assert verify(GOOD, policy(ROOT, required=False, not_after=after)) == VERIFIED  # its own word
+    assert verify(stamped(TOKEN), policy(ROOT, not_after=until)) == VERIFIED
+    assert verify(stamped(TOKEN), policy(ROOT, not_after=after)) == outside
+    assert verify(stamped(TOKEN), policy(ROOT, not_before="2026-02-01T00:03:01Z")) == outside
+
+
+def test_a_time_that_is_still_to_come_is_not_believed() -> None:
+    skew = timedelta(minutes=5)
+    late = stamped(INSTANCE.timestamp(DIGEST, LATER + skew))
+    assert verify(late) == VERIFIED
+    assert verify(late, at=LATER - SECOND) == ("rejected", 6, "passport.not-yet-valid")
+
+
+def test_a_key_based_passport_loads_the_timestamp_library_only_with_a_timestamp(tmp_path: Path) -> None:
+    program = """
+import sys
+from datetime import datetime
+from pathlib import Path
+from certkit.passport.trust import parse
+from certkit.passport.verification import verify
+trust = parse(Path("trust.json").read_bytes(), "trust.json")
+found = verify(Path(sys.argv[1]).read_bytes(), trust=trust, at=datetime.fromisoformat(sys.argv[2]))
+print(found.verdict, *sorted({"sigstore", "rfc3161_client", "pydantic", "requests"} & sys.modules.keys()))
+"""
+    (tmp_path / "trust.json").write_bytes(policy(ROOT, required=False).to_json())
+    for name, document, loaded in (("plain", GOOD, []), ("stamped", stamped(TOKEN), ["rfc3161_client"])):
+        (tmp_path / name).write_bytes(canonical.line(document))
+        done = subprocess.run(
+            [sys.executable, "-c", program, name, str(LATER)],
+            cwd=tmp_path,
+            capture_output=True,
+            check=True,
+            text=True,
+        )
+        assert done.stdout.split() == ["verified", *loaded]
+
+
+@pytest.fixture
+def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    with Service(INSTANCE) as running:
+        yield running
+
+
+def test_a_timestamp_is_asked_for_and_attached(service: Service) -> None:
+    payload = maker.compact(maker.statement())
+    document: Any = sealed.seal(
+        payload, maker.LAB, timestamp=lambda signature: timestamp.ask(service.tsa, signature)
+    )
+    assert verify(document) == VERIFIED
+    assert service.asked == ["/tsa"]
+
+
+@pytest.mark.parametrize("spoilt", ["broken", "digest", "nonce", "large"])
+def test_an_answer_that_is_no_timestamp_of_this_signature_is_told(service: Service, spoilt: str) -> None:
+    service.spoilt = spoilt
+    with pytest.raises(CertkitError) as caught:
+        timestamp.ask(service.tsa, SIGNATURE)
+    assert (caught.value.code, caught.value.exit_code) == ("timestamp.failed", 4)
+
+
+def test_only_the_web_is_asked() -> None:
+    for url in ("file:///etc/hostname", "ftp://127.0.0.1/", "tsa.example.com"):
+        with pytest.raises(CertkitError) as caught:
+            timestamp.ask(url, SIGNATURE)
+        assert caught.value.code == "usage.option"
+
+
+def test_an_authority_that_nobody_can_reach_is_told() -> None:
+    with Service(INSTANCE) as gone:
+        url = gone.tsa
+    with pytest.raises(CertkitError) as caught:
+        timestamp.ask(url, SIGNATURE)
+    assert caught.value.code == "timestamp.failed"

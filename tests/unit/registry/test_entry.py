@@ -1,0 +1,118 @@
+"""What an entry of each type may claim, and how large it may be."""
+
+from __future__ import annotations
+
+from typing import Any, get_args
+
+import msgspec
+import pytest
+
+from certkit import canonical
+from certkit.errors import InputError
+from certkit.passport import dsse, keys
+from certkit.registry.entry import CLAIMS, HARD_LIMIT, LIMIT, PAYLOAD_TYPE, Entry, Type, read, write
+from certkit.tlog import bundle
+from tests.unit.registry.build import SUBMITTER, digest
+
+ONE, OTHER = digest("one"), digest("other")
+CLAIMED: dict[str, dict[str, Any]] = {
+    "supersede": {"passport_id": ONE, "by": OTHER},
+    "revoke": {"passport_id": ONE, "reason": "key-compromise", "detail": None},
+    "drift": {
+        "passport_id": ONE,
+        "earlier": OTHER,
+        "result": "DRIFTED",
+        "rows": ["r_op"],
+        "document": digest("drift"),
+    },
+    "key": {"old": "a+00000000+AA==", "new": "b+00000000+AA=="},
+    "note": {"text": "moved to another building"},
+}
+
+
+def made(kind: str, claims: dict[str, Any], **more: Any) -> bytes:
+    entry: dict[str, Any] = {
+        "v": 1,
+        "type": kind,
+        "subject": "lab/agent",
+        "passport": None,
+        "claims": claims,
+        "prev": None,
+        "issued_at": "2026-03-01T00:00:00Z",
+        "submitter": keys.key_id(SUBMITTER.public_key()),
+    } | more
+    return canonical.canonical(dsse.sign(PAYLOAD_TYPE, canonical.canonical(entry), SUBMITTER))
+
+
+def refused(data: bytes) -> None:
+    with pytest.raises(InputError) as caught:
+        read(data)
+    assert caught.value.code == "registry.entry"
+
+
+def test_every_type_has_claims() -> None:
+    assert set(CLAIMS) == set(get_args(Type)) == {"passport", *CLAIMED}
+
+
+@pytest.mark.parametrize("kind", CLAIMED)
+def test_the_claims_of_a_type(kind: str) -> None:
+    claims = CLAIMED[kind]
+    found = read(made(kind, claims))
+    assert (found.entry.type, found.entry.claims) == (kind, claims)
+    assert isinstance(found.claims, CLAIMS[found.entry.type])
+    assert found.passport is None
+    assert found.passport_id == claims.get("passport_id")
+    for other in CLAIMED:
+        if other != kind:
+            refused(made(other, claims))
+    refused(made(kind, claims | {"more": 1}))
+    refused(made(kind, {}))
+    for name, value in claims.items():
+        if value is not None:
+            refused(made(kind, {key: kept for key, kept in claims.items() if key != name}))
+            refused(made(kind, claims | {name: None}))
+        refused(made(kind, claims | {name: ""}))
+        refused(made(kind, claims | {name: 1}))
+
+
+def test_reasons_and_results_are_closed_lists() -> None:
+    refused(made("revoke", CLAIMED["revoke"] | {"reason": "displeasure"}))
+    refused(made("drift", CLAIMED["drift"] | {"result": "drifted"}))
+
+
+def test_only_the_entry_of_a_passport_names_a_file() -> None:
+    stored = {"sha256": "0" * 64, "size": 1}
+    for kind, claims in CLAIMED.items():
+        refused(made(kind, claims, passport=stored))
+
+
+def test_an_entry_that_is_read_fits_into_a_bundle() -> None:
+    assert bundle.MAX_ENTRY == HARD_LIMIT == 65_535
+    data = made("note", {"text": "x"})
+    longest = data[:1] + b" " * (HARD_LIMIT - len(data)) + data[1:]
+    assert read(longest).entry.claims == {"text": "x"}
+    refused(longest + b" ")
+
+
+def test_an_entry_is_written_up_to_the_limit() -> None:
+    def entry(length: int) -> Entry:
+        return Entry(
+            type="note",
+            subject="s",
+            passport=None,
+            claims={"text": "x" * 2000, "more": "y" * length},
+            prev=None,
+            issued_at="2026-03-01T00:00:00Z",
+            submitter=ONE,
+        )
+
+    def size(length: int) -> int:
+        payload = canonical.canonical(msgspec.to_builtins(entry(length)))
+        return len(canonical.canonical(dsse.sign(PAYLOAD_TYPE, payload, SUBMITTER)))
+
+    fitting = max(length for length in range(1024) if size(length) <= LIMIT)
+    assert size(fitting) >= LIMIT - 3
+    for length, message in ((fitting, "unknown field"), (fitting + 1, "limit 4,096")):
+        with pytest.raises(InputError, match=message) as caught:
+            write(entry(length), SUBMITTER)
+        assert caught.value.code == "registry.entry"

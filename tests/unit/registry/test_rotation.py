@@ -1,0 +1,204 @@
+"""Another key takes a log over: what the old one signs, what the new one signs, and who has to know."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from certkit import canonical
+from certkit.errors import InputError, MismatchError, UsageError
+from certkit.passport import dsse, keys
+from certkit.registry import Registry
+from certkit.registry.entry import PAYLOAD_TYPE, KeyChange, Note, Previous, read
+from certkit.tlog import proof
+from certkit.tlog.checkpoint import open_checkpoint
+from certkit.tlog.hashing import leaf_hash
+from certkit.tlog.note import Signer, VerifierKey
+from tests.unit.registry.build import (
+    AT,
+    LOG_KEY,
+    STRANGER,
+    SUBMITTER,
+    append,
+    audited,
+    contents,
+    filled,
+    opened,
+    passport,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from certkit.registry import Appended, Audit
+
+NEW = Ed25519PrivateKey.from_private_bytes(b"\7" * 32)
+NEWER = Ed25519PrivateKey.from_private_bytes(b"\x08" * 32)
+
+
+def rotate(
+    folder: Path, old: Ed25519PrivateKey = LOG_KEY, new: Ed25519PrivateKey = NEW
+) -> tuple[Appended, VerifierKey]:
+    with opened(folder) as registry:
+        return registry.rotate(old=old, new=new, at=AT)
+
+
+def codes(report: Audit) -> set[str]:
+    return {one.code for one in report.findings}
+
+
+def signs(folder: Path, vkey: VerifierKey) -> bool:
+    with Registry.open(folder) as registry:
+        note = registry.checkpoint()
+    try:
+        return open_checkpoint(note, vkey).checkpoint.origin == vkey.name
+    except MismatchError:
+        return False
+
+
+def test_the_new_key_takes_over(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    old = filled(folder, 2)
+    appended, new = rotate(folder)
+    assert (appended.index, new.name) == (2, old.name)
+    assert new.public == NEW.public_key().public_bytes_raw()
+    assert signs(folder, old)
+    assert signs(folder, new), "both sign the checkpoint that first covers the change"
+    assert append(folder, passport(2), log_key=NEW).index == 3
+    assert not signs(folder, old)
+    assert signs(folder, new)
+    report = audited(folder, new)
+    assert (report.size, report.findings, report.notes) == (4, (), ())
+
+
+def test_what_the_entry_says(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    old = filled(folder, 1)
+    appended, new = rotate(folder)
+    assert appended.proof.extra is not None
+    found = read(appended.proof.extra)
+    assert (found.entry.type, found.entry.subject, found.entry.passport) == ("key", old.name, None)
+    assert found.claims == KeyChange(old=str(old), new=str(new))
+    assert found.entry.submitter == keys.key_id(LOG_KEY.public_key())
+    found.verify(LOG_KEY.public_key())
+    for vkey in (old, new):
+        proof.verify(appended.proof, leaf_hash(appended.proof.extra), [vkey])
+
+
+def test_the_old_key_signs_nothing_any_more(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    filled(folder, 1)
+    rotate(folder)
+    before = contents(folder)
+    with pytest.raises(UsageError) as caught:
+        append(folder, passport(1))
+    assert caught.value.code == "registry.log-key"
+    for keys_ in ((LOG_KEY, NEWER), (STRANGER, NEWER), (NEW, NEW)):
+        with pytest.raises(UsageError) as caught:
+            rotate(folder, *keys_)
+        assert caught.value.code == "registry.log-key"
+    assert contents(folder) == before
+
+
+def test_who_trusts_the_old_key_alone_is_told_of_the_new_one(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    old = filled(folder, 1)
+    _, new = rotate(folder)
+    report = audited(folder, old)
+    assert "registry.log-keys" in codes(report)
+    assert any(str(new) in one.message for one in report.findings)
+    append(folder, passport(1), log_key=NEW)
+    assert {"registry.log-keys", "registry.checkpoint"} <= codes(audited(folder, old))
+
+
+def test_an_older_proof_is_verified_with_the_older_key(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    old = filled(folder, 1)
+    with Registry.open(folder) as registry:
+        earlier = registry.prove(0)
+    _, new = rotate(folder)
+    assert earlier.extra is not None
+    assert proof.verify(earlier, leaf_hash(earlier.extra), [new, old]).checkpoint.size == 1
+    with pytest.raises(MismatchError):
+        proof.verify(earlier, leaf_hash(earlier.extra), [new])
+
+
+def test_keys_change_more_than_once(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    filled(folder, 1)
+    rotate(folder)
+    appended, newest = rotate(folder, NEW, NEWER)
+    assert appended.proof.extra is not None
+    previous = read(appended.proof.extra).entry.prev
+    assert previous is not None
+    assert previous.index == 1, "the changes of keys are a lineage of their own"
+    append(folder, passport(1), log_key=NEWER)
+    assert audited(folder, newest).total == 0
+
+
+def forge(folder: Path, change: dict[str, object], key: Ed25519PrivateKey) -> None:
+    """Append a change of keys that breaks a rule; whoever holds the present log key could."""
+    with opened(folder) as registry, registry._signing(NEW) as signer:
+        last = registry._log.entry(1)
+        assert last is not None
+        entry = canonical.loads(read(last).envelope.payload)
+        entry |= {"prev": {"index": 1, "leaf": leaf_hash(last).hex()}} | change
+        data = canonical.canonical(dsse.sign(PAYLOAD_TYPE, canonical.canonical(entry), key))
+        registry._extend(data, signer)
+
+
+def test_a_chain_of_keys_that_does_not_hold_is_found(tmp_path: Path) -> None:
+    origin = filled(tmp_path / "x", 1).name
+    vkeys = {name: Signer(origin, key).vkey for name, key in (("old", LOG_KEY), ("new", NEW))}
+    other = str(Signer("certkit.other/x", NEW).vkey)
+    stranger: dict[str, object] = {"submitter": keys.key_id(STRANGER.public_key())}
+    own: dict[str, object] = {"submitter": keys.key_id(NEW.public_key())}
+    back: dict[str, object] = {"claims": {"old": str(vkeys["new"]), "new": str(vkeys["new"])}}
+    cases: dict[str, tuple[dict[str, object], Ed25519PrivateKey, bool]] = {
+        "an honest one": (own | back, NEW, True),
+        "by a stranger": (stranger | back, STRANGER, False),
+        "signed by another than it says": (own | back, STRANGER, False),
+        "from a key that is not the last": (
+            {"claims": {"old": str(vkeys["old"]), "new": str(vkeys["new"])}}, LOG_KEY, False,
+        ),
+        "to a key that is none": (own | {"claims": {"old": str(vkeys["new"]), "new": "x"}}, NEW, False),
+        "to another log's key": (own | {"claims": {"old": str(vkeys["new"]), "new": other}}, NEW, False),
+        "about another log": (own | back | {"subject": "certkit.other/x", "prev": None}, NEW, False),
+        "to a key that is not trusted": (
+            own | {"claims": {"old": str(vkeys["new"]), "new": str(vkeys["old"])}}, NEW, False,
+        ),
+    }  # fmt: skip
+    for number, (name, (change, key, sound)) in enumerate(cases.items()):
+        folder = tmp_path / str(number)
+        filled(folder, 1)
+        _, vkey = rotate(folder)
+        forge(folder, change, key)
+        assert codes(audited(folder, vkey)) == (set() if sound else {"registry.log-keys"}), name
+
+
+def test_entries_of_other_types_are_appended_by_their_claims(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    vkey = filled(folder, 1)
+    with opened(folder) as registry:
+        appended = registry.append_entry(
+            "lab/agent", Note(text="moved"), submitter=SUBMITTER, log_key=LOG_KEY, at=AT
+        )
+        first = registry.logged(0)
+    assert appended.proof.extra is not None
+    found = read(appended.proof.extra).entry
+    assert (found.type, found.claims) == ("note", {"text": "moved"})
+    assert found.prev == Previous(index=0, leaf=first.leaf.hex())
+    assert proof.verify(appended.proof, leaf_hash(appended.proof.extra), [vkey]).checkpoint.size == 2
+    assert audited(folder, vkey).total == 0
+
+
+def test_passports_and_keys_come_in_by_their_own_doors_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    filled(folder, 1)
+    with opened(folder) as registry:
+        claims = registry.logged(0).found.claims
+        for one in (claims, KeyChange(old="x", new="y")):
+            with pytest.raises(InputError):
+                registry.append_entry("lab/agent", one, submitter=SUBMITTER, log_key=LOG_KEY, at=AT)

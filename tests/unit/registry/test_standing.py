@@ -1,0 +1,435 @@
+"""What becomes of logged passports: attempts, what follows from them, endings, and what is said of it."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from msgspec import structs
+
+from certkit import canonical, passport
+from certkit.errors import CertkitError
+from certkit.passport import keys
+from certkit.passport.trust import Witnesses
+from certkit.registry import Registry
+from certkit.registry.admission import inspect
+from certkit.registry.consequences import claims
+from certkit.registry.ending import note, revoke, supersede
+from certkit.registry.entry import ROWS, Drift, Supersession
+from certkit.registry.heads import read as read_head
+from certkit.registry.heads import remembered
+from certkit.registry.history import past, reading
+from certkit.registry.score import score
+from certkit.registry.search import Query
+from certkit.registry.status import FolderStatus
+from certkit.registry.statusfile import FileStatus, write
+from certkit.tlog.checkpoint import Checkpoint
+from certkit.tlog.hashing import leaf_hash
+from certkit.tlog.note import Signer
+from certkit.tlog.witness import with_signatures
+from tests.unit.registry.build import LOG_KEY, contents
+from tests.unit.registry.lineages import NOW, clustered, hand, heads, issue, log, new, policy
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from certkit.passport import Passport
+
+OTHER = keys.generate("ed25519")
+DAY = timedelta(days=1)
+WITNESS = Signer("w.example", Ed25519PrivateKey.from_private_bytes(b"\7" * 32))
+
+
+def two_issuers(**more: Any) -> passport.Trust:
+    key = passport.TrustedKey(pem=keys.public_pem(OTHER.public_key()))
+    return policy(**more).with_issuer("Other Lab", key)
+
+
+def unseen(_origin: str) -> Checkpoint | None:
+    return None
+
+
+def head_of(folder: Path) -> Checkpoint:
+    with Registry.open(folder) as registry:
+        return registry.head()
+
+
+def rows(folder: Path, statement: str, *values: object) -> None:
+    with closing(sqlite3.connect(folder / "registry.db", isolation_level=None)) as connection:
+        connection.execute(statement, values)
+
+
+def types(folder: Path) -> list[str]:
+    with Registry.open(folder) as registry:
+        return [one.found.entry.type for one in registry.entries()]
+
+
+def standing(
+    folder: Path, one: Passport, trust: passport.Trust, *, days: int = 1, **more: Any
+) -> passport.Step:
+    source = FolderStatus(folder, trust=trust, at=NOW + days * DAY, seen=more.pop("seen", unseen))
+    return step(one, trust, days=days, status=source)
+
+
+def step(one: Passport, trust: passport.Trust, *, days: int = 1, **more: Any) -> passport.Step:
+    found = passport.verify(one.to_json(), trust=trust, at=NOW + days * DAY, **more)
+    return next(item for item in found.steps if item.id == "status")
+
+
+def ended(folder: Path, index: int | str, **more: Any) -> int:
+    with Registry.open(folder, heads=heads(folder)) as registry:
+        return revoke(registry, str(index), reason="key-compromise", detail=None, hand=hand(**more))[1].index
+
+
+def test_a_further_attempt_must_say_so_and_a_second_passport_on_the_same_evidence_is_none(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "r"
+    new(folder)
+    log(folder, issue(1))
+    before = contents(folder)
+    for attempt in (1, None):
+        with pytest.raises(CertkitError) as caught:
+            log(folder, issue(2, attempt=attempt))
+        assert (caught.value.code, caught.value.exit_code) == ("registry.attempt", 7)
+        assert "attempt 2" in str(caught.value.hint)
+    assert contents(folder) == before
+    log(folder, issue(1, days=1), days=1)
+    log(folder, issue(2))
+    log(folder, issue(5))  # whoever counts tries that were never logged may say so
+    with Registry.open(folder) as registry:
+        attempts = [one.found.passport.attempt for one in registry.entries() if one.found.passport]
+    assert attempts == [1, 1, 2, 3]
+
+
+def test_what_a_passport_supersedes_and_a_drift_are_logged_in_one_with_it(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    vkey = new(folder)
+    first = issue(1)
+    log(folder, first)
+    second = issue(2, supersedes=first.passport_id, identity=1, days=1)
+    done = log(folder, second, days=1)
+    assert types(folder) == ["passport", "passport", "supersede", "drift"]
+    assert done.following.drift is not None
+    assert done.following.drift.result == "IDENTITY_CHANGED"
+    with Registry.open(folder) as registry:
+        assert registry.head().size == 4
+        last = registry.logged(2).found
+        assert last.claims == Supersession(passport_id=first.passport_id, by=second.passport_id)
+        assert last.entry.prev is not None
+        assert last.entry.prev.index == 1
+        assert done.proof.to_bytes() == registry.prove(1).to_bytes()
+    assert log(folder, second, days=2).index == 1
+    assert types(folder) == ["passport", "passport", "supersede", "drift"]
+    log(folder, issue(3, identity=1), days=1)
+    assert types(folder)[4:] == ["passport"], "no drift, and nothing superseded"
+    assert inspect(folder, trust=policy(vkey)).findings == ()
+
+
+def test_a_loss_is_logged_as_drift_and_named(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    vkey = new(folder)
+    first, worse = issue(1), issue(2, summary=clustered(600), days=1)
+    log(folder, issue(1, summary=clustered(900)))
+    done = log(folder, worse, days=1)
+    assert first.passport_id != worse.passport_id
+    assert types(folder) == ["passport", "passport", "drift"]
+    with Registry.open(folder) as registry:
+        said = registry.logged(2).found.claims
+    assert isinstance(said, Drift)
+    assert (said.result, said.passport_id) == ("DRIFTED", worse.passport_id)
+    assert "r_op" in said.rows
+    assert done.following.drift is not None
+    document = canonical.canonical(done.following.drift.to_dict())
+    assert said.document == canonical.digest(document)
+    many = structs.replace(done.following.drift, behaviour=done.following.drift.behaviour * 20)
+    listed = claims(many, worse.passport_id, first.passport_id).rows
+    assert (len(listed), listed[-1][:4]) == (ROWS, "and ")
+    assert inspect(folder, trust=policy(vkey)).findings == ()
+
+
+def test_the_status_as_of_a_checkpoint(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    vkey = new(folder)
+    trust = policy(vkey)
+    first = issue(1)
+    assert standing(folder, first, trust).detail.startswith("no entry is about it, as of checkpoint 0")
+    log(folder, first)
+    found = standing(folder, first, trust)
+    assert found.status == "passed"
+    assert found.detail.startswith("no entry in [0, 1) ends it, as of checkpoint 1 of certkit.lab/")
+    assert found.detail.endswith("at most 1 day old")
+    # nothing was logged for longer than the policy allows
+    assert (standing(folder, first, trust, days=8).status, standing(folder, first, trust, days=7).status) == (
+        "skipped",
+        "passed",
+    )
+    with Registry.open(folder, heads=heads(folder)) as registry:
+        note(registry, None, "nothing happened", hand=hand(days=8))
+    assert standing(folder, first, trust, days=9).status == "passed"
+    second = issue(2, supersedes=first.passport_id, days=9)
+    log(folder, second, days=9)
+    assert standing(folder, first, trust, days=9).code == "passport.superseded"
+    assert standing(folder, second, trust, days=9).status == "passed"
+    assert ended(folder, second.passport_id, days=10) == 4
+    assert ended(folder, 0, days=10) == 5
+    for one in (first, second):
+        found = standing(folder, one, trust, days=10)
+        assert (found.code, found.exit_code) == ("passport.revoked", 6)
+        assert "key-compromise" in found.detail
+    assert ended(folder, 0, days=11) == 5, "the same revocation again is the first one"
+    assert inspect(folder, trust=trust).findings == ()
+
+
+def test_only_its_issuer_ends_a_passport(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    vkey = new(folder)
+    one = issue(1)
+    log(folder, one)
+    rules = two_issuers()
+    with pytest.raises(CertkitError) as caught:
+        ended(folder, 0, submitter=OTHER, rules=rules)
+    assert (caught.value.code, caught.value.exit_code) == ("registry.not-issuer", 8)
+    # under the issuer's own name the same key is a delegate
+    delegated = policy().with_issuer(
+        "Example Lab", passport.TrustedKey(pem=keys.public_pem(OTHER.public_key()))
+    )
+    assert ended(folder, 0, submitter=OTHER, rules=delegated) == 1
+    # whoever does not delegate to it sees no revocation, and is told of the entry
+    strict = structs.replace(two_issuers(), logs=(str(vkey),))
+    found = standing(folder, one, strict)
+    assert found.status == "passed"
+    assert "entry 1 would end it, and is not signed by its issuer" in found.detail
+    report = inspect(folder, trust=strict)
+    assert [finding.code for finding in report.findings] == ["registry.not-issuer"]
+    assert standing(folder, one, structs.replace(delegated, logs=(str(vkey),))).code == "passport.revoked"
+
+
+def test_an_earlier_passport_is_superseded_by_the_latest_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    vkey = new(folder)
+    log(folder, first := issue(1))
+    log(folder, issue(2))
+    with Registry.open(folder, heads=heads(folder)) as registry:
+        for ident, by in (("1", "0"), ("1", "1"), ("0", "0")):
+            with pytest.raises(CertkitError) as caught:
+                supersede(registry, ident, by=by, hand=hand())
+            assert caught.value.code == "registry.supersedes"
+        assert supersede(registry, "0", by="1", hand=hand())[1].index == 2
+        assert not supersede(registry, "0", by="1", hand=hand())[1].new
+    assert standing(folder, first, policy(vkey)).code == "passport.superseded"
+
+
+def test_a_log_that_does_not_hold_has_no_status(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    vkey = new(folder)
+    trust = policy(vkey)
+    log(folder, one := issue(1))
+    stranger = structs.replace(trust, logs=())
+    found = standing(folder, one, stranger)
+    assert (found.status, found.code) == ("skipped", "registry.untrusted-log")
+    later = head_of(folder)
+    longer = Checkpoint(later.origin, 9, later.root)
+    found = standing(folder, one, trust, seen=lambda _: longer)
+    assert (found.status, found.code) == ("failed", "registry.rollback")
+    other = Checkpoint(later.origin, 1, leaf_hash(b"another"))
+    assert standing(folder, one, trust, seen=lambda _: other).code == "registry.rollback"
+    assert standing(folder, one, trust, seen=lambda _: later).status == "passed"
+    with Registry.open(folder, heads=heads(folder)) as registry:
+        note(registry, None, "one more", hand=hand())
+    rows(folder, "DELETE FROM leaf WHERE idx = 1")
+    assert standing(folder, one, trust).code == "registry.inconsistent"
+
+
+def test_a_quorum_of_witnesses_says_how_old_it_is(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    vkey = new(folder)
+    witnesses = Witnesses(k=1, keys=(str(WITNESS.witness_vkey),))
+    trust = policy(vkey, witnesses=witnesses)
+    log(folder, one := issue(1))
+    assert standing(folder, one, trust).code == "passport.witnesses"
+    assert [found.code for found in inspect(folder, trust=trust).findings] == ["registry.witnesses"]
+    cosign(folder, days=20)
+    assert standing(folder, one, trust, days=21).detail.endswith("at most 1 day old")
+    assert standing(folder, one, trust, days=28).status == "skipped"
+    assert "of unknown age" in standing(folder, one, trust, days=19).detail, "a time to come says nothing"
+    report = inspect(folder, trust=trust)
+    assert report.findings == ()
+    assert "2026-03-21T12:00:00Z" in report.not_shown[0]
+    assert "no witness" in inspect(folder, trust=policy(vkey)).not_shown[0]
+
+
+def cosign(folder: Path, *, days: int) -> None:
+    with Registry.open(folder) as registry:
+        data = registry.checkpoint()
+    text = read_head(data).text
+    line = WITNESS.cosign(text, int((NOW + days * DAY).timestamp()))
+    rows(folder, "UPDATE checkpoint SET note = ?", with_signatures(data, [line]))
+
+
+def file(folder: Path, index: int, *, days: int = 0) -> bytes:
+    return write(folder, index, key=LOG_KEY, heads=heads(folder), at=NOW + days * DAY)
+
+
+def offline(data: bytes, one: Passport, trust: passport.Trust, **more: Any) -> passport.Step:
+    source = FileStatus(data, trust=trust, at=NOW + more.get("days", 1) * DAY, seen=more.pop("seen", unseen))
+    return step(one, trust, beside=source, **more)
+
+
+def test_a_status_file_says_offline_what_the_log_says(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    vkey = new(folder)
+    trust = policy(vkey)
+    log(folder, first := issue(1))
+    with Registry.open(folder, heads=heads(folder)) as registry:
+        note(registry, None, "about the log, and no part of the lineage", hand=hand())
+    fresh = file(folder, 0)
+    assert offline(fresh, first, trust).detail.startswith("no entry in [0, 2) ends it")
+    assert offline(fresh, first, trust, days=8).status == "skipped"
+    log(folder, second := issue(2, supersedes=first.passport_id), days=1)
+    ended(folder, 2, days=1)
+    assert offline(file(folder, 0, days=1), first, trust).code == "passport.superseded"
+    assert offline(file(folder, 2, days=1), second, trust).code == "passport.revoked"
+    assert offline(file(folder, 2, days=1), first, trust).code == "registry.status"
+    with pytest.raises(CertkitError) as caught:
+        file(folder, 1)
+    assert caught.value.code == "registry.unknown"
+    # what one remembers is newer than the file
+    head = remembered(heads(folder), vkey.name)
+    found = offline(fresh, first, trust, seen=lambda _: head)
+    assert (found.status, found.code) == ("skipped", "registry.rollback")
+    # a status that came along decides nothing that the policy does not ask for
+    verified = passport.verify(
+        first.to_json(),
+        trust=trust,
+        at=NOW + 8 * DAY,
+        beside=FileStatus(fresh, trust=trust, at=NOW + 8 * DAY, seen=unseen),
+    )
+    assert verified.verdict == "verified"
+    required = structs.replace(trust, require=("status",))
+    assert (
+        passport.verify(
+            first.to_json(),
+            trust=required,
+            at=NOW + 8 * DAY,
+            beside=FileStatus(fresh, trust=required, at=NOW + 8 * DAY, seen=unseen),
+        ).verdict
+        == "unverifiable"
+    )
+
+
+def test_a_status_file_cannot_leave_out_what_ended_it(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    vkey = new(folder)
+    trust = policy(vkey)
+    log(folder, one := issue(1))
+    early = canonical.loads(file(folder, 0))
+    ended(folder, 0)
+    with Registry.open(folder, heads=heads(folder)) as registry:
+        note(registry, "-/courier", "a later entry of the lineage", hand=hand())
+    whole = canonical.loads(file(folder, 0))
+    entries = whole["entries"]
+    assert len(entries) == 3
+    cases: dict[str, tuple[dict[str, Any], str]] = {
+        "the last left out": ({"entries": entries[:1]}, "registry.status"),
+        "the middle left out": ({"entries": [entries[0], entries[2]]}, "registry.status"),
+        "an earlier word": ({"word": early["word"]}, "registry.status"),
+        "an earlier word and its entries": (
+            {"word": early["word"], "entries": early["entries"]},
+            "tlog.inclusion",
+        ),
+        "no word": ({"word": whole["checkpoint"]}, "registry.status"),
+        "no entry": ({"entries": []}, "registry.status"),
+        "more": ({"more": 1}, "registry.status"),
+        "an entry elsewhere": (
+            {"entries": [entries[0], entries[1] | {"index": 2}, entries[2]]},
+            "tlog.inclusion",
+        ),
+        "no base64": ({"entries": [entries[0] | {"entry": "!"}]}, "registry.status"),
+    }
+    for name, (changed, code) in cases.items():
+        found = offline(canonical.canonical(whole | changed), one, trust)
+        assert (found.status, found.code) == ("failed", code), name
+    assert offline(canonical.canonical(whole), one, trust).code == "passport.revoked"
+    # The earlier file is whole: an older state, which only its age or a memory tells.
+    assert offline(canonical.canonical(early), one, trust).status == "passed"
+
+
+def test_the_index_says_what_the_log_says_and_its_poisoning_is_found(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    new(folder)
+    log(folder, first := issue(1))
+    log(folder, second := issue(2, supersedes=first.passport_id))
+    with Registry.open(folder) as registry, registry.searching() as search:
+        listed = search.passports(Query(), at=NOW)
+        assert [(one.passport_id, one.status, one.ended_by) for one in listed] == [
+            (first.passport_id, "superseded", 1),
+            (second.passport_id, "current", None),
+        ]
+        assert [one.index for one in search.passports(Query(status="current"), at=NOW)] == [1]
+        assert [one.index for one in search.passports(Query(status="expired"), at=NOW + 99 * DAY)] == [1]
+        assert [one.index for one in search.passports(Query(agent="courier", tier=3), at=NOW)] == [0, 1]
+        assert search.passports(Query(agent="nobody"), at=NOW) == []
+        assert search.passports(Query(tier=1), at=NOW) == []
+        assert search.passports(Query(profile="sha256:" + "0" * 64), at=NOW) == []
+        assert list(search.differences()) == []
+    for statement, words in (
+        ("UPDATE passport_index SET ended = NULL WHERE idx = 0", "says something else of entry 0"),
+        ("UPDATE passport_index SET tier = 1 WHERE idx = 1", "says something else of entry 1"),
+        ("DELETE FROM passport_index WHERE idx = 1", "passport_index leaves out entry 1"),
+        ("DELETE FROM entry_index WHERE idx = 2", "entry_index leaves out entry 2"),
+        ("UPDATE seen SET idx = 7 WHERE idx = 1", "seen has a row for entry 7"),
+    ):
+        rows(folder, statement)
+        with Registry.open(folder) as registry, registry.searching() as search:
+            assert any(words in text for text in search.differences()), statement
+        with Registry.open(folder, heads=heads(folder)) as registry, registry.searching() as search:
+            search.rebuild()
+            assert list(search.differences()) == []
+
+
+def test_the_score_of_a_log_is_that_of_its_entries(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    new(folder)
+    log(folder, issue(1, summary=clustered(900)))
+    values = []
+    for number, change in enumerate((None, "note", "revoke the first")):
+        if change == "note":
+            with Registry.open(folder, heads=heads(folder)) as registry:
+                note(registry, None, "nothing", hand=hand())
+            log(folder, issue(2, summary=clustered(900)))
+        elif change:
+            ended(folder, 0)
+        with reading(folder) as whole:
+            found = score(past(whole.history("courier"), whole.passport), at=NOW + DAY)
+        assert found.value is not None, number
+        values.append(found.value)
+    assert values[0] > values[1] > values[2]
+    assert found.past.revocations == ("key-compromise",)
+    ended(folder, 2)
+    with reading(folder) as whole:
+        assert score(past(whole.history("-/courier"), whole.passport), at=NOW + DAY).value is None
+        with pytest.raises(CertkitError) as caught:
+            whole.history("../../etc/passwd")
+    assert caught.value.code == "registry.unknown"
+
+
+def test_a_sound_audit_remembers_and_a_rolled_back_log_is_found(tmp_path: Path) -> None:
+    folder, memory = tmp_path / "r", tmp_path / "auditor.db"
+    vkey = new(folder)
+    trust = policy(vkey)
+    log(folder, issue(1))
+    older = {name: data for name, data in contents(folder).items() if name.endswith(".db")}
+    log(folder, issue(2))
+    assert inspect(folder, trust=trust, heads=memory).total == 0
+    assert remembered(memory, vkey.name) == head_of(folder)
+    for item in folder.glob("registry.db*"):
+        item.unlink()
+    for name, data in older.items():
+        (folder / name).write_bytes(data)
+    report = inspect(folder, trust=trust, heads=memory)
+    assert "registry.rollback" in {finding.code for finding in report.findings}
