@@ -115,9 +115,7 @@ def _protocol(view: View, profile: Profile) -> Iterator[Finding]:
 
 def _attempt(attempt: int | None, profile: Profile) -> Iterator[Finding]:
     if attempt is None:
-        yield finding(
-            "undeclared-attempt", "which attempt this is is not declared: bounds take it as the first"
-        )
+        yield finding("undeclared-attempt", "the attempt is not declared: bounds take it as the first")
     elif attempt > 1:
         raised = ", ".join(
             f"Tier {tier}: {percent(float(corrected(profile.confidence(tier), attempt)))}"

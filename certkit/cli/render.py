@@ -132,6 +132,9 @@ def _table(assessment: Assessment) -> None:
         f" clusters respected); bound and margin are those to Tier {next_tier}",
         style="dim",
     )
+    for row in (_deciding(rows, assessment) for rows in groups):
+        if row.bounded is not None and row.bounded.bound is None and row.metric.id in {"csi", "csi_windowed"}:
+            _wrapped(f"{row.id} by bounds: {row.bounded.method or row.bounded.reason}", style="dim")
     provisional = [rows[0].id for rows in groups if rows[0].criterion.provisional]
     if provisional:
         _wrapped(f"provisional in the source: {', '.join(provisional)}", style="dim")
@@ -187,7 +190,11 @@ def _number(value: Value | None, metric: Metric) -> str:
         return "yes" if value else "no"
     if metric.unit is Unit.PP:
         return f"{float(value):.1f}"
-    return f"{float(value):.4f}" if metric.by_tier is not None else f"{float(value):.3f}"
+    if metric.by_tier is None:
+        return f"{float(value):.3f}"
+    shown = f"{float(value):.4f}"
+    # A probability is neither 0 nor 1, whatever its fourth digit says.
+    return {"0.0000": "<.0001", "1.0000": ">.9999"}.get(shown, shown) if 0 < value < 1 else shown
 
 
 def _count(n: int | None) -> str:

@@ -91,6 +91,7 @@ class View(Struct, frozen=True, kw_only=True, eq=False):
     bounds: Table
     intervals: Table
     priors: Table
+    attained: bool
     fragility: tuple[str, ...]
     judge: tuple[str, ...]
     bounded: str
@@ -164,6 +165,7 @@ def view(
         bounds=confidence.bounds_table(document, results.tiers_shown(document)[-1]),
         intervals=confidence.intervals_table(document),
         priors=confidence.priors_table(document),
+        attained=document["verdict"]["tier"] > 0,
         fragility=fragile(msgspec.convert(document["fragility"], Fragility, strict=False)),
         judge=of_judge(msgspec.convert(document["judge"], JudgeReport, strict=False)),
         bounded=_bounded(document),

@@ -61,6 +61,7 @@ def view(chance: Floats, kind: Kind, course: tuple[float, float]) -> Any:
         "sequence": np.arange(RUNS),
         "started": np.full(RUNS, ABSENT),
         "success": success,
+        "harness": np.zeros(len(success), np.bool_),
         "numerator": np.full(RUNS, GAMMA_FIFTHS * ORACLE, np.int64),
         "steps": steps,
         "irs": np.where(success, chance[2] < kind.intentional, NOT_A_RECOVERY).astype(np.int64),

@@ -27,6 +27,7 @@ from msgspec import Struct, structs
 from certkit.assessment.bounded import anytime, bounds
 from certkit.assessment.catalogue import CATALOGUE, Unit
 from certkit.assessment.criteria import Bounded, Row, Status, passes
+from certkit.assessment.findings import runs
 from certkit.assessment.metrics_2025 import ATTESTED
 from certkit.assessment.series import METRICS, Grouped, Series, Totals, grouped, series, totals
 
@@ -353,5 +354,6 @@ def _nothing() -> Found:
 
 def _few(found: int, needed: int, delta: float) -> Found:
     return Found(
-        reason=f"{found:,} clusters, {needed:,} needed for a bound with confidence {delta:g}", clusters=found
+        reason=f"{runs(found, 'cluster')}, {needed:,} needed for a bound with confidence {delta:g}",
+        clusters=found,
     )
