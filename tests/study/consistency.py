@@ -12,6 +12,7 @@ from certkit.assessment.csi_windowed import csi_windowed
 from certkit.evidence.columns import ABSENT
 from certkit.evidence.ordering import order
 from certkit.evidence.record import Split
+from certkit.evidence.summary import Tally
 from certkit.evidence.terms import GAMMA_FIFTHS, NOT_A_RECOVERY
 from tests.study.draws import PROFILE, Cell, markdown, percent, uniforms
 from tests.unit.assessment import build
@@ -67,7 +68,8 @@ def view(chance: Floats, kind: Kind, course: tuple[float, float]) -> Any:
         "irs": np.where(success, chance[2] < kind.intentional, NOT_A_RECOVERY).astype(np.int64),
     }
     window, _ = order(runs, _CELLS)
-    return SimpleNamespace(summary=SimpleNamespace(window=window), manifest=build.facts().manifest)
+    summary = SimpleNamespace(window=window)
+    return SimpleNamespace(summary=summary, manifest=build.facts().manifest, total=Tally(runs=RUNS))
 
 
 def consistency(seed: int, draws: int, tick: Callable[[str], None]) -> list[Cell]:
