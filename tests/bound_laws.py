@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 FEW = 5
-"""Clusters with the rarer outcome below which their spread is not trusted."""
+"""Clusters with both outcomes below which their spread is not trusted."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,11 @@ class Groups:
     @property
     def k(self) -> int:
         return len(self.runs)
+
+    @property
+    def equal(self) -> float:
+        """How many clusters of one size say as much."""
+        return sum(self.runs) ** 2 / sum(n * n for n in self.runs)
 
     @property
     def n(self) -> int:
@@ -72,11 +77,11 @@ def failure_free(threshold: Fraction, confidence: Fraction) -> int:
 
 
 def worth(groups: Groups, confidence: float, spread: Fraction, few: int, icc0: float) -> float:
-    """Return n_eff; `spread` is the variance of one run, `few` the clusters with the rarer outcome.
+    """Return n_eff; `spread` is the variance of one run, `few` the clusters with both outcomes.
 
     Up to five such clusters it is graded between runs that are alike and what the clusters show.
     """
-    n, k = groups.n, groups.k
+    n, k = groups.n, groups.equal
     effect = float(groups.variance * n / spread) if spread else 0.0
     if confidence > 0.95:
         effect *= (k - 1) / stats.chi2.ppf(0.25, k - 1)
@@ -93,10 +98,8 @@ def bernoulli_worth(groups: Groups, confidence: float, icc0: float) -> tuple[flo
     width = groups.high - groups.low
     p = (groups.mean - groups.low) / width
     pairs = list(zip(groups.runs, groups.sums, strict=True))
-    above = sum(1 for n, y in pairs if y > n * groups.low)
-    below = sum(1 for n, y in pairs if y < n * groups.high)
-    # Clusters of unequal size may hold the rarer outcome in more clusters than the other: the fewer count.
-    return float(p), worth(groups, confidence, p * (1 - p) * width**2, min(above, below), icc0)
+    mixed = sum(1 for n, y in pairs if n * groups.low < y < n * groups.high)
+    return float(p), worth(groups, confidence, p * (1 - p) * width**2, mixed, icc0)
 
 
 def beta(p: float, n_eff: float) -> Any:
@@ -112,7 +115,7 @@ def lower_mean(groups: Groups, confidence: float, icc0: float) -> tuple[float, f
     """Return the worse of the t bound and the Beta bound, and n_eff."""
     p, n_eff = bernoulli_worth(groups, confidence, icc0)
     scaled = float(groups.low) + float(groups.high - groups.low) * float(beta(p, n_eff).isf(confidence))
-    error = sqrt(groups.variance) * float(stats.t.ppf(confidence, groups.k - 1))
+    error = sqrt(groups.variance) * float(stats.t.ppf(confidence, groups.equal - 1))
     return min(scaled, float(groups.mean) - error), n_eff
 
 
@@ -121,7 +124,7 @@ def upper_rate(groups: Groups, confidence: float, icc0: float) -> tuple[float, f
     few = sum(1 for y in groups.sums if y)
     n_eff = worth(groups, confidence, groups.mean, few, icc0)
     gamma = float(stats.gamma(1 + float(groups.mean) * n_eff, scale=1 / n_eff).ppf(confidence))
-    error = sqrt(groups.variance) * float(stats.t.ppf(confidence, groups.k - 1))
+    error = sqrt(groups.variance) * float(stats.t.ppf(confidence, groups.equal - 1))
     return max(gamma, float(groups.mean) + error), n_eff
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import stats
 
-from tests import oracle, verdict_oracle
+from tests import naive, oracle, verdict_oracle
 from tests.bound_laws import (
     Groups,
     bernoulli_worth,
@@ -59,8 +59,7 @@ class Reading:
 
 def family(run: Record) -> str:
     """Return the name of the cluster of a run."""
-    named = run.get("cluster_id")
-    return str(run["task_id"] if named is None else named)
+    return str(run.get("family") or run.get("cluster_id") or run["task_id"])
 
 
 def grouped(runs: Iterable[Record], value: Value, span: tuple[int, int] = (0, 1)) -> Groups:
@@ -106,7 +105,9 @@ class Evidence:
     """The clusters behind every row of some records."""
 
     def __init__(self, records: Iterable[Record], manifest: Mapping[str, Any]) -> None:
-        self.records = oracle.standard(records)
+        listed = list(records)
+        named = zip(listed, naive.families(listed), strict=True)
+        self.records = oracle.standard([{**run, "family": family} for run, family in named])
         self.faults = oracle.faulty(self.records)
         self.nominal = [run for run in self.records if run["condition"] == "nominal"]
         self.observable = manifest["protocol"].get("memory_observable") is True
@@ -325,7 +326,7 @@ class _Row:
             return self._difference()
         if self.metric == "violations":
             groups = self.evidence.rate()
-            if groups.k < LEAST:
+            if groups.equal < LEAST - 0.5:
                 return _Found(None, None, groups.k)
             upper = upper_rate_at_any_time if self.anytime else upper_rate
             return _Found(*upper(groups, self.level, self.icc0), groups.k)
@@ -346,7 +347,7 @@ class _Row:
         if threshold is not None:
             scaled = (threshold - groups.low) / (groups.high - groups.low)
             least = max(LEAST, failure_free(scaled, self.confidence))
-        if groups.k < least:
+        if groups.equal < least - 0.5:
             return _Found(None, None, groups.k)
         bound, n_eff = (lower_mean if robust else lower_proportion)(groups, level, self.icc0)
         return _Found(bound, n_eff, groups.k)
@@ -359,7 +360,7 @@ class _Row:
         if self.anytime:
             evidence = log_evidence(groups, float(tau))
             return _Found(max(0.0, -expm1(-evidence)), None, groups.k)
-        if groups.k < max(LEAST, failure_free(tau, self.confidence)):
+        if groups.equal < max(LEAST, failure_free(tau, self.confidence)) - 0.5:
             return _Found(None, None, groups.k)
         p, n_eff = bernoulli_worth(groups, self.level, self.icc0)
         return _Found(float(beta(p, n_eff).sf(float(tau))), n_eff, groups.k)
@@ -376,7 +377,7 @@ class _Row:
             half = 1 - (1 - self.level) / 2
             high = 1 - lower_at_any_time(left, half, mirrored=True)
             return _Found(100 * (high - lower_at_any_time(right, half)), None, k)
-        if k < LEAST:
+        if min(left.equal, right.equal) < LEAST - 0.5:
             return _Found(None, None, k)
         bound, n_eff = upper_difference(left, right, self.level, self.icc0)
         return _Found(100 * bound, n_eff, k)

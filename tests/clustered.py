@@ -86,8 +86,8 @@ def _run(numbers: Numbers, design: Design, task: int, cluster: int, rate: float)
     rig, success = numbers.chance(design.rig), numbers.chance(rate)
     outcome = "harness_error" if rig else "success" if success else ("failure", "safe_halt")[numbers.below(2)]
     run: Run = {"domain": domain, "task_id": f"{domain}/{task}", "condition": condition, "outcome": outcome}
-    if design.family and numbers.chance(0.9):
-        run["cluster_id"] = f"c{cluster}"  # spans domains and conditions; some runs fall back to their task
+    if design.family and (design.seed + task) % 10:
+        run["cluster_id"] = f"c{cluster}"  # spans domains and conditions; some tasks stand for themselves
     good = numbers.chance(design.good)
     oracle = 3 + numbers.below(4)
     run |= {"steps_oracle": oracle, "steps_actual": oracle + (0 if good else 1 + numbers.below(9))}

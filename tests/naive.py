@@ -255,3 +255,21 @@ def pei25_sums(runs: Iterable[Run]) -> dict[Key, Fraction]:
         if run["outcome"] == "success" or actual >= oracle:
             cells[key(run)] += Fraction(int(oracle), int(actual)) * Fraction(scaled(quality, 10**6), 10**6)
     return dict(cells)
+
+
+def families(runs: Iterable[Run]) -> list[str]:
+    """Return the cluster of each run; clusters that share a task are one, under the first of their names."""
+    listed = list(runs)
+    names = [str(run.get("cluster_id") or run["task_id"]) for run in listed]
+    while True:
+        of_task: dict[str, str] = {}
+        renamed: dict[str, str] = {}
+        for run, name in zip(listed, names, strict=True):
+            first = min(of_task.get(run["task_id"], name), name)
+            of_task[run["task_id"]] = first
+        for run, name in zip(listed, names, strict=True):
+            renamed[name] = min(renamed.get(name, name), of_task[run["task_id"]])
+        again = [renamed[name] for name in names]
+        if again == names:
+            return names
+        names = again

@@ -67,6 +67,8 @@ SEVERITY: Final[dict[str, Severity]] = {
     "times-backwards": _WARNING,
     "domains-in-blocks": _WARNING,
     "repeated-identical-runs": _WARNING,
+    "clusters-joined": _SERIOUS,
+    "clusters-unequal": _WARNING,
     # what single metrics rest on
     "no-attack-landed": _SERIOUS,
     "attack-landed-unknown": _WARNING,

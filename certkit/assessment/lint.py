@@ -5,6 +5,7 @@ It does not repeat what `parse` refuses (form, unknown metrics, repeated rows, t
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
 from certkit.assessment.catalogue import CATALOGUE
@@ -14,12 +15,15 @@ from certkit.evidence.summary import WINDOW
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from fractions import Fraction
 
     from certkit.assessment.profile import Criterion, Profile
 
 _UP = (">", ">=")
 _STRICT = (">", "<")
+
+LEAST_CONFIDENCE: Final = Fraction(9, 10)
+LEAST_ICC: Final = 0.1
+"""Likeness of runs of one task below which all-alike outcomes would count as if they were independent."""
 
 LEAST_COVERAGE: Final = 0.5
 """Share of eligible runs below which a row would rest on the smaller part of the evidence."""
@@ -31,7 +35,7 @@ def lint(profile: Profile, declared_runs: int | None = None) -> tuple[str, ...]:
     With `declared_runs`, rows that no evidence of that many runs can meet are faults too. The count is
     generous: every declared run is taken as a run under a fault that succeeds.
     """
-    faults: list[str] = []
+    faults: list[str] = [*_bounds(profile)]
     for row in profile.criteria:
         faults.extend(_direction(row))
         faults.extend(_falling(row, profile.tier_numbers))
@@ -40,6 +44,15 @@ def lint(profile: Profile, declared_runs: int | None = None) -> tuple[str, ...]:
         if declared_runs is not None:
             faults.extend(_attainable(row, profile, declared_runs))
     return tuple(faults)
+
+
+def _bounds(profile: Profile) -> Iterator[str]:
+    for tier in profile.tier_numbers:
+        if profile.confidence(tier) < LEAST_CONFIDENCE:
+            found = float(profile.confidence(tier))
+            yield f"tier {tier}: confidence {found:g} lets a bound be wrong more than one time in ten"
+    if profile.icc0 < LEAST_ICC:
+        yield f"icc0 {profile.icc0:g} takes repeats of one task that never differ as independent runs"
 
 
 def _specified(row: Criterion, tiers: tuple[int, ...]) -> Iterator[tuple[int, Fraction, str]]:

@@ -23,6 +23,8 @@ NOMINAL_SHARE: Final = (Fraction(19, 100), Fraction(21, 100))
 FAULT_RUNS: Final = 30
 """Fault runs of a domain below which its rate says little."""
 MIX_TOLERANCE: Final = Fraction(5, 100)
+UNEQUAL: Final = 0.8
+"""Share of their number that clusters must be worth to pass as of one size."""
 HUMAN_SHARE: Final = Fraction(20, 100)
 
 
@@ -36,6 +38,7 @@ def plausibility(view: View, metrics: dict[str, Metric]) -> Iterator[Finding]:
     yield from _mix(view)
     yield from _times(view)
     yield from _repeats(view)
+    yield from _clusters(view)
     yield from _attacks(view.condition(Condition.ADVERSARIAL))
     yield from _fields(view)
     yield from _rules(view)
@@ -127,6 +130,27 @@ def _repeats(view: View) -> Iterator[Finding]:
             "repeated-identical-runs",
             f"{runs(repeated)} at temperature 0 repeat {runs(tasks, 'task')} under one condition with the"
             " same outcome every time: repeats add no information",
+        )
+
+
+def _clusters(view: View) -> Iterator[Finding]:
+    from certkit.assessment.series import grouped, series, totals  # noqa: PLC0415 - heavy
+
+    if joined := view.summary.joined:
+        yield finding(
+            "clusters-joined",
+            f"cluster_id puts runs of one task into several clusters: {runs(joined, 'cluster')} joined, since"
+            " runs of one task stand or fall together",
+        )
+    of = series(view.summary, "r_op", memory_observable=False)
+    clusters = grouped(view.summary, of)
+    sums = totals(of, clusters).get(0)
+    if sums is not None and sums.worth < UNEQUAL * sums.k:
+        each = float((clusters.y / clusters.n).mean())
+        yield finding(
+            "clusters-unequal",
+            f"{runs(sums.k, 'cluster')} of unequal size say as much as {sums.worth:.1f} equal ones: runs"
+            f" succeed under faults in {sums.y / sums.n:.1%}, clusters, each counted once, in {each:.1%}",
         )
 
 

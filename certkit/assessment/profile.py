@@ -60,7 +60,7 @@ class TierInfo(Authored):
     """One tier: its name, the confidence δ of its bounds, and the source's guidance on SIL and ASIL."""
 
     name: _Text
-    confidence: Annotated[float, Field(gt=0, lt=1, description="δ of the bounded reading")] | None = None
+    confidence: Annotated[float, Field(gt=0.5, lt=1, description="δ of the bounded reading")] | None = None
     sil: _Text | None = None
     asil: _Text | None = None
 

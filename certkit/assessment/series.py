@@ -197,8 +197,8 @@ class Grouped(Struct, frozen=True, kw_only=True, eq=False):
 class Totals(Struct, frozen=True, kw_only=True):
     """The sums of one group over its clusters c: Σy_c, Σn_c, their number, Σy_c², Σy_c·n_c, Σn_c².
 
-    `above` clusters have more than the least sum that their runs can have, `below` less than the most: the
-    smaller of the two counts the clusters that hold the rarer outcome.
+    `mixed` counts the clusters whose runs are known to differ: their sum is more than the least and less
+    than the most that it can be. Where there is no most, those above the least.
     """
 
     y: int
@@ -207,8 +207,12 @@ class Totals(Struct, frozen=True, kw_only=True):
     yy: int
     yn: int
     nn: int
-    above: int
-    below: int
+    mixed: int
+
+    @property
+    def worth(self) -> float:
+        """How many clusters of equal size say as much: (Σn_c)² / Σn_c², k where all are equal."""
+        return self.n * self.n / self.nn
 
 
 def grouped(summary: Summary, of: Series, group: Integers | None = None) -> Grouped:
@@ -239,9 +243,10 @@ def totals(of: Series, clusters: Grouped) -> dict[int, Totals]:
     y, n = clusters.y, clusters.n
     first = np.flatnonzero(_changes(clusters.group))
     least = int(of.low * of.scale) * n
-    above = y > least
-    below = np.ones_like(above) if of.high is None else y < int(of.high * of.scale) * n
-    columns = (y, n, np.ones_like(n), _product(y, y), _product(y, n), _product(n, n), above, below)
+    mixed = y > least
+    if of.high is not None:
+        mixed &= y < int(of.high * of.scale) * n
+    columns = (y, n, np.ones_like(n), _product(y, y), _product(y, n), _product(n, n), mixed)
     sums = [
         np.add.reduceat(column.astype(np.int64) if column.dtype == np.bool_ else column, first)
         for column in columns

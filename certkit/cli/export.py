@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from certkit.cli import clock, output
+from certkit.cli import clock, output, standing
 from certkit.cli.options import Json, PassportFile, Quiet
 from certkit.cli.passphrase import PassphraseFile, signing_key
 from certkit.cli.trust import TrustFile, load
@@ -16,8 +16,6 @@ from certkit.cli.verify import evidence_of, taken
 from certkit.errors import UsageError
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from certkit.passport.exports import Source
 
 MAX_CARD: Final = 1024 * 1024
@@ -53,7 +51,8 @@ def export(
         typer.Option("--verifier", metavar="URI", help="Who verified, in in-toto-svr. Default: certkit."),
     ] = None,
     bundle: Annotated[
-        Path | None, typer.Option("--bundle", help="The evidence bundle: its digests are checked first.")
+        list[Path] | None,
+        typer.Option("--bundle", help="The evidence bundle: its digests are checked. Once for each bundle."),
     ] = None,
     replay: Annotated[
         bool, typer.Option("--replay", help="Compute the claim again from --bundle first.")
@@ -61,6 +60,7 @@ def export(
     profile: Annotated[
         str | None, typer.Option("--profile", help="Where the replay finds a profile of your own.")
     ] = None,
+    registry: standing.RegistryAsked = None,
     at: Annotated[
         str | None, typer.Option("--at", metavar="TIME", help="Verify as of this time. Default: now.")
     ] = None,
@@ -71,7 +71,8 @@ def export(
 
     The passport is verified first, as 'certkit verify' does; one that is not verified leaves with the exit
     code of its verification. in-toto-svr is signed by a verifier, vc+jwt by the passport's issuer, a2a by
-    whoever publishes the agent card; markdown and badge are not signed.
+    whoever publishes the agent card; markdown and badge are not signed. What is dated bears the present
+    time; another --at is stated apart.
 
     Example: certkit export passport.json --format markdown --trust trust.json -o passport.md
     """
@@ -82,8 +83,9 @@ def export(
     source = _source(
         passport,
         trust,
-        clock.moment(at, "--at") if at else clock.now(),
+        at,
         unverified=unverified,
+        registry=registry,
         checks={"bundle": bundle, "profile": profile, "replay": replay, "hidden": quiet or json},
     )
     made = exports.export(
@@ -114,16 +116,27 @@ def _refuse_overwriting(out: Path | None, *inputs: Path | None) -> None:
 
 
 def _source(
-    passport: Path, trust: Path | None, at: datetime, *, unverified: bool, checks: dict[str, Any]
+    passport: Path,
+    trust: Path | None,
+    at: str | None,
+    *,
+    unverified: bool,
+    registry: Path | None,
+    checks: dict[str, Any],
 ) -> Source:
     from certkit.passport import exports  # noqa: PLC0415 - keeps the help fast
 
-    given = taken(passport)
+    given, made = taken(passport), clock.now()
+    moment = clock.moment(at, "--at") if at else made
     if unverified:
-        if checks["bundle"] is not None or checks["replay"]:
-            raise UsageError("usage.option", "--unverified checks nothing; leave --bundle and --replay out")
-        return exports.unverified(given.passport, at=at)
-    if checks["replay"] and checks["bundle"] is None:
+        if checks["bundle"] or checks["replay"] or registry is not None:
+            raise UsageError(
+                "usage.option",
+                "--unverified checks nothing; leave --bundle, --replay and --registry out",
+            )
+        return exports.unverified(given.passport, at=moment)
+    if checks["replay"] and not checks["bundle"]:
         raise UsageError("usage.option", "--replay needs the evidence", hint="--bundle DIR")
-    evidence = evidence_of(**checks, jobs=None)
-    return exports.verified(given.passport, trust=load(trust), at=at, proof=given.proof, **evidence)
+    policy = load(trust)
+    asked = standing.asked(passport, registry, trust=policy, at=moment) | evidence_of(**checks, jobs=None)
+    return exports.verified(given.passport, trust=policy, at=moment, made=made, proof=given.proof, **asked)

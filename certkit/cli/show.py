@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from certkit.cli import clock, output
+from certkit.cli import clock, output, standing
 from certkit.cli.options import Json, PassportFile, Verbose
 from certkit.cli.trust import load
 from certkit.cli.verify import taken, verdict_of
-from certkit.errors import Exit
+from certkit.errors import Exit, UsageError
 
 if TYPE_CHECKING:
     from certkit.passport.outcome import Verification
@@ -23,6 +23,7 @@ def show(
         Path | None,
         typer.Option("-t", "--trust", metavar="FILE", help="Verify it under this trust policy as well."),
     ] = None,
+    registry: standing.RegistryAsked = None,
     at: Annotated[
         str | None, typer.Option("--at", metavar="TIME", help="Look at it as of this time. Default: now.")
     ] = None,
@@ -30,6 +31,8 @@ def show(
     verbose: Verbose = False,
 ) -> None:
     """Show what a passport says, on one screen. Without --trust its signature is not checked.
+
+    With --trust, whether it still stands is asked of --registry or PASSPORT.status, as 'certkit verify' does.
 
     Exit code: that of the verification with --trust, otherwise 0 for every passport that can be read.
 
@@ -39,11 +42,15 @@ def show(
     from certkit.passport import verification  # noqa: PLC0415 - the same
     from certkit.passport.exports import source  # noqa: PLC0415 - the same
 
+    if registry is not None and trust is None:
+        raise UsageError("usage.option", "--registry is asked under a trust policy", hint="--trust FILE")
     moment = clock.moment(at, "--at") if at else clock.now()
     given = taken(passport)
     data, found = given.passport, None
     if trust is not None:
-        found = verification.verify(data, trust=load(trust), at=moment, proof=given.proof)
+        policy = load(trust)
+        asked = standing.asked(passport, registry, trust=policy, at=moment)
+        found = verification.verify(data, trust=policy, at=moment, proof=given.proof, **asked)
     # What fails before its fourth step is not known to be anybody's words, and is not repeated here.
     readable = found is None or found.statement is not None
     shown = source.unverified(data, at=moment) if readable else None

@@ -3,35 +3,73 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+from msgspec import Struct
 
 from certkit.cli.options import heads_path
+from certkit.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from datetime import datetime
 
+    from certkit.canonical import Digest
+    from certkit.passport.checks import Status
+    from certkit.passport.keys import PublicKey
     from certkit.passport.trust import Trust
     from certkit.tlog.checkpoint import Checkpoint
+
+RegistryAsked = Annotated[
+    Path | None,
+    typer.Option(
+        "-r",
+        "--registry",
+        metavar="DIR",
+        help="Ask this registry, or exported tree, whether the passport still stands.",
+    ),
+]
+_URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
+"""With one slash, since a path has no two; a drive has one letter."""
 
 
 def asked(passport: Path, registry: Path | None, *, trust: Trust, at: datetime) -> dict[str, Any]:
     """Return the arguments of `certkit.passport.verify` that bring the status along.
 
-    Checkpoints that this user remembers of the log are held against it.
+    Checkpoints that this user remembers of the log are held against it. Raises `UsageError` ``usage.option``
+    for a URL.
     """
     if registry is not None:
+        if _URL.match(str(registry)):
+            raise UsageError(
+                "usage.option",
+                "--registry: a URL is not supported yet",
+                hint="--registry DIR, with a copy of the tree that is published there",
+            )
         from certkit.registry.status import FolderStatus  # noqa: PLC0415 - keeps verifying fast
 
         return {"status": FolderStatus(registry, trust=trust, at=at, seen=_seen)}
     path = passport.with_name(f"{passport.name}.status")
-    if not path.exists():
-        return {}
-    from certkit import files  # noqa: PLC0415 - keeps verifying fast
-    from certkit.registry.statusfile import MAX_SIZE, FileStatus  # noqa: PLC0415 - the same
+    return {"beside": _Beside(path, trust, at)} if path.exists() else {}
 
-    data = files.read(path, limit=MAX_SIZE)
-    return {"beside": FileStatus(data, trust=trust, at=at, seen=_seen)}
+
+class _Beside(Struct, frozen=True):
+    """The status file beside a passport, read only when it is asked: it may be anything."""
+
+    path: Path
+    trust: Trust
+    at: datetime
+
+    def status(self, passport_id: Digest, revokers: Mapping[Digest, PublicKey]) -> Status:
+        """Return the standing that the file tells, as `certkit.registry.statusfile.FileStatus` does."""
+        from certkit import files  # noqa: PLC0415 - keeps verifying fast
+        from certkit.registry.statusfile import MAX_SIZE, FileStatus  # noqa: PLC0415 - the same
+
+        data = files.read(self.path, limit=MAX_SIZE)
+        return FileStatus(data, trust=self.trust, at=self.at, seen=_seen).status(passport_id, revokers)
 
 
 def _seen(origin: str) -> Checkpoint | None:

@@ -44,15 +44,7 @@ def verify(
     require_tier: Annotated[
         int | None, typer.Option("--require-tier", min=1, max=9, help="The least tier to accept.")
     ] = None,
-    registry: Annotated[
-        Path | None,
-        typer.Option(
-            "-r",
-            "--registry",
-            metavar="DIR",
-            help="Ask this registry, or exported tree, whether the passport still stands.",
-        ),
-    ] = None,
+    registry: standing.RegistryAsked = None,
     at: Annotated[
         str | None, typer.Option("--at", metavar="TIME", help="Verify as of this time. Default: now.")
     ] = None,

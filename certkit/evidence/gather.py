@@ -208,7 +208,7 @@ class Merge:
             )
         place = np.empty(len(keys), np.int32)
         place[[self.cells[key] for key in keys]] = np.arange(len(keys))
-        groups = self.groups()
+        groups, joined = join(self.groups())
         by_place = np.lexsort((groups["task"], groups["cluster"], place[groups["cell"]]))
         groups = groups[by_place]
         groups["cell"] = place[groups["cell"]]
@@ -227,6 +227,7 @@ class Merge:
             ),
             window=window,
             times=times,
+            joined=joined,
             user_fields=tuple(sorted(self._user_fields)),
         )
 
@@ -253,6 +254,29 @@ def merge_groups(rows: NDArray[np.void]) -> NDArray[np.void]:
     for name in CLUSTER_FIELDS:
         merged[name] = np.add.reduceat(rows[name], starts)
     return merged
+
+
+def join(rows: NDArray[np.void]) -> tuple[NDArray[np.void], int]:
+    """Return the rows with clusters that share a task as one, and how many clusters were joined.
+
+    Runs of one task stand or fall together, so that no `cluster_id` can make them count as several.
+    """
+    tasks, task = np.unique(rows["task"], return_inverse=True)
+    names, cluster = np.unique(rows["cluster"], return_inverse=True)
+    pairs = np.unique(np.stack([task, cluster]), axis=1)
+    if pairs.shape[1] == len(tasks):
+        return rows, 0
+    from scipy.sparse import coo_array  # noqa: PLC0415 - heavy, and next to never needed
+    from scipy.sparse.csgraph import connected_components  # noqa: PLC0415 - the same
+
+    size = len(names) + len(tasks)
+    links = coo_array((np.ones(pairs.shape[1]), (pairs[1], len(names) + pairs[0])), shape=(size, size))
+    count, part = connected_components(links, directed=False)
+    least = np.full(count, np.iinfo(np.uint64).max, np.uint64)
+    np.minimum.at(least, part[: len(names)], names)
+    whole = rows.copy()
+    whole["cluster"] = least[part[cluster]]
+    return merge_groups(whole), len(names) - len(np.unique(whole["cluster"]))
 
 
 def _repeated(values: NDArray[np.generic]) -> NDArray[np.generic]:

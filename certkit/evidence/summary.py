@@ -278,7 +278,10 @@ class Times(Struct, frozen=True, kw_only=True):
 
 
 class Summary(Struct, frozen=True, kw_only=True, eq=False):
-    """A bundle's records, reduced, and its ratings. `cells` are sorted by (split, domain, condition)."""
+    """A bundle's records, reduced, and its ratings. `cells` are sorted by (split, domain, condition).
+
+    `joined` counts the clusters that became part of another because they share a task with it.
+    """
 
     records: int
     cells: tuple[Cell, ...]
@@ -286,6 +289,7 @@ class Summary(Struct, frozen=True, kw_only=True, eq=False):
     window: Window
     times: Times
     calibration: Calibration | None = None
+    joined: int = 0
     user_fields: tuple[str, ...] = ()
 
     def select(self, *, split: Split = Split.STANDARD) -> tuple[Cell, ...]:

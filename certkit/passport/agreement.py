@@ -15,11 +15,25 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from certkit.passport.statement import CriterionClaim, Predicate, RowAtTier, Statement, Successes
+    from certkit.passport.statement import Bound, CriterionClaim, Predicate, RowAtTier, Statement, Successes
 
 MAX_VALIDITY: Final = timedelta(days=366)
 SPECIMEN: Final = "SPECIMEN (simulated evidence)"
 EVIDENCE_NAME: Final = "evidence bundle"
+EVERY_RUN: Final = "every run, no bound"
+"""How a row that asks for the most that its metric can be says that it is judged by its value."""
+
+MOST: Final = {
+    "gap": "100.000000",
+    "cascade_penalty": "100.000000",
+    "ti": "5.000000",
+    "human_trust_score": "5.000000",
+}
+"""The most that a metric can be, where that is not 1; the catalogue is too slow to load for it."""
+
+POINTS: Final = frozenset({"csi", "csi_windowed"})
+"""The metrics that are judged by bounds without one: none is defined for them."""
+
 _HALF_DIGIT: Final = Fraction(1, 2 * 10**6)
 """Half of the last of six decimals: how far a written value may lie from the one that was judged."""
 
@@ -86,11 +100,9 @@ def _rows(predicate: Predicate) -> Iterator[str]:
         if not criterion.tiers:
             yield f"criterion {criterion.id} is judged at no tier"
         for tier, row in criterion.tiers.items():
-            if not tier.isdecimal():
-                yield f"criterion {criterion.id} is judged at tier {tier!r}"
-            elif not _possible(criterion, row):
+            if not _possible(criterion, row):
                 yield f"criterion {criterion.id} at Tier {tier} is {row.table}, which its value is not"
-            elif not _bounded(row):
+            elif not carried(criterion.metric, row):
                 yield f"criterion {criterion.id} at Tier {tier} is met by bounds, which its bound is not"
 
 
@@ -111,18 +123,27 @@ def _possible(criterion: CriterionClaim, row: RowAtTier) -> bool:
     return low <= asked if upwards else high >= asked
 
 
-def _bounded(row: RowAtTier) -> bool:
+def carried(metric: str, row: RowAtTier) -> bool:
     """Tell whether the bound can carry the bounded status: only what passes is met by bounds."""
     found = row.bounded
-    if found is None or found.status != "met" or found.bound is None:
+    if found is None or found.status != "met":
         return True
+    if found.bound is None:
+        return _met_without_bound(metric, row, found)
     if isinstance(found.bound, bool) or isinstance(row.threshold, bool):
         return found.bound == row.threshold
     bound, asked = Fraction(found.bound), Fraction(row.threshold)
     if row.operator in {">", ">="}:
-        # What is asked of every run is beyond any bound.
-        return bound + _HALF_DIGIT >= asked or (asked == 1 and row.operator == ">=")
+        return bound + _HALF_DIGIT >= asked
     return bound - _HALF_DIGIT <= asked
+
+
+def _met_without_bound(metric: str, row: RowAtTier, found: Bound) -> bool:
+    """Tell whether a row is one of the few for which no bound is defined, or that no bound could reach."""
+    if metric in POINTS:
+        return True
+    asks_most = row.operator == ">=" and row.threshold == MOST.get(metric, "1.000000")
+    return row.table == "met" and (row.threshold is True or (asks_most and found.method == EVERY_RUN))
 
 
 def _status(row: RowAtTier, reading: str) -> str:
@@ -133,13 +154,14 @@ def _status(row: RowAtTier, reading: str) -> str:
 
 def _judged(predicate: Predicate, reading: str) -> dict[int, str]:
     """Return the status of every tier, that of the tiers below included."""
-    numbers = sorted({int(tier) for row in predicate.criteria for tier in row.tiers if tier.isdecimal()})
+    found: dict[int, set[str]] = {}
+    for criterion in predicate.criteria:
+        for tier, row in criterion.tiers.items():
+            found.setdefault(int(tier), set()).add(_status(row, reading))
     result: dict[int, str] = {}
     below: set[str] = set()
-    for number in numbers:
-        below |= {
-            _status(row.tiers[str(number)], reading) for row in predicate.criteria if str(number) in row.tiers
-        }
+    for number in sorted(found):
+        below |= found[number]
         unmet = "not_met" if "not_met" in below else "insufficient"
         result[number] = "met" if below == {"met"} and predicate.evidence.records else unmet
     return result

@@ -116,6 +116,8 @@ def _by_key(parsed: _Parsed, artifact: Artifact, key: PublicKey) -> None:
         dsse.check(parsed.envelope, key)
         return
     stated = parsed.document["messageSignature"].get("messageDigest") or {}
+    if not isinstance(stated, dict):
+        raise InputError(_FORM, "messageDigest is not an object")
     digest = bytes.fromhex(artifact.sha256)
     if stated.get("algorithm") == _SHA256 and dsse.decode(stated.get("digest"), "digest") != digest:
         raise NegativeError(_OTHER, "the bundle states another digest than the file's")

@@ -12,10 +12,17 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 from msgspec import Struct
 
 from certkit import canonical
-from certkit.errors import CertkitError, InputError, MismatchError, NegativeError, UnavailableError
+from certkit.errors import (
+    CertkitError,
+    InputError,
+    MismatchError,
+    NegativeError,
+    UnavailableError,
+    UsageError,
+)
 from certkit.passport import dsse, keys, sealed
 from certkit.passport import statement as st
-from certkit.passport.outcome import UNTRUSTED
+from certkit.passport.outcome import ENDED, UNTRUSTED
 from certkit.passport.replay import Opened, difference
 from certkit.passport.trust import Candidate
 
@@ -35,7 +42,6 @@ CLOCK_SKEW: Final = timedelta(minutes=5)
 NOT_ASKED: Final = "passport.not-asked"
 OTHER_AGENT: Final = "passport.other-agent"
 OTHER_EVIDENCE: Final = "passport.other-evidence"
-_ENDED: Final = {"revoked": "passport.revoked", "superseded": "passport.superseded"}
 ENTRY_TYPE: Final = "application/vnd.certkit.registry-entry.v1+json"
 
 
@@ -323,11 +329,15 @@ def status(case: Case) -> str:
     if case.status is None:
         raise UnavailableError(NOT_ASKED, "no registry was asked whether it was revoked or superseded")
     revokers = {one.id: one.key for one in case.trust.candidates() if one.issuer == case.signer.issuer}
-    found = case.status.status(case.passport_id, revokers)
+    try:
+        found = case.status.status(case.passport_id, revokers)
+    except (InputError, UsageError) as error:
+        # What cannot be read says nothing, and so not that the passport has ended.
+        raise UnavailableError(error.code, str(error), hint=error.hint) from None
     if found.standing == "unknown":
         raise UnavailableError("passport.unavailable", found.detail)
     if found.standing != "current":
-        raise NegativeError(_ENDED[found.standing], found.detail)
+        raise NegativeError(ENDED[found.standing], found.detail)
     age = None if found.time is None else case.at - found.time
     if age is None or age > case.trust.max_status_age:
         how = "of unknown age" if age is None else f"{age.days:,} days old"

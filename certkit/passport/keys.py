@@ -36,6 +36,9 @@ Algorithm = Literal["ed25519", "p256"]
 
 ALGORITHMS: Final[tuple[Algorithm, ...]] = get_args(Algorithm)
 MAX_PEM: Final = 16 * 1024
+MAX_PASSPHRASE: Final = 1023
+"""Bytes that OpenSSL encrypts a private key with, at the most."""
+
 
 _SIGNING_CURVE: Final = "secp256r1"
 _CURVES: Final = {_SIGNING_CURVE: "ECDSA P-256", "secp384r1": "ECDSA P-384"}
@@ -83,10 +86,17 @@ def public_pem(key: PublicKey) -> str:
 def write_private(path: Path, key: PrivateKey, *, passphrase: bytes | None) -> None:
     """Write a private key as PKCS#8 with mode 0600, encrypted where a passphrase is given.
 
-    Raises `UsageError` ``file.exists`` rather than overwrite, and ``key.passphrase`` for an empty one.
+    Raises `UsageError` ``file.exists`` rather than overwrite, and ``key.passphrase`` for one that
+    is empty or too long.
     """
     if passphrase is not None and not passphrase:
         raise UsageError("key.passphrase", "the passphrase is empty")
+    if passphrase is not None and len(passphrase) > MAX_PASSPHRASE:
+        raise UsageError(
+            "key.passphrase",
+            f"the passphrase is of {len(passphrase):,} bytes, expected {MAX_PASSPHRASE:,} at most",
+            hint="it is the first line of its file, to the line's end",
+        )
     protection: serialization.KeySerializationEncryption = serialization.NoEncryption()
     if passphrase is not None:
         protection = serialization.BestAvailableEncryption(passphrase)

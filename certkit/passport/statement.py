@@ -29,10 +29,11 @@ END: Final = r"$(?!\n)"  # in Python a bare $ also matches before a final newlin
 
 Digest = Annotated[str, Meta(pattern=r"^sha256:[0-9a-f]{64}" + END)]
 Hex = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}" + END)]
-Decimal = Annotated[str, Meta(pattern=r"^-?[0-9]+\.[0-9]{6}" + END)]
-Whole = Annotated[str, Meta(pattern=r"^[0-9]+" + END)]
+Decimal = Annotated[str, Meta(pattern=r"^-?[0-9]{1,20}\.[0-9]{6}" + END)]
+Whole = Annotated[str, Meta(pattern=r"^[0-9]{1,64}" + END)]
 Count = Annotated[int, Meta(ge=0, le=canonical.MAX_INTEGER)]
 Tier = Annotated[int, Meta(ge=0, le=9)]
+TierKey = Annotated[str, Meta(pattern=r"^[1-9]" + END)]
 Time = Annotated[datetime, Meta(tz=True)]
 Text = Annotated[str, Meta(min_length=1, max_length=20_000)]
 
@@ -253,7 +254,7 @@ class CriterionClaim(_Part, frozen=True, kw_only=True):
     reason: Text | None = None
     provisional: bool
     drift_margin: Decimal | None = None
-    tiers: dict[str, RowAtTier]
+    tiers: dict[TierKey, RowAtTier]
 
 
 class Sums(_Part, frozen=True, kw_only=True):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from certkit import canonical
+from certkit.cli import clock
 from certkit.passport import exports, keys
 from tests.cli.running import Done, certkit, program
 from tests.unit.passport.making import KEY, issued, of_bundle, sealed_bundle, trust
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 AT = "2026-03-02"
+PRESENT = datetime(2026, 9, 1, 6, 30, tzinfo=UTC)
 MORE: dict[str, tuple[str, ...]] = {
     "vc+jwt": ("--key", "key.pem"),
     "a2a": ("--key", "key.pem", "--card", "card.json"),
@@ -29,6 +32,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "card.json").write_bytes(canonical.canonical(CARD))
     keys.write_private(tmp_path / "key.pem", KEY, passphrase=None)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(clock, "now", lambda: PRESENT)
     return tmp_path
 
 
@@ -90,6 +94,24 @@ def test_a_policy_that_requires_a_replay_is_answered_with_the_bundle(folder: Pat
     properties = canonical.loads(done.out.encode())["predicate"]["properties"]
     assert {"CERTKIT_REPLAYED", "CERTKIT_EVIDENCE_UNCHANGED"} <= set(properties)
     assert not [item for item in properties if item.startswith("CERTKIT_TIER")]  # it attains none
+
+
+@pytest.mark.usefixtures("folder")
+def test_what_is_exported_bears_the_present_time_whatever_time_was_asked_for() -> None:
+    predicate = canonical.loads(export("in-toto-svr", "--trust", "trust.json").out.encode())["predicate"]
+    assert predicate["timeCreated"] == "2026-09-01T06:30:00Z"
+    assert "CERTKIT_VERIFIED_AS_OF_2026-03-02T00:00:00Z" in predicate["properties"]
+
+
+def test_a_passport_of_several_bundles_is_exported_with_all_of_them(folder: Path) -> None:
+    whole = accumulation(folder)
+    (folder / "passport.json").write_bytes(whole.to_json())
+    both = ("--bundle", "bundle-1", "--bundle", "bundle-2", "--replay")
+    done = export("in-toto-svr", "--trust", "trust.json", *both)
+    assert (done.code, done.err) == (0, "")
+    properties = canonical.loads(done.out.encode())["predicate"]["properties"]
+    assert "CERTKIT_REPLAYED" in properties
+    assert export("in-toto-svr", "--trust", "trust.json", *both[2:]).code in {1, 7}
 
 
 def test_an_export_never_replaces_what_it_is_made_from(folder: Path) -> None:

@@ -151,6 +151,55 @@ def test_a_status_file_is_found_beside_the_passport(place: Path) -> None:
     assert raw.out == (place / "second.json.status").read_text()
 
 
+def told(command: str, name: str, *more: object) -> Done:
+    kind = ("--format", "badge") if command == "export" else ()
+    return certkit(command, name, "--trust", "trust.json", "--at", DAY, *kind, *more)
+
+
+@pytest.mark.parametrize("command", ["verify", "show", "export"])
+def test_a_revoked_passport_is_revoked_for_every_command(place: Path, command: str) -> None:
+    assert told(command, "second.json", "--registry", "registry").code == 0
+    assert ending("revoke", "registry", 1, "--reason", "key-compromise").code == 0
+    assert told(command, "second.json", "--registry", "registry").code == 6
+    assert told(command, "second.json").code == 0
+    assert certkit("registry", "status", "registry", 1, "-o", "second.json.status", "--at", DAY).code == 0
+    done = told(command, "second.json")
+    assert done.code == 6
+    assert "VERIFIED" not in done.out
+    assert place.is_dir()
+
+
+@pytest.mark.parametrize("command", ["verify", "show", "export"])
+def test_a_registry_that_cannot_be_read_ends_no_passport(place: Path, command: str) -> None:
+    assert told(command, "second.json", "--registry", "absent").code == 4
+    for url in ("https://lab.example/log", "http:/lab.example"):
+        refused = told(command, "second.json", "--registry", url)
+        assert refused.code == 2
+        assert "not supported yet" in refused.err
+    junk = place / "second.json.status"
+    for data in (b"junk", b"{}", b"\x00" * 4096, b"[" * 70_000_000):
+        junk.write_bytes(data)
+        assert told(command, "second.json").code == 0
+    assert "status: " in told("verify", "second.json").out.split("Not checked:")[1]
+    policy = (place / "trust.json").read_text()
+    (place / "trust.json").write_text(policy.replace('"require": []', '"require": ["status"]'))
+    assert told(command, "second.json").code == 4
+
+
+@pytest.mark.usefixtures("place")
+def test_a_log_that_does_not_hold_is_no_end_of_a_passport() -> None:
+    assert certkit("registry", "export", "registry", "public", "-q").code == 0
+    assert ending("note", "registry", "nothing new").code == 0
+    behind = verify("second.json", "--registry", "public")
+    assert (behind.code, status(behind)["code"]) == (7, "registry.rollback")
+
+
+@pytest.mark.usefixtures("place")
+def test_a_registry_is_asked_under_a_policy() -> None:
+    assert certkit("show", "second.json", "--registry", "registry").code == 2
+    assert certkit("export", "second.json", "-f", "badge", "--unverified", "-r", "registry").code == 2
+
+
 @pytest.mark.usefixtures("place")
 def test_a_search_lists_passports_and_a_poisoned_index_is_found(place: Path) -> None:
     import sqlite3  # noqa: PLC0415 - one test writes past the program

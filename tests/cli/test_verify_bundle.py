@@ -121,6 +121,13 @@ def test_a_key_signs_a_file_or_an_attestation_of_it(tmp_path: Path, key: maker.K
     assert run(tmp_path, wrong, *trusted) == (1, "sigstore.artifact")
 
 
+@pytest.mark.parametrize("digest", ["text", 7, ["algorithm"], True])
+def test_a_digest_that_is_no_object_is_refused(tmp_path: Path, digest: object) -> None:
+    bundle = plain(maker.LAB)
+    bundle["messageSignature"]["messageDigest"] = digest
+    assert run(tmp_path, bundle, *with_key(tmp_path, maker.LAB)) == (1, "sigstore.bundle")
+
+
 def test_a_digest_is_enough_where_the_key_signs_digests(tmp_path: Path) -> None:
     digest = f"sha256:{DIGEST}"
     assert run(tmp_path, plain(maker.P256), *with_key(tmp_path, maker.P256), artifact=digest) == (0, None)

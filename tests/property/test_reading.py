@@ -168,7 +168,8 @@ def test_clusters_add_up_to_their_cells(contents: strategies.Contents) -> None:
         for number, cell in enumerate(summary.cells):
             assert int(values[clusters.cell == number].sum()) == getattr(cell.tally, name), name
     families = {
-        (naive.key(run), run.get("cluster_id") or run["task_id"], run["task_id"]) for run in contents.records
+        (naive.key(run), family, run["task_id"])
+        for run, family in zip(contents.records, naive.families(contents.records), strict=True)
     }
     assert len(clusters.cell) == len(families)
     rows = list(zip(clusters.cell.tolist(), clusters.cluster.tolist(), clusters.task.tolist(), strict=True))

@@ -42,6 +42,8 @@ ARMS: Final = {"cascade_penalty": ("single", "cascade"), "gap": ("c_nom", "r_op"
 """Metrics that are the success of one arm minus that of another, and the series of the two."""
 _POINTS: Final = {"csi", "csi_windowed"}
 _PP: Final = 100
+HALF: Final = 0.5
+"""What clusters of nearly one size may be worth less than the number that is needed."""
 
 
 class Found(Struct, frozen=True, kw_only=True):
@@ -184,8 +186,8 @@ class Reader:
         if threshold is not None:
             scaled = data.scaled(threshold)
             needed = bounds.clusters_needed(scaled if lower else 1 - scaled, confidence)
-        if sums.k < needed:
-            return _few(sums.k, needed, delta)
+        if sums.worth < needed - HALF:
+            return _few(sums.k, needed, delta, sums.worth)
         sample = bounds.sample(data.of, sums)
         n_eff = float(bounds.effective_runs(sample, delta, icc0=self._profile.icc0))
         beta = float(bounds.beta_bound(sample.mean, n_eff, delta, lower=lower))
@@ -206,8 +208,8 @@ class Reader:
         sums, delta = data.sums, float(confidence)
         if sums is None:
             return _nothing()
-        if sums.k < bounds.LEAST_CLUSTERS:
-            return _few(sums.k, bounds.LEAST_CLUSTERS, delta)
+        if sums.worth < bounds.LEAST_CLUSTERS - HALF:
+            return _few(sums.k, bounds.LEAST_CLUSTERS, delta, sums.worth)
         sample = bounds.sample(data.of, sums)
         n_eff = float(bounds.effective_runs(sample, delta, icc0=self._profile.icc0, counts=True))
         if self._anytime:
@@ -222,7 +224,7 @@ class Reader:
         found = []
         for name in (one, other):
             data = self.clustered(name)
-            if data.sums is None or data.sums.k < bounds.LEAST_CLUSTERS:
+            if data.sums is None or data.sums.worth < bounds.LEAST_CLUSTERS - HALF:
                 return None
             sample = bounds.sample(data.of, data.sums)
             n_eff = float(bounds.effective_runs(sample, float(confidence), icc0=self._profile.icc0))
@@ -233,9 +235,11 @@ class Reader:
         """Bound the success of one arm minus that of another from above, in percentage points."""
         delta = float(confidence)
         data = [self.clustered(name) for name in (one, other)]
-        clusters = min(0 if part.sums is None else part.sums.k for part in data)
-        if not clusters:
+        sums = [part.sums for part in data if part.sums is not None]
+        if len(sums) < len(data):
             return _nothing()
+        smaller = min(sums, key=lambda part: part.worth)
+        clusters = min(part.k for part in sums)
         if self._anytime:
             half = 1 - (1 - delta) / 2
             high = self._at_any_time(data[0], half, lower=False).bound or 0.0
@@ -243,7 +247,7 @@ class Reader:
             return Found(bound=_PP * (high - low), method="e-process per arm", clusters=clusters)
         found = self.arms(one, other, confidence)
         if found is None:
-            return _few(clusters, bounds.LEAST_CLUSTERS, delta)
+            return _few(clusters, bounds.LEAST_CLUSTERS, delta, smaller.worth)
         return Found(
             bound=_PP * bounds.difference_bound(*found, delta),
             method="beta difference",
@@ -263,8 +267,8 @@ class Reader:
             bound = max(0.0, -float(np.expm1(-evidence)))
             return Found(bound=bound, method="1 - 1/E, e-process", clusters=data.sums.k)
         needed = bounds.clusters_needed(tau, confidence)
-        if data.sums.k < needed:
-            return _few(data.sums.k, needed, delta)
+        if data.sums.worth < needed - HALF:
+            return _few(data.sums.k, needed, delta, data.sums.worth)
         sample = bounds.sample(data.of, data.sums)
         n_eff = float(bounds.effective_runs(sample, delta, icc0=self._profile.icc0))
         bound = float(bounds.above(sample.mean, n_eff, float(tau)))
@@ -352,8 +356,9 @@ def _nothing() -> Found:
     return Found(reason="no run that a bound could rest on")
 
 
-def _few(found: int, needed: int, delta: float) -> Found:
+def _few(found: int, needed: int, delta: float, worth: float | None = None) -> Found:
+    unequal = "" if worth is None or worth > found - HALF else f" worth {worth:.1f} of equal size"
     return Found(
-        reason=f"{runs(found, 'cluster')}, {needed:,} needed for a bound with confidence {delta:g}",
+        reason=f"{runs(found, 'cluster')}{unequal}, {needed:,} needed for a bound with confidence {delta:g}",
         clusters=found,
     )

@@ -4,7 +4,7 @@ Runs of one cluster stand or fall together, so that n runs in k clusters say les
 The variance of a mean is taken over the clusters, turned into an effective number of runs, and the bound
 is that of a Beta posterior on so many runs (a Gamma for counts, which have no upper end).
 
-    >>> sample = Sample(mean=0.9, variance=0.9 * 0.1 / 200, n=200, k=200, rare=20)
+    >>> sample = Sample(mean=0.9, variance=0.9 * 0.1 / 200, n=200, k=200, mixed=20)
     >>> n_eff = effective_runs(sample, 0.95, icc0=1.0)
     >>> round(n_eff), round(beta_bound(sample.mean, n_eff, 0.95, lower=True), 4)
     (200, 0.8587)
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 LEAST_CLUSTERS: Final = 10
 """Clusters below which no bound is given."""
 
-RARE: Final = 5
-"""Clusters with the rarer outcome below which their spread says little of how alike runs of one are."""
+MIXED: Final = 5
+"""Clusters with both outcomes from which on their spread says how alike runs of one cluster are."""
 
 HIGH: Final = Fraction(95, 100)
 """Confidence above which the uncertainty of the variance itself is allowed for."""
@@ -47,15 +47,15 @@ Number = Any
 class Sample(Struct, frozen=True, kw_only=True, eq=False):
     """A mean over clusters, on the scale 0 to 1 (or of counts from 0 up); or arrays of many such means.
 
-    `variance` is that of the mean, over `k` clusters of `n` runs; `rare` is the number of clusters that
-    hold the rarer outcome.
+    `variance` is that of the mean, over clusters of `n` runs in all that are worth `k` of equal size;
+    `mixed` is the number of clusters whose runs differ.
     """
 
     mean: Number
     variance: Number
     n: Number
     k: Number
-    rare: Number
+    mixed: Number
 
 
 def sample(of: Series, sums: Totals) -> Sample:
@@ -70,8 +70,8 @@ def sample(of: Series, sums: Totals) -> Sample:
         mean=(sums.y - low * n) / (span * n),
         variance=k * squares / ((k - 1) * n**4 * span * span) if k > 1 else 0.0,
         n=n,
-        k=k,
-        rare=sums.above if of.high is None else min(sums.above, sums.below),
+        k=sums.worth,
+        mixed=sums.mixed,
     )
 
 
@@ -87,8 +87,9 @@ def effective_runs(of: Sample, confidence: float, *, icc0: float, counts: bool =
     """Return the number of independent runs that the clusters are worth at a confidence.
 
     n / deff · (t_{n-1} / t_{k-1})² with deff = max(1, v·n / (p(1 - p))), or v·n / mean for counts. Above
-    .95, v is multiplied by (k - 1) / χ²_{k-1; .25}. With r < `RARE` clusters that hold the rarer outcome,
-    r/`RARE` of the way to it from n / (1 + (n/k - 1)·icc0), where that is less.
+    .95, v is multiplied by (k - 1) / χ²_{k-1; .25}. With r < `MIXED` clusters that hold both outcomes,
+    r/`MIXED` of the way to it from n / (1 + (n/k - 1)·icc0), where that is less. k is the number of
+    clusters of equal size that say as much.
     """
     from scipy.special import chdtri, stdtrit  # noqa: PLC0415 - heavy
 
@@ -100,7 +101,7 @@ def effective_runs(of: Sample, confidence: float, *, icc0: float, counts: bool =
     ratio = stdtrit(of.n - 1, confidence) / stdtrit(of.k - 1, confidence)
     runs = of.n / np.maximum(1.0, deff) * ratio * ratio
     alike = of.n / (1 + (of.n / of.k - 1) * icc0)
-    told = np.minimum(1.0, of.rare / RARE)
+    told = np.minimum(1.0, of.mixed / MIXED)
     return np.where(runs > alike, alike + told * (runs - alike), runs)[()]
 
 

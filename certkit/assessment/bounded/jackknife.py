@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from msgspec import Struct
 
-from certkit.assessment.bounded import ARMS, MEANS, bounds, of_every_run
+from certkit.assessment.bounded import ARMS, HALF, MEANS, bounds, of_every_run
 from certkit.assessment.criteria import Row, Status
 from certkit.assessment.series import METRICS, Series, grouped, totals
 
@@ -112,8 +112,9 @@ class _Jackknife:
         real_y, real_n = y.astype(np.float64), n.astype(np.float64)
         yy, yn, nn = sums.yy - real_y**2, sums.yn - real_y * real_n, sums.nn - real_n**2
         squares = np.maximum(0.0, yy - 2 * mean * yn + mean * mean * nn)
-        above = sums.above - (carried & (y > low * n))
-        below = sums.below - (carried & (y < (low + span) * n)) if of.high is not None else above
+        differ = y > low * n
+        if of.high is not None:
+            differ &= y < (low + span) * n
         return _Left(
             y=left_y,
             n=left_n,
@@ -121,8 +122,8 @@ class _Jackknife:
                 mean=(mean - low) / span,
                 variance=k * squares / (np.maximum(k - 1, 1) * runs**2 * span**2),
                 n=runs,
-                k=k,
-                rare=np.minimum(above, below),
+                k=runs**2 / np.maximum(nn, 1.0),
+                mixed=sums.mixed - differ,
             ),
         )
 
@@ -148,7 +149,7 @@ class _Jackknife:
                 worse = low + span * bounds.t_bound(sample, delta, lower=lower)
                 bound = np.minimum(bound, worse) if lower else np.maximum(bound, worse)
         distance = bound - float(threshold)
-        fails |= _fails(distance if lower else -distance, row) | (sample.k < self._needed(row, of))
+        fails |= _fails(distance if lower else -distance, row) | (sample.k < self._needed(row, of) - HALF)
         return fails
 
     def _needed(self, row: Row, of: Series) -> int:
@@ -170,7 +171,9 @@ class _Jackknife:
         delta, sample = row.bounded.confidence, left.sample
         n_eff = bounds.effective_runs(sample, delta, icc0=self._judged.profile.icc0)
         needed = bounds.clusters_needed(tau, self._judged.reader.confidence(row.tier))
-        fails |= (bounds.above(sample.mean, n_eff, float(tau)) <= max(asked, delta)) | (sample.k < needed)
+        fails |= (bounds.above(sample.mean, n_eff, float(tau)) <= max(asked, delta)) | (
+            sample.k < needed - HALF
+        )
         return fails
 
     def _domains(self, row: Row) -> Booleans | None:
@@ -210,7 +213,7 @@ class _Jackknife:
             bounds.difference_below(bounds.Arm(mean=a, n_eff=b), bounds.Arm(mean=c, n_eff=d), limit)
             for a, b, c, d in distinct.tolist()
         ]
-        few = np.minimum(first.sample.k, second.sample.k) < bounds.LEAST_CLUSTERS
+        few = np.minimum(first.sample.k, second.sample.k) < bounds.LEAST_CLUSTERS - HALF
         fails |= (np.array(shown)[place.ravel()] < delta) | few
         return fails
 

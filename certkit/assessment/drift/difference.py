@@ -245,8 +245,9 @@ class _Belief:
         """How much more a run varies at the posterior mean than at the estimate, of clusters that differ."""
         mean = self.a / self.b if self.counts else self.a / (self.a + self.b)
         if self.counts:
-            return mean / self.share
-        return mean * (1 - mean) / (self.share * (1 - self.share))
+            return mean / self.share if self.share > 0 else 1.0
+        spread = self.share * (1 - self.share)
+        return mean * (1 - mean) / spread if spread > 0 else 1.0
 
     def below(self, x: Floats) -> Floats:
         """Return P(mean < x), x on the scale of the posterior."""

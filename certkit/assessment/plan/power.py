@@ -8,7 +8,7 @@ negative binomial for counts, a Beta for means of known spread) that has the var
 For every estimate that may come, the row is judged as it will be: by the threshold in the table reading, by
 the functions of `certkit.assessment.bounded.bounds` in the bounded one. The design effect that will be found
 varies too: as the expected one times χ² / df with k - 1 degrees of freedom, read at nine equally likely
-values. The number of clusters that hold the rarer outcome is taken at its expectation.
+values. The number of clusters that hold both outcomes is taken at its expectation.
 
     >>> runs = Runs(n=400, k=80, icc=0.1)
     >>> bar = Bar(threshold=0.8, operator=">", confidence=0.95)
@@ -191,14 +191,14 @@ def _sample(of: Outcome, runs: Runs, means: Floats, effect: bounds.Number) -> bo
     """Return what the runs will be summed up as where the estimate is one of `means`."""
     if of.kind is Kind.COUNT:
         one = means * (of.variance / of.mean if of.mean else 1.0)
-        rare = runs.k * (1 - _none(runs, means, one))
+        mixed = runs.k * (1 - _none(runs, means, one))
     else:
         most = of.mean * (1 - of.mean)
         one = means * (1 - means) * (of.variance / most if most else 1.0)
-        rare = np.full_like(means, runs.k)
+        mixed = np.full_like(means, runs.k)
         if of.kind is Kind.ENDS:
-            rare = runs.k * (1 - np.maximum(_alike(runs, means), _alike(runs, 1 - means)))
-    return bounds.Sample(mean=means, variance=one / runs.n * effect, n=runs.n, k=runs.k, rare=rare)
+            mixed = runs.k * np.maximum(0.0, 1 - _alike(runs, means) - _alike(runs, 1 - means))
+    return bounds.Sample(mean=means, variance=one / runs.n * effect, n=runs.n, k=runs.k, mixed=mixed)
 
 
 def _alike(runs: Runs, rate: Floats) -> Floats:

@@ -7,6 +7,7 @@ passport's issuer at the time, since a credential speaks in that issuer's name. 
 
 from __future__ import annotations
 
+from math import ceil
 from typing import TYPE_CHECKING, Any, Final
 
 from certkit import canonical
@@ -36,8 +37,8 @@ def _check_key(source: Source, public: PublicKey) -> None:
     claim = source.verification.claim if source.verification else None
     for known in source.trust.candidates() if source.trust else ():
         if claim is not None and known.issuer == claim.issuer.name and known.id == keys.key_id(public):
-            begun = known.not_before is None or known.not_before <= source.at
-            if begun and (known.not_after is None or source.at <= known.not_after):
+            begun = known.not_before is None or known.not_before <= source.made
+            if begun and (known.not_after is None or source.made <= known.not_after):
                 return
     raise UsageError(
         "export.key",
@@ -62,6 +63,11 @@ def _credential(source: Source, public: PublicKey) -> dict[str, Any]:
         },
         "validFrom": words.utc(found.validity.not_before),
         "validUntil": words.utc(found.validity.not_after),
+        "verifiedAsOf": words.utc(source.at),
+        # Readers of JWTs look here alone. VC-JOSE-COSE advises against `nbf`, and does not forbid it.
+        "iat": int(source.made.timestamp()),
+        "nbf": ceil(found.validity.not_before.timestamp()),
+        "exp": int(found.validity.not_after.timestamp()),
         "credentialSubject": _subject(source),
     }
 

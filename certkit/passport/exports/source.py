@@ -22,11 +22,15 @@ if TYPE_CHECKING:
 
 
 class Source(Struct, frozen=True, kw_only=True, eq=False):
-    """A passport's claim as of a time: `verification` and `trust` are None where nobody verified it."""
+    """A passport's claim as of a time: `verification` and `trust` are None where nobody verified it.
+
+    `at` is the time that it was verified for, `made` when that was done.
+    """
 
     passport_id: Digest
     predicate: Predicate
     at: datetime
+    made: datetime
     verification: Verification | None = None
     trust: Trust | None = None
 
@@ -36,19 +40,25 @@ class Source(Struct, frozen=True, kw_only=True, eq=False):
         return self.predicate.origin == "simulated"
 
 
-def verified(data: bytes, *, trust: Trust, at: datetime, **checks: Any) -> Source:
+def verified(
+    data: bytes, *, trust: Trust, at: datetime, made: datetime | None = None, **checks: Any
+) -> Source:
     """Return the claim of a passport that verifies under `trust` at an aware time.
 
+    `made` is the present, where that is not the time asked for: what is signed is dated by it.
     `checks` are the further questions of `certkit.passport.verify`. Raises `CertkitError`
     ``export.unverified`` with the exit code of the verification, naming the step that stands in the way.
     """
     found = verify(data, trust=trust, at=at, **checks)
     if found.verdict != "verified" or found.statement is None or found.passport_id is None:
-        raise _refused(found, trust)
+        raise _refused(
+            found, {*trust.require, *(name for name, given in checks.items() if given is not None)}
+        )
     return Source(
         passport_id=canonical.Digest(found.passport_id),
         predicate=found.statement.predicate,
         at=at,
+        made=made or at,
         verification=found,
         trust=trust,
     )
@@ -62,17 +72,17 @@ def unverified(data: bytes, *, at: datetime) -> Source:
     """
     passport = issuing.parse(data)
     predicate = st.read(passport.payload).predicate
-    return Source(passport_id=passport.passport_id, predicate=predicate, at=at)
+    return Source(passport_id=passport.passport_id, predicate=predicate, at=at, made=at)
 
 
-def _refused(found: Verification, trust: Trust) -> CertkitError:
+def _refused(found: Verification, required: set[str]) -> CertkitError:
     step = found.deciding
     if step is not None:
         message = f"the passport is rejected at step {step.number} ({step.id}): {step.detail}"
     else:
-        needed = [one for one in found.steps if one.status == "skipped" and one.id in trust.require]
+        needed = [one for one in found.steps if one.status == "skipped" and one.id in required]
         what = "; ".join(f"{one.id}: {one.detail}" for one in needed) or "a timestamp"
-        message = f"what the trust policy requires could not be checked: {what}"
+        message = f"what is required could not be checked: {what}"
     error = NegativeError(
         "export.unverified", message, hint="'certkit verify PASSPORT --trust FILE' tells of every step"
     )

@@ -63,7 +63,7 @@ def _statement(source: Source, verifier: str) -> dict[str, Any]:
         "predicateType": PREDICATE_TYPE,
         "predicate": {
             "verifier": {"id": verifier, "policies": policies},
-            "timeCreated": words.utc(source.at),
+            "timeCreated": words.utc(source.made),
             "properties": list(_properties(source)),
         },
     }
@@ -85,4 +85,6 @@ def _properties(source: Source) -> Iterator[str]:
     for step in source.verification.steps if source.verification else ():
         if step.status == "passed" and step.id in _STEPS:
             yield f"{prefix}_{_STEPS[step.id]}"
+    if source.at != source.made:
+        yield f"{prefix}_VERIFIED_AS_OF_{words.utc(source.at)}"
     yield f"{prefix}_VALID_UNTIL_{words.utc(source.predicate.validity.not_after)}"

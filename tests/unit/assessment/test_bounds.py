@@ -21,8 +21,9 @@ def sample(y: list[float], n: list[int]) -> Sample:
     """A sample from sums and runs by cluster, by the definition of the cluster-robust variance."""
     k, runs, mean = len(n), sum(n), sum(y) / sum(n)
     squares = sum((a - mean * b) ** 2 for a, b in zip(y, n, strict=True))
-    some, full = sum(a > 0 for a in y), sum(a < b for a, b in zip(y, n, strict=True))
-    return Sample(mean=mean, variance=k / (k - 1) * squares / runs**2, n=runs, k=k, rare=min(some, full))
+    mixed = sum(0 < a < b for a, b in zip(y, n, strict=True))
+    equal = runs**2 / sum(b * b for b in n)
+    return Sample(mean=mean, variance=k / (k - 1) * squares / runs**2, n=runs, k=equal, mixed=mixed)
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -47,7 +48,7 @@ def test_every_threshold_outside_of_the_range_is_certain() -> None:
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize(("k", "n"), [(2, 2), (10, 10), (40, 1000)])
 def test_the_t_bound_is_the_quantile_times_the_error(k: int, n: int, level: float) -> None:
-    of = Sample(mean=0.7, variance=0.0004, n=n, k=k, rare=9)
+    of = Sample(mean=0.7, variance=0.0004, n=n, k=k, mixed=9)
     reach = stats.t.ppf(level, k - 1) * sqrt(0.0004)
     assert bounds.t_bound(of, level, lower=True) == pytest.approx(0.7 - reach, rel=1e-9, abs=1e-12)
     assert bounds.t_bound(of, level, lower=False) == pytest.approx(0.7 + reach, rel=1e-9)
@@ -174,8 +175,9 @@ def test_where_clusters_show_less_than_alike_runs_they_are_believed() -> None:
     y, n = [10.0] * 19 + [0.0], [10] * 19 + [100]
     of = sample(y, n)
     shown = 290 / (of.variance * 290 / (of.mean * (1 - of.mean)))
-    shown *= (stats.t.ppf(0.95, 289) / stats.t.ppf(0.95, 19)) ** 2
-    assert shown < 20
+    equal = 290**2 / (19 * 10**2 + 100**2)
+    shown *= (stats.t.ppf(0.95, 289) / stats.t.ppf(0.95, equal - 1)) ** 2
+    assert shown < equal
     assert bounds.effective_runs(of, 0.95, icc0=1.0) == pytest.approx(shown, rel=1e-9)
 
 
@@ -193,7 +195,7 @@ def test_counts_compare_the_variance_with_that_of_poisson() -> None:
     y = [float(i % 5) for i in range(20)]
     mean = sum(y) / 40
     variance = 20 / 19 * sum((a - mean * 2) ** 2 for a in y) / 40**2
-    of = Sample(mean=mean, variance=variance, n=40, k=20, rare=16)
+    of = Sample(mean=mean, variance=variance, n=40, k=20, mixed=16)
     ratio = stats.t.ppf(0.95, 39) / stats.t.ppf(0.95, 19)
     expected = 40 / max(1, variance * 40 / mean) * ratio**2
     assert bounds.effective_runs(of, 0.95, icc0=1.0, counts=True) == pytest.approx(expected, rel=1e-9)

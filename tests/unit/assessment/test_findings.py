@@ -130,6 +130,10 @@ CAUSES: dict[str, Callable[[], Assessment]] = {
     "csi-irs-factor": lambda: build.judged(build.strong(build.window(irs=[0] + [1] * 99))),
     "sil-guidance": found,
     "judge-uncalibrated": found,
+    "clusters-joined": lambda: build.judged(structs.replace(build.summary(schedule()), joined=2)),
+    "clusters-unequal": lambda: repeated(
+        (1, 1, 1, {"runs": 90, "success": 90}), (1, 2, 2, {"runs": 1, "success": 1})
+    ),
     "undeclared-attempt": lambda: found(attempt=None),
     "undeclared-runs": lambda: found(declared_runs=None),
 }

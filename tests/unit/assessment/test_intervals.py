@@ -71,7 +71,8 @@ def test_the_t_interval_is_that_of_the_cluster_robust_variance(metric: str) -> N
     n, k = sum(map(len, shares.values())), len(shares)
     mean = sum(map(sum, shares.values())) / n
     squares = sum((sum(own) - mean * len(own)) ** 2 for own in shares.values())
-    reach = stats.t.ppf(0.975, k - 1) * sqrt(k / (k - 1) * squares) / n
+    equal = n * n / sum(len(own) ** 2 for own in shares.values())
+    reach = stats.t.ppf(0.975, equal - 1) * sqrt(k / (k - 1) * squares) / n
     found_interval = intervals(RECORDS)[metric]["cluster-t"]
     # PEI is summed in millionths per row of the table.
     assert found_interval["low"] == pytest.approx(max(low, mean - reach), abs=1e-6)

@@ -201,8 +201,8 @@ def sample(y: np.ndarray[Any, Any], runs: Runs) -> bounds.Sample:
         mean=mean,
         variance=k / (k - 1) * ((y - mean[:, None] * size) ** 2).sum(1) / n**2,
         n=n,
-        k=k,
-        rare=np.minimum((y > 0).sum(1), (y < size).sum(1)),
+        k=n * n / (size * size).sum(),
+        mixed=((y > 0) & (y < size)).sum(1),
     )
 
 

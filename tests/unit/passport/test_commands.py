@@ -43,6 +43,18 @@ def test_generate_never_overwrites_and_leaves_nothing_behind(tmp_path: Path) -> 
     assert public.read_text() == "precious"
 
 
+def test_a_passphrase_that_is_too_long_is_told_and_no_file_is_left(tmp_path: Path) -> None:
+    private, words = tmp_path / "key.pem", tmp_path / "words"
+    command = ("keys", "generate", "-o", str(private), "--json", "--passphrase-file", str(words))
+    words.write_bytes(b"x" * 1024 + b"\n")
+    code, document = certkit(*command)
+    assert (code, document["error"]["code"]) == (2, "key.passphrase")
+    assert not private.exists()
+    words.write_bytes(b"x" * 1023 + b"\n")
+    assert certkit(*command)[0] == 0
+    keys.load_private(private, passphrase=b"x" * 1023)  # does not raise
+
+
 def test_a_passphrase_file_locks_and_unlocks(tmp_path: Path) -> None:
     private, right, wrong, empty = (tmp_path / name for name in ("key.pem", "right", "wrong", "empty"))
     right.write_bytes(b"correct horse\r\nignored")

@@ -6,7 +6,7 @@ import base64
 import hashlib
 import json  # noqa: TID251 - a second reading, without our own door
 import re
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -215,7 +215,25 @@ def check(public: Any, signature: bytes, message: bytes) -> None:
         public.verify(signature, message, ec.ECDSA(hashes.SHA256()))
 
 
+def test_a_result_is_dated_by_the_present_and_says_apart_for_when_it_was_verified() -> None:
+    of = structs.replace(source(), made=NOW + timedelta(days=200))
+    predicate = json.loads(made("in-toto-svr", of))["predicate"]
+    assert predicate["timeCreated"] == "2026-09-17T12:00:00Z"
+    assert "CERTKIT_VERIFIED_AS_OF_2026-03-02T12:00:00Z" in predicate["properties"]
+
+
 # W3C Verifiable Credential as a JWT
+
+NO_CLOCK: Any = {"verify_exp": False, "verify_nbf": False, "verify_iat": False}
+
+
+def test_a_credential_ends_with_the_passport_and_is_dated_by_the_present() -> None:
+    of = structs.replace(source(), made=NOW + timedelta(days=200))
+    content = made("vc+jwt", of, key=KEY)
+    claims = jwt.decode(content, key=KEY.public_key(), algorithms=["EdDSA"], options=NO_CLOCK)
+    whole = [datetime.fromtimestamp(claims[name], UTC) for name in ("nbf", "iat", "exp")]
+    assert whole == [NOW, NOW + timedelta(days=200), NOW + timedelta(days=90)]
+    assert claims["verifiedAsOf"] == "2026-03-02T12:00:00Z"
 
 
 @pytest.mark.parametrize(("key", "alg"), [(KEY, "EdDSA"), (P256, "ES256")], ids=["ed25519", "p256"])
@@ -225,7 +243,7 @@ def test_a_credential_is_verified_by_pyjwt_and_by_bare_cryptography(key: Any, al
     assert found.media_type == "application/vc+jwt"
     header = jwt.get_unverified_header(found.content)
     assert (header["alg"], header["typ"], header["cty"]) == (alg, "vc+jwt", "vc")
-    claims = jwt.decode(found.content, key=key.public_key(), algorithms=[alg])
+    claims = jwt.decode(found.content, key=key.public_key(), algorithms=[alg], options=NO_CLOCK)
     assert claims["credentialSubject"]["passportId"] == of.passport_id
     protected, payload, signature = found.content.split(".")
     raw = base64.urlsafe_b64decode(signature + "==")
@@ -247,7 +265,7 @@ def test_a_credential_has_the_form_of_the_data_model() -> None:
     claims = unsigned(made("vc+jwt", source()).split(".")[1])
     assert claims["@context"][0] == "https://www.w3.org/ns/credentials/v2"
     assert claims["type"][0] == "VerifiableCredential"
-    assert {"vc", "vp", "nbf"} & claims.keys() == set()  # VC-JOSE-COSE forbids or advises against them
+    assert {"vc", "vp"} & claims.keys() == set()  # VC-JOSE-COSE forbids them
     for name in ("id", "issuer", "credentialSubject"):
         assert re.match(r"urn:", claims[name] if name == "id" else claims[name]["id"])
     assert claims["validFrom"] == "2026-03-01T12:00:00Z"

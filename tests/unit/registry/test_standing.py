@@ -353,7 +353,8 @@ def test_a_status_file_cannot_leave_out_what_ended_it(tmp_path: Path) -> None:
     }
     for name, (changed, code) in cases.items():
         found = offline(canonical.canonical(whole | changed), one, trust)
-        assert (found.status, found.code) == ("failed", code), name
+        unreadable = name in {"no entry", "more", "no base64"}  # which says nothing of the passport
+        assert (found.status, found.code) == ("skipped" if unreadable else "failed", code), name
     assert offline(canonical.canonical(whole), one, trust).code == "passport.revoked"
     # The earlier file is whole: an older state, which only its age or a memory tells.
     assert offline(canonical.canonical(early), one, trust).status == "passed"
