@@ -121,6 +121,10 @@ _OF_PASSPORTS: Final[dict[str, tuple[str, dict[str, Schema]]]] = {
         "What certkit report wrote.",
         {"html": _PATH, "pdf": or_null(_PATH), "pdf_missing": or_null(TEXT)},
     ),
+    "trust-check": (
+        "What is odd about a trust policy; an empty list where nothing is.",
+        {"policy": _PATH, "odd": listed(TEXT)},
+    ),
     "rotation": (
         "A key that takes over from another.",
         {

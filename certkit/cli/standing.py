@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
-from msgspec import Struct
 
 from certkit.cli.options import heads_path
 from certkit.errors import UsageError
@@ -56,20 +55,19 @@ def asked(passport: Path, registry: Path | None, *, trust: Trust, at: datetime) 
     return {"beside": _Beside(path, trust, at)} if path.exists() else {}
 
 
-class _Beside(Struct, frozen=True):
+class _Beside:
     """The status file beside a passport, read only when it is asked: it may be anything."""
 
-    path: Path
-    trust: Trust
-    at: datetime
+    def __init__(self, path: Path, trust: Trust, at: datetime) -> None:
+        self._path, self._trust, self._at = path, trust, at
 
     def status(self, passport_id: Digest, revokers: Mapping[Digest, PublicKey]) -> Status:
         """Return the standing that the file tells, as `certkit.registry.statusfile.FileStatus` does."""
         from certkit import files  # noqa: PLC0415 - keeps verifying fast
         from certkit.registry.statusfile import MAX_SIZE, FileStatus  # noqa: PLC0415 - the same
 
-        data = files.read(self.path, limit=MAX_SIZE)
-        return FileStatus(data, trust=self.trust, at=self.at, seen=_seen).status(passport_id, revokers)
+        data = files.read(self._path, limit=MAX_SIZE)
+        return FileStatus(data, trust=self._trust, at=self._at, seen=_seen).status(passport_id, revokers)
 
 
 def _seen(origin: str) -> Checkpoint | None:

@@ -10,7 +10,7 @@ import typer
 
 from certkit.cli import clock, output
 from certkit.cli.options import Json, Quiet
-from certkit.errors import UsageError
+from certkit.errors import Exit, UsageError
 
 if TYPE_CHECKING:
     from certkit.passport.trust import Trust
@@ -211,8 +211,52 @@ def show(trust: TrustFile = None, json: Json = False) -> None:
     policy = load(trust)
     if json:
         output.document(policy.to_dict())
-        return
-    output.say(str(path_of(trust)))
+    else:
+        _show(policy, path_of(trust))
+
+
+@app.command("check")
+def check(
+    trust: TrustFile = None,
+    profile: Annotated[
+        list[str] | None,
+        typer.Option("--profile", help="A profile of your own that the policy may name; repeatable."),
+    ] = None,
+    at: Annotated[
+        str | None, typer.Option("--at", metavar="TIME", help="Check it as of this time. Default: now.")
+    ] = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Check a trust policy: show what it accepts, and say what in it is odd.
+
+    Odd are keys that no longer count, issuers of one name, demands that nothing in the policy can meet, and
+    profiles that are not known here.
+
+    Exit code 0: nothing is odd; 1: something is; 3: it is no policy, as with a quorum that cannot be had.
+
+    Example: certkit trust check --trust trust.json
+    """
+    from certkit import workflow  # noqa: PLC0415 - keeps the help fast
+    from certkit.passport.oddities import oddities  # noqa: PLC0415 - the same
+
+    policy, path = load(trust), path_of(trust)
+    moment = clock.moment(at, "--at") if at else clock.now()
+    named = (*workflow.packaged_profiles(), *(profile or ())) if policy.profiles or profile else ()
+    known = {workflow.load_profile(name).digest for name in named}
+    found = oddities(policy, at=moment, profiles=known)
+    if json:
+        output.document({"schema": "urn:certkit:trust-check:v1", "policy": str(path), "odd": list(found)})
+    elif not quiet:
+        _show(policy, path)
+        for item in found:
+            output.wrapped(f"odd       {item}", rest=" " * 10)
+        output.say(f"{len(found)} odd" if found else "nothing odd")
+    raise typer.Exit(Exit.NEGATIVE if found else Exit.OK)
+
+
+def _show(policy: Trust, path: Path) -> None:
+    output.say(str(path))
     for item in policy.candidates():
         output.say(f"issuer    {item.issuer}")
         output.say(f"          {item.id}")

@@ -22,7 +22,7 @@ from certkit.errors import (
 )
 from certkit.passport import dsse, keys, sealed
 from certkit.passport import statement as st
-from certkit.passport.outcome import ENDED, UNTRUSTED
+from certkit.passport.outcome import UNTRUSTED
 from certkit.passport.replay import Opened, difference
 from certkit.passport.trust import Candidate
 
@@ -42,6 +42,7 @@ CLOCK_SKEW: Final = timedelta(minutes=5)
 NOT_ASKED: Final = "passport.not-asked"
 OTHER_AGENT: Final = "passport.other-agent"
 OTHER_EVIDENCE: Final = "passport.other-evidence"
+_ENDED: Final = {"revoked": "passport.revoked", "superseded": "passport.superseded"}
 ENTRY_TYPE: Final = "application/vnd.certkit.registry-entry.v1+json"
 
 
@@ -331,13 +332,15 @@ def status(case: Case) -> str:
     revokers = {one.id: one.key for one in case.trust.candidates() if one.issuer == case.signer.issuer}
     try:
         found = case.status.status(case.passport_id, revokers)
-    except (InputError, UsageError) as error:
+    except (InputError, UsageError, MismatchError) as error:
+        if isinstance(error, MismatchError) and error.code != "registry.damaged":
+            raise
         # What cannot be read says nothing, and so not that the passport has ended.
         raise UnavailableError(error.code, str(error), hint=error.hint) from None
     if found.standing == "unknown":
         raise UnavailableError("passport.unavailable", found.detail)
     if found.standing != "current":
-        raise NegativeError(ENDED[found.standing], found.detail)
+        raise NegativeError(_ENDED[found.standing], found.detail)
     age = None if found.time is None else case.at - found.time
     if age is None or age > case.trust.max_status_age:
         how = "of unknown age" if age is None else f"{age.days:,} days old"

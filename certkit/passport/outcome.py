@@ -35,9 +35,6 @@ STEPS: Final = (
 
 UNTRUSTED: Final = "passport.untrusted-issuer"
 
-ENDED: Final = {"revoked": "passport.revoked", "superseded": "passport.superseded"}
-"""The code of the status step for a passport that no longer stands, by how it ended."""
-
 _EXITS: Final = {
     "parse": Exit.MALFORMED,
     "envelope": Exit.MALFORMED,
@@ -65,8 +62,6 @@ class Step(Struct, frozen=True, kw_only=True):
     @property
     def exit_code(self) -> Exit:
         """The exit code of a verification that this step rejects."""
-        if self.id == "status" and self.code not in ENDED.values():
-            return Exit.MISMATCH  # the log does not hold, which is not to say that the passport has ended
         return Exit.UNTRUSTED if self.code == UNTRUSTED else _EXITS[self.id]
 
 

@@ -132,8 +132,11 @@ class Trust(_Part, frozen=True, kw_only=True, rename={"schema_": "schema"}):
         return structs.replace(self, trusted_root=root)
 
     def _with(self, changed: TrustedIssuer) -> Trust:
-        issuers = {issuer.name: issuer for issuer in (*self.issuers, changed)}
-        return structs.replace(self, issuers=tuple(issuers.values()))
+        """Return the policy with the first issuer of that name changed, or else added; none is left out."""
+        names = [issuer.name for issuer in self.issuers]
+        place = names.index(changed.name) if changed.name in names else len(names)
+        issuers = (*self.issuers[:place], changed, *self.issuers[place + 1 :])
+        return structs.replace(self, issuers=issuers)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the policy as JSON values."""

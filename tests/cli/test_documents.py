@@ -59,6 +59,7 @@ keys rotate public.pem -o next.pem --public next-public.pem --at 2027-01-01
 registry init registry --name lab
 trust init --trust trust.json --issuer Lab --key public.pem --log {{registry-init[vkey]}} --accept-specimens
 trust show --trust trust.json
+trust check --trust trust.json
 issue a -o first {ISSUE}1 --registry registry --trust trust.json --heads heads.db
 issue a -o second {ISSUE}2
 registry append second/passport.json --registry registry {LOGGING}

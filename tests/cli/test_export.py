@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from certkit import canonical
+from certkit import assessment, canonical, evidence, passport, workflow
 from certkit.cli import clock
 from certkit.passport import exports, keys
 from tests.cli.running import Done, certkit, program
-from tests.unit.passport.making import KEY, issued, of_bundle, sealed_bundle, trust
+from tests.unit.passport.making import ISSUER, KEY, NOW, issued, of_bundle, sealed_bundle, trust
+from tests.unit.passport.test_accumulated import campaign, made
 from tests.unit.passport.test_exports import CARD
 
 if TYPE_CHECKING:
@@ -104,7 +105,12 @@ def test_what_is_exported_bears_the_present_time_whatever_time_was_asked_for() -
 
 
 def test_a_passport_of_several_bundles_is_exported_with_all_of_them(folder: Path) -> None:
-    whole = accumulation(folder)
+    roots = [made(folder / f"bundle-{month}", campaign(f"m{month}", month)) for month in (1, 2)]
+    pooled = evidence.accumulate([evidence.open_bundle(root) for root in roots])
+    judged = assessment.assess_accumulation(pooled, workflow.load_profile("hb-eval-2026"))
+    whole = passport.issue(
+        judged, pooled.summary, issuer=ISSUER, key=KEY, not_before=NOW, not_after=NOW + passport.VALIDITY
+    )
     (folder / "passport.json").write_bytes(whole.to_json())
     both = ("--bundle", "bundle-1", "--bundle", "bundle-2", "--replay")
     done = export("in-toto-svr", "--trust", "trust.json", *both)

@@ -176,6 +176,9 @@ def test_a_registry_that_cannot_be_read_ends_no_passport(place: Path, command: s
         refused = told(command, "second.json", "--registry", url)
         assert refused.code == 2
         assert "not supported yet" in refused.err
+    (place / "damaged").mkdir()
+    (place / "damaged" / "registry.db").write_bytes(b"no database" * 1000)
+    assert told(command, "second.json", "--registry", "damaged").code == 4
     junk = place / "second.json.status"
     for data in (b"junk", b"{}", b"\x00" * 4096, b"[" * 70_000_000):
         junk.write_bytes(data)
@@ -184,14 +187,6 @@ def test_a_registry_that_cannot_be_read_ends_no_passport(place: Path, command: s
     policy = (place / "trust.json").read_text()
     (place / "trust.json").write_text(policy.replace('"require": []', '"require": ["status"]'))
     assert told(command, "second.json").code == 4
-
-
-@pytest.mark.usefixtures("place")
-def test_a_log_that_does_not_hold_is_no_end_of_a_passport() -> None:
-    assert certkit("registry", "export", "registry", "public", "-q").code == 0
-    assert ending("note", "registry", "nothing new").code == 0
-    behind = verify("second.json", "--registry", "public")
-    assert (behind.code, status(behind)["code"]) == (7, "registry.rollback")
 
 
 @pytest.mark.usefixtures("place")

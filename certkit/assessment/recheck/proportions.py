@@ -11,11 +11,11 @@ from fractions import Fraction
 from functools import partial
 from itertools import product
 from math import erfc, inf, sqrt
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal, get_args
 
 from pydantic import Field, model_validator
 
-from certkit.assessment.estimators import Z, posterior, wilson
+from certkit.assessment.estimators import Z, clopper_pearson, jeffreys, posterior, wilson
 from certkit.assessment.recheck.claim import Claim, Result, State
 from certkit.assessment.recheck.counts import Arm, described, numbers
 from certkit.assessment.recheck.printed import Number, Share, Statement, around, shown, spread
@@ -28,7 +28,8 @@ MOST_CASES: Final = 200_000
 """Counts that one claim may make the search try."""
 
 HALF: Final = Fraction(1, 2)
-Method = Literal["wilson", "wald"]
+Method = Literal["wilson", "wald", "clopper-pearson", "jeffreys"]
+_NAMES: Final = {"clopper-pearson": "Clopper and Pearson"}
 _NO_COUNT: Final = "no whole number of successes gives the printed rate at the stated n"
 
 
@@ -97,7 +98,8 @@ class PosteriorClaim(Claim, Arm):
 class IntervalClaim(Claim, Arm):
     """A 95 % interval of a proportion, Wilson's unless told, as ± `half` or as `low` and `high`.
 
-    Wald's is here because publications print it; a claim of Wilson's that only Wald's fits is inconsistent.
+    A claim of Wilson's that only another method fits (Wald's, Clopper and Pearson's, Jeffreys') is
+    inconsistent, and the other is named.
     """
 
     kind: Literal["interval"]
@@ -125,14 +127,16 @@ class IntervalClaim(Claim, Arm):
         if _size(pairs) > MOST_CASES:
             return self.lacks(said, f"more than {MOST_CASES:,} counts agree with the rate", "digits of rate")
         least, most, hit = self._search(pairs, self.method)
-        name = self.method.capitalize()
+        name = _NAMES.get(self.method, self.method.capitalize())
         arithmetic = f"{name}'s half-width is {spread(least, most)} at {described(pairs)}"
         between = (Fraction(least), Fraction(most))
         if hit:
             return self.found(State.CONSISTENT, said, arithmetic, between=between)
-        if self.method == "wilson" and self._search(pairs, "wald")[2]:
-            arithmetic += "; what is printed is Wald's interval"
-            return self.found(State.INCONSISTENT, said, arithmetic, between=between)
+        if self.method == "wilson":
+            for other in get_args(Method)[1:]:
+                if self._search(pairs, other)[2]:
+                    arithmetic += f"; what is printed is {_NAMES.get(other, other.capitalize())}'s interval"
+                    return self.found(State.INCONSISTENT, said, arithmetic, between=between)
         return self.found(State.IMPOSSIBLE, said, arithmetic, between=between)
 
     def _search(self, pairs: list[tuple[range, int]], method: Method) -> tuple[float, float, bool]:
@@ -150,8 +154,8 @@ class IntervalClaim(Claim, Arm):
 
 
 def _ends(s: int, n: int, method: Method) -> tuple[float, float]:
-    if method == "wilson":
-        interval = wilson(s, n)
+    if method != "wald":
+        interval = {"wilson": wilson, "clopper-pearson": clopper_pearson, "jeffreys": jeffreys}[method](s, n)
         return interval.low, interval.high
     rate = s / n
     half = Z * sqrt(rate * (1 - rate) / n)

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from jsonschema import Draft202012Validator
 
-from certkit import canonical, passport
+from certkit import canonical, passport, workflow
 from certkit.errors import CertkitError
 from certkit.passport import keys
+from certkit.passport import trust as passport_trust
+from certkit.passport.oddities import oddities
+from tests.cli.running import certkit
 from tests.unit.passport.making import KEY, NOW, trust
 from tests.virtual_sigstore import Sigstore
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 PEM = keys.public_pem(KEY.public_key())
 RSA = (
@@ -124,3 +131,64 @@ def test_a_key_is_added_to_the_issuer_of_that_name() -> None:
         ("Example Lab", 2),
         ("Other", 1),
     ]
+
+
+def lab(*held: passport.TrustedKey, name: str = "Lab") -> passport.TrustedIssuer:
+    return passport.TrustedIssuer(name=name, keys=held)
+
+
+def key(**window: Any) -> passport.TrustedKey:
+    return passport.TrustedKey(pem=keys.public_pem(keys.generate("ed25519").public_key()), **window)
+
+
+def test_a_key_that_is_added_takes_the_place_of_none() -> None:
+    one, other, third = key(), key(), key()
+    policy = passport.Trust(issuers=(lab(one), lab(name="Else"), lab(other)))
+    for changed, held in (
+        (policy.with_issuer("Lab", third), ((one, third), (), (other,))),
+        (policy.with_issuer("New", third), ((one,), (), (other,), (third,))),
+    ):
+        assert tuple(issuer.keys for issuer in changed.issuers) == held
+
+
+def test_a_good_policy_has_nothing_odd() -> None:
+    policy = passport.Trust(issuers=(lab(key(not_after=NOW)),), profiles=(canonical.digest(b""),))
+    assert oddities(policy, at=NOW, profiles={canonical.digest(b"")}) == ()
+
+
+@pytest.mark.parametrize(
+    ("policy", "words"),
+    [
+        (
+            passport.Trust(issuers=(lab(key(not_after=NOW - timedelta(seconds=1))), lab(key(), name="B"))),
+            "ended",
+        ),
+        (passport.Trust(issuers=(lab(key(not_before=NOW + timedelta(1))), lab(key(), name="B"))), "yet"),
+        (passport.Trust(issuers=(lab(key()), lab(key()))), "2 issuers are called Lab"),
+        (passport.Trust(issuers=(lab(key()), lab(name="B"))), "issuer B has no key"),
+        (passport.Trust(issuers=()), "no issuer counts now"),
+        (passport.Trust(issuers=(lab(key()),), profiles=(canonical.digest(b""),)), "sha256:e3b0c44"),
+        (passport.Trust(issuers=(lab(key()),), require=("status",)), "no log is trusted"),
+        (passport.Trust(issuers=(lab(key()),), require=("timestamp",)), "without a trusted root"),
+    ],
+)
+def test_what_is_odd_is_told_once(policy: passport.Trust, words: str) -> None:
+    (found,) = oddities(policy, at=NOW, profiles=())
+    assert words in found
+
+
+def test_the_command_tells_and_leaves_with_one(tmp_path: Path) -> None:
+    path = tmp_path / "trust.json"
+    command = ("trust", "check", "--trust", str(path), "--at", "2026-03-01")
+    known = workflow.load_profile("hb-eval-2026").digest
+    path.write_bytes(passport.Trust(issuers=(lab(key()),), profiles=(known,)).to_json())
+    good = certkit(*command)
+    assert (good.code, good.out.splitlines()[-1]) == (0, "nothing odd")
+    path.write_bytes(passport.Trust(issuers=(lab(key()), lab(key())), profiles=(known,)).to_json())
+    odd = certkit(*command)
+    assert (odd.code, odd.out.splitlines()[-1]) == (1, "1 odd")
+    assert certkit(*command, "--json").document["odd"] == [
+        "2 issuers are called Lab: their keys count as those of one"
+    ]
+    path.write_bytes(passport.Trust(issuers=(lab(key()),), witnesses=passport_trust.Witnesses(k=2)).to_json())
+    assert certkit(*command).code == 3

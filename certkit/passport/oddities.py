@@ -1,0 +1,67 @@
+"""What is odd about a trust policy that can be read: what it will not do, and may be thought to do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+    from datetime import datetime
+
+    from certkit.passport.trust import Candidate, Trust
+
+
+def oddities(policy: Trust, *, at: datetime, profiles: Collection[str]) -> tuple[str, ...]:
+    """Return in words what is odd about a policy at an aware time; `profiles` are the digests that are known.
+
+    What no policy can be is not here, since it is not read: a quorum of more witnesses than there are, a key
+    that stands twice, a window that ends before it begins.
+    """
+    return (*_issuers(policy, at), *_unmet(policy), *_profiles(policy, profiles))
+
+
+def _issuers(policy: Trust, at: datetime) -> Iterator[str]:
+    names = [issuer.name for issuer in policy.issuers]
+    for name in sorted({name for name in names if names.count(name) > 1}):
+        yield f"{names.count(name)} issuers are called {name}: their keys count as those of one"
+    for issuer in policy.issuers:
+        if not issuer.keys and not issuer.identities:
+            yield f"issuer {issuer.name} has no key and no identity"
+    candidates = policy.candidates()
+    for one in candidates:
+        if one.not_after is not None and one.not_after < at:
+            yield f"key {one.id} of {one.issuer} has ended, at {_utc(one.not_after)}"
+        if one.not_before is not None and one.not_before > at:
+            yield f"key {one.id} of {one.issuer} does not count yet, but from {_utc(one.not_before)} on"
+    rooted = policy.trusted_root is not None and any(issuer.identities for issuer in policy.issuers)
+    if not rooted and not any(_counts(one, at) for one in candidates):
+        yield "no issuer counts now: every passport that is signed today will be refused"
+
+
+def _counts(one: Candidate, at: datetime) -> bool:
+    begun = one.not_before is None or one.not_before <= at
+    return begun and (one.not_after is None or at <= one.not_after)
+
+
+def _unmet(policy: Trust) -> Iterator[str]:
+    """Yield what is required, or named, and can never be had with what the policy holds."""
+    if policy.trusted_root is None:
+        if any(issuer.identities for issuer in policy.issuers):
+            yield "no identity counts without a trusted root"
+        if "timestamp" in policy.require:
+            yield "a timestamp is required, and none counts without a trusted root"
+    for name in ("registry", "status"):
+        if name in policy.require and not policy.logs:
+            yield f"{name} is required, and no log is trusted"
+    if policy.witnesses.keys and not policy.witnesses.k:
+        yield f"{len(policy.witnesses.keys)} witnesses are named, and none of them is required"
+
+
+def _profiles(policy: Trust, known: Collection[str]) -> Iterator[str]:
+    for digest in policy.profiles:
+        if digest not in known:
+            yield f"profile {digest} is none of those that come with certkit, nor one that was named"
+
+
+def _utc(time: datetime) -> str:
+    return f"{time:%Y-%m-%dT%H:%M:%SZ}"
