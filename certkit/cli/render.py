@@ -133,8 +133,8 @@ def _table(assessment: Assessment) -> None:
         style="dim",
     )
     for row in (_deciding(rows, assessment) for rows in groups):
-        if row.bounded is not None and row.bounded.bound is None and row.metric.id in {"csi", "csi_windowed"}:
-            _wrapped(f"{row.id} by bounds: {row.bounded.method or row.bounded.reason}", style="dim")
+        if row.bounded is not None and row.bounded.method and row.metric.id in {"csi", "csi_windowed"}:
+            _wrapped(f"{row.id} by bounds: {row.bounded.method}", style="dim")
     provisional = [rows[0].id for rows in groups if rows[0].criterion.provisional]
     if provisional:
         _wrapped(f"provisional in the source: {', '.join(provisional)}", style="dim")

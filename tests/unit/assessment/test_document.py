@@ -74,7 +74,7 @@ def test_the_fixed_keys() -> None:
         "method": None,
         "clusters": 3,
         "n_eff": None,
-        "reason": "bank: 3 clusters, 10 needed for a bound with confidence 0.95",
+        "reason": "bank: 3 clusters worth 1.0 of equal size, 10 needed for a bound with confidence 0.95",
     }
     assert rows["adversarial_resistance", 1]["bounded"] is None
     assert rows["adversarial_resistance", 1]["status"] == "not_applicable"
