@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).parents[1]
+PROFILES: Final = sorted(file.stem for file in (ROOT / "templates" / "profiles").glob("*.toml"))
 WANTED: Final = (
     "schemas/record.v1.schema.json",
     "schemas/bundle.v1.schema.json",
-    "templates/profiles/hb-eval-2025.toml",
-    "templates/profiles/hb-eval-2026.toml",
+    *(f"templates/profiles/{name}.toml" for name in PROFILES),
 )
 
 
@@ -87,7 +87,7 @@ def check_installed(package: Path, folder: Path) -> None:
     if not Path(where).is_relative_to(folder.resolve()) and not Path(where).is_relative_to(folder):
         raise PackagingError(f"certkit was imported from {where}")
     listed = json.loads(_run(certkit, "profile", "list", "--json", cwd=folder))
-    if [item["id"] for item in listed["profiles"]] != ["hb-eval-2025", "hb-eval-2026"]:
+    if [item["id"] for item in listed["profiles"]] != PROFILES:
         raise PackagingError(f"the packaged profiles are {listed}")
     _run(certkit, "demo", "-o", folder / "demo", cwd=folder)
     assessment = json.loads((folder / "demo" / "assessment.json").read_text(encoding="utf-8"))

@@ -136,6 +136,8 @@ def _around(
     agreed = observed * n
     ends = wilson(int(agreed), n).low, wilson(-int(-agreed // 1), n).high
     low, high = ((end - float(chance)) / float(1 - chance) for end in ends)
+    # The ends are rounded one by one: perfect agreement would else end a bit in the last place below 1.
+    low, high = min(low, float(value)), max(high, float(value))
     return Interval(low=max(-1.0, low), high=min(1.0, high), method="wilson on agreement")
 
 

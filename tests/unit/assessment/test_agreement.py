@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 from scipy import stats
@@ -94,6 +94,7 @@ pairs_of_scores = st.lists(
 
 
 @settings(max_examples=150)
+@example([(0, 0), (1, 1), (1, 1), (1, 1), (1, 1)], "none")
 @given(pairs_of_scores, st.sampled_from(["none", "linear", "quadratic"]))
 def test_kappa_is_its_definition_in_exact_fractions(pairs: list[tuple[int, int]], weights: Weights) -> None:
     left, right = zip(*pairs, strict=True)
