@@ -105,7 +105,7 @@ def assess(summary: Summary, facts: Facts, profile: Profile, *, required_tier: i
     findings = (
         *provenance(view, facts, profile),
         *plausibility(view, metrics),
-        *judge_findings(judge, protocol, profile.tau, judged=was_judged),
+        *judge_findings(judge, protocol, profile.tau, profile.delta, judged=was_judged),
         *_guidance(profile),
     )
     return Assessment(

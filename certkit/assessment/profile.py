@@ -163,6 +163,11 @@ class Profile(Authored):
         pairs = {tier: row.threshold(tier) for row in rows for tier in self.tier_numbers}
         return {tier: value for tier, value in pairs.items() if value is not None}
 
+    @property
+    def delta(self) -> dict[int, Fraction]:
+        """δ of every tier that has a τ."""
+        return {tier: self.confidence(tier) for tier in self.tau}
+
     def confidence(self, tier: int) -> Fraction:
         """Return δ of a tier, .95 where the profile states none."""
         return exact(self.tiers[str(tier)].confidence or CONFIDENCE)

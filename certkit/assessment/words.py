@@ -27,17 +27,40 @@ _LOST = {
 }
 
 
-def shown(value: Value | None, unit: Unit) -> str:
-    """Return a value as people read it, with its unit: ``67.8 %``, ``21.6 pp``, ``0.912``, ``yes``."""
+MOST = 12
+"""Digits after which two numbers are not told apart."""
+DIGITS = {Unit.FRACTION: 1, Unit.PP: 1, Unit.POINTS: 2, Unit.PROBABILITY: 4}
+"""Unit → decimals; 3 where none are named."""
+_SUFFIX = {Unit.FRACTION: " %", Unit.PP: " pp"}
+
+
+def shown(value: Value | None, unit: Unit, *, beside: Value | None = None) -> str:
+    """Return a value as people read it, with its unit: ``67.8 %``, ``21.6 pp``, ``0.912``, ``yes``.
+
+    `beside` is a threshold from which the value must be told apart where they differ: 79.96 % would read as
+    if it were the 80 % that it misses, and gets the digits that it takes to see the difference.
+    """
     if value is None:
         return "not measured"
     if unit is Unit.BOOLEAN:
         return "yes" if value else "no"
-    if unit is Unit.FRACTION:
-        return f"{100 * float(value):.1f} %"
-    if unit is Unit.PP:
-        return f"{float(value):.1f} pp"
-    return f"{float(value):.2f}" if unit in {Unit.POINTS, Unit.PER_RUN} else f"{float(value):.3f}"
+    digits = DIGITS.get(unit, 3)
+    while beside is not None and beside != value and digits < MOST:
+        if _number(value, unit, digits) != _number(beside, unit, digits):
+            break
+        digits += 1
+    return _number(value, unit, digits)
+
+
+def _number(value: Value, unit: Unit, digits: int) -> str:
+    if unit is Unit.PROBABILITY:
+        # A probability is neither 0 nor 1, whatever its last digit says.
+        least = 10.0**-digits
+        if value > 1 - least:
+            return f"> {1 - least:.{digits}f}"
+        return f"< {least:.{digits}f}" if value < least else f"{float(value):.{digits}f}"
+    scale = 100 if unit is Unit.FRACTION else 1
+    return f"{scale * float(value):.{digits}f}" + _SUFFIX.get(unit, "")
 
 
 def asked(operator: str, threshold: Fraction, unit: Unit) -> str:
@@ -184,10 +207,13 @@ def _unbounded(row: Row) -> str:
         return "it is not judged."
     if found.bound is None:
         return f"{found.reason or found.method}; record more independent tasks."
-    edge = f"{shown(row.value, unit)} found, but {percent(found.confidence)} sure only of"
+    edge = (
+        f"{shown(row.value, unit, beside=row.threshold)} found, but {percent(found.confidence)} sure only of"
+    )
     side = "at least" if row.operator in {">", ">="} else "at most"
     wanted = asked(row.operator, row.threshold, unit)
-    return f"{edge} {side} {shown(found.bound, unit)} where Tier {row.tier} asks {wanted}; record more tasks."
+    bound = shown(found.bound, unit, beside=row.threshold)
+    return f"{edge} {side} {bound} where Tier {row.tier} asks {wanted}; record more tasks."
 
 
 def _complete(metric: Metric) -> str:
@@ -200,7 +226,8 @@ def _shortfall(row: Row, assessment: Assessment) -> str:
     unit = row.metric.unit
     if row.threshold is None or row.operator is None:
         return "the tier does not specify it."
-    found = f"{shown(row.value, unit)} where Tier {row.tier} asks {asked(row.operator, row.threshold, unit)}"
+    found = shown(row.value, unit, beside=row.threshold)
+    found += f" where Tier {row.tier} asks {asked(row.operator, row.threshold, unit)}"
     if row.metric.id == "posterior":
         found += _more_runs(row, assessment)
     elif row.metric.id == "domain_min":

@@ -219,7 +219,9 @@ def _margin(row: Row) -> str:
     if row.margin is None:
         return ""
     digits = 1 if row.metric.unit is Unit.PP else 3
-    return f"{float(row.margin):+.{digits}f}"
+    text = f"{float(row.margin):+.{digits}f}"
+    # A row that fails by less than its rounding does not fail by nothing.
+    return f"{float(row.margin):+.0e}" if row.margin and float(text) == 0 else text
 
 
 def _verdict(assessment: Assessment) -> None:

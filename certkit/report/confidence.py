@@ -74,7 +74,9 @@ def bounds_table(document: Document, tier: int) -> Table:
         found = row["bounded"]
         if found is None:
             continue
-        bound = "–" if found["bound"] is None else words.value(found["bound"], unit(row))
+        bound = (
+            "–" if found["bound"] is None else words.value(found["bound"], unit(row), beside=row["threshold"])
+        )
         body.append(
             (
                 name(row),

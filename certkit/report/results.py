@@ -99,7 +99,7 @@ def _bounded(row: Row) -> Markup:
     status = judged(Status(found["status"]))
     if found["bound"] is None:
         return status
-    bound = words.value(found["bound"], unit(row))
+    bound = words.value(found["bound"], unit(row), beside=row["threshold"])
     if unit(row) is Unit.PROBABILITY:
         return Markup("{} ({})").format(status, bound)
     side = "≥" if row["operator"] in {">", ">="} else "≤"
@@ -154,7 +154,8 @@ def _missing(row: Row) -> str:
         found = row["bounded"]
         if found["bound"] is None:
             return found["reason"] or "the point estimate passes; there is no bound"
-        return f"the point estimate passes; the bound, {words.value(found['bound'], of)}, does not"
+        bound = words.value(found["bound"], of, beside=row["threshold"])
+        return f"the point estimate passes; the bound, {bound}, does not"
     return row["reason"] or "no evidence"
 
 

@@ -1,21 +1,16 @@
-"""Numbers as a report prints them: with a unit, a denominator, and never rounded into a verdict.
-
-A value that fails by less than its rounding would read as if it passed (79.96 % is not above 80.0 %); it
-gets as many digits as it takes to see the difference.
-"""
+"""Numbers as a report prints them: with a unit, a denominator, and never rounded into a verdict."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from certkit.assessment import Unit
+from certkit.assessment import Unit, shown
+from certkit.assessment.words import DIGITS, MOST
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-_MOST: Final = 12
 _SIGNS: Final = {">=": "≥", "<=": "≤"}
-_DIGITS: Final = {Unit.FRACTION: 1, Unit.PP: 1, Unit.POINTS: 2, Unit.PER_RUN: 3}
 _SUFFIX: Final = {Unit.FRACTION: "\u00a0%", Unit.PP: "\u00a0pp"}
 
 
@@ -40,32 +35,15 @@ def operator(sign: str) -> str:
     return _SIGNS.get(sign, sign)
 
 
-def _number(value: float, unit: Unit, digits: int) -> str:
-    scale = 100 if unit is Unit.FRACTION else 1
-    return f"{scale * value:.{digits}f}".replace("-", "−") + _SUFFIX.get(unit, "")
-
-
 def value(found: float | None, unit: Unit, *, beside: float | None = None) -> str:
-    """Return a value; `beside` is a threshold from which it must be told apart where they differ."""
-    if found is None:
-        return "not measured"
-    if unit is Unit.BOOLEAN:
-        return "yes" if found else "no"
-    digits = _DIGITS.get(unit, 3)
-    if unit is Unit.PROBABILITY:
-        return probability(found)
-    while beside is not None and beside != found and digits < _MOST:
-        if _number(found, unit, digits) != _number(beside, unit, digits):
-            break
-        digits += 1
-    return _number(found, unit, digits)
+    """Return a value on one line; `beside` is a threshold from which it must be told apart."""
+    text = shown(found, unit, beside=beside)
+    return text if found is None else text.replace("-", "−").replace(" ", "\u00a0")
 
 
 def probability(p: float) -> str:
     """Return a probability with four digits; beyond them it is said to be beyond them."""
-    if p > 0.9999:  # noqa: PLR2004 - four digits
-        return "> 0.9999"
-    return "< 0.0001" if p < 0.0001 else f"{p:.4f}"  # noqa: PLR2004 - four digits
+    return value(p, Unit.PROBABILITY)
 
 
 def threshold(sign: str | None, asked: float | None, unit: Unit) -> str:
@@ -83,9 +61,9 @@ def margin(found: float | None, unit: Unit) -> str:
     if found is None or unit is Unit.BOOLEAN:
         return "–"
     scaled, suffix = (100 * found, "\u00a0pp") if unit is Unit.FRACTION else (found, _SUFFIX.get(unit, ""))
-    digits = _DIGITS.get(unit, 3)
+    digits = DIGITS.get(unit, 3)
     text = f"{scaled:+.{digits}f}"
-    while scaled and float(text) == 0 and digits < _MOST:
+    while scaled and float(text) == 0 and digits < MOST:
         digits += 1
         text = f"{scaled:+.{digits}f}"
     return ("0" if scaled == 0 else text.replace("-", "−")) + suffix

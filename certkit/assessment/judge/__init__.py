@@ -6,7 +6,7 @@ that the runs would show under a judge without error (`correction`).
 
     report = judge_report(calibration, protocol, seen_by_judge(judged), profile.tau)
     report.to_dict()                  # the block `judge` of an assessment
-    list(judge_findings(report, protocol, profile.tau, judged=True))
+    list(judge_findings(report, protocol, profile.tau, profile.delta, judged=True))
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import msgspec
 from msgspec import Struct, structs
 
-from certkit.assessment.estimators import LEVEL
+from certkit.assessment.estimators import LEVEL, posterior
 from certkit.assessment.findings import finding
 from certkit.assessment.judge.agreement import MAX_CATEGORIES, Agreement, Estimate, compare, fleiss, icc
 from certkit.assessment.judge.correction import Confusion, Correction, confusion, corrected
@@ -272,16 +272,24 @@ def _calibrated(
 
 
 def judge_findings(
-    report: JudgeReport, protocol: Protocol, tau: Mapping[int, Fraction], *, judged: bool
+    report: JudgeReport,
+    protocol: Protocol,
+    tau: Mapping[int, Fraction],
+    delta: Mapping[int, Fraction],
+    *,
+    judged: bool,
 ) -> Iterator[Finding]:
-    """Yield what a reader should ask about the judge; `judged`: a judge is named, or its scores are there."""
+    """Yield what a reader should ask about the judge; `judged`: a judge is named, or its scores are there.
+
+    `tau` and `delta` map tiers to the threshold of r_op and to the probability asked of it.
+    """
     if not judged:
         return
     if report.state != "calibrated":
         yield finding("judge-uncalibrated", f"how often the judge errs is unknown: {report.reason}")
     yield from _low(report)
     if report.correction is not None and protocol.methodology != "trajectory":
-        yield from _corrected(report.correction, tau)
+        yield from _corrected(report.correction, tau, delta)
 
 
 def _low(report: JudgeReport) -> Iterator[Finding]:
@@ -303,7 +311,9 @@ def _low(report: JudgeReport) -> Iterator[Finding]:
         )
 
 
-def _corrected(correction: Correction, tau: Mapping[int, Fraction]) -> Iterator[Finding]:
+def _corrected(
+    correction: Correction, tau: Mapping[int, Fraction], delta: Mapping[int, Fraction]
+) -> Iterator[Finding]:
     if correction.reason is not None:
         yield finding("judge-correction", f"r_op cannot be freed of the judge's error: {correction.reason}")
         return
@@ -318,3 +328,14 @@ def _corrected(correction: Correction, tau: Mapping[int, Fraction]) -> Iterator[
             f"freed of the judge's error r_op is {value:.1%} and not {correction.raw:.1%}, at or below the"
             f" threshold of {tiers} (95 % interval {interval.low:.1%} to {interval.high:.1%})",
         )
+    for tier in sorted(tau.keys() - set(lost)):
+        # The same runs under a judge that never errs: what is lost beside them is the judge's doing alone.
+        flawless = posterior(correction.raw * correction.n_eff, correction.n_eff, tau[tier])
+        freed = (correction.by_tier or {})[tier]
+        if flawless > delta[tier] >= freed:
+            yield finding(
+                "judge-correction",
+                f"what is known of the judge leaves r_op above the {float(100 * tau[tier]):g} % of Tier {tier}"
+                f" with probability {freed:.3f}, where {float(delta[tier]):g} is asked: calibrate on more"
+                " items",
+            )

@@ -118,6 +118,11 @@ def test_what_to_measure_next_is_said_row_by_row() -> None:
     assert "fault runs would show it" in said["posterior"]
     assert "70.0 % success" in said["posterior"]
     assert "steps_oracle" in said["pei"]
+    near = build.judged(build.summary([build.cell("a", "stochastic", build.outcomes(10_000, 5_998))]))
+    assert (
+        dict(line.split(": ", 1) for line in measure_next(near))["r_op"]
+        == "59.98 % where Tier 1 asks > 60 %."
+    )
     hopeless = build.judged(build.summary([build.cell("a", "stochastic", build.outcomes(20, 4))]))
     said = dict(line.split(": ", 1) for line in measure_next(hopeless))
     assert said["r_op"] == "20.0 % where Tier 1 asks > 60 %."
@@ -136,7 +141,7 @@ def test_numbers_as_people_read_them() -> None:
         Unit.FRACTION: "67.5 %",
         Unit.PP: "0.7 pp",
         Unit.INDEX: "0.675",
-        Unit.PROBABILITY: "0.675",
+        Unit.PROBABILITY: "0.6750",
         Unit.BOOLEAN: "yes",
     }
     for unit, text in shown_as.items():

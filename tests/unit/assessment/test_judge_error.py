@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 TAU = {1: Fraction(60, 100), 2: Fraction(80, 100), 3: Fraction(95, 100)}
+DELTA = dict.fromkeys(TAU, Fraction(95, 100))
 Row = tuple[str, str, float]
 
 
@@ -81,7 +82,7 @@ def report(calibration: Calibration | None, seen: Seen | None = None, **facts: A
 
 
 def findings(of: JudgeReport, **facts: Any) -> dict[str, str]:
-    found = list(judge_findings(of, protocol(**facts), TAU, judged=True))
+    found = list(judge_findings(of, protocol(**facts), TAU, DELTA, judged=True))
     assert all(item.severity is SEVERITY[item.code] for item in found)
     return {item.code: item.message for item in found}
 
@@ -277,7 +278,7 @@ def test_an_uncalibrated_judge_is_named_and_warned_of(
     assert reason in (found.reason or "")
     assert found.confusion is None
     assert set(findings(found)) == {"judge-uncalibrated"}
-    assert list(judge_findings(found, protocol(judge), TAU, judged=False)) == []
+    assert list(judge_findings(found, protocol(judge), TAU, DELTA, judged=False)) == []
 
 
 def test_a_judge_that_is_compared_with_humans_only_is_not_calibrated() -> None:
@@ -321,6 +322,17 @@ def test_a_tier_that_only_the_judges_error_reaches_is_found() -> None:
     ignored = report(counted(480, 20, 200, 300), seen, methodology="trajectory")
     assert ignored.note is not None
     assert "judge-correction" not in findings(ignored, methodology="trajectory")
+
+
+def test_a_tier_that_a_badly_known_judge_leaves_in_doubt_is_found() -> None:
+    # Seen at .83 in 1,000 runs Tier 2's .80 is all but certain; 20 items say little of the judge who saw it.
+    seen = Seen(rate=Fraction(83, 100), n=1000, n_eff=1000.0)
+    few, many = counted(10, 0, 0, 10), counted(10_000, 0, 0, 10_000)
+    known = stats.beta(1 + 830, 1 + 170).sf(0.8)
+    assert known > 0.95
+    message = findings(report(few, seen))["judge-correction"]
+    assert "above the 80 % of Tier 2 with probability 0." in message
+    assert findings(report(many, seen)) == {}
 
 
 def test_a_correction_that_changes_no_tier_is_no_finding() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -9,10 +10,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from certkit import canonical, report
+from certkit import canonical, report, resources
 from tests import bundles
 from tests.cli.running import certkit, program
 from tests.cli.test_degenerate import GOOD
+from tests.unit.assessment import build
 from tests.unit.report.drawing import judged, needs_pdf, passport, strong, tool, written
 
 if TYPE_CHECKING:
@@ -106,6 +108,30 @@ def test_every_page_of_a_specimen_says_so(made: Path) -> None:
     pages = tool("pdftotext", "-layout", made, "-").rstrip("\f").split("\f")
     assert len(pages) > 5
     assert [number for number, text in enumerate(pages) if "SPECIMEN" not in text] == []
+
+
+def test_no_word_lies_beyond_the_margins_of_its_page(made: Path, tmp_path: Path) -> None:
+    """What a printer cuts off nobody reads. The longest words of the results table are those of gaps."""
+    style = resources.path("templates", "safety_case", "style.css").read_text(encoding="utf-8")
+    [sides] = re.findall(r"@page \{[^}]*?margin: [0-9.]+mm ([0-9.]+)mm", style)
+    least = float(sides) * 72 / 25.4 - 0.5
+    thin = build.summary(
+        [
+            build.cell("a", "stochastic", build.outcomes(20, 14)),
+            build.cell("b", "stochastic", build.outcomes(1000, 999)),
+        ]
+    )
+    beyond = []
+    for file in (made, written(tmp_path / "thin.pdf", report.pdf(report.view(build.judged(thin))))):
+        for page in re.findall(r"<page .*?</page>", tool("pdftotext", "-bbox", file, "-"), re.DOTALL):
+            [width] = re.findall(r'<page width="([0-9.]+)"', page)
+            words = re.findall(r'xMin="([0-9.]+)".*?xMax="([0-9.]+)".*?>(.*?)</word>', page)
+            beyond += [
+                word
+                for left, right, word in words
+                if float(left) < least or float(right) > float(width) - least
+            ]
+    assert beyond == []
 
 
 def test_bookmarks_lead_to_the_sections(made: Path, tmp_path: Path) -> None:
