@@ -3,7 +3,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 	command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 BIN := .venv/bin
 
-.PHONY: demo test setup lint types layers schemas format bench study fuzz vectors coverage-passport wheel-check clean
+.PHONY: demo test setup interop lint types layers schemas format bench study fuzz vectors coverage-passport wheel-check clean
 
 demo: setup
 	rm -rf build/demo
@@ -58,12 +58,17 @@ vectors:
 	for name in ed25519 ecdsa_secp256r1_sha256 ecdsa_secp384r1_sha384; do \
 	  curl -fsSL -o build/vectors/$${name}_test.json $(WYCHEPROOF_FROM)/$${name}_test.json || exit 1; done
 
-# Which branches of certkit/passport the tests of passports and registries do not take.
+# Which branches of certkit/passport the tests of passports and registries do not take; fails where there is one.
 coverage-passport: setup
 	$(BIN)/python -m coverage run --branch --source certkit/passport --data-file build/coverage -m pytest -n 0 -q \
 	  tests/unit/passport tests/unit/registry tests/vectors/test_passport_vectors.py tests/cli/test_drift.py \
 	  tests/cli/test_verify_bundle.py tests/test_chain.py
-	$(BIN)/python -m coverage report --data-file build/coverage --show-missing --skip-covered
+	$(BIN)/python -m coverage report --data-file build/coverage --show-missing --skip-covered --fail-under=100
+
+# What tests/interop compares with beyond the development packages; from PyPI, npm and Debian's packages.
+interop: setup
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'a2a-sdk[signing]>=1.3'
+	$(BIN)/python -m tests.interop.install
 
 # The built wheel, in an empty environment outside the checkout, runs the demo.
 wheel-check: setup

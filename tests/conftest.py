@@ -28,8 +28,7 @@ _OUTSIDE = pytest.MonkeyPatch()
 def pytest_configure() -> None:
     """Let nothing in this process reach the network, from here on: loopback and UNIX sockets alone connect.
 
-    What tests run as programs of their own is not held back: `npm` and `pip` bring what they need to
-    tests/interop and tests/test_install, where that is asked for, and skip where they cannot.
+    Programs that tests run are not held back by this, but by `.ci/without-network` around the whole run.
     """
     for name in ("connect", "connect_ex"):
         _OUTSIDE.setattr(socket.socket, name, _guarded(getattr(socket.socket, name)))

@@ -6,15 +6,18 @@ What a fenced block is, is told by its first word:
   below them; a line ``…`` alone stands for any lines. A command that leaves with another code than 0 is
   followed by ``$ echo $?`` and the code. ``make`` is not run; its target must be in the Makefile.
 - ``python``: a program; a ``text output`` block after it is what it prints.
-- any block with ``file=NAME`` is written to that file first.
+- any block with ``file=NAME`` is written to that file first;
+- a block with ``needs=NAME`` is run where that program is, of the version that the page is about.
 
-Every page has a folder of its own that looks like a checkout: tests/data/, templates/, Makefile.
+Every page has a folder of its own that looks like a checkout: tests/data/, templates/, Makefile, and
+build/interop, the programs that ``make interop`` brings.
 
     python -m tests.console --write      # puts what is really printed into blocks that have no ``…``
 """
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import shutil
@@ -34,7 +37,14 @@ LOGS: Final = ROOT.parent / "shared" / "evidence" / "agentdojo"
 _FENCE: Final = re.compile(r"^```(\S*)[ \t]*([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _REAL: Final = re.compile(r"\bagentdojo-[\w.-]+\.jsonl\.gz\b")
 _FILE: Final = re.compile(r"\bfile=(\S+)")
+_NEEDS: Final = re.compile(r"\bneeds=(\S+)")
 _ELISION: Final = "…"
+PROGRAMS: Final = {
+    "cosign": ("cosign verify-blob-attestation --help", "--digestAlg"),  # since 3
+    "node": ("ls build/interop/npm/node_modules/@sigstore", "verify"),
+    "openssl": ("openssl version", "OpenSSL 3"),
+}
+"""Programs that pages may need: a command that shows whether they are here, and what it prints then."""
 
 
 class Block(NamedTuple):
@@ -85,16 +95,29 @@ def steps(block: Block) -> list[Step]:
     return [Step(command, tuple(shown)) for command, shown in found]
 
 
-def missing_log(block: Block) -> str | None:
-    """Return the real log that a block needs and that is not here."""
+def missing(block: Block) -> str | None:
+    """Return the real log or the program that a block needs and that is not here."""
     names = _REAL.findall(block.text)
-    return next((name for name in names if not (LOGS / name).is_file()), None)
+    logs = [name for name in names if not (LOGS / name).is_file()]
+    return next(iter(logs + [name for name in _NEEDS.findall(block.info) if not _is_here(name)]), None)
+
+
+@functools.cache
+def _is_here(program: str) -> bool:
+    command, told = PROGRAMS[program]
+    code, printed = _run(["bash", "-c", f"command -v {program} >/dev/null && {command}"], ROOT)
+    return code == 0 and any(told in line for line in printed)
 
 
 def lay_out(folder: Path) -> None:
     """Make `folder` look like a checkout, as far as pages need it."""
     shutil.copytree(ROOT / "tests" / "data", folder / "tests" / "data")
     shutil.copytree(ROOT / "templates", folder / "templates")
+    (folder / "tests" / "interop").mkdir()
+    for script in (ROOT / "tests" / "interop").glob("*.cjs"):
+        shutil.copyfile(script, folder / "tests" / "interop" / script.name)
+    (folder / "build").mkdir()
+    (folder / "build" / "interop").symlink_to(ROOT / "build" / "interop")
 
 
 def run_page(page: Path, folder: Path) -> Iterator[tuple[Block, list[Ran]]]:
@@ -106,7 +129,7 @@ def run_page(page: Path, folder: Path) -> Iterator[tuple[Block, list[Ran]]]:
             target = folder / match[1]
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(block.text, encoding="utf-8")
-        if block.language == "console" and missing_log(block) is None:
+        if block.language == "console" and missing(block) is None:
             for name in _REAL.findall(block.text):
                 shutil.copyfile(LOGS / name, folder / name)
             yield block, _run_console(block, folder)
@@ -118,7 +141,9 @@ def run_page(page: Path, folder: Path) -> Iterator[tuple[Block, list[Ran]]]:
 
 def _environment(folder: Path) -> dict[str, str]:
     return {
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "PATH": os.pathsep.join(
+            (str(Path(sys.executable).parent), str(ROOT / "build" / "interop" / "bin"), os.environ["PATH"])
+        ),
         "HOME": str(folder),
         "LANG": "C.UTF-8",
         "PYTHONUNBUFFERED": "1",  # so that both streams come in the order of a terminal

@@ -53,7 +53,7 @@ def test_what_a_page_shows_happens(page: Path, tmp_path: Path) -> None:
         if one.complaint
     ]
     assert not complaints, "\n\n".join(complaints)
-    missing = {console.missing_log(block) for block in console.blocks(_text(page))} - {None}
+    missing = {console.missing(block) for block in console.blocks(_text(page))} - {None}
     if missing:
         pytest.skip(f"run but for the blocks that need {', '.join(map(str, missing))}, which is not here")
 

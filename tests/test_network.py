@@ -1,10 +1,18 @@
-"""No test reaches the network, and what tries to is told whatever it catches."""
+"""No test reaches the network, and what tries to is told whatever it catches.
+
+Continuous integration runs the tests where there is no network at all, see `.ci/without-network`; then the
+programs that tests run cannot reach it either.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
 import socket
 import ssl
+import subprocess
+import sys
 import urllib.request
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -88,3 +96,15 @@ def test_this_machine_can_be_reached(host: str) -> None:
 def test_a_name_that_exists_nowhere_is_not_looked_up() -> None:
     with pytest.raises(socket.gaierror):
         socket.create_connection(("certkit.invalid", 80), timeout=1)
+
+
+@pytest.mark.skipif(
+    os.environ.get("CERTKIT_NO_NETWORK") != "1",
+    reason="the network is not cut off here; '.ci/run' does it where the system lets it",
+)
+def test_where_the_network_is_cut_off_no_program_reaches_it() -> None:
+    reach = f"import socket; print(socket.socket().connect_ex(({OUTSIDE!r}, 80)))"
+    done = subprocess.run(
+        [sys.executable, "-c", reach], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert int(done.stdout) == errno.ENETUNREACH

@@ -37,7 +37,9 @@ def test_securesystemslib_verifies_a_verification_result(algorithm: keys.Algorit
 
 @pytest.mark.parametrize(("algorithm", "alg"), [("ed25519", "EdDSA"), ("p256", "ES256")])
 def test_the_a2a_sdk_verifies_a_signed_agent_card(algorithm: keys.Algorithm, alg: str) -> None:
-    signing = pytest.importorskip("a2a.utils.signing", reason="a2a-sdk[signing] is not installed")
+    signing = pytest.importorskip(
+        "a2a.utils.signing", reason="a2a-sdk is not installed; 'make interop' does it"
+    )
     from a2a.types import AgentCard  # type: ignore[import-not-found,unused-ignore]  # noqa: PLC0415 - as above
     from google.protobuf.json_format import (  # type: ignore[import-untyped,unused-ignore]  # noqa: PLC0415 - as above
         ParseDict,
