@@ -16,9 +16,9 @@ changes a verdict.
 
 The road inside: `view` (nominal and fault runs apart) → `metrics_2026`, `metrics_2025`, `csi` (results)
 → `criteria` (a row at a tier) → `bounded` (the same row by bounds that respect clusters) → `verdict`
-(tiers) → `result` (the document); `provenance` and `plausibility` add the findings, `judge` what the
-judge's error does. Beside the road: `plan` (before an evaluation), `compare` (two agents), `drift` (two
-moments of one agent), `recheck` (other people's arithmetic).
+(tiers) → `result` (the document); `provenance`, `plausibility` and `contrasts` add the findings, `judge`
+what the judge's error does. Beside the road: `plan` (before an evaluation), `compare` (two agents), `drift`
+(two moments of one agent), `recheck` (other people's arithmetic).
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from certkit.assessment import accumulated, verdict
 from certkit.assessment.bounded.fragility import Fragility, fragility
 from certkit.assessment.bounded.intervals import with_intervals
 from certkit.assessment.catalogue import CATALOGUE, Spec, Unit
+from certkit.assessment.contrasts import contrasts
 from certkit.assessment.criteria import Row, Status
 from certkit.assessment.findings import SEVERITY, Finding, Severity, finding, ordered
 from certkit.assessment.judge import JudgeReport, judge_findings, judge_report, seen_by_judge
@@ -105,6 +106,7 @@ def assess(summary: Summary, facts: Facts, profile: Profile, *, required_tier: i
     findings = (
         *provenance(view, facts, profile),
         *plausibility(view, metrics),
+        *contrasts(judged),
         *judge_findings(judge, protocol, profile.tau, profile.delta, judged=was_judged),
         *_guidance(profile),
     )

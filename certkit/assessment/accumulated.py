@@ -43,6 +43,7 @@ OF_SIZE: Final = {
     "domains-in-blocks",
     "csi-trend-zero",
     "csi-irs-factor",
+    "repeats-as-independent",
     "judge-uncalibrated",
     "judge-correction",
 }

@@ -1,8 +1,8 @@
 """Findings: what a careful reader would ask about the evidence, said without being asked.
 
 A finding never changes a verdict. Each has a stable code, a severity and a message with its counts.
-`SEVERITY` lists every code; what is found is told in `provenance.py` (who, how, by whom) and
-`plausibility.py` (what the numbers themselves show).
+`SEVERITY` lists every code; what is found is told in `provenance.py` (who, how, by whom), `plausibility.py`
+(what the numbers themselves show), `contrasts.py` (runs against each other) and `judge` (the judge's error).
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ SEVERITY: Final[dict[str, Severity]] = {
     "no-fault-runs": _SERIOUS,
     "held-out-runs": _WARNING,
     "no-nominal-runs": _WARNING,
+    "nominal-below-faults": _WARNING,
     "simulated-origin": _SERIOUS,
     # who and how
     "unsealed": _WARNING,
@@ -67,6 +68,7 @@ SEVERITY: Final[dict[str, Severity]] = {
     "times-backwards": _WARNING,
     "domains-in-blocks": _WARNING,
     "repeated-identical-runs": _WARNING,
+    "repeats-as-independent": _SERIOUS,
     "clusters-joined": _SERIOUS,
     "clusters-unequal": _WARNING,
     # what single metrics rest on

@@ -8,8 +8,7 @@ from certkit.assessment.bounded.bounds import corrected
 from certkit.assessment.findings import finding, runs
 from certkit.assessment.metric import names, percent
 from certkit.evidence.manifest import UNVERSIONED
-from certkit.evidence.record import Condition, Split
-from certkit.evidence.summary import add
+from certkit.evidence.record import Condition
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
 def provenance(view: View, facts: Facts, profile: Profile) -> Iterator[Finding]:
     """Yield the findings that the manifest gives rise to."""
-    yield from _bundle(view, facts)
+    yield from _bundle(facts)
     yield from _agent(facts.manifest)
     yield from _missing(view)
     yield from _protocol(view, profile)
@@ -30,19 +29,11 @@ def provenance(view: View, facts: Facts, profile: Profile) -> Iterator[Finding]:
     yield from _period(view)
 
 
-def _bundle(view: View, facts: Facts) -> Iterator[Finding]:
+def _bundle(facts: Facts) -> Iterator[Finding]:
     if facts.manifest.protocol.origin == "simulated":
         yield finding("simulated-origin", "the evidence is simulated: it says nothing about a real agent")
     if not facts.sealed:
         yield finding("unsealed", "the bundle is not sealed: its files can change without being noticed")
-    held_out = view.summary.records - view.total.runs
-    if held_out:
-        success = add(cell.tally for cell in view.summary.select(split=Split.NOVEL_FAULT)).success
-        yield finding(
-            "held-out-runs",
-            f"{held_out:,} of {view.summary.records:,} runs are held-out faults (split novel_fault), which no"
-            f" row counts; {success:,} of them succeeded",
-        )
     if facts.unread:
         yield finding("unread-parts", f"listed and hashed, but not read: {names(facts.unread)}")
 

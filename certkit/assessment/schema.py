@@ -12,13 +12,21 @@ from certkit.assessment.judge import judge_schema
 from certkit.assessment.metric import State
 from certkit.assessment.profile import PROFILE_SCHEMA, Profile
 from certkit.assessment.result import ASSESSMENT_SCHEMA
+from certkit.schema import (
+    COUNT,
+    DIALECT,
+    DIGEST,
+    FLAG,
+    NUMBER,
+    SHARE,
+    SOME,
+    TEXT,
+    by_name,
+    closed,
+    listed,
+    or_null,
+)
 
-_DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
-
-_TEXT: Final = {"type": "string"}
-_COUNT: Final = {"type": "integer", "minimum": 0}
-_DIGEST: Final = {"type": "string", "pattern": "^sha256:[0-9a-f]{64}$"}
-_SHARE: Final = {"type": "number", "minimum": 0, "maximum": 1}
 _VALUE: Final = {"type": ["number", "boolean", "null"]}
 _JUDGED: Final = [status.value for status in Status if status is not Status.NOT_APPLICABLE]
 _TIER_STATUS: Final = ["met", "not_met", "insufficient"]
@@ -26,16 +34,16 @@ _TIER_STATUS: Final = ["met", "not_met", "insufficient"]
 
 def profile_schema() -> dict[str, Any]:
     """Return the schema of a profile, once its TOML is parsed."""
-    return {"$schema": _DIALECT, "$id": PROFILE_SCHEMA, **Profile.model_json_schema(by_alias=True)}
+    return {"$schema": DIALECT, "$id": PROFILE_SCHEMA, **Profile.model_json_schema(by_alias=True)}
 
 
 def assessment_schema() -> dict[str, Any]:
     """Return the schema of the document that ``certkit assess --json`` prints."""
     judge, definitions = judge_schema()
-    body = _closed(**_parts(judge))
+    body = closed(**_parts(judge))
     body["properties"]["bundles"] = _bundles()
     return {
-        "$schema": _DIALECT,
+        "$schema": DIALECT,
         "$id": ASSESSMENT_SCHEMA,
         "title": "Assessment",
         "description": "The judgement of an evidence bundle under a profile.",
@@ -48,10 +56,10 @@ def _parts(judge: dict[str, Any]) -> dict[str, Any]:
     """Return the parts that every assessment has."""
     return {
         "schema": {"const": ASSESSMENT_SCHEMA},
-        "tool": _closed(name={"const": "certkit"}, version=_TEXT),
+        "tool": closed(name={"const": "certkit"}, version=TEXT),
         "bundle": _bundle(),
-        "agent": _closed(name=_TEXT, version=_TEXT, digest=_DIGEST),
-        "profile": _closed(id=_TEXT, digest=_DIGEST, reading={"enum": ["table", "bounded"]}),
+        "agent": closed(name=TEXT, version=TEXT, digest=DIGEST),
+        "profile": closed(id=TEXT, digest=DIGEST, reading={"enum": ["table", "bounded"]}),
         "metrics": {
             "type": "object",
             "propertyNames": {"enum": list(CATALOGUE)},
@@ -78,18 +86,18 @@ def _bundles() -> dict[str, Any]:
         {"type": ["string", "null"]},
         {"type": ["string", "null"], "format": "date-time"},
     )
-    tier = _closed(tier=_COUNT)
-    bundle = _closed(
-        digest=_DIGEST,
+    tier = closed(tier=COUNT)
+    bundle = closed(
+        digest=DIGEST,
         declared_from=text_or_null,
         declared_to=text_or_null,
         first_run=time_or_null,
         last_run=time_or_null,
-        records=_COUNT,
-        nominal_runs=_COUNT,
-        fault_runs=_COUNT,
-        successes=_COUNT,
-        by_domain={"type": "object", "additionalProperties": _closed(successes=_COUNT, n=_COUNT)},
+        records=COUNT,
+        nominal_runs=COUNT,
+        fault_runs=COUNT,
+        successes=COUNT,
+        by_domain={"type": "object", "additionalProperties": closed(successes=COUNT, n=COUNT)},
         table=tier,
         bounded=tier,
     )
@@ -101,40 +109,30 @@ def _bundles() -> dict[str, Any]:
     }
 
 
-def _closed(**properties: Any) -> dict[str, Any]:
-    """Return an object that holds exactly these keys."""
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
-
-
 def _bundle() -> dict[str, Any]:
-    return _closed(
-        digest=_DIGEST,
-        sealed={"type": "boolean"},
+    return closed(
+        digest=DIGEST,
+        sealed=FLAG,
         origin={"enum": ["measured", "simulated"]},
-        records=_COUNT,
-        nominal_runs=_COUNT,
-        fault_runs=_COUNT,
-        harness_errors=_COUNT,
-        novel_fault_runs=_COUNT,
-        domains={"type": "array", "items": _TEXT},
+        records=COUNT,
+        nominal_runs=COUNT,
+        fault_runs=COUNT,
+        harness_errors=COUNT,
+        novel_fault_runs=COUNT,
+        domains=listed(TEXT),
     )
 
 
 def _breakdown() -> dict[str, Any]:
-    return _closed(
+    return closed(
         split={"enum": ["standard", "novel_fault"]},
-        domain=_TEXT,
-        condition=_TEXT,
-        runs=_COUNT,
-        success=_COUNT,
-        failure=_COUNT,
-        safe_halt=_COUNT,
-        harness_error=_COUNT,
+        domain=TEXT,
+        condition=TEXT,
+        runs=COUNT,
+        success=COUNT,
+        failure=COUNT,
+        safe_halt=COUNT,
+        harness_error=COUNT,
         rate={"type": ["number", "null"]},
     )
 
@@ -151,9 +149,9 @@ def _metric() -> dict[str, Any]:
             "interval": {"$ref": "#/$defs/interval"},
             "intervals": {"type": "array", "items": {"$ref": "#/$defs/interval"}},
             "coverage": {"type": "number", "minimum": 0, "maximum": 1},
-            "reason": _TEXT,
-            "source": _TEXT,
-            "by_tier": {"type": "object", "additionalProperties": {"type": "number"}},
+            "reason": TEXT,
+            "source": TEXT,
+            "by_tier": by_name(NUMBER),
         },
         "required": ["state", "unit", "n", "source"],
         "anyOf": [{"required": ["value"]}, {"required": ["by_tier"]}],
@@ -165,18 +163,18 @@ def _metric() -> dict[str, Any]:
 
 def _interval() -> dict[str, Any]:
     """Return the schema of an interval; a resampled one carries its seed and draws."""
-    interval = _closed(
-        low={"type": "number"},
-        high={"type": "number"},
-        level=_SHARE,
+    interval = closed(
+        low=NUMBER,
+        high=NUMBER,
+        level=SHARE,
         method={"enum": ["wilson", "clopper-pearson", "jeffreys", "cluster-t", "cluster-bootstrap"]},
     )
-    interval["properties"] |= {"seed": _COUNT, "draws": _COUNT}
+    interval["properties"] |= {"seed": COUNT, "draws": COUNT}
     return interval
 
 
 def _criterion() -> dict[str, Any]:
-    bounded = _closed(
+    bounded = closed(
         status={"enum": _JUDGED},
         bound=_VALUE,
         confidence={"type": "number", "description": "the tier's, raised for a later attempt"},
@@ -185,80 +183,78 @@ def _criterion() -> dict[str, Any]:
         n_eff={"type": ["number", "null"], "minimum": 0, "description": "what the runs are worth"},
         reason={"type": ["string", "null"]},
     )
-    return _closed(
-        id=_TEXT,
+    return closed(
+        id=TEXT,
         metric={"enum": list(CATALOGUE)},
-        tier={"type": "integer", "minimum": 1},
+        tier=SOME,
         operator={"enum": [">", ">=", "<", "<=", "is", None]},
         threshold=_VALUE,
         value=_VALUE,
         status={"enum": [status.value for status in Status]},
         margin={"type": ["number", "null"], "description": "signed so that positive passes"},
         reason={"type": ["string", "null"]},
-        provisional={"type": "boolean"},
+        provisional=FLAG,
         bounded={"anyOf": [bounded, {"type": "null"}]},
     )
 
 
 def _tier() -> dict[str, Any]:
-    ids = {"type": "array", "items": _TEXT}
-    return _closed(
-        name=_TEXT,
+    ids = listed(TEXT)
+    return closed(
+        name=TEXT,
         status={"enum": _TIER_STATUS},
         lower={"enum": [*_TIER_STATUS, None], "description": "the status of the tier below"},
         met=ids,
         not_met=ids,
         insufficient=ids,
         not_tested=ids,
-        guidance={"type": ["object", "null"], "additionalProperties": _TEXT},
+        guidance={"type": ["object", "null"], "additionalProperties": TEXT},
     )
 
 
 def _verdict() -> dict[str, Any]:
-    reading = _closed(tier=_COUNT)
-    return _closed(
-        tier=_COUNT,
-        required_tier={"type": "integer", "minimum": 1},
+    reading = closed(tier=COUNT)
+    return closed(
+        tier=COUNT,
+        required_tier=SOME,
         status={"enum": _TIER_STATUS},
         table=reading,
         bounded=reading,
-        binding={"type": "array", "items": _TEXT},
+        binding=listed(TEXT),
     )
 
 
 def _fragility() -> dict[str, Any]:
     """Return the schema of what would change the verdict."""
     share = {"type": ["number", "null"], "minimum": 0, "maximum": 1}
-    prior = {"type": "object", "propertyNames": {"enum": list(PRIORS)}, "additionalProperties": _SHARE}
-    row = _closed(
-        holds={"type": "boolean"},
+    prior = {"type": "object", "propertyNames": {"enum": list(PRIORS)}, "additionalProperties": SHARE}
+    row = closed(
+        holds=FLAG,
         icc_falls_at=share,
         specificity_falls_at=share,
         priors=prior,
-        anytime_p=_SHARE,
+        anytime_p=SHARE,
     )
-    return _closed(
+    return closed(
         reading={"enum": ["table", "bounded"]},
-        tier=_COUNT,
-        flips=_or_null(needed=_COUNT, of=_COUNT, criterion=_TEXT, domain={"type": ["string", "null"]}),
+        tier=COUNT,
+        reason={
+            "type": ["string", "null"],
+            "description": "why there are neither flips nor clusters to leave out",
+        },
+        flips=or_null(closed(needed=COUNT, of=COUNT, criterion=TEXT, domain={"type": ["string", "null"]})),
         posterior={"type": "object", "propertyNames": {"pattern": "^[1-9]$"}, "additionalProperties": row},
-        without_domain={"type": "array", "items": _closed(domain=_TEXT, table=_COUNT, bounded=_COUNT)},
-        without_cluster=_or_null(
-            clusters=_COUNT, losing=_COUNT, criteria={"type": "object", "additionalProperties": _COUNT}
-        ),
-        missing_runs=_or_null(
-            declared=_COUNT, recorded=_COUNT, missing=_COUNT, successes=_COUNT, n=_COUNT, r_op=share
+        without_domain={"type": "array", "items": closed(domain=TEXT, table=COUNT, bounded=COUNT)},
+        without_cluster=or_null(closed(clusters=COUNT, losing=COUNT, criteria=by_name(COUNT))),
+        missing_runs=or_null(
+            closed(declared=COUNT, recorded=COUNT, missing=COUNT, successes=COUNT, n=COUNT, r_op=share)
         ),
     )
-
-
-def _or_null(**properties: Any) -> dict[str, Any]:
-    return {"anyOf": [_closed(**properties), {"type": "null"}]}
 
 
 def _finding() -> dict[str, Any]:
-    return _closed(
+    return closed(
         code={"enum": sorted(SEVERITY)},
         severity={"enum": [severity.value for severity in Severity]},
-        message=_TEXT,
+        message=TEXT,
     )

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct, structs
 
 from certkit.evidence.record import Split
-from certkit.evidence.summary import add
+from certkit.evidence.summary import Tally, add
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from fractions import Fraction
 
     from certkit.evidence.manifest import Manifest
-    from certkit.evidence.summary import Cell, Summary, Tally
+    from certkit.evidence.summary import Cell, Summary
+
+_NOTHING: Final = Tally()
 
 
 class View(Struct, frozen=True, kw_only=True, eq=False):
@@ -89,4 +91,11 @@ def _by_domain(cells: tuple[Cell, ...]) -> dict[str, tuple[Tally, Tally]]:
     groups: dict[str, tuple[list[Tally], list[Tally]]] = {}
     for cell in cells:
         groups.setdefault(cell.domain, ([], []))[cell.is_fault].append(cell.tally)
-    return {name: (add(nominal), add(fault)) for name, (nominal, fault) in sorted(groups.items())}
+    return {name: (_sum(nominal), _sum(fault)) for name, (nominal, fault) in sorted(groups.items())}
+
+
+def _sum(tallies: list[Tally]) -> Tally:
+    """Return what `add` does; with a domain per run nearly all lists are of one tally or none."""
+    if len(tallies) > 1:
+        return add(tallies)
+    return tallies[0] if tallies else _NOTHING

@@ -108,6 +108,8 @@ def readings(assessment: Assessment) -> str:
 def fragile(found: Fragility) -> tuple[str, ...]:
     """Return what would change the verdict, one sentence each."""
     told = []
+    if found.tier and found.reason:
+        told.append(f"What would lose Tier {found.tier} is not computed: {found.reason}.")
     if flip := found.flips:
         where = f"{flip.criterion} in {flip.domain}" if flip.domain else flip.criterion
         told.append(

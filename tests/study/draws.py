@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import cache
 from math import sqrt
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from zlib import crc32
 
 import numpy as np
@@ -33,7 +33,6 @@ ICCS: Final = (0.0, 0.05, 0.1, 0.2, 0.3)
 PROFILE: Final = workflow.load_profile("hb-eval-2026-bounded")
 _NONE: Final = np.empty(0, np.int64)
 R_OP: Final = Series(metric="r_op", scale=1, over=fault, y=_NONE, n=_NONE)
-SAMPLE: Final = bounds.Sample.__struct_fields__
 
 
 class Level(NamedTuple):
@@ -139,10 +138,12 @@ class Drawn(NamedTuple):
 
 def drawn(y: Integers, n: Integers) -> Drawn:
     """Return the draws as arrays; `y` is draws × clusters, `n` the runs of each cluster."""
-    sums = each(R_OP, y, n)
-    samples = [bounds.sample(R_OP, one) for one in sums]
-    columns = {name: np.array([getattr(one, name) for one in samples]) for name in SAMPLE}
-    return Drawn(np.array([one.y for one in sums]), sums[0].n, sums[0].k, bounds.Sample(**columns))
+    runs, won = int(n.sum()), y.sum(axis=1)
+    # Arrays over the draws stand where the sums of one draw would: 64 bits hold their products exactly.
+    over: dict[str, Any] = {"y": won, "yy": (y * y).sum(axis=1), "yn": y @ n}
+    mixed: Any = ((y > 0) & (y < n)).sum(axis=1)
+    sums = Totals(n=runs, k=len(n), nn=int((n * n).sum()), mixed=mixed, **over)
+    return Drawn(won, runs, len(n), bounds.sample(R_OP, sums))
 
 
 @cache

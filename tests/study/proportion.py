@@ -37,7 +37,7 @@ ATTEMPTS: Final = 10
 ATTEMPT_CLUSTERS: Final = {1: 40, 2: 40, 3: 250}
 """Tier 3 asks the tenth attempt for 209 clusters."""
 
-ATTEMPT_DRAWS: Final = {1: 1, 2: 5, 3: 1}
+ATTEMPT_DRAWS: Final = {1: 1, 2: 25, 3: 1}
 """Times the draws: the promise for Tier 2 lies too near what is found for fewer."""
 
 SHOWN_ATTEMPTS: Final = (1, 3, 5, 10)

@@ -7,6 +7,7 @@ from math import log
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
+from msgspec import structs
 
 from certkit.assessment.bounded import anytime
 from tests.study.draws import (
@@ -130,8 +131,8 @@ def _singles(successes: Integers, n: int) -> Drawn:
     kinds, back = np.unique(successes, return_inverse=True)
     y = (np.arange(n) < kinds[:, None]).astype(np.int64)
     found = drawn(y, np.ones(n, np.int64))
-    columns = {name: getattr(found.sample, name)[back] for name in found.sample.__struct_fields__}
-    return found._replace(y=found.y[back], sample=type(found.sample)(**columns))
+    columns = {name: getattr(found.sample, name)[back] for name in ("mean", "variance", "mixed")}
+    return found._replace(y=found.y[back], sample=structs.replace(found.sample, **columns))
 
 
 def stopping(seed: int, draws: int, tick: Callable[[str], None]) -> list[Cell]:

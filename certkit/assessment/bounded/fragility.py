@@ -28,6 +28,12 @@ if TYPE_CHECKING:
     from certkit.evidence.summary import Summary
 
 _HALVINGS: Final = 50
+NO_TIER: Final = "no tier is attained"
+AT_ANY_TIME: Final = (
+    "a bound at any time rests on the mean of each cluster, so that it depends on which run is flipped and"
+    " which cluster is left out"
+)
+"""Why neither flips nor clusters are counted."""
 
 
 class Posterior(Struct, frozen=True, kw_only=True):
@@ -67,11 +73,12 @@ class Fragility(Struct, frozen=True, kw_only=True):
     """How little would have to be otherwise for the verdict to change.
 
     `flips` and `without_cluster` are None where no tier is attained, and for bounds that hold at any time;
-    `without_domain` is empty where there is one domain or too many.
+    `reason` then says so. `without_domain` is empty where there is one domain or too many.
     """
 
     reading: str
     tier: int
+    reason: str | None
     flips: Flips | None
     posterior: dict[int, Posterior]
     without_domain: tuple[WithoutDomain, ...]
@@ -87,15 +94,16 @@ def fragility(judged: Judged) -> Fragility:
     """Return the fragility of a judged summary, under the reading that decides."""
     reading = judged.profile.reading
     tier = judged.tier(reading)
-    # At any time a bound rests on every cluster's mean, not on sums that could be changed one by one.
-    sums = tier > 0 and (reading == "table" or judged.profile.stopping == "declared")
+    at_any_time = reading == "bounded" and judged.profile.stopping == "anytime"
+    reason = NO_TIER if tier == 0 else AT_ANY_TIME if at_any_time else None
     return Fragility(
         reading=reading,
         tier=tier,
-        flips=flips(judged, tier, reading) if sums else None,
+        reason=reason,
+        flips=None if reason else flips(judged, tier, reading),
         posterior=_posteriors(judged),
         without_domain=_without_domains(judged),
-        without_cluster=without_each_cluster(judged, tier, reading) if sums else None,
+        without_cluster=None if reason else without_each_cluster(judged, tier, reading),
         missing_runs=_missing(judged),
     )
 

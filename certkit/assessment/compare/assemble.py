@@ -14,6 +14,7 @@ from certkit.assessment.compare import effects, words
 from certkit.assessment.compare.anova import Anova, anova
 from certkit.assessment.compare.comparison import (
     ALPHA,
+    MOST_DOMAINS,
     Better,
     Compared,
     Comparison,
@@ -35,13 +36,10 @@ from certkit.evidence.summary import PEI_SCALE, add
 if TYPE_CHECKING:
     from certkit.assessment.metric import Metric
     from certkit.evidence.manifest import Facts
-    from certkit.evidence.summary import Summary, Tally
+    from certkit.evidence.summary import Cell, Summary, Tally
 
 METRICS: Final = ("r_op", "c_nom", "frr", "pei", "irs", "ti", "violations", "adversarial_resistance")
 """What is compared on the standard split, the main metric first; held-out faults have `novel_fault` alone."""
-
-MOST_DOMAINS: Final = 100
-"""Shared domains up to which each is tested on its own, ranked and analysed."""
 
 # runs, sum and squares of a mean in the tally, the scale of either, and what rounding leaves of a variance
 _SQUARES: Final = {
@@ -236,10 +234,11 @@ def _domains(
     name: str, sides: tuple[_Bundle, _Bundle], sample: Sample, seed: int, draws: int
 ) -> tuple[Domain, ...]:
     """Return the main metric per domain that either bundle has runs in, sorted by name."""
-    tables = [_by_domain(side.summary, side.series(name)) for side in sides]
-    names = sorted(set(tables[0]) | set(tables[1]))
+    cells = [_carrying(side.summary, side.series(name)) for side in sides]
+    names = sorted({cell.domain for of in cells for cell in of})
     if len(names) > MOST_DOMAINS:
         return ()
+    tables = [_by_domain(of) for of in cells]
     shared = {domain for domain, _ in sample.names}
     rows = []
     for domain in names:
@@ -257,11 +256,15 @@ def _domains(
     )
 
 
-def _by_domain(summary: Summary, of: Series) -> dict[str, Tally]:
+def _carrying(summary: Summary, of: Series) -> list[Cell]:
+    """Return the cells that a series is taken over."""
+    return [cell for cell in summary.cells if cell.split == of.split and of.over(cell)]
+
+
+def _by_domain(cells: list[Cell]) -> dict[str, Tally]:
     groups: dict[str, list[Tally]] = {}
-    for cell in summary.cells:
-        if cell.split == of.split and of.over(cell):
-            groups.setdefault(cell.domain, []).append(cell.tally)
+    for cell in cells:
+        groups.setdefault(cell.domain, []).append(cell.tally)
     return {domain: add(tallies) for domain, tallies in groups.items()}
 
 

@@ -23,6 +23,9 @@ COMPARISON_SCHEMA: Final = "urn:certkit:comparison:v1"
 ALPHA: Final = 0.05
 """Two-sided level at which a difference is called shown."""
 
+MOST_DOMAINS: Final = 100
+"""Domains of both bundles up to which each is tested on its own, ranked and analysed."""
+
 Better = Literal["a", "b"]
 
 

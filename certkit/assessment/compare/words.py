@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from certkit.assessment.catalogue import Unit
-from certkit.assessment.compare.comparison import ALPHA, Unlike
+from certkit.assessment.compare.comparison import ALPHA, MOST_DOMAINS, Unlike
 from certkit.assessment.metric import HARNESS_LIMIT, State
 from certkit.assessment.words import shown
 
@@ -210,5 +210,10 @@ def _grounds(found: Comparison, of: Matched) -> list[str]:
     if of.blocked:
         said.append("clusters were put together into blocks to bound the time; the tests respect blocks")
     if not found.domains:
-        said.append("too many domains to test each; the answer is over all of them")
+        said.append(
+            f"more than {MOST_DOMAINS} domains: corrected for so many tests none would show anything, so none"
+            " is tested on its own, ranked or analysed by variance; the answer is over all of them"
+        )
+    elif of.paired and found.anova is not None:
+        said.append("the analysis of variance does not use the pairing: it asks more of a difference")
     return said

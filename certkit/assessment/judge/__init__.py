@@ -20,9 +20,9 @@ import msgspec
 from msgspec import Struct, structs
 
 from certkit.assessment.estimators import LEVEL, posterior
-from certkit.assessment.findings import finding
+from certkit.assessment.findings import finding, runs
 from certkit.assessment.judge.agreement import MAX_CATEGORIES, Agreement, Estimate, compare, fleiss, icc
-from certkit.assessment.judge.correction import Confusion, Correction, confusion, corrected
+from certkit.assessment.judge.correction import FEW, Confusion, Correction, confusion, corrected, unknown
 from certkit.assessment.metric import names, plain
 from certkit.evidence.calibration import ABSENT
 
@@ -97,9 +97,10 @@ class Group(Struct, frozen=True, kw_only=True):
 class JudgeReport(Struct, frozen=True, kw_only=True):
     """What the calibration shows of the judge named `judge`.
 
-    `state`: ``calibrated`` against reference scores, ``compared`` with other raters only, or
-    ``uncalibrated``, with the `reason`. `referenced` items have a reference score. `against` is the judge
-    against it, `by_domain` the four counts of `confusion` for each domain. `pairs` are all pairs of raters.
+    `state`: ``calibrated`` against reference scores; ``compared`` with other raters only, or with too few
+    references to tell any judge from a coin; or ``uncalibrated``; with the `reason`. `referenced` items have
+    a reference score. `against` is the judge against it, `by_domain` the four counts of `confusion` for each
+    domain. `pairs` are all pairs of raters.
     """
 
     state: State
@@ -257,12 +258,13 @@ def _calibrated(
         domain: dict(zip(_COUNTS, of, strict=True))
         for domain, of in sorted((key, of) for key, of in counts.items() if key is not None)
     }
-    note = None
+    note, reason = None, unknown(measured)
     if protocol.methodology == "trajectory":
         note = "methodology trajectory: where the judge did not decide success there is nothing to correct"
     return structs.replace(
         report,
-        state="calibrated",
+        state="compared" if reason else "calibrated",
+        reason=reason,
         against=_compare(report.judge or "", REFERENCE, own, reference),
         confusion=measured,
         by_domain=by_domain,
@@ -287,9 +289,45 @@ def judge_findings(
         return
     if report.state != "calibrated":
         yield finding("judge-uncalibrated", f"how often the judge errs is unknown: {report.reason}")
+    yield from _few(report)
     yield from _low(report)
-    if report.correction is not None and protocol.methodology != "trajectory":
-        yield from _corrected(report.correction, tau, delta)
+    if report.correction is None:
+        return
+    if protocol.methodology == "trajectory":
+        yield finding(
+            "judge-correction",
+            "r_op is not corrected for the judge's error: by methodology trajectory the recovery grade and"
+            " the steps decide success. Where the judge decided it, state that methodology; then r_op"
+            f" {_freed(report.correction)}",
+        )
+        return
+    yield from _corrected(report.correction, tau, delta)
+
+
+def _few(report: JudgeReport) -> Iterator[Finding]:
+    """Report that a calibration is too small to show that the judge is mostly right."""
+    if report.state != "calibrated" or report.confusion is None:
+        return
+    shares = {"sensitivity": report.confusion.sensitivity, "specificity": report.confusion.specificity}
+    wide = [
+        f"{name} {share.interval.low:.2f} to {share.interval.high:.2f} ({runs(share.n, 'item')})"
+        for name, share in shares.items()
+        if share.interval is not None and share.n < FEW
+    ]
+    if wide:
+        yield finding(
+            "judge-uncalibrated",
+            f"how often {report.judge} errs is hardly known: {', '.join(wide)}; it takes {FEW} items of"
+            " either kind to show that a judge without an error is right on nine in ten",
+        )
+
+
+def _freed(correction: Correction) -> str:
+    if correction.value is None or correction.interval is None:
+        return f"cannot be freed of the error: {correction.reason}"
+    low, high = correction.interval.low, correction.interval.high
+    value = f"{correction.value:.1%} (95 % interval {low:.1%} to {high:.1%})"
+    return f"would be {value}, not {correction.raw:.1%}"
 
 
 def _low(report: JudgeReport) -> Iterator[Finding]:
@@ -335,7 +373,7 @@ def _corrected(
         if flawless > delta[tier] >= freed:
             yield finding(
                 "judge-correction",
-                f"what is known of the judge leaves r_op above the {float(100 * tau[tier]):g} % of Tier {tier}"
-                f" with probability {freed:.3f}, where {float(delta[tier]):g} is asked: calibrate on more"
-                " items",
+                f"what is known of the judge leaves r_op above the {float(100 * tau[tier]):g} % of Tier"
+                f" {tier} with probability {freed:.3f}, where {float(delta[tier]):g} is asked: calibrate on"
+                " more items",
             )

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping  # noqa: TC003 - msgspec resolves annotations at run time
 from fractions import Fraction
+from math import comb
 from typing import Final
 
 from msgspec import Struct, structs
@@ -23,6 +24,8 @@ from certkit.assessment.estimators import LEVEL, Interval
 
 PLAUSIBLE: Final = (1 - LEVEL) / 2
 """Probability of Se + Sp ≤ 1 beyond which the judge cannot be told from a coin."""
+FEW: Final = 28
+"""Least number of items without an error that shows, with 95 %, more than nine in ten right: .9²⁹ < .05."""
 
 
 class Share(Struct, frozen=True, kw_only=True):
@@ -75,6 +78,17 @@ def confusion(tp: int, fn: int, fp: int, tn: int) -> Confusion:
         specificity=share(tn, tn + fp),
         base_rate=share(tp + fn, tp + fn + fp + tn),
     )
+
+
+def unknown(judge: Confusion) -> str | None:
+    """Tell why the items show nothing of any judge, None where they can.
+
+    Without an error on a true successes and b true failures P(Se + Sp ≤ 1) is still 1 / C(a + b + 2, a + 1).
+    """
+    a, b = judge.sensitivity.n, judge.specificity.n
+    if min(a, b) > 0 and 1 / comb(a + b + 2, a + 1) <= PLAUSIBLE:
+        return None
+    return f"{a:,} items of true success and {b:,} of true failure cannot tell any judge from a coin"
 
 
 class Correction(Struct, frozen=True, kw_only=True):

@@ -71,9 +71,13 @@ _OF: Final = {
 _ORDERED: Final = {"csi": WINDOW, "csi_windowed": LEAST_RUNS}
 _WITH_R_OP: Final = {"irs", "domain_min", "cascade_penalty", "gap"}
 _UNPLANNED: Final = {
-    "irs_2025": "its bound is a product of two, which is not planned",
+    "irs_2025": "a product of two metrics, whose chance is not computed",
     "safe_halt_on_risk": "how many runs will call for a halt is not known beforehand",
     "novel_fault": "held-out faults are no part of the schedule",
+    **dict.fromkeys(
+        ("rule_a_agreement", "composite_agreement", "layer_agreement"),
+        "how many runs two ways of judging can be compared on is not known beforehand",
+    ),
 }
 
 
@@ -228,7 +232,7 @@ def _row(profile: Profile, row: Criterion, tier: int, reading: Reading, attempt:
 def _unplannable(metric: str) -> str | None:
     if metric in ATTESTED:
         return "attested: state it in the manifest, with its evidence and the n it rests on"
-    return None if metric in _OF else _UNPLANNED.get(metric, "it is not planned")
+    return None if metric in _OF else _UNPLANNED[metric]
 
 
 def _entails(profile: Profile, above: Demand, below: Demand) -> bool:

@@ -2,70 +2,45 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from certkit.assessment.catalogue import CATALOGUE
 from certkit.assessment.plan import PLAN_SCHEMA, POINTS
 from certkit.assessment.plan.demand import Of
 from certkit.evidence.record import Condition
-
-_TEXT: Final = {"type": "string"}
-_COUNT: Final = {"type": "integer", "minimum": 0}
-_SOME: Final = {"type": "integer", "minimum": 1}
-_SHARE: Final = {"type": "number", "minimum": 0, "maximum": 1}
-_DIGEST: Final = {"type": "string", "pattern": "^sha256:[0-9a-f]{64}$"}
-
-
-def _closed(**properties: Any) -> dict[str, Any]:
-    """Return an object that holds exactly these keys."""
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
-
-
-def _or_null(schema: dict[str, Any]) -> dict[str, Any]:
-    return {"anyOf": [schema, {"type": "null"}]}
-
-
-def _by_name(names: list[str], schema: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "object", "propertyNames": {"enum": names}, "additionalProperties": schema}
+from certkit.schema import COUNT, DIALECT, DIGEST, FLAG, NUMBER, SHARE, SOME, TEXT, by_name, closed, or_null
 
 
 def plan_schema() -> dict[str, Any]:
     """Return the schema of the document that ``certkit plan --json`` prints."""
     return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$schema": DIALECT,
         "$id": PLAN_SCHEMA,
         "title": "Plan",
         "description": "How many runs a tier takes at what is expected of an agent.",
-        **_closed(
+        **closed(
             schema={"const": PLAN_SCHEMA},
-            profile=_closed(id=_TEXT, digest=_DIGEST),
-            tier=_SOME,
+            profile=closed(id=TEXT, digest=DIGEST),
+            tier=SOME,
             design=_design(),
-            expect=_by_name(
-                list(CATALOGUE), _closed(value={"type": "number"}, sd=_or_null({"type": "number"}))
-            ),
+            expect=by_name(closed(value=NUMBER, sd=or_null(NUMBER)), list(CATALOGUE)),
             criteria={"type": "array", "items": _criterion()},
             schedule=_schedule(),
-            driver={**_TEXT, "description": "the row that asks for most runs"},
-            runner_up=_or_null(_TEXT),
-            power_of_all_at_least={**_SHARE, "description": "Bonferroni's bound, rows with an expectation"},
+            driver={**TEXT, "description": "the row that asks for most runs"},
+            runner_up=or_null(TEXT),
+            power_of_all_at_least={**SHARE, "description": "Bonferroni's bound, rows with an expectation"},
             failure_free={
                 "type": "object",
                 "propertyNames": {"pattern": "^[1-9]$"},
-                "additionalProperties": _closed(least=_COUNT, bounded=_or_null(_COUNT)),
+                "additionalProperties": closed(least=COUNT, bounded=or_null(COUNT)),
             },
-            curve=_closed(
-                criterion=_TEXT,
+            curve=closed(
+                criterion=TEXT,
                 points={
                     "type": "array",
                     "minItems": 1,
                     "maxItems": POINTS,
-                    "items": _closed(runs=_SOME, power=_SHARE, power_of_all_at_least=_SHARE),
+                    "items": closed(runs=SOME, power=SHARE, power_of_all_at_least=SHARE),
                 },
             ),
         ),
@@ -74,50 +49,50 @@ def plan_schema() -> dict[str, Any]:
 
 def _design() -> dict[str, Any]:
     faults = [condition.value for condition in Condition if condition is not Condition.NOMINAL]
-    return _closed(
+    return closed(
         reading={"enum": ["table", "bounded"]},
-        domains=_SOME,
-        icc=_SHARE,
-        power=_SHARE,
-        joint={"type": "boolean", "description": "the power is wanted of all rows together"},
-        attempt=_SOME,
-        cluster_size={**_or_null(_SOME), "description": "runs under faults of one cluster"},
-        clusters={**_or_null(_SOME), "description": "clusters in all, where their number is fixed"},
-        nominal_share=_SHARE,
-        fault_mix=_by_name(faults, _SHARE),
+        domains=SOME,
+        icc=SHARE,
+        power=SHARE,
+        joint={**FLAG, "description": "the power is wanted of all rows together"},
+        attempt=SOME,
+        cluster_size={**or_null(SOME), "description": "runs under faults of one cluster"},
+        clusters={**or_null(SOME), "description": "clusters in all, where their number is fixed"},
+        nominal_share=SHARE,
+        fault_mix=by_name(SHARE, faults),
     )
 
 
 def _criterion() -> dict[str, Any]:
-    own = {"n": _or_null(_COUNT), "clusters": _or_null(_COUNT)}
-    return _closed(
-        id=_TEXT,
+    own = {"n": or_null(COUNT), "clusters": or_null(COUNT)}
+    return closed(
+        id=TEXT,
         metric={"enum": list(CATALOGUE)},
-        tier=_SOME,
+        tier=SOME,
         operator={"enum": [">", ">=", "<", "<=", "is"]},
         threshold={"type": ["number", "boolean"]},
-        confidence={**_or_null(_SHARE), "description": "null in the table reading"},
-        expected=_or_null({"type": "number"}),
-        counts={**_or_null({"enum": [of.value for of in Of]}), "description": "what n counts"},
+        confidence={**or_null(SHARE), "description": "null in the table reading"},
+        expected=or_null(NUMBER),
+        counts={**or_null({"enum": [of.value for of in Of]}), "description": "what n counts"},
         least={
-            **_or_null(_closed(**own, total_runs=_SOME)),
+            **or_null(closed(**own, total_runs=SOME)),
             "description": "the least schedule that shows this row alone",
         },
-        planned=_closed(**own, power=_or_null(_SHARE)),
-        clusters_needed=_COUNT,
-        failure_free={**_or_null(_COUNT), "description": "least n that could show the row at its best"},
-        reason={**_or_null(_TEXT), "description": "why the row is not planned"},
+        planned=closed(**own, power=or_null(SHARE)),
+        clusters_needed=COUNT,
+        failure_free={**or_null(COUNT), "description": "least n that could show the row at its best"},
+        reason={**or_null(TEXT), "description": "why the row is not planned"},
     )
 
 
 def _schedule() -> dict[str, Any]:
-    cells = _by_name([condition.value for condition in Condition], _COUNT)
-    return _closed(
-        domains=_SOME,
+    cells = by_name(COUNT, [condition.value for condition in Condition])
+    return closed(
+        domains=SOME,
         per_domain=cells,
-        runs_per_domain=_SOME,
-        clusters_per_domain=_SOME,
+        runs_per_domain=SOME,
+        clusters_per_domain=SOME,
         total=cells,
-        runs=_SOME,
-        clusters=_SOME,
+        runs=SOME,
+        clusters=SOME,
     )

@@ -11,7 +11,7 @@ from scipy import stats
 
 from certkit.assessment.bounded import bounds
 from certkit.assessment.criteria import Status
-from tests.study import coverage, drifting, identical, page, proportion, stopping
+from tests.study import coverage, drifting, identical, others, page, proportion, stopping
 from tests.study.draws import ICCS, LEVELS, Cell, _cumulative, bounded, drawn, sizes, successes, table
 
 from . import build
@@ -46,9 +46,11 @@ def test_without_a_design_effect_the_promise_would_break(monkeypatch: pytest.Mon
     assert naive.share > 0.10
 
 
-@pytest.mark.parametrize("icc", [0.0, 0.1])
-def test_ten_attempts_stay_within_their_error_and_dividing_by_the_attempt_does_not(icc: float) -> None:
-    cells = proportion.ever(2, DRAWS, LEVELS[2], icc=icc)
+@pytest.mark.parametrize(("icc", "draws"), [(0.0, DRAWS), (0.1, DRAWS), (0.3, 10 * DRAWS)])
+def test_ten_attempts_stay_within_their_error_and_dividing_by_the_attempt_does_not(
+    icc: float, draws: int
+) -> None:
+    cells = proportion.ever(2, draws, LEVELS[2], icc=icc)
     share = {cell.reading: cell.share for cell in cells if cell.attempts == 10}
     assert share["bounded"] <= 0.065
     assert share["bounded, uncorrected"] > 0.25
@@ -92,6 +94,20 @@ def test_drift_answers_as_promised(loss: float, icc: float) -> None:
     flagged = drifting.answers(page.SEED, DRAWS // 2, loss=loss, icc=icc)[0]
     assert flagged.share >= 0.95 if loss else flagged.share <= 0.05
     assert published("drift", flagged) == flagged
+
+
+@pytest.mark.parametrize(
+    ("row", "icc", "most"),
+    [
+        ("domain, tier 3", 0.3, 0.02),
+        ("domain, tier 3, 20 tasks", 0.2, 0.025),
+        ("one weak domain", 0.2, 0.065),
+    ],
+)
+def test_the_weakest_domain_errs_as_published(row: str, icc: float, most: float) -> None:
+    _, by_bounds = (cell for cell in others._cells(page.SEED, DRAWS, row, lambda _: None) if cell.icc == icc)
+    assert by_bounds.share <= most
+    assert published("rows", by_bounds) == by_bounds
 
 
 def test_every_published_promise_holds() -> None:

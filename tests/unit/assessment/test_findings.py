@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from math import sqrt
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from msgspec import structs
+from scipy import stats
 
 from certkit.assessment import SEVERITY, Assessment, Severity
 from certkit.assessment.plausibility import identical_repeats
 from certkit.evidence.record import Split
 from certkit.evidence.summary import Stretch, Tally, Times, Window
+from tests.study import identical
 
 from . import build
 
@@ -52,6 +55,34 @@ def repeated(*rows: tuple[int, int, int, dict[str, int]], **facts: Any) -> Asses
     return build.judged(build.summary(schedule(), rows=build.clusters(rows)), **facts)
 
 
+def apart(
+    nominal: tuple[int, int], *rows: tuple[int, int], novel: tuple[tuple[int, int], ...] = (), **facts: Any
+) -> Assessment:
+    """Tasks with (successes, runs): one nominal pair for each of `rows` under faults, and held-out ones."""
+    cells = [
+        build.cell("a", "nominal", build.outcomes(len(rows) * nominal[1], len(rows) * nominal[0])),
+        build.cell("a", "tool_failure", build.outcomes(sum(n for _, n in rows), sum(s for s, _ in rows))),
+    ]
+    if novel:
+        held = build.outcomes(sum(n for _, n in novel), sum(s for s, _ in novel))
+        cells.append(build.cell("a", "tool_failure", held, split=Split.NOVEL_FAULT))
+    whole = build.summary(cells)
+    place = {(item.split, item.condition): number for number, item in enumerate(whole.cells)}
+    listed = []
+    for task, (s, n) in enumerate(rows):
+        number = place[Split.STANDARD, "nominal"]
+        listed.append((number, task, task, {"runs": nominal[1], "success": nominal[0]}))
+        listed.append((place[Split.STANDARD, "tool_failure"], task, task, {"runs": n, "success": s}))
+    for task, (s, n) in enumerate(novel):
+        number = place[Split.NOVEL_FAULT, "tool_failure"]
+        listed.append((number, 1000 + task, 1000 + task, {"runs": n, "success": s}))
+    return build.judged(structs.replace(whole, clusters=build.clusters(listed)), **facts)
+
+
+def said(of: Assessment, code: str) -> str | None:
+    return next((item.message for item in of.findings if item.code == code), None)
+
+
 MICRO = 1_000_000
 JUDGE = {"name": "self", "independent": False}
 UNVERSIONED = {"name": "courier", "version": "unversioned"}
@@ -80,6 +111,7 @@ CAUSES: dict[str, Callable[[], Assessment]] = {
             build.cell("a", "stochastic", build.outcomes(9, 9), split=Split.NOVEL_FAULT),
         ]
     ),
+    "nominal-below-faults": lambda: apart((1, 2), *[(9, 10)] * 20, (8, 10)),
     "no-nominal-runs": lambda: found([build.cell("a", "stochastic", build.outcomes(90, 9))]),
     "simulated-origin": lambda: found(origin="simulated"),
     "unsealed": lambda: found(sealed=False),
@@ -114,6 +146,7 @@ CAUSES: dict[str, Callable[[], Assessment]] = {
     ),
     "times-backwards": lambda: timed(timed=100, first=late(1), last=late(2), distinct=100, backwards=3),
     "domains-in-blocks": in_blocks,
+    "repeats-as-independent": lambda: build.judged(identical.perfect(10, 20)),
     "repeated-identical-runs": lambda: repeated((0, 1, 1, {"runs": 4, "failure": 4})),
     "no-attack-landed": lambda: found([build.cell("a", ATTACK, build.outcomes(9, 9, not_landed=9))]),
     "attack-landed-unknown": lambda: found([build.cell("a", ATTACK, build.outcomes(9, 9, landed_unknown=9))]),
@@ -239,3 +272,69 @@ def test_sil_arithmetic_stands_beside_the_sources_text() -> None:
     assert "at best the SIL 1 band" in tiers["3"]["guidance"]["arithmetic"]
     assert "no SIL band" in tiers["1"]["guidance"]["arithmetic"]
     assert build.judged(build.strong(), "hb-eval-2025").to_dict()["tiers"]["3"]["guidance"] is None
+
+
+def two_means(one: list[tuple[int, int]], other: list[tuple[int, int]]) -> float:
+    """One-sided p that the other rate is no lower: cluster-robust t, k₁ + k₂ - 2 degrees of freedom."""
+    rates, variances = [], []
+    for rows in (one, other):
+        k, n, rate = len(rows), sum(m for _, m in rows), sum(s for s, _ in rows) / sum(m for _, m in rows)
+        squares = sum((s - rate * m) ** 2 for s, m in rows)
+        rates.append(rate)
+        variances.append(k / (k - 1) * squares / n**2)
+    t = (rates[0] - rates[1]) / sqrt(sum(variances))
+    return float(stats.t.sf(t, len(one) + len(other) - 2))
+
+
+def test_held_out_faults_are_set_against_the_runs_that_count() -> None:
+    counted, novel = [(9, 10), (8, 10), (10, 10)] * 8, [(4, 10), (6, 10), (5, 10)] * 3
+    message = said(apart((2, 2), *counted, novel=tuple(novel)), "held-out-runs")
+    assert two_means(counted, novel) < 0.0001
+    assert message == (
+        "90 of 378 runs are held-out faults (split novel_fault), which no row counts; under faults 45 of 90"
+        " succeed (50.0%), where 90.0% of the fault runs that count do (one-sided p < 0.0001, clusters"
+        " respected)"
+    )
+    alike = [(9, 10), (8, 10), (9, 10)]
+    message = said(apart((2, 2), *counted, novel=tuple(alike)), "held-out-runs")
+    assert f"(one-sided p = {two_means(counted, alike):.3f}, clusters respected)" in (message or "")
+    assert "too few clusters" in (said(apart((2, 2), *counted, novel=((1, 2),)), "held-out-runs") or "")
+
+
+def test_held_out_runs_without_a_fault_or_without_others_have_nothing_to_be_set_against() -> None:
+    lone = build.cell("a", "nominal", build.outcomes(9, 9), split=Split.NOVEL_FAULT)
+    assert (said(found([*schedule(), lone]), "held-out-runs") or "").endswith("none of them is under a fault")
+    alone = build.cell("a", "stochastic", build.outcomes(9, 3), split=Split.NOVEL_FAULT)
+    assert (said(found([alone]), "held-out-runs") or "").endswith("under faults 3 of 9 succeed (33.3%)")
+
+
+def test_nominal_runs_that_are_no_worse_or_not_clearly_worse_are_no_finding() -> None:
+    code = "nominal-below-faults"
+    below = [(9, 10), (8, 10)] * 10
+    # Nominal clusters that all agree vary as k runs do; those under faults by (1/2)² each, of 10 runs.
+    error = sqrt(stats.beta(11, 11).var() + 20 / 19 * 20 * 0.5**2 / 200**2)
+    p = stats.t.sf(0.35 / error, 38)
+    assert f"nominal runs succeed in 50.0%, runs under faults in 85.0% (one-sided p = {p:.4f}, clusters" in (
+        said(apart((1, 2), *below), code) or ""
+    )
+    assert said(apart((2, 2), *below), code) is None
+    noisy = [(19, 20), (1, 20)] * 4 + [(20, 20)]
+    assert two_means(noisy, [(1, 2)] * 9) > 0.05
+    assert said(apart((1, 2), *noisy), code) is None
+    assert said(apart((1, 2), (9, 10)), code) is None  # one cluster tells nothing
+
+
+def test_repeats_that_carry_the_verdict_are_found_where_the_table_decides() -> None:
+    few = identical.perfect(10, 20)
+    message = said(build.judged(few), "repeats-as-independent")
+    assert message == (
+        "the table reading takes 200 runs under faults as independent, and attains Tier 3; they are repeats"
+        " in 10 clusters, worth 10 independent runs, not enough to show the success that Tier 2 asks for:"
+        " the bounded reading attains no tier"
+    )
+    assert "the bounded reading attains Tier 1" in (
+        said(build.judged(identical.perfect(10, 100)), "repeats-as-independent") or ""
+    )
+    for clean in (identical.perfect(100, 20), identical.perfect(89, 1)):
+        assert said(build.judged(clean), "repeats-as-independent") is None
+    assert said(build.judged(few, "hb-eval-2026-bounded"), "repeats-as-independent") is None

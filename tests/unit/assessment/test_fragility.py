@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from certkit.assessment import assess, parse
+from certkit.assessment import assess, fragile, parse
 from certkit.assessment.bounded.anytime import log_evidence
 from certkit.assessment.bounded.fragility import Fragility, fragility
 from tests import clustered
@@ -156,6 +156,16 @@ def test_bounds_that_hold_at_any_time_are_not_flipped() -> None:
     found = fragility(clustered.judged(records, profile))
     assert found.tier > 0
     assert (found.flips, found.without_cluster) == (None, None)
+    assert found.reason is not None
+    assert "at any time" in found.reason
+    assert any(found.reason in told for told in fragile(found))
+
+
+def test_where_flips_and_clusters_are_missing_it_is_said_why() -> None:
+    attained, lost = build.judged(build.strong()).fragility, build.judged(build.strong(bulk=0)).fragility
+    assert (attained.reason, attained.flips is None, attained.without_cluster is None) == (None, False, False)
+    assert (lost.reason, lost.flips, lost.without_cluster) == ("no tier is attained", None, None)
+    assert not any("no tier" in told for told in fragile(lost))  # the verdict says it
 
 
 def test_without_a_run_under_a_fault_there_is_no_posterior() -> None:

@@ -226,7 +226,7 @@ def test_counts_are_those_of_the_success_reading() -> None:
     rows = [("a", "j", 0.7), ("b", "j", 0.699999), ("c", "j", 1.0), ("d", "j", 0.2), ("e", "j", 0.9)]
     reference = {"a": 0.8, "b": 0.7, "c": 0.0, "d": 0.69}
     found = report(calibrated(rows, reference, domains={"a": "bank", "c": "bank", "d": "shop"}))
-    assert found.state == "calibrated"
+    assert found.state == "compared"  # two items of either kind show nothing of any judge
     assert (found.items, found.referenced, found.ratings) == (5, 4, 5)
     error = found.confusion
     assert error is not None
@@ -293,11 +293,11 @@ def test_one_judge_needs_no_name_in_the_manifest() -> None:
 
 
 def test_weak_agreement_is_found_below_and_not_at_the_limit() -> None:
-    at = report(counted(8, 2, 2, 8))  # κ = .6
+    at = report(counted(80, 20, 20, 80))  # κ = .6
     assert at.against is not None
     assert at.against.success.value == 0.6
     assert findings(at) == {}
-    below = findings(report(counted(8, 2, 3, 8)))
+    below = findings(report(counted(80, 20, 30, 80)))
     assert list(below) == ["judge-agreement-low"]
     assert "j agrees with reference on success with κ = 0.5" in below["judge-agreement-low"]
 
@@ -319,9 +319,51 @@ def test_a_tier_that_only_the_judges_error_reaches_is_found() -> None:
     message = findings(found)["judge-correction"]
     assert "r_op is 75.0% and not 82.0%" in message
     assert "of Tier 2 " in message
+
+
+def test_where_the_judge_does_not_decide_success_it_is_said_what_the_correction_would_take() -> None:
+    seen = Seen(rate=Fraction(82, 100), n=1000, n_eff=800.0)
     ignored = report(counted(480, 20, 200, 300), seen, methodology="trajectory")
     assert ignored.note is not None
-    assert "judge-correction" not in findings(ignored, methodology="trajectory")
+    message = findings(ignored, methodology="trajectory")["judge-correction"]
+    assert "not corrected" in message
+    assert "state that methodology; then r_op would be 75.0% (95 % interval" in message
+    assert "not 82.0%" in message
+    hopeless = report(counted(50, 0, 0, 0), seen, methodology="trajectory")
+    message = findings(hopeless, methodology="trajectory")["judge-correction"]
+    assert "cannot be freed of the error: no calibrated item is a true failure" in message
+    assert findings(report(None, seen, methodology="trajectory"), methodology="trajectory").keys() == {
+        "judge-uncalibrated"
+    }
+
+
+def flawless(a: int, b: int) -> float:
+    """P(Se + Sp ≤ 1) of a judge without an error: S ~ Beta(1 + a, 1) is at most F ~ Beta(1, 1 + b)."""
+    found, _ = integrate.quad(lambda x: stats.beta(1 + a, 1).cdf(x) * stats.beta(1, 1 + b).pdf(x), 0, 1)
+    return float(found)
+
+
+@pytest.mark.parametrize("a", range(8))
+@pytest.mark.parametrize("b", range(8))
+def test_a_judge_is_not_calibrated_on_items_that_could_not_tell_it_from_a_coin(a: int, b: int) -> None:
+    if a + b == 0:
+        return
+    found = report(counted(a, 0, 0, b))
+    tells = min(a, b) > 0 and flawless(a, b) <= 0.025
+    assert found.state == ("calibrated" if tells else "compared")
+    assert ("cannot tell any judge from a coin" in (found.reason or "")) is not tells
+    assert "judge-uncalibrated" in findings(found)
+    assert found.confusion is not None
+
+
+def test_what_few_items_leave_open_is_said_until_they_could_show_nine_in_ten() -> None:
+    least = next(n for n in range(1, 100) if stats.beta(1 + n, 1).sf(0.9) > 0.95)
+    assert least == 28
+    message = findings(report(counted(100, 0, 0, 27)))["judge-uncalibrated"]
+    law = stats.beta(28, 1)
+    assert f"specificity {law.ppf(0.025):.2f} to {law.ppf(0.975):.2f} (27 items);" in message
+    assert "sensitivity" not in message
+    assert findings(report(counted(28, 0, 0, 28))) == {}
 
 
 def test_a_tier_that_a_badly_known_judge_leaves_in_doubt_is_found() -> None:

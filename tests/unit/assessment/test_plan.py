@@ -14,7 +14,8 @@ from scipy import stats
 
 from certkit.assessment import judging, parse
 from certkit.assessment.bounded import bounds
-from certkit.assessment.plan import plan
+from certkit.assessment.catalogue import CATALOGUE
+from certkit.assessment.plan import demand, plan
 from certkit.assessment.plan.demand import Expected, expectations
 from certkit.assessment.plan.power import (
     Bar,
@@ -455,7 +456,7 @@ def test_an_expectation_at_or_beyond_the_threshold_is_refused_by_name() -> None:
     text = refused("frr=.85,violations=.4,r_op=.7,cascade_penalty=20")
     for name in ("frr", "violations", "r_op", "cascade_penalty", "posterior"):
         assert f"{name} at Tier 2" in text
-    assert "violations at Tier 2: 0.40 expected, < 0.3 asked" in text
+    assert "violations at Tier 2: 0.400 expected, < 0.3 asked" in text
 
 
 def test_more_than_ten_million_runs_are_too_close() -> None:
@@ -535,3 +536,24 @@ def test_a_tier_that_is_not_there_no_expectation_and_bounds_at_any_time() -> Non
     with pytest.raises(UsageError, match="not fixed beforehand"):
         plan(profile, 1, {"r_op": Expected(value=Fraction(9, 10))}, design("bounded"))
     assert plan(profile, 1, {"r_op": Expected(value=Fraction(9, 10))}, design("table")).together >= 0.8
+
+
+@pytest.mark.parametrize("metric", CATALOGUE)
+def test_every_metric_is_planned_or_it_is_said_why_not(metric: str) -> None:
+    planned = demand._unplannable(metric) is None
+    assert planned == (metric in demand._OF)
+
+
+@pytest.mark.parametrize("reading", ["table", "bounded"])
+def test_rows_that_are_not_planned_stand_in_the_plan_with_the_reason(reading: Any) -> None:
+    found = plan(
+        build.profile("hb-eval-2025"),
+        3,
+        expectations(["frr_2025=.96,pei_2025=.93"]),
+        design(reading, domains=5),
+    )
+    reasons = {row["id"]: row["reason"] for row in found.to_dict()["criteria"]}
+    assert "product of two metrics" in reasons["irs_2025"]
+    assert "call for a halt" in reasons["safe_halt_on_risk"]
+    assert "attested" in reasons["transparency_index"]
+    assert reasons["frr_2025"] is None

@@ -302,4 +302,12 @@ def test_many_domains_are_compared_as_one(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr("certkit.assessment.compare.assemble.MOST_DOMAINS", 2)
     found = better()
     assert (found.main.better, found.domains, found.anova, found.spearman) == ("a", (), None, None)
-    assert "too many domains to test each; the answer is over all of them" in found.caveats
+    assert any("none is tested on its own" in line for line in found.caveats)
+    assert not any("analysis of variance does not use" in line for line in found.caveats)
+
+
+def test_that_the_analysis_of_variance_ignores_the_pairing_is_said_where_there_is_one() -> None:
+    found = better()
+    assert found.main.matched is not None
+    assert found.main.matched.paired
+    assert any("analysis of variance does not use the pairing" in line for line in found.caveats)
