@@ -19,11 +19,13 @@ from __future__ import annotations
 import hashlib
 import json  # noqa: TID251 - this module is the door
 import re
+from itertools import accumulate
 from typing import Any, Final, NewType
 
 import rfc8785
 
 from certkit.errors import InputError
+from certkit.text import HIDDEN_IN_LINES
 
 Digest = NewType("Digest", str)
 """``sha256:`` and 64 lower-case hexadecimal digits."""
@@ -32,11 +34,12 @@ MAX_BYTES: Final = 4 * 1024 * 1024
 MAX_DEPTH: Final = 64
 MAX_INTEGER: Final = 2**53 - 1
 
-_OBEYED = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}\Z")
-# Strings are skipped whole, so that brackets inside them are not counted; one that never ends is skipped
+# Strings are taken out whole, so that brackets inside them are not counted; one that never ends is taken out
 # too, since to begin anew at every quotation mark in it would take time quadratic in its length.
-_STRUCTURE = re.compile(rb'"(?:[^"\\]|\\.)*+"?|[\[\]{}]', re.DOTALL)
+_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
+_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+_DEEPER = [(byte in b"[{") - (byte in b"]}") for byte in range(256)]
 
 
 class _RefusedError(ValueError):
@@ -82,15 +85,9 @@ def _shorten(text: str) -> str:
 def _check_depth(data: bytes, limit: int, where: str | None) -> None:
     if data.count(b"[") + data.count(b"{") <= limit:
         return  # too few brackets to be too deep, and nearly every document ends here
-    depth = 0
-    for match in _STRUCTURE.finditer(data):
-        mark = match.group()
-        if mark in b"[{":
-            depth += 1
-            if depth > limit:
-                raise InputError("json.too-deep", f"nested deeper than {limit} levels", where=where)
-        elif mark in b"]}":
-            depth -= 1
+    brackets = _STRING.sub(b"", data).translate(None, _NO_BRACKETS)
+    if max(accumulate(map(_DEEPER.__getitem__, brackets)), default=0) > limit:
+        raise InputError("json.too-deep", f"nested deeper than {limit} levels", where=where)
 
 
 def loads(
@@ -152,10 +149,16 @@ def canonical(value: Any) -> bytes:
 def pretty(value: Any) -> str:
     """Return `value` as indented JSON for people, keys in their given order, ending in a newline.
 
-    Characters that a terminal would obey are escaped, which JSON allows everywhere they can stand.
+    Characters that nobody sees or a terminal would obey are escaped, which JSON allows wherever they stand.
     """
-    text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
-    return _OBEYED.sub(lambda match: f"\\u{ord(match.group()):04x}", text) + "\n"
+    return (
+        HIDDEN_IN_LINES.sub(_escaped, json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)) + "\n"
+    )
+
+
+def _escaped(match: re.Match[str]) -> str:
+    mark = match.group()
+    return mark if "\ud800" <= mark <= "\udfff" else json.dumps(mark)[1:-1]
 
 
 def line(value: Any) -> bytes:

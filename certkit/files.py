@@ -1,8 +1,11 @@
-"""Durable file writes, and the only place that replaces a file.
+"""Durable file writes, the only place that replaces a file, and the door to files that users name.
 
 A file is written beside its target, flushed to the disk, renamed over it, and the folder is flushed,
 so that after a power cut a reader finds the old bytes or the new ones and never a part. An exception
 inside `writing` leaves the target as it was and nothing beside it.
+
+What is read is a regular file: a pipe can keep a reader waiting for ever, a device gives what nobody wrote.
+Only what the shell has opened already, such as /dev/stdin, or /dev/fd/63 of ``<(command)``, may be a pipe.
 """
 
 from __future__ import annotations
@@ -10,35 +13,52 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import stat
 import tempfile
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Final
 
 from certkit.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from io import BufferedReader
+
+REMOVE: Final = "choose another name or remove it"
+"""What to do about a name that is taken."""
+
+_OPENED: Final = (Path("/dev"), Path("/dev/fd"), Path("/proc/self/fd"))
+_KINDS: Final = {stat.S_IFDIR: "folder", stat.S_IFIFO: "pipe", stat.S_IFSOCK: "socket"}
 
 
 @contextmanager
 def writing(path: Path, *, mode: int = 0o644, overwrite: bool = True) -> Iterator[IO[bytes]]:
     """Open a binary file that replaces `path` durably when the block ends without an exception.
 
-    Raises `UsageError` ``file.exists`` where `overwrite` is false and the target is there, and
-    ``file.unwritable`` for whatever the operating system refuses.
+    Raises `UsageError` as `check_target` does, and ``file.unwritable`` for whatever the operating system
+    refuses.
     """
     try:
+        check_target(path, overwrite=overwrite)
         _make_folder(path.parent)
-        if not overwrite and (path.exists() or path.is_symlink()):
-            raise UsageError(
-                "file.exists", "exists", where=str(path), hint="choose another name or remove it"
-            )
         with _placing(path, mode) as stream:
             yield stream
         _sync_folder(path.parent)
     except OSError as error:
         raise UsageError("file.unwritable", _words(error), where=str(path)) from error
+
+
+def check_target(path: Path, *, overwrite: bool, hint: str = REMOVE) -> None:
+    """Raise `UsageError` where a file may not be written to `path`; to be asked before the work is done.
+
+    ``file.exists`` where it is there and `overwrite` is false, ``file.not-regular`` where it is no file that
+    could be replaced.
+    """
+    if not overwrite and (path.exists() or path.is_symlink()):
+        raise UsageError("file.exists", "exists", where=str(path), hint=hint)
+    if _is_opened(path) or (path.exists() and not path.is_file()):
+        raise UsageError("file.not-regular", f"is {_kind(path)}, not a file", where=str(path))
 
 
 @contextmanager
@@ -78,7 +98,7 @@ def building(path: Path) -> Iterator[Path]:
                 "file.exists",
                 "exists and is not an empty folder",
                 where=str(path),
-                hint="choose another name or remove it",
+                hint=REMOVE,
             )
         _make_folder(path.parent)
         temporary = Path(tempfile.mkdtemp(prefix=f".{path.name[:40]}.", dir=path.parent))
@@ -178,27 +198,53 @@ def make_folder(folder: Path) -> None:
 def read(path: Path, *, limit: int) -> bytes:
     """Return the bytes of a file of at most `limit` bytes.
 
-    Raises `InputError` ``file.missing``, ``file.unreadable`` or ``json.too-large``.
+    Raises `InputError` ``file.missing``, ``file.not-regular``, ``file.unreadable`` or ``json.too-large``.
     """
-    try:
-        with path.open("rb") as stream:
-            data = stream.read(limit + 1)
-    except FileNotFoundError:
-        raise InputError("file.missing", "not found", where=str(path)) from None
-    except OSError as error:
-        raise InputError("file.unreadable", _words(error), where=str(path)) from error
+    with reading(path) as stream:
+        data = stream.read(limit + 1)
     if len(data) > limit:
         raise InputError("json.too-large", f"larger than {limit:,} bytes", where=str(path))
     return data
 
 
 def sha256(path: Path) -> str:
-    """Return the SHA-256 of a file as 64 hexadecimal digits, reading it in pieces."""
+    """Return the SHA-256 of a file as 64 hexadecimal digits, reading it in pieces; raises as `reading`."""
+    with reading(path) as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[BufferedReader]:
+    """Open a file that a user named.
+
+    Raises `InputError` ``file.missing``, ``file.not-regular``, or ``file.unreadable`` for whatever the
+    operating system refuses, in the block too.
+    """
     try:
-        with path.open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
+        check_source(path)
+        # Should it have become a pipe by now, opening it does not wait for a writer.
+        patient = 0 if _is_opened(path) else os.O_NONBLOCK
+        with os.fdopen(os.open(path, os.O_RDONLY | patient), "rb") as stream:
+            yield stream
+    except FileNotFoundError:
+        raise InputError("file.missing", "not found", where=str(path)) from None
     except OSError as error:
         raise InputError("file.unreadable", _words(error), where=str(path)) from error
+
+
+def check_source(path: Path) -> None:
+    """Raise `InputError` ``file.not-regular`` where `path` is there and is no file to read."""
+    if path.exists() and not path.is_file() and not (_is_opened(path) and not path.is_dir()):
+        raise InputError("file.not-regular", f"is {_kind(path)}, not a file", where=str(path))
+
+
+def _is_opened(path: Path) -> bool:
+    """Tell whether `path` names what this process, or the shell before it, has open."""
+    return path.parent in _OPENED and (path.name.isdigit() or path.name in {"stdin", "stdout", "stderr"})
+
+
+def _kind(path: Path) -> str:
+    return f"a {_KINDS.get(stat.S_IFMT(path.stat().st_mode), 'device')}"
 
 
 def _words(error: OSError) -> str:

@@ -123,13 +123,16 @@ def open_bundle(root: Path, *, progress: Progress = SILENT) -> Bundle:
     return Bundle(root=root, document=document, files=tuple(found), facts=facts)
 
 
-def seal(root: Path, *, progress: Progress = SILENT) -> Bundle:
+def seal(root: Path, *, attempt: int | None = None, progress: Progress = SILENT) -> Bundle:
     """Write the list of all files into the manifest, and return the sealed bundle.
 
-    Sealing again renews the list. Raises `InputError` where the bundle cannot be opened.
+    Sealing again renews the list. With `attempt` the manifest declares which attempt of its agent the
+    evidence is. Raises `InputError` where the bundle cannot be opened.
     """
     present = _inventory(root)
     document, _ = _read_manifest(root)
+    if attempt is not None:
+        document["protocol"] |= {"attempt": attempt}
     document["files"] = _hash(root, present, progress)
     base.validate(Manifest, document, code="bundle.manifest-invalid", where=MANIFEST_NAME)
     files.write(root / MANIFEST_NAME, canonical.pretty(document).encode())

@@ -109,7 +109,7 @@ def simulate(
         progress.start("simulating", runs, "records")
         with files.writing(folder / "records" / "runs.jsonl") as stream:
             record: dict[str, Any] = {}
-            for record in _records(rng, plan, draw):
+            for record in _records(rng, plan, draw, seed):
                 stream.write(canonical.line(record))
                 progress.advance(1)
         progress.finish()
@@ -265,8 +265,8 @@ def _chances(rng: np.random.Generator, plan: _Plan, target: Target, icc: float) 
     return chance
 
 
-def _records(rng: np.random.Generator, plan: _Plan, draw: Draw) -> Iterator[dict[str, Any]]:
-    """Yield each run as a record."""
+def _records(rng: np.random.Generator, plan: _Plan, draw: Draw, seed: int) -> Iterator[dict[str, Any]]:
+    """Yield each run as a record; bundles of two seeds share no name of a run, and can be pooled."""
     trials: dict[tuple[str, str], int] = {}
     now = START
     width = len(str(len(plan.domain) - 1))
@@ -277,7 +277,7 @@ def _records(rng: np.random.Generator, plan: _Plan, draw: Draw) -> Iterator[dict
         trial = trials[task, condition] = trials.get((task, condition), -1) + 1
         outcome, confidence = _outcome(rng, success=bool(draw.success[index]))
         record = {
-            "run_id": f"run-{index:0{width}d}",
+            "run_id": f"run-{seed}-{index:0{width}d}",
             "domain": domain,
             "task_id": task,
             "condition": condition,

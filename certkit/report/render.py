@@ -23,12 +23,14 @@ from certkit import files, resources
 from certkit.canonical import is_digest
 from certkit.errors import UnavailableError
 from certkit.report import fonts
+from certkit.text import visible
 
 if TYPE_CHECKING:
     from certkit.report.view import View
 
 HINTS: Final = (
-    "Debian, Ubuntu: sudo apt install libpango-1.0-0 libpangoft2-1.0-0 libharfbuzz-subset0",
+    "Debian, Ubuntu:",
+    "sudo apt install libpango-1.0-0 libpangoft2-1.0-0 libharfbuzz-subset0",
     "macOS: brew install pango",
 )
 """What to install where a PDF cannot be made."""
@@ -39,15 +41,12 @@ _MAX_TEMPLATE: Final = 1 << 18
 _LONGEST: Final = 700
 _DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}(?![0-9a-f])")
 _GROUP: Final = 8
-_UNPRINTABLE: Final = re.compile(
-    "[\x00-\x09\x0b-\x1f\x7f-\x9f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff\ufffe\uffff]"
-)
 
 
 def printable(text: str) -> str:
     """Return text with what a reader cannot see made visible, cut at `_LONGEST` characters."""
     shown = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}… (cut; the attached assessment holds all)"
-    return _UNPRINTABLE.sub(lambda match: f"\\u{ord(match.group()):04x}", shown)
+    return "\n".join(map(visible, shown.split("\n")))
 
 
 def _finalize(value: Any) -> Any:

@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 from certkit import canonical
-from certkit.errors import CertkitError
+from certkit.errors import CertkitError, InputError
 from certkit.evidence.attain import least_failure_free, slope
 from certkit.evidence.bundle import open_bundle
+from certkit.evidence.pooling import accumulate
 from certkit.evidence.simulate import simulate
 
 if TYPE_CHECKING:
@@ -141,6 +142,16 @@ def test_the_same_seed_gives_the_same_bytes(tmp_path: Path) -> None:
     other = simulate(tmp_path / "c", seed=10, runs=200, tier_target=2)
     assert one.digest == two.digest is not None
     assert one.digest != other.digest
+
+
+def test_bundles_of_two_seeds_are_pooled_and_one_seed_twice_is_not(tmp_path: Path) -> None:
+    for name, seed, runs in (("a", 1, 120), ("b", 11, 120), ("longer", 1, 150)):
+        simulate(tmp_path / name, seed=seed, runs=runs, domains=2)
+    one, two, longer = (open_bundle(tmp_path / name) for name in ("a", "b", "longer"))
+    assert accumulate([one, two]).summary.records == 240
+    with pytest.raises(InputError) as caught:
+        accumulate([one, longer])
+    assert caught.value.code == "bundle.records-invalid"
 
 
 def test_the_schedule_is_stratified(tmp_path: Path) -> None:

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Annotated, Literal
+
 import pytest
-from pydantic import Field, ValidationError
+from pydantic import AfterValidator, Field, ValidationError
 
 from certkit import base, resources
 from certkit.errors import InputError
+
+
+def _even(value: int) -> int:
+    if value % 2:
+        raise ValueError("an even number is wanted")
+    return value
 
 
 class Part(base.Authored):
@@ -21,6 +29,15 @@ class Document(base.Authored):
     name: str
     parts: tuple[Part, ...] = ()
     from_: str | None = Field(default=None, alias="from")
+
+
+class Forms(base.Authored):
+    """A document whose values may have several forms."""
+
+    counts: int | tuple[int, ...] = 0
+    kinds: dict[str, Literal["a", "b"] | Annotated[int, Field(ge=1)]] = Field(default_factory=dict)
+    nested: Part | tuple[Part, ...] | None = None
+    even: Annotated[int, AfterValidator(_even)] = 0
 
 
 def read(value: object) -> Document:
@@ -54,6 +71,28 @@ def test_a_fault_is_named_by_its_pointer(value: object, pointer: str) -> None:
         read(value)
     assert caught.value.code == "profile.invalid"
     assert str(caught.value).startswith(f"mine.toml: {pointer}: ")
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ({"counts": "x"}, "/counts: input should be a valid integer or a valid array, found 'x'"),
+        ({"counts": [1, "x"]}, "/counts/1: input should be a valid integer, found 'x'"),
+        ({"kinds": {"k/2": "c"}}, "/kinds/k~12: input should be 'a' or 'b' or a valid integer, found 'c'"),
+        ({"kinds": {"": 0}}, "/kinds/: input should be 'a' or 'b' or greater than or equal to 1, found 0"),
+        ({"nested": {"size": "1"}}, "/nested/size: input should be a valid integer, found '1'"),
+        ({"nested": [{}, {"size": "1"}]}, "/nested/1/size: input should be a valid integer, found '1'"),
+        ({"nested": [{"missing": 1}]}, "/nested/0/missing: extra inputs are not permitted, found 1"),
+        ({"nested": 1}, "/nested: input should be an object or a valid array, found 1"),
+        ({"even": 1}, "/even: an even number is wanted, found 1"),
+    ],
+)
+def test_a_fault_says_what_would_do_and_nothing_of_how_it_is_read(
+    value: dict[str, object], said: str
+) -> None:
+    with pytest.raises(InputError) as caught:
+        base.validate(Forms, value, code="profile.invalid", where="mine.toml")
+    assert str(caught.value) == f"mine.toml: {said}"
 
 
 def test_all_faults_are_listed() -> None:

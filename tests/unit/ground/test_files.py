@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import stat
 from pathlib import Path
 
@@ -223,11 +224,58 @@ def test_reading_stops_at_the_limit(tmp_path: Path) -> None:
     assert caught.value.code == "json.too-large"
 
 
-@pytest.mark.parametrize(("name", "code"), [("none", "file.missing"), (".", "file.unreadable")])
-def test_what_cannot_be_read_is_said(tmp_path: Path, name: str, code: str) -> None:
-    with pytest.raises(InputError) as caught:
-        files.read(tmp_path / name, limit=1)
-    assert caught.value.code == code
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("none", "not found"),
+        ("full", "not a directory"),
+        ("folder", "is a folder, not a file"),
+        ("pipe", "is a pipe, not a file"),
+        ("socket", "is a socket, not a file"),
+        ("link", "is a pipe, not a file"),
+        ("/dev/null", "is a device, not a file"),
+        ("/dev/fd", "is a folder, not a file"),
+    ],
+)
+def test_what_is_no_file_is_not_read_and_nothing_waits(tmp_path: Path, name: str, said: str) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to(tmp_path / "pipe")
+    path = tmp_path / "file" / "below" if name == "full" else tmp_path / name
+    with socket.socket(socket.AF_UNIX) as bound:
+        bound.bind(os.path.relpath(tmp_path / "socket"))
+        for read in (lambda: files.read(path, limit=1), lambda: files.sha256(path)):
+            with pytest.raises(InputError) as caught:
+                read()
+            assert caught.value.message == said
+            assert caught.value.code == {
+                "not found": "file.missing",
+                "not a directory": "file.unreadable",
+            }.get(said, "file.not-regular")
+
+
+def test_a_pipe_that_the_shell_has_opened_is_read() -> None:
+    source, sink = os.pipe()
+    os.write(sink, b"from a command")
+    os.close(sink)
+    try:
+        assert files.read(Path(f"/dev/fd/{source}"), limit=100) == b"from a command"
+    finally:
+        os.close(source)
+
+
+@pytest.mark.parametrize("name", ["folder", "pipe", "link", "/dev/null", "/dev/stdout", "/dev/fd/1"])
+def test_what_is_no_file_is_not_replaced(tmp_path: Path, name: str) -> None:
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to(tmp_path / "pipe")
+    before = names(tmp_path)
+    with pytest.raises(UsageError) as caught:
+        files.write(tmp_path / name, b"new")
+    assert caught.value.code == "file.not-regular"
+    assert names(tmp_path) == before
+    assert not (tmp_path / "link").is_file()
 
 
 def test_a_file_is_hashed_in_pieces_like_whole(tmp_path: Path) -> None:
@@ -236,7 +284,7 @@ def test_a_file_is_hashed_in_pieces_like_whole(tmp_path: Path) -> None:
     assert files.sha256(tmp_path / "a") == "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0"
     with pytest.raises(CertkitError) as caught:
         files.sha256(tmp_path)
-    assert caught.value.code == "file.unreadable"
+    assert caught.value.code == "file.not-regular"
 
 
 def test_many_files_are_flushed_before_their_names_and_every_folder_on_the_way(

@@ -4,8 +4,7 @@
     assessment.verdict.tier
     issue(Path("bundle"), Path("issued"), key=key, issuer=Issuer(name="Lab"), at=now)
 
-Profiles are found here: by the name of a packaged one, or by the path of a file. The rooms below do not
-know where anything is kept.
+Profiles are found here, by the name of a packaged one or by the path of a file: `named`.
 """
 
 from __future__ import annotations
@@ -15,9 +14,16 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct, structs
 
-from certkit import canonical, files, resources
-from certkit.errors import CertkitError, InputError, UsageError
+from certkit import canonical, files
+from certkit.errors import CertkitError, UsageError
 from certkit.progress import SILENT, Progress
+from certkit.workflow.named import (
+    DEFAULT_PROFILE,
+    load_profile,
+    named_text,
+    packaged_profiles,
+    profile_text,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -35,79 +41,25 @@ if TYPE_CHECKING:
     from certkit.passport.keys import PrivateKey
     from certkit.passport.sealed import Signer
 
-DEFAULT_PROFILE: Final = "hb-eval-2026"
-MAX_TEXT: Final = 4 << 20
+__all__ = [
+    "DEFAULT_PROFILE",
+    "IssuedFiles",
+    "Logging",
+    "assess",
+    "compare",
+    "demo",
+    "drift",
+    "issue",
+    "load_profile",
+    "named_text",
+    "own_trust",
+    "packaged_profiles",
+    "profile_text",
+    "refuse_inside",
+]
+
 MAX_PASSPORT: Final = 64 << 20
 """What is read of a file that claims to be a passport; far above what its first step accepts."""
-
-
-def packaged_profiles() -> tuple[str, ...]:
-    """Return the names of the profiles that come with certkit, sorted."""
-    return packaged("profiles")
-
-
-def packaged(kind: str) -> tuple[str, ...]:
-    """Return the names of the packaged files of a kind: ``profiles``, ``recheck``; sorted."""
-    return tuple(sorted(path.stem for path in resources.path("templates", kind).glob("*.toml")))
-
-
-def named_text(kind: str, name: str, *, what: str, codes: tuple[str, str]) -> tuple[str, str]:
-    """Return the TOML text of a packaged file by name, or of a file by its path, and what to call it.
-
-    A path has a slash or ends in ``.toml``. `codes` are those of an unknown name (`UsageError`) and of
-    what is not UTF-8 (`InputError`); a file that is not there is ``file.missing``.
-    """
-    if "/" in name or name.endswith(".toml"):
-        path = Path(name)
-    elif name in packaged(kind):
-        path = resources.path("templates", kind, f"{name}.toml")
-    else:
-        raise UsageError(
-            codes[0],
-            f"no {what} {name!r}",
-            hint=f"packaged: {', '.join(packaged(kind))}; a file is named by its path: ./mine.toml",
-        )
-    try:
-        return files.read(path, limit=MAX_TEXT).decode(), name
-    except UnicodeDecodeError:
-        raise InputError(codes[1], "not UTF-8", where=name) from None
-
-
-def profile_text(name: str) -> tuple[str, str]:
-    """Return the TOML text of a profile and what to call it in errors.
-
-    `name` is that of a packaged profile or the path of a file; a path has a slash or ends in ``.toml``.
-    Raises `UsageError` ``profile.unknown``.
-    """
-    try:
-        return named_text("profiles", name, what="profile", codes=("profile.unknown", "profile.invalid"))
-    except CertkitError as error:
-        if error.code != "file.missing":
-            raise
-        raise UsageError("profile.unknown", "no such file", where=name) from None
-
-
-def load_profile(name: str, *, linted: bool = True) -> Profile:
-    """Return a packaged profile by name, or one read from the file at a path.
-
-    Unless `linted` is false, a file is refused that takes the id of another table or that
-    `certkit profile lint` finds fault with: nobody should be judged by rows that cannot be missed.
-    """
-    from certkit.assessment import lint, parse  # noqa: PLC0415 - keeps the help fast
-
-    profile = parse(*profile_text(name))
-    if not linted or name in packaged_profiles():
-        return profile
-    if profile.id in packaged_profiles() and profile.digest != load_profile(profile.id).digest:
-        raise InputError(
-            "profile.invalid",
-            f"its id is {profile.id}, which is a packaged profile with other contents",
-            where=name,
-            hint="give it an id of its own",
-        )
-    if faults := lint(profile):
-        raise InputError("profile.invalid", "\n  ".join(faults), where=name)
-    return profile
 
 
 def refuse_inside(bundles: Path | Sequence[Path], *outputs: Path | None) -> None:

@@ -1,0 +1,51 @@
+r"""Text that others wrote, as people may read it: nothing in it is hidden, and nothing in it is obeyed.
+
+The one list of characters that no reader sees or that a terminal obeys, for the terminal, reports, exports
+and JSON alike: controls, line and paragraph separators, marks that reorder text, lone surrogates, and
+everything that Unicode lets a renderer leave out (Default_Ignorable_Code_Point), such as zero-width spaces,
+soft hyphens, fillers and tags. Two names that look the same are the same, but for letters that look alike.
+
+    >>> visible("tria\u200bge")
+    'tria\\u200bge'
+
+The list is written out and not taken from `unicodedata`, whose answers differ between versions of Python.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_BEYOND_ASCII: Final = (
+    "\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
+    "\u2060-\u206f\u2800\u3164\ud800-\udfff\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff"
+    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+HIDDEN: Final = re.compile(f"[\x00-\x1f{_BEYOND_ASCII}]")
+"""One character that a reader does not see, or that a terminal obeys."""
+
+HIDDEN_IN_LINES: Final = re.compile(f"[{_BEYOND_ASCII}]")
+"""The same, in text whose control characters of ASCII are its own."""
+
+# A variation selector is seen in the form that it gives to the character before it, where that has several:
+# an emblem or an ideograph. Anywhere else it is hidden text.
+_VARYING: Final = re.compile(
+    "(?<=[\u203c\u2049\u2139-\u27ff\u2900-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff])[\ufe0e\ufe0f]"
+    "|(?<=[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af])[\U000e0100-\U000e01ef]"
+)
+
+
+def visible(text: str) -> str:
+    r"""Return one line of text with what cannot be seen written as it is in Python and C: ``\u200b``."""
+    return HIDDEN.sub(_shown, text)
+
+
+def _shown(match: re.Match[str]) -> str:
+    varies = _VARYING.match(match.string, match.start())
+    return match.group() if varies else escape(match.group())
+
+
+def escape(character: str) -> str:
+    r"""Return a character as ``\uXXXX``, or as ``\UXXXXXXXX`` where four digits are too few."""
+    number = ord(character)
+    return f"\\u{number:04x}" if number < 1 << 16 else f"\\U{number:08x}"
