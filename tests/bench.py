@@ -8,7 +8,7 @@ Prints the machine, the CPU time of reading and reducing a bundle as a multiple 
 sum of the peaks of all processes, which is never less than the real peak. Start-up is the wall time of
 ``certkit --help`` and of ``certkit verify`` against that of their imports. Judging is the CPU time of an
 assessment after its evidence was read, and the wall time of ``certkit assess`` from start to end, both of
-`ASSESSED` records. Signing and verifying are rates of DSSE envelopes. Nothing here is asserted by a test.
+`ASSESSED` records. Signing and verifying are `bench_signing`'s. Nothing here is asserted by a test.
 """
 
 from __future__ import annotations
@@ -23,21 +23,17 @@ import subprocess
 import sys
 import tempfile
 import time
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import orjson
-from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from certkit import assessment, canonical, evidence, workflow
-from certkit.passport import dsse, keys
+from tests import bench_signing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
 DOMAINS = ("banking", "healthcare", "logistics", "robotics", "travel")
 CONDITIONS = ("adversarial", "context_corruption", "tool_failure", "stochastic", "cascade")
@@ -46,12 +42,6 @@ ASSESSED = 14_000
 
 ASSESS_CPU, ASSESS_WALL = 1.5, 4.0
 """Limits, seconds: judging what was read, and ``certkit assess`` from start to end."""
-
-PAYLOAD, CALLS = 32_768, 200
-"""Bytes of the payload that is signed, about those of a passport, and how often in one measurement."""
-
-SIGNING = 0.5
-"""Least share of bare cryptography's rate."""
 
 EPOCH = np.datetime64("2026-01-01T00:00:00")
 
@@ -207,42 +197,6 @@ def judging(repeat: int) -> None:
     )
 
 
-def signing(repeat: int) -> None:
-    """Print how many envelopes are signed and verified, as shares of bare signatures of the same payload."""
-    payload = bytes(range(256)) * (PAYLOAD // 256)
-    for name in keys.ALGORITHMS:
-        key = keys.generate(name)
-        envelope = dsse.sign("t", payload, key)
-        calls: dict[str, Callable[[], object]] = {
-            "sign": partial(dsse.sign, "t", payload, key),
-            "verify": partial(dsse.verify, envelope, key.public_key()),
-        }
-        scheme = () if isinstance(key, Ed25519PrivateKey) else (ec.ECDSA(hashes.SHA256()),)
-        sign: Callable[..., bytes] = key.sign
-        check: Callable[..., None] = key.public_key().verify
-        calls["bare sign"] = partial(sign, payload, *scheme)
-        calls["bare verify"] = partial(check, sign(payload, *scheme), payload, *scheme)
-        found = rates(calls, repeat)
-        for what in ("sign", "verify"):
-            share = found[what] / found[f"bare {what}"]
-            print(
-                f"{name} {what}: {found[what]:,.0f} envelopes/s of {PAYLOAD:,} bytes, {share:.2f} of bare"
-                f" cryptography ({found[f'bare {what}']:,.0f}/s; at least {SIGNING:g}; median of {repeat})"
-            )
-
-
-def rates(calls: dict[str, Callable[[], object]], repeat: int) -> dict[str, float]:
-    """Return the median rate per second of calls that are made in turn."""
-    found: dict[str, list[float]] = {name: [] for name in calls}
-    for _ in range(repeat):
-        for name, call in calls.items():
-            start = time.perf_counter()
-            for _ in range(CALLS):
-                call()
-            found[name].append(CALLS / (time.perf_counter() - start))
-    return {name: statistics.median(rate) for name, rate in found.items()}
-
-
 def start_up(repeat: int) -> None:
     """Print the wall time of ``--help`` and of a key-based ``verify`` against that of their imports."""
     certkit = program()
@@ -295,7 +249,7 @@ def report(count: int, repeat: int) -> None:
     """Print the whole benchmark."""
     print(f"machine: {machine()}")
     start_up(9)
-    signing(9)
+    signed = bench_signing.shares()
     judging(3)
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder) / "bundle"
@@ -315,6 +269,7 @@ def report(count: int, repeat: int) -> None:
         print(
             f"reading, checking and reducing: {statistics.median(ratios):.2f} × orjson (median of {repeat})"
         )
+    sys.exit(0 if signed else 1)
 
 
 def main() -> None:

@@ -16,9 +16,10 @@ Rules. The signature is over the exact payload bytes, and nothing is normalised 
 passport is the SHA-256 of its payload, never of its file. A step that could not be made is never passed.
 
 The road inside: `claim` (from an assessment) → `statement` → `dsse`, `sealed` → `issuing`; backwards
-`sealed` → `dsse` → `checks`, `replay` → `verification` → `outcome`; `checks` asks `keyless` and `timestamp`
-where a certificate or a timestamp is met. Verifying loads `cryptography` and `msgspec` and none of the
-assessment's machinery; only a replay does, and only a certificate loads `sigstore`.
+`sealed` → `dsse` → `checks`, `logs`, `replay` → `verification` → `outcome`; `checks` asks `keyless` and
+`timestamp` where a certificate or a timestamp is met; `agreement` and `parts` tell whether a statement adds
+up. Verifying loads `cryptography` and `msgspec` and none of the assessment's machinery; only a replay does,
+and only a certificate loads `sigstore`.
 """
 
 from __future__ import annotations

@@ -3,19 +3,22 @@
 A signature says who made a claim, not that it adds up. What can be told from the statement alone is told
 here, so that a tier which its own rows do not carry is refused without the evidence: rows that are judged
 against their value, tiers against their rows, the sentence of the claim against the tier, the scope
-against the counted runs. What only the evidence can tell is told by a replay.
+against the counted runs, and in `parts` the bundles of an accumulation against the whole. What only the
+evidence can tell is told by a replay.
 """
 
 from __future__ import annotations
 
 from datetime import timedelta
-from fractions import Fraction
 from typing import TYPE_CHECKING, Final
+
+from certkit.passport import parts
+from certkit.passport.terms import DIGITS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from certkit.passport.statement import Bound, CriterionClaim, Predicate, RowAtTier, Statement, Successes
+    from certkit.passport.statement import Bound, CriterionClaim, Predicate, RowAtTier, Statement
 
 MAX_VALIDITY: Final = timedelta(days=366)
 SPECIMEN: Final = "SPECIMEN (simulated evidence)"
@@ -33,9 +36,6 @@ MOST: Final = {
 
 POINTS: Final = frozenset({"csi", "csi_windowed"})
 """The metrics that are judged by bounds without one: none is defined for them."""
-
-_HALF_DIGIT: Final = Fraction(1, 2 * 10**6)
-"""Half of the last of six decimals: how far a written value may lie from the one that was judged."""
 
 
 def sentence(tier: int, profile: str, origin: str) -> str:
@@ -59,9 +59,10 @@ def disagreement(statement: Statement) -> str | None:
         _subjects(statement),
         _words(predicate),
         _rows(predicate),
+        _counted(predicate),
         _tiers(predicate),
         _scope(predicate),
-        _bundles(predicate),
+        parts.disagreements(predicate),
     )
     return next((found for check in checks for found in check), None)
 
@@ -106,6 +107,19 @@ def _rows(predicate: Predicate) -> Iterator[str]:
                 yield f"criterion {criterion.id} at Tier {tier} is met by bounds, which its bound is not"
 
 
+def _counted(predicate: Predicate) -> Iterator[str]:
+    """Yield where the rate under faults is not that of the integers that the passport carries."""
+    sums = predicate.profile_of_reliability.sums
+    told = [(row.y, row.n) for row in sums if (row.metric, row.domain, row.condition) == ("r_op", None, None)]
+    for row in predicate.criteria:
+        if row.metric != "r_op" or row.state != "measured" or not isinstance(row.value, str):
+            continue
+        if told != [(row.counts.get("successes"), row.n)] or row.n != predicate.evidence.fault_runs:
+            yield f"the counts of {row.id} are not those of its profile of reliability"
+        elif 2 * abs(_digits(row.value) * row.n - 10**DIGITS * told[0][0]) > row.n:  # half of the last digit
+            yield f"{row.id} is {row.value}, which {told[0][0]:,} of {row.n:,} is not"
+
+
 def _possible(criterion: CriterionClaim, row: RowAtTier) -> bool:
     """Tell whether some value that is written with these digits has the row's status."""
     if row.table not in {"met", "not_met"}:
@@ -115,12 +129,14 @@ def _possible(criterion: CriterionClaim, row: RowAtTier) -> bool:
         return False
     if isinstance(value, bool) or isinstance(row.threshold, bool):
         return (value == row.threshold) == (row.table == "met")
-    found, asked = Fraction(value), Fraction(row.threshold)
-    low, high = found - _HALF_DIGIT, found + _HALF_DIGIT
-    upwards = row.operator in {">", ">="}
-    if row.table == "met":
-        return high >= asked if upwards else low <= asked
-    return low <= asked if upwards else high >= asked
+    # What is written alike may lie on either side of the threshold, since both are rounded.
+    found, asked = _digits(value), _digits(row.threshold)
+    return found >= asked if (row.operator in {">", ">="}) == (row.table == "met") else found <= asked
+
+
+def _digits(text: str) -> int:
+    """Return a decimal as the integer of its digits, six of them after the point."""
+    return int(text.replace(".", ""))
 
 
 def carried(metric: str, row: RowAtTier) -> bool:
@@ -132,10 +148,8 @@ def carried(metric: str, row: RowAtTier) -> bool:
         return _met_without_bound(metric, row, found)
     if isinstance(found.bound, bool) or isinstance(row.threshold, bool):
         return found.bound == row.threshold
-    bound, asked = Fraction(found.bound), Fraction(row.threshold)
-    if row.operator in {">", ">="}:
-        return bound + _HALF_DIGIT >= asked
-    return bound - _HALF_DIGIT <= asked
+    bound, asked = _digits(found.bound), _digits(row.threshold)
+    return bound >= asked if row.operator in {">", ">="} else bound <= asked
 
 
 def _met_without_bound(metric: str, row: RowAtTier, found: Bound) -> bool:
@@ -203,67 +217,10 @@ def _scope(predicate: Predicate) -> Iterator[str]:
     mix: dict[str, int] = {}
     for row in runs:
         mix[row.condition] = mix.get(row.condition, 0) + row.runs
+    if not parts.in_order(predicate.scope.dates):
+        yield "the times of its first and last run do not agree"
     if predicate.scope.fault_mix != mix:
         yield "its fault mix is not that of its counts of runs"
     nominal = mix.get("nominal", 0)
     if (nominal, sum(mix.values()) - nominal) != (evidence.nominal_runs, evidence.fault_runs):
         yield "its counts of runs are not those of the evidence that it names"
-
-
-def _bundles(predicate: Predicate) -> Iterator[str]:
-    """Yield how the bundles of an accumulation are not the parts of the whole."""
-    evidence, parts = predicate.evidence, predicate.evidence.bundles
-    if parts is None:
-        return
-    from certkit.evidence.identity import accumulation_digest  # noqa: PLC0415 - most rest on one bundle
-
-    digests = [part.digest for part in parts]
-    if len(set(digests)) != len(digests):
-        yield "a bundle is counted twice"
-    if evidence.digest != accumulation_digest(digests):
-        yield "its evidence is not the accumulation of the bundles that it lists"
-    for name in ("records", "nominal_runs", "fault_runs"):
-        if sum(getattr(part, name) for part in parts) != getattr(evidence, name):
-            yield f"the {name} of its bundles do not add up to its {name}"
-    for number, part in enumerate(parts, 1):
-        inner = (sum(row.successes for row in part.by_domain.values()), _n(part.by_domain))
-        if inner != (part.successes, part.fault_runs) or part.nominal_runs + part.fault_runs > part.records:
-            yield f"the counts of bundle {number} do not agree"
-        if any(row.successes > row.n for row in part.by_domain.values()):
-            yield f"bundle {number} has more successes than runs"
-    yield from _by_domain(predicate)
-    yield from _dates(predicate)
-
-
-def _n(rows: dict[str, Successes]) -> int:
-    return sum(row.n for row in rows.values())
-
-
-def _by_domain(predicate: Predicate) -> Iterator[str]:
-    """Yield the domains whose successes or runs, over all bundles, are not those of the whole."""
-    sums = [
-        row for row in predicate.profile_of_reliability.sums if row.metric == "r_op" and not row.condition
-    ]
-    whole = {row.domain: (row.y, row.n) for row in sums}
-    parts: dict[str | None, tuple[int, int]] = {}
-    for part in predicate.evidence.bundles or ():
-        counts: dict[str | None, tuple[int, int]] = {None: (part.successes, part.fault_runs)}
-        counts.update({name: (row.successes, row.n) for name, row in part.by_domain.items()})
-        for domain, (successes, runs) in counts.items():
-            y, n = parts.get(domain, (0, 0))
-            parts[domain] = (y + successes, n + runs)
-    apart = [
-        str(name or "all domains")
-        for name in sorted(parts.keys() | whole.keys(), key=str)
-        if parts.get(name, (0, 0)) != whole.get(name, (0, 0))
-    ]
-    if apart:
-        yield f"the successes of its bundles do not add up in {', '.join(apart)}"
-
-
-def _dates(predicate: Predicate) -> Iterator[str]:
-    dates = [part.dates for part in predicate.evidence.bundles or ()]
-    first = min((one.first_run for one in dates if one.first_run is not None), default=None)
-    last = max((one.last_run for one in dates if one.last_run is not None), default=None)
-    if (predicate.scope.dates.first_run, predicate.scope.dates.last_run) != (first, last):
-        yield "the runs of its bundles were not made in the time that its scope states"

@@ -5,11 +5,14 @@
     found.signer, found.time
 
 Passports have steps and a policy of their own (`verification`); this is for everything else that is signed
-with Sigstore, and for the public conformance suite. Beside a key, log entries and timestamps are not read.
+with Sigstore, and for the public conformance suite. The form is read as strictly as Sigstore's clients read
+it: a known version, nothing unknown, either a signature or an envelope, either a key or a certificate. Beside
+a key, log entries have their form in any case, and with timestamps are verified where a root is given.
 """
 
 from __future__ import annotations
 
+import hashlib
 from typing import TYPE_CHECKING, Any, Final
 
 from cryptography.exceptions import InvalidSignature
@@ -19,17 +22,23 @@ from msgspec import Struct, structs
 
 from certkit import canonical
 from certkit.errors import InputError, NegativeError, UsageError
-from certkit.passport import dsse, keys, sealed, trusted_root
+from certkit.passport import dsse, entries, keys, sealed, trusted_root
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from datetime import datetime
 
     from certkit.passport.keyless import Check
     from certkit.passport.keys import PublicKey
     from certkit.passport.sealed import Material
 
-_SHA256: Final = "SHA2_256"
+_VERSIONS: Final = {
+    "application/vnd.dev.sigstore.bundle+json;version=0.1": 1,
+    "application/vnd.dev.sigstore.bundle+json;version=0.2": 2,
+    "application/vnd.dev.sigstore.bundle+json;version=0.3": 3,
+    sealed.MEDIA_TYPE: 3,
+}
+_HASHES: Final = {"SHA2_256": hashlib.sha256, "SHA2_384": hashlib.sha384, "SHA2_512": hashlib.sha512}
 _FORM: Final = "sigstore.bundle"
 _OTHER: Final = "sigstore.artifact"
 
@@ -65,8 +74,9 @@ def verify(
 ) -> Found:
     """Verify that a bundle is about `artifact` and signed by `key`, or by `identity` under `root`.
 
-    `identity` is the name in the certificate and the OIDC issuer. Raises `CertkitError` where it is not:
-    ``sigstore.*``, ``dsse.*``, ``json.*`` or ``passport.*`` codes.
+    `identity` is the name in the certificate and the OIDC issuer; `root` is a checked trusted root, by which
+    what is attached to a key's signature is verified too. Raises `CertkitError` where it is not:
+    ``sigstore.*``, ``dsse.*``, ``json.*``, ``passport.*`` or ``tlog.*`` codes.
     """
     parsed = _parse(data)
     if parsed.envelope is not None:
@@ -75,7 +85,8 @@ def verify(
         if parsed.material.keyless:
             raise NegativeError("passport.certificate", "signed with a certificate, and a key was given")
         _by_key(parsed, artifact, key)
-        return Found(signer=keys.key_id(key))
+        times = () if root is None else entries.witnessed(parsed.material, parsed.signature, root)
+        return Found(signer=keys.key_id(key), time=times[0] if times else None)
     if identity is None or root is None:
         raise UsageError("usage.option", "neither a key nor an identity was given")
     if not parsed.material.keyless:
@@ -87,15 +98,54 @@ def _parse(data: bytes) -> _Parsed:
     document = canonical.loads(data)
     if not isinstance(document, dict) or "verificationMaterial" not in document:
         raise InputError(_FORM, "expected an object with verificationMaterial")
+    _check_form(document)
     material = sealed.parse_material(document["verificationMaterial"])
     if "dsseEnvelope" in document:
         envelope = dsse.parse(document["dsseEnvelope"], payload_type=sealed.PAYLOAD_TYPE)
         return _Parsed(document=document, material=material, signature=envelope.signature, envelope=envelope)
-    message = document.get("messageSignature")
-    if not isinstance(message, dict):
-        raise InputError(_FORM, "expected messageSignature or dsseEnvelope")
-    signature = dsse.decode(message.get("signature"), "signature")
+    signature = dsse.decode(document["messageSignature"]["signature"], "signature")
     return _Parsed(document=document, material=material, signature=signature, envelope=None)
+
+
+def _check_form(document: dict[str, Any]) -> None:
+    """Raise `InputError` unless a bundle has the form of its version, with nothing unknown in it.
+
+    The models are those that sigstore-python reads bundles with. A list that is empty may be left out, as
+    protobuf leaves it out.
+    """
+    from pydantic import ValidationError  # noqa: PLC0415 - passports are read without it
+    from sigstore_models.bundle.v1 import Bundle  # noqa: PLC0415 - the same
+
+    version = _VERSIONS.get(str(document.get("mediaType")))
+    if version is None:
+        found = str(document.get("mediaType"))[:80]
+        raise InputError(_FORM, f"expected the mediaType of a bundle v0.1 to v0.3, found {found!r}")
+    if odd := next((key for key in _keys(document) if "_" in key), None):
+        raise InputError(_FORM, f"unknown key {odd[:80]!r}")  # the models know it as another spelling
+    if ("messageSignature" in document) == ("dsseEnvelope" in document):
+        raise InputError(_FORM, "expected either messageSignature or dsseEnvelope")
+    material = document["verificationMaterial"]
+    if isinstance(material, dict):
+        material = {"tlogEntries": [], **material}
+    try:
+        found_in = Bundle.from_json(canonical.line({**document, "verificationMaterial": material}))
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise InputError(_FORM, f"{where or 'the bundle'}: {first['msg'][:200]}") from None
+    for entry in found_in.verification_material.tlog_entries:
+        if entry.inclusion_proof.checkpoint is None:
+            raise InputError(_FORM, "a log entry has no checkpoint")
+        if version == 1 and entry.inclusion_promise is None:
+            raise InputError(_FORM, "a log entry of a bundle v0.1 has no inclusionPromise")
+
+
+def _keys(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        yield from value
+    if isinstance(value, dict | list):
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from _keys(one)
 
 
 def _names(payload: bytes, artifact: Artifact) -> None:
@@ -115,12 +165,8 @@ def _by_key(parsed: _Parsed, artifact: Artifact, key: PublicKey) -> None:
     if parsed.envelope is not None:
         dsse.check(parsed.envelope, key)
         return
-    stated = parsed.document["messageSignature"].get("messageDigest") or {}
-    if not isinstance(stated, dict):
-        raise InputError(_FORM, "messageDigest is not an object")
+    _check_digest(parsed.document["messageSignature"].get("messageDigest"), artifact)
     digest = bytes.fromhex(artifact.sha256)
-    if stated.get("algorithm") == _SHA256 and dsse.decode(stated.get("digest"), "digest") != digest:
-        raise NegativeError(_OTHER, "the bundle states another digest than the file's")
     if isinstance(key, ec.EllipticCurvePublicKey) and key.curve.name == "secp256r1":
         try:
             key.verify(parsed.signature, digest, ec.ECDSA(utils.Prehashed(hashes.SHA256())))
@@ -131,6 +177,21 @@ def _by_key(parsed: _Parsed, artifact: Artifact, key: PublicKey) -> None:
         raise UsageError("usage.option", "this key signs files and not their SHA-256", hint="name the file")
     if not dsse.is_signature(parsed.signature, artifact.read(), key):
         raise NegativeError("dsse.signature", "the signature is not the key's over this file")
+
+
+def _check_digest(stated: dict[str, str] | None, artifact: Artifact) -> None:
+    """Raise `NegativeError` where the bundle states another digest than the artifact's."""
+    if stated is None:
+        return
+    name, digest = stated["algorithm"], bytes.fromhex(artifact.sha256)
+    if name not in _HASHES:
+        raise InputError(_FORM, f"messageDigest is {name}, expected one of {', '.join(_HASHES)}")
+    if name != "SHA2_256":
+        if artifact.read is None:
+            raise UsageError("usage.option", f"the bundle states the file's {name}", hint="name the file")
+        digest = _HASHES[name](artifact.read()).digest()
+    if dsse.decode(stated["digest"], "digest") != digest:
+        raise NegativeError(_OTHER, "the bundle states another digest than the file's")
 
 
 def _by_certificate(

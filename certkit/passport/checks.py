@@ -11,15 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 from msgspec import Struct
 
-from certkit import canonical
-from certkit.errors import (
-    CertkitError,
-    InputError,
-    MismatchError,
-    NegativeError,
-    UnavailableError,
-    UsageError,
-)
+from certkit.errors import CertkitError, MismatchError, NegativeError, UnavailableError
 from certkit.passport import dsse, keys, sealed
 from certkit.passport import statement as st
 from certkit.passport.outcome import UNTRUSTED
@@ -42,17 +34,19 @@ CLOCK_SKEW: Final = timedelta(minutes=5)
 NOT_ASKED: Final = "passport.not-asked"
 OTHER_AGENT: Final = "passport.other-agent"
 OTHER_EVIDENCE: Final = "passport.other-evidence"
-_ENDED: Final = {"revoked": "passport.revoked", "superseded": "passport.superseded"}
-ENTRY_TYPE: Final = "application/vnd.certkit.registry-entry.v1+json"
 
 
 class Status(Struct, frozen=True, kw_only=True):
-    """What a registry says of a passport: its standing, as of a checkpoint of `size` entries at `time`."""
+    """What a registry says of a passport: its standing, as of a checkpoint of `size` entries at `time`.
+
+    `lineages` are those that it is logged under, None where the source does not say.
+    """
 
     standing: Literal["current", "revoked", "superseded", "unknown"]
     detail: str
     size: int | None = None
     time: datetime | None = None
+    lineages: tuple[str, ...] | None = None
 
 
 class StatusSource(Protocol):
@@ -193,7 +187,7 @@ def _signing_of_certificate(certified: Certified) -> Signing:
         time=certified.time,
         fault=NegativeError(
             "passport.root-window",
-            f"signed at {_shown(certified.time)}, outside the time of the trusted root's {ended}",
+            f"signed at {shown(certified.time)}, outside the time of the trusted root's {ended}",
         ),
     )
 
@@ -246,106 +240,25 @@ def validity(case: Case) -> str:
     proven = case.signing.time
     for what, time in (("valid from", start), ("signed at", proven)):
         if time is not None and time - case.at > CLOCK_SKEW:
-            raise NegativeError(
-                "passport.not-yet-valid", f"{what} {_shown(time)}, asked at {_shown(case.at)}"
-            )
+            raise NegativeError("passport.not-yet-valid", f"{what} {shown(time)}, asked at {shown(case.at)}")
     if case.at > end:
-        raise NegativeError("passport.expired", f"expired at {_shown(end)}, asked at {_shown(case.at)}")
+        raise NegativeError("passport.expired", f"expired at {shown(end)}, asked at {shown(case.at)}")
     if case.signing.fault is not None:
         raise case.signing.fault
     signed, signer = proven or start, case.signer
     if (signer.not_before and signed < signer.not_before) or (signer.not_after and signed > signer.not_after):
-        window = f"{_shown(signer.not_before)} to {_shown(signer.not_after)}"
-        raise NegativeError("passport.key-window", f"signed at {_shown(signed)}, its key is trusted {window}")
+        window = f"{shown(signer.not_before)} to {shown(signer.not_after)}"
+        raise NegativeError("passport.key-window", f"signed at {shown(signed)}, its key is trusted {window}")
     if proven is not None:
-        return f"valid until {_shown(end)}; signed at {_shown(proven)} or before, which a trusted time proves"
+        return f"valid until {shown(end)}; signed at {shown(proven)} or before, which a trusted time proves"
     if "timestamp" in case.trust.require:
         raise UnavailableError("passport.unavailable", f"the signing time is a claim: {case.signing.reason}")
-    return f"valid until {_shown(end)}"
+    return f"valid until {shown(end)}"
 
 
-def _shown(time: datetime | None) -> str:
+def shown(time: datetime | None) -> str:
+    """Return a time for people, an ellipsis where a window is open."""
     return "…" if time is None else time.isoformat(timespec="seconds").replace("+00:00", "Z")
-
-
-def registry(case: Case) -> str:
-    """Check the offline proof that a trusted log holds an entry about this passport."""
-    if case.proof is None:
-        raise UnavailableError(NOT_ASKED, "no proof of registration was given")
-    if not case.trust.logs:
-        raise UnavailableError("passport.unavailable", "a proof was given, and the policy trusts no log")
-    from certkit.tlog import hashing, note, proof, witness  # noqa: PLC0415 - many come without a proof
-
-    logs = [note.VerifierKey.parse(key) for key in case.trust.logs]
-    quorum = witness.Quorum.of(case.trust.witnesses.k, case.trust.witnesses.keys)
-    found = proof.parse(case.proof)
-    entry = found.extra or b""
-    head = proof.verify(found, hashing.leaf_hash(entry), logs, quorum.keys)
-    if not quorum.is_met(head.cosigned):
-        raise MismatchError(
-            "passport.witnesses", f"{len(head.cosigned)} of {quorum.k} required witnesses cosigned"
-        )
-    _about(entry, case)
-    return f"entry {found.index} of {head.checkpoint.size} in {head.checkpoint.origin}"
-
-
-def _about(entry: bytes, case: Case) -> None:
-    """Raise `MismatchError` unless a log's entry registers this passport."""
-    try:
-        envelope = dsse.parse(canonical.loads(entry), payload_type=ENTRY_TYPE)
-        document = canonical.loads(envelope.payload)
-    except InputError as error:
-        raise MismatchError("passport.registry", f"the logged entry cannot be read: {error}") from None
-    claims = document.get("claims") if isinstance(document, dict) else None
-    named = claims.get("passport_id") if isinstance(claims, dict) else None
-    if not isinstance(document, dict) or document.get("type") != "passport" or named != case.passport_id:
-        raise MismatchError("passport.registry", "the logged entry is about something else")
-    message = dsse.pae(envelope.payload_type, envelope.payload)
-    if not any(dsse.is_signature(envelope.signature, message, one.key) for one in case.trust.candidates()):
-        raise MismatchError("passport.registry", "no trusted key signed the logged entry")
-    _in_window(document.get("issued_at"), case)
-
-
-def _in_window(logged: object, case: Case) -> None:
-    """Raise `MismatchError` where the entry was logged after the signing key's time.
-
-    The beginning of the validity is the issuer's word; a retired key could write an early one. The time of
-    the entry is the log's, which is as far as an offline proof reaches.
-    """
-    try:
-        time = datetime.fromisoformat(logged) if isinstance(logged, str) else None
-    except ValueError:
-        time = None
-    if time is None or time.tzinfo is None:
-        raise MismatchError("passport.registry", "the logged entry does not say when it was made")
-    if case.signer.not_after is not None and time > case.signer.not_after:
-        raise MismatchError(
-            "passport.key-window",
-            f"logged at {_shown(time)}, its key is trusted until {_shown(case.signer.not_after)}",
-        )
-
-
-def status(case: Case) -> str:
-    """Check that the passport was neither revoked nor superseded, as of a checkpoint that is fresh."""
-    if case.status is None:
-        raise UnavailableError(NOT_ASKED, "no registry was asked whether it was revoked or superseded")
-    revokers = {one.id: one.key for one in case.trust.candidates() if one.issuer == case.signer.issuer}
-    try:
-        found = case.status.status(case.passport_id, revokers)
-    except (InputError, UsageError, MismatchError) as error:
-        if isinstance(error, MismatchError) and error.code != "registry.damaged":
-            raise
-        # What cannot be read says nothing, and so not that the passport has ended.
-        raise UnavailableError(error.code, str(error), hint=error.hint) from None
-    if found.standing == "unknown":
-        raise UnavailableError("passport.unavailable", found.detail)
-    if found.standing != "current":
-        raise NegativeError(_ENDED[found.standing], found.detail)
-    age = None if found.time is None else case.at - found.time
-    if age is None or age > case.trust.max_status_age:
-        how = "of unknown age" if age is None else f"{age.days:,} days old"
-        raise UnavailableError("passport.unavailable", f"the status is {how}: {found.detail}")
-    return found.detail
 
 
 def evidence(case: Case) -> str:

@@ -24,6 +24,7 @@ from certkit.assessment.metric import State
 from certkit.assessment.reliability import reliability
 from certkit.assessment.result import moment
 from certkit.passport import statement as st
+from certkit.passport import terms
 from certkit.passport.agreement import sentence
 
 if TYPE_CHECKING:
@@ -42,16 +43,16 @@ FAILURE_MODES: Final = 10
 
 INTERVENTION_RATE: Final = Fraction(5, 100)
 _OPERATION: Final = ("r_op", "frr")
-_UNIT: Final = Number(1).scaleb(-st.DIGITS)
+_UNIT: Final = Number(1).scaleb(-terms.DIGITS)
 
 
-_JUDGED: Final[dict[Status, st.Judged]] = {
+_JUDGED: Final[dict[Status, terms.Judged]] = {
     Status.MET: "met",
     Status.NOT_MET: "not_met",
     Status.INSUFFICIENT: "insufficient",
     Status.NOT_TESTED: "not_tested",
 }
-_TIER: Final[dict[Status, st.TierStatus]] = {
+_TIER: Final[dict[Status, terms.TierStatus]] = {
     Status.MET: "met",
     Status.NOT_MET: "not_met",
     Status.INSUFFICIENT: "insufficient",
@@ -62,7 +63,7 @@ class Derived(Struct, frozen=True, kw_only=True):
     """The parts of the predicate that follow from evidence, profile and program alone."""
 
     claim: str
-    origin: st.Origin
+    origin: terms.Origin
     agent: st.Agent
     evidence: st.Evidence
     protocol: st.Protocol
@@ -104,8 +105,8 @@ def decimal(value: Value | None) -> str | None:
         return None
     if isinstance(value, Fraction):
         # Exact: a quotient of decimals would round twice.
-        scaled = round(value * 10**st.DIGITS)
-        number = Number(scaled).scaleb(-st.DIGITS)
+        scaled = round(value * 10**terms.DIGITS)
+        number = Number(scaled).scaleb(-terms.DIGITS)
     else:
         number = Number(repr(float(value)))
     return f"{number.quantize(_UNIT, rounding=ROUND_HALF_EVEN):f}".replace("-0.000000", "0.000000")
@@ -271,6 +272,7 @@ def _interval(interval: Interval | None) -> st.Interval | None:
 
 def _at_tier(row: Row) -> st.RowAtTier:
     assert row.operator is not None  # noqa: S101 - the tier specifies the row
+    assert row.bounded is not None  # noqa: S101 - every row is judged by both readings
     threshold = row.threshold or Fraction(0)
     return st.RowAtTier(
         operator=row.operator,
@@ -282,9 +284,7 @@ def _at_tier(row: Row) -> st.RowAtTier:
     )
 
 
-def _bound(bounded: Bounded | None, metric: Metric) -> st.Bound | None:
-    if bounded is None:
-        return None
+def _bound(bounded: Bounded, metric: Metric) -> st.Bound:
     return st.Bound(
         status=_JUDGED[bounded.status],
         bound=_value(bounded.bound, metric),

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from certkit.canonical import Digest
     from certkit.evidence.summary import Summary
     from certkit.passport.sealed import Signer
-    from certkit.passport.statement import Relation
+    from certkit.passport.terms import Relation
 
 VALIDITY: Final = timedelta(days=90)
 """How long a passport stands unless told otherwise."""

@@ -10,7 +10,6 @@ Nothing is computed here: `claim` states, `verification` reads.
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Annotated, Any, Final, Literal
 
 import msgspec
@@ -19,29 +18,25 @@ from msgspec import Meta, Struct
 from certkit import canonical
 from certkit.errors import InputError, NegativeError
 from certkit.passport.agreement import disagreement
+from certkit.passport.terms import (  # noqa: TC001 - msgspec resolves annotations at run time
+    Count,
+    Decimal,
+    Digest,
+    Hex,
+    Judged,
+    Origin,
+    Reading,
+    Relation,
+    Text,
+    Tier,
+    TierKey,
+    TierStatus,
+    Time,
+    Whole,
+)
 
 STATEMENT_TYPE: Final = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE: Final = "urn:certkit:agent-passport:v1"
-DIGITS: Final = 6
-"""Digits after the point of every decimal."""
-
-END: Final = r"$(?!\n)"  # in Python a bare $ also matches before a final newline
-
-Digest = Annotated[str, Meta(pattern=r"^sha256:[0-9a-f]{64}" + END)]
-Hex = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}" + END)]
-Decimal = Annotated[str, Meta(pattern=r"^-?[0-9]{1,20}\.[0-9]{6}" + END)]
-Whole = Annotated[str, Meta(pattern=r"^[0-9]{1,64}" + END)]
-Count = Annotated[int, Meta(ge=0, le=canonical.MAX_INTEGER)]
-Tier = Annotated[int, Meta(ge=0, le=9)]
-TierKey = Annotated[str, Meta(pattern=r"^[1-9]" + END)]
-Time = Annotated[datetime, Meta(tz=True)]
-Text = Annotated[str, Meta(min_length=1, max_length=20_000)]
-
-Relation = Literal["same", "affiliated", "independent"]
-Origin = Literal["measured", "simulated"]
-Reading = Literal["table", "bounded"]
-TierStatus = Literal["met", "not_met", "insufficient"]
-Judged = Literal["met", "not_met", "insufficient", "not_tested"]
 
 
 class _Part(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -392,20 +387,14 @@ def read(payload: bytes) -> Statement:
         raise NegativeError("passport.types", "the payload is not a statement")
     for key, expected in (("_type", STATEMENT_TYPE), ("predicateType", PREDICATE_TYPE)):
         if document.get(key) != expected:
-            found = str(document.get(key))[:80]
-            raise NegativeError("passport.types", f"expected {key} {expected}, found {found}")
+            raise NegativeError(
+                "passport.types", f"expected {key} {expected}, found {str(document.get(key))[:80]}"
+            )
     try:
         statement = msgspec.convert(document, Statement)
     except msgspec.ValidationError as error:
-        raise NegativeError("passport.statement", _lower(str(error))) from None
-    _refuse_contradictions(statement)
-    return statement
-
-
-def _lower(text: str) -> str:
-    return text[:1].lower() + text[1:]
-
-
-def _refuse_contradictions(statement: Statement) -> None:
+        text = str(error)
+        raise NegativeError("passport.statement", text[:1].lower() + text[1:]) from None
     if found := disagreement(statement):
         raise NegativeError("passport.statement", found)
+    return statement

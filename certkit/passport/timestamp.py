@@ -119,16 +119,16 @@ def _read(token: bytes, signature: bytes) -> TimeStampResponse:
 
 def _made_by(authority: Authority, response: TimeStampResponse, signature: bytes) -> bool:
     """Tell whether `authority` made a token, inside its window and while its certificates were valid."""
-    from cryptography.x509 import load_der_x509_certificate  # noqa: PLC0415 - only where a timestamp is met
-    from rfc3161_client import VerifierBuilder  # noqa: PLC0415 - the same
+    from cryptography.x509 import InvalidVersion, load_der_x509_certificate  # noqa: PLC0415 - only where met
+    from rfc3161_client import VerificationError, VerifierBuilder  # noqa: PLC0415 - the same
 
     try:
         chain = [load_der_x509_certificate(one) for one in authority.chain]
-    except ValueError as error:
+    except (ValueError, InvalidVersion) as error:
         raise InputError("trust.root", f"a timestamp authority cannot be used: {error}") from None
     builder = VerifierBuilder(tsa_certificate=chain[0], intermediates=chain[1:-1], roots=chain[-1:])
     try:
         builder.build().verify_message(response, signature)
-    except Exception:  # noqa: BLE001 - what hostile input makes of a library is not foreseen
+    except (VerificationError, ValueError, InvalidVersion):  # the last two of certificates inside the token
         return False
     return authority.window.holds(response.tst_info.gen_time)

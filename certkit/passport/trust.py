@@ -19,8 +19,8 @@ from msgspec import Meta, Struct, structs
 from certkit import canonical
 from certkit.errors import CertkitError, InputError, UntrustedError
 from certkit.passport import keys, trusted_root
-from certkit.passport.statement import END
-from certkit.passport.statement import Digest as DigestText
+from certkit.passport.terms import END
+from certkit.passport.terms import Digest as DigestText
 
 if TYPE_CHECKING:
     from certkit.canonical import Digest

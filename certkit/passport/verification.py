@@ -30,7 +30,7 @@ from msgspec import Struct
 
 from certkit import canonical
 from certkit.errors import CertkitError, UnavailableError, UsageError
-from certkit.passport import checks, dsse, sealed
+from certkit.passport import checks, dsse, logs, sealed
 from certkit.passport import statement as st
 from certkit.passport.outcome import STEPS, Agent, Claim, Profile, SignedBy, Step, Verification
 
@@ -46,15 +46,13 @@ if TYPE_CHECKING:
 _ON_STATEMENT: Final[dict[str, Callable[[Case], str]]] = {
     "subject": checks.subject,
     "validity": checks.validity,
-    "registry": checks.registry,
-    "status": checks.status,
+    "registry": logs.registry,
+    "status": logs.status,
     "evidence": checks.evidence,
     "replay": checks.replay,
     "policy": checks.policy,
 }
 RESTS: Final = "passport.rests-on-failed"
-_REQUIRED_STEP: Final = {"timestamp": "validity"}
-"""The step that shows a requirement of the policy, where its name is another."""
 
 
 class _Read(Struct, frozen=True, kw_only=True, eq=False):
@@ -114,8 +112,8 @@ def verify(
         steps += tuple(_step(name, check, case) for name, check in _ON_STATEMENT.items())
     steps += tuple(_resting(name) for name in STEPS[len(steps) :])
     asked = {"evidence": evidence, "replay": replay, "status": status}
-    needed = {_REQUIRED_STEP.get(name, name) for name in trust.require}
-    needed |= {*STEPS[:6], *(name for name, given in asked.items() if given is not None)}
+    # A timestamp is required of the sixth step, which is among those that are always needed.
+    needed = {*trust.require, *STEPS[:6], *(name for name, given in asked.items() if given is not None)}
     return Verification(
         passport_id=canonical.digest(read.envelope.payload) if read.envelope else None,
         verdict=_verdict(steps, needed),

@@ -102,7 +102,8 @@ class Log:
         found = self.entries[:size]
         root, lineage = b64(merkle.mth(found)), hashlib.sha256(self.lineage.encode()).hexdigest()
         final = len(found) - 1 if last is None else last
-        lines: Sequence[str] = ("certkit.status/v1", ORIGIN, str(len(found)), root, lineage, str(final), at)
+        about = (root, lineage, str(index), str(final))
+        lines: Sequence[str] = ("certkit.status/v1", ORIGIN, str(len(found)), *about, at)
         entries = [
             {"index": n, "entry": b64(found[n]), "hashes": [b64(one) for one in merkle.path(n, found)]}
             for n in range(index, final + 1)

@@ -387,6 +387,7 @@ def disagreeing() -> Iterator[Json]:
     yield told("a criterion twice", lambda p: p.update(criteria=p["criteria"] * 2))
     yield told("a criterion at no tier", lambda p: p["criteria"][0].update(tiers={}))
     yield told("a met row whose value fails", lambda p: p["criteria"][0].update(value="0.500000"))
+    yield told("a rate that its integers do not give", lambda p: p["criteria"][0].update(value="0.900000"))
     yield told("a met row without a value", lambda p: p["criteria"][0].pop("value"))
     yield told(
         "an unmet row that its value meets", lambda p: p["criteria"][0]["tiers"]["1"].update(table="not_met")
@@ -454,8 +455,38 @@ def apart() -> Iterator[Json]:
             "a bundle from before the first run",
             pooled(lambda b: b[0]["dates"].update(first_run="2025-01-05T08:00:00Z")),
         ),
+        (
+            "a domain without runs",
+            pooled(lambda b: b[0]["by_domain"].update(travel={"successes": 0, "n": 0})),
+        ),
+        ("a tier of which no row speaks", pooled(lambda b: b[0]["table"].update(tier=2))),
+        ("a tier that its own successes do not carry", pooled(exchanged)),
+        ("a last run before the first", pooled(turned_round)),
+        ("declared times in another order", stated(declared)),
     ):
         yield case(f"accumulation: {name}", file, bad, twin=twin)
+
+
+def exchanged(bundles: list[Json]) -> None:
+    """Move two successes from the first bundle to the second."""
+    for one, successes in zip(bundles, (4, 8), strict=True):
+        one.update(successes=successes, by_domain={"banking": {"successes": successes, "n": 8}})
+
+
+def turned_round(bundles: list[Json]) -> None:
+    """Let the first bundle end before it begins; first and last run of all stay."""
+    for one, (first, last) in zip(bundles, (("06", "05"), ("05", "06")), strict=True):
+        one["dates"] = {
+            name: f"2026-01-{day}T08:00:00Z" for name, day in (("first_run", first), ("last_run", last))
+        }
+
+
+def declared(document: Json) -> None:
+    """Let no run have a time, and the first bundle be declared as the later one."""
+    accumulated(document)
+    document["predicate"]["scope"]["dates"] = {}
+    for one, month in zip(document["predicate"]["evidence"]["bundles"], ("02", "01"), strict=True):
+        one["dates"] = {"declared_from": f"2026-{month}-01", "declared_to": f"2026-{month}-20"}
 
 
 def times() -> Iterator[Json]:

@@ -12,6 +12,7 @@ from cryptography.hazmat.primitives.asymmetric import utils
 
 from tests.vectors import log_maker
 from tests.vectors.passport_parts import (
+    ATTACKER,
     LAB,
     P256_ORDER,
     UNTRUSTED,
@@ -159,6 +160,14 @@ def statuses() -> Iterator[Json]:
     yield case(
         "the status of another passport", old, mismatch, asked, twin, status=log.status(1, time, size=2)
     )
+    for name, lineage, submitter in (
+        ("status list rollback: a passport that a stranger logged", "Example/courier", ATTACKER),
+        ("status list rollback: a passport that was logged under another lineage", "Example/decoy", LAB),
+    ):
+        decoy = log_maker.Log(lineage, submitter)
+        decoy.add("passport", claims_of(old), "2026-02-28T00:00:00Z", stored=pretty(old).encode())
+        expected = open_ended if submitter is ATTACKER else mismatch
+        yield case(name, old, expected, asked, twin, status=decoy.status(0, time))
     registered = trust(require=["registry"], logs=[log_maker.vkey()])
     proven = "the proof that a log holds it"
     yield case(proven, old, policy=registered, proof=log.proof(0))

@@ -53,16 +53,20 @@ def _statement(source: Source, verifier: str) -> dict[str, Any]:
     if ":" not in verifier or not verifier.isprintable() or " " in verifier:
         raise UsageError("usage.option", f"--verifier: {words.one_line(verifier)!r} is not a URI")
     agent, profile = source.predicate.agent, source.predicate.assessment.profile
-    policies = [_resource(f"profile {profile.id}", profile.digest)]
-    if source.trust is not None:
-        policy = canonical.digest(canonical.canonical(source.trust.to_dict()))
-        policies.append(_resource("trust policy (canonical JSON)", policy))
+    assert source.trust is not None  # noqa: S101 - it speaks for a passport that was verified
+    policy = canonical.digest(canonical.canonical(source.trust.to_dict()))
     return {
         "_type": STATEMENT_TYPE,
         "subject": [_resource(agent.name, agent.digest), _resource("agent passport", source.passport_id)],
         "predicateType": PREDICATE_TYPE,
         "predicate": {
-            "verifier": {"id": verifier, "policies": policies},
+            "verifier": {
+                "id": verifier,
+                "policies": [
+                    _resource(f"profile {profile.id}", profile.digest),
+                    _resource("trust policy (canonical JSON)", policy),
+                ],
+            },
             "timeCreated": words.utc(source.made),
             "properties": list(_properties(source)),
         },

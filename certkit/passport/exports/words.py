@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import UTC
 from typing import TYPE_CHECKING, Final
 
+from certkit.text import visible
+
 if TYPE_CHECKING:
     from datetime import datetime
 
@@ -50,7 +52,7 @@ def utc(moment: datetime) -> str:
 
 def one_line(text: str) -> str:
     """Return foreign text on one line, of bounded length, with nothing in it that a reader cannot see."""
-    shown = "".join(mark if mark.isprintable() else f"\\u{ord(mark):04x}" for mark in text)
+    shown = visible(text)
     return shown if len(shown) <= _LONGEST else shown[: _LONGEST - 1] + "…"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,8 +12,11 @@ from jsonschema import Draft202012Validator
 from certkit import assessment, canonical, evidence, passport, report, workflow
 from certkit.errors import NegativeError
 from certkit.passport import keys, sealed, statement
+from certkit.passport import parts as pooled_parts
+from certkit.passport.exports.periods import periods
 from certkit.progress import SILENT
 from tests import bundles
+from tests.cli.running import certkit as cli
 from tests.unit.passport.making import ISSUER, KEY, NOW, trust
 from tests.vectors.running import certkit
 
@@ -232,6 +236,52 @@ CHANGES: dict[str, Any] = {
 }
 
 
+def moved(document: dict[str, Any], first: str | None, last: str | None) -> None:
+    """Let the second bundle's runs be made at another time, and the scope's with them."""
+    dates = parts(document)[1]["dates"]
+    for name, value in (("first_run", first), ("last_run", last)):
+        dates.pop(name, None)
+        if value is not None:
+            dates[name] = value
+
+
+def domain_without_runs(document: dict[str, Any]) -> object:
+    return parts(document)[0]["by_domain"].update(e={"successes": 0, "n": 0})
+
+
+def few_successes(document: dict[str, Any]) -> None:
+    """Move every success that the others can take out of the second bundle, whose tier stays."""
+    first, second, third = parts(document)
+    for part in (first, third):
+        took = 48 - part["successes"]
+        for one, change in ((part, took), (second, -took)):
+            one["successes"] += change
+            one["by_domain"]["d"]["successes"] += change
+    second["table"]["tier"] = 1
+
+
+CHANGES |= {
+    "a domain without runs": domain_without_runs,
+    "a last run before the first": lambda d: moved(d, "2026-02-03T00:00:00Z", "2026-02-02T00:00:00Z"),
+    "a first run without a last": lambda d: moved(d, "2026-02-02T10:00:00Z", None),
+    "a last run without a first": lambda d: moved(d, None, "2026-02-02T10:00:00Z"),
+    "a tier that no row speaks of": lambda d: parts(d)[0]["table"].update(tier=4),
+    "a tier by bounds that no row speaks of": lambda d: parts(d)[0]["bounded"].update(tier=9),
+    "a tier that its successes do not carry": few_successes,
+}
+
+
+WORDS = {
+    "a domain without runs": "bundle 1 names a domain in which it has no runs under faults",
+    "a last run before the first": "the times of the first and last run of bundle 2 do not agree",
+    "a first run without a last": "the times of the first and last run of bundle 2 do not agree",
+    "a last run without a first": "the times of the first and last run of bundle 2 do not agree",
+    "a tier that no row speaks of": "bundle 1 attains Tier 4 under the table reading",
+    "a tier by bounds that no row speaks of": "bundle 1 attains Tier 9 under the bounded reading",
+    "a tier that its successes do not carry": "bundle 2 attains Tier 1 with",
+}
+
+
 @pytest.mark.parametrize("name", CHANGES)
 def test_parts_that_are_not_those_of_the_whole_are_refused(issued: passport.Passport, name: str) -> None:
     document = canonical.loads(issued.payload)
@@ -241,6 +291,7 @@ def test_parts_that_are_not_those_of_the_whole_are_refused(issued: passport.Pass
     with pytest.raises(NegativeError) as caught:
         statement.read(canonical.canonical(changed))
     assert caught.value.code == "passport.statement"
+    assert WORDS.get(name, "") in caught.value.message
 
 
 def test_success_that_moved_between_bundles_is_found_by_the_replay(
@@ -297,3 +348,200 @@ def test_the_commands_take_several_bundles(
 def test_an_output_inside_any_of_the_bundles_is_refused(roots: tuple[Path, Path, Path]) -> None:
     code, document = certkit("assess", *map(str, roots), "-o", str(roots[2] / "a.json"), "--json")
     assert (code, document["error"]["code"]) == (2, "usage.option")
+
+
+def part(digest: str, *, fault_runs: int = 10, successes: int = 10, **dates: Any) -> statement.BundleClaim:
+    return statement.BundleClaim(
+        digest="sha256:" + digest * 64,
+        dates=statement.Dates(**dates),
+        records=fault_runs,
+        nominal_runs=0,
+        fault_runs=fault_runs,
+        successes=successes,
+        by_domain={"d": statement.Successes(successes=successes, n=fault_runs)},
+        table=statement.Attained(tier=1),
+        bounded=statement.Attained(tier=0),
+    )
+
+
+def ran(digest: str, first: str, last: str | None = None, **declared: Any) -> statement.BundleClaim:
+    start, end = (datetime.fromisoformat(f"{day}T12:00:00Z") for day in (first, last or first))
+    return part(digest, first_run=start, last_run=end, **declared)
+
+
+def declared(digest: str, first: str | None, last: str | None) -> statement.BundleClaim:
+    return part(digest, declared_from=first, declared_to=last)
+
+
+# A bundle stands at the time of its runs if all of them have one, else at the declared time, else last: which
+# of the first two it is the statement does not tell. Those of the same time stand in the order of digests.
+ORDERS: dict[str, tuple[bool, tuple[statement.BundleClaim, ...]]] = {
+    "one after another": (True, (ran("b", "2026-01-01"), ran("a", "2026-01-02"))),
+    "the same time, by digest": (True, (ran("a", "2026-01-01"), ran("b", "2026-01-01"))),
+    "the one that begins first, though it ends last": (
+        True,
+        (ran("b", "2026-01-01", "2026-01-09"), ran("a", "2026-01-02", "2026-01-03")),
+    ),
+    "the later one first, which may have runs without a time": (
+        True,
+        (
+            ran("b", "2026-01-02", declared_from="2025-01-01", declared_to="2025-02-01"),
+            ran("a", "2026-01-01"),
+        ),
+    ),
+    "declared times": (
+        True,
+        (declared("b", "2026-01-01", "2026-01-02"), declared("a", "2026-01-02", "2026-01-03")),
+    ),
+    "declared times turned round": (
+        False,
+        (declared("a", "2026-01-02", "2026-01-03"), declared("b", "2026-01-01", "2026-01-02")),
+    ),
+    "the same declared time, by digest": (
+        True,
+        (declared("a", "2026-01-01", "2026-01-02"), declared("b", "2026-01-01", "2026-01-02")),
+    ),
+    "the same declared time, against the digests": (
+        False,
+        (declared("b", "2026-01-01", "2026-01-02"), declared("a", "2026-01-01", "2026-01-02")),
+    ),
+    "a date means the whole day at the end": (
+        False,
+        (declared("a", "2026-01-01", "2026-01-02"), declared("b", "2026-01-01", "2026-01-02T23:00:00Z")),
+    ),
+    "a time of another zone": (
+        False,
+        (
+            declared("a", "2026-01-01T01:00:00Z", "2026-02-01"),
+            declared("b", "2026-01-01T01:30:00+01:00", "2026-02-01"),
+        ),
+    ),
+    "one without any time last": (True, (ran("b", "2026-01-01"), declared("a", None, None))),
+    "one without any time first": (
+        False,
+        (declared("a", None, None), declared("b", "2026-01-01", "2026-01-02")),
+    ),
+    "one without an end first": (
+        False,
+        (declared("a", "2025-01-01", None), declared("b", "2026-01-01", "2026-01-02")),
+    ),
+    "one that ends before it begins first": (
+        False,
+        (declared("a", "2025-01-02", "2025-01-01"), declared("b", "2026-01-01", "2026-01-02")),
+    ),
+    "one of no day in the calendar first": (
+        False,
+        (declared("a", "2025-02-31", "2025-03-01"), declared("b", "2026-01-01", "2026-01-02")),
+    ),
+    "two without any time, by digest": (True, (declared("a", None, None), declared("b", None, None))),
+    "two without any time, against the digests": (
+        False,
+        (declared("b", None, None), declared("a", None, None)),
+    ),
+    "three, of which the middle must have stood last": (
+        False,
+        (ran("a", "2026-01-05"), declared("b", None, None), declared("c", "2026-01-01", "2026-01-02")),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ORDERS)
+def test_bundles_stand_in_the_order_of_time(name: str) -> None:
+    possible, found = ORDERS[name]
+    assert [*pooled_parts._order(found)] == (
+        [] if possible else [f"bundle {len(found)} does not stand in the order of time"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("successes", "runs", "operator", "threshold", "reached"),
+    [
+        (3, 4, ">", "0.750000", True),  # written with six digits: the true threshold may be a little less
+        (3, 4, ">=", "0.750000", True),
+        (3, 4, ">=", "0.750001", False),
+        (1_499_999, 2_000_000, ">=", "0.750000", True),  # 0.7499995, which is written 0.750000
+        (1_499_998, 2_000_000, ">=", "0.750000", False),
+        (2, 3, ">=", "0.666667", True),
+        (2, 3, ">=", "0.666668", False),
+        (0, 0, ">", "0.000000", False),
+        (0, 5, ">=", "0.000000", True),
+        (0, 5, "<=", "0.900000", True),
+        (0, 5, ">=", True, True),
+    ],
+)
+def test_a_share_reaches_a_threshold_of_six_digits(
+    successes: int,
+    runs: int,
+    operator: Any,
+    threshold: Any,
+    reached: bool,  # noqa: FBT001
+) -> None:
+    row = statement.RowAtTier(operator=operator, threshold=threshold, table="met")
+    assert pooled_parts._reaches(successes, runs, row) is reached
+
+
+def shown(found: passport.Passport, folder: Path, *more: str) -> list[str]:
+    (folder / "passport.json").write_bytes(found.to_json())
+    done = cli("show", str(folder / "passport.json"), "--at", NOW.isoformat(), *more)
+    assert (done.code, done.err) == (0, "")
+    assert max(map(len, done.out.splitlines())) <= 80
+    return done.out.splitlines()
+
+
+def test_people_are_shown_every_period_and_its_contexts(
+    issued: passport.Passport, roots: tuple[Path, Path, Path], tmp_path: Path
+) -> None:
+    text = " ".join(" ".join(shown(issued, tmp_path)).split())
+    assert "Pooled from 3 bundles, each alone:" in text
+    for month, good in ((1, 9), (2, 8), (3, 9)):
+        runs = [run for run in campaign("x", month, good) if run["condition"] != "nominal"]
+        won = sum(run["outcome"] == "success" for run in runs)
+        assert (
+            f"{month}. run from 2026-0{month}-02T10:00:00Z to 2026-0{month}-02T10:59:03Z; succeeded in"
+            f" {won} of 48 runs under faults (d {won} of 48); 12 nominal;" in text
+        )
+    verbose = " ".join(" ".join(shown(issued, tmp_path, "-v")).split())
+    for root in roots:
+        assert evidence.open_bundle(root).facts.digest in verbose
+    alone = passport.issue(
+        judged := workflow.assess(roots[0]),
+        evidence.summarise(evidence.open_bundle(roots[0])),
+        issuer=ISSUER,
+        key=KEY,
+        not_before=NOW,
+        not_after=NOW + passport.VALIDITY,
+    )
+    assert judged.facts.sealed
+    assert not any("Pooled" in line for line in shown(alone, tmp_path))
+
+
+def test_a_period_is_told_by_its_runs_or_else_as_it_was_declared() -> None:
+    told = [
+        periods(pooled_evidence(one, one), whole=False)[0]
+        for one in (
+            ran("a", "2026-01-01", declared_from="2025-01-01", declared_to="2025-02-01"),
+            declared("a", "2026-01-01", "2026-01-31"),
+            declared("a", "2026-01-01", None),
+            declared("a", None, "2026-01-31"),
+            declared("a", None, None),
+        )
+    ]
+    assert [line.partition(";")[0] for line in told] == [
+        "1. run from 2026-01-01T12:00:00Z to 2026-01-01T12:00:00Z",
+        "1. declared from 2026-01-01 to 2026-01-31",
+        "1. declared from 2026-01-01 to not stated",
+        "1. declared from not stated to 2026-01-31",
+        "1. time not stated",
+    ]
+
+
+def pooled_evidence(*bundles: statement.BundleClaim) -> statement.Evidence:
+    return statement.Evidence(
+        digest="sha256:" + "0" * 64,
+        records=20,
+        nominal_runs=0,
+        fault_runs=20,
+        harness_errors=0,
+        novel_fault_runs=0,
+        bundles=bundles,
+    )

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, rsa, utils
+from hypothesis import given
+from hypothesis import strategies as any_of
 
 from certkit import canonical
 from certkit.errors import CertkitError, NegativeError
@@ -120,3 +122,40 @@ def test_a_wrong_form_is_refused(envelope: Any, code: str) -> None:
 
 def test_a_keyid_is_ignored() -> None:
     assert dsse.parse(GOOD | {"signatures": [{"sig": "YQ==", "keyid": "anyone"}]}).signature == b"a"
+
+
+def decoded(text: str) -> bytes | None:
+    """Return what `dsse.decode` makes of a text, None where it refuses."""
+    try:
+        return dsse.decode(text, "text")
+    except CertkitError:
+        return None
+
+
+def canonical_base64(text: str) -> bytes | None:
+    """Return the same by the standard library alone: the bytes whose one encoding the text is, or None."""
+    for encode, decode in (
+        (base64.b64encode, base64.b64decode),
+        (base64.urlsafe_b64encode, base64.urlsafe_b64decode),
+    ):
+        try:
+            data = decode(text.encode("ascii"))
+        except ValueError:
+            continue
+        if encode(data) == text.encode():
+            return data
+    return None
+
+
+@pytest.mark.parametrize("good", ["", "QQ==", "QUI=", "QUJD", "QUJDQQ==", "-_8=", "+/8=", "QUJDQUI=QUJD"])
+def test_one_changed_letter_of_base64_is_refused_or_is_canonical(good: str) -> None:
+    letters = [chr(code) for code in (*range(256), 0x100, 0xFF21)]
+    for place in range(len(good) + 1):
+        for letter in letters:
+            for text in (good[:place] + letter + good[place + 1 :], good[:place] + letter + good[place:]):
+                assert decoded(text) == canonical_base64(text), repr(text)
+
+
+@given(any_of.text(alphabet="AQgw+/-_= \n", max_size=9))
+def test_base64_is_accepted_where_it_is_the_one_encoding_of_its_bytes(text: str) -> None:
+    assert decoded(text) == canonical_base64(text)

@@ -7,7 +7,7 @@ import hashlib
 import json  # noqa: TID251 - a second reading, without our own door
 import re
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
 
 import jwt
@@ -17,14 +17,19 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
+from jsonschema import Draft202012Validator
 from jwt.algorithms import ECAlgorithm, OKPAlgorithm
 from msgspec import structs
 
-from certkit import canonical, passport
+from certkit import canonical, passport, resources, workflow
 from certkit.errors import CertkitError
 from certkit.passport import exports, keys
 from certkit.passport.exports import badge, jose, words
-from tests.unit.passport.making import KEY, NOW, issued, trust
+from certkit.progress import SILENT
+from tests.unit.passport.making import KEY, NOW, issued, of_bundle, sealed_bundle, trust
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 AT = NOW + timedelta(days=1)
 P256 = keys.generate("p256")
@@ -193,6 +198,15 @@ def test_a_tier_that_is_not_attained_is_no_property() -> None:
     )
     properties = json.loads(made("in-toto-svr", none))["predicate"]["properties"]
     assert not [item for item in properties if re.match(r"CERTKIT_TIER_", item)]
+
+
+def test_every_step_that_was_made_on_demand_is_a_property(tmp_path: Path) -> None:
+    root = sealed_bundle(tmp_path / "bundle")
+    opened, replay = passport.from_bundle(root, workflow.load_profile, progress=SILENT)
+    checks: dict[str, Any] = {"evidence": opened, "replay": replay}
+    found = exports.verified(of_bundle(root).to_json(), trust=trust(), at=AT, **checks)
+    properties = json.loads(made("in-toto-svr", found))["predicate"]["properties"]
+    assert properties[1:3] == ["CERTKIT_EVIDENCE_UNCHANGED", "CERTKIT_REPLAYED"]
 
 
 @pytest.mark.parametrize("key", [KEY, P256], ids=["ed25519", "p256"])
@@ -472,3 +486,27 @@ def luminance(colour: str) -> float:
 @pytest.mark.parametrize("colour", [badge.DARK, *badge.COLOURS.values()])
 def test_the_text_of_a_badge_can_be_read(colour: str) -> None:
     assert (luminance(badge.INK) + 0.05) / (luminance(colour) + 0.05) >= 7
+
+
+@pytest.mark.parametrize("format", exports.FORMATS)
+def test_the_document_of_an_export_has_its_published_form(format: exports.Format) -> None:  # noqa: A002
+    more: dict[str, Any] = {"key": KEY} if format in {"vc+jwt", "a2a"} else {}
+    if format == "a2a":
+        more["card"] = CARD
+    document = exports.export(format, source(), **more).to_dict()
+    published = json.loads(resources.path("schemas", "export.v1.schema.json").read_bytes())
+    Draft202012Validator(published).validate(document)
+    assert document["passport_id"] == "sha256:" + hashlib.sha256(issued().payload).hexdigest()
+
+
+def test_a_reading_that_the_passport_does_not_speak_of_is_not_stated() -> None:
+    of = source()
+    silent = structs.replace(of.predicate.assessment, bounded=None)
+    text = made("markdown", structs.replace(of, predicate=structs.replace(of.predicate, assessment=silent)))
+    assert "| Bounded reading | not stated |" in text
+    assert "| Table reading | **Tier 3**, decides |" in text
+
+
+def test_a_key_that_signs_nothing_here_has_no_jwk() -> None:
+    p384 = ec.generate_private_key(ec.SECP384R1()).public_key()
+    assert refused(lambda: jose.jwk(p384)).code == "key.unsupported"

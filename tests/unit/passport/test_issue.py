@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
+from msgspec import structs
 
 from certkit import canonical, passport
 from certkit.errors import CertkitError, UsageError
+from certkit.evidence.record import Split
 from certkit.passport import claim, dsse, sealed
 from tests.unit.assessment import build
 from tests.unit.passport.making import ISSUER, KEY, NOW, issued
@@ -235,3 +237,32 @@ def test_a_signer_that_seals_another_payload_is_a_bug() -> None:
         passport.issue(
             judged, chosen, issuer=ISSUER, key=Other(), not_before=NOW, not_after=NOW + passport.VALIDITY
         )
+
+
+def test_runs_under_held_out_faults_are_left_out_of_the_criteria_and_said_to_be() -> None:
+    known = build.strong()
+    held_out = build.cell("shop", "byzantine", build.outcomes(70, 10), split=Split.NOVEL_FAULT)
+    more = structs.replace(known, cells=(*known.cells, held_out), records=known.records + 70)
+    found = predicate(issued(more))
+    assert "70 runs under held-out faults are not in the criteria" in found["scope"]["exclusions"]
+    assert (found["evidence"]["novel_fault_runs"], found["evidence"]["fault_runs"]) == (70, build.FAULTS)
+    assert not any("held-out" in item for item in predicate(issued(known))["scope"]["exclusions"])
+
+
+def test_a_passport_that_point_estimates_decide_says_so_and_another_does_not() -> None:
+    summary = build.strong()
+    told = {}
+    for name in ("hb-eval-2026", "hb-eval-2026-bounded"):
+        found = passport.issue(
+            build.judged(summary, name),
+            summary,
+            issuer=ISSUER,
+            key=KEY,
+            not_before=NOW,
+            not_after=NOW + passport.VALIDITY,
+        )
+        told[predicate(found)["assessment"]["profile"]["reading"]] = predicate(found)["limitations"]
+    assert [any("point estimates" in item for item in told[name]) for name in ("table", "bounded")] == [
+        True,
+        False,
+    ]

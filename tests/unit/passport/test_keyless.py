@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import copy
+import hashlib
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -364,3 +365,46 @@ def test_a_key_that_is_trusted_does_not_make_a_certificate_trusted() -> None:
         canonical.line({"schema": "urn:certkit:trust:v1", "issuers": [keys]}), "trust.json"
     )
     assert ends(GOOD, trust) == UNTRUSTED
+
+
+@pytest.mark.parametrize(
+    ("curve", "read"), [(ec.SECP256R1(), True), (ec.SECP384R1(), True), (ec.SECP521R1(), False)]
+)
+def test_a_certificate_is_for_a_key_that_is_verified_here(curve: ec.EllipticCurve, read: bool) -> None:  # noqa: FBT001
+    key = ec.generate_private_key(curve)
+    certificate = der_of(INSTANCE.certify(key.public_key(), WHO, WHERE))
+    if read:
+        assert keyless.read(certificate).key == key.public_key()
+        return
+    with pytest.raises(CertkitError, match="neither ECDSA P-256 nor P-384") as caught:
+        keyless.read(certificate)
+    assert (caught.value.code, caught.value.exit_code) == ("passport.certificate", 1)
+
+
+def test_every_time_that_is_proven_lies_in_the_windows_of_the_root() -> None:
+    promised = SIGNED + timedelta(seconds=30)
+    bundle = SIGNER.attest_in_v1(compact(maker.statement(SIGNER.key)), promised)
+    signature = base64.b64decode(bundle["dsseEnvelope"]["signatures"][0]["sig"])
+    token = INSTANCE.timestamp(hashlib.sha256(signature).digest(), SIGNED)
+    bundle["verificationMaterial"]["timestampVerificationData"] = {
+        "rfc3161Timestamps": [{"signedTimestamp": b64(token)}]
+    }
+    found = passport.verify(canonical.line(bundle), trust=policy(), at=LATER)
+    assert found.verdict == "verified"
+    assert "signed at 2026-02-01T00:01:30Z" in found.steps[5].detail  # the earlier of the two
+    began = {
+        name: replace(INSTANCE, start=start).trusted_root()
+        for name, start in (("at", SIGNED), ("late", SIGNED + SECOND))
+    }
+    for who, kind in (("ca", "certificateAuthorities"), ("log", "tlogs"), ("ct", "ctlogs")):
+        assert ends(bundle, policy(root=INSTANCE.trusted_root(**{who: promised}))) == ACCEPTED
+        assert ends(bundle, policy(root=INSTANCE.trusted_root(**{who: promised - SECOND}))) == WINDOW
+        for name, expected in (("at", ACCEPTED), ("late", WINDOW)):
+            root = {**INSTANCE.trusted_root(), kind: began[name][kind]}
+            assert ends(bundle, policy(root=root)) == expected
+
+
+@pytest.mark.parametrize("certificate", [{}, [], "", {"rawBytes": b64(b""), "more": 1}, {"pem": "x"}])
+def test_a_certificate_is_its_bytes_and_nothing_beside_them(certificate: object) -> None:
+    assert ends(GOOD) == ACCEPTED
+    assert ends(material(certificate=certificate)) == (3, "parse", "passport.form")

@@ -6,8 +6,12 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from sigstore.errors import TUFError
+from sigstore.models import ClientTrustConfig
 
 from certkit import canonical
+from certkit.errors import UnavailableError
+from certkit.passport.keyless import Keyless
 from tests.sigstore_service import Service, token
 from tests.unit.passport.making import sealed_bundle
 from tests.vectors.running import certkit
@@ -163,3 +167,29 @@ def test_a_configuration_of_another_form_is_refused_and_never_leads_into_the_pub
 )
 def test_options_that_contradict_are_refused(bundle: Path, options: tuple[str, ...]) -> None:
     assert code_of(issue(bundle, *options)) == (2, "usage.option")
+
+
+def test_without_a_configuration_the_public_instance_is_asked(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def public() -> ClientTrustConfig:
+        asked.append("public")
+        return ClientTrustConfig.from_json(service.config().decode())
+
+    monkeypatch.setattr("sigstore.models.ClientTrustConfig.production", public)
+    signer = Keyless.sign_in(TOKEN, None)
+    assert asked == ["public"]
+    assert signer.named.matches(WHO, WHERE)
+    assert service.asked == ["/api/v2/signingCert"]
+
+
+def test_a_public_instance_that_cannot_be_reached_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unreachable() -> None:
+        raise TUFError("no answer")
+
+    monkeypatch.setattr("sigstore.models.ClientTrustConfig.production", unreachable)
+    with pytest.raises(UnavailableError, match="cannot be reached") as caught:
+        Keyless.sign_in(TOKEN, None)
+    assert (caught.value.code, caught.value.exit_code) == ("keyless.failed", 4)

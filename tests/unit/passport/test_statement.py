@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,6 +13,7 @@ from certkit.assessment.catalogue import CATALOGUE
 from certkit.errors import NegativeError
 from certkit.passport import agreement, claim, statement
 from tests.unit.passport.making import issued
+from tests.vectors import passport_parts as maker
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -106,3 +109,181 @@ def test_a_bound_that_was_taken_out_of_a_row_is_missed() -> None:
 
 def test_the_same_statement_untouched_is_read() -> None:
     assert read(document()).predicate.criteria
+
+
+def whole(found: dict[str, Any]) -> dict[str, Any]:
+    """Return the integers of the rate under faults, over everything."""
+    sums = found["predicate"]["profile_of_reliability"]["sums"]
+    return next(
+        row for row in sums if row["metric"] == "r_op" and "domain" not in row and "condition" not in row
+    )
+
+
+def digit(text: str, change: int) -> str:
+    """Return a decimal with its last digit so much higher."""
+    return f"{Decimal(text) + change * Decimal('0.000001'):f}"
+
+
+COUNTED: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
+    "a better rate than was counted": (
+        lambda d: row_of(d).update(value="0.999999"),
+        "r_op is 0.999999, which",
+    ),
+    "a digit more": (lambda d: row_of(d).update(value=digit(row_of(d)["value"], 1)), "r_op is 0."),
+    "a digit less": (lambda d: row_of(d).update(value=digit(row_of(d)["value"], -1)), "r_op is 0."),
+    "a success more": (
+        lambda d: row_of(d)["counts"].update(successes=whole(d)["y"] + 1),
+        "the counts of r_op",
+    ),
+    "no count of successes": (lambda d: row_of(d).update(counts={}), "the counts of r_op"),
+    "a run more": (lambda d: row_of(d).update(n=whole(d)["n"] + 1), "the counts of r_op"),
+    "no number of runs": (lambda d: row_of(d).pop("n"), "the counts of r_op"),
+    "a run more in the row and its integers": (
+        lambda d: (row_of(d).update(n=whole(d)["n"] + 1), whole(d).update(n=whole(d)["n"] + 1)),
+        "the counts of r_op",
+    ),
+    "no integers": (
+        lambda d: d["predicate"]["profile_of_reliability"]["sums"].remove(whole(d)),
+        "the counts of r_op",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_the_rate_under_faults_is_that_of_its_integers(name: str) -> None:
+    change, words = COUNTED[name]
+    found = document()
+    change(found)
+    assert refused(found).startswith(words)
+
+
+def test_a_rate_is_written_with_six_digits() -> None:
+    row, total = row_of(document()), whole(document())
+    exact = Fraction(total["y"], total["n"])
+    assert Fraction(row["value"]) != exact
+    assert abs(Fraction(row["value"]) - exact) <= Fraction(1, 2 * 10**6)
+
+
+def test_the_first_and_last_run_are_both_told_or_neither_is() -> None:
+    first, last = "2026-01-05T08:00:00Z", "2026-01-06T08:00:00Z"
+    for dates, agree in (
+        ({}, True),
+        ({"first_run": first, "last_run": last}, True),
+        ({"first_run": first, "last_run": first}, True),
+        ({"first_run": last, "last_run": first}, False),
+        ({"first_run": first}, False),
+        ({"last_run": last}, False),
+    ):
+        found = document()
+        found["predicate"]["scope"]["dates"] = dates
+        if agree:
+            assert read(found).predicate.scope.domains
+        else:
+            assert refused(found) == "the times of its first and last run do not agree"
+
+
+@pytest.mark.parametrize("name", ["nominal_runs", "fault_runs"])
+def test_the_runs_of_the_evidence_are_those_of_the_cells(name: str) -> None:
+    found = document()
+    found["predicate"]["evidence"][name] += 1
+    for row in found["predicate"]["criteria"]:
+        row["state"] = "partial" if row["metric"] == "r_op" else row["state"]  # its own counts say the same
+    assert refused(found) == "its counts of runs are not those of the evidence that it names"
+
+
+@pytest.mark.parametrize(
+    ("operator", "threshold", "status", "possible"),
+    [
+        (operator, threshold, status, possible)
+        for operator, met, not_met in (
+            (">", {-1, 0}, {0, 1}),
+            (">=", {-1, 0}, {0, 1}),
+            ("<", {0, 1}, {-1, 0}),
+            ("<=", {0, 1}, {-1, 0}),
+        )
+        for status, good in (("met", met), ("not_met", not_met))
+        for threshold in (-1, 0, 1)
+        for possible in (threshold in good,)
+    ],
+)
+def test_a_value_and_a_bound_that_are_written_like_the_threshold_may_lie_on_either_side(
+    operator: Any,
+    threshold: int,
+    status: Any,
+    possible: bool,  # noqa: FBT001
+) -> None:
+    asked = digit("0.750000", threshold)
+    bound = statement.Bound(status=status, bound="0.750000", confidence="0.950000")
+    row = statement.RowAtTier(operator=operator, threshold=asked, table=status, bounded=bound)
+    criterion = statement.CriterionClaim(
+        id="x",
+        metric="gap",
+        unit="fraction",
+        state="measured",
+        value="0.750000",
+        counts={},
+        provisional=False,
+        tiers={"1": row},
+    )
+    assert agreement._possible(criterion, row) is possible
+    assert agreement.carried("gap", row) is (possible or status == "not_met")
+
+
+@pytest.mark.parametrize(
+    ("end", "words"),
+    [
+        ("2026-03-01T12:00:00Z", None),
+        ("2026-03-01T11:59:59Z", "the validity ends before it begins"),
+        ("2027-03-02T12:00:00Z", None),  # 366 days
+        ("2027-03-02T12:00:01Z", "the validity is longer than 366 days"),
+    ],
+)
+def test_a_validity_is_of_a_moment_at_least_and_of_366_days_at_most(end: str, words: str | None) -> None:
+    found = document()
+    assert found["predicate"]["validity"]["not_before"] == "2026-03-01T12:00:00Z"
+    found["predicate"]["validity"]["not_after"] = end
+    if words is None:
+        assert read(found).predicate.validity.retest_triggers
+    else:
+        assert refused(found) == words
+
+
+def test_no_tier_is_met_by_no_records() -> None:
+    attested = {
+        "id": "safe_halt",
+        "metric": "safe_halt",
+        "unit": "boolean",
+        "state": "measured",
+        "value": True,
+        "counts": {},
+        "provisional": False,
+        "tiers": {"1": {"operator": "is", "threshold": True, "table": "met"}},
+    }
+    found = maker.statement(
+        criteria=[attested],
+        profile_of_reliability={"sums": [], "runs": []},
+        scope={"domains": [], "fault_mix": {}, "dates": {}, "exclusions": []},
+    )
+    counts = dict.fromkeys(("records", "nominal_runs", "fault_runs", "harness_errors", "novel_fault_runs"), 0)
+    found["predicate"]["evidence"] |= counts | {"records": 1}
+    assert read(found).predicate.assessment.tier == 1
+    found["predicate"]["evidence"] |= counts
+    assert refused(found) == "its rows give Tier 0 under the table reading, it claims Tier 1"
+
+
+def test_a_tier_is_met_only_with_all_below_it() -> None:
+    found = maker.statement()
+    predicate = found["predicate"]
+    row = predicate["criteria"][0]["tiers"]["1"]
+    predicate["criteria"][0]["tiers"] = {
+        "1": {**row, "threshold": "0.800000", "table": "not_met"},
+        "2": {**row, "threshold": "0.600000", "table": "met"},
+    }
+    predicate["assessment"] |= {"tier": 2, "table": {"tier": 2}, "required_tier": 2}
+    predicate["claim"] = predicate["claim"].replace("Tier 1", "Tier 2")
+    assert refused(found) == "its rows give Tier 0 under the table reading, it claims Tier 2"
+    predicate["assessment"] |= {"tier": 0, "table": {"tier": 0}, "status": "not_met", "binding": ["r_op"]}
+    predicate["claim"] = predicate["claim"].replace(
+        "the Tier 2 evidence thresholds", "the evidence thresholds of no tier"
+    )
+    assert read(found).predicate.assessment.status == "not_met"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import subprocess
 import sys
@@ -213,3 +214,23 @@ def test_an_authority_that_nobody_can_reach_is_told() -> None:
     with pytest.raises(CertkitError) as caught:
         timestamp.ask(url, SIGNATURE)
     assert caught.value.code == "timestamp.failed"
+
+
+def test_a_certificate_in_a_token_that_is_none_makes_the_token_count_for_nobody() -> None:
+    version, none = b"\xa0\x03\x02\x01\x02", b"\xa0\x03\x02\x01\x07"
+    assert TOKEN.count(version) == 1
+    assert timestamp.seen([TOKEN], SIGNATURE, ROOT) == (AT,)
+    assert timestamp.seen([TOKEN.replace(version, none)], SIGNATURE, ROOT) == ()
+
+
+@pytest.mark.parametrize("other", [b"no certificate", b"version"])
+def test_an_authority_that_is_no_certificate_is_the_policys_fault(other: bytes) -> None:
+    root = canonical.loads(canonical.line(ROOT))
+    certificates = root["timestampAuthorities"][0]["certChain"]["certificates"]
+    good = base64.b64decode(certificates[0]["rawBytes"])
+    version = good.replace(b"\xa0\x03\x02\x01\x02", b"\xa0\x03\x02\x01\x07", 1)
+    certificates[0]["rawBytes"] = b64(version if other == b"version" else other)
+    with pytest.raises(CertkitError, match="a timestamp authority cannot be used") as caught:
+        timestamp.seen([TOKEN], SIGNATURE, root)
+    assert (caught.value.code, caught.value.exit_code) == ("trust.root", 3)
+    assert verify(stamped(TOKEN), policy(root)) == ("rejected", 6, "trust.root")

@@ -151,6 +151,20 @@ def test_a_key_that_is_added_takes_the_place_of_none() -> None:
         assert tuple(issuer.keys for issuer in changed.issuers) == held
 
 
+def signed_in(name: str) -> passport.TrustedIssuer:
+    who = passport_trust.Identity(identity="a@example.com", issuer="https://accounts.example.com")
+    return passport.TrustedIssuer(name=name, identities=(who,))
+
+
+WITNESS = passport_trust.Witnesses(k=0, keys=(FULL["logs"][0],))
+
+
+def test_a_root_makes_identities_and_timestamps_count() -> None:
+    root = Sigstore.new(NOW).trusted_root()
+    policy = passport.Trust(issuers=(signed_in("Lab"),), require=("timestamp",), trusted_root=root)
+    assert oddities(policy, at=NOW, profiles=()) == ()
+
+
 def test_a_good_policy_has_nothing_odd() -> None:
     policy = passport.Trust(issuers=(lab(key(not_after=NOW)),), profiles=(canonical.digest(b""),))
     assert oddities(policy, at=NOW, profiles={canonical.digest(b"")}) == ()
@@ -170,6 +184,8 @@ def test_a_good_policy_has_nothing_odd() -> None:
         (passport.Trust(issuers=(lab(key()),), profiles=(canonical.digest(b""),)), "sha256:e3b0c44"),
         (passport.Trust(issuers=(lab(key()),), require=("status",)), "no log is trusted"),
         (passport.Trust(issuers=(lab(key()),), require=("timestamp",)), "without a trusted root"),
+        (passport.Trust(issuers=(lab(key()), signed_in("B"))), "no identity counts without a trusted root"),
+        (passport.Trust(issuers=(lab(key()),), witnesses=WITNESS), "1 witnesses are named, and none of them"),
     ],
 )
 def test_what_is_odd_is_told_once(policy: passport.Trust, words: str) -> None:

@@ -1,0 +1,113 @@
+"""What logs say of a passport: steps 7 and 8 of a verification.
+
+A proof of inclusion shows that a trusted log took an entry about the passport in; that nothing ended it since
+is told by a `StatusSource`. Both raise as `checks` does.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Final
+
+from certkit import canonical
+from certkit.errors import InputError, MismatchError, NegativeError, UnavailableError, UsageError
+from certkit.passport import dsse
+from certkit.passport.checks import CLOCK_SKEW, NOT_ASKED, shown
+
+if TYPE_CHECKING:
+    from certkit.passport.checks import Case, Status
+
+_ENDED: Final = {"revoked": "passport.revoked", "superseded": "passport.superseded"}
+ENTRY_TYPE: Final = "application/vnd.certkit.registry-entry.v1+json"
+
+
+def registry(case: Case) -> str:
+    """Check the offline proof that a trusted log holds an entry about this passport."""
+    if case.proof is None:
+        raise UnavailableError(NOT_ASKED, "no proof of registration was given")
+    if not case.trust.logs:
+        raise UnavailableError("passport.unavailable", "a proof was given, and the policy trusts no log")
+    from certkit.tlog import hashing, note, proof, witness  # noqa: PLC0415 - many come without a proof
+
+    logs = [note.VerifierKey.parse(key) for key in case.trust.logs]
+    quorum = witness.Quorum.of(case.trust.witnesses.k, case.trust.witnesses.keys)
+    found = proof.parse(case.proof)
+    entry = found.extra or b""
+    head = proof.verify(found, hashing.leaf_hash(entry), logs, quorum.keys)
+    if not quorum.is_met(head.cosigned):
+        raise MismatchError(
+            "passport.witnesses", f"{len(head.cosigned)} of {quorum.k} required witnesses cosigned"
+        )
+    _about(entry, case)
+    return f"entry {found.index} of {head.checkpoint.size} in {head.checkpoint.origin}"
+
+
+def _about(entry: bytes, case: Case) -> None:
+    """Raise `MismatchError` unless a log's entry registers this passport."""
+    try:
+        envelope = dsse.parse(canonical.loads(entry), payload_type=ENTRY_TYPE)
+        document = canonical.loads(envelope.payload)
+    except InputError as error:
+        raise MismatchError("passport.registry", f"the logged entry cannot be read: {error}") from None
+    claims = document.get("claims") if isinstance(document, dict) else None
+    named = claims.get("passport_id") if isinstance(claims, dict) else None
+    if not isinstance(document, dict) or document.get("type") != "passport" or named != case.passport_id:
+        raise MismatchError("passport.registry", "the logged entry is about something else")
+    message = dsse.pae(envelope.payload_type, envelope.payload)
+    if not any(dsse.is_signature(envelope.signature, message, one.key) for one in case.trust.candidates()):
+        raise MismatchError("passport.registry", "no trusted key signed the logged entry")
+    _in_window(document.get("issued_at"), case)
+
+
+def _in_window(logged: object, case: Case) -> None:
+    """Raise `MismatchError` where the entry was logged after the signing key's time.
+
+    The beginning of the validity is the issuer's word; a retired key could write an early one. The time of
+    the entry is the log's, which is as far as an offline proof reaches.
+    """
+    try:
+        time = datetime.fromisoformat(logged) if isinstance(logged, str) else None
+    except ValueError:
+        time = None
+    if time is None or time.tzinfo is None:
+        raise MismatchError("passport.registry", "the logged entry does not say when it was made")
+    if case.signer.not_after is not None and time > case.signer.not_after:
+        raise MismatchError(
+            "passport.key-window",
+            f"logged at {shown(time)}, its key is trusted until {shown(case.signer.not_after)}",
+        )
+
+
+def status(case: Case) -> str:
+    """Check that the passport was neither revoked nor superseded, as of a checkpoint that is fresh."""
+    if case.status is None:
+        raise UnavailableError(NOT_ASKED, "no registry was asked whether it was revoked or superseded")
+    revokers = {one.id: one.key for one in case.trust.candidates() if one.issuer == case.signer.issuer}
+    try:
+        found = case.status.status(case.passport_id, revokers)
+    except (InputError, UsageError, MismatchError) as error:
+        if isinstance(error, MismatchError) and error.code != "registry.damaged":
+            raise MismatchError(error.code, f"its status does not hold together: {error}") from None
+        # What cannot be read says nothing, and so not that the passport has ended.
+        raise UnavailableError(error.code, str(error), hint=error.hint) from None
+    if found.standing in _ENDED:
+        raise NegativeError(_ENDED[found.standing], found.detail)
+    if found.lineages and (lineage := case.statement.predicate.agent.lineage) not in found.lineages:
+        raise MismatchError(
+            "registry.status", f"logged under {found.lineages[0]!r}, and it is of {lineage!r}"
+        )
+    if found.standing != "current":
+        raise UnavailableError("passport.unavailable", found.detail)
+    if doubt := _doubt(found, case):
+        raise UnavailableError("passport.unavailable", f"the status is {doubt}: {found.detail}")
+    return found.detail
+
+
+def _doubt(found: Status, case: Case) -> str | None:
+    """Return why a status is not one of now, None where it is."""
+    if found.time is None:
+        return "of unknown age"
+    age = case.at - found.time
+    if age < -CLOCK_SKEW:
+        return f"as of {shown(found.time)}, which is to come"
+    return f"{age.days:,} days old" if age > case.trust.max_status_age else None

@@ -1,0 +1,31 @@
+"""The words of a statement: texts, numbers, digests and choices as they are signed, each with its bounds."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Final, Literal
+
+from msgspec import Meta
+
+from certkit import canonical
+
+DIGITS: Final = 6
+"""Digits after the point of every decimal."""
+
+END: Final = r"$(?!\n)"  # in Python a bare $ also matches before a final newline
+
+Digest = Annotated[str, Meta(pattern=r"^sha256:[0-9a-f]{64}" + END)]
+Hex = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}" + END)]
+Decimal = Annotated[str, Meta(pattern=r"^-?[0-9]{1,20}\.[0-9]{6}" + END)]
+Whole = Annotated[str, Meta(pattern=r"^[0-9]{1,64}" + END)]
+Count = Annotated[int, Meta(ge=0, le=canonical.MAX_INTEGER)]
+Tier = Annotated[int, Meta(ge=0, le=9)]
+TierKey = Annotated[str, Meta(pattern=r"^[1-9]" + END)]
+Time = Annotated[datetime, Meta(tz=True)]
+Text = Annotated[str, Meta(min_length=1, max_length=20_000)]
+
+Relation = Literal["same", "affiliated", "independent"]
+Origin = Literal["measured", "simulated"]
+Reading = Literal["table", "bounded"]
+TierStatus = Literal["met", "not_met", "insufficient"]
+Judged = Literal["met", "not_met", "insufficient", "not_tested"]
