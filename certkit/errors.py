@@ -59,6 +59,7 @@ CODES: Final[dict[str, str]] = {
     # files
     "file.missing": "a named file or folder does not exist",
     "file.exists": "a file that would be overwritten exists",
+    "file.not-regular": "a named file is a folder, a pipe, a socket or a device",
     "file.unreadable": "the operating system refused to read a file",
     "file.unwritable": "the operating system refused to write a file",
     # the bundle
@@ -198,6 +199,7 @@ CODES: Final[dict[str, str]] = {
     "registry.busy": "another program holds the registry for too long",
     "registry.unknown": "no entry of the registry has this index or id",
     "registry.rollback": "the log does not continue a checkpoint that was signed before",
+    "registry.cosignature": "a cosignature is not about the log as it stands, or of an impossible time",
     "registry.heads": "the file that remembers signed heads holds something else",
     "registry.export": "the folder holds something else than an earlier state of this log",
     "registry.supersedes": "the passport does not supersede the latest one of its agent",
@@ -212,6 +214,7 @@ CODES: Final[dict[str, str]] = {
     "registry.entry-untrusted": "an entry was submitted by a key that the auditor does not trust",
     "registry.entry-signature": "an entry is not what its submitter signed",
     "registry.chain": "an entry does not name the one before it in its lineage",
+    "registry.time": "an entry is dated before one above it, to come, or when what it says cannot hold",
     "registry.tile-differs": "a stored tile is not what the entries give",
     "registry.checkpoint": "the checkpoint is missing, not by the trusted log, or not about these entries",
     "registry.witnesses": "too few of the witnesses that the policy asks for cosigned the checkpoint",
@@ -219,6 +222,7 @@ CODES: Final[dict[str, str]] = {
     "registry.blob-missing": "the bytes of a logged passport are not in the registry",
     "registry.blob-changed": "a stored passport is not the bytes that were logged",
     "registry.passport": "a logged passport does not verify",
+    "registry.drift": "the drift entries are not what comparing the passports gives",
     "registry.claims": "an entry claims something else than the passport that it is about",
     "registry.index-differs": "a derived table is not what the entries give",
     # reports

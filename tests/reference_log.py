@@ -1,11 +1,14 @@
 """Builds the reference log, the folder registry/ of the checkout: the worked examples, as a public tree.
 
-    python -m tests.reference_log             # builds it anew in a temporary folder and says what is in it
-    python -m tests.reference_log --write     # writes registry/, if the new log goes on from the one there
-    python -m tests.reference_log --anew      # begins another log there, as long as none was released
+    python -m tests.reference_log             # says what is in it, and how many entries would be added
+    python -m tests.reference_log --write     # adds them
+
+A log is never written anew. Where the program of today issues other passports than those that were logged
+last, a further generation of the examples is appended, dated after the one before; where it issues the same,
+nothing is. The same program makes the same bytes on the same log, everywhere.
 
 Its keys are made from words that stand below. They are SPECIMENS: anyone can sign with them, so nothing that
-they sign proves anything but that the program works. Every checkpoint that was ever committed is kept in
+they sign proves anything but that the program works. A checkpoint for every step is kept in
 registry/checkpoints/, and the log has to go on from each of them.
 """
 
@@ -26,11 +29,13 @@ from certkit.evidence.importers import ImportOptions, run
 from certkit.evidence.simulate import simulate
 from certkit.passport import keys
 from certkit.progress import SILENT
-from certkit.registry import Audit, Registry
+from certkit.registry import Audit, Registry, blobs
 from certkit.registry.admission import admit, inspect
 from certkit.registry.ending import Hand, note, revoke
 from certkit.registry.export import export
 from certkit.registry.heads import read
+from certkit.registry.history import moment
+from certkit.registry.published import CHECKPOINT, Published
 from certkit.tlog.checkpoint import open_checkpoint
 from certkit.tlog.note import Signer
 
@@ -42,6 +47,10 @@ ROOT: Final = Path(__file__).parents[1]
 TREE: Final = ROOT / "registry"
 CHECKPOINTS: Final = "checkpoints"
 START: Final = datetime(2026, 1, 15, 12, tzinfo=UTC)
+GENERATION: Final = timedelta(days=120)
+"""From the first entry of the examples to the first of those that another program issues."""
+VALID: timedelta = timedelta(days=90)
+_ISSUER: Final = passport.Issuer(name="SPECIMEN issuer", relation_to_evaluator="same")
 _MAX_NOTE: Final = 1 << 18
 
 
@@ -61,86 +70,140 @@ def trust(vkey: VerifierKey) -> passport.Trust:
     return passport.Trust(issuers=(issuer,), logs=(str(vkey),), accept_specimens=True)
 
 
-def build(out: Path) -> VerifierKey:
-    """Build the log as an exported tree in `out`, with a checkpoint for each step; return its key."""
-    with tempfile.TemporaryDirectory() as name:
-        work = Path(name)
-        vkey = Registry.init(work / "log", "reference", LOG, at=START)
-        steps = _Steps(work, trust(vkey))
-        steps.run()
-        export(work / "log", out, passports=True, progress=SILENT)
-        for checkpoint in steps.checkpoints:
-            files.write(out / CHECKPOINTS / f"{read(checkpoint).size:06}", checkpoint)
-    return vkey
+class _Work:
+    """The log, made again as a registry in a folder for the time being."""
 
-
-class _Steps:
-    """What happens in the log, day by day."""
-
-    def __init__(self, work: Path, policy: passport.Trust) -> None:
-        self._work, self._policy = work, policy
+    def __init__(self, folder: Path, tree: Path) -> None:
+        self._folder, self._log, self._heads = folder, folder / "log", folder / "heads.db"
+        self.vkey = Registry.init(self._log, "reference", LOG, at=START)
+        self._policy = trust(self.vkey)
         self.checkpoints: list[bytes] = []
+        if (tree / CHECKPOINT).exists():
+            self._restore(Published(tree))
+            shutil.copytree(tree / blobs.FOLDER, self._log / blobs.FOLDER, dirs_exist_ok=True)
 
-    def run(self) -> None:
-        """Log the worked example, then a simulated agent that is tested twice, drifts, and is revoked."""
-        garden = self._work / "garden"
+    def _restore(self, tree: Published) -> None:
+        entries = [data for batch in tree.batches() for _, data in batch]
+        with self._opened() as registry, registry._signing(LOG) as signer:
+            registry._log.extend(entries, signer)
+            if registry._log.note() != tree.note():
+                raise SystemExit("registry/ holds another log, or a damaged one: nothing is written")
+            registry._search.rebuild()
+
+    def _opened(self) -> Registry:
+        return Registry.open(self._log, heads=self._heads)
+
+    def _last(self) -> int:
+        """Return the number of the generation that was logged last, -1 for none."""
+        with self._opened() as registry:
+            times = [moment(one.found.entry.issued_at) for one in registry.entries()]
+        return max((time - START) // GENERATION for time in times) if times else -1
+
+    def grow(self) -> None:
+        """Append a generation of the examples, unless they are what was logged last."""
+        last = self._last()
+        if last >= 0:
+            issued = {one.passport_id for _, one in self._examples(last)}
+            with self._opened() as registry:
+                logged = {one.found.passport_id for one in registry.entries()}
+            if issued <= logged:
+                return
+        self._append(last + 1)
+
+    def _examples(self, generation: int) -> list[tuple[datetime, passport.Passport]]:
+        """Issue the worked example, and those of a simulated agent that is tested twice and gets worse."""
+        garden = self._folder / f"garden-{generation}"
         source = ROOT / "tests" / "data" / "agentdojo" / "export.jsonl"
         run("agentdojo", source, garden, ImportOptions(), SILENT)
-        self._log(garden, 0)
-        first = self._log(self._simulated("good", 1, 2), 1)
-        second = self._log(self._simulated("weak", 2, 0), 30, supersedes=first)
-        with Registry.open(self._work / "log", heads=self._work / "heads.db") as registry:
-            hand = Hand(trust=self._policy, submitter=ISSUER, log_key=LOG, at=START + timedelta(days=31))
-            revoke(registry, second, reason="operation-below-threshold", detail=None, hand=hand)
-            note(registry, None, "SPECIMEN log: its keys can be made by anyone", hand=hand)
-        self._remember()
+        good, weak = (self._simulated(generation, seed, tier) for seed, tier in ((1, 2), (2, 0)))
+        start = START + generation * GENERATION
+        days = [start, start + timedelta(days=1), start + timedelta(days=30)]
+        first = self._issue(garden, generation + 1, days[0])
+        second = self._issue(good, 2 * generation + 1, days[1])
+        third = self._issue(weak, 2 * generation + 2, days[2], supersedes=second.passport_id)
+        return list(zip(days, (first, second, third), strict=True))
 
-    def _simulated(self, name: str, attempt: int, tier: int) -> Path:
-        bundle = self._work / name
-        simulate(bundle, seed=attempt, runs=300, domains=3, tier_target=tier)
+    def _simulated(self, generation: int, seed: int, tier: int) -> Path:
+        bundle = self._folder / f"simulated-{generation}-{seed}"
+        simulate(bundle, seed=seed, runs=300, domains=3, tier_target=tier)
+        return bundle
+
+    def _issue(
+        self, bundle: Path, attempt: int, at: datetime, supersedes: str | None = None
+    ) -> passport.Passport:
+        """Issue the passport of a bundle that declares which attempt it is."""
         manifest = canonical.loads((bundle / "bundle.json").read_bytes())
         manifest["protocol"]["attempt"] = attempt
         manifest = {key: value for key, value in manifest.items() if key != "files"}
         (bundle / "bundle.json").write_bytes(canonical.pretty(manifest).encode())
         evidence.seal(bundle)
-        return bundle
-
-    def _log(self, bundle: Path, day: int, *, supersedes: str | None = None) -> str:
-        at = START + timedelta(days=day)
-        opened = evidence.open_bundle(bundle)
-        summary = evidence.summarise(opened)
-        judged = workflow.assess(bundle)
-        signed = passport.issue(
-            judged,
-            summary,
-            issuer=passport.Issuer(name="SPECIMEN issuer", relation_to_evaluator="same"),
+        return passport.issue(
+            workflow.assess(bundle),
+            evidence.summarise(evidence.open_bundle(bundle)),
+            issuer=_ISSUER,
             key=ISSUER,
             not_before=at,
-            not_after=at + timedelta(days=90),
+            not_after=at + VALID,
             supersedes=None if supersedes is None else canonical.Digest(supersedes),
         )
-        admit(
-            self._work / "log",
-            signed.to_json(),
-            trust=self._policy,
-            submitter=ISSUER,
-            log_key=LOG,
-            heads=self._work / "heads.db",
-            at=at,
-        )
+
+    def _append(self, generation: int) -> None:
+        """Log the examples, day by day, and revoke the last one."""
+        examples = self._examples(generation)
+        for at, one in examples:
+            admit(
+                self._log,
+                one.to_json(),
+                trust=self._policy,
+                submitter=ISSUER,
+                log_key=LOG,
+                heads=self._heads,
+                at=at,
+            )
+            self._remember()
+        at = START + generation * GENERATION + timedelta(days=31)
+        hand = Hand(trust=self._policy, submitter=ISSUER, log_key=LOG, at=at)
+        with self._opened() as registry:
+            last = examples[-1][1].passport_id
+            revoke(registry, last, reason="operation-below-threshold", detail=None, hand=hand)
+            note(registry, None, "SPECIMEN log: its keys can be made by anyone", hand=hand)
         self._remember()
-        return signed.passport_id
 
     def _remember(self) -> None:
-        with Registry.open(self._work / "log") as registry:
+        with Registry.open(self._log) as registry:
             self.checkpoints.append(registry.checkpoint())
+
+    def export(self, out: Path) -> None:
+        """Bring a tree up to date, with a checkpoint for each step."""
+        export(self._log, out, passports=True, progress=SILENT)
+        for checkpoint in self.checkpoints:
+            files.write(out / CHECKPOINTS / f"{read(checkpoint).size:06}", checkpoint)
+
+
+def grow(tree: Path) -> int:
+    """Bring the log in a tree, or an empty folder, up to date; return how many entries were added."""
+    before = size(tree)
+    with tempfile.TemporaryDirectory() as name:
+        work = _Work(Path(name), tree)
+        work.grow()
+        work.export(tree)
+    return size(tree) - before
+
+
+def size(tree: Path) -> int:
+    """Return how many entries the log in a tree has, 0 where there is none."""
+    path = tree / CHECKPOINT
+    return read(files.read(path, limit=_MAX_NOTE)).size if path.exists() else 0
 
 
 def remembered(tree: Path) -> list[Checkpoint]:
-    """Return the checkpoints that were ever committed, the smallest first, each signed by the log."""
-    found = sorted((tree / CHECKPOINTS).iterdir())
-    notes = [files.read(path, limit=_MAX_NOTE) for path in found]
-    return [open_checkpoint(data, key_of(data)).checkpoint for data in notes]
+    """Return the checkpoints that are kept beside the log, the smallest first, each signed by it."""
+    return [signed(files.read(path, limit=_MAX_NOTE)) for path in sorted((tree / CHECKPOINTS).iterdir())]
+
+
+def signed(data: bytes) -> Checkpoint:
+    """Return the checkpoint in a note that the log's key signed; raise `CertkitError` for any other."""
+    return open_checkpoint(data, key_of(data)).checkpoint
 
 
 def key_of(data: bytes) -> VerifierKey:
@@ -148,28 +211,32 @@ def key_of(data: bytes) -> VerifierKey:
     return Signer(read(data).origin, LOG).vkey
 
 
-def audited(tree: Path) -> list[Audit]:
+def audited(tree: Path, *more: Checkpoint) -> list[Audit]:
     """Audit a tree against its specimen policy, once for each checkpoint that it has to go on from."""
-    policy = trust(key_of(files.read(tree / "checkpoint", limit=_MAX_NOTE)))
-    return [inspect(tree, trust=policy, since=one) for one in remembered(tree)]
+    policy = trust(key_of(files.read(tree / CHECKPOINT, limit=_MAX_NOTE)))
+    return [inspect(tree, trust=policy, since=one) for one in (*remembered(tree), *more)]
 
 
 def main(arguments: list[str]) -> int:
-    """Build it; write it where asked to and permitted; return the exit code."""
+    """Say what is there and what would be added, or add it; return the exit code."""
     with tempfile.TemporaryDirectory() as name:
         made = Path(name) / "tree"
-        build(made)
-        if "--write" in arguments and (TREE / "checkpoint").exists():
-            shutil.copytree(TREE / CHECKPOINTS, made / CHECKPOINTS, dirs_exist_ok=True)
+        made.mkdir()
+        for part in (CHECKPOINT, CHECKPOINTS, "tile", blobs.FOLDER):
+            if (TREE / part).is_dir():
+                shutil.copytree(TREE / part, made / part)
+            elif (TREE / part).exists():
+                shutil.copyfile(TREE / part, made / part)
+        added = grow(made)
         reports = audited(made)
         for finding in {finding.message for report in reports for finding in report.findings}:
             print(finding)
         if any(report.total for report in reports):
             return 1
-        print(f"{reports[-1].origin}: {reports[-1].size} entries, {reports[-1].passports} passports")
-        if {"--write", "--anew"} & set(arguments):
-            for old in ("checkpoint", "tile", "blobs", CHECKPOINTS):
-                shutil.rmtree(TREE / old, ignore_errors=True)
+        done = "added" if "--write" in arguments else "would be added: --write adds them"
+        last = reports[-1]
+        print(f"{last.origin}: {last.size} entries, {last.passports} passports; {added} entries {done}")
+        if "--write" in arguments:
             shutil.copytree(made, TREE, dirs_exist_ok=True)
     return 0
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec import structs
 
 from certkit import canonical, files
-from certkit.errors import CertkitError, InputError, UntrustedError
+from certkit.errors import CertkitError, InputError, MismatchError, NegativeError, UntrustedError
 from certkit.passport import checks, dsse, keys, sealed
 from certkit.passport.outcome import STEPS, Step
 from certkit.progress import SILENT, Progress
@@ -27,12 +27,13 @@ from certkit.registry.heads import Heads, read, remembered
 from certkit.registry.registry import Appended, Registry
 from certkit.tlog import tiles, tree
 from certkit.tlog.checkpoint import open_checkpoint
-from certkit.tlog.note import VerifierKey, open_note, parse_note
+from certkit.tlog.note import VerifierKey, open_note
 from certkit.tlog.proof import MAX_PROOF
 from certkit.tlog.proof import parse as parse_proof
 from certkit.tlog.witness import Quorum
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime
     from pathlib import Path
 
@@ -109,6 +110,7 @@ def inspect(
     trust: Trust,
     heads: Path | None = None,
     since: Checkpoint | None = None,
+    at: datetime | None = None,
     progress: Progress = SILENT,
 ) -> Audit:
     """Audit the registry, or the exported tree, in `folder` against a trust policy.
@@ -117,8 +119,13 @@ def inspect(
     it is sound. Raises `UntrustedError` ``registry.untrusted-log`` where the policy has no key for it, and
     what `audit` does.
     """
-    log = _log(folder, trust)
-    signed = remembered(heads, log.name) if heads else None
+    log = log_of(folder, trust)
+    if since is not None and since.origin != log.name:
+        raise MismatchError(
+            "tlog.origin", f"expected a checkpoint of {log.name}, found one of {since.origin}"
+        )
+    keys_of = keys_of_log(trust, log.name)
+    signed = remembered(heads, *keys_of) if heads else None
     report = audit(
         folder,
         log=log,
@@ -127,36 +134,41 @@ def inspect(
         check=checker(trust, None),
         remembered=[one for one in (since, signed) if one is not None],
         quorum=Quorum.of(trust.witnesses.k, trust.witnesses.keys),
+        at=at,
         progress=progress,
     )
     if heads and not report.total:
         try:
-            _remember(folder, log, heads)
+            _remember(folder, log, keys_of, heads)
         except CertkitError as error:
             return structs.replace(report, notes=(*report.notes, f"not remembered: {error}"))
     return report
 
 
-def _remember(folder: Path, log: VerifierKey, heads: Path) -> None:
+def _remember(folder: Path, log: VerifierKey, keys_of: Sequence[VerifierKey], heads: Path) -> None:
     """Remember the checkpoint of a log, whoever signs it, for the next audit or verification."""
-    with opened(folder) as source, closing(Heads.open(heads)) as file, file.held(log.name) as head:
+    with opened(folder) as source, closing(Heads.open(heads)) as file, file.held(*keys_of) as head:
         note = source.note()
         now = open_checkpoint(note, log).checkpoint
         proven = tiles.verified(now.size, now.root, source.tile)
         head.advance(note, lambda size: tree.root(size, tiles.node_reader(proven)))
 
 
-def checkpoint_in(path: Path, trust: Trust) -> Checkpoint:
+def checkpoint_in(path: Path, trust: Trust | None) -> Checkpoint:
     """Return the checkpoint in a file, a signed one or a proof, that a log of the policy signed.
 
+    Without a policy it may be signed by anybody.
     Raises `InputError` ``tlog.*`` for its form, `MismatchError` ``tlog.unsigned`` or ``tlog.signature``.
     """
     data = files.read(path, limit=MAX_PROOF)
     with suppress(InputError):
         data = parse_proof(data).checkpoint
-    logs = [VerifierKey.parse(text) for text in trust.logs]
-    open_note(data, logs)
-    return read(data)
+    try:
+        if trust is not None:
+            open_note(data, [VerifierKey.parse(text) for text in trust.logs])
+        return read(data)
+    except CertkitError as error:
+        raise type(error)(error.code, error.message, where=str(path), hint=error.hint) from None
 
 
 def submitters(trust: Trust) -> dict[str, PublicKey]:
@@ -200,6 +212,11 @@ def _facts(data: bytes, trust: Trust, at: datetime | None) -> PassportFacts:
             status=None,
         )
         checks.validity(case)
+        key_until = None if signing.time is not None else signer.not_after
+        if at is not None and key_until is not None and at > key_until:
+            message = f"logged at {timestamp(at)}, its key is trusted till {timestamp(key_until)}"
+            hint = "a passport signed before needs a timestamp to show it; or issue anew, with a present key"
+            raise NegativeError("passport.key-window", message, hint=hint)
     except CertkitError as error:
         raise RefusedPassportError(step, error) from None
     predicate = statement.predicate
@@ -210,6 +227,7 @@ def _facts(data: bytes, trust: Trust, at: datetime | None) -> PassportFacts:
         evidence=predicate.evidence.digest,
         attempt=predicate.protocol.attempt,
         issuer=signer.issuer,
+        key_until=None if key_until is None else timestamp(key_until),
         tier=predicate.assessment.tier,
         profile=predicate.assessment.profile.digest,
         not_before=timestamp(predicate.validity.not_before),
@@ -218,23 +236,27 @@ def _facts(data: bytes, trust: Trust, at: datetime | None) -> PassportFacts:
     )
 
 
-def _log(folder: Path, trust: Trust) -> VerifierKey:
-    """Return the trusted key to audit with: the only one, or the one with the registry's name."""
+def keys_of_log(trust: Trust, origin: str) -> list[VerifierKey]:
+    """Return the policy's keys of a log, the present one last."""
+    return [key for key in map(VerifierKey.parse, trust.logs) if key.name == origin]
+
+
+def log_of(folder: Path, trust: Trust) -> VerifierKey:
+    """Return the policy's key of a log; of several, the last one listed is the log's present one.
+
+    Raises `UntrustedError` ``registry.untrusted-log`` where there is none.
+    """
     logs = [VerifierKey.parse(text) for text in trust.logs]
-    if len(logs) == 1:
-        return logs[0]
     with opened(folder) as source:
-        note = source.note()
-        origin = read(note).origin
-    named = [log for log in logs if log.name == origin]
-    if len(named) == 1:
-        return named[0]
-    # After a change of keys several have the log's name. The one that signed its head is meant, and of two
-    # that signed the head which covers the change, the later one.
-    for signature in reversed(parse_note(note).signatures):
-        for log in named:
-            if signature.key_id == log.key_id:
-                return log
+        try:
+            note = source.note()
+            origin = read(note).origin
+        except CertkitError:
+            if len(logs) == 1:
+                return logs[0]  # whoever reads on with it says what is wrong with the checkpoint
+            raise
+    if named := keys_of_log(trust, origin):
+        return named[-1]
     raise UntrustedError(
         "registry.untrusted-log",
         f"no trusted verifier key for {origin}",

@@ -9,34 +9,47 @@ and are never read from it: the log's verifier key and the keys of those who may
 passport's signature; that one has expired since is no finding.
 
 What is done, in this order, for every entry: (1) its index follows the one before; (2) its bytes are
-hashed into the tree; (3) its form is read and its submitter's signature verified, which for a change of
-the log's key is the old one; (4) `prev`, the number of the attempt and what is superseded follow from the
-entries before it in its lineage; (5) the passport that it names is there, has the digest and size,
-verifies, and claims what the entry repeats; (6) the derived tables say the same. Then every tile is
-compared with the one made again, and the checkpoint with the root, with the trusted key and with the
-checkpoints that are remembered. No byte of the registry is changed; SQLite may leave its empty ``-wal``
-and ``-shm`` files beside a database that it has read.
+hashed into the tree; (3) its form is read, which has to be the canonical one, and its submitter's signature
+verified, which for a change of the log's key is the old one; (4) its date is none before those above it, nor
+to come; (5) `prev`, the number of the attempt and what is superseded follow from the entries before it in its
+lineage; (6) the passport that it names is there, has the digest and size, verifies, and claims what the entry
+repeats; (7) a drift is what a comparison of the two passports gives, and none is left out; (8) who ends a
+passport is its issuer, and it was not ended so before; (9) the derived tables say the same. Then every tile
+is compared with the one made again, and the checkpoint with the root, with the trusted key and with the
+checkpoints that are remembered. No byte of the registry is changed, and nothing is left beside it.
 """
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from msgspec import Struct, structs
 
 from certkit.errors import CertkitError, Exit, InputError, MismatchError
+from certkit.passport.checks import CLOCK_SKEW
 from certkit.progress import SILENT, Progress
 from certkit.registry import blobs, store
-from certkit.registry.entry import HARD_LIMIT, Claims, KeyChange, Revocation, UnverifiedEntry, read
+from certkit.registry.consequences import expected
+from certkit.registry.entry import (
+    HARD_LIMIT,
+    Claims,
+    Drift,
+    KeyChange,
+    UnverifiedEntry,
+    read,
+)
 from certkit.registry.heads import refuse_fork
-from certkit.registry.lineage import Lineages, LogKeys
+from certkit.registry.lineage import Drifts, Lineages, LogKeys
 from certkit.registry.published import CHECKPOINT, Published
+from certkit.registry.rules import Dates, Endings, is_written_so
 from certkit.registry.source import Database, Fault, Source
 from certkit.registry.structure import Structure
+from certkit.registry.unshown import unshown
 from certkit.tlog import tiles, tree
 from certkit.tlog.checkpoint import open_checkpoint
 from certkit.tlog.hashing import Hash, leaf_hash
@@ -44,6 +57,7 @@ from certkit.tlog.witness import NOBODY, Quorum
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from datetime import datetime
     from pathlib import Path
 
     from certkit.passport.keys import PublicKey
@@ -51,23 +65,10 @@ if TYPE_CHECKING:
     from certkit.tlog.checkpoint import Checkpoint
     from certkit.tlog.note import VerifierKey
 
+Compare = Callable[[bytes, bytes], Drift | None]
+_LAST: Final = 253_402_300_799  # the end of the year 9999, later than which there is no datetime
 LISTED: Final = 1000
 """How many findings are listed; all are counted."""
-
-NOT_SHOWN: Final = (
-    (
-        "whether a later state was undone by putting older files back: that takes a checkpoint remembered"
-        " elsewhere, or a witness"
-    ),
-    "whether the log's key was used to sign a shorter or different log after this one: likewise",
-    "whether others are shown a different log under the same key: likewise",
-    "whether a passport was issued and never submitted",
-)
-NO_WITNESS: Final = (
-    "anything that whoever holds the log's key may do by themselves: your policy asks for no witness, so only"
-    " checkpoints that somebody remembers stand against the next three"
-)
-NO_PASSPORTS: Final = "whether the passports say what the entries repeat of them: this tree holds none"
 
 
 class Finding(Struct, frozen=True):
@@ -83,18 +84,20 @@ class Audit(Struct, frozen=True, kw_only=True):
     """What an audit found. `root` is made from the entries, whatever the checkpoint says.
 
     `total` counts findings, of which `findings` lists the first ones; `notes` tells what is unusual and
-    harmless.
+    harmless. `index` says whether the derived tables, which searches read, are what the entries give; None
+    where there are none.
     """
 
     origin: str
     size: int
     root: str
     passports: int
+    index: Literal["agrees", "differs"] | None
     total: int
     findings: tuple[Finding, ...]
     notes: tuple[str, ...]
     exit_code: Exit
-    not_shown: tuple[str, ...] = NOT_SHOWN
+    not_shown: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
         """Return what ``certkit registry audit --json`` prints."""
@@ -105,6 +108,7 @@ class Audit(Struct, frozen=True, kw_only=True):
             "size": self.size,
             "root": self.root,
             "passports": self.passports,
+            "index": self.index,
             "total": self.total,
             "findings": [
                 {"code": one.code, "where": one.where, "message": one.message} for one in self.findings
@@ -134,20 +138,24 @@ def audit(
     log: VerifierKey,
     submitters: Mapping[str, PublicKey],
     check: Check,
+    compare: Compare | None = None,
     issuers: Mapping[str, str] = MappingProxyType({}),
     remembered: Sequence[Checkpoint] = (),
     quorum: Quorum = NOBODY,
+    at: datetime | None = None,
     progress: Progress = SILENT,
 ) -> Audit:
     """Audit the registry, or the exported tree, in `folder`.
 
     `log` is the trusted verifier key; `quorum` are the witnesses that must have cosigned its checkpoint;
     `submitters` are the trusted keys by id, and `issuers` the names that they are listed under, so that who
-    revoked can be told; `check` returns the facts of a passport whose signature holds; `remembered` are
-    earlier checkpoints of the log, which it must continue. Raises as `opened` does, but that what is wrong
-    with the registry is a finding.
+    revoked can be told; `check` returns the facts of a passport whose signature holds; `compare` what is to
+    be logged of two that follow each other, by default as `certkit.registry.consequences.expected` does;
+    `remembered` are earlier checkpoints of the log, which it must continue; no entry is to be dated later
+    than `at`, and cosignatures that are do not count. Raises as `opened` does, but that what is wrong with
+    the registry is a finding.
     """
-    work = _Work(folder, log, submitters, check, issuers=issuers, quorum=quorum)
+    work = _Work(folder, log, submitters, check, compare or expected, issuers=issuers, quorum=quorum, at=at)
     try:
         with opened(folder) as source:
             work.run(source, remembered, progress)
@@ -167,11 +175,13 @@ class _Work:
         log: VerifierKey,
         submitters: Mapping[str, PublicKey],
         check: Check,
+        compare: Compare,
         *,
         issuers: Mapping[str, str],
         quorum: Quorum,
+        at: datetime | None,
     ) -> None:
-        self._issuers, self._issued = issuers, dict[str, str | None]()
+        self._limit = None if at is None else (at + CLOCK_SKEW).timestamp()
         self._folder, self._key, self._submitters, self._check = folder, log, submitters, check
         self._quorum = quorum
         self._witnessed: int | None = None
@@ -182,6 +192,10 @@ class _Work:
         self._size = 0
         self._lineages = Lineages()
         self._keys = LogKeys(log.name)
+        self._drifts = Drifts(partial(blobs.intact, folder), compare)
+        self._index: Literal["agrees", "differs"] | None = None
+        self._names_evidence = False
+        self._dates, self._endings = Dates(at), Endings(issuers)
         self._blobs: set[str] = set()
         self._structure = Structure(lambda _level, _n: b"", lambda _level, _n: None)
         self._passports = True
@@ -189,6 +203,8 @@ class _Work:
     def found(self, code: str, where: str, message: str, exit_code: Exit = Exit.MISMATCH) -> None:
         """Note down what does not hold."""
         self._total += 1
+        if code == "registry.index-differs":
+            self._index = "differs"
         self._untrusted += exit_code is Exit.UNTRUSTED
         if len(self._findings) < LISTED:
             self._findings.append(Finding(code, where, message, exit_code))
@@ -196,6 +212,7 @@ class _Work:
     def run(self, source: Source, remembered: Sequence[Checkpoint], progress: Progress) -> None:
         """Go through everything."""
         self._source, self._passports = source, source.passports
+        self._index = "agrees" if source.indexed else None
         self._structure = Structure(source.tile, self._differs)
         progress.start("auditing", source.count(), "entries")
         try:
@@ -207,11 +224,13 @@ class _Work:
                 progress.advance(len(batch))
         except InputError as error:
             self.found("registry.leaf", f"entry {self._size}", error.message)
+        for where, message in self._drifts.left_out():
+            self.found("registry.drift", where, message)
         self._structure.finish()
         self._faults(source.surplus(set(self._structure.tiles())))
         self._checkpoint(remembered)
         self._faults(source.faults(self._key.name, str(self._key)))
-        self._notes += source.notes(self._blobs)
+        self._notes += (*self._endings.notes(), *self._drifts.notes, *source.notes(self._blobs))
 
     def report(self) -> Audit:
         """Return what was found."""
@@ -221,20 +240,12 @@ class _Work:
             size=self._size,
             root=self._structure.root.hex(),
             passports=len(self._lineages.passports),
+            index=self._index,
             total=self._total,
             findings=tuple(self._findings),
             notes=tuple(self._notes),
             exit_code=exit_code if self._total else Exit.OK,
-            not_shown=(*self._not_shown(), *(() if self._passports else (NO_PASSPORTS,))),
-        )
-
-    def _not_shown(self) -> tuple[str, ...]:
-        if self._witnessed is None:
-            return (*(() if self._quorum.k else (NO_WITNESS,)), *NOT_SHOWN)
-        time = datetime.fromtimestamp(self._witnessed, UTC).isoformat().replace("+00:00", "Z")
-        return (
-            f"whether anything was undone or shown otherwise after {time}: till then, {self._quorum.k} vouch",
-            NOT_SHOWN[-1],
+            not_shown=unshown(self._quorum.k, self._witnessed, passports=self._passports),
         )
 
     def _faults(self, faults: Iterator[Fault]) -> None:
@@ -256,11 +267,12 @@ class _Work:
             self.found("registry.checkpoint", "checkpoint", error.message)
             return
         head = signed.checkpoint
-        if not self._quorum.is_met(signed.cosigned):
-            message = f"{len(signed.cosigned)} of {self._quorum.k} required witnesses cosigned"
+        cosigned = [one for one in signed.cosigned if self._has_been(one.time or 0)]
+        if not self._quorum.is_met(cosigned):
+            message = f"{len(cosigned)} of {self._quorum.k} required witnesses cosigned"
             self.found("registry.witnesses", "checkpoint", message)
         else:
-            self._witnessed = self._quorum.since(signed.cosigned)
+            self._witnessed = self._quorum.since(cosigned)
         if head.size != self._size:
             message = f"signed for {head.size:,} entries, found {self._size:,}"
             self.found("registry.checkpoint", "checkpoint", message)
@@ -268,6 +280,9 @@ class _Work:
             self.found("registry.checkpoint", "checkpoint", "the signed root is not that of the entries")
         else:
             self._continues(head, remembered)
+
+    def _has_been(self, time: int) -> bool:
+        return 0 < time <= (_LAST if self._limit is None else self._limit)
 
     def _continues(self, head: Checkpoint, remembered: Sequence[Checkpoint]) -> None:
         def root_at(size: int) -> Hash:
@@ -296,57 +311,82 @@ class _Work:
             return
         if found is None:
             return
-        self._signature(where, found)
+        if not is_written_so(data, found):
+            self.found("registry.entry", where, "not in the canonical form, in which entries are written")
+        signed = self._signature(where, found)
+        for message in self._dates.follow(index, found, signed=signed):
+            self.found("registry.time", where, message)
         for message in self._lineages.follow(index, leaf, found):
             self.found("registry.chain", where, message)
-        if found.passport is not None and self._passports:
-            self._passport(where, found, found.passport)
-        elif isinstance(found.claims, Revocation):
-            self._revoker(where, found.entry.submitter, self._issued.get(found.claims.passport_id))
+        self._about(where, found)
+        if signed and (broken := self._endings.follow(index, found)):
+            code, message = broken
+            self.found(code, where, message)
         self._faults(self._source.entry_faults(index, leaf, found))
 
-    def _revoker(self, where: str, submitter: str, issuer: str | None) -> None:
-        name = self._issuers.get(submitter)
-        if issuer is not None and name is not None and issuer != name:
-            self.found("registry.not-issuer", where, f"{name} revokes a passport that {issuer} issued")
+    def _about(self, where: str, found: UnverifiedEntry) -> None:
+        if found.passport is not None and self._passports:
+            sound = self._passport(where, found, found.passport)
+            self._drifts.passport(where, found.entry.subject, found.passport, sound)
+        elif (
+            isinstance(found.claims, Drift)
+            and self._passports
+            and (wrong := self._drifts.follow(where, found.claims))
+        ):
+            self.found("registry.drift", where, wrong)
 
-    def _signature(self, where: str, found: UnverifiedEntry) -> None:
+    def _signature(self, where: str, found: UnverifiedEntry) -> bool:
+        """Hold an entry against its submitter's key; tell whether that one signed it."""
         if isinstance(found.claims, KeyChange):
             if message := self._keys.follow(found, found.claims):
                 self.found("registry.log-keys", where, message)
-            return
+            return not message
         key = self._submitters.get(found.entry.submitter)
         if key is None:
             message = f"submitted by an untrusted key, {found.entry.submitter}"
             self.found("registry.entry-untrusted", where, message, Exit.UNTRUSTED)
-            return
+            return False
         try:
             found.verify(key)
         except CertkitError as error:
             self.found("registry.entry-signature", where, error.message)
+            return False
+        is_for_it = found.entry.is_for(self._key.name)
+        if not is_for_it:
+            self.found("registry.entry-signature", where, f"signed for another log, {found.entry.log}")
+        return is_for_it
 
-    def _passport(self, where: str, found: UnverifiedEntry, claims: Claims) -> None:
+    def _passport(self, where: str, found: UnverifiedEntry, claims: Claims) -> str | None:
+        """Hold a passport against its entry; return the digest of its file where that is sound."""
         stored = found.entry.passport
         data = blobs.load(self._folder, stored.sha256) if stored else None
         if stored is None or data is None:
             self.found("registry.blob-missing", where, "the passport's file is not in blobs/")
-            return
+            return None
         self._blobs.add(stored.sha256)
         if hashlib.sha256(data).hexdigest() != stored.sha256 or len(data) != stored.size:
             self.found("registry.blob-changed", where, f"blobs/{stored.sha256[:2]}/{stored.sha256} differs")
-            return
+            return None
         try:
             facts = self._check(data)
         except CertkitError as error:
             exit_code = Exit.UNTRUSTED if error.exit_code is Exit.UNTRUSTED else Exit.MISMATCH
             self.found("registry.passport", where, f"{error.message} [{error.code}]", exit_code)
-            return
-        self._issued[facts.passport_id] = facts.issuer
+            return None
+        self._endings.verified(facts)
+        if facts.key_until is not None and found.entry.issued_at > facts.key_until:
+            message = f"logged when its key was no longer trusted, which is till {facts.key_until}"
+            self.found("registry.time", where, message)
         known = Claims.of(facts, claims.attempt)
         if claims.evidence is None:
-            known = structs.replace(known, evidence=None)  # an entry of format 1
+            known = structs.replace(known, evidence=None)
+            # An entry of format 1; later ones name it, and attempts are counted by it.
+            if self._names_evidence:
+                self.found("registry.claims", where, "the entry does not name the evidence")
         elif (facts.attempt or 1) < claims.attempt:
             message = f"declares attempt {facts.attempt or 1}, and is attempt {claims.attempt} in this log"
             self.found("registry.attempt", where, message)
+        self._names_evidence |= claims.evidence is not None
         if facts.lineage != found.entry.subject or known != claims:
             self.found("registry.claims", where, "the entry claims something else than the passport")
+        return stored.sha256

@@ -58,6 +58,12 @@ def load(registry: Path, sha256: str) -> bytes | None:
         return None
 
 
+def intact(registry: Path, sha256: str) -> bytes | None:
+    """Return the bytes kept for a digest, None where they are missing or have another one."""
+    data = load(registry, sha256)
+    return data if data is not None and hashlib.sha256(data).hexdigest() == sha256 else None
+
+
 def names(registry: Path) -> Iterator[str]:
     """Yield the path, below the blobs folder, of everything that is kept there."""
     folder = registry / FOLDER

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from msgspec import structs
+
 from certkit import canonical
 from certkit.errors import CertkitError
 from certkit.passport import issuing
@@ -44,21 +46,37 @@ class Consequences:
         found: list[AnyClaims] = []
         if facts.supersedes is not None:
             found.append(Supersession(passport_id=facts.supersedes, by=facts.passport_id))
-        if earlier is not None and (drifted := self._compared(facts, earlier)):
+        if earlier is not None and (drifted := self.compared(earlier)):
             found.append(drifted)
         return found
 
-    def _compared(self, facts: PassportFacts, earlier: bytes) -> Drift | None:
+    def compared(self, earlier: bytes) -> Drift | None:
+        """Return what is logged of the passport against an earlier one, None where nothing is."""
         from certkit.assessment.drift import drift  # noqa: PLC0415 - heavy, and most passports are the first
 
         try:
             self.earlier, old = standing(earlier)
-            _, new = standing(self._passport)
+            passport_id, new = standing(self._passport)
         except CertkitError as error:
             self.reason = str(error)
             return None
         self.drift = drift(old, new)
-        return claims(self.drift, facts.passport_id, self.earlier) if self.drift.result in LOGGED else None
+        return claims(self.drift, passport_id, self.earlier) if self.drift.result in LOGGED else None
+
+
+def expected(earlier: bytes, later: bytes) -> Drift | None:
+    """Return what is logged of two passports that follow each other in a lineage; None where nothing is."""
+    return Consequences(later).compared(earlier)
+
+
+def agree(one: Drift | None, other: Drift | None) -> bool:
+    """Tell whether two claims of a drift say the same: of which passports, which result, which rows.
+
+    The digest of the document is left out: the sentences in it may be worded otherwise by another version.
+    """
+    if one is None or other is None:
+        return one is other
+    return one == structs.replace(other, document=one.document)
 
 
 def standing(passport: bytes) -> tuple[str, Standing]:

@@ -5,28 +5,31 @@
 
 A passport is ended by its issuer: by any key that the policy lists under the issuer's name, which is how an
 issuer delegates. Nothing is taken out of the log. The same revocation again gives the first one's index.
+What is ended, and whether it was before, is read from the entries in the transaction that logs it.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
 
 from certkit.errors import CertkitError, MismatchError, UntrustedError, UsageError
-from certkit.passport import checks, dsse, keys, sealed
-from certkit.registry.admission import refuse_stranger
+from certkit.passport import checks, dsse, issuing, keys, sealed
+from certkit.registry.admission import refuse_stranger, submitters
 from certkit.registry.entry import Claims, Note, Revocation, Supersession
-from certkit.registry.registry import Appended
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
     from datetime import datetime
 
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-    from certkit.passport.keys import PrivateKey
+    from certkit.passport.keys import PrivateKey, PublicKey
     from certkit.passport.trust import Trust
-    from certkit.registry.entry import AnyClaims, Reason
+    from certkit.registry.drafting import Appended, Turn
+    from certkit.registry.entry import AnyClaims, Reason, UnverifiedEntry
+    from certkit.registry.ledger import Ledger
     from certkit.registry.registry import Registry
 
 
@@ -38,11 +41,21 @@ class Hand(Struct, frozen=True, kw_only=True):
     log_key: Ed25519PrivateKey
     at: datetime
 
-    def write(self, registry: Registry, subject: str, claims: AnyClaims) -> Appended:
+    def turn(self, registry: Registry) -> AbstractContextManager[Turn]:
+        """Return a turn at writing; raise as `Registry.turn` does."""
+        return registry.turn(self.log_key)
+
+    def log(self, turn: Turn, subject: str, claims: AnyClaims) -> Appended:
         """Log an entry; raise as `Registry.append_entry` does."""
-        return registry.append_entry(
-            subject, claims, submitter=self.submitter, log_key=self.log_key, at=self.at
-        )
+        return turn.log(subject, claims, submitter=self.submitter, at=self.at)
+
+
+class _Own(NamedTuple):
+    """A logged passport that a hand may end: `keys` are its issuer's, by id."""
+
+    passport_id: str
+    lineage: str
+    keys: dict[str, PublicKey]
 
 
 def revoke(
@@ -50,66 +63,88 @@ def revoke(
 ) -> tuple[str, Appended]:
     """Log that a passport is revoked; return its id and the entry.
 
-    Raises `UsageError` ``registry.unknown``, `UntrustedError` ``registry.not-issuer`` where the key is not
-    its issuer's, `MismatchError` ``registry.blob-missing``, and as `Registry.append_entry`.
+    Where its issuer revoked it before for the same reason, that entry is returned; for another reason it is
+    revoked once more. Raises `UsageError` ``registry.unknown``, `UntrustedError` ``registry.not-issuer``
+    where the key is not its issuer's, `MismatchError` ``registry.blob-missing`` or ``registry.inconsistent``,
+    and as `Registry.append_entry`.
     """
-    subject, claims = _own(registry, ident, hand)
-    with registry.searching() as search:
-        ended, by = search.standing(claims.passport_id)
-    if ended == "revoked" and by is not None:
-        return claims.passport_id, Appended(index=by, new=False, proof=registry.prove(by))
-    what = Revocation(passport_id=claims.passport_id, reason=reason, detail=detail)
-    return claims.passport_id, hand.write(registry, subject, what)
+    with hand.turn(registry) as turn:
+        own = _own(registry, turn.known, ident, hand)
+        for index, found in turn.known.endings(own.lineage, own.passport_id):
+            claims = found.claims
+            if isinstance(claims, Revocation) and claims.reason == reason and _signed(found, own.keys):
+                return own.passport_id, turn.appended(index, new=False)
+        what = Revocation(passport_id=own.passport_id, reason=reason, detail=detail)
+        return own.passport_id, hand.log(turn, own.lineage, what)
 
 
 def supersede(registry: Registry, ident: str, *, by: str, hand: Hand) -> tuple[str, Appended]:
     """Log that a passport is superseded by the latest one of its lineage; return its id and the entry.
 
-    Raises as `revoke`, and `MismatchError` ``registry.supersedes``.
+    Where it has ended before, the entry that says so is returned. Raises as `revoke`, and `MismatchError`
+    ``registry.supersedes``.
     """
-    subject, claims = _own(registry, ident, hand)
-    index = registry.find(by)
-    later = registry.logged(index).found
-    with registry.searching() as search:
-        latest = search.entries.latest(subject)
-        ended, known = search.standing(claims.passport_id)
-    if later.passport is None or later.passport.passport_id != latest or latest == claims.passport_id:
-        raise MismatchError(
-            "registry.supersedes",
-            f"entry {index} is not the latest passport of {subject}, or the one to supersede",
-            hint="only the latest passport of a lineage takes the place of another",
-        )
-    if ended is not None and known is not None:
-        return claims.passport_id, Appended(index=known, new=False, proof=registry.prove(known))
-    what = Supersession(passport_id=claims.passport_id, by=latest)
-    return claims.passport_id, hand.write(registry, subject, what)
+    with hand.turn(registry) as turn:
+        own = _own(registry, turn.known, ident, hand)
+        later = turn.known.find(by)
+        latest = turn.known.latest(own.lineage)
+        if latest in {None, own.passport_id} or turn.known.first(str(latest)) != later:
+            raise MismatchError(
+                "registry.supersedes",
+                f"entry {later} is not the latest passport of {own.lineage}, or the one to supersede",
+                hint="only the latest passport of a lineage takes the place of another",
+            )
+        trusted = submitters(hand.trust)
+        for index, found in turn.known.endings(own.lineage, own.passport_id):
+            # As a status has it: a later passport takes its place by the word of any issuer.
+            if _signed(found, trusted if isinstance(found.claims, Claims) else own.keys):
+                return own.passport_id, turn.appended(index, new=False)
+        what = Supersession(passport_id=own.passport_id, by=str(latest))
+        return own.passport_id, hand.log(turn, own.lineage, what)
 
 
 def note(registry: Registry, subject: str | None, text: str, *, hand: Hand) -> Appended:
     """Log words about a lineage, or about the log itself; raise as `Registry.append_entry`."""
     refuse_stranger(hand.submitter, hand.trust)
-    return hand.write(registry, subject or registry.origin, Note(text=text))
+    with hand.turn(registry) as turn:
+        return hand.log(turn, subject or registry.origin, Note(text=text))
 
 
-def _own(registry: Registry, ident: str, hand: Hand) -> tuple[str, Claims]:
-    """Return lineage and claims of a logged passport that the hand may end."""
-    index = registry.find(ident)
-    found = registry.logged(index).found
+def _own(registry: Registry, known: Ledger, ident: str, hand: Hand) -> _Own:
+    """Return a logged passport that the hand may end."""
+    index = known.find(ident)
+    found = known.entry(index)
     stored = found.entry.passport
     if found.passport is None or stored is None:
         raise UsageError("registry.unknown", f"entry {index} is no passport")
     data = registry.passport(stored.sha256)
     if data is None:
         raise MismatchError("registry.blob-missing", f"the file of entry {index} is not here, or has changed")
+    if issuing.parse(data).passport_id != found.passport.passport_id:
+        raise MismatchError("registry.inconsistent", f"the file of entry {index} is another passport")
     issuer = issuer_of(data, hand.trust)
     name = keys.key_id(hand.submitter.public_key())
-    if name not in {one.id for one in hand.trust.candidates() if one.issuer == issuer}:
+    theirs: dict[str, PublicKey] = {
+        one.id: one.key for one in hand.trust.candidates() if one.issuer == issuer
+    }
+    if name not in theirs:
         raise UntrustedError(
             "registry.not-issuer",
             f"issued by {issuer}, and key {name} is not theirs",
             hint="an issuer lets another key revoke by naming it in the policy under the same name",
         )
-    return found.entry.subject, found.passport
+    return _Own(found.passport.passport_id, found.entry.subject, theirs)
+
+
+def _signed(found: UnverifiedEntry, by: dict[str, PublicKey]) -> bool:
+    """Tell whether one of some keys signed an entry; one that only names it counts for nothing."""
+    key = by.get(found.entry.submitter)
+    try:
+        if key is not None:
+            found.verify(key)
+    except CertkitError:
+        return False
+    return key is not None
 
 
 def issuer_of(passport: bytes, trust: Trust) -> str:

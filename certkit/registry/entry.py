@@ -13,20 +13,22 @@ What an entry of each type claims is a class of its own below; `Claims` is what 
 
 from __future__ import annotations
 
+import base64
+import binascii
+import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from certkit import canonical
 from certkit.errors import CertkitError, InputError
 from certkit.passport import dsse
-from certkit.passport.statement import END, Count, Digest, Hex, Tier
+from certkit.passport.terms import END, Count, Digest, Hex, Tier
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from certkit.passport.keys import PrivateKey, PublicKey
 
 PAYLOAD_TYPE: Final = "application/vnd.certkit.registry-entry.v1+json"
@@ -45,6 +47,17 @@ ROW_LENGTH: Final = 120
 
 _Row = Annotated[str, Meta(min_length=1, max_length=ROW_LENGTH)]
 _Vkey = Annotated[str, Meta(min_length=1, max_length=1024)]
+
+_ENVELOPE: Final = re.compile(
+    rb'\{"payload":"([A-Za-z0-9+/]+={0,2})","payloadType":"%b",' % re.escape(PAYLOAD_TYPE.encode())
+    + rb'"signatures":\[\{"sig":"[A-Za-z0-9+/]+={0,2}"\}\]\}'
+)
+_PAYLOAD: Final = re.compile(
+    rb'\{"claims":\{.*\},"issued_at":"([0-9TZ:-]{20})",(?:"log":"([^"]*)",)?"passport":(?:null|\{[^{}]*\}),'
+    rb'"prev":(?:null|\{[^{}]*\}),"subject":"([^"]*)","submitter":"(sha256:[0-9a-f]{64})",'
+    rb'"type":"(passport|supersede|revoke|drift|key|note)","v":1\}',
+    re.DOTALL,
+)
 
 Type = Literal["passport", "supersede", "revoke", "drift", "key", "note"]
 Reason = Literal[
@@ -67,7 +80,8 @@ class PassportFacts(_Part, frozen=True, kw_only=True):
 
     `lineage` is ``provider/name``; `agent` and `profile` are digests; times are UTC in RFC 3339;
     `evidence` is the bundle's digest and `attempt` the attempt that it declares; `supersedes` is a passport
-    id. `issuer` is whoever checked the passport's own name for who signed it, and is not repeated.
+    id. Not repeated are `issuer`, which is whoever checked the passport's own name for who signed it, and
+    `key_until`, till when its key is trusted, where nothing proves the time of signing.
     """
 
     passport_id: Digest
@@ -81,6 +95,7 @@ class PassportFacts(_Part, frozen=True, kw_only=True):
     not_after: _Time
     supersedes: Digest | None = None
     issuer: _Name | None = None
+    key_until: _Time | None = None
 
 
 Check = Callable[[bytes], PassportFacts]
@@ -196,7 +211,9 @@ class Entry(_Part, frozen=True, kw_only=True):
     """What an entry says (``application/vnd.certkit.registry-entry.v1+json``).
 
     `subject` is a lineage; `submitter` is the id of the key that signs the entry (SHA-256 of its
-    SubjectPublicKeyInfo), by which a reader picks among the keys that it trusts.
+    SubjectPublicKeyInfo), by which a reader picks among the keys that it trusts. `log` is the origin of the
+    log that it is signed for, so that no other can show it as its own; entries of earlier versions do not
+    say it.
     """
 
     v: Literal[1] = 1
@@ -207,6 +224,11 @@ class Entry(_Part, frozen=True, kw_only=True):
     prev: Previous | None
     issued_at: _Time
     submitter: Digest
+    log: _Name | UnsetType = UNSET
+
+    def is_for(self, origin: str) -> bool:
+        """Tell whether the entry may be one of the log of this origin."""
+        return self.log is UNSET or self.log == origin
 
 
 class UnverifiedEntry(Struct, frozen=True):
@@ -251,9 +273,61 @@ def read(data: bytes) -> UnverifiedEntry:
         claims = msgspec.convert(entry.claims, CLAIMS[entry.type])
     except (CertkitError, msgspec.ValidationError) as error:
         raise InputError("registry.entry", f"not an entry: {_lower(str(error))}") from None
+    period = (claims.not_before, claims.not_after) if isinstance(claims, Claims) else ()
+    for time in (entry.issued_at, *period):
+        try:
+            datetime.fromisoformat(time)
+        except ValueError:
+            raise InputError("registry.entry", f"not an entry: {time} is no time") from None
     if (entry.type == "passport") != (entry.passport is not None):
         raise InputError("registry.entry", "not an entry: those of passports, and no others, name a file")
     return UnverifiedEntry(entry, claims, envelope)
+
+
+class Skimmed(NamedTuple):
+    """An entry in the form that `write` gives it, of which only what stands at its edges was read."""
+
+    payload: bytes
+    issued_at: str
+    subject: bytes
+    submitter: str
+    type: bytes
+    log: bytes | None
+
+    def is_for(self, origin: str) -> bool:
+        """Tell whether the entry may be one of the log of this origin."""
+        return self.log in {None, origin.encode()}
+
+
+def naming(*words: str) -> Callable[[bytes], bool]:
+    """Return what tells whether an entry may say a word: false only where no member has one as its value."""
+    values = [canonical.canonical(word) for word in words]
+
+    def names(data: bytes) -> bool:
+        skimmed = skim(data)
+        return skimmed is None or any(value in skimmed.payload for value in values)
+
+    return names
+
+
+def skim(data: bytes) -> Skimmed | None:
+    """Return an entry far faster than `read` does, or None for what has another form than `write` gives.
+
+    Nothing in the payload is escaped, so that a string which does not occur in it is no member's value. It
+    may still be no entry: what is to be believed of it has to be `read`.
+    """
+    envelope = _ENVELOPE.fullmatch(data)
+    if envelope is None:
+        return None
+    try:
+        payload = base64.b64decode(envelope[1])
+    except binascii.Error:
+        return None
+    found = None if b"\\" in payload else _PAYLOAD.fullmatch(payload)
+    if found is None:
+        return None
+    issued_at, log, subject, submitter, kind = found.groups()
+    return Skimmed(payload, issued_at.decode(), subject, submitter.decode(), kind, log)
 
 
 def timestamp(at: datetime) -> str:

@@ -6,8 +6,8 @@
 Written in this order: whatever the new checkpoint needs, all of it on the disk; then the checkpoint, by
 renaming; then narrower forms of tiles that are full by now are removed. So at any instant, and after a power
 cut at any instant, the checkpoint in the folder is one whose tiles and bundles are all there. Nothing is
-exported that does not lead to the signed root, a full tile is never touched again, and a folder that holds
-another log, or a later state of this one, is left alone.
+exported that does not lead to the signed root, and what is there already is read, compared and not touched: a
+folder with a file that is not this log's, with another log, or with a later state of this one, is refused.
 """
 
 from __future__ import annotations
@@ -20,10 +20,12 @@ from certkit.errors import CertkitError, MismatchError, UsageError
 from certkit.registry import blobs
 from certkit.registry.entry import read as parse
 from certkit.registry.heads import read, refuse_fork
-from certkit.registry.published import CHECKPOINT, Published
+from certkit.registry.published import CHECKPOINT, Published, has_width
 from certkit.registry.registry import Registry
 from certkit.tlog import bundle, tiles
 from certkit.tlog.hashing import leaf_hash
+from certkit.tlog.note import parse_note
+from certkit.tlog.witness import with_signatures
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,8 +50,8 @@ def export(folder: Path, out: Path, *, passports: bool, progress: Progress) -> E
     """Write the log of the registry in `folder` to `out`, or bring the tree there up to date.
 
     With `passports`, those are written too, into ``blobs/``. Raises `MismatchError` ``registry.export`` where
-    `out` holds something else or a later state, ``registry.inconsistent`` where the registry contradicts its
-    checkpoint, `UsageError` ``registry.busy`` or ``file.unwritable``, and what `Registry.open` does.
+    `out` holds something else, a changed file or a later state, ``registry.inconsistent`` where the registry
+    contradicts its checkpoint, `UsageError` ``registry.busy`` or ``file.unwritable``, and as `Registry.open`.
     """
     _refuse_inside(folder, out)
     with Registry.open(folder) as registry:
@@ -75,7 +77,7 @@ class _Export:
         self._log = log
         self._out = out
         self._tree = Published(out)
-        self._note = log.note()
+        self._note = log.cosigned()
         self.head = log.verified_head(registry.vkey)
         self._tile = tiles.verified(self.head.size, self.head.root, log.tile)
 
@@ -85,6 +87,9 @@ class _Export:
         Raises `MismatchError` ``registry.export`` unless this log goes on from it.
         """
         found = {item.name for item in self._out.iterdir()}
+        for item in (*self._out.glob("*"), *self._out.glob("tile/*")):
+            if item.is_symlink():  # what lies behind it is somebody else's
+                raise self._foreign(f"{item.relative_to(self._out)} is a link")
         if CHECKPOINT not in found:
             # Tiles without a checkpoint are what an export leaves that was cut off, and are compared below.
             if stray := sorted(found - {"tile", blobs.FOLDER}):
@@ -114,8 +119,7 @@ class _Export:
 
     def write(self, before: Checkpoint | None, *, passports: bool, progress: Progress) -> int:
         """Write what is new; return how many files that were."""
-        size = before.size if before else 0
-        places = [one for one in tiles.tiles(self.head.size) if not self._is_there(one, size)]
+        size, places = before.size if before else 0, list(tiles.tiles(self.head.size))
         progress.start("exporting", len(places), "tiles")
         written = 0
 
@@ -124,27 +128,31 @@ class _Export:
             if passports:
                 yield from self._passports()
             for tile in places:
+                # What no checkpoint covers may never have reached the disk: an export that died put it there.
+                covered = tiles.width(tile.level, tile.n, size) >= tile.width
                 for one, data in self._files(tile):
-                    self._refuse_other(one, data)
-                    written += 1
-                    yield one.path, data
+                    if not self._is_there(one, data) or not covered:
+                        written += 1
+                        yield one.path, data
                 progress.advance(1)
 
         try:
             files.write_all(self._out, items())
         finally:
             progress.finish()
-        if before is None or self._tree.note() != self._note:
-            files.write(self._out / CHECKPOINT, self._note)
+        note = self._note if before is None else self._with_witnesses(self._tree.note())
+        if before is None or self._tree.note() != note:
+            files.write(self._out / CHECKPOINT, note)
             written += 1
         self._prune(places)
         return written
 
-    def _is_there(self, tile: Tile, size: int) -> bool:
-        """Tell whether the tree held a tile, as wide as it is now, when its checkpoint was written."""
-        covered = tiles.width(tile.level, tile.n, size) >= tile.width
-        kinds = (tile, tile._replace(level=tiles.BUNDLES)) if tile.level == 0 else (tile,)
-        return covered and all((self._out / one.path).is_file() for one in kinds)
+    def _with_witnesses(self, there: bytes) -> bytes:
+        """Return the checkpoint with what others signed below the one that is there, if it is the same."""
+        found, own = parse_note(there), parse_note(self._note)
+        known = {(one.name, one.key_id) for one in own.signatures}
+        more = [one for one in found.signatures if (one.name, one.key_id) not in known]
+        return with_signatures(self._note, more) if found.text == own.text else self._note
 
     def _files(self, tile: Tile) -> Iterator[tuple[Tile, bytes]]:
         """Yield a tile, and the bundle of its entries, each shown to lead to the signed root."""
@@ -157,25 +165,46 @@ class _Export:
             yield tile._replace(level=tiles.BUNDLES), bundle.encode(entries)
         yield tile, hashes
 
-    def _refuse_other(self, tile: Tile, data: bytes) -> None:
-        """Raise `MismatchError` where the folder has the file already, with other bytes."""
+    def _is_there(self, tile: Tile, data: bytes) -> bool:
+        """Tell whether the folder has a file already; raise `MismatchError` where it is another.
+
+        A narrower form, which readers of an older checkpoint may still ask for, has to be its beginning.
+        """
+        for width in range(1, tile.width) if tile.width < tiles.WIDTH else ():
+            narrower = tile._replace(width=width)
+            part = self._read(narrower)
+            if part is not None and not (data.startswith(part) and has_width(narrower, part)):
+                raise self._damaged(narrower.path)
+        there = self._read(tile)
+        if there not in {None, data}:
+            raise self._damaged(tile.path)
+        return there is not None
+
+    def _read(self, tile: Tile) -> bytes | None:
         path = self._out / tile.path
-        if path.exists() and files.read(path, limit=bundle.MAX_BUNDLE) != data:
-            raise MismatchError(
-                "registry.export",
-                f"{tile.path} is there and is not this log's",
-                where=str(self._out),
-                hint="if the file is damaged, remove it and export again",
-            )
+        return files.read(path, limit=bundle.MAX_BUNDLE) if path.exists() else None
+
+    def _damaged(self, name: str) -> MismatchError:
+        return MismatchError(
+            "registry.export",
+            f"{name} is there and is not this log's",
+            where=str(self._out),
+            hint="if the file is damaged, remove it and export again",
+        )
 
     def _passports(self) -> Iterator[tuple[str, bytes]]:
         for start in range(0, self.head.size, tiles.WIDTH):
             for entry in self._log.entries(start, start + tiles.WIDTH):
                 stored = parse(entry).entry.passport
-                target = blobs.path(self._out, stored.sha256) if stored else self._out
-                data = None if target.exists() or not stored else self._registry.passport(stored.sha256)
-                if data is not None:  # it may have been withdrawn, which the entry survives
-                    yield target.relative_to(self._out).as_posix(), data
+                if stored is None:
+                    continue
+                target = blobs.path(self._out, stored.sha256)
+                name = target.relative_to(self._out).as_posix()
+                if target.exists():
+                    if blobs.intact(self._out, stored.sha256) is None:
+                        raise self._damaged(name)
+                elif (data := self._registry.passport(stored.sha256)) is not None:
+                    yield name, data  # else it was withdrawn, which the entry survives
 
     def _prune(self, places: list[Tile]) -> None:
         """Remove the narrower forms of the tiles that became full; readers find them in the full one."""

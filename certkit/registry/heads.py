@@ -1,11 +1,12 @@
 """What each log last signed, remembered outside the registry, so that a restored backup cannot fork it.
 
 One small SQLite file in the user's state folder holds the newest checkpoint of every log that this user
-signs for, by its origin. A registry that was put back to an older state, or replaced by another one of the
-same name, is not signed on: two different logs under one key are what nobody could explain away.
+signs for or audits, by the key that signed it. A registry that was put back to an older state, or replaced by
+another one of the same name, is not signed on: two different logs under one key are what nobody could explain
+away. A log of the same name under a key that is not asked about counts for nothing: anybody can make one.
 
     heads = Heads.open(path)
-    with heads.held(origin) as head:           # nobody else signs for this user meanwhile
+    with heads.held(vkey) as head:             # nobody else signs for this user meanwhile
         head.advance(note, root_at)            # raises, or the log goes on from what was signed last
         …                                      # the new checkpoint is on the registry's disk
         head.advance(newer, root_at)
@@ -19,37 +20,39 @@ is believed once.
 from __future__ import annotations
 
 import sqlite3
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
 from certkit import files
 from certkit.errors import CertkitError, InputError, MismatchError
 from certkit.registry import store
 from certkit.tlog.checkpoint import Checkpoint, parse_checkpoint
-from certkit.tlog.note import parse_note
+from certkit.tlog.note import open_note, parse_note
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from certkit.tlog.hashing import Hash
+    from certkit.tlog.note import VerifierKey
 
     RootAt = Callable[[int], Hash]
     """Returns the root that the registry's tree had at a size up to its own, proven by its checkpoint."""
 
 DDL: Final = ("CREATE TABLE head (origin TEXT PRIMARY KEY, note BLOB NOT NULL) WITHOUT ROWID",)
+"""Despite its name, `origin` holds the verifier key; an origin alone stands in rows of earlier versions."""
 
 
 class Head:
-    """The newest head of one log, while nobody else may change it."""
+    """The newest head of one log that one of its keys signed, while nobody else may change it."""
 
-    def __init__(self, connection: sqlite3.Connection, origin: str) -> None:
+    def __init__(self, connection: sqlite3.Connection, keys: Sequence[VerifierKey]) -> None:
         self._connection = connection
-        self._origin = origin
-        self._note = _note(connection, origin)
+        self._keys = keys
+        self._note = _note(connection, keys)
 
     def advance(self, note: bytes, root_at: RootAt) -> None:
-        """Remember a signed checkpoint of the log, once it is shown to continue the one remembered.
+        """Remember a signed checkpoint of the log, of each key that signed it, if it continues what is known.
 
         Raises `MismatchError` ``registry.rollback`` where the log is shorter, or another one.
         """
@@ -58,7 +61,11 @@ class Head:
         head = read(note)
         if self._note is not None:
             refuse_fork(read(self._note), head, root_at)
-        self._connection.execute("REPLACE INTO head VALUES (?, ?)", (self._origin, note))
+        signers = [key for key in self._keys if _is_by(note, head, key)]
+        if not signers:
+            raise ValueError("a checkpoint that none of the log's keys signed")
+        for key in signers:
+            self._connection.execute("REPLACE INTO head VALUES (?, ?)", (str(key), note))
         self._note = note
 
 
@@ -93,19 +100,17 @@ class Heads:
         it holds something else.
         """
         files.make_folder(path.parent)
-        with store.translated(path, damaged=_unreadable):
+        with store.translated(path, damaged=_unreadable), ExitStack() as undo:
             connection = store.open_file(path, "rwc", patience)
-            try:
-                # Where another writer is in the way, the file stays in its slower and equally safe mode.
-                with suppress(sqlite3.OperationalError):
-                    connection.execute("PRAGMA journal_mode = WAL")
-                with store.writing(connection):
-                    for statement in DDL:
-                        connection.execute(statement.replace("TABLE", "TABLE IF NOT EXISTS"))
-                _check(connection, path)
-            except BaseException:
-                connection.close()
-                raise
+            undo.callback(connection.close)
+            # Where another writer is in the way, the file stays in its slower and equally safe mode.
+            with suppress(sqlite3.OperationalError):
+                connection.execute("PRAGMA journal_mode = WAL")
+            with store.writing(connection):
+                for statement in DDL:
+                    connection.execute(statement.replace("TABLE", "TABLE IF NOT EXISTS"))
+            _check(connection, path)
+            undo.pop_all()
         return cls(path, connection)
 
     def close(self) -> None:
@@ -113,17 +118,17 @@ class Heads:
         self._connection.close()
 
     @contextmanager
-    def held(self, origin: str) -> Iterator[Head]:
-        """Hold the head of a log; what it advanced to is on the disk when the block ends.
+    def held(self, *keys: VerifierKey) -> Iterator[Head]:
+        """Hold the head of a log, by any of its keys; what it advanced to is on the disk when the block ends.
 
         Nothing is remembered if the block raises. Raises as `open` does.
         """
         with store.translated(self._path, damaged=_unreadable), store.writing(self._connection):
-            yield Head(self._connection, origin)
+            yield Head(self._connection, keys)
 
 
-def remembered(path: Path, origin: str) -> Checkpoint | None:
-    """Return the newest head of a log, None where there is none; nothing is written.
+def remembered(path: Path, *keys: VerifierKey) -> Checkpoint | None:
+    """Return the newest head that one of a log's keys signed, None where there is none; nothing is written.
 
     Raises `InputError` ``registry.heads`` where the file cannot be read.
     """
@@ -131,7 +136,7 @@ def remembered(path: Path, origin: str) -> Checkpoint | None:
         return None
     with store.translated(path, damaged=_unreadable), closing(store.open_reading(path)) as connection:
         _check(connection, path)
-        note = _note(connection, origin)
+        note = _note(connection, keys)
     return None if note is None else read(note)
 
 
@@ -140,16 +145,29 @@ def _check(connection: sqlite3.Connection, path: Path) -> None:
         raise _unreadable("holds other tables than it should", str(path))
 
 
-def _note(connection: sqlite3.Connection, origin: str) -> bytes | None:
-    row = connection.execute("SELECT note FROM head WHERE origin = ?", (origin,)).fetchone()
-    if row is None:
-        return None
+def _note(connection: sqlite3.Connection, keys: Sequence[VerifierKey]) -> bytes | None:
+    newest, size = None, -1
+    for place in {str(key) for key in keys} | {key.name for key in keys}:
+        row = connection.execute("SELECT note FROM head WHERE origin = ?", (place,)).fetchone()
+        if row is None:
+            continue
+        try:
+            head = read(row[0])
+        except (CertkitError, TypeError, AttributeError):
+            raise _unreadable("holds something else than a checkpoint") from None
+        if any(_is_by(row[0], head, key) for key in keys):
+            newest, size = (bytes(row[0]), head.size) if head.size > size else (newest, size)
+        elif place != head.origin:
+            raise _unreadable("holds something else than a checkpoint by the key that it is kept for")
+    return newest
+
+
+def _is_by(note: bytes, head: Checkpoint, key: VerifierKey) -> bool:
     try:
-        if read(row[0]).origin == origin:
-            return bytes(row[0])
-    except (CertkitError, TypeError, AttributeError):
-        pass
-    raise _unreadable("holds something else than a checkpoint")
+        open_note(note, [key])
+    except CertkitError:
+        return False
+    return head.origin == key.name
 
 
 def _unreadable(message: str, where: str | None = None) -> InputError:

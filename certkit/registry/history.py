@@ -11,10 +11,10 @@ revoked has to read all entries, and the answer is "as of checkpoint N".
 
 from __future__ import annotations
 
-import hashlib
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from itertools import chain, pairwise
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct, structs
 
@@ -23,17 +23,18 @@ from certkit.passport import issuing
 from certkit.passport import statement as st
 from certkit.registry import blobs
 from certkit.registry.auditing import opened
-from certkit.registry.entry import Claims, Drift, Revocation, Stored, Supersession, read
+from certkit.registry.consequences import Consequences
+from certkit.registry.entry import Claims, Drift, Revocation, Stored, Supersession, naming, read
 from certkit.registry.heads import read as read_head
 from certkit.registry.heads import refuse_fork
 from certkit.registry.registry import Logged
-from certkit.registry.score import Latest, Past
+from certkit.registry.score import DRIFT, Latest, Past, graver, gravest
 from certkit.tlog.checkpoint import SignedCheckpoint, open_checkpoint
 from certkit.tlog.hashing import Hash, leaf_hash
 from certkit.tlog.tree import Frontier
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from certkit.assessment.reliability import Moments
@@ -46,19 +47,23 @@ class Ending(Struct, frozen=True, kw_only=True):
     """What ended a passport: the entry that says so; `by` is the passport that took its place."""
 
     index: int
-    how: str
+    how: Literal["superseded", "revoked"]
     reason: str | None = None
     by: str | None = None
 
 
 class Issued(Struct, frozen=True, kw_only=True):
-    """A passport as the log has it; `ending` is what ended it, None where nothing did."""
+    """A passport as the log has it; `ending` is what ended it, None where nothing did.
+
+    The gravest revocation counts before all else; `reasons` are those of every one.
+    """
 
     index: int
     issued_at: str
     claims: Claims
     file: Stored
     ending: Ending | None = None
+    reasons: tuple[str, ...] = ()
 
 
 class History(Struct, frozen=True, kw_only=True):
@@ -112,11 +117,19 @@ def ending_of(one: Logged) -> tuple[str | None, Ending | None]:
 
 
 def _ended(one: Issued, ending: Ending) -> Issued:
-    """Return a passport with what ended it: the first entry that did, and a revocation before all."""
-    before = one.ending
-    if before is None or (ending.how == "revoked" and before.how != "revoked"):
-        return structs.replace(one, ending=ending)
-    return one
+    """Return a passport with one more entry that ends it."""
+    return structs.replace(
+        one,
+        ending=ending if outweighs(ending, one.ending) else one.ending,
+        reasons=one.reasons if ending.reason is None else (*one.reasons, ending.reason),
+    )
+
+
+def outweighs(ending: Ending, before: Ending | None) -> bool:
+    """Tell whether a further ending is the one to name: a revocation before all, and the gravest of them."""
+    if before is None or ending.reason is None:
+        return before is None
+    return before.reason is None or graver(ending.reason, before.reason)
 
 
 class Log:
@@ -140,14 +153,18 @@ class Log:
         frontier, head = Frontier(), self.head.checkpoint
         roots: dict[int, Hash] = {}
         for batch in self._source.batches():
-            for index, data in batch:
-                if index != frontier.size or not isinstance(data, bytes):
-                    raise MismatchError("registry.inconsistent", f"entry {frontier.size} is missing")
-                leaf = leaf_hash(data)
-                if earlier and earlier.size == frontier.size:
-                    roots[frontier.size] = frontier.root
+            start = frontier.size
+            leaves = [leaf_hash(data) if isinstance(data, bytes) else None for _, data in batch]
+            for number, ((index, data), leaf) in enumerate(zip(batch, leaves, strict=True), start):
+                if index != number or leaf is None:
+                    raise MismatchError("registry.inconsistent", f"entry {number} is missing")
                 yield index, data, leaf
-                frontier.add(leaf)
+            found = [leaf for leaf in leaves if leaf is not None]
+            if earlier and start <= earlier.size < start + len(found):
+                then = frontier.copy()
+                then.extend(found[: earlier.size - start])
+                roots[earlier.size] = then.root
+            frontier.extend(found)
         if (frontier.size, frontier.root) != (head.size, head.root):
             raise MismatchError(
                 "registry.inconsistent",
@@ -163,13 +180,14 @@ class Log:
 
         Raises as `entries`, `InputError` ``registry.entry``, and `UsageError` ``registry.unknown``.
         """
-        names = {name, f"-/{name}"}
-        every = (Logged(index, leaf, read(data)) for index, data, leaf in self.entries())
-        about = [one for one in every if one.found.entry.subject in names]
-        for lineage in (name, f"-/{name}"):
-            found = history(lineage, [one for one in about if one.found.entry.subject == lineage])
-            if found.passports:
-                return found
+        names = (name, f"-/{name}")
+        may_be = naming(*names)
+        found = (Logged(index, leaf, read(data)) for index, data, leaf in self.entries() if may_be(data))
+        about = [one for one in found if one.found.entry.subject in names and self._counts(one)]
+        for lineage in names:
+            its = history(lineage, [one for one in about if one.found.entry.subject == lineage])
+            if its.passports:
+                return its
         raise UsageError(
             "registry.unknown",
             f"no passport of {name[:80]!r}",
@@ -177,10 +195,13 @@ class Log:
             hint="'certkit registry list' names the lineages: provider/name, or -/name without a provider",
         )
 
+    def _counts(self, one: Logged) -> bool:
+        # A passport is logged here by an entry that was signed for this log; what ends it, ends it anywhere.
+        return one.found.passport is None or one.found.entry.is_for(self.head.checkpoint.origin)
+
     def passport(self, file: Stored) -> bytes | None:
         """Return a logged passport's bytes, None where they are not here or have changed."""
-        data = blobs.load(self._folder, file.sha256)
-        return data if data is not None and hashlib.sha256(data).hexdigest() == file.sha256 else None
+        return blobs.intact(self._folder, file.sha256)
 
 
 @contextmanager
@@ -211,25 +232,26 @@ def r_op(found: st.Statement) -> Moments | None:
 
 
 def past(of: History, passport: Callable[[Stored], bytes | None]) -> Past:
-    """Return what the score asks of a lineage.
+    """Return what the score asks of a lineage; every one of its passports is read.
 
     Raises `MismatchError` ``registry.blob-missing`` where the latest passport is not here.
     """
     latest = of.passports[-1]
-    data = passport(latest.file)
-    if data is None:
+    files = [passport(one.file) for one in of.passports]
+    read_ = [None if data is None else statement(data) for data in files]
+    found = read_[-1]
+    if found is None:
         raise MismatchError(
             "registry.blob-missing", f"the file of entry {latest.index} is not here, or has changed"
         )
-    found = statement(data)
     ending = latest.ending
-    gone = [one.ending.reason for one in of.passports if one.ending and one.ending.how == "revoked"]
     return Past(
         lineage=of.lineage,
         passports=len(of.passports),
         since=moment(of.entries[0].found.entry.issued_at),
-        drift=tuple(claims.result for _, claims in of.drifts),
-        revocations=tuple(reason for reason in gone if reason is not None),
+        appeared=_appeared(of, read_),
+        drift=tuple(_compared(of, files)),
+        revocations=tuple(gravest(reasons) for one in of.passports if (reasons := one.reasons)),
         latest=Latest(
             passport_id=latest.claims.passport_id,
             index=latest.index,
@@ -240,7 +262,52 @@ def past(of: History, passport: Callable[[Stored], bytes | None]) -> Past:
             revoked=ending.reason if ending and ending.how == "revoked" else None,
             r_op=r_op(found),
         ),
+        missing=tuple(one.index for one, data in zip(of.passports, files, strict=True) if data is None),
     )
+
+
+def _appeared(of: History, found: Sequence[st.Statement | None]) -> datetime:
+    """Return when the evidence of the latest passport first appeared in its lineage.
+
+    Of evidence that was pooled it is the mean over its fault runs, or its bundles where none was made.
+    """
+    first: dict[str, datetime] = {}
+    parts: dict[str, int] = {}
+    for one, it in zip(of.passports, found, strict=True):
+        parts = _bundles(one, it)
+        time = min(moment(one.claims.not_before), moment(one.issued_at))
+        for name in parts:
+            first[name] = min(time, first.get(name, time))
+    even = not any(parts.values())
+    weights = {name: 1 if even else runs for name, runs in parts.items()}
+    seconds = sum(first[name].timestamp() * runs for name, runs in weights.items()) / sum(weights.values())
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+def _bundles(one: Issued, found: st.Statement | None) -> dict[str, int]:
+    """Return the bundles that a passport rests on, with their fault runs."""
+    if found is None:
+        return {one.claims.evidence or one.claims.passport_id: 1}
+    evidence = found.predicate.evidence
+    return {part.digest: part.fault_runs for part in evidence.bundles or (evidence,)}
+
+
+def _compared(of: History, files: Sequence[bytes | None]) -> Iterator[str]:
+    """Yield the worst that is said of each two passports in a row, and whatever else is said of a drift."""
+    said: dict[tuple[str, str], list[str]] = {}
+    for _, claims in of.drifts:
+        said.setdefault((claims.earlier, claims.passport_id), []).append(claims.result)
+    for (one, old), (other, new) in pairwise(zip(of.passports, files, strict=True)):
+        logged = said.pop((one.claims.passport_id, other.claims.passport_id), [])
+        yield min((_comparison(old, new), *logged), key=lambda result: DRIFT.get(result, 1.0))
+    yield from chain.from_iterable(said.values())
+
+
+def _comparison(old: bytes | None, new: bytes | None) -> str:
+    following = Consequences(new or b"")
+    if old is not None and new is not None:
+        following.compared(old)
+    return following.drift.result if following.drift else "NOT_COMPARABLE"
 
 
 def moment(text: str) -> datetime:

@@ -9,6 +9,7 @@ from certkit.errors import MismatchError, UsageError
 
 if TYPE_CHECKING:
     import sqlite3
+    from collections.abc import Callable, Sequence
 
     from certkit.registry.entry import UnverifiedEntry
 
@@ -22,6 +23,34 @@ def row(index: int, found: UnverifiedEntry) -> tuple[int, str, str, str | None, 
     return (index, found.entry.type, found.entry.subject, found.passport_id, profile)
 
 
+def chosen(ident: str, size: int, beginning: Callable[[str], Sequence[int]], *, where: str) -> int:
+    """Return the entry with an index, or that of a passport by its id or the beginning of it.
+
+    `beginning` returns the first entry of each passport whose id begins so. Raises `UsageError`
+    ``registry.unknown``.
+    """
+    if _INDEX.fullmatch(ident) and int(ident) < size:
+        return int(ident)
+    if match := _IDENT.fullmatch(ident):
+        found = beginning(f"sha256:{match[1]}")
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise UsageError("registry.unknown", f"several passports begin with {ident}", where=where)
+    raise UsageError(
+        "registry.unknown",
+        f"no entry {ident[:80]!r}",
+        where=where,
+        hint="give an index, a passport id, or at least the first 8 digits of one",
+    )
+
+
+def logs(ident: str, found: UnverifiedEntry) -> bool:
+    """Tell whether an entry logs the passport whose id is, or begins with, `ident`."""
+    claims = found.passport
+    return claims is not None and claims.passport_id.startswith(f"sha256:{ident.removeprefix('sha256:')}")
+
+
 class Index:
     """The table in an open database."""
 
@@ -31,7 +60,11 @@ class Index:
     def check(self, size: int) -> None:
         """Raise `MismatchError` ``registry.inconsistent`` unless the table ends where the log does."""
         if self._one("SELECT max(idx) FROM entry_index") != (size - 1 if size else None):
-            raise MismatchError("registry.inconsistent", "the derived tables are not those of this log")
+            raise MismatchError(
+                "registry.inconsistent",
+                "the derived tables are not those of this log",
+                hint="'certkit registry reindex' makes them again from the entries",
+            )
 
     def add(self, index: int, found: UnverifiedEntry) -> None:
         """Add the row of a new entry."""
@@ -43,44 +76,14 @@ class Index:
             "SELECT min(idx) FROM entry_index WHERE passport_id = ? AND type = 'passport'", passport_id
         )
 
-    def last(self, lineage: str) -> int | None:
-        """Return the last entry of a lineage, None where it has none."""
-        return self._one("SELECT max(idx) FROM entry_index WHERE lineage = ?", lineage)
-
-    def latest(self, lineage: str) -> str | None:
-        """Return the id of the latest passport of a lineage, None where it has none."""
+    def beginning(self, start: str) -> list[int]:
+        """Return the first entry of each passport whose id begins so, of two at most."""
         rows = self._connection.execute(
-            "SELECT passport_id FROM entry_index WHERE lineage = ? AND type = 'passport'"
-            " ORDER BY idx DESC LIMIT 1",
-            (lineage,),
+            "SELECT min(idx) FROM entry_index WHERE passport_id >= ? AND passport_id < ?"
+            " AND type = 'passport' GROUP BY passport_id LIMIT 2",
+            (start, start + "g"),
         )
-        found = rows.fetchone()
-        return None if found is None else str(found[0])
-
-    def find(self, ident: str, size: int, *, where: str) -> int:
-        """Return the entry with an index, or the first of a passport by its id or the beginning of it.
-
-        Raises `UsageError` ``registry.unknown``.
-        """
-        if _INDEX.fullmatch(ident) and int(ident) < size:
-            return int(ident)
-        if match := _IDENT.fullmatch(ident):
-            low = f"sha256:{match[1]}"
-            found = self._connection.execute(
-                "SELECT passport_id, min(idx) FROM entry_index WHERE passport_id >= ? AND passport_id < ?"
-                " AND type = 'passport' GROUP BY passport_id LIMIT 2",
-                (low, low + "g"),
-            ).fetchall()
-            if len(found) == 1:
-                return int(found[0][1])
-            if found:
-                raise UsageError("registry.unknown", f"several passports begin with {ident}", where=where)
-        raise UsageError(
-            "registry.unknown",
-            f"no entry {ident[:80]!r}",
-            where=where,
-            hint="give an index, a passport id, or at least the first 8 digits of one",
-        )
+        return [int(index) for (index,) in rows]
 
     def _one(self, query: str, *values: object) -> int | None:
         (found,) = self._connection.execute(query, values).fetchone()

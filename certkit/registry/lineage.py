@@ -1,4 +1,4 @@
-"""What the entries so far say of each lineage, and of the log's keys, to hold the next one against."""
+"""What the entries so far say of each lineage, its drift and the log's keys, to hold the next one against."""
 
 from __future__ import annotations
 
@@ -8,10 +8,14 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from certkit.errors import CertkitError
 from certkit.passport import keys
+from certkit.registry.consequences import agree
 from certkit.registry.entry import Drift, KeyChange, Previous, Revocation, Supersession, UnverifiedEntry
 from certkit.tlog.note import VerifierKey
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from certkit.registry.entry import AnyClaims, Claims
     from certkit.tlog.hashing import Hash
 
 
@@ -25,29 +29,51 @@ class Lineages:
         self._latest: dict[str, str] = {}
         self._evidence: dict[tuple[str, str], dict[str, int]] = {}
 
+    def last(self, lineage: str) -> Previous | None:
+        """Return the last entry of a lineage, None where it has none."""
+        return self._last.get(lineage)
+
+    def latest(self, lineage: str) -> str | None:
+        """Return the id of the latest passport of a lineage, None where it has none."""
+        return self._latest.get(lineage)
+
+    def attempt(self, lineage: str, profile: str, evidence: str) -> int:
+        """Return which attempt of a lineage under a profile a passport on this evidence is."""
+        seen = self._evidence.get((lineage, profile), {})
+        return seen.get(evidence, len(seen) + 1)
+
     def follow(self, index: int, leaf: Hash, found: UnverifiedEntry) -> list[str]:
         """Take the next entry; return what in it does not follow from those before."""
         entry, claims, wrong = found.entry, found.passport, []
-        if entry.prev != self._last.get(entry.subject):
+        if entry.prev != self.last(entry.subject):
             wrong.append("prev is not the entry before it in its lineage")
         self._last[entry.subject] = Previous(index=index, leaf=leaf.hex())
         if claims is None:
-            return wrong + [
+            strange = [
                 f"it names passport {one}, which its lineage does not hold before it"
                 for one in _named(found)
                 if self.passports.get(one) != entry.subject
             ]
+            if not strange and not self._replaces(entry.subject, found.claims):
+                wrong.append("what takes the place is not the latest passport of its lineage")
+            return wrong + strange
         if claims.passport_id in self.passports:
             wrong.append("the passport is logged a second time")
         self.passports[claims.passport_id] = entry.subject
-        if claims.supersedes not in {None, self._latest.get(entry.subject)}:
+        if claims.supersedes not in {None, self.latest(entry.subject)}:
             wrong.append("it supersedes another passport than the latest of its lineage")
         self._latest[entry.subject] = claims.passport_id
-        seen = self._evidence.setdefault((entry.subject, claims.profile), {})
-        attempt = seen.setdefault(claims.evidence or claims.passport_id, len(seen) + 1)
+        evidence = claims.evidence or claims.passport_id
+        attempt = self.attempt(entry.subject, claims.profile, evidence)
+        self._evidence.setdefault((entry.subject, claims.profile), {})[evidence] = attempt
         if claims.attempt != attempt:
             wrong.append(f"it says attempt {claims.attempt}, this is attempt {attempt}")
         return wrong
+
+    def _replaces(self, lineage: str, claims: AnyClaims) -> bool:
+        if not isinstance(claims, Supersession):
+            return True
+        return claims.by == self.latest(lineage) and claims.by != claims.passport_id
 
 
 def _named(found: UnverifiedEntry) -> list[str]:
@@ -58,6 +84,61 @@ def _named(found: UnverifiedEntry) -> list[str]:
     if isinstance(claims, Drift):
         return [claims.earlier, claims.passport_id]
     return [claims.passport_id] if isinstance(claims, Revocation) else []
+
+
+class Drifts:
+    """The drift entries of a log, held against the passports that they compare.
+
+    `load` returns the file of a passport by its digest, None where it cannot be had; `compare` what is to be
+    logged of two that follow each other, None where nothing is.
+    """
+
+    def __init__(
+        self, load: Callable[[str], bytes | None], compare: Callable[[bytes, bytes], Drift | None]
+    ) -> None:
+        self._load, self._compare = load, compare
+        self._latest: dict[str, str | None] = {}
+        self._due: dict[str, tuple[str, Drift, bool]] = {}
+        self._unknown: set[str] = set()
+        self.notes: list[str] = []
+        """On entries whose comparison reads otherwise today, though it says the same."""
+
+    def passport(self, where: str, lineage: str, claims: Claims, sha256: str | None) -> None:
+        """Take the next passport of a lineage; `sha256` of its file is None where that cannot be had."""
+        is_first = lineage not in self._latest
+        before, self._latest[lineage] = self._latest.get(lineage), sha256
+        if is_first:
+            return
+        earlier, later = (None if one is None else self._load(one) for one in (before, sha256))
+        if earlier is None or later is None:
+            self._unknown.add(claims.passport_id)
+        elif due := self._compare(earlier, later):
+            # A registry of format 1, whose entries do not name the evidence, logged no drift.
+            self._due[claims.passport_id] = where, due, claims.evidence is not None
+
+    def follow(self, where: str, said: Drift) -> str | None:
+        """Take the next drift entry; return what does not hold of it."""
+        if said.passport_id in self._unknown:
+            return None
+        _, due, _ = self._due.pop(said.passport_id, ("", None, False))
+        if due is None:
+            return f"it says {said.result}, and the passports do not show it, or it was said before"
+        if not agree(said, due):
+            return f"it says {_worded(said)}, and the passports give {_worded(due)}"
+        if said.document != due.document:
+            self.notes.append(f"{where}: the comparison that it names reads otherwise in this version")
+        return None
+
+    def left_out(self) -> Iterator[tuple[str, str]]:
+        """Yield the drifts that no entry tells, each with the entry of its passport."""
+        for where, due, required in self._due.values():
+            if required:
+                yield where, f"{_worded(due)}, and no entry says so"
+
+
+def _worded(claims: Drift) -> str:
+    rows = f" ({', '.join(claims.rows)})" if claims.rows else ""
+    return f"{claims.result} against {claims.earlier[:19]}{rows}"
 
 
 class LogKeys:

@@ -2,8 +2,8 @@
 
 `Log` speaks of one open database inside one transaction. It believes nothing that it reads back: before
 it signs, the stored tiles must give the root of the last checkpoint, which its own key must have signed;
-before a proof is handed out, it must lead to that root. What it has checked once is compared byte by byte
-the next time, and not computed again.
+before a proof is handed out, it must lead to that root. What it has checked once is not looked at again as
+long as nobody else writes: the checkpoint is the one that it left, and SQLite has seen no other writer.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from certkit.errors import CertkitError, MismatchError, UsageError
 from certkit.tlog import tiles, tree
 from certkit.tlog.checkpoint import Checkpoint, open_checkpoint, parse_checkpoint, sign_checkpoint
 from certkit.tlog.hashing import EMPTY_ROOT, Hash, leaf_hash
-from certkit.tlog.note import VerifierKey, parse_note
+from certkit.tlog.note import VerifierKey, parse_lines, parse_note
 from certkit.tlog.proof import LogProof
 from certkit.tlog.tree import Frontier
+from certkit.tlog.witness import with_signatures
 
 if TYPE_CHECKING:
     import sqlite3
@@ -33,6 +34,8 @@ class _State(NamedTuple):
     head: Checkpoint
     frontier: Frontier
     edge: dict[tuple[int, int], bytes]
+    version: int
+    """What SQLite counts up when another connection has changed the database."""
 
 
 class Log:
@@ -44,7 +47,8 @@ class Log:
 
     def begin(self, signer: Signer) -> None:
         """Sign the checkpoint of a log without entries."""
-        self._put(Checkpoint(signer.name, 0, EMPTY_ROOT), signer)
+        note = sign_checkpoint(Checkpoint(signer.name, 0, EMPTY_ROOT), signer)
+        self._connection.execute("INSERT INTO checkpoint VALUES (0, ?)", (note,))
 
     def note(self) -> bytes:
         """Return the signed checkpoint as it is stored."""
@@ -52,6 +56,25 @@ class Log:
         if len(rows) != 1 or not isinstance(rows[0][0], bytes):
             raise MismatchError("registry.inconsistent", "the log has not exactly one checkpoint")
         return rows[0][0]
+
+    def cosigned(self) -> bytes:
+        """Return the signed checkpoint with the lines of the witnesses that have cosigned it."""
+        note = self.note()
+        rows = self._connection.execute(
+            "SELECT line FROM cosignature WHERE size = ? ORDER BY vkey", (self.unverified_head().size,)
+        ).fetchall()
+        if not all(isinstance(line, bytes) for (line,) in rows):
+            raise MismatchError("registry.inconsistent", "a stored cosignature is no line of a signature")
+        return with_signatures(note, [one for (line,) in rows for one in parse_lines(line)]) if rows else note
+
+    def cosign(self, size: int, key: VerifierKey, line: str) -> None:
+        """Store a cosignature of the checkpoint over `size` entries, the only one of its key."""
+        # What is about an older checkpoint is of no use without it; another name makes no other witness.
+        _, _, material = str(key).split("+", 2)
+        self._connection.execute(
+            "DELETE FROM cosignature WHERE size <> ? OR substr(vkey, ?) = ?", (size, -len(material), material)
+        )
+        self._connection.execute("INSERT INTO cosignature VALUES (?, ?, ?)", (size, str(key), line.encode()))
 
     def unverified_head(self) -> Checkpoint:
         """Return what the stored checkpoint says, whoever signed it."""
@@ -93,7 +116,7 @@ class Log:
 
         Raises `UsageError` ``registry.unknown``, `MismatchError` where the log contradicts itself.
         """
-        note = self.note()
+        note = self.cosigned()
         head = self.unverified_head()
         entry = self.entry(index)
         if entry is None or not 0 <= index < head.size:
@@ -134,33 +157,35 @@ class Log:
         edge = {place: (state.edge | changed)[place] for place in _edge(size + len(entries))}
         if len(entries) < tiles.WIDTH:
             frontier = state.frontier.copy()
-            for one in hashes:
-                frontier.add(one)
+            frontier.extend(hashes)
         else:
             frontier = _frontier(size + len(entries), edge)  # what the tiles have summed up already
         grown = Checkpoint(signer.name, frontier.size, frontier.root)
-        self._state = _State(state.key, self._put(grown, signer, *others), grown, frontier, edge)
+        note = sign_checkpoint(grown, signer, *others)
+        self._connection.execute("UPDATE checkpoint SET size = ?, note = ?", (grown.size, note))
+        self._state = state._replace(note=note, head=grown, frontier=frontier, edge=edge)
         return grown
 
     def _trusted(self, signer: Signer) -> _State:
-        note, key, state = self.note(), signer.vkey, self._state
+        # A transaction that was rolled back leaves another checkpoint than the one in memory.
+        note, state = self.note(), self._state
+        (version,) = self._connection.execute("PRAGMA data_version").fetchone()
+        if state is None or (state.key, state.note, state.version) != (signer.vkey, note, version):
+            state = self._state = self._verified(signer.vkey, note, version)
+        return state
+
+    def _verified(self, key: VerifierKey, note: bytes, version: int) -> _State:
         try:
-            stored = state.head if state and state.note == note else self.unverified_head()
+            size = parse_checkpoint(parse_note(note).text).size
         except CertkitError as error:
             raise MismatchError("registry.inconsistent", error.message) from None
         (last,) = self._connection.execute("SELECT max(idx) FROM leaf").fetchone()
-        if (-1 if last is None else last) != stored.size - 1:
+        if (-1 if last is None else last) != size - 1:
             raise MismatchError(
                 "registry.inconsistent",
-                f"the checkpoint speaks of {stored.size:,} entries, the last one stored is {last}",
+                f"the checkpoint speaks of {size:,} entries, the last one stored is {last}",
                 hint="'certkit registry audit' tells what is wrong",
             )
-        edge = {place: self.tile(*place) for place in _edge(stored.size)}
-        if state is None or (state.key, state.note, state.edge) != (key, note, edge):
-            state = self._state = self._verified(key, note, edge)
-        return state
-
-    def _verified(self, key: VerifierKey, note: bytes, edge: dict[tuple[int, int], bytes]) -> _State:
         try:
             head = open_checkpoint(note, key).checkpoint
         except MismatchError:
@@ -169,8 +194,9 @@ class Log:
                 "the registry's checkpoint was not signed with this log key",
                 hint="give the registry's own key with --log-key",
             ) from None
+        edge = {place: self.tile(*place) for place in _edge(size)}
         try:
-            frontier = _frontier(head.size, edge)
+            frontier = _frontier(size, edge)
         except CertkitError as error:
             raise MismatchError("registry.inconsistent", error.message) from None
         if frontier.root != head.root:
@@ -179,13 +205,7 @@ class Log:
                 "the stored tree does not have the root that was signed",
                 hint="'certkit registry audit' tells what is wrong",
             )
-        return _State(key, note, head, frontier, edge)
-
-    def _put(self, checkpoint: Checkpoint, *signers: Signer) -> bytes:
-        note = sign_checkpoint(checkpoint, *signers)
-        self._connection.execute("DELETE FROM checkpoint")
-        self._connection.execute("INSERT INTO checkpoint VALUES (?, ?)", (checkpoint.size, note))
-        return note
+        return _State(key, note, head, frontier, edge, version)
 
 
 def _frontier(size: int, edge: dict[tuple[int, int], bytes]) -> Frontier:

@@ -37,6 +37,7 @@ class Published:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self.passports = (folder / blobs.FOLDER).is_dir()
+        self.indexed = False
 
     def note(self) -> bytes:
         """See `Source`."""
@@ -86,7 +87,7 @@ class Published:
                 continue
             whole = self._read(Tile(tile.level, tile.n, width)) or b""
             data = self._read(tile)
-            if data is None or not whole.startswith(data) or not _has_width(tile, data):
+            if data is None or not whole.startswith(data) or not has_width(tile, data):
                 yield Fault("registry.tile-differs", name, "not the beginning of the tile as it is now")
 
     def entry_faults(self, index: int, leaf: Hash, found: UnverifiedEntry) -> Iterator[Fault]:
@@ -132,7 +133,8 @@ def _tile(name: str) -> Tile | None:
         return None
 
 
-def _has_width(tile: Tile, data: bytes) -> bool:
+def has_width(tile: Tile, data: bytes) -> bool:
+    """Tell whether the bytes of a tile or bundle are as many hashes, or entries, as its name says."""
     if tile.level != tiles.BUNDLES:
         return len(data) == tile.width * HASH_SIZE
     try:

@@ -12,32 +12,24 @@ import hashlib
 import re
 import sqlite3
 from collections.abc import Callable, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Final, Self
 from uuid import NAMESPACE_URL, uuid5
 
-import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from msgspec import Struct, structs
+from msgspec import Struct
 
-from certkit import files
-from certkit.errors import InputError, MismatchError, UsageError
+from certkit import canonical, files
+from certkit.errors import InputError, UsageError
 from certkit.passport import keys
 from certkit.registry import blobs, store
-from certkit.registry.entry import (
-    CLAIMS,
-    Claims,
-    Entry,
-    KeyChange,
-    Previous,
-    Stored,
-    read,
-    timestamp,
-    write,
-)
+from certkit.registry.drafting import Appended, Drafts, Turn
+from certkit.registry.entry import KeyChange, Stored, naming, read
 from certkit.registry.heads import Heads
-from certkit.registry.index import Index
+from certkit.registry.index import Index, chosen, logs
+from certkit.registry.ledger import Ledger
 from certkit.registry.log import Log
 from certkit.registry.search import Search
 from certkit.tlog.hashing import Hash, leaf_hash
@@ -53,20 +45,14 @@ if TYPE_CHECKING:
     from certkit.tlog.checkpoint import Checkpoint
     from certkit.tlog.proof import LogProof
 
+__all__ = ["KEY_FILE", "Appended", "Follow", "Logged", "Registry", "load_log_key", "make_log_key"]
+
 KEY_FILE: Final = "log-key.pem"
 
 Follow = Callable[["PassportFacts", bytes | None], Sequence["AnyClaims"]]
 """Returns what is logged along with a passport, given its facts and the file of the one before it."""
 
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9.-]{0,62}")
-
-
-class Appended(Struct, frozen=True, kw_only=True):
-    """What became of an append: the index, whether it is a new one, and the proof to hand out."""
-
-    index: int
-    new: bool
-    proof: LogProof
 
 
 class Logged(Struct, frozen=True):
@@ -105,6 +91,8 @@ class Registry:
         self._log = Log(connection)
         self._index = Index(connection)
         self._search = Search(connection)
+        self._known = Ledger(self._log, where=str(folder))
+        self._drafts = Drafts(self._known)
 
     @classmethod
     def init(
@@ -142,12 +130,12 @@ class Registry:
         opened for writing. Raises `InputError` ``registry.missing`` or ``registry.format``, `MismatchError`
         ``registry.damaged``, `UsageError` ``file.unwritable``, and what `Heads.open` does.
         """
-        connection = store.connect(folder, writable=heads is not None, patience=patience)
-        try:
-            return cls(folder, connection, Heads.open(heads, patience=patience) if heads else None)
-        except BaseException:
-            connection.close()
-            raise
+        with ExitStack() as undo:
+            connection = store.connect(folder, writable=heads is not None, patience=patience)
+            undo.callback(connection.close)
+            opened = cls(folder, connection, Heads.open(heads, patience=patience) if heads else None)
+            undo.pop_all()
+        return opened
 
     def __enter__(self) -> Self:
         return self
@@ -181,9 +169,9 @@ class Registry:
             return self._log.unverified_head()
 
     def checkpoint(self) -> bytes:
-        """Return the signed checkpoint."""
+        """Return the signed checkpoint, with the cosignatures that were gathered for it."""
         with store.translated(self._path):
-            return self._log.note()
+            return self._log.cosigned()
 
     def append(
         self,
@@ -206,25 +194,24 @@ class Registry:
         `UsageError` ``registry.log-key``, ``registry.busy`` or ``file.unwritable``.
         """
         facts = check(passport)
-        stored = None
-        try:
+        with ExitStack() as undo:
             with self._signing(log_key) as signer:
-                index = self._index.first(facts.passport_id)
-                if index is not None:
-                    return Appended(index=index, new=False, proof=self._log.prove(index))
-                claims = self._claims(facts)
-                file = Stored(sha256=hashlib.sha256(passport).hexdigest(), size=len(passport))
-                more = follow(facts, self._latest_file(facts.lineage))
-                entry = self._entry(facts.lineage, claims, submitter, at, passport=file)
-                stored = blobs.store(self._folder, passport)
-                appended = self._extend(entry, signer)
-                for one in more:
-                    self._extend(self._entry(facts.lineage, one, submitter, at), signer)
-                return structs.replace(appended, proof=self._log.prove(appended.index))
-        except BaseException:
-            if stored is not None:
-                self._discard(stored, facts.passport_id)
-            raise
+                index, start = self._known.first(facts.passport_id), self._log.trust(signer).size
+                new = index is None
+                if index is None:
+                    claims = self._drafts.claims(facts)
+                    file = Stored(sha256=hashlib.sha256(passport).hexdigest(), size=len(passport))
+                    more = follow(facts, self._latest_file(facts.lineage))
+                    draft = partial(self._drafts.entry, facts.lineage, submitter=submitter, at=at)
+                    entry = draft(claims, passport=file)
+                    if stored := blobs.store(self._folder, passport):
+                        undo.callback(self._discard, stored, facts.passport_id, start)
+                    index = self._extend(entry, signer)
+                    for one in more:
+                        self._extend(draft(one), signer)
+                appended = Appended(index=index, new=new, proof=self._log.prove(index))
+            undo.pop_all()
+        return appended
 
     def append_entry(
         self,
@@ -240,10 +227,17 @@ class Registry:
         Passports come in by `append`, and keys change by `rotate`. Raises `InputError` ``registry.entry``
         where the entry would be too long, and else as `append` does.
         """
-        if isinstance(claims, Claims | KeyChange):
-            raise InputError("registry.entry", "passports and keys have an operation of their own")
+        with self.turn(log_key) as turn:
+            return turn.log(subject, claims, submitter=submitter, at=at)
+
+    @contextmanager
+    def turn(self, log_key: Ed25519PrivateKey) -> Iterator[Turn]:
+        """Give one turn at writing: what is decided in the block is decided on what no other writer changes.
+
+        What was logged is on the disk and remembered when the block has ended. Raises as `append` does.
+        """
         with self._signing(log_key) as signer:
-            return self._extend(self._entry(subject, claims, submitter, at), signer)
+            yield Turn(self._known, self._log, lambda entry: self._extend(entry, signer))
 
     def rotate(
         self, *, old: Ed25519PrivateKey, new: Ed25519PrivateKey, at: datetime
@@ -254,14 +248,19 @@ class Registry:
         all later ones. Raises `UsageError` ``registry.log-key`` where they are the same, and as `append`.
         """
         vkey = Signer(self.origin, new).vkey
-        with self._signing(old) as signer:
+        with self._signing(old, vkey) as signer:
             if signer.vkey == vkey:
                 raise UsageError("registry.log-key", "the new log key is the old one")
             change = KeyChange(old=str(signer.vkey), new=str(vkey))
-            entry = self._entry(self.origin, change, old, at)
-            appended = self._extend(entry, signer, Signer(self.origin, new))
+            entry = self._drafts.entry(self.origin, change, submitter=old, at=at)
+            index = self._extend(entry, signer, Signer(self.origin, new))
             self._connection.execute("UPDATE meta SET value = ? WHERE key = 'vkey'", (str(vkey),))
-        return appended, vkey
+            return Appended(index=index, new=True, proof=self._log.prove(index)), vkey
+
+    def check_signing(self, log_key: Ed25519PrivateKey) -> None:
+        """Raise what would refuse to sign the log with a key now; nothing is changed."""
+        with self._signing(log_key):
+            pass
 
     def entries(self, start: int = 0, stop: int | None = None) -> Iterator[Logged]:
         """Yield entries ``[start, stop)`` in order, on one state of the log.
@@ -279,11 +278,18 @@ class Registry:
     def find(self, ident: str) -> int:
         """Return the index of an entry by its index, or a passport's by its id or the beginning of it.
 
-        Raises `UsageError` ``registry.unknown``.
+        The derived table is asked first; where it finds nothing, or something else, the entries themselves.
+        Raises `UsageError` ``registry.unknown``, `MismatchError` ``registry.inconsistent``.
         """
-        with store.translated(self._path):
-            size = self._log.unverified_head().size
-            return self._index.find(ident, size, where=str(self._folder))
+        with self.reading() as log:
+            head = log.unverified_head()
+            with suppress(UsageError, InputError):
+                index = chosen(ident, head.size, self._index.beginning, where=str(self._folder))
+                if ident == str(index) or logs(ident, self.logged(index).found):
+                    return index
+            known = Ledger(log, where=str(self._folder))
+            known.follow(head)
+            return known.find(ident)
 
     def logged(self, index: int) -> Logged:
         """Return an entry; raise `UsageError` ``registry.unknown``, `InputError` ``registry.entry``."""
@@ -295,8 +301,7 @@ class Registry:
 
     def passport(self, sha256: str) -> bytes | None:
         """Return a stored passport by the digest of its file, None where it is missing or changed."""
-        data = blobs.load(self._folder, sha256)
-        return data if data is not None and hashlib.sha256(data).hexdigest() == sha256 else None
+        return blobs.intact(self._folder, sha256)
 
     @contextmanager
     def searching(self) -> Iterator[Search]:
@@ -304,6 +309,23 @@ class Registry:
         doing = store.reading if self._heads is None else store.writing
         with store.translated(self._path), doing(self._connection):
             yield self._search
+
+    @contextmanager
+    def gathering(self) -> Iterator[Log]:
+        """Give the log for a block that stores cosignatures, if it goes on from what was signed last.
+
+        Raises as `append` does.
+        """
+        if self._heads is None:
+            raise ValueError("opened for reading")
+        with (
+            self._heads.held(self.vkey) as remembered,
+            store.translated(self._path),
+            store.writing(self._connection),
+        ):
+            self._log.verified_head(self.vkey)
+            remembered.advance(self._log.note(), self._log.root_at)
+            yield self._log
 
     def prove(self, index: int) -> LogProof:
         """Return the proof that an entry is in the log as its checkpoint stands now."""
@@ -315,12 +337,15 @@ class Registry:
         return self._folder / store.FILE
 
     @contextmanager
-    def _signing(self, log_key: Ed25519PrivateKey) -> Iterator[Signer]:
-        """Run a block as one transaction on a log that goes on from what was signed last, and remember it."""
+    def _signing(self, log_key: Ed25519PrivateKey, *more: VerifierKey) -> Iterator[Signer]:
+        """Run a block as one transaction on a log that goes on from what was signed last, and remember it.
+
+        What a key of `more` signs in it too is remembered of that key as well.
+        """
         if self._heads is None:
             raise ValueError("opened for reading")
         signer = Signer(self.origin, log_key)
-        with self._heads.held(signer.name) as remembered:
+        with self._heads.held(signer.vkey, *more) as remembered:
             with store.translated(self._path), store.writing(self._connection):
                 if store.meta(self._connection).get("vkey") != str(signer.vkey):
                     raise UsageError(
@@ -331,76 +356,35 @@ class Registry:
                 before = self._log.trust(signer)
                 self._index.check(before.size)
                 remembered.advance(self._log.note(), self._log.root_at)
+                self._known.follow(before)
                 yield signer
                 note = self._log.note()
             # Only what is on the disk is remembered, and only what is remembered is handed out.
             remembered.advance(note, lambda _: before.root)
 
-    def _extend(self, entry: bytes, *signers: Signer) -> Appended:
+    def _extend(self, entry: bytes, *signers: Signer) -> int:
         index = self._log.extend([entry], *signers).size - 1
         found = read(entry)
         self._index.add(index, found)
         self._search.add(index, found)
-        return Appended(index=index, new=True, proof=self._log.prove(index))
-
-    def _claims(self, facts: PassportFacts) -> Claims:
-        latest = self._index.latest(facts.lineage)
-        if facts.supersedes not in {None, latest}:
-            raise MismatchError(
-                "registry.supersedes",
-                f"expected to supersede {latest or 'nothing'}, found {facts.supersedes}",
-                hint=f"the latest passport of {facts.lineage} in this registry is what can be superseded",
-            )
-        attempt = self._search.attempt(facts.lineage, facts.profile, facts.evidence)
-        if (facts.attempt or 1) < attempt:
-            declared = "no attempt" if facts.attempt is None else f"attempt {facts.attempt}"
-            raise MismatchError(
-                "registry.attempt",
-                f"declares {declared}, and the log holds {attempt - 1} by other evidence",
-                hint=f"bounds depend on it: declare attempt {attempt} in the bundle, seal it and judge again",
-            )
-        return Claims.of(facts, attempt)
+        self._known.add(entry)
+        return index
 
     def _latest_file(self, lineage: str) -> bytes | None:
         """Return the latest passport of a lineage, None where there is none or its file is changed."""
-        latest = self._index.latest(lineage)
-        index = None if latest is None else self._index.first(latest)
-        stored = None if index is None else self.logged(index).found.entry.passport
+        latest = self._known.latest(lineage)
+        index = None if latest is None else self._known.first(latest)
+        stored = None if index is None else self._known.entry(index).entry.passport
         return None if stored is None else self.passport(stored.sha256)
 
-    def _entry(
-        self,
-        subject: str,
-        claims: AnyClaims,
-        submitter: PrivateKey,
-        at: datetime,
-        *,
-        passport: Stored | None = None,
-    ) -> bytes:
-        entry = Entry(
-            type=next(name for name, kind in CLAIMS.items() if isinstance(claims, kind)),
-            subject=subject,
-            passport=passport,
-            claims=msgspec.to_builtins(claims),
-            prev=self._previous(subject),
-            issued_at=timestamp(at),
-            submitter=keys.key_id(submitter.public_key()),
-        )
-        return write(entry, submitter)
-
-    def _previous(self, lineage: str) -> Previous | None:
-        index = self._index.last(lineage)
-        data = None if index is None else self._log.entry(index)
-        return None if index is None or data is None else Previous(index=index, leaf=leaf_hash(data).hex())
-
-    def _discard(self, stored: Path, passport_id: str) -> None:
-        """Remove a passport whose append failed, unless an entry came to need it."""
+    def _discard(self, stored: Path, passport_id: str, start: int) -> None:
+        """Remove a passport whose append failed, unless an entry from `start` on came to need it."""
         # Under the lock, since another writer may be logging the same passport; and a failure may come
         # after the commit, when the passport must stay.
         with suppress(sqlite3.Error, OSError):
             self._connection.execute("BEGIN IMMEDIATE")
             try:
-                if self._index.first(passport_id) is None:
+                if not any(map(naming(passport_id), self._log.entries(start, canonical.MAX_INTEGER))):
                     stored.unlink(missing_ok=True)
             finally:
                 self._connection.execute("ROLLBACK")

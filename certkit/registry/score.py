@@ -7,20 +7,22 @@
     value = bound · attempts · age · drift · revocations
 
 bound
-    The 5 % quantile of Beta(1 + p·m, 1 + (1 − p)·m) for r_op of the latest passport: p = y / (scale · n) and
-    m = n² / Σ n_c² from the integers that it carries, for c the clusters. That is how many independent
-    runs there would be if all runs of a cluster were copies of one another. A bound that estimates how alike
-    they are can rise when a success becomes a failure; this one cannot.
+    The 5 % quantile of Beta(p·m, 1 + (1 − p)·m) for r_op of the latest passport: p = y / (scale · n) and
+    m = (y / scale)² / Σ n_c² from the integers that it carries, for c the clusters; 0 where y is. Where
+    nothing failed, m is how many independent runs there would be if all runs of a cluster were copies of one
+    another. A failure lowers p and m, or raises neither, and the quantile rises with both: see `bound`.
 attempts
     The same bound at the confidence that the attempt's number demands (1 − 0.2·α / (i(i − 1)) for i ≥ 2,
     α = .05), divided by the bound. i counts the different evidence that the log holds for the lineage under
     the passport's profile.
 age
-    2 ^ (−days / 90) since the beginning of the passport's validity.
+    2 ^ (−days / 90) since the latest passport's evidence first appeared: the last run in it, or what is
+    earlier of the first validity and the first entry of a passport of the lineage that rests on it.
 drift
-    `DRIFT` for every drift entry of the lineage.
+    `DRIFT` for every drift entry of the lineage, and for every two passports that follow each other and that
+    no drift entry is about: what cannot be compared is not known to be no worse.
 revocations
-    `REVOKED` for every revoked passport of the lineage, by the reason given.
+    `REVOKED` for every revoked passport of the lineage, by the gravest reason given.
 
 There is no score where the latest passport is revoked, expired, not yet valid, or carries no r_op: what is
 not known is not 0. A lineage's past is never forgotten; a new name has none, which the number of passports
@@ -37,19 +39,20 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
 
     from certkit.assessment.reliability import Moments
-    from certkit.registry.entry import Reason
 
 SCORE_SCHEMA: Final = "urn:certkit:registry-score:v1"
 CONFIDENCE: Final = Fraction(95, 100)
 HALF_LIFE: Final = 90.0
 """Days in which a passport's weight halves: its validity unless told otherwise."""
 
-DRIFT: Final = {"DRIFTED": 0.8, "IDENTITY_CHANGED": 0.95}
-REVOKED: Final[Mapping[Reason, float]] = {
+DRIFT: Final[Mapping[str, float]] = {"DRIFTED": 0.8, "NOT_COMPARABLE": 0.8, "IDENTITY_CHANGED": 0.95}
+"""What a step from one passport to the next leaves, by what comparing them gives; all else leaves all."""
+
+REVOKED: Final[Mapping[str, float]] = {
     "evidence-false": 0.5,
     "operation-below-threshold": 0.5,
     "issued-in-error": 0.8,
@@ -78,16 +81,20 @@ class Latest(Struct, frozen=True, kw_only=True):
 class Past(Struct, frozen=True, kw_only=True):
     """What a log holds of a lineage, as far as the score asks.
 
-    `passports` counts them, `drift` and `revocations` are the results and the reasons of the entries about
-    them, `since` is the time of the first entry.
+    `passports` counts them; `since` is the time of the first entry; `appeared` is when the latest passport's
+    evidence first did; `drift` are the results of comparing each passport with the one before it, and those
+    of other drift entries; `revocations` are the gravest reasons of those that were revoked; `missing` are
+    the entries of earlier passports whose file is not here.
     """
 
     lineage: str
     passports: int
     since: datetime
+    appeared: datetime
     drift: tuple[str, ...]
     revocations: tuple[str, ...]
     latest: Latest
+    missing: tuple[int, ...] = ()
 
 
 class Term(Struct, frozen=True, kw_only=True):
@@ -126,7 +133,7 @@ class Score(Struct, frozen=True, kw_only=True):
 
 def score(past: Past, *, at: datetime) -> Score:
     """Return the score of a lineage at an aware time."""
-    reason = _none(past.latest, at)
+    reason = _none(past.latest, at) or _untold(past.missing)
     terms = () if reason else tuple(_terms(past, at))
     value = None if reason else prod(term.value for term in terms)
     return Score(past=past, at=at, value=value, reason=reason, terms=terms)
@@ -144,18 +151,25 @@ def _none(latest: Latest, at: datetime) -> str | None:
     return None
 
 
+def _untold(missing: Sequence[int]) -> str | None:
+    if not missing:
+        return None
+    listed = ", ".join(map(str, missing[:3])) + (" and others" if len(missing) > 3 else "")  # noqa: PLR2004 - enough
+    return f"what the passports of entries {listed} rest on cannot be told: their files are not here"
+
+
 def _terms(past: Past, at: datetime) -> list[Term]:
     latest = past.latest
     assert latest.r_op is not None  # noqa: S101 - else there is no score
     row, worth = latest.r_op, effective(latest.r_op)
     first, demanded = bound(row), bound(row, latest.attempt)
-    days = (at - latest.not_before).total_seconds() / _DAY
-    runs = f"{row.y // row.scale:,} of {row.n:,} fault runs, in {row.k:,} clusters worth {worth:.1f} runs"
+    days = (at - past.appeared).total_seconds() / _DAY
+    runs = f"{row.y // row.scale:,} of {row.n:,} fault runs, in {row.k:,} clusters worth {worth:.1f} or more"
     return [
         Term(name="bound", value=first, detail=f"r_op with 95 % confidence: {runs}"),
-        Term(name="attempts", value=demanded / first, detail=f"attempt {latest.attempt:,}"),
+        Term(name="attempts", value=demanded / first if first else 1.0, detail=f"attempt {latest.attempt:,}"),
         Term(name="age", value=2 ** (-days / HALF_LIFE), detail=f"{days:,.1f} days"),
-        _events("drift", past.drift, DRIFT, "drift entry", "drift entries"),
+        _events("drift", past.drift, DRIFT, "comparison", "comparisons"),
         _events("revocations", past.revocations, REVOKED, "revoked passport", "revoked passports"),
     ]
 
@@ -164,20 +178,44 @@ def _events(name: str, found: Sequence[str], weights: Mapping[Any, float], one: 
     counts = {kind: found.count(kind) for kind in weights if kind in found}
     listed = ", ".join(f"{count} {kind}" for kind, count in counts.items())
     detail = f"{len(found):,} {one if len(found) == 1 else many}" + (f": {listed}" if listed else "")
-    return Term(name=name, value=prod(weights[kind] for kind in found), detail=detail)
+    return Term(name=name, value=prod(weights.get(kind, 1.0) for kind in found), detail=detail)
+
+
+def gravest(reasons: Iterable[str]) -> str:
+    """Return the reason that leaves least of the score, the first of those that leave the same."""
+    return min(reasons, key=REVOKED.__getitem__)
+
+
+def graver(reason: str, than: str) -> bool:
+    """Tell whether a reason leaves less than another."""
+    return REVOKED[reason] < REVOKED[than]
 
 
 def effective(row: Moments) -> float:
-    """Return n² / Σ n_c²: the independent runs that a row is worth if all runs of a cluster are alike."""
-    return row.n**2 / row.nn
+    """Return y² / Σ n_c², y in successes: how many independent runs the good ones are worth at least.
+
+    It is at most n'² / Σ n'_c² for the runs n' that are left when any of those that failed are taken away.
+    """
+    return float(Fraction(row.y, row.scale) ** 2 / row.nn)
 
 
 def bound(row: Moments, attempt: int = 1) -> float:
-    """Return the lower bound of a row's proportion at the confidence that an attempt's number demands."""
-    from certkit.assessment.bounded.bounds import beta_bound, corrected  # noqa: PLC0415 - heavy
+    """Return the lower bound of a row's proportion at the confidence that an attempt's number demands.
 
-    confidence = float(corrected(CONFIDENCE, attempt))
-    return float(beta_bound(row.y / (row.scale * row.n), effective(row), confidence, lower=True))
+    It is Clopper and Pearson's, of which the number of runs need not be an integer. For m fixed it rises with
+    p, since one parameter rises and the other falls. For p fixed it rises with m: d/dm log(F/(1 − F)) at the
+    quantile q is E[g | θ ≤ q] − E[g | θ > q] for g = p·log θ + (1 − p)·log(1 − θ), which rises up to p and
+    falls after it. At every value of g below g(q) the density c · e^(m·g) / θ has no less mass on the left
+    branch than on the right one, so the difference is not above 0 for any q of at most a half of the mass.
+    """
+    from scipy.special import betaincinv  # noqa: PLC0415 - heavy
+
+    from certkit.assessment.bounded.bounds import corrected  # noqa: PLC0415 - heavy
+
+    if not row.y:
+        return 0.0
+    p, worth = float(Fraction(row.y, row.scale * row.n)), effective(row)
+    return float(betaincinv(p * worth, 1 + (1 - p) * worth, float(1 - corrected(CONFIDENCE, attempt))))
 
 
 def _shown(time: datetime) -> str:

@@ -35,7 +35,7 @@ DERIVED: Final = ("seen", "entry_index", "passport_index")
 
 _SCHEMA: Final = "SELECT tbl_name, sql FROM sqlite_schema WHERE sql NOT NULL ORDER BY rowid"
 
-Standing = Literal["current", "superseded", "revoked", "expired"]
+Standing = Literal["current", "superseded", "revoked", "expired", "upcoming"]
 _COLUMNS: Final = (
     "idx, passport_id, lineage, agent, profile, tier, not_before, not_after, attempt, ended, ended_by"
 )
@@ -66,6 +66,25 @@ class Found(Struct, frozen=True, kw_only=True):
     ended_by: int | None
 
 
+def passport_row(index: int, lineage: str, claims: Claims) -> tuple[object, ...]:
+    """Return the row of the table for a passport, up to what ended it."""
+    return (
+        *(index, claims.passport_id, lineage, claims.agent, claims.profile, claims.tier),
+        *(claims.not_before, claims.not_after, claims.attempt, claims.evidence),
+    )
+
+
+def ending(found: UnverifiedEntry) -> tuple[str, Standing] | None:
+    """Return which passport an entry ends, and how; None where it ends none."""
+    claims = found.claims
+    if isinstance(claims, Revocation):
+        return claims.passport_id, "revoked"
+    superseded = claims.passport_id if isinstance(claims, Supersession) else None
+    if isinstance(claims, Claims):
+        superseded = claims.supersedes
+    return None if superseded is None else (superseded, "superseded")
+
+
 class Search:
     """The table in an open database."""
 
@@ -79,17 +98,10 @@ class Search:
         if isinstance(claims, Claims):
             self._connection.execute(
                 "INSERT INTO passport_index VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL)",
-                (
-                    *(index, claims.passport_id, found.entry.subject, claims.agent, claims.profile),
-                    *(claims.tier, claims.not_before, claims.not_after, claims.attempt, claims.evidence),
-                ),
+                passport_row(index, found.entry.subject, claims),
             )
-            if claims.supersedes is not None:
-                self._end(claims.supersedes, "superseded", index)
-        elif isinstance(claims, Supersession):
-            self._end(claims.passport_id, "superseded", index)
-        elif isinstance(claims, Revocation):
-            self._end(claims.passport_id, "revoked", index)
+        if ended := ending(found):
+            self._end(*ended, index)
 
     def _end(self, passport_id: str, how: Standing, by: int) -> None:
         # What was superseded can still be revoked; what is revoked stays so, by the first entry that said it.
@@ -99,29 +111,6 @@ class Search:
             " AND (ended IS NULL OR (?1 = 'revoked' AND ended = 'superseded'))",
             (how, by, passport_id),
         )
-
-    def standing(self, passport_id: str) -> tuple[Standing | None, int | None]:
-        """Return how a passport ended and the entry that says so, (None, None) where nothing does."""
-        found = self._connection.execute(
-            "SELECT ended, ended_by FROM passport_index WHERE idx = (SELECT min(idx) FROM entry_index"
-            " WHERE passport_id = ? AND type = 'passport')",
-            (passport_id,),
-        ).fetchone()
-        return (None, None) if found is None else found
-
-    def attempt(self, lineage: str, profile: str, evidence: str) -> int:
-        """Return which attempt of a lineage under a profile a passport on this evidence is."""
-        one = self._connection.execute
-        known = one(
-            "SELECT min(attempt) FROM passport_index WHERE evidence = ? AND lineage = ? AND profile = ?",
-            (evidence, lineage, profile),
-        ).fetchone()[0]
-        if known is not None:
-            return int(known)
-        last = one(
-            "SELECT max(attempt) FROM passport_index WHERE lineage = ? AND profile = ?", (lineage, profile)
-        ).fetchone()[0]
-        return 1 if last is None else int(last) + 1
 
     def passports(self, query: Query, *, at: datetime) -> list[Found]:
         """Return the passports that a query asks for, oldest first, with their status at a time."""
@@ -182,5 +171,12 @@ def _found(row: tuple[object, ...], now: str) -> Found:
     names = [name.strip() for name in _COLUMNS.split(",")]
     values = dict(zip(names, row, strict=True))
     ended = values.pop("ended")
-    expired = "expired" if str(values["not_after"]) < now else "current"
-    return Found(index=values.pop("idx"), status=ended or expired, **values)  # type: ignore[arg-type]
+    in_time = timely(str(values["not_before"]), str(values["not_after"]), now)
+    return Found(index=values.pop("idx"), status=ended or in_time, **values)  # type: ignore[arg-type]
+
+
+def timely(not_before: str, not_after: str, now: str) -> Standing:
+    """Return how a passport that nothing ended stands at a time; times are as entries write them."""
+    if now < not_before:
+        return "upcoming"
+    return "expired" if not_after < now else "current"

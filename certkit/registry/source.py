@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from certkit.errors import CertkitError
 from certkit.registry import blobs, store
-from certkit.registry.index import row
+from certkit.registry.index import Index, row
 from certkit.registry.log import Log
+from certkit.registry.search import ending, passport_row
+from certkit.tlog.checkpoint import Checkpoint
+from certkit.tlog.note import KeyType, VerifierKey, open_note, parse_lines, write_note
 from certkit.tlog.tiles import WIDTH
 
 if TYPE_CHECKING:
@@ -32,6 +36,9 @@ class Source(Protocol):
 
     passports: bool
     """Whether the passports are part of it."""
+
+    indexed: bool
+    """Whether there are derived tables."""
 
     def note(self) -> bytes:
         """Return the signed checkpoint; raise `CertkitError`."""
@@ -61,13 +68,15 @@ class Source(Protocol):
 class Database:
     """The database of a registry, on one state of it."""
 
-    passports = True
+    passports = indexed = True
 
     def __init__(self, folder: Path, connection: sqlite3.Connection) -> None:
         self._folder = folder
         self._connection = connection
+        self._passports = 0
+        self._ended: dict[str, tuple[str, int]] = {}
         self._log = Log(connection)
-        self.note = self._log.note
+        self.note = self._log.cosigned
         self.tile = self._log.tile
 
     @classmethod
@@ -105,18 +114,69 @@ class Database:
             yield Fault("registry.index-differs", where, "table seen does not know it")
         if execute("SELECT * FROM entry_index WHERE idx = ?", (index,)).fetchone() != row(index, found):
             yield Fault("registry.index-differs", where, "table entry_index says otherwise")
+        if claims := found.passport:
+            self._passports += 1
+            there = execute("SELECT * FROM passport_index WHERE idx = ?", (index,)).fetchone()
+            if there is None or there[:-2] != passport_row(index, found.entry.subject, claims):
+                yield Fault("registry.index-differs", where, "table passport_index says otherwise")
+        if ended := ending(found):
+            passport_id, how = ended
+            before, _ = self._ended.get(passport_id, (None, index))
+            if before is None or (before, how) == ("superseded", "revoked"):
+                self._ended[passport_id] = how, index
 
     def faults(self, origin: str, vkey: str) -> Iterator[Fault]:
         """See `Source`."""
-        for table in ("seen", "entry_index"):
-            if (count := self.count(table)) != self.count():
+        entries = self.count()
+        for table, rows in (("seen", entries), ("entry_index", entries), ("passport_index", self._passports)):
+            if (count := self.count(table)) != rows:
                 yield Fault("registry.index-differs", f"table {table}", f"has {count:,} rows")
+        for index in self._odd_endings():
+            message = "table passport_index says otherwise what became of it"
+            yield Fault("registry.index-differs", f"entry {index}", message)
         stated = store.meta(self._connection)
         expected = {"format": store.FORMAT, "origin": origin, "vkey": vkey}
         for name in sorted(stated.keys() | expected.keys()):
             if stated.get(name) != expected.get(name):
                 message = f"expected {name} {expected.get(name)}, found {stated.get(name)}"
                 yield Fault("registry.checkpoint", "meta", message)
+        with suppress(CertkitError):  # what cannot be read, the audit has said
+            yield from self._beside(self._log.unverified_head())
+
+    def _beside(self, head: Checkpoint) -> Iterator[Fault]:
+        """Yield what is stored beside the checkpoint and not about it, or about one that the log had."""
+        (size,) = self._connection.execute("SELECT size FROM checkpoint").fetchone()
+        if size != head.size:
+            yield Fault(
+                "registry.checkpoint", "table checkpoint", f"signed for {head.size:,}, kept as {size}"
+            )
+        rows = self._connection.execute("SELECT size, vkey, line FROM cosignature ORDER BY size, vkey")
+        for number, (size, vkey, line) in enumerate(rows.fetchall()):
+            if not self._is_cosignature(head, size, vkey, line):
+                message = "no cosignature by the key that it is kept for of a checkpoint that the log had"
+                yield Fault("registry.cosignature", f"table cosignature, row {number}", message)
+
+    def _is_cosignature(self, head: Checkpoint, size: object, vkey: object, line: object) -> bool:
+        if not (isinstance(size, int) and isinstance(vkey, str) and isinstance(line, bytes) and size >= 0):
+            return False
+        try:
+            key, lines = VerifierKey.parse(vkey), parse_lines(line)
+            past = Checkpoint(head.origin, size, self._log.root_at(size))
+            open_note(write_note((head if size == head.size else past).text, lines), [key])
+        except CertkitError:
+            return False
+        return key.type is KeyType.COSIGNATURE and len(lines) == 1
+
+    def _odd_endings(self) -> list[int]:
+        """Return the passports of which the index says another ending than the entries."""
+        index = Index(self._connection)
+        given = {index.first(passport_id): ended for passport_id, ended in self._ended.items()}
+        rows = self._connection.execute(
+            "SELECT idx, ended, ended_by FROM passport_index WHERE ended NOTNULL OR ended_by NOTNULL"
+        )
+        there = {idx: ended for idx, *ended in rows}
+        odd = {idx for idx, ended in given.items() if tuple(there.pop(idx, ())) != ended}
+        return sorted({idx for idx in odd if idx is not None} | there.keys())
 
     def notes(self, expected: Container[str]) -> Iterator[str]:
         """See `Source`."""

@@ -3,10 +3,15 @@
     source = FolderStatus(folder, trust=trust, at=now, seen=remembered)     # a database or an exported tree
     verify(passport, trust=trust, at=now, status=source)
 
-Every entry up to the checkpoint is read and must give its root; then what is said is: no entry in [0, N) ends
-it. An entry ends a passport where its issuer, or another key that the policy lists under the issuer's name,
+Every entry up to the checkpoint is hashed and must give its root, and every one that names the passport, or
+whose form leaves that open, is read; then what is said is: no entry in [0, N) ends it. The derived tables
+would be faster and are not asked: whoever can write the file can leave a revocation out of them, and no proof
+shows that nothing is missing.
+
+An entry ends a passport where its issuer, or another key that the policy lists under the issuer's name,
 signed it, and where a later passport that a trusted key submitted takes its place. A passport that the log
-does not hold has no status here, and one of which an entry cannot be read neither: unknown is never valid.
+does not hold has no status here, and neither has any where an entry that may name it cannot be read: unknown
+is never valid.
 
 How old that is: a checkpoint has no time of its own. With a quorum of witnesses it is the time that they
 vouch for; without one, the time of the newest entry that a trusted key signed, which whoever keeps the log
@@ -18,25 +23,27 @@ What is not shown: that an entry was handed in and left out; and without a quoru
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from certkit.errors import CertkitError, MismatchError, UnavailableError
 from certkit.passport.checks import CLOCK_SKEW, Status
 from certkit.registry.auditing import opened
-from certkit.registry.entry import Claims, read
+from certkit.registry.entry import Claims, read, skim, timestamp
 from certkit.registry.heads import read as read_head
-from certkit.registry.history import Log, ending_of, moment
+from certkit.registry.history import Log, ending_of, moment, outweighs
 from certkit.registry.registry import Logged
 from certkit.tlog.note import VerifierKey, parse_note
 from certkit.tlog.witness import Quorum
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from certkit.canonical import Digest
     from certkit.passport.keys import PublicKey
     from certkit.passport.trust import Trust
+    from certkit.registry.entry import Entry, Skimmed
+    from certkit.registry.history import Ending
     from certkit.tlog.checkpoint import Checkpoint, SignedCheckpoint
 
 
@@ -44,43 +51,66 @@ class Events:
     """What was found so far about one passport."""
 
     def __init__(
-        self, passport_id: Digest, revokers: Mapping[Digest, PublicKey], trusted: Mapping[Digest, PublicKey]
+        self,
+        origin: str,
+        passport_id: Digest,
+        revokers: Mapping[Digest, PublicKey],
+        trusted: Mapping[Digest, PublicKey],
     ) -> None:
-        self._id, self._revokers, self._trusted = passport_id, revokers, trusted
-        self.logged: int | None = None
-        self.ended: tuple[str, str] | None = None
-        self.ignored: list[int] = []
+        self._origin, self._id, self._revokers, self._trusted = origin, passport_id, revokers, trusted
+        self._lineages: list[str] = []
+        self._ended: tuple[Ending, str] | None = None
+        self._ignored: list[str] = []
+
+    @property
+    def ended(self) -> bool:
+        """Whether something ended it."""
+        return self._ended is not None
 
     def take(self, one: Logged) -> None:
         """Take an entry into account; raise `MismatchError` where it bears a false signature."""
         claims = one.found.claims
-        if isinstance(claims, Claims) and claims.passport_id == self._id and self.logged is None:
-            self.logged = one.index
+        if isinstance(claims, Claims) and claims.passport_id == self._id:
+            self._log(one)
         ended, ending = ending_of(one)
         if ended != self._id or ending is None:
             return
         # Another passport takes its place by its own issuer's word; all else is for its own issuer to say.
         who = self._trusted if isinstance(claims, Claims) else self._revokers
         if not signed(one, who):
-            self.ignored.append(one.index)
-        elif self.ended is None or (ending.how == "revoked" and self.ended[0] != "revoked"):
+            self._ignored.append(f"entry {one.index} would end it, and is not signed by its issuer")
+        elif outweighs(ending, self._ended[0] if self._ended else None):
             why = f": {ending.reason}" if ending.reason else f" by {ending.by}" if ending.by else ""
             time = one.found.entry.issued_at
-            self.ended = (ending.how, f"{ending.how} by entry {one.index} at {time}{why}")
+            self._ended = ending, f"{ending.how} by entry {one.index} at {time}{why}"
+
+    def _log(self, one: Logged) -> None:
+        entry = one.found.entry
+        if not signed(one, self._trusted):
+            self._ignored.append(f"entry {one.index} logs it, and no trusted key signed that")
+        elif not entry.is_for(self._origin):
+            self._ignored.append(f"entry {one.index} logs it, and was signed for {entry.log}")
+        else:
+            self._lineages.append(entry.subject)
 
     def status(self, head: Checkpoint, time: datetime | None, at: datetime) -> Status:
         """Return what was found, as of a checkpoint and the time that somebody vouches for it."""
         of = f"as of checkpoint {head.size:,} of {head.origin}, {_age(time, at)}"
-        more = "".join(
-            f"; entry {index} would end it, and is not signed by its issuer" for index in self.ignored
-        )
-        if self.ended is not None:
-            standing, what = self.ended
-        elif self.logged is None:
-            standing, what = "unknown", "no entry is about it"
+        more = "".join(f"; {one}" for one in self._ignored)
+        standing: Literal["current", "revoked", "superseded", "unknown"]
+        if self._ended is not None:
+            what, standing = self._ended[1], self._ended[0].how
+        elif not self._lineages:
+            what, standing = "no entry that counts logs it" if more else "no entry is about it", "unknown"
         else:
-            standing, what = "current", f"no entry in [0, {head.size:,}) ends it"
-        return Status(standing=standing, detail=f"{what}, {of}{more}", size=head.size, time=time)  # type: ignore[arg-type]
+            what, standing = f"no entry in [0, {head.size:,}) ends it", "current"
+        return Status(
+            standing=standing,
+            detail=f"{what}, {of}{more}",
+            size=head.size,
+            time=time,
+            lineages=tuple(self._lineages),
+        )
 
 
 def _age(time: datetime | None, at: datetime) -> str:
@@ -121,15 +151,21 @@ class FolderStatus:
         Raises `UnavailableError` where it cannot be told, and `CertkitError` where the log does not hold.
         """
         trusted = {one.id: one.key for one in self._trust.candidates()}
+        named = passport_id.encode()
         quorum = Quorum.of(self._trust.witnesses.k, self._trust.witnesses.keys)
-        events, newest = Events(passport_id, revokers, trusted), _Newest(trusted, self._at)
         with opened(self._folder) as source:
             log = Log(self._folder, source, log_key(source.note(), self._trust), quorum.keys)
             head = log.head.checkpoint
+            events = Events(head.origin, passport_id, revokers, trusted)
+            newest = _Newest(head.origin, self._trust, self._at)
             for index, data, leaf in log.entries(self._seen(head.origin)):
-                one = _readable(index, data, leaf)
-                events.take(one)
-                newest.take(one)
+                skimmed = skim(data)
+                if skimmed is None or named in skimmed.payload:
+                    one = _readable(index, data, leaf)
+                    events.take(one)
+                    newest.take(one.found.entry, index, data, leaf)
+                else:
+                    newest.take(skimmed, index, data, leaf)
         time = vouched(log.head, quorum, self._at) if quorum.k else newest.time()
         return events.status(head, time, self._at)
 
@@ -143,20 +179,33 @@ def _readable(index: int, data: bytes, leaf: bytes) -> Logged:
 
 
 class _Newest:
-    """The newest time that a trusted key signed, and that is not to come."""
+    """The newest time that a trusted key signed for this log in its own time, and that is not to come."""
 
-    def __init__(self, trusted: Mapping[Digest, PublicKey], at: datetime) -> None:
-        self._trusted, self._limit = trusted, at + CLOCK_SKEW
-        self._found: tuple[datetime, Logged] | None = None
+    def __init__(self, origin: str, trust: Trust, at: datetime) -> None:
+        self._origin = origin
+        self._keys = {one.id: one.key for one in trust.candidates()}
+        # Times are compared as text: all have the same form and zone.
+        self._windows: dict[str, tuple[str, str]] = {
+            one.id: (_text(one.not_before, ""), min(_text(one.not_after, "9999"), timestamp(at + CLOCK_SKEW)))
+            for one in trust.candidates()
+        }
+        self._time = ""
+        self._found: tuple[int, bytes, bytes] | None = None
 
-    def take(self, one: Logged) -> None:
-        time = moment(one.found.entry.issued_at)
-        newer = self._found is None or time > self._found[0]
-        if newer and time <= self._limit and one.found.entry.submitter in self._trusted:
-            self._found = time, one
+    def take(self, one: Entry | Skimmed, index: int, data: bytes, leaf: bytes) -> None:
+        start, end = self._windows.get(one.submitter, ("9999", ""))
+        if max(self._time, start) <= one.issued_at <= end and one.is_for(self._origin):
+            self._time, self._found = one.issued_at, (index, data, leaf)
 
     def time(self) -> datetime | None:
-        return self._found[0] if self._found and signed(self._found[1], self._trusted) else None
+        if self._found is None:
+            return None
+        one = _readable(*self._found)
+        return moment(one.found.entry.issued_at) if signed(one, self._keys) else None
+
+
+def _text(time: datetime | None, otherwise: str) -> str:
+    return otherwise if time is None else timestamp(time)
 
 
 def vouched(head: SignedCheckpoint, quorum: Quorum, at: datetime) -> datetime | None:
@@ -176,18 +225,24 @@ def vouched(head: SignedCheckpoint, quorum: Quorum, at: datetime) -> datetime | 
 def log_key(note: bytes, trust: Trust) -> VerifierKey:
     """Return the policy's key that a checkpoint is signed with.
 
-    Raises `UnavailableError` ``registry.untrusted-log`` where there is none.
+    Of several keys of one log the last one in the policy is its present one, and no other tells how things
+    stand: whoever came by an older key could go on from the day on which it was given up. Raises
+    `UnavailableError` ``registry.untrusted-log`` where the policy has no key of the log, or has a later one.
     """
-    keys = {(key.name, key.key_id): key for key in _parsed(trust.logs)}
-    for one in parse_note(note).signatures:
-        if found := keys.get((one.name, one.key_id)):
-            return found
+    present = {key.name: key for key in map(VerifierKey.parse, trust.logs)}
+    signatures = {(one.name, one.key_id) for one in parse_note(note).signatures}
+    found = next((key for key in present.values() if (key.name, key.key_id) in signatures), None)
+    if found is not None:
+        return found
+    origin = read_head(note).origin
+    if origin in present:
+        raise UnavailableError(
+            "registry.untrusted-log",
+            f"the checkpoint is not signed with the key that the policy lists last for {origin}",
+            hint="ask for the log as it is now; in the policy, its present key has to stand after older ones",
+        )
     raise UnavailableError(
         "registry.untrusted-log",
-        f"no trusted verifier key signed the checkpoint of {read_head(note).origin}",
+        f"no trusted verifier key signed the checkpoint of {origin}",
         hint="certkit trust add --log VKEY, with the key that 'certkit registry init' printed",
     )
-
-
-def _parsed(vkeys: Iterable[str]) -> list[VerifierKey]:
-    return [VerifierKey.parse(text) for text in vkeys]

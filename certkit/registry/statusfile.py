@@ -9,12 +9,18 @@ its proof, and the log's word that this is the last one: a signed note of the lo
     certkit.status/v1
     origin of the log, its size and its root, each on a line
     SHA-256 of the lineage
+    index of the first entry that logs the passport
     index of the lineage's last entry
     time
 
-What it shows: these entries are in the log, they follow one another without a gap (`prev`), and none but the
-last can be missing. What it does not show: that there is no later one. No proof of a Merkle log can show
-that; it is the word of the log's key, which a single entry with a proof below that size refutes for good.
+What it shows: these entries are in the log, they follow one another without a gap (`prev`), none but the
+last can be missing, and a trusted key logged the passport. What it does not show: that none logged it before,
+and that there is no later one. No proof of a Merkle log can show that; it is the word of the log's key, which
+a single entry with a proof below that size refutes for good.
+
+Whoever remembers an older checkpoint of the log is shown that it goes on from there by a proof in the file
+that begins at that checkpoint (`since`), or not at all: then the file still ends a passport, and says of none
+that it stands.
 """
 
 from __future__ import annotations
@@ -24,14 +30,14 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from certkit import canonical
 from certkit.errors import CertkitError, InputError, MismatchError, UnavailableError, UsageError
 from certkit.passport.checks import CLOCK_SKEW, Status
-from certkit.passport.statement import Count  # noqa: TC001 - msgspec resolves annotations at run time
+from certkit.passport.terms import Count  # noqa: TC001 - msgspec resolves annotations at run time
 from certkit.registry.auditing import opened
-from certkit.registry.entry import read, timestamp
+from certkit.registry.entry import naming, read, timestamp
 from certkit.registry.heads import read as read_head
 from certkit.registry.heads import refuse_fork, remembered
 from certkit.registry.history import Log, moment
@@ -41,7 +47,7 @@ from certkit.tlog import tiles, tree
 from certkit.tlog.checkpoint import open_checkpoint
 from certkit.tlog.hashing import leaf_hash
 from certkit.tlog.note import Signer, open_note, write_note
-from certkit.tlog.text import decode64, decode_hash, decode_number, encode64
+from certkit.tlog.text import decode64, decode_hash, encode64
 from certkit.tlog.witness import Quorum
 
 if TYPE_CHECKING:
@@ -54,6 +60,7 @@ if TYPE_CHECKING:
     from certkit.canonical import Digest
     from certkit.passport.keys import PublicKey
     from certkit.passport.trust import Trust
+    from certkit.registry.source import Source
     from certkit.tlog.checkpoint import Checkpoint
     from certkit.tlog.hashing import Hash
     from certkit.tlog.note import VerifierKey
@@ -65,8 +72,13 @@ SCHEMA: Final = "urn:certkit:status:v1"
 MAX_SIZE: Final = canonical.MAX_BYTES
 
 _FIRST: Final = "certkit.status/v1"
-_LINES: Final = 7
+_SAYS: Final = (
+    *("the form", "the origin", "the size", "the root", "the lineage"),
+    *("the passport's entry", "the last entry", "the time"),
+)
+_LINES: Final = len(_SAYS)
 _Text = Annotated[str, Meta(max_length=512 * 1024)]
+_Hashes = Annotated[tuple[Annotated[str, Meta(max_length=64)], ...], Meta(max_length=64)]
 
 
 class _Proven(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -74,7 +86,14 @@ class _Proven(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     index: Count
     entry: _Text
-    hashes: Annotated[tuple[Annotated[str, Meta(max_length=64)], ...], Meta(max_length=63)]
+    hashes: _Hashes
+
+
+class _Since(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The proof that the checkpoint goes on from an earlier one of `size` entries."""
+
+    size: Count
+    hashes: _Hashes
 
 
 class _File(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename={"schema_": "schema"}):
@@ -84,14 +103,24 @@ class _File(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, renam
     checkpoint: _Text
     word: _Text
     entries: tuple[_Proven, ...]
+    since: _Since | UnsetType = UNSET
 
 
-def write(folder: Path, index: int, *, key: Ed25519PrivateKey, heads: Path, at: datetime) -> bytes:
-    """Return the status file of the passport that entry `index` is about; the log's key signs its word.
+def write(
+    folder: Path,
+    index: int,
+    *,
+    key: Ed25519PrivateKey,
+    heads: Path,
+    at: datetime,
+    since: Checkpoint | None = None,
+) -> bytes:
+    """Return the status file of the passport that entry `index` logs; the log's key signs its word.
 
-    Every entry is read first, since the word must be true. Raises `UsageError` ``registry.log-key`` or
-    ``registry.unknown``, `MismatchError` ``registry.inconsistent``, and ``registry.rollback`` where the log
-    is older than what was signed for it before.
+    It is shown to go on from the checkpoint `since`. Every entry is read first, since the word must be true.
+    Raises `UsageError` ``registry.log-key``, or ``registry.unknown`` where the entry is not the first that
+    logs a passport; `MismatchError` ``registry.inconsistent``, and ``registry.rollback`` where the log is
+    older than what was signed for it before, or does not go on from `since`.
     """
     with opened(folder) as source:
         origin = read_head(source.note()).origin
@@ -101,38 +130,63 @@ def write(folder: Path, index: int, *, key: Ed25519PrivateKey, heads: Path, at: 
         except MismatchError as error:
             raise UsageError("registry.log-key", error.message, where=str(folder)) from None
         note, head = source.note(), log.head.checkpoint
-        found = list(_lineage(log.entries(remembered(heads, origin)), index))
+        found = list(_lineage(log.entries(remembered(heads, signer.vkey)), index))
+        passport = read(found[0][1]).passport if found else None
+        if passport is None:
+            raise UsageError("registry.unknown", f"entry {index} is no passport", where=str(folder))
+        if (first := _first(source, passport.passport_id)) != index:
+            message = f"entry {index} logs again what entry {first} logs"
+            raise UsageError("registry.unknown", message, where=str(folder), hint=f"ask for entry {first}")
         node = tiles.node_reader(tiles.verified(head.size, head.root, source.tile))
         entries = tuple(
             _Proven(
                 index=place,
                 entry=encode64(data),
-                hashes=tuple(encode64(one) for one in tree.inclusion_proof(place, head.size, node)),
+                hashes=_encoded(tree.inclusion_proof(place, head.size, node)),
             )
             for place, data in found
         )
-    if not found or read(found[0][1]).passport is None:
-        raise UsageError("registry.unknown", f"entry {index} is no passport", where=str(folder))
-    text = _word(head, read(found[0][1]).entry.subject, found[-1][0], timestamp(at))
+        going_on = UNSET if since is None else _going_on(since, head, node)
+    text = _word(head, read(found[0][1]).entry.subject, index, found[-1][0], timestamp(at))
     word = write_note(text, [signer.sign(text)])
-    document = _File(checkpoint=note.decode(), word=word.decode(), entries=entries)
+    document = _File(checkpoint=note.decode(), word=word.decode(), entries=entries, since=going_on)
     return canonical.pretty(msgspec.to_builtins(document)).encode()
 
 
 def _lineage(entries: Iterable[tuple[int, bytes, Hash]], index: int) -> Iterator[tuple[int, bytes]]:
     """Yield the entries of a lineage from `index` on."""
-    lineage = None
+    lineage, names_it = "", naming("")
     for place, data, _ in entries:
-        if place >= index:
-            subject = read(data).entry.subject
-            lineage = lineage or subject
-            if subject == lineage:
-                yield place, data
+        if place == index:
+            lineage = read(data).entry.subject
+            names_it = naming(lineage)
+        if place >= index and names_it(data) and read(data).entry.subject == lineage:
+            yield place, data
 
 
-def _word(head: Checkpoint, lineage: str, last: int, time: str) -> str:
+def _first(source: Source, passport_id: str) -> int:
+    """Return the first entry that logs a passport, of a log that holds one and was read before."""
+    names_it = naming(passport_id)
+    entries = (one for batch in source.batches() for one in batch)
+    may_be = ((place, read(data).passport) for place, data in entries if names_it(data))
+    return next(place for place, claims in may_be if claims and claims.passport_id == passport_id)
+
+
+def _going_on(since: Checkpoint, head: Checkpoint, node: tree.Node) -> _Since:
+    if since.origin != head.origin:
+        raise MismatchError("tlog.origin", f"expected origin {head.origin!r}, found {since.origin!r}")
+    refuse_fork(since, head, lambda size: tree.root(size, node))
+    return _Since(size=since.size, hashes=_encoded(tree.consistency_proof(since.size, head.size, node)))
+
+
+def _encoded(hashes: Iterable[Hash]) -> tuple[str, ...]:
+    return tuple(encode64(one) for one in hashes)
+
+
+def _word(head: Checkpoint, lineage: str, first: int, last: int, time: str) -> str:
     hashed = hashlib.sha256(lineage.encode()).hexdigest()
-    lines = (_FIRST, head.origin, str(head.size), encode64(head.root), hashed, str(last), time)
+    root, *indices = encode64(head.root), str(first), str(last)
+    lines = (_FIRST, head.origin, str(head.size), root, hashed, *indices, time)
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -155,22 +209,25 @@ class FileStatus:
         quorum = Quorum.of(self._trust.witnesses.k, self._trust.witnesses.keys)
         signed = open_checkpoint(file.checkpoint.encode(), key, quorum.keys)
         head = signed.checkpoint
-        self._refuse_older(head)
         entries = [_entry(one, head) for one in file.entries]
         time = _check_word(file.word.encode(), key, head, entries)
         _check_chain(entries)
         if entries[0].found.passport is None or entries[0].found.passport_id != passport_id:
-            raise MismatchError("registry.status", "the status is that of another passport")
+            about = entries[0].found.passport_id or "something that is no passport"
+            raise MismatchError("registry.status", f"the status is that of {about}, not of {passport_id}")
         trusted = {one.id: one.key for one in self._trust.candidates()}
-        events = Events(passport_id, revokers, trusted)
+        events = Events(head.origin, passport_id, revokers, trusted)
         for one in entries:
             events.take(one)
+        if not events.ended:
+            self._refuse_other(head, file.since)
         known = time if time <= self._at + CLOCK_SKEW else None
         return events.status(head, vouched(signed, quorum, self._at) if quorum.k else known, self._at)
 
-    def _refuse_older(self, head: Checkpoint) -> None:
+    def _refuse_other(self, head: Checkpoint, since: _Since | UnsetType) -> None:
+        """Refuse a log that is not shown to go on from what is remembered of it."""
         seen = self._seen(head.origin)
-        if seen is None:
+        if seen is None or not seen.size:
             return
         if head.size < seen.size:
             raise UnavailableError(
@@ -180,6 +237,15 @@ class FileStatus:
             )
         if head.size == seen.size:
             refuse_fork(seen, head, lambda _: head.root)
+        elif isinstance(since, UnsetType) or since.size != seen.size:
+            raise UnavailableError(
+                "registry.rollback",
+                f"nothing in the file shows that the log goes on from the {seen.size:,} entries known of it",
+                hint="have it written with '--since CHECKPOINT', the one that you know, or use --registry",
+            )
+        else:
+            proof = _hashes(since.hashes)
+            tree.verify_consistency(seen.size, seen.root, head.size, head.root, proof)
 
 
 def _parse(data: bytes) -> _File:
@@ -194,13 +260,20 @@ def _parse(data: bytes) -> _File:
 
 def _entry(one: _Proven, head: Checkpoint) -> Logged:
     """Return an entry once it is shown to be in the log."""
-    data, hashes = decode64(one.entry), [decode_hash(text) for text in one.hashes]
-    if data is None or None in hashes:
+    data = decode64(one.entry)
+    if data is None:
         raise InputError("registry.status", f"not a status file: entry {one.index} is not base64")
     leaf = leaf_hash(data)
-    proof = [each for each in hashes if each is not None]
-    tree.verify_inclusion(leaf, one.index, head.size, proof, head.root)
+    tree.verify_inclusion(leaf, one.index, head.size, _hashes(one.hashes), head.root)
     return Logged(one.index, leaf, read(data))
+
+
+def _hashes(texts: Iterable[str]) -> list[Hash]:
+    hashes = [decode_hash(text) for text in texts]
+    found = [one for one in hashes if one is not None]
+    if len(found) < len(hashes):
+        raise InputError("registry.status", "not a status file: a hash in it is none")
+    return found
 
 
 def _check_word(word: bytes, key: VerifierKey, head: Checkpoint, entries: list[Logged]) -> datetime:
@@ -208,10 +281,13 @@ def _check_word(word: bytes, key: VerifierKey, head: Checkpoint, entries: list[L
     text = open_note(word, [key]).text
     lines = text.split("\n")
     lineage, last = entries[0].found.entry.subject, entries[-1].index
-    if len(lines) != _LINES + 1 or text != _word(head, lineage, last, lines[_LINES - 1]):
-        size = decode_number(lines[2]) if len(lines) > _LINES else None
-        of = "something else" if size is None else f"checkpoint {size:,} and another entry or lineage"
-        raise MismatchError("registry.status", f"the log's word is about {of}")
+    if len(lines) != _LINES + 1:
+        raise MismatchError("registry.status", f"the log's word has {len(lines) - 1} lines, not {_LINES}")
+    expected = _word(head, lineage, entries[0].index, last, lines[_LINES - 1]).split("\n")
+    for name, stated, found in zip(_SAYS, lines, expected, strict=False):
+        if stated != found:
+            message = f"the log's word is about {name} {stated[:80]!r}, the file holds {found!r}"
+            raise MismatchError("registry.status", message)
     try:
         return moment(lines[_LINES - 1])
     except ValueError:
@@ -224,4 +300,6 @@ def _check_chain(entries: list[Logged]) -> None:
         previous = following.found.entry.prev
         same = one.found.entry.subject == following.found.entry.subject
         if not same or previous is None or (previous.index, previous.leaf) != (one.index, one.leaf.hex()):
-            raise MismatchError("registry.status", f"entry {following.index} does not follow {one.index}")
+            says = "no entry before it" if previous is None else f"entry {previous.index} before it"
+            message = f"entry {following.index} names {says}, and the file holds entry {one.index} there"
+            raise MismatchError("registry.status", message)

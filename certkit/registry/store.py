@@ -11,8 +11,11 @@ transaction, and is not read before: so there is one form that the rest of the p
 
 from __future__ import annotations
 
+import glob
+import os
+import shutil
 import sqlite3
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
 from certkit.errors import CertkitError, InputError, MismatchError, UsageError
@@ -81,28 +84,44 @@ def connect(folder: Path, *, writable: bool, patience: float = PATIENCE) -> sqli
     Raises `InputError` ``registry.missing`` or ``registry.format``, `MismatchError` ``registry.damaged``,
     and what `translated` makes of SQLite's errors.
     """
+    path = located(folder)
+    with translated(path), ExitStack() as undo:
+        connection = open_file(path, "rw", patience) if writable else open_reading(path, patience)
+        undo.callback(connection.close)
+        if writable:
+            _migrate(connection, path)
+        _check(connection, path)
+        undo.pop_all()
+    return connection
+
+
+def located(folder: Path) -> Path:
+    """Return the database of a registry; raise `InputError` ``registry.missing`` where there is none."""
     path = folder / FILE
     if not path.is_file():
+        exported = (folder / "checkpoint").is_file() and (folder / "tile").is_dir()
         raise InputError(
             "registry.missing",
-            f"no {FILE} here",
+            f"no {FILE} here{', but an exported tree' if exported else ''}",
             where=str(folder),
-            hint="'certkit registry init DIR --name NAME' makes a registry",
+            hint="'certkit registry audit', 'list', 'history', 'drift' and 'score' read such a tree"
+            if exported
+            else "'certkit registry init DIR --name NAME' makes a registry",
         )
-    with translated(path):
-        connection = open_file(path, "rw", patience) if writable else open_reading(path, patience)
-        try:
-            if writable:
-                _migrate(connection, path)
-            _check(connection, path)
-        except BaseException:
-            connection.close()
-            raise
-        return connection
+    return path
 
 
 def open_reading(path: Path, patience: float = PATIENCE) -> sqlite3.Connection:
-    """Open a database that this program does not write; its schema is the caller's to check."""
+    """Open a database that this program does not write; its schema is the caller's to check.
+
+    What SQLite needs beside the file to read it is gone when the last reader has closed it.
+    """
+    if _is_at_rest(path):
+        with suppress(sqlite3.OperationalError):
+            # A connection that may not write cannot clean up behind it either, so this one only must not.
+            connection = open_file(path, "rw", patience)
+            connection.execute("PRAGMA query_only = ON")
+            return connection
     try:
         return open_file(path, "ro", patience)
     except sqlite3.OperationalError as error:
@@ -114,18 +133,29 @@ def open_reading(path: Path, patience: float = PATIENCE) -> sqlite3.Connection:
     return open_file(path, "ro&immutable=1", patience)
 
 
+def _is_at_rest(path: Path) -> bool:
+    """Tell whether SQLite may write here and has nothing to finish: a stranger's journal is not played."""
+    real = path.resolve()
+    if not (os.access(real, os.W_OK) and os.access(real.parent, os.W_OK)):
+        return False
+    try:
+        found = {item.name: item.stat().st_size for item in real.parent.glob(f"{glob.escape(real.name)}-*")}
+    except OSError:
+        return False  # another program came or went meanwhile
+    return f"{real.name}-journal" not in found and not found.get(f"{real.name}-wal")
+
+
 def open_file(path: Path, mode: str, patience: float) -> sqlite3.Connection:
     """Open a database in a mode of SQLite's URIs, set to write durably; its schema is not checked."""
     connection = sqlite3.connect(
         f"{path.absolute().as_uri()}?mode={mode}", uri=True, isolation_level=None, timeout=patience
     )
-    try:
+    with ExitStack() as undo:
+        undo.callback(connection.close)
         for statement in _SETTINGS:
             connection.execute(statement)
         connection.execute("SELECT 1 FROM sqlite_schema").fetchone()
-    except BaseException:
-        connection.close()
-        raise
+        undo.pop_all()
     return connection
 
 
@@ -240,6 +270,14 @@ def translated(path: Path, *, damaged: Callable[[str, str], CertkitError] | None
         raise _translate(error, str(path), damaged or _damaged) from error
 
 
+def _is_full(path: str) -> bool:
+    """Tell whether there is no room for a page, which SQLite says of its own files alone."""
+    try:
+        return shutil.disk_usage(os.path.dirname(path)).free < _PAGE  # noqa: PTH120 - as it was opened
+    except OSError:
+        return False
+
+
 def _damaged(message: str, where: str) -> CertkitError:
     return MismatchError("registry.damaged", message, where=where)
 
@@ -252,7 +290,7 @@ def _translate(
         return UsageError(
             "registry.busy", "another program is writing for too long", where=where, hint="try again later"
         )
-    if code == sqlite3.SQLITE_FULL:
+    if code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR and _is_full(where)):
         return UsageError(
             "file.unwritable",
             "no space left on device",

@@ -67,7 +67,8 @@ def parse_checkpoint(text: str) -> Checkpoint:
 
 def sign_checkpoint(checkpoint: Checkpoint, *signers: Signer) -> bytes:
     """Return the signed note of a checkpoint."""
-    return write_note(checkpoint.text, [signer.sign(checkpoint.text) for signer in signers])
+    text = checkpoint.text
+    return write_note(text, [signer.sign(text) for signer in signers])
 
 
 def open_checkpoint(data: bytes, log: VerifierKey, witnesses: Iterable[VerifierKey] = ()) -> SignedCheckpoint:

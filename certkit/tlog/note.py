@@ -28,7 +28,7 @@ from certkit.errors import InputError, MismatchError
 from certkit.tlog.text import decode64, encode64
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 MAX_NOTE: Final = 256 * 1024
 MAX_SIGNATURES: Final = 64
@@ -145,9 +145,21 @@ def parse_note(data: bytes) -> UnverifiedNote:
     lines = tail.split("\n")
     if not blank or lines.pop() or not lines:
         raise InputError("tlog.note", "expected text, a blank line and lines of signatures")
+    return UnverifiedNote(text + "\n", _signatures(lines))
+
+
+def parse_lines(data: bytes) -> tuple[Signature, ...]:
+    """Read lines of signatures without a text, as witnesses return them; raise `InputError` ``tlog.note``."""
+    lines = data[:MAX_NOTE].decode(errors="replace").split("\n")
+    if lines.pop() or not lines:
+        raise InputError("tlog.note", "expected lines of signatures")
+    return _signatures(lines)
+
+
+def _signatures(lines: Sequence[str]) -> tuple[Signature, ...]:
     if len(lines) > MAX_SIGNATURES:
         raise InputError("tlog.note", f"a note with {len(lines)} signatures, limit {MAX_SIGNATURES}")
-    return UnverifiedNote(text + "\n", tuple(_signature(line) for line in lines))
+    return tuple(_signature(line) for line in lines)
 
 
 def _signature(line: str) -> Signature:
@@ -213,6 +225,10 @@ class Signer:
         """The key that others verify with."""
         return VerifierKey(self.name, KeyType.ED25519, self.key.public_key().public_bytes_raw())
 
+    @cached_property
+    def _key_id(self) -> bytes:
+        return self.vkey.key_id
+
     @property
     def witness_vkey(self) -> VerifierKey:
         """The key that others verify cosignatures with."""
@@ -220,7 +236,7 @@ class Signer:
 
     def sign(self, text: str) -> Signature:
         """Return the signature of a note's text."""
-        return Signature(self.name, self.vkey.key_id, self.key.sign(text.encode()))
+        return Signature(self.name, self._key_id, self.key.sign(text.encode()))
 
     def cosign(self, text: str, time: int) -> Signature:
         """Return the cosignature/v1 of a checkpoint's text at `time` (seconds since 1970)."""

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from certkit.errors import MismatchError
-from certkit.tlog.hashing import EMPTY_ROOT, Hash, node_hash
+from certkit.tlog.hashing import EMPTY_ROOT, HASH_SIZE, Hash, node_hash, row_above
 
 MAX_SIZE: Final = 2**63 - 1
 
@@ -180,6 +180,20 @@ class Frontier:
             carry >>= 1
         self._hashes.append(found)
         self.size += 1 << level
+
+    def extend(self, leaves: Sequence[Hash]) -> None:
+        """Add leaves."""
+        start = 0
+        while start < len(leaves):
+            # As many as make a complete subtree, from where the tree stands.
+            level = (len(leaves) - start).bit_length() - 1
+            while self.size & ((1 << level) - 1):
+                level -= 1
+            row = b"".join(leaves[start : start + (1 << level)])
+            while len(row) > HASH_SIZE:
+                row = row_above(row)
+            self.add(Hash(row), level)
+            start += 1 << level
 
     @property
     def root(self) -> Hash:

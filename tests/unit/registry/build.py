@@ -7,6 +7,8 @@ are appended in tests/unit/registry/test_admission.py.
 from __future__ import annotations
 
 import hashlib
+import sqlite3
+from contextlib import closing
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
@@ -102,9 +104,15 @@ def submitters() -> dict[str, keys.PublicKey]:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """Every file below a folder but SQLite's transient ones."""
+    """Every file below a folder."""
     return {
         path.relative_to(folder).as_posix(): path.read_bytes()
         for path in sorted(folder.rglob("*"))
-        if path.is_file() and not path.name.endswith(("-wal", "-shm"))
+        if path.is_file()
     }
+
+
+def poison(folder: Path, statement: str, *values: object) -> None:
+    """Change the database of a registry behind its back."""
+    with closing(sqlite3.connect(folder / "registry.db", isolation_level=None)) as connection:
+        connection.execute(statement, values)

@@ -84,6 +84,7 @@ def test_a_sound_registry(tmp_path: Path) -> None:
     report = audited(folder, vkey)
     entries = [row[0] for row in rows(folder, "SELECT entry FROM leaf ORDER BY idx")]
     assert (report.size, report.passports, report.findings, report.notes) == (5, 5, (), ())
+    assert report.index == "agrees"
     assert report.root == merkle.mth(entries).hex()
     assert report.exit_code is Exit.OK
     assert len(report.not_shown) == 5
@@ -176,7 +177,7 @@ def test_a_byte_of_the_database_file_is_found_or_changes_nothing(tmp_path: Path)
     whole = path.read_bytes()
 
     def dump() -> list[object]:
-        tables = ("leaf", "tile", "checkpoint", "seen", "entry_index", "meta")
+        tables = ("leaf", "tile", "checkpoint", "seen", "entry_index", "passport_index", "meta")
         return [rows(folder, f"SELECT * FROM {table}") for table in tables]  # noqa: S608 - named above
 
     before = dump()
@@ -213,6 +214,13 @@ TAMPERED = {
     "no checkpoint": ("DELETE FROM checkpoint", "registry.checkpoint"),
     "a second checkpoint": ("INSERT INTO checkpoint SELECT 9, note FROM checkpoint", "registry.checkpoint"),
     "a checkpoint that is text": ("UPDATE checkpoint SET note = 'x'", "registry.checkpoint"),
+    "a checkpoint kept under another size": ("UPDATE checkpoint SET size = 77", "registry.checkpoint"),
+    "a cosignature by nobody": ("INSERT INTO cosignature VALUES (2, 'x', x'00')", "registry.cosignature"),
+    "a cosignature of what is to come": (
+        "INSERT INTO cosignature VALUES (99, 'x', x'00')",
+        "registry.cosignature",
+    ),
+    "a cosignature of no size": ("INSERT INTO cosignature VALUES ('x', 'x', x'00')", "registry.cosignature"),
     "another key named": ("UPDATE meta SET value = 'x' WHERE key = 'vkey'", "registry.checkpoint"),
     "a setting more": ("INSERT INTO meta VALUES ('x', 'y')", "registry.checkpoint"),
     "another origin": ("UPDATE meta SET value = 'x' WHERE key = 'origin'", "registry.checkpoint"),
@@ -222,6 +230,26 @@ TAMPERED = {
     "an id replaced": ("UPDATE entry_index SET passport_id = 'x' WHERE idx = 1", "registry.index-differs"),
     "an index row more": (
         "INSERT INTO entry_index VALUES (9, 'passport', 'x', NULL, NULL)",
+        "registry.index-differs",
+    ),
+    "a passport that no search finds": (
+        "DELETE FROM passport_index WHERE idx = 1",
+        "registry.index-differs",
+    ),
+    "a passport that a search finds twice": (
+        "INSERT INTO passport_index SELECT 9, 'x', 'x', 'x', 'x', 1, 'x', 'x', 1, 'x', NULL, NULL",
+        "registry.index-differs",
+    ),
+    "a tier that a search raises": (
+        "UPDATE passport_index SET tier = 3 WHERE idx = 1",
+        "registry.index-differs",
+    ),
+    "an ending that nobody wrote": (
+        "UPDATE passport_index SET ended = 'revoked', ended_by = 2 WHERE idx = 1",
+        "registry.index-differs",
+    ),
+    "half an ending": (
+        "UPDATE passport_index SET ended_by = 2 WHERE idx = 1",
         "registry.index-differs",
     ),
 }
@@ -235,6 +263,8 @@ def test_what_kind_of_tampering_it_is(tmp_path: Path, statement: str, code: str)
     report = audited(folder, vkey)
     assert code in codes(report)
     assert report.exit_code is Exit.MISMATCH
+    if code == "registry.index-differs":
+        assert (codes(report), report.index) == ({code}, "differs")
 
 
 def test_a_log_that_another_key_signed(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import msgspec
 import pytest
@@ -10,9 +10,23 @@ import pytest
 from certkit import canonical
 from certkit.errors import InputError
 from certkit.passport import dsse, keys
-from certkit.registry.entry import CLAIMS, HARD_LIMIT, LIMIT, PAYLOAD_TYPE, Entry, Type, read, write
+from certkit.registry.entry import (
+    CLAIMS,
+    HARD_LIMIT,
+    LIMIT,
+    PAYLOAD_TYPE,
+    Entry,
+    Type,
+    naming,
+    read,
+    skim,
+    write,
+)
 from certkit.tlog import bundle
 from tests.unit.registry.build import SUBMITTER, digest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 ONE, OTHER = digest("one"), digest("other")
 CLAIMED: dict[str, dict[str, Any]] = {
@@ -116,3 +130,51 @@ def test_an_entry_is_written_up_to_the_limit() -> None:
         with pytest.raises(InputError, match=message) as caught:
             write(entry(length), SUBMITTER)
         assert caught.value.code == "registry.entry"
+
+
+@pytest.mark.parametrize("kind", CLAIMED)
+def test_skimming_an_entry_gives_what_reading_it_does(kind: str) -> None:
+    here = "certkit.test/x"
+    for more in ({}, {"prev": {"index": 3, "leaf": "0" * 64}}, {"subject": "lab/Ærø"}, {"log": here}):
+        data = made(kind, CLAIMED[kind], **more)
+        found, skimmed = read(data), skim(data)
+        assert skimmed is not None
+        assert (skimmed.payload, skimmed.issued_at, skimmed.submitter) == (
+            found.envelope.payload,
+            found.entry.issued_at,
+            found.entry.submitter,
+        )
+        assert naming(ONE)(data) == (found.passport_id == ONE)
+        for one in (found.entry, skimmed):
+            assert (one.is_for(here), one.is_for("certkit.other/x")) == (True, "log" not in more)
+        assert naming("nobody", found.entry.subject)(data)
+        assert not naming("nobody", digest("nobody"))(data)
+
+
+def sealed(payload: bytes, change: Callable[[bytes], bytes] = bytes) -> bytes:
+    return change(canonical.canonical(dsse.sign(PAYLOAD_TYPE, payload, SUBMITTER)))
+
+
+def test_what_may_name_something_in_another_way_is_never_passed_over() -> None:
+    payload = read(made("revoke", CLAIMED["revoke"] | {"detail": "x" * 40})).envelope.payload
+    members = [canonical.canonical({name: one})[1:-1] for name, one in canonical.loads(payload).items()]
+    ways = {
+        "an escape": sealed(payload.replace(b'"passport_id":"s', b'"passport_id":"\\u0073')),
+        "other places": sealed(b"{%b}" % b",".join(reversed(members))),
+        "spaces": sealed(payload.replace(b'":', b'": ')),
+        "spaces around": sealed(payload, lambda data: data.replace(b'":', b'": ')),
+        "an escape around": sealed(payload, lambda data: data.replace(b'"payload"', b'"pa\\u0079load"')),
+        "a key id": sealed(payload, lambda data: data.replace(b'{"sig"', b'{"keyid":"","sig"')),
+    }
+    for name, data in ways.items():
+        assert read(data).passport_id == ONE, name
+        assert skim(data) is None, name
+        assert naming(digest("nobody"))(data), name
+    for data in (b"", b"{}", sealed(b""), sealed(payload[:-1]), sealed(payload.replace(b'"v":1', b'"v":2'))):
+        refused(data)
+        assert naming(digest("nobody"))(data)
+
+
+def test_a_time_that_there_is_not_is_refused() -> None:
+    for time in ("2026-02-30T00:00:00", "2026-03-01T24:61:00", "2026-03-01T00:00:61", "0000-01-01T00:00:00"):
+        refused(made("note", CLAIMED["note"], issued_at=f"{time}Z"))

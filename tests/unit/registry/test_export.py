@@ -116,8 +116,68 @@ def test_what_is_missing_is_written_again(tmp_path: Path) -> None:
     export(folder, out)
     (out / "tile" / "entries" / "000").unlink()
     assert codes(audited(out, vkey)) >= {"registry.leaf"}
-    assert export(folder, out).written == 2
+    assert export(folder, out).written == 1
     assert audited(out, vkey).total == 0
+
+
+def test_every_byte_that_is_there_is_compared_before_an_export_says_it_is_up_to_date(tmp_path: Path) -> None:
+    folder, out = tmp_path / "r", tmp_path / "out"
+    vkey, entries = noted(folder, 2)
+    export(folder, out)
+    extend(folder, vkey.name, following(entries, 1))
+    export(folder, out)
+    for name in ("tile/0/000.p/3", "tile/entries/000.p/3", "tile/0/000.p/2", "tile/entries/000.p/2"):
+        data = (out / name).read_bytes()
+        for changed in (*flips(data), b"", data[:-1], data + b"\0"):
+            (out / name).write_bytes(changed)
+            error = refusal(folder, out)
+            assert error.code == "registry.export"
+            assert f"{name} is there" in str(error)
+        (out / name).unlink()
+        assert export(folder, out).written == (1 if name.endswith("3") else 0)
+        (out / name).write_bytes(data)
+    assert export(folder, out).written == 0
+    assert audited(out, vkey).total == 0
+
+
+@pytest.mark.parametrize("name", ["tile/0/000", "tile/entries/001", "tile/1/000.p/2"])
+def test_a_changed_tile_stops_an_export_that_would_add_others(tmp_path: Path, name: str) -> None:
+    folder, out = tmp_path / "r", tmp_path / "out"
+    vkey, entries = noted(folder, 512)
+    export(folder, out)
+    data = (out / name).read_bytes()
+    (out / name).write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+    extend(folder, vkey.name, following(entries, 1))
+    checkpoint = (out / "checkpoint").read_bytes()
+    with pytest.raises(MismatchError, match=f"{name} is there and is not this log's"):
+        export(folder, out)
+    assert (out / "checkpoint").read_bytes() == checkpoint
+    (out / name).unlink()
+    export(folder, out)
+    assert audited(out, vkey).total == 0
+
+
+def test_a_changed_passport_stops_an_export(tmp_path: Path) -> None:
+    folder, out = tmp_path / "r", tmp_path / "out"
+    vkey = filled(folder, 2)
+    export(folder, out, passports=True)
+    (blob,) = (out / "blobs").rglob(hashlib.sha256(passport(1)).hexdigest())
+    blob.write_bytes(passport(0))
+    with pytest.raises(MismatchError, match="is there and is not this log's"):
+        export(folder, out, passports=True)
+    blob.unlink()
+    export(folder, out, passports=True)
+    assert audited(out, vkey).total == 0
+
+
+def test_narrower_forms_that_an_export_left_go_with_the_next(tmp_path: Path) -> None:
+    folder, out = tmp_path / "r", tmp_path / "out"
+    noted(folder, 256)
+    export(folder, out)
+    (out / "tile" / "0" / "000.p").mkdir()
+    (out / "tile" / "0" / "000.p" / "3").write_bytes(b"x")
+    assert export(folder, out).written == 0
+    assert not (out / "tile" / "0" / "000.p").exists()
 
 
 def test_passports_are_written_when_asked(tmp_path: Path) -> None:
@@ -313,3 +373,16 @@ def test_no_name_becomes_a_path(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == {"a", "b"}
     names = {"checkpoint", "tile/0/000.p/4", "tile/entries/000.p/4"}
     assert {name for name in contents(out) if not name.startswith("blobs/")} == names
+
+
+@pytest.mark.parametrize("name", ["tile", "blobs", "tile/0"])
+def test_a_tree_of_which_a_part_is_a_link_is_left_alone(tmp_path: Path, name: str) -> None:
+    folder, out, elsewhere = tmp_path / "r", tmp_path / "out", tmp_path / "elsewhere"
+    filled(folder, 2)
+    elsewhere.mkdir()
+    (out / name).parent.mkdir(parents=True)
+    (out / name).symlink_to(elsewhere)
+    with pytest.raises(MismatchError) as caught:
+        export(folder, out, passports=True)
+    assert caught.value.code == "registry.export"
+    assert contents(elsewhere) == {}

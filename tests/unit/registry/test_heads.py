@@ -5,7 +5,8 @@ from __future__ import annotations
 import shutil
 import sqlite3
 import threading
-from contextlib import suppress
+from contextlib import closing, suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,10 +16,11 @@ from certkit.registry import Registry
 from certkit.registry.heads import Heads, remembered
 from certkit.tlog.checkpoint import Checkpoint, sign_checkpoint
 from certkit.tlog.hashing import Hash
-from certkit.tlog.note import Signer
+from certkit.tlog.note import Signer, parse_note, write_note
 from tests.unit.registry.build import (
     AT,
     LOG_KEY,
+    STRANGER,
     SUBMITTER,
     append,
     audited,
@@ -33,11 +35,14 @@ from tests.unit.registry.build import (
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from certkit.tlog.note import VerifierKey
+
 SIGNER = Signer("log.example", LOG_KEY)
+SAME_NAME = Signer("log.example", STRANGER)
 
 
-def note(size: int, fill: int = 1) -> bytes:
-    return sign_checkpoint(Checkpoint(SIGNER.name, size, Hash(bytes([fill]) * 32)), SIGNER)
+def note(size: int, fill: int = 1, *signers: Signer) -> bytes:
+    return sign_checkpoint(Checkpoint(SIGNER.name, size, Hash(bytes([fill]) * 32)), *signers or (SIGNER,))
 
 
 def never(size: int) -> Hash:
@@ -47,12 +52,12 @@ def never(size: int) -> Hash:
 def test_what_was_signed_is_remembered_outside_the_registry(tmp_path: Path) -> None:
     folder = tmp_path / "r"
     vkey = new(folder)
-    assert remembered(heads(folder), vkey.name) is None
+    assert remembered(heads(folder), vkey) is None
     for number in range(3):
         append(folder, passport(number))
         with Registry.open(folder) as registry:
-            assert remembered(heads(folder), vkey.name) == registry.head()
-    assert remembered(heads(folder), "another log") is None
+            assert remembered(heads(folder), vkey) == registry.head()
+    assert remembered(heads(folder), Signer("another log", LOG_KEY).vkey) is None
 
 
 def test_a_backup_that_was_put_back_is_not_signed_on(tmp_path: Path) -> None:
@@ -103,7 +108,7 @@ def test_a_log_that_is_ahead_of_what_is_remembered_is_caught_up_with(tmp_path: P
     append(folder, passport(2))
     heads(folder).write_bytes(kept)
     assert append(folder, passport(2)).new is False
-    found = remembered(heads(folder), vkey.name)
+    found = remembered(heads(folder), vkey)
     assert found is not None
     assert found.size == 3
     heads(folder).write_bytes(kept)
@@ -114,10 +119,10 @@ def test_a_log_that_is_ahead_of_what_is_remembered_is_caught_up_with(tmp_path: P
 def test_a_refused_append_is_not_remembered(tmp_path: Path) -> None:
     folder = tmp_path / "r"
     vkey = filled(folder, 1)
-    before = remembered(heads(folder), vkey.name)
+    before = remembered(heads(folder), vkey)
     with pytest.raises(InputError):
         append(folder, b"{}")
-    assert remembered(heads(folder), vkey.name) == before
+    assert remembered(heads(folder), vkey) == before
 
 
 def test_a_registry_that_is_opened_for_reading_signs_nothing(tmp_path: Path) -> None:
@@ -130,28 +135,86 @@ def test_a_registry_that_is_opened_for_reading_signs_nothing(tmp_path: Path) -> 
 def test_a_head_advances_and_never_goes_back(tmp_path: Path) -> None:
     path = tmp_path / "state" / "heads.db"
     file = Heads.open(path)
-    with file.held(SIGNER.name) as head:
+    with file.held(SIGNER.vkey) as head:
         head.advance(note(5), never)
         head.advance(note(7), lambda size: Hash(b"\1" * 32) if size == 5 else never(size))
     cases = {"shorter": (note(6), b"\1"), "forked": (note(8, 2), b"\2"), "same size": (note(7, 2), b"\2")}
     for name, (newer, fill) in cases.items():
         root = Hash(fill * 32)
-        with pytest.raises(MismatchError) as caught, file.held(SIGNER.name) as head:
+        with pytest.raises(MismatchError) as caught, file.held(SIGNER.vkey) as head:
             head.advance(newer, lambda _: root)  # noqa: B023 - called at once
         assert caught.value.code == "registry.rollback", name
-    with suppress(KeyError), file.held(SIGNER.name) as head:
+    with suppress(KeyError), file.held(SIGNER.vkey) as head:
         head.advance(note(9), lambda _: Hash(b"\1" * 32))
         raise KeyError
     file.close()
-    found = remembered(path, SIGNER.name)
+    found = remembered(path, SIGNER.vkey)
     assert found is not None
     assert found.size == 7
+
+
+def sizes(path: Path, *keys: Signer) -> int | None:
+    found = remembered(path, *(key.vkey for key in keys))
+    return None if found is None else found.size
+
+
+def advance(path: Path, note: bytes, *keys: Signer) -> None:
+    with closing(Heads.open(path)) as file, file.held(*(key.vkey for key in keys)) as head:
+        head.advance(note, lambda _: Hash(b"\1" * 32))
+
+
+def test_a_log_of_the_same_name_under_another_key_is_another_log(tmp_path: Path) -> None:
+    path = tmp_path / "heads.db"
+    advance(path, note(9, 7, SAME_NAME), SAME_NAME)
+    assert (sizes(path, SIGNER), sizes(path, SAME_NAME)) == (None, 9)
+    advance(path, note(5), SIGNER)
+    assert (sizes(path, SIGNER), sizes(path, SAME_NAME)) == (5, 9)
+    with pytest.raises(MismatchError) as caught:
+        advance(path, note(4), SIGNER)
+    assert caught.value.code == "registry.rollback"
+
+
+def test_a_line_that_only_names_a_key_is_not_remembered_of_it(tmp_path: Path) -> None:
+    path = tmp_path / "heads.db"
+    own, text = parse_note(note(9, 7, SAME_NAME)).signatures[0], parse_note(note(9, 7)).text
+    false = replace(own, key_id=SIGNER.vkey.key_id)
+    junk = write_note(text, [own, false])
+    advance(path, junk, SAME_NAME, SIGNER)
+    assert (sizes(path, SIGNER), sizes(path, SAME_NAME), sizes(path, SIGNER, SAME_NAME)) == (None, 9, 9)
+    with pytest.raises(ValueError, match="none of the log's keys"):
+        advance(tmp_path / "other.db", note(5), SAME_NAME)
+
+
+def test_what_several_keys_of_a_log_signed_is_remembered_of_each(tmp_path: Path) -> None:
+    path = tmp_path / "heads.db"
+    advance(path, note(5), SIGNER, SAME_NAME)
+    assert (sizes(path, SIGNER), sizes(path, SAME_NAME)) == (5, None)
+    advance(path, note(6, 1, SIGNER, SAME_NAME), SIGNER, SAME_NAME)
+    assert (sizes(path, SIGNER), sizes(path, SAME_NAME)) == (6, 6)
+    advance(path, note(7, 1, SAME_NAME), SIGNER, SAME_NAME)
+    assert (sizes(path, SIGNER), sizes(path, SAME_NAME), sizes(path, SAME_NAME, SIGNER)) == (6, 7, 7)
+    with pytest.raises(MismatchError):
+        advance(path, note(6, 1, SAME_NAME), SIGNER, SAME_NAME)
+
+
+def test_a_row_of_an_earlier_version_counts_for_the_key_that_signed_it(tmp_path: Path) -> None:
+    path = tmp_path / "heads.db"
+    advance(path, note(5), SIGNER)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("UPDATE head SET origin = ?", (SIGNER.name,))
+        connection.commit()
+    assert (sizes(path, SIGNER), sizes(path, SAME_NAME)) == (5, None)
+    with pytest.raises(MismatchError) as caught:
+        advance(path, note(4), SIGNER)
+    assert caught.value.code == "registry.rollback"
+    advance(path, note(6), SIGNER)
+    assert sizes(path, SIGNER) == 6
 
 
 def test_two_who_sign_take_turns(tmp_path: Path) -> None:
     path = tmp_path / "heads.db"
     first, second = Heads.open(path), Heads.open(path, patience=0.05)
-    with first.held(SIGNER.name), pytest.raises(UsageError) as caught, second.held(SIGNER.name):
+    with first.held(SIGNER.vkey), pytest.raises(UsageError) as caught, second.held(SIGNER.vkey):
         pass
     assert caught.value.code == "registry.busy"
     first.close()
@@ -164,8 +227,8 @@ def test_many_make_the_file_at_once(tmp_path: Path) -> None:
     def make(number: int) -> None:
         try:
             file = Heads.open(tmp_path / "heads.db")
-            with file.held(f"log{number}") as head:
-                signer = Signer(f"log{number}", LOG_KEY)
+            signer = Signer(f"log{number}", LOG_KEY)
+            with file.held(signer.vkey) as head:
                 head.advance(sign_checkpoint(Checkpoint(signer.name, 1, Hash(b"\1" * 32)), signer), never)
             file.close()
         except BaseException as error:  # noqa: BLE001 - told to the test
@@ -177,7 +240,7 @@ def test_many_make_the_file_at_once(tmp_path: Path) -> None:
     for one in threads:
         one.join()
     assert faults == []
-    assert all(remembered(tmp_path / "heads.db", f"log{number}") for number in range(8))
+    assert all(remembered(tmp_path / "heads.db", Signer(f"log{number}", LOG_KEY).vkey) for number in range(8))
 
 
 @pytest.mark.parametrize(
@@ -186,6 +249,7 @@ def test_many_make_the_file_at_once(tmp_path: Path) -> None:
         "UPDATE head SET note = 'x'",
         "UPDATE head SET note = x'00'",
         "UPDATE head SET origin = 'log.other'",
+        f"UPDATE head SET origin = '{SAME_NAME.vkey}'",  # noqa: S608 - ours
         "CREATE TABLE t (x)",
         "DROP TABLE head",
     ],
@@ -193,7 +257,7 @@ def test_many_make_the_file_at_once(tmp_path: Path) -> None:
 def test_a_file_of_heads_that_cannot_be_read_stops_signing(tmp_path: Path, statement: str) -> None:
     path = tmp_path / "heads.db"
     file = Heads.open(path)
-    with file.held(SIGNER.name) as head:
+    with file.held(SIGNER.vkey) as head:
         head.advance(note(5), never)
     file.close()
     connection = sqlite3.connect(path)
@@ -201,21 +265,22 @@ def test_a_file_of_heads_that_cannot_be_read_stops_signing(tmp_path: Path, state
     connection.commit()
     connection.close()
 
-    def use(origin: str) -> None:
+    def use(key: VerifierKey) -> None:
         held = Heads.open(path)
         try:
-            with held.held(origin):
+            with held.held(key):
                 pass
         finally:
             held.close()
 
-    origin = "log.other" if "log.other" in statement else SIGNER.name
+    key = Signer("log.other", LOG_KEY).vkey if "log.other" in statement else SIGNER.vkey
+    key = SAME_NAME.vkey if str(SAME_NAME.vkey) in statement else key
     if statement.startswith("DROP"):
-        use(origin)  # an empty file is a new one: a log that is not known is believed once
+        use(key)  # an empty file is a new one: a log that is not known is believed once
         return
-    for read in (use, lambda origin: remembered(path, origin)):
+    for read in (use, lambda key: remembered(path, key)):
         with pytest.raises(InputError) as caught:
-            read(origin)
+            read(key)
         assert caught.value.code == "registry.heads"
 
 

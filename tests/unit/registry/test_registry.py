@@ -123,7 +123,7 @@ def test_an_entry_says_what_the_format_page_lists(tmp_path: Path) -> None:
     import base64  # noqa: PLC0415 - the oracle of this one test
 
     folder = tmp_path / "r"
-    new(folder)
+    vkey = new(folder)
     append(folder, passport(0))
     append(folder, passport(1, lineage="other/agent"))
     append(folder, passport(2))
@@ -136,6 +136,7 @@ def test_an_entry_says_what_the_format_page_lists(tmp_path: Path) -> None:
     assert canonical.loads(payload) == {
         "v": 1,
         "type": "passport",
+        "log": vkey.name,
         "subject": "lab/agent",
         "passport": {"sha256": hashlib.sha256(passport(2)).hexdigest(), "size": len(passport(2))},
         "claims": {
@@ -311,13 +312,10 @@ def test_what_is_no_id_finds_nothing(tmp_path: Path, ident: str) -> None:
 
 
 def test_a_beginning_that_fits_two_is_refused(tmp_path: Path) -> None:
-    filled(tmp_path / "r", 2)
-    connection = sqlite3.connect(tmp_path / "r" / "registry.db")
-    for index, tail in enumerate("ab"):
-        name = "sha256:" + "0" * 63 + tail
-        connection.execute("UPDATE entry_index SET passport_id = ? WHERE idx = ?", (name, index))
-    connection.commit()
-    connection.close()
+    new(tmp_path / "r")
+    for number, tail in enumerate("ab"):
+        name = digest(f"passport {number}").encode()
+        append(tmp_path / "r", passport(number).replace(name, b"sha256:" + b"0" * 63 + tail.encode()))
     with Registry.open(tmp_path / "r") as registry:
         with pytest.raises(UsageError, match="several"):
             registry.find("0" * 63)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,6 +13,7 @@ from certkit.errors import InputError, MismatchError, UsageError
 from certkit.passport import dsse, keys
 from certkit.registry import Registry
 from certkit.registry.entry import PAYLOAD_TYPE, KeyChange, Note, Previous, read
+from certkit.registry.heads import remembered
 from certkit.tlog import proof
 from certkit.tlog.checkpoint import open_checkpoint
 from certkit.tlog.hashing import leaf_hash
@@ -25,6 +27,7 @@ from tests.unit.registry.build import (
     audited,
     contents,
     filled,
+    heads,
     opened,
     passport,
 )
@@ -202,3 +205,18 @@ def test_passports_and_keys_come_in_by_their_own_doors_alone(tmp_path: Path) -> 
         for one in (claims, KeyChange(old="x", new="y")):
             with pytest.raises(InputError):
                 registry.append_entry("lab/agent", one, submitter=SUBMITTER, log_key=LOG_KEY, at=AT)
+
+
+def test_the_new_keys_memory_begins_with_the_checkpoint_that_hands_over(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    old = filled(folder, 2)
+    _, new = rotate(folder)
+    with Registry.open(folder) as registry:
+        assert remembered(heads(folder), old) == remembered(heads(folder), new) == registry.head()
+    shutil.copytree(folder, tmp_path / "backup")
+    append(folder, passport(2), log_key=NEW)
+    shutil.rmtree(folder)
+    (tmp_path / "backup").rename(folder)
+    with pytest.raises(MismatchError) as caught:
+        append(folder, passport(3), log_key=NEW)
+    assert caught.value.code == "registry.rollback"

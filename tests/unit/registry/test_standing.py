@@ -13,13 +13,13 @@ from msgspec import structs
 
 from certkit import canonical, passport
 from certkit.errors import CertkitError
-from certkit.passport import keys
+from certkit.passport import dsse, keys
 from certkit.passport.trust import Witnesses
 from certkit.registry import Registry
 from certkit.registry.admission import inspect
 from certkit.registry.consequences import claims
 from certkit.registry.ending import note, revoke, supersede
-from certkit.registry.entry import ROWS, Drift, Supersession
+from certkit.registry.entry import PAYLOAD_TYPE, ROWS, Drift, Revocation, Supersession, read
 from certkit.registry.heads import read as read_head
 from certkit.registry.heads import remembered
 from certkit.registry.history import past, reading
@@ -32,7 +32,7 @@ from certkit.tlog.hashing import leaf_hash
 from certkit.tlog.note import Signer
 from certkit.tlog.witness import with_signatures
 from tests.unit.registry.build import LOG_KEY, contents
-from tests.unit.registry.lineages import NOW, clustered, hand, heads, issue, log, new, policy
+from tests.unit.registry.lineages import KEY, NOW, clustered, hand, heads, issue, log, new, policy
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -99,8 +99,8 @@ def test_a_further_attempt_must_say_so_and_a_second_passport_on_the_same_evidenc
         assert "attempt 2" in str(caught.value.hint)
     assert contents(folder) == before
     log(folder, issue(1, days=1), days=1)
-    log(folder, issue(2))
-    log(folder, issue(5))  # whoever counts tries that were never logged may say so
+    log(folder, issue(2), days=1)
+    log(folder, issue(5), days=1)  # whoever counts tries that were never logged may say so
     with Registry.open(folder) as registry:
         attempts = [one.found.passport.attempt for one in registry.entries() if one.found.passport]
     assert attempts == [1, 1, 2, 3]
@@ -128,6 +128,26 @@ def test_what_a_passport_supersedes_and_a_drift_are_logged_in_one_with_it(tmp_pa
     log(folder, issue(3, identity=1), days=1)
     assert types(folder)[4:] == ["passport"], "no drift, and nothing superseded"
     assert inspect(folder, trust=policy(vkey)).findings == ()
+
+
+@pytest.mark.parametrize(
+    ("ended_as", "by"), [(None, None), ("superseded", 3), ("superseded", 2), ("revoked", 2), ("revoked", 4)]
+)
+def test_an_audit_finds_an_ending_that_searches_do_not_tell(
+    tmp_path: Path, ended_as: str | None, by: int | None
+) -> None:
+    folder = tmp_path / "r"
+    trust = policy(new(folder))
+    log(folder, first := issue(1))
+    log(folder, issue(2, supersedes=first.passport_id, days=1), days=1)
+    ended(folder, 0, days=1)
+    assert types(folder) == ["passport", "passport", "supersede", "revoke"]
+    assert inspect(folder, trust=trust).index == "agrees"
+    rows(folder, "UPDATE passport_index SET ended = ?, ended_by = ? WHERE idx = 0", ended_as, by)
+    report = inspect(folder, trust=trust)
+    assert [(one.where, one.code) for one in report.findings] == [("entry 0", "registry.index-differs")]
+    rows(folder, "UPDATE passport_index SET ended = 'revoked', ended_by = 3 WHERE idx = 0")
+    assert inspect(folder, trust=trust).findings == ()
 
 
 def test_a_loss_is_logged_as_drift_and_named(tmp_path: Path) -> None:
@@ -207,6 +227,20 @@ def test_only_its_issuer_ends_a_passport(tmp_path: Path) -> None:
     report = inspect(folder, trust=strict)
     assert [finding.code for finding in report.findings] == ["registry.not-issuer"]
     assert standing(folder, one, structs.replace(delegated, logs=(str(vkey),))).code == "passport.revoked"
+
+
+def test_a_revocation_counts_in_whatever_way_it_is_written(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    trust = policy(new(folder))
+    log(folder, one := issue(1))
+    log(folder, issue(2))
+    with Registry.open(folder, heads=heads(folder)) as registry, registry._signing(LOG_KEY) as signer:
+        claims = Revocation(passport_id=one.passport_id, reason="agent-withdrawn")
+        plain = registry._drafts.entry("-/courier", claims, submitter=KEY, at=NOW)
+        payload = read(plain).envelope.payload.replace(b'"passport_id":"s', b'"passport_id":"\\u0073')
+        registry._extend(canonical.canonical(dsse.sign(PAYLOAD_TYPE, payload, KEY)), signer)
+    assert standing(folder, one, trust).code == "passport.revoked"
+    assert offline(file(folder, 0), one, trust).code == "passport.revoked"
 
 
 def test_an_earlier_passport_is_superseded_by_the_latest_alone(tmp_path: Path) -> None:
@@ -299,7 +333,7 @@ def test_a_status_file_says_offline_what_the_log_says(tmp_path: Path) -> None:
         file(folder, 1)
     assert caught.value.code == "registry.unknown"
     # what one remembers is newer than the file
-    head = remembered(heads(folder), vkey.name)
+    head = remembered(heads(folder), vkey)
     found = offline(fresh, first, trust, seen=lambda _: head)
     assert (found.status, found.code) == ("skipped", "registry.rollback")
     # a status that came along decides nothing that the policy does not ask for
@@ -427,7 +461,7 @@ def test_a_sound_audit_remembers_and_a_rolled_back_log_is_found(tmp_path: Path) 
     older = {name: data for name, data in contents(folder).items() if name.endswith(".db")}
     log(folder, issue(2))
     assert inspect(folder, trust=trust, heads=memory).total == 0
-    assert remembered(memory, vkey.name) == head_of(folder)
+    assert remembered(memory, vkey) == head_of(folder)
     for item in folder.glob("registry.db*"):
         item.unlink()
     for name, data in older.items():

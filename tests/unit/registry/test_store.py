@@ -8,9 +8,23 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from certkit.errors import InputError, MismatchError
+from certkit.errors import CertkitError, InputError, MismatchError
 from certkit.registry import Registry, store
-from tests.unit.registry.build import append, audited, contents, filled, heads, opened, passport
+from certkit.registry.entry import Note
+from certkit.registry.heads import remembered
+from tests.unit.registry.build import (
+    AT,
+    LOG_KEY,
+    SUBMITTER,
+    append,
+    audited,
+    check,
+    contents,
+    filled,
+    heads,
+    opened,
+    passport,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -108,6 +122,22 @@ def test_a_migration_that_fails_leaves_the_old_format(tmp_path: Path) -> None:
     assert rows(folder / "registry.db") == before
 
 
+def test_nothing_foreign_runs_in_a_migration(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    version_1(folder, 1)
+    with closing(sqlite3.connect(folder / "registry.db")) as connection:
+        connection.execute("CREATE TRIGGER t AFTER DELETE ON seen BEGIN DELETE FROM leaf; END")
+        connection.commit()
+    before = rows(folder / "registry.db")
+    with pytest.raises(MismatchError) as caught:
+        opened(folder)
+    assert (caught.value.code, caught.value.message) == (
+        "registry.damaged",
+        "holds other tables than a registry",
+    )
+    assert rows(folder / "registry.db") == before
+
+
 def test_a_migration_is_one_transaction(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "r"
     version_1(folder, 1)
@@ -142,3 +172,95 @@ def test_cosignatures_have_a_place(tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "r" / "registry.db")) as connection:
         columns = [(row[1], row[5]) for row in connection.execute("PRAGMA table_info(cosignature)")]
     assert columns == [("size", 1), ("vkey", 2), ("line", 0)]
+
+
+def test_reading_leaves_nothing_behind_and_changes_nothing(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    vkey = filled(folder, 2)
+    before = contents(tmp_path)
+    stamps = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*") if path.is_file()}
+    assert remembered(heads(folder), vkey) is not None
+    with Registry.open(folder) as registry:
+        assert len(list(registry.entries())) == 2
+    audited(folder, vkey)
+    assert contents(tmp_path) == before
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*") if path.is_file()} == stamps
+    # what a killed reader leaves is empty and goes with the next one
+    for path in (folder / "registry.db-wal", heads(folder).with_name(f"{heads(folder).name}-wal")):
+        path.touch()
+    assert remembered(heads(folder), vkey) is not None
+    Registry.open(folder).__exit__(None, None, None)
+    assert contents(tmp_path) == before
+
+
+def test_a_reader_cannot_write(tmp_path: Path) -> None:
+    filled(tmp_path / "r", 1)
+    with closing(store.connect(tmp_path / "r", writable=False)) as connection:
+        for statement in ("DELETE FROM leaf", "PRAGMA user_version = 1", "CREATE TABLE x (y)"):
+            with pytest.raises(sqlite3.OperationalError):
+                connection.execute(statement)
+
+
+def test_a_reader_does_not_play_the_journal_that_it_finds(tmp_path: Path) -> None:
+    """SQLite would put the pages in it back, and then remove the file that it names as its superior."""
+    folder = tmp_path / "r"
+    vkey = filled(folder, 2)
+    victim = tmp_path / "victim"
+    victim.write_bytes(b"")
+    connection = sqlite3.connect(tmp_path / "other.db", isolation_level=None)
+    connection.execute("PRAGMA cache_size = 1")
+    connection.execute("CREATE TABLE t (x)")
+    connection.execute("BEGIN")
+    connection.execute("INSERT INTO t VALUES (zeroblob(500000))")
+    name = str(victim).encode()
+    journal = (tmp_path / "other.db-journal").read_bytes()
+    ending = b"\xff\xff\xff\xff" + name + len(name).to_bytes(4) + (sum(name) & 0xFFFFFFFF).to_bytes(4)
+    connection.close()
+    hot = folder / "registry.db-journal"
+    hot.write_bytes(journal + ending + bytes.fromhex("d9d505f920a163d7"))
+    before = contents(tmp_path)
+    assert audited(folder, vkey).findings == ()
+    assert contents(tmp_path) == before
+
+
+def test_two_writers_that_stay_open_see_each_other(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    vkey = filled(folder, 1)
+    with opened(folder) as one, opened(folder) as other:
+        for number, registry in enumerate((one, one, other, one, other, other, one), start=1):
+            registry.append(passport(number), check=check, submitter=SUBMITTER, log_key=LOG_KEY, at=AT)
+        # what somebody else changed meanwhile is looked at again before anything is signed
+        with closing(sqlite3.connect(folder / "registry.db", isolation_level=None)) as third:
+            third.execute("UPDATE tile SET hashes = zeroblob(length(hashes))")
+        before = rows(folder / "registry.db")
+        with pytest.raises(CertkitError) as caught:
+            one.append(passport(20), check=check, submitter=SUBMITTER, log_key=LOG_KEY, at=AT)
+        assert caught.value.code == "registry.inconsistent"
+        assert rows(folder / "registry.db") == before
+    assert {finding.code for finding in audited(folder, vkey).findings} == {"registry.tile-differs"}
+
+
+def test_what_was_rolled_back_is_forgotten_by_a_writer_that_stays_open(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    vkey = filled(folder, 1)
+    too_long = Note(text="€" * 2048)
+
+    def add(registry: Registry, number: int, *more: Note) -> int:
+        return registry.append(
+            passport(number),
+            check=check,
+            submitter=SUBMITTER,
+            log_key=LOG_KEY,
+            at=AT,
+            follow=lambda _facts, _earlier: more,
+        ).index
+
+    with opened(folder) as registry:
+        assert add(registry, 1) == 1
+        before = contents(folder / "blobs")
+        with pytest.raises(InputError, match="limit 4,096"):
+            add(registry, 2, too_long)
+        assert contents(folder / "blobs") == before
+        assert [add(registry, number) for number in (3, 2)] == [2, 3]
+    report = audited(folder, vkey)
+    assert (report.size, report.findings, report.notes) == (4, (), ())

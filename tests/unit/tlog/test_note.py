@@ -103,6 +103,15 @@ def test_a_cosignature_covers_its_time() -> None:
     assert code(write_note(TEXT, [later]), WITNESS.witness_vkey) == "tlog.signature"
 
 
+def test_of_two_cosignatures_by_one_key_the_first_counts_once_and_both_must_verify() -> None:
+    early, late = (WITNESS.cosign(TEXT, time) for time in (5, 9))
+    for lines, time in (((early, late), 5), ((late, early), 9)):
+        opened = open_checkpoint(write_note(TEXT, [LOG.sign(TEXT), *lines]), LOG.vkey, [WITNESS.witness_vkey])
+        assert [(one.key, one.time) for one in opened.cosigned] == [(WITNESS.witness_vkey, time)]
+    false = Signature(late.name, late.key_id, late.value[:-1] + b"\0")
+    assert code(write_note(TEXT, [early, false]), WITNESS.witness_vkey) == "tlog.signature"
+
+
 def test_a_cosignature_later_than_the_format_allows_is_refused_though_it_verifies() -> None:
     note = write_note(TEXT, [WITNESS.cosign(TEXT, 2**63)])
     assert code(note, WITNESS.witness_vkey) == "tlog.signature"

@@ -160,6 +160,17 @@ def test_a_verified_reader_gives_what_leads_to_the_root_and_nothing_else(size: i
         store.kept[place] = whole
 
 
+def test_a_full_tile_that_is_too_long_is_refused_though_it_begins_as_it_should() -> None:
+    store = Store()
+    store.add([hashing.leaf_hash(entry) for entry in entries(300)])
+    root, whole = tree.root(300, tiles.node_reader(store.read)), store.kept[0, 0]
+    for more in (whole[:32], whole[:1], whole):
+        store.kept[0, 0] = whole + more
+        with pytest.raises(MismatchError) as caught:
+            tiles.verified(300, root, store.read)(0, 0)
+        assert caught.value.code == "tlog.tile"
+
+
 def test_a_verified_reader_has_no_tile_beyond_the_edge() -> None:
     store = Store()
     store.add([hashing.leaf_hash(entry) for entry in entries(300)])

@@ -135,3 +135,14 @@ def test_whole_subtrees_can_be_added() -> None:
     for level, index in [(4, 0), (4, 1), (2, 8), (1, 18), (0, 38), (0, 39)]:
         frontier.add(node(level, index), level)
     assert (frontier.size, frontier.root) == (40, merkle.mth(ENTRIES))
+
+
+@pytest.mark.parametrize("start", [0, 1, 2, 3, 8, 11, 32])
+def test_many_leaves_at_once_are_those_one_by_one(start: int) -> None:
+    leaves = [hashing.leaf_hash(entry) for entry in ENTRIES]
+    for count in range(len(ENTRIES) - start + 1):
+        frontier = tree.Frontier.of(start, node)
+        frontier.extend(leaves[start : start + count])
+        assert (frontier.size, frontier.root) == (start + count, merkle.mth(ENTRIES[: start + count]))
+        frontier.extend(leaves[start + count :])
+        assert frontier.root == merkle.mth(ENTRIES)

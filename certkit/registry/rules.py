@@ -1,0 +1,123 @@
+"""What a writer keeps to, asked of entries by whomever: their form, their dates, and who ends a passport.
+
+An entry's place is the log's, its date the submitter's word. Nobody can change the place afterwards, and so
+that nobody can date an entry back either, none may be dated before those above it, nor later than now; clocks
+may differ by a few minutes.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from certkit import canonical
+from certkit.passport import dsse
+from certkit.passport.checks import CLOCK_SKEW
+from certkit.registry.entry import Claims, Revocation, Supersession, timestamp
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from certkit.registry.entry import PassportFacts, UnverifiedEntry
+
+
+def is_written_so(data: bytes, found: UnverifiedEntry) -> bool:
+    """Tell whether an entry has the canonical form that `certkit.registry.entry.write` gives it.
+
+    In another, the same signed statement could be logged over and over, and be padded to any length.
+    """
+    envelope = found.envelope
+    if canonical.canonical(msgspec.to_builtins(found.entry)) != envelope.payload:
+        return False
+    signatures = [{"sig": dsse.encode(envelope.signature)}]
+    payload = dsse.encode(envelope.payload)
+    written = {"payload": payload, "payloadType": envelope.payload_type, "signatures": signatures}
+    return canonical.canonical(written) == data
+
+
+def is_before(one: str, other: str) -> bool:
+    """Tell whether a time of an entry lies before another by more than clocks may differ."""
+    # Times of entries are compared as text, since all have the same form and zone.
+    return one < other and datetime.fromisoformat(other) - datetime.fromisoformat(one) > CLOCK_SKEW
+
+
+class Dates:
+    """The dates of a log's entries so far; none may be later than `at`, where that is given."""
+
+    def __init__(self, at: datetime | None) -> None:
+        self._now = None if at is None else timestamp(at)
+        self._newest = ""
+        self._index = 0
+
+    def follow(self, index: int, found: UnverifiedEntry, *, signed: bool) -> Iterator[str]:
+        """Take the next entry; yield what its date contradicts. What is not `signed` binds none after it."""
+        date, claims = found.entry.issued_at, found.passport
+        if is_before(date, self._newest):
+            yield f"dated {date}, and entry {self._index} above it {self._newest}"
+        if self._now is not None and is_before(self._now, date):
+            yield f"dated {date}, which is to come: it is {self._now}"
+        elif signed and date > self._newest:
+            self._newest, self._index = date, index
+        if claims is not None and (date > claims.not_after or is_before(date, claims.not_before)):
+            yield f"dated {date}, and the passport is valid from {claims.not_before} to {claims.not_after}"
+
+
+class Endings:
+    """The entries that end passports so far; `issuers` are the policy's names for keys, by id."""
+
+    def __init__(self, issuers: Mapping[str, str]) -> None:
+        self._issuers = issuers
+        self._issuer: dict[str, str | None] = {}
+        self._submitted: dict[str, str] = {}
+        self._supersedes: dict[str, str] = {}
+        self._ended: dict[str, int] = {}
+        self._said: dict[tuple[str, str], int] = {}
+        self._unclear: list[int] = []
+
+    def verified(self, facts: PassportFacts) -> None:
+        """Take what a logged passport says of itself, once its file has been verified."""
+        self._issuer[facts.passport_id] = facts.issuer
+
+    def follow(self, index: int, found: UnverifiedEntry) -> tuple[str, str] | None:
+        """Take the next entry, which its submitter signed; return code and words of what does not hold."""
+        claims, who = found.claims, found.entry.submitter
+        name = self._issuers.get(who, who)
+        if isinstance(claims, Claims):
+            self._passport(index, claims, name)
+            return None
+        if not isinstance(claims, Revocation | Supersession):
+            return None
+        passport_id, repeats = claims.passport_id, self._repeats(claims)
+        issuer = self._issuer.get(passport_id)
+        if issuer is not None and who in self._issuers and issuer != name and not repeats:
+            return "registry.not-issuer", f"{name} ends a passport that {issuer} issued"
+        if passport_id not in self._issuer and name != self._submitted.get(passport_id, name) and not repeats:
+            self._unclear.append(index)
+            return None
+        what = claims.reason if isinstance(claims, Revocation) else claims.by
+        before = self._said.setdefault((passport_id, what), index)
+        ended = self._ended.setdefault(passport_id, index)
+        if isinstance(claims, Supersession) and not repeats:
+            before = ended
+        return None if before == index else ("registry.chain", f"entry {before} has ended it already")
+
+    def _passport(self, index: int, claims: Claims, name: str) -> None:
+        self._submitted.setdefault(claims.passport_id, name)
+        if claims.supersedes is not None:
+            self._supersedes[claims.passport_id] = claims.supersedes
+            self._ended.setdefault(claims.supersedes, index)
+
+    def _repeats(self, claims: Revocation | Supersession) -> bool:
+        """Tell whether a later passport says so itself, and the entry repeats it."""
+        return isinstance(claims, Supersession) and self._supersedes.get(claims.by) == claims.passport_id
+
+    def notes(self) -> Iterator[str]:
+        """Yield what the entries leave open, where the passports are not there."""
+        if unclear := self._unclear:
+            many = f"{len(unclear):,} passports are" if len(unclear) > 1 else "1 passport is"
+            yield (
+                f"{many} ended by somebody else than who submitted it, the first by entry {unclear[0]}:"
+                " who issued it, no file here tells"
+            )

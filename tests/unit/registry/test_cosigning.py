@@ -1,0 +1,346 @@
+"""Cosignatures: which are taken in, where they stand then, and that nobody is heard twice."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import shutil
+import sqlite3
+import struct
+from contextlib import closing
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from certkit.errors import CertkitError
+from certkit.progress import SILENT
+from certkit.registry import Registry
+from certkit.registry.auditing import audit
+from certkit.registry.cosigning import gather
+from certkit.registry.export import export
+from certkit.registry.statusfile import write as status_file
+from certkit.tlog.checkpoint import Checkpoint, sign_checkpoint
+from certkit.tlog.note import KeyType, Signer, VerifierKey
+from certkit.tlog.proof import parse
+from certkit.tlog.witness import Quorum
+from tests.unit.registry.build import (
+    AT,
+    LOG_KEY,
+    SUBMITTER,
+    append,
+    check,
+    contents,
+    filled,
+    heads,
+    opened,
+    passport,
+    submitters,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from certkit.registry.cosigning import Gathered
+
+TIME = int(AT.timestamp())
+A, B = (Ed25519PrivateKey.from_private_bytes(bytes([seed]) * 32) for seed in (7, 8))
+
+
+def witness(name: str, key: Ed25519PrivateKey) -> VerifierKey:
+    return VerifierKey(name, KeyType.COSIGNATURE, key.public_key().public_bytes_raw())
+
+
+KEYS = (witness("a.example/w", A), witness("b.example/w", B))
+
+
+def line(text: str, name: str, key: Ed25519PrivateKey, time: int, kind: bytes = b"\4") -> bytes:
+    """A cosignature/v1 as C2SP tlog-cosignature writes it, made without the code under test."""
+    public = key.public_key().public_bytes_raw()
+    key_id = hashlib.sha256(name.encode() + b"\n" + kind + public).digest()[:4]
+    signature = key.sign(b"cosignature/v1\ntime %d\n%b" % (time, text.encode()))
+    value = base64.b64encode(key_id + struct.pack(">Q", time) + signature).decode()
+    return f"\N{EM DASH} {name} {value}\n".encode()
+
+
+def note(folder: Path) -> bytes:
+    with Registry.open(folder) as registry:
+        return registry.checkpoint()
+
+
+def text(folder: Path) -> str:
+    return note(folder).decode().partition("\n\n")[0] + "\n"
+
+
+def taken(folder: Path, *returned: bytes, witnesses: tuple[VerifierKey, ...] = KEYS) -> Gathered:
+    with opened(folder) as registry:
+        return gather(registry, returned, witnesses=witnesses, at=AT)
+
+
+def stored(folder: Path) -> list[tuple[int, str]]:
+    with closing(sqlite3.connect(folder / "registry.db")) as connection:
+        return connection.execute("SELECT size, vkey FROM cosignature ORDER BY 1, 2").fetchall()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    filled(tmp_path / "r", 3)
+    return tmp_path / "r"
+
+
+def test_they_stand_below_the_checkpoint_wherever_it_is_handed_out(folder: Path, tmp_path: Path) -> None:
+    plain = note(folder)
+    whole = plain + line(text(folder), "a.example/w", A, TIME - 5)
+    found = taken(folder, whole, line(text(folder), "b.example/w", B, TIME))
+    assert [(one.key, one.time) for one in found.added] == [(KEYS[0], TIME - 5), (KEYS[1], TIME)]
+    assert found.cosigned == found.added
+    expected = whole + line(text(folder), "b.example/w", B, TIME)
+    assert note(folder) == expected
+    with Registry.open(folder) as registry:
+        proof = registry.prove(1).to_bytes()
+    assert proof.endswith(expected)
+    out = tmp_path / "out"
+    export(folder, out, passports=True, progress=SILENT)
+    assert (out / "checkpoint").read_bytes() == expected
+    data = status_file(folder, 0, key=LOG_KEY, heads=heads(folder), at=AT)
+    assert b"b.example/w" in data
+    quorum = Quorum.of(2, map(str, KEYS))
+    log = Signer(found.head.origin, LOG_KEY).vkey
+    assert parse(proof).checkpoint == expected
+    for place in (folder, out):
+        report = audit(place, log=log, submitters=submitters(), check=check, quorum=quorum)
+        assert report.findings == ()
+        assert "2026-03-01T11:59:55Z" in report.not_shown[0], "two vouch since the earlier of both"
+
+
+def test_a_tree_that_was_exported_before_is_brought_up_to_date(folder: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    export(folder, out, passports=False, progress=SILENT)
+    before = contents(out)
+    taken(folder, line(text(folder), "a.example/w", A, TIME))
+    assert export(folder, out, passports=False, progress=SILENT).written == 1
+    assert contents(out) == before | {"checkpoint": note(folder)}
+
+
+def test_an_export_strips_no_cosignature_and_repeats_none(folder: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    export(folder, out, passports=False, progress=SILENT)
+    by_host = line(text(folder), "a.example/w", A, TIME - 9) + line(text(folder), "c.example", B, TIME)
+    (out / "checkpoint").write_bytes(note(folder) + by_host)
+    assert export(folder, out, passports=False, progress=SILENT).written == 0
+    assert (out / "checkpoint").read_bytes() == note(folder) + by_host
+    taken(folder, line(text(folder), "a.example/w", A, TIME))
+    export(folder, out, passports=False, progress=SILENT)
+    expected = note(folder) + line(text(folder), "c.example", B, TIME)
+    assert (out / "checkpoint").read_bytes() == expected
+    append(folder, passport(9))
+    export(folder, out, passports=False, progress=SILENT)
+    assert (out / "checkpoint").read_bytes() == note(folder)
+
+
+def refused(folder: Path, data: bytes, **more: tuple[VerifierKey, ...]) -> str:
+    before = contents(folder)
+    with pytest.raises(CertkitError) as caught:
+        taken(folder, line(text(folder), "b.example/w", B, TIME), data, **more)
+    assert stored(folder) == [], "one that is refused keeps all others out"
+    assert contents(folder) == before
+    return caught.value.code
+
+
+def test_one_about_another_log_or_state_is_refused(folder: Path) -> None:
+    own = text(folder)
+    origin, size, root = own.splitlines()
+    for lines, code in (
+        (("example.com/other", size, root), "tlog.origin"),
+        ((origin, "2", root), "registry.cosignature"),
+        ((origin, "4", root), "registry.cosignature"),
+        ((origin, size, base64.b64encode(b"\1" * 32).decode()), "registry.cosignature"),
+        ((origin, size, root, "an extension"), "registry.cosignature"),
+    ):
+        other = "".join(f"{one}\n" for one in lines)
+        data = other.encode() + b"\n" + line(other, "a.example/w", A, TIME)
+        assert refused(folder, data) == code
+        if lines[1] != size:
+            with pytest.raises(CertkitError, match=f"cosigned over {lines[1]} entries, and the log has 3"):
+                taken(folder, data)
+        # Nor does it pass for one of ours where it comes without the text that it is about.
+        assert refused(folder, line(other, "a.example/w", A, TIME)) == "tlog.signature"
+
+
+def test_one_that_is_false_is_refused(folder: Path) -> None:
+    own = text(folder)
+    good = line(own, "a.example/w", A, TIME)
+    raw = bytearray(base64.b64decode(good.split()[2]))
+    raw[11] ^= 1  # the last byte of the time
+    later = b" ".join([*good.split()[:2], base64.b64encode(raw)]) + b"\n"
+    assert refused(folder, later) == "tlog.signature"
+    assert refused(folder, line(own, "a.example/w", A, 0)) == "registry.cosignature"
+    ahead = int((AT + timedelta(hours=1)).timestamp())
+    assert refused(folder, line(own, "a.example/w", A, ahead)) == "registry.cosignature"
+    assert refused(folder, line(own, "a.example/w", A, 2**63)) == "tlog.signature"
+
+
+def test_one_by_nobody_known_is_refused_and_passed_over_beside_a_known_one(folder: Path) -> None:
+    own = text(folder)
+    stranger = line(own, "c.example/w", A, TIME)
+    assert refused(folder, stranger) == "tlog.unsigned"
+    assert refused(folder, line(own, "a.example/w", B, TIME)) == "tlog.unsigned", "the name is no key"
+    assert refused(folder, line(own, "a.example/w", A, TIME, kind=b"\1")) == "tlog.unsigned"
+    assert refused(folder, note(folder)) == "tlog.unsigned", "nobody but the log itself"
+    found = taken(folder, note(folder) + stranger + line(own, "a.example/w", A, TIME))
+    assert found.ignored == ("c.example/w",)
+    assert b"c.example" not in note(folder)
+
+
+def test_a_log_is_no_witness_of_itself(folder: Path) -> None:
+    own = line(text(folder), "w.example", LOG_KEY, TIME)
+    assert refused(folder, own, witnesses=(*KEYS, witness("w.example", LOG_KEY))) == "tlog.unsigned"
+
+
+def test_what_is_no_note_is_refused(folder: Path) -> None:
+    for data in (
+        b"",
+        b"words\n",
+        "\N{EM DASH} a.example/w\n".encode(),
+        "\N{EM DASH} a b".encode(),
+        b"\xff\n",
+    ):
+        assert refused(folder, data) == "tlog.note"
+    many = b"".join(line(text(folder), f"{number}.example", A, TIME) for number in range(65))
+    assert refused(folder, many) == "tlog.note"
+
+
+def test_of_one_key_the_latest_stands_and_no_other(folder: Path) -> None:
+    own = text(folder)
+    both = line(own, "a.example/w", A, TIME - 2) + line(own, "a.example/w", A, TIME - 9)
+    assert [one.time for one in taken(folder, both).added] == [TIME - 2]
+    assert taken(folder, line(own, "a.example/w", A, TIME - 3)).added == ()
+    assert [one.time for one in taken(folder, line(own, "a.example/w", A, TIME - 1)).added] == [TIME - 1]
+    assert note(folder).count(b"a.example/w") == 1
+    # Another policy may know the key by another name; it stays one voice.
+    renamed = line(own, "z.example", A, TIME)
+    taken(folder, renamed, witnesses=(witness("z.example", A),))
+    assert stored(folder) == [(3, str(witness("z.example", A)))]
+    assert note(folder).count("\N{EM DASH}".encode()) == 2
+
+
+def test_a_new_entry_makes_a_checkpoint_that_nobody_has_cosigned(folder: Path) -> None:
+    taken(folder, line(text(folder), "a.example/w", A, TIME))
+    proof = append(folder, passport(9)).proof
+    assert b"a.example" not in note(folder) + proof.to_bytes()
+    taken(folder, line(text(folder), "b.example/w", B, TIME))
+    assert stored(folder) == [(4, str(KEYS[1]))]
+
+
+def test_an_older_copy_of_the_log_gathers_none(folder: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(folder, copy)
+    append(folder, passport(9))
+    with (
+        pytest.raises(CertkitError) as caught,
+        Registry.open(copy, heads=heads(folder)) as registry,
+    ):
+        gather(registry, [line(text(copy), "a.example/w", A, TIME)], witnesses=KEYS, at=AT)
+    assert caught.value.code == "registry.rollback"
+    assert stored(copy) == []
+
+
+def test_a_stored_line_that_was_changed_is_found(folder: Path) -> None:
+    taken(folder, line(text(folder), "a.example/w", A, TIME))
+    origin = text(folder).splitlines()[0]
+    for changed in (line("other\n", "a.example/w", A, TIME), b"", b"words\n", "words\n", 7):
+        with closing(sqlite3.connect(folder / "registry.db", isolation_level=None)) as connection:
+            connection.execute("UPDATE cosignature SET line = ?", (changed,))
+        report = audit(
+            folder,
+            log=Signer(origin, LOG_KEY).vkey,
+            submitters=submitters(),
+            check=check,
+            quorum=Quorum.of(0, [str(KEYS[0])]),
+        )
+        assert [one.code for one in report.findings] == ["registry.checkpoint", "registry.cosignature"]
+
+
+def test_the_empty_log_can_be_cosigned(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    filled(folder, 0)
+    empty = Checkpoint(text(folder).splitlines()[0], 0, hashlib.sha256().digest())  # type: ignore[arg-type]
+    assert note(folder) == sign_checkpoint(empty, Signer(empty.origin, LOG_KEY))
+    assert len(taken(folder, line(empty.text, "a.example/w", A, TIME)).added) == 1
+
+
+def test_appending_goes_on_over_a_cosigned_checkpoint(folder: Path) -> None:
+    with opened(folder) as registry:
+        for number in range(20, 23):
+            gather(registry, [line(text(folder), "a.example/w", A, TIME)], witnesses=KEYS, at=AT)
+            registry.append(passport(number), check=check, submitter=SUBMITTER, log_key=LOG_KEY, at=AT)
+    assert len(stored(folder)) == 1
+
+
+def test_a_log_that_contradicts_itself_gathers_none(folder: Path) -> None:
+    data = line(text(folder), "a.example/w", A, TIME)
+    with closing(sqlite3.connect(folder / "registry.db", isolation_level=None)) as connection:
+        connection.execute("UPDATE tile SET hashes = zeroblob(length(hashes))")
+    assert refused(folder, data) == "registry.inconsistent"
+
+
+def test_a_time_to_come_or_none_vouches_for_nothing(folder: Path) -> None:
+    log = Signer(text(folder).splitlines()[0], LOG_KEY).vkey
+    plain = note(folder)
+    for time, codes in (
+        (TIME, []),
+        (0, ["registry.witnesses"]),
+        (TIME + 10**8, ["registry.witnesses"]),
+        (2**62, ["registry.witnesses"]),
+    ):
+        with closing(sqlite3.connect(folder / "registry.db", isolation_level=None)) as connection:
+            data = plain + line(text(folder), "a.example/w", A, time)
+            connection.execute("UPDATE checkpoint SET note = ?", (data,))
+        report = audit(
+            folder,
+            log=log,
+            submitters=submitters(),
+            check=check,
+            quorum=Quorum.of(1, [str(KEYS[0])]),
+            at=AT,
+        )
+        assert [one.code for one in report.findings] == codes
+        audit(folder, log=log, submitters=submitters(), check=check, quorum=Quorum.of(1, [str(KEYS[0])]))
+
+
+def test_an_audit_verifies_every_cosignature_that_is_kept(folder: Path) -> None:
+    """Also of witnesses whom the policy does not name, and of a checkpoint that the log has grown beyond."""
+    log = Signer(text(folder).partition("\n")[0], LOG_KEY).vkey
+
+    def found() -> list[tuple[str, str]]:
+        report = audit(folder, log=log, submitters=submitters(), check=check)
+        return [(one.code, one.where) for one in report.findings]
+
+    taken(folder, line(text(folder), "a.example/w", A, TIME), line(text(folder), "b.example/w", B, TIME))
+    assert found() == []
+    append(folder, passport(3))
+    assert (len(stored(folder)), found()) == (2, []), "of the checkpoint before"
+    first, old = text(folder), [("registry.cosignature", "table cosignature, row 0")]
+    with closing(sqlite3.connect(folder / "registry.db", isolation_level=None)) as connection:
+        put = "UPDATE cosignature SET size = ?, line = ? WHERE vkey = ?"
+        good = line(first, "a.example/w", A, TIME)
+        other = line(first.replace("\n4\n", "\n3\n"), "a.example/w", A, TIME)
+        plain = line(first, "a.example/w", A, TIME, b"\1")
+        for size, data, expected in (
+            (3, good, old),
+            (-1, good, old),
+            (5, good, [("registry.cosignature", "table cosignature, row 1")]),
+            (4, other, [("registry.cosignature", "table cosignature, row 1")]),
+            (4, plain, [("registry.cosignature", "table cosignature, row 1")]),
+            (4, good + good, [("registry.cosignature", "table cosignature, row 1")]),
+            (4, line(first, "b.example/w", B, TIME), [("registry.cosignature", "table cosignature, row 1")]),
+            (4, good, []),
+        ):
+            connection.execute(put, (size, data, str(KEYS[0])))
+            assert found() == expected
+        # a log's own signature is no witness's, though it verifies
+        connection.execute("DELETE FROM cosignature")
+        signed = note(folder).partition(b"\n\n")[2]
+        connection.execute("INSERT INTO cosignature VALUES (4, ?, ?)", (str(log), signed))
+        assert found() == old

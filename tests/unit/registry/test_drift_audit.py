@@ -1,0 +1,163 @@
+"""Drift entries that lie or are left out are found, in a registry and in the tree exported from it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from msgspec import structs
+
+from certkit.progress import SILENT
+from certkit.registry import Registry, blobs
+from certkit.registry.admission import checker, inspect
+from certkit.registry.consequences import expected
+from certkit.registry.entry import Claims, Stored
+from certkit.registry.export import export
+from tests.unit.registry.build import LOG_KEY
+from tests.unit.registry.lineages import KEY, NOW, clustered, heads, issue, log, new, policy
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from certkit.passport import Passport
+    from certkit.registry import Audit
+    from certkit.registry.entry import AnyClaims, Drift
+
+GOOD, WORSE, STILL = (
+    issue(number, summary=clustered(successes)) for number, successes in enumerate((900, 600, 600), start=1)
+)
+
+
+def silently(folder: Path, one: Passport, *more: AnyClaims) -> None:
+    """Log a passport as nobody but whoever keeps the log can: with what they like after it."""
+    with Registry.open(folder, heads=heads(folder)) as registry:
+        done = registry.append(
+            one.to_json(), check=checker(policy(), NOW), submitter=KEY, log_key=LOG_KEY, at=NOW
+        )
+        subject = registry.logged(done.index).found.entry.subject
+        for claims in more:
+            registry.append_entry(subject, claims, submitter=KEY, log_key=LOG_KEY, at=NOW)
+
+
+def found(folder: Path, trust: object) -> list[tuple[str, str]]:
+    report: Audit = inspect(folder, trust=trust)  # type: ignore[arg-type]
+    return [(one.where, one.code) for one in report.findings]
+
+
+@pytest.fixture
+def truth() -> Drift:
+    made = expected(GOOD.to_json(), WORSE.to_json())
+    assert made is not None
+    assert (made.result, made.earlier, made.passport_id) == ("DRIFTED", GOOD.passport_id, WORSE.passport_id)
+    return made
+
+
+@pytest.mark.parametrize(
+    "lie",
+    [
+        {"result": "IDENTITY_CHANGED"},
+        {"result": "STABLE"},
+        {"rows": ()},
+        {"rows": ("frr",)},
+    ],
+)
+def test_a_drift_entry_that_lies_is_found(tmp_path: Path, truth: Drift, lie: dict[str, object]) -> None:
+    folder, out = tmp_path / "r", tmp_path / "out"
+    trust = policy(new(folder))
+    log(folder, GOOD)
+    silently(folder, WORSE, structs.replace(truth, **lie))
+    export(folder, out, passports=True, progress=SILENT)
+    for place in (folder, out):
+        assert found(place, trust) == [("entry 2", "registry.drift")]
+
+
+def test_a_true_one_is_not_and_is_missed_where_it_is_left_out(tmp_path: Path, truth: Drift) -> None:
+    trust = policy(new(tmp_path / "told"))
+    log(tmp_path / "told", GOOD)
+    silently(tmp_path / "told", WORSE, truth)
+    assert found(tmp_path / "told", trust) == []
+    trust = policy(new(tmp_path / "silent"))
+    log(tmp_path / "silent", GOOD)
+    silently(tmp_path / "silent", WORSE)
+    assert found(tmp_path / "silent", trust) == [("entry 1", "registry.drift")]
+
+
+def test_one_where_the_passports_show_none_or_said_twice_is_found(tmp_path: Path, truth: Drift) -> None:
+    folder = tmp_path / "r"
+    trust = policy(new(folder))
+    log(folder, GOOD)
+    silently(folder, WORSE, truth, truth)
+    of_third = structs.replace(truth, earlier=WORSE.passport_id, passport_id=STILL.passport_id)
+    silently(folder, STILL, of_third)
+    assert found(folder, trust) == [("entry 3", "registry.drift"), ("entry 5", "registry.drift")]
+
+
+def test_only_neighbours_are_compared(tmp_path: Path, truth: Drift) -> None:
+    folder = tmp_path / "r"
+    trust = policy(new(folder))
+    log(folder, GOOD)
+    log(folder, WORSE)
+    silently(folder, STILL, structs.replace(truth, passport_id=STILL.passport_id))
+    assert found(folder, trust) == [("entry 4", "registry.drift")]
+
+
+def test_a_comparison_that_reads_otherwise_and_says_the_same_is_a_note(tmp_path: Path, truth: Drift) -> None:
+    folder = tmp_path / "r"
+    trust = policy(new(folder))
+    log(folder, GOOD)
+    silently(folder, WORSE, structs.replace(truth, document=GOOD.passport_id))
+    report = inspect(folder, trust=trust)
+    assert report.findings == ()
+    assert any("entry 2: the comparison" in text for text in report.notes)
+
+
+def test_where_a_passport_cannot_be_had_nothing_is_said_of_its_drift(tmp_path: Path, truth: Drift) -> None:
+    folder, out = tmp_path / "r", tmp_path / "out"
+    trust = policy(new(folder))
+    log(folder, GOOD)
+    silently(folder, WORSE, structs.replace(truth, result="STABLE"))
+    export(folder, out, passports=False, progress=SILENT)
+    assert found(out, trust) == []
+    assert "drifted as the entries tell" in inspect(out, trust=trust).not_shown[-1]
+    for path in (folder / "blobs").glob("*/*"):
+        if path.read_bytes() == GOOD.to_json():
+            path.unlink()
+    assert found(folder, trust) == [("entry 0", "registry.blob-missing")]
+
+
+def as_format_1(folder: Path, *passports: Passport) -> None:
+    """Log passports as format 1 did: its entries do not name the evidence, and it logged no drift."""
+    with Registry.open(folder, heads=heads(folder)) as registry, registry._signing(LOG_KEY) as signer:
+        for one in passports:
+            data = one.to_json()
+            stored = blobs.store(folder, data)
+            assert stored is not None
+            facts = checker(policy(), NOW)(data)
+            index = len(list(registry._connection.execute("SELECT idx FROM leaf")))
+            claims = structs.replace(Claims.of(facts, index + 1), evidence=None)
+            file = Stored(sha256=stored.name, size=len(data))
+            draft = registry._drafts.entry(facts.lineage, claims, submitter=KEY, at=NOW, passport=file)
+            registry._extend(draft, signer)
+
+
+def test_a_registry_of_format_1_left_none_out(tmp_path: Path, truth: Drift) -> None:
+    """One that is there must still be true."""
+    trust = policy(new(tmp_path / "silent"))
+    as_format_1(tmp_path / "silent", GOOD, WORSE)
+    assert found(tmp_path / "silent", trust) == []
+    trust = policy(new(tmp_path / "lying"))
+    as_format_1(tmp_path / "lying", GOOD, WORSE)
+    with Registry.open(tmp_path / "lying", heads=heads(tmp_path / "lying")) as registry:
+        subject = registry.logged(0).found.entry.subject
+        lie = structs.replace(truth, rows=())
+        registry.append_entry(subject, lie, submitter=KEY, log_key=LOG_KEY, at=NOW)
+    assert found(tmp_path / "lying", trust) == [("entry 2", "registry.drift")]
+
+
+def test_no_entry_of_this_format_keeps_quiet_about_the_evidence(tmp_path: Path) -> None:
+    """Attempts are counted by it; what a passport declares is held to the count only where it is named."""
+    folder = tmp_path / "r"
+    trust = policy(new(folder))
+    log(folder, GOOD)
+    as_format_1(folder, WORSE)
+    assert found(folder, trust) == [("entry 1", "registry.claims")]

@@ -1,0 +1,272 @@
+"""Revoking and superseding: what the entries say counts, signed by whom it is for, and nothing else."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from msgspec import structs
+
+from certkit import passport as passports
+from certkit.errors import CertkitError, MismatchError, UsageError
+from certkit.passport import keys
+from certkit.registry import Registry, admission
+from certkit.registry.admission import inspect
+from certkit.registry.ending import note, revoke, supersede
+from certkit.registry.entry import (
+    Revocation,
+    Supersession,
+    read,
+    write,
+)
+from tests.unit.registry.build import LOG_KEY, STRANGER, digest, poison
+from tests.unit.registry.lineages import KEY, NOW, hand, heads, issue, log, new, policy
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from certkit.passport.keys import PrivateKey
+    from certkit.registry import Appended
+    from certkit.registry.entry import AnyClaims
+
+
+def opened(folder: Path) -> Registry:
+    return Registry.open(folder, heads=heads(folder))
+
+
+def ended(
+    folder: Path, ident: str = "0", reason: Any = "key-compromise", **more: Any
+) -> tuple[str, Appended]:
+    with opened(folder) as registry:
+        return revoke(registry, ident, reason=reason, detail=None, hand=hand(**more))
+
+
+def types(folder: Path) -> list[str]:
+    with Registry.open(folder) as registry:
+        return [one.found.entry.type for one in registry.entries()]
+
+
+def put(
+    folder: Path,
+    subject: str,
+    claims: AnyClaims,
+    key: PrivateKey,
+    *,
+    named: PrivateKey | None = None,
+    **change: Any,
+) -> None:
+    """Log an entry as only whoever holds the log's key can: signed by one key, and naming another."""
+    with opened(folder) as registry, registry._signing(LOG_KEY) as signer:
+        honest = read(registry._drafts.entry(subject, claims, submitter=key, at=NOW)).entry
+        entry = structs.replace(honest, submitter=keys.key_id((named or key).public_key()), **change)
+        registry._extend(write(entry, key), signer)
+
+
+def forged(folder: Path, one: passports.Passport, key: PrivateKey, **more: Any) -> None:
+    put(folder, "-/courier", Revocation(passport_id=one.passport_id, reason="key-compromise"), key, **more)
+
+
+# What a revocation rests on
+
+
+def test_no_derived_table_swallows_a_revocation(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    trust = policy(new(folder))
+    log(folder, issue(1))
+    poison(folder, "UPDATE passport_index SET ended = 'revoked', ended_by = 0")
+    assert (ended(folder)[1].index, types(folder)) == (1, ["passport", "revoke"])
+    assert "registry.index-differs" in {one.code for one in inspect(folder, trust=trust).findings}
+
+
+def test_a_revocation_in_another_log_is_none_in_this_one(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    new(folder)
+    log(folder, one := issue(1))
+    claims = Revocation(passport_id=one.passport_id, reason="key-compromise")
+    put(folder, "-/courier", claims, KEY, log="certkit.other/1")
+    done = [ended(folder)[1] for _ in range(2)]
+    assert [(one.index, one.new) for one in done] == [(2, True), (2, False)]
+
+
+@pytest.mark.parametrize("names_the_issuer", [False, True])
+def test_no_strangers_revocation_swallows_the_issuers(tmp_path: Path, *, names_the_issuer: bool) -> None:
+    folder = tmp_path / "r"
+    new(folder)
+    log(folder, one := issue(1))
+    forged(folder, one, STRANGER, named=KEY if names_the_issuer else None)
+    done = ended(folder)[1]
+    assert (done.index, done.new, types(folder)) == (2, True, ["passport", "revoke", "revoke"])
+    again = ended(folder)[1]
+    assert (again.index, again.new) == (2, False)
+
+
+def test_a_passport_is_revoked_once_for_each_reason(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    trust = policy(new(folder))
+    log(folder, issue(1))
+    done = [ended(folder, reason=one)[1] for one in ("agent-withdrawn", "evidence-false", "agent-withdrawn")]
+    assert [(one.index, one.new) for one in done] == [(1, True), (2, True), (1, False)]
+    assert inspect(folder, trust=trust).findings == ()
+
+
+def test_the_passport_that_was_named_is_revoked_and_no_other(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    new(folder)
+    log(folder, one := issue(1))
+    log(folder, other := issue(2))
+    poison(folder, "UPDATE entry_index SET passport_id = 'x' WHERE idx = 0")
+    poison(folder, "UPDATE entry_index SET passport_id = ? WHERE idx = 1", one.passport_id)
+    assert ended(folder, one.passport_id)[0] == one.passport_id
+    assert ended(folder, other.passport_id[7:20])[0] == other.passport_id
+
+
+def test_what_is_logged_nowhere_is_not_revoked(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    new(folder)
+    log(folder, issue(1))
+    poison(folder, "UPDATE entry_index SET passport_id = ?", digest("nothing"))
+    for ident in (digest("nothing"), "1"):
+        with pytest.raises(UsageError) as caught:
+            ended(folder, ident)
+        assert (caught.value.code, caught.value.where) == ("registry.unknown", str(folder))
+
+
+def test_a_file_that_is_another_passport_lets_nobody_revoke(tmp_path: Path) -> None:
+    """An entry that claims one passport and names the file of another, which its own issuer may end."""
+    folder = tmp_path / "r"
+    new(folder)
+    log(folder, other := issue(2))
+    with Registry.open(folder) as registry:
+        held = registry.logged(0).found
+    assert held.passport is not None
+    claims = structs.replace(held.passport, passport_id=issue(1).passport_id, attempt=1)
+    with opened(folder) as registry, registry._signing(LOG_KEY) as signer:
+        entry = registry._drafts.entry(
+            "lab/victim", claims, submitter=KEY, at=NOW, passport=held.entry.passport
+        )
+        registry._extend(entry, signer)
+    with pytest.raises(MismatchError) as caught:
+        ended(folder, "1")
+    assert caught.value.code == "registry.inconsistent"
+    assert ended(folder, "0")[0] == other.passport_id
+
+
+def test_of_several_who_revoke_at_once_one_does(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    trust = policy(new(folder))
+    log(folder, issue(1))
+    together = threading.Barrier(3)
+    done: list[Appended] = []
+
+    def go() -> None:
+        with opened(folder) as registry:
+            together.wait()
+            done.append(revoke(registry, "0", reason="evidence-false", detail=None, hand=hand())[1])
+
+    threads = [threading.Thread(target=go) for _ in range(3)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert sorted((one.index, one.new) for one in done) == [(1, False), (1, False), (1, True)]
+    assert types(folder) == ["passport", "revoke"]
+    assert inspect(folder, trust=trust).findings == ()
+
+
+def test_whether_it_was_revoked_before_is_asked_in_the_transaction_that_logs_it(tmp_path: Path) -> None:
+    """Whoever comes second has not asked before it was their turn."""
+    folder = tmp_path / "r"
+    new(folder)
+    log(folder, one := issue(1))
+    ready, begun, waiting = (threading.Event() for _ in range(3))
+    done: list[Appended] = []
+
+    def second() -> None:
+        with opened(folder) as registry:
+            assert registry._heads is not None
+            held = registry._heads.held
+
+            def announced(*arguments: Any) -> Any:
+                waiting.set()
+                return held(*arguments)
+
+            registry._heads.held = announced  # type: ignore[method-assign]
+            ready.set()
+            begun.wait(30)
+            done.append(revoke(registry, "0", reason="evidence-false", detail=None, hand=hand())[1])
+
+    thread = threading.Thread(target=second)
+    thread.start()
+    assert ready.wait(30)
+    with opened(folder) as registry, registry.turn(LOG_KEY) as turn:
+        begun.set()
+        assert waiting.wait(30)
+        what = Revocation(passport_id=one.passport_id, reason="evidence-false")
+        turn.log("-/courier", what, submitter=KEY, at=NOW)
+    thread.join()
+    assert [(one.index, one.new) for one in done] == [(1, False)]
+    assert types(folder) == ["passport", "revoke"]
+
+
+def test_what_another_writer_logged_meanwhile_is_read(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    new(folder)
+    log(folder, issue(1))
+    with opened(folder) as slow, opened(folder) as fast:
+        slow.append(
+            issue(2).to_json(), check=admission.checker(policy(), NOW), submitter=KEY, log_key=LOG_KEY, at=NOW
+        )
+        for registry, new_ in ((fast, True), (slow, False), (fast, False)):
+            done = revoke(registry, "0", reason="evidence-false", detail=None, hand=hand())[1]
+            assert (done.index, done.new) == (2, new_)
+
+
+# What a supersession and a note rest on
+
+
+def test_no_derived_table_and_no_stranger_swallows_a_supersession(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    new(folder)
+    log(folder, first := issue(1))
+    log(folder, second := issue(2))
+    claims = Supersession(passport_id=first.passport_id, by=second.passport_id)
+    put(folder, "-/courier", claims, STRANGER)
+    put(folder, "-/courier", claims, STRANGER, named=KEY)
+    poison(folder, "UPDATE passport_index SET ended = 'superseded', ended_by = 0")
+    poison(folder, "UPDATE entry_index SET type = 'note' WHERE idx = 1")
+    with opened(folder) as registry:
+        done = [supersede(registry, "0", by="1", hand=hand())[1] for _ in range(2)]
+    assert [(one.index, one.new) for one in done] == [(4, True), (4, False)]
+
+
+def test_what_another_passport_took_the_place_of_needs_no_supersession(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    new(folder)
+    log(folder, first := issue(1))
+    log(folder, issue(2, supersedes=first.passport_id))
+    with opened(folder) as registry:
+        done = supersede(registry, "0", by="1", hand=hand())[1]
+    assert (done.index, done.new) == (1, False)
+
+
+@pytest.mark.parametrize("is_trusted", [False, True])
+def test_whose_passport_took_its_place_is_the_policys_to_say(tmp_path: Path, *, is_trusted: bool) -> None:
+    """A status counts a later passport that any trusted key submitted, and so does whoever writes."""
+    folder = tmp_path / "r"
+    new(folder)
+    other = passports.TrustedKey(pem=keys.public_pem(STRANGER.public_key()))
+    rules = policy().with_issuer("Other Lab", other)
+    log(folder, first := issue(1))
+    log(folder, issue(2, supersedes=first.passport_id), trust=rules, submitter=STRANGER)
+    with opened(folder) as registry:
+        done = supersede(registry, "0", by="1", hand=hand(rules=rules if is_trusted else None))[1]
+    assert done.new is not is_trusted
+
+
+def test_a_note_by_a_stranger_is_not_logged(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    new(folder)
+    with opened(folder) as registry, pytest.raises(CertkitError) as caught:
+        note(registry, None, "mine", hand=hand(submitter=STRANGER))
+    assert (caught.value.code, types(folder)) == ("registry.submitter", [])

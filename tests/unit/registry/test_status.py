@@ -1,0 +1,402 @@
+"""What a status believes: a keeper who logs what nobody signed, forks, replays, or uses a key given up."""
+
+from __future__ import annotations
+
+import shutil
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from msgspec import structs
+
+from certkit import canonical, passport
+from certkit.errors import CertkitError
+from certkit.passport import keys
+from certkit.registry import Registry, blobs
+from certkit.registry.admission import inspect
+from certkit.registry.ending import note, revoke
+from certkit.registry.entry import Entry, Note, read, timestamp
+from certkit.registry.entry import write as write_entry
+from certkit.registry.heads import remembered
+from certkit.registry.history import reading
+from certkit.registry.statusfile import write
+from certkit.tlog.checkpoint import Checkpoint
+from certkit.tlog.hashing import leaf_hash
+from tests.unit.registry.build import LOG_KEY, STRANGER
+from tests.unit.registry.lineages import KEY, NOW, hand, heads, issue, log, new, policy
+from tests.unit.registry.test_standing import (
+    DAY,
+    ended,
+    file,
+    head_of,
+    offline,
+    standing,
+    unseen,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from certkit.passport import Passport
+    from certkit.passport.keys import PrivateKey
+    from certkit.registry.entry import AnyClaims, Reason
+    from certkit.tlog.note import VerifierKey
+
+NEW_LOG_KEY = Ed25519PrivateKey.from_private_bytes(b"\x0a" * 32)
+
+
+def slip(folder: Path, *entries: bytes, log_key: Ed25519PrivateKey = LOG_KEY) -> None:
+    """Log bytes as whoever holds the log's key could, past all rules."""
+    with Registry.open(folder, heads=heads(folder)) as registry, registry._signing(log_key) as signer:
+        for data in entries:
+            registry._extend(data, signer)
+
+
+def stored(folder: Path, index: int) -> bytes:
+    with Registry.open(folder) as registry, registry.reading() as its:
+        data = its.entry(index)
+    assert data is not None
+    return data
+
+
+def drafted(kind: str, subject: str, claims: AnyClaims, key: PrivateKey = KEY, **more: Any) -> bytes:
+    """An entry as its members are given, and as nobody would write it by the rules."""
+    members: dict[str, Any] = {"passport": None, "prev": None, "issued_at": timestamp(NOW + DAY)} | more
+    return write_entry(
+        Entry(
+            type=kind,  # type: ignore[arg-type]
+            subject=subject,
+            claims=msgspec.to_builtins(claims),
+            submitter=keys.key_id(key.public_key()),
+            **members,
+        ),
+        key,
+    )
+
+
+def copied(folder: Path, index: int, key: PrivateKey, **changed: Any) -> bytes:
+    """The entry that logs a passport once more, signed by another key."""
+    found = read(stored(folder, index))
+    assert found.passport is not None
+    subject = changed.pop("subject", found.entry.subject)
+    return drafted("passport", subject, found.passport, key, passport=found.entry.passport, **changed)
+
+
+def status_at(folder: Path, index: int) -> bytes:
+    return write(folder, index, key=LOG_KEY, heads=heads(folder), at=NOW + DAY)
+
+
+def revoked(tmp_path: Path) -> tuple[Path, VerifierKey, Passport]:
+    folder = tmp_path / "r"
+    vkey = new(folder)
+    log(folder, one := issue(1))
+    assert ended(folder, 0) == 1
+    return folder, vkey, one
+
+
+@pytest.mark.parametrize(
+    ("subject", "code"), [("evil/decoy", "passport.revoked"), ("-/courier", "registry.status")]
+)
+def test_no_status_is_written_of_an_entry_that_logs_a_passport_again(
+    tmp_path: Path, subject: str, code: str
+) -> None:
+    folder, vkey, one = revoked(tmp_path)
+    slip(folder, copied(folder, 0, STRANGER, subject=subject))
+    with pytest.raises(CertkitError) as caught:
+        status_at(folder, 2)
+    assert caught.value.code == "registry.unknown"
+    assert "entry 2 logs again what entry 0 logs" in str(caught.value)
+    # within the lineage it breaks the chain
+    assert offline(status_at(folder, 0), one, policy(vkey, require=("status",))).code == code
+
+
+def test_a_word_that_begins_after_the_passports_first_entry_is_a_lie_about_it(tmp_path: Path) -> None:
+    """The genuine entry once more, with a blank in it: its `prev` is null, so a lineage may begin there."""
+    folder, vkey, one = revoked(tmp_path)
+    slip(folder, stored(folder, 0).replace(b"{", b"{ ", 1))
+    trust = policy(vkey, require=("status",))
+    honest = canonical.loads(status_at(folder, 0))
+    copy = canonical.loads(status_at(folder, 0))
+    # the last entry of the lineage is the copy, which an honest keeper would not have let in
+    copy["entries"] = copy["entries"][-1:]
+    found = offline(canonical.canonical(copy), one, trust)
+    assert (found.status, found.code) == ("failed", "registry.status")
+    assert "the passport's entry '0', the file holds '2'" in found.detail
+    assert honest["word"] == copy["word"]
+
+
+@pytest.mark.parametrize(
+    ("key", "subject", "status", "words"),
+    [
+        (STRANGER, "-/courier", "skipped", "entry 0 logs it, and no trusted key signed that"),
+        (KEY, "lab/decoy", "failed", "logged under 'lab/decoy', and it is of '-/courier'"),
+    ],
+)
+def test_a_passport_is_logged_by_a_trusted_key_under_its_own_lineage(
+    tmp_path: Path, key: PrivateKey, subject: str, status: str, words: str
+) -> None:
+    genuine = tmp_path / "genuine"
+    new(genuine)
+    log(genuine, one := issue(1))
+    folder = tmp_path / "r"
+    trust = policy(new(folder), require=("status",))
+    slip(folder, copied(genuine, 0, key, subject=subject))
+    with Registry.open(folder, heads=heads(folder)) as registry:
+        note(registry, None, "a trusted key", hand=hand(days=1))
+    for found in (standing(folder, one, trust), offline(status_at(folder, 0), one, trust)):
+        assert (found.status, words in found.detail) == (status, True), found.detail
+    # beside the genuine entry a stranger's one takes nothing away
+    slip(genuine, copied(genuine, 0, STRANGER))
+    with Registry.open(genuine) as registry:
+        origin = str(registry.vkey)
+    assert standing(genuine, one, structs.replace(trust, logs=(origin,))).status == "passed"
+
+
+def test_an_entry_that_was_signed_for_another_log_logs_nothing_here(tmp_path: Path) -> None:
+    first, second = tmp_path / "a", tmp_path / "b"
+    one = issue(1)
+    here = new(first)
+    log(first, one)
+    there = Registry.init(second, "other", NEW_LOG_KEY, at=NOW)
+    blobs.store(second, one.to_json())
+    replayed = stored(first, 0)
+    assert read(replayed).entry.log == here.name
+    with Registry.open(first, heads=heads(first)) as registry:
+        note(registry, None, "young", hand=hand(days=2))
+    slip(second, replayed, stored(first, 1), log_key=NEW_LOG_KEY)
+    ended(first, 0, days=2)
+    trust = structs.replace(policy(here, require=("status",)), logs=(str(here), str(there)))
+    assert standing(first, one, trust, days=2).code == "passport.revoked"
+    found = standing(second, one, trust, days=2)
+    assert found.status == "skipped"
+    assert f"entry 0 logs it, and was signed for {here.name}" in found.detail
+    assert "of unknown age" in found.detail, "nor does a note for another log say that this one is young"
+    with Registry.open(second) as registry:
+        proof = registry.prove(0).to_bytes()
+    verified = passport.verify(one.to_json(), trust=trust, at=NOW + DAY, proof=proof)
+    (step,) = (step for step in verified.steps if step.id == "registry")
+    assert (step.status, step.code) == ("failed", "passport.registry")
+    assert f"signed for another log, {here.name}" in step.detail
+    with reading(second) as whole, pytest.raises(CertkitError) as caught:
+        whole.history("-/courier")
+    assert caught.value.code == "registry.unknown"
+    report = inspect(second, trust=trust)
+    assert [one.code for one in report.findings] == ["registry.entry-signature"] * 2
+    assert f"signed for another log, {here.name}" in report.findings[0].message
+
+
+def test_an_entry_of_an_earlier_version_names_no_log_and_counts(tmp_path: Path) -> None:
+    source, folder = tmp_path / "source", tmp_path / "r"
+    new(source)
+    log(source, one := issue(1))
+    vkey = new(folder)
+    slip(folder, copied(source, 0, KEY, log=msgspec.UNSET))
+    assert read(stored(folder, 0)).entry.log is msgspec.UNSET
+    assert b'"log"' not in read(stored(folder, 0)).envelope.payload
+    assert standing(folder, one, policy(vkey, require=("status",))).status == "passed"
+
+
+def test_a_file_is_shown_to_go_on_from_what_is_remembered_or_does_not_let_a_passport_stand(
+    tmp_path: Path,
+) -> None:
+    folder, fork = tmp_path / "r", tmp_path / "fork"
+    trust = policy(new(folder), require=("status",))
+    log(folder, one := issue(1))
+    shutil.copytree(folder, fork)
+    ended(folder, 0)
+    seen = head_of(folder)
+    grown = [drafted("note", "other/x", Note(text=str(number))) for number in range(5)]
+    slip(fork, *grown)
+    kept = head_of(fork)
+    assert (seen.size, kept.size) == (2, 6)
+
+    def judged(data: bytes, memory: Checkpoint | None) -> passport.Step:
+        return offline(data, one, trust, seen=lambda _: memory)
+
+    data = status_at(fork, 0)
+    assert judged(data, None).status == "passed"
+    found = judged(data, seen)
+    assert (found.status, found.code) == ("skipped", "registry.rollback")
+    assert "from the 2 entries known of it" in found.detail
+    with pytest.raises(CertkitError) as caught:
+        write(fork, 0, key=LOG_KEY, heads=heads(fork), at=NOW + DAY, since=seen)
+    assert caught.value.code == "registry.rollback"
+    # what it went on from it can show, to whoever knows just that
+    with Registry.open(fork) as registry, registry.reading() as its:
+        known = [Checkpoint(kept.origin, size, its.root_at(size)) for size in range(7)]
+    for size in range(1, 6):
+        shown = write(fork, 0, key=LOG_KEY, heads=heads(fork), at=NOW + DAY, since=known[size])
+        assert judged(shown, known[size]).status == "passed", size
+        other = Checkpoint(kept.origin, size, leaf_hash(b"another"))
+        assert (judged(shown, other).status, judged(shown, other).code) == ("failed", "tlog.consistency")
+        assert judged(shown, known[size % 5 + 1]).status == ("passed" if size % 5 + 1 == size else "skipped")
+    for size in (0, 6):
+        assert judged(data, known[size]).status == "passed", "an empty log and the same need no proof"
+    assert judged(data, Checkpoint(kept.origin, 6, leaf_hash(b"x"))).code == "registry.rollback"
+    assert judged(data, Checkpoint(kept.origin, 7, leaf_hash(b"x"))).code == "registry.rollback"
+    elsewhere = Checkpoint("certkit.other/x", 1, known[1].root)
+    with pytest.raises(CertkitError) as caught:
+        write(fork, 0, key=LOG_KEY, heads=heads(fork), at=NOW + DAY, since=elsewhere)
+    assert caught.value.code == "tlog.origin"
+
+
+def test_a_proof_of_going_on_is_hashes(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    trust = policy(new(folder), require=("status",))
+    log(folder, one := issue(1))
+    seen = head_of(folder)
+    log(folder, issue(2))
+    data = write(folder, 0, key=LOG_KEY, heads=heads(folder), at=NOW + DAY, since=seen)
+    document = canonical.loads(data)
+    assert offline(data, one, trust, seen=lambda _: seen).status == "passed"
+    document["since"]["hashes"][0] = "!"
+    broken = canonical.canonical(document)
+    assert offline(broken, one, trust, seen=lambda _: seen).code == "registry.status"
+
+
+def test_a_revocation_counts_whatever_is_remembered_of_the_log(tmp_path: Path) -> None:
+    folder, vkey, one = revoked(tmp_path)
+    data = status_at(folder, 0)
+    for size in (1, 2, 3):
+        other = Checkpoint(vkey.name, size, leaf_hash(b"another"))
+        assert offline(data, one, policy(vkey), seen=lambda _, seen=other: seen).code == "passport.revoked"
+
+
+def test_a_status_is_not_written_on_a_log_older_than_what_was_signed(tmp_path: Path) -> None:
+    folder, before = tmp_path / "r", tmp_path / "before"
+    vkey = new(folder)
+    log(folder, issue(1))
+    shutil.copytree(folder, before)
+    log(folder, issue(2))
+    assert remembered(heads(folder), vkey) == head_of(folder)
+    with pytest.raises(CertkitError) as caught:
+        write(before, 0, key=LOG_KEY, heads=heads(folder), at=NOW)
+    assert caught.value.code == "registry.rollback"
+
+
+def rotated(tmp_path: Path) -> tuple[Path, Path, passport.Trust, Passport]:
+    """A log whose key changed before it was revoked in it, and a copy from before all that."""
+    folder, copy = tmp_path / "r", tmp_path / "copy"
+    old = new(folder)
+    log(folder, one := issue(1))
+    shutil.copytree(folder, copy)
+    with Registry.open(folder, heads=heads(folder)) as registry:
+        _, present = registry.rotate(old=LOG_KEY, new=NEW_LOG_KEY, at=NOW)
+    both = structs.replace(policy(require=("status",)), logs=(str(old), str(present)))
+    assert standing(folder, one, both).status == "passed", (
+        "the head that covers the change has both signatures"
+    )
+    with Registry.open(folder, heads=heads(folder)) as registry:
+        revoke(
+            registry,
+            "0",
+            reason="key-compromise",
+            detail=None,
+            hand=structs.replace(hand(), log_key=NEW_LOG_KEY),
+        )
+    return folder, copy, both, one
+
+
+def test_a_key_that_was_given_up_tells_no_status(tmp_path: Path) -> None:
+    folder, copy, both, one = rotated(tmp_path)
+    assert standing(folder, one, both).code == "passport.revoked"
+    forked = status_at(copy, 0)
+    slip(copy, *(drafted("note", "x/y", Note(text=str(number))) for number in range(9)))
+    for found in (
+        standing(copy, one, both),
+        offline(forked, one, both),
+        offline(status_at(copy, 0), one, both),
+    ):
+        assert (found.status, found.code) == ("skipped", "registry.untrusted-log")
+        assert "the key that the policy lists last for certkit.lab/" in found.detail
+    swapped = structs.replace(both, logs=both.logs[::-1])
+    found = standing(folder, one, swapped)
+    assert (found.status, found.code) == ("skipped", "registry.untrusted-log")
+    # an audit under the policy with both keys is told, too
+    report = inspect(copy, trust=both)
+    assert "registry.checkpoint" in {finding.code for finding in report.findings}
+    assert inspect(folder, trust=both).findings == ()
+    # proofs from before stay good
+    with Registry.open(copy) as registry:
+        proof = registry.prove(0)
+    proven = passport.verify(
+        one.to_json(), trust=structs.replace(both, require=()), at=NOW + DAY, proof=proof.to_bytes()
+    )
+    assert next(step for step in proven.steps if step.id == "registry").status == "passed"
+
+
+def test_each_log_of_a_policy_has_a_present_key_of_its_own(tmp_path: Path) -> None:
+    folder, other = tmp_path / "r", tmp_path / "other"
+    vkey, second = new(folder), Registry.init(other, "other", NEW_LOG_KEY, at=NOW)
+    log(folder, one := issue(1))
+    for logs in ((str(vkey), str(second)), (str(second), str(vkey))):
+        trust = structs.replace(policy(require=("status",)), logs=logs)
+        assert standing(folder, one, trust).status == "passed"
+
+
+def test_the_gravest_revocation_is_named(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    trust = policy(new(folder))
+    log(folder, one := issue(1))
+    reasons: tuple[Reason, ...] = ("agent-withdrawn", "evidence-false", "key-compromise")
+    for number, reason in enumerate(reasons, 1):
+        with Registry.open(folder, heads=heads(folder)) as registry:
+            assert revoke(registry, "0", reason=reason, detail=None, hand=hand())[1].index == number
+    for found in (standing(folder, one, trust), offline(file(folder, 0), one, trust)):
+        assert (found.code, "revoked by entry 2 at" in found.detail) == ("passport.revoked", True)
+        assert "evidence-false" in found.detail
+
+
+def test_a_time_that_nobody_trusted_signed_makes_no_status_young(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    trust = policy(new(folder))
+    log(folder, one := issue(1))
+    at = timestamp(NOW + 20 * DAY)
+    slip(folder, drafted("note", "x/y", Note(text="young"), STRANGER, issued_at=at))
+    assert standing(folder, one, trust, days=20).status == "skipped"
+    # under the id of a trusted key, and not by it
+    forged = drafted("note", "x/y", Note(text="young"), issued_at=at)
+    document = canonical.loads(forged)
+    document["signatures"] = canonical.loads(stored(folder, 1))["signatures"]
+    slip(folder, canonical.canonical(document))
+    found = standing(folder, one, trust, days=20)
+    assert (found.status, found.code) == ("failed", "registry.entry-signature")
+
+
+def test_a_time_to_come_makes_no_status_young(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    trust = policy(new(folder))
+    log(folder, one := issue(1))
+    for time, number in ((NOW + 30 * DAY, 1), (NOW + 9 * DAY + timedelta(minutes=4), 2)):
+        slip(folder, drafted("note", "x/y", Note(text=str(number)), issued_at=timestamp(time)))
+        expected = {1: "skipped", 2: "passed"}[number]
+        assert standing(folder, one, trust, days=9).status == expected, "clocks may differ by five minutes"
+
+
+def test_a_key_that_retired_makes_no_status_young(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    trust = policy(new(folder))
+    log(folder, one := issue(1))
+    slip(folder, drafted("note", "x/y", Note(text="late"), issued_at=timestamp(NOW + 20 * DAY)))
+    slip(folder, drafted("note", "x/y", Note(text="early"), issued_at=timestamp(NOW + 4 * DAY)))
+    (issuer,) = trust.issuers
+    for start, end, words in (
+        (None, None, "at most 0 days old"),
+        (None, NOW + 20 * DAY, "at most 0 days old"),
+        (None, NOW + 20 * DAY - timedelta(seconds=1), "at most 16 days old"),
+        (NOW + 20 * DAY, None, "at most 0 days old"),
+        (NOW + 20 * DAY + timedelta(seconds=1), None, "of unknown age"),
+    ):
+        key = structs.replace(issuer.keys[0], not_before=start, not_after=end)
+        ruled = structs.replace(trust, issuers=(structs.replace(issuer, keys=(key,)),))
+        source = standing_of(folder, one, ruled)
+        assert words in source, (start, end)
+
+
+def standing_of(folder: Path, one: Passport, trust: passport.Trust) -> str:
+    from certkit.registry.status import FolderStatus  # noqa: PLC0415 - asked without the steps before it
+
+    found = FolderStatus(folder, trust=trust, at=NOW + 20 * DAY, seen=unseen)
+    return found.status(one.passport_id, {}).detail
