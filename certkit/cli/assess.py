@@ -9,7 +9,7 @@ import typer
 
 from certkit.cli import output
 from certkit.cli.bar import progress
-from certkit.cli.options import BundleFolders, Jobs, Json, ProfileName, Quiet, Verbose
+from certkit.cli.options import BundleFolders, Force, Jobs, Json, ProfileName, Quiet, Verbose, check_outputs
 
 
 def assess(
@@ -28,6 +28,7 @@ def assess(
     out: Annotated[
         Path | None, typer.Option("-o", "--out", help="Also write the assessment (JSON) to this file.")
     ] = None,
+    force: Force = False,
     exit_zero: Annotated[
         bool, typer.Option("--exit-zero", help="Leave with 0 whatever the verdict; errors still count.")
     ] = False,
@@ -48,6 +49,7 @@ def assess(
     from certkit import canonical, files, workflow  # noqa: PLC0415 - keeps the help fast
 
     workflow.refuse_inside(bundles, out)
+    check_outputs(out, force=force)
     result = workflow.assess(
         bundles,
         profile,
@@ -57,7 +59,7 @@ def assess(
     )
     text = canonical.pretty(result.to_dict()) if json or out else ""
     if out:
-        files.write(out, text.encode())
+        files.write(out, text.encode(), overwrite=force)
     if json:
         output.raw(text)
     elif not quiet:

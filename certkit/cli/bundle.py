@@ -41,18 +41,33 @@ def init(
         output.document({"schema": "urn:certkit:bundle-init:v1", "bundle": str(folder)})
     elif not quiet:
         output.say(f"{folder}/bundle.json written")
-        output.note(f"hint: add {folder}/records/*.jsonl, then 'certkit bundle seal {folder}'")
+        output.hint(f"add {folder}/records/*.jsonl, then 'certkit bundle seal {folder}'")
 
 
 @app.command("seal")
-def seal(folder: BundleFolder, json: Json = False, quiet: Quiet = False) -> None:
+def seal(
+    folder: BundleFolder,
+    attempt: Annotated[
+        int | None,
+        typer.Option(
+            "--attempt",
+            min=1,
+            max=1_000_000,
+            help="Declare in the manifest that this evidence is the agent's n-th attempt.",
+        ),
+    ] = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
     """List every file with its digest in the manifest, so that any later change is noticed.
+
+    A bundle that is sealed already is sealed anew.
 
     Example: certkit bundle seal bundle
     """
     from certkit import evidence  # noqa: PLC0415 - keeps the help fast
 
-    sealed = evidence.seal(folder, progress=progress(hidden=quiet or json))
+    sealed = evidence.seal(folder, attempt=attempt, progress=progress(hidden=quiet or json))
     if json:
         output.document(
             {
@@ -62,7 +77,7 @@ def seal(folder: BundleFolder, json: Json = False, quiet: Quiet = False) -> None
             }
         )
     elif not quiet:
-        output.say(f"sealed {output.counted(len(sealed.files), 'file')} as {sealed.facts.digest}")
+        output.wrapped(f"sealed {output.counted(len(sealed.files), 'file')} as {sealed.facts.digest}")
 
 
 @app.command("validate")
@@ -90,7 +105,7 @@ def validate(folder: BundleFolder, jobs: Jobs = None, json: Json = False, quiet:
         )
     elif not quiet:
         sealed = "sealed" if bundle.facts.sealed else "not sealed"
-        output.say(
+        output.wrapped(
             f"valid: {output.counted(summary.records, 'record')} in "
             f"{output.counted(len(bundle.record_files), 'file')}, {sealed}, {bundle.facts.digest}"
         )

@@ -9,6 +9,7 @@ from certkit.assessment.compare.comparison import ALPHA
 from certkit.assessment.compare.words import change, figure, signed
 from certkit.assessment.words import shown
 from certkit.cli import output
+from certkit.text import visible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -72,7 +73,7 @@ def _table(what: str, rows: Sequence[tuple[str, Compared | Domain, Unit]], legen
     output.say(f"{what:<{_NAME}}{heads}")
     few = False
     for name, row, unit in rows:
-        line = f"{_cut(name):<{_NAME}}"
+        line = f"{output.cut(visible(name), _NAME - 1):<{_NAME}}"
         if row.matched is None:
             line += f"{_value(row.a, unit):>8}{_value(row.b, unit):>8}{'not compared':>14}"
             output.say(line)
@@ -87,11 +88,6 @@ def _table(what: str, rows: Sequence[tuple[str, Compared | Domain, Unit]], legen
     output.wrapped(f"A and B matched on what both cover; p: cluster permutation; {legend}")
     if few:
         output.wrapped("† no arrangement of these clusters has p < 0.05: too few to show a difference")
-
-
-def _cut(name: str) -> str:
-    clean = output.printable(name)
-    return clean if len(clean) < _NAME else clean[: _NAME - 2] + "…"
 
 
 def _value(side: Side, unit: Unit) -> str:

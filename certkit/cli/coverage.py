@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from certkit.cli import output
-from certkit.cli.output import printable
 from certkit.evidence.record import Condition, Split
+from certkit.text import visible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from certkit.evidence.summary import Cell
 
 _ORDER: Final[dict[str, int]] = {condition: place for place, condition in enumerate(Condition)}
+_LABEL: Final = 21
 _SHORT = {
     "nominal": "nominal",
     "adversarial": "advers.",
@@ -53,24 +54,26 @@ def show_bundle(bundle: Bundle, summary: Summary) -> None:
     """Print who was evaluated and what the records cover."""
     agent, protocol = bundle.manifest.agent, bundle.manifest.protocol
     provider = f"{agent.provider}/" if agent.provider else ""
-    output.say(f"agent                {provider}{agent.name} {agent.version}")
-    output.say(f"identity             {bundle.facts.agent_digest}")
+    _entry("agent", f"{provider}{agent.name} {agent.version}")
+    _entry("identity", bundle.facts.agent_digest)
     sealed = "sealed" if bundle.facts.sealed else "not sealed"
-    output.say(f"bundle               {bundle.facts.digest} ({sealed})")
-    output.say(f"origin               {protocol.origin}")
+    _entry(f"bundle ({sealed})", bundle.facts.digest)
+    _entry("origin", protocol.origin)
     for name, value in protocol.model_dump(mode="json", exclude_defaults=True).items():
         if name not in {"origin", "judge", "evaluator", "period", "declared_mix"}:
-            output.say(f"{name.replace('_', ' '):<20} {value}")
+            _entry(name.replace("_", " "), value)
     files = len(bundle.files)
-    output.say(
-        f"files                {files:,}, {summary.records:,} records in {len(bundle.record_files):,} of them"
-    )
+    _entry("files", f"{files:,}, {summary.records:,} records in {len(bundle.record_files):,} of them")
     if imported := bundle.manifest.imported:
-        output.say(f"imported             {imported.format}: {imported.records:,} records")
+        _entry("imported", f"{imported.format}: {imported.records:,} records")
         for note in imported.notes:
-            output.say(f"{'':<20} {note.kind} {note.count:,}: {note.what}")
+            _entry("", f"{note.kind} {note.count:,}: {note.what}")
     output.say()
     show_cells(summary.cells)
+
+
+def _entry(label: str, value: object) -> None:
+    output.wrapped(str(value), first=f"{label:<{_LABEL}}", rest=" " * _LABEL)
 
 
 def show_cells(cells: Sequence[Cell]) -> None:
@@ -90,10 +93,10 @@ def show_cells(cells: Sequence[Cell]) -> None:
             Text("domain" if split == Split.STANDARD else "domain (novel faults)"), overflow="fold"
         )
         for condition in conditions:
-            table.add_column(Text(printable(_SHORT.get(condition, condition))), justify="right")
+            table.add_column(Text(visible(_SHORT.get(condition, condition))), justify="right")
         for domain in sorted({cell.domain for cell in chosen}):
             by_condition = {cell.condition: cell.tally for cell in chosen if cell.domain == domain}
-            row = [Text(printable(domain))]
+            row = [Text(visible(domain))]
             for condition in conditions:
                 tally = by_condition.get(condition)
                 row.append(Text("·" if tally is None else f"{tally.success:,}/{tally.runs:,}"))

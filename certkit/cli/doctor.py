@@ -62,7 +62,7 @@ def _say(checks: list[Check]) -> None:
         if check not in packages:
             output.say(f"{check.state:<8} {check.name}: {check.found}")
             for line in check.hint:
-                output.say(f"{'':<8} hint: {line}")
+                output.wrapped(line, first="    hint: ", rest=" " * 10)
 
 
 def _python() -> Check:

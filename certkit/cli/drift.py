@@ -64,7 +64,7 @@ def drift(
     """
     from certkit import workflow  # noqa: PLC0415 - keeps the help fast
     from certkit.cli.bar import progress  # noqa: PLC0415 - the same
-    from certkit.cli.trust import load  # noqa: PLC0415 - the same
+    from certkit.cli.policy import load  # noqa: PLC0415 - the same
 
     found = workflow.drift(
         old,
@@ -131,7 +131,7 @@ def _table(drift: Drift, *, verbose: bool) -> None:
         f"{'loss':>{_LOSS}} state"
     )
     for row in drift.behaviour:
-        name = row.name if len(row.name) < _NAME else row.name[: _NAME - 2] + "~"
+        name = output.cut(row.name, _NAME - 1)
         loss = f"{float(row.found.loss):+.3f}" if row.found else "-"
         state = "not tested" if row.reason else row.state
         output.say(f"{name:<{_NAME}}{_side(row.old)}{_side(row.new)}{loss:>{_LOSS}} {state}")

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from certkit.cli import clock, output, standing
-from certkit.cli.options import Json, PassportFile, Quiet
+from certkit.cli.options import AsOf, Evidence, Force, Json, PassportFile, Quiet, ReplayProfile, check_outputs
 from certkit.cli.passphrase import PassphraseFile, signing_key
-from certkit.cli.trust import TrustFile, load
+from certkit.cli.policy import TrustFile, load
 from certkit.cli.verify import evidence_of, taken
 from certkit.errors import UsageError
 
@@ -37,6 +37,7 @@ def export(
     out: Annotated[
         Path | None, typer.Option("-o", "--out", help="The file to write. Default: standard output.")
     ] = None,
+    force: Force = False,
     trust: TrustFile = None,
     unverified: Annotated[
         bool, typer.Option("--unverified", help="Do not verify; markdown and badge only, and they say so.")
@@ -50,20 +51,13 @@ def export(
         str | None,
         typer.Option("--verifier", metavar="URI", help="Who verified, in in-toto-svr. Default: certkit."),
     ] = None,
-    bundle: Annotated[
-        list[Path] | None,
-        typer.Option("--bundle", help="The evidence bundle: its digests are checked. Once for each bundle."),
-    ] = None,
+    bundle: Evidence = None,
     replay: Annotated[
         bool, typer.Option("--replay", help="Compute the claim again from --bundle first.")
     ] = False,
-    profile: Annotated[
-        str | None, typer.Option("--profile", help="Where the replay finds a profile of your own.")
-    ] = None,
+    profile: ReplayProfile = None,
     registry: standing.RegistryAsked = None,
-    at: Annotated[
-        str | None, typer.Option("--at", metavar="TIME", help="Verify as of this time. Default: now.")
-    ] = None,
+    at: AsOf = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -80,6 +74,7 @@ def export(
     from certkit.passport import exports  # noqa: PLC0415 - the same
 
     _refuse_overwriting(out, passport, trust, key, card)
+    check_outputs(out, force=force)
     source = _source(
         passport,
         trust,
@@ -96,14 +91,14 @@ def export(
         verifier=verifier,
     )
     if out is not None:
-        files.write(out, made.content.encode())
+        files.write(out, made.content.encode(), overwrite=force)
     if json:
         output.document(made.to_dict())
     elif out is None:
         output.raw(made.content)
     elif not quiet:
         output.say(f"written: {out}")
-        output.say(f"{made.media_type}, of passport {made.passport_id}")
+        output.wrapped(f"{made.media_type}, of passport {made.passport_id}")
 
 
 def _refuse_overwriting(out: Path | None, *inputs: Path | None) -> None:

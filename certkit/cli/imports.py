@@ -84,8 +84,10 @@ def _document(account: ImportAccount) -> dict[str, Any]:
 
 def _show(account: ImportAccount) -> None:
     imported = account.imported
-    sealed = f"sealed as {account.digest}" if account.digest else "not sealed"
+    sealed = "sealed as" if account.digest else "not sealed"
     output.say(f"{account.out}: {imported.records:,} records of {account.agent.name}, {sealed}")
+    if account.digest:
+        output.say(account.digest)
     width = max((len(f"{item.count:,}") for item in imported.notes), default=1)
     for item in imported.notes:
         detail = f": {item.detail}" if item.detail else ""

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from certkit.cli import clock, output
+from certkit.cli import clock, output, passphrase
 from certkit.cli.bar import progress
 from certkit.cli.options import BundleFolders, HeadsFile, Jobs, Json, Out, ProfileName, Quiet, heads_path
 from certkit.cli.passphrase import PassphraseFile, signing_key
-from certkit.cli.trust import TrustFile, load
+from certkit.cli.policy import TrustFile, load
 from certkit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -202,11 +202,10 @@ def _logging(
     issuer: str,
 ) -> Logging:
     from certkit import workflow  # noqa: PLC0415 - keeps the help fast
-    from certkit.registry.registry import KEY_FILE, load_log_key  # noqa: PLC0415 - the same
 
     return workflow.Logging(
         registry=registry,
-        log_key=load_log_key(log_key or registry / KEY_FILE),
+        log_key=passphrase.log_key(log_key, registry),
         heads=heads_path(heads),
         trust=load(trust) if trust else workflow.own_trust(issuer, signer),
     )
@@ -227,15 +226,13 @@ def document(issued: IssuedFiles, out: Path) -> dict[str, object]:
 def show(issued: IssuedFiles, out: Path) -> None:
     """Print what was issued."""
     from certkit.assessment import sentence  # noqa: PLC0415 - keeps the help fast
-    from certkit.report import HINTS  # noqa: PLC0415 - the same
+    from certkit.cli.report import say_missing  # noqa: PLC0415 - the same
 
     output.wrapped(sentence(issued.assessment))
-    output.say(f"passport   {out}/passport.json")
-    output.say(f"id         {issued.passport.passport_id}")
+    output.say(f"passport {out}/passport.json")
+    output.say(f"id       {issued.passport.passport_id}")
     if issued.index is not None:
-        output.say(f"logged     entry {issued.index}; proof in {out}/passport.json.tlog-proof")
-    output.say(f"report     {out}/safety-case.html" + ("" if issued.pdf_missing else ", safety-case.pdf"))
+        output.say(f"logged   entry {issued.index}; proof in {out}/passport.json.tlog-proof")
+    output.say(f"report   {out}/safety-case.html" + ("" if issued.pdf_missing else ", safety-case.pdf"))
     if issued.pdf_missing:
-        output.note(f"PDF not made: {issued.pdf_missing}")
-        for line in HINTS:
-            output.note(f"hint: {line}")
+        say_missing(issued.pdf_missing)

@@ -59,7 +59,7 @@ def generate(
         output.document(_document(key.public_key(), encrypted=passphrase is not None))
     elif not quiet:
         _say_made(key.public_key(), out, encrypted=passphrase is not None)
-        output.note(f"hint: give out 'certkit keys public {out}' and the id, by two ways; keep {out} to you")
+        output.hint(f"give out 'certkit keys public {out}' and the id, by two ways; keep {out} to you")
 
 
 @app.command("rotate")
@@ -162,8 +162,10 @@ def _retired(path: Path) -> PublicKey:
 
 
 def _refuse_existing(path: Path | None) -> None:
-    if path is not None and path.exists():
-        raise UsageError("file.exists", "exists", where=str(path), hint="choose another name or remove it")
+    from certkit import files  # noqa: PLC0415 - keeps the help fast
+
+    if path is not None:
+        files.check_target(path, overwrite=False)
 
 
 def _write(key: PrivateKey, out: Path, public: Path | None, passphrase: bytes | None) -> None:
@@ -176,8 +178,8 @@ def _write(key: PrivateKey, out: Path, public: Path | None, passphrase: bytes | 
 
 
 def _changed(trust: Path, retired: PublicKey, new: PublicKey, moment: datetime) -> bytes:
-    """Return the bytes of a policy after the change of keys, as `certkit.cli.trust.load` will accept them."""
-    from certkit.cli.trust import checked, load  # noqa: PLC0415 - keeps the help fast
+    """Return the bytes of a policy after the change of keys, which `load` will accept."""
+    from certkit.cli.policy import checked, load  # noqa: PLC0415 - keeps the help fast
     from certkit.passport.rotation import rotated  # noqa: PLC0415 - the same
 
     return checked(rotated(load(trust), retired, new, at=moment), trust)
@@ -191,14 +193,12 @@ def _say_made(key: PublicKey, out: Path, *, encrypted: bool) -> None:
 
 
 def _say_rotated(retired: str, public: Path, trust: Path | None, moment: datetime) -> None:
-    output.say(f"takes over from {retired}")
+    output.wrapped(f"takes over from {retired}")
     if trust is not None:
-        output.say(f"{trust} written: the old key counts up to {_utc(moment)}, the new one from then")
-    output.note(f"hint: give out {public} and the id, by two ways; sign with the old key no more")
-    output.note(
-        "hint: others who trust the old key run\n"
-        f"hint: certkit trust rotate OLD-PUBLIC.pem {public} --at {_utc(moment)}"
-    )
+        output.wrapped(f"{trust} written: the old key counts up to {_utc(moment)}, the new one from then")
+    output.hint(f"give out {public} and the id, by two ways; sign with the old key no more")
+    output.hint("others who trust the old key run")
+    output.note(f"hint: certkit trust rotate OLD.pem {public} --at {_utc(moment)}")
 
 
 def _utc(moment: datetime) -> str:

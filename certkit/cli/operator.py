@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from certkit.cli import clock, output, places
+from certkit.cli import clock, output, passphrase, places
 from certkit.cli.bar import progress
-from certkit.cli.options import HeadsFile, Json, Quiet, heads_path
+from certkit.cli.options import Force, HeadsFile, Json, Quiet, check_outputs, heads_path
 from certkit.cli.places import RegistryArgument, RegistryOption
 from certkit.errors import UsageError
 
@@ -30,20 +30,24 @@ def checkpoint(
     out: Annotated[
         Path | None, typer.Option("-o", "--out", help="Write the checkpoint to this file.")
     ] = None,
+    force: Force = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Print the log's signed checkpoint: its size and root, to be remembered elsewhere.
+    """Print the log's signed checkpoint: its size and root, to be remembered elsewhere, or cosigned.
+
+    The cosignatures that 'certkit registry cosign' took in stand below.
 
     Example: certkit registry checkpoint registry -o remembered.checkpoint
     """
     from certkit import files  # noqa: PLC0415 - keeps the help fast
     from certkit.registry.registry import Registry  # noqa: PLC0415 - the same
 
+    check_outputs(out, force=force)
     with Registry.open(places.the(folder, registry)) as opened, opened.reading() as log:
-        note, head = log.note(), log.verified_head(opened.vkey)
+        note, head = log.cosigned(), log.verified_head(opened.vkey)
     if out:
-        files.write(out, note)
+        files.write(out, note, overwrite=force)
     if json:
         output.document(
             {
@@ -57,7 +61,25 @@ def checkpoint(
     elif not out:
         output.raw(note.decode())
     elif not quiet:
-        output.say(f"checkpoint over {head.size:,} entries written to {out}")
+        output.wrapped(f"checkpoint over {output.entries(head.size)} written to {out}")
+
+
+def vkey(folder: RegistryArgument = None, registry: RegistryOption = None, json: Json = False) -> None:
+    """Print the log's verifier key as it is now, which 'init' and 'rotate-key' printed.
+
+    The checkpoint must be signed with it.
+
+    Example: certkit registry vkey registry
+    """
+    from certkit.registry.registry import Registry  # noqa: PLC0415 - keeps the help fast
+
+    with Registry.open(places.the(folder, registry)) as opened, opened.reading() as log:
+        key = opened.vkey
+        log.verified_head(key)
+    if json:
+        output.document({"schema": "urn:certkit:registry-vkey:v1", "origin": key.name, "vkey": str(key)})
+    else:
+        output.raw(f"{key}\n")
 
 
 def export(
@@ -86,9 +108,8 @@ def export(
     if json:
         output.document({"schema": "urn:certkit:registry-export:v1", **done._asdict()})
     elif not quiet:
-        entries = "1 entry" if done.size == 1 else f"{done.size:,} entries"
-        files = "1 file" if done.written == 1 else f"{done.written:,} files"
-        output.say(f"{out}: {entries} of {done.origin}; {files} written")
+        entries, files = output.entries(done.size), output.counted(done.written, "file")
+        output.wrapped(f"{out}: {entries} of {done.origin}; {files} written")
 
 
 def rotate_key(
@@ -119,18 +140,20 @@ def rotate_key(
 
     Example: certkit registry rotate-key registry
     """
-    from certkit.registry.registry import KEY_FILE, Registry, load_log_key  # noqa: PLC0415 - help is fast
+    from certkit.registry.registry import KEY_FILE, Registry  # noqa: PLC0415 - keeps the help fast
 
     if (log_key is None) != (new_log_key is None):
         raise UsageError("usage.option", "--log-key and --new-log-key go together")
     place = places.the(folder, registry)
     kept = place / NEXT_KEY
-    new = load_log_key(new_log_key) if new_log_key else _next_key(kept)
+    moment = clock.dated(at)
     with Registry.open(place, heads=heads_path(heads)) as opened:
-        if opened.vkey.public != new.public_key().public_bytes_raw():
-            old = load_log_key(log_key or place / KEY_FILE)
-            moment = clock.moment(at, "--at") if at else clock.now()
-            opened.rotate(old=old, new=new, at=moment)
+        new = passphrase.log_key(new_log_key, place) if new_log_key else _kept(kept)
+        if new is None or opened.vkey.public != new.public_key().public_bytes_raw():
+            old = passphrase.log_key(log_key, place)
+            # What is refused is refused before there is a key that nothing will use.
+            opened.check_signing(old)
+            opened.rotate(old=old, new=new or _made(kept), at=moment)
         vkey, size = opened.vkey, opened.head().size
     if new_log_key is None:
         from certkit import files  # noqa: PLC0415 - keeps the help fast
@@ -140,16 +163,22 @@ def rotate_key(
         output.document({"schema": "urn:certkit:registry-rotation:v1", "vkey": str(vkey), "size": size})
     elif not quiet:
         output.say(str(vkey))
-        output.note("hint: publish this verifier key; who audits adds it: certkit trust add --log VKEY")
+        output.hint("publish this verifier key; auditors add it: certkit trust add --log VKEY")
 
 
-def _next_key(path: Path) -> Ed25519PrivateKey:
-    """Return the key that an interrupted change left, or a new one, on the disk before it signs anything."""
+def _kept(path: Path) -> Ed25519PrivateKey | None:
+    """Return the key that an interrupted change left."""
+    from certkit.registry.registry import load_log_key  # noqa: PLC0415 - keeps the help fast
+
+    return load_log_key(path) if path.exists() else None
+
+
+def _made(path: Path) -> Ed25519PrivateKey:
+    """Return a new key, on the disk before it signs anything."""
     from certkit.passport import keys  # noqa: PLC0415 - keeps the help fast
     from certkit.registry.registry import load_log_key, make_log_key  # noqa: PLC0415 - the same
 
-    if not path.exists():
-        keys.write_private(path, make_log_key(), passphrase=None)
+    keys.write_private(path, make_log_key(), passphrase=None)
     return load_log_key(path)
 
 

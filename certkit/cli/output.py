@@ -1,33 +1,24 @@
 """Where and how results and errors are printed; the one place where errors become words.
 
 Results go to standard output, everything else to standard error. With ``--json`` there is exactly one
-document on standard output, for errors too. Text that comes from evidence is made printable first, so
+document on standard output, for errors too. Text that comes from evidence is made visible first, so
 that no record can move the cursor or colour the verdict.
 """
 
 from __future__ import annotations
 
-import re
 import sys
 import textwrap
 from typing import TYPE_CHECKING, Any, Final
 
 from certkit.errors import CertkitError, Exit
+from certkit.text import visible
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 WIDTH: Final = 80
 ERROR_SCHEMA: Final = "urn:certkit:error:v1"
-
-# C0 and C1 controls, line and paragraph separators, and the marks that reorder text: what a terminal
-# would obey, or what could make one line look like two.
-_UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-
-
-def printable(text: str) -> str:
-    """Return one line of text with everything that a terminal would obey made visible."""
-    return _UNPRINTABLE.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
 
 
 def console(*, error: bool = False) -> Console:
@@ -54,14 +45,34 @@ def raw(text: str) -> None:
     sys.stdout.buffer.flush()
 
 
+def unicode() -> bool:
+    """Tell whether standard output can show more than letters."""
+    return (sys.stdout.encoding or "").lower().replace("-", "").startswith("utf")
+
+
+def dash() -> str:
+    """Return what stands where there is no value."""
+    return "–" if unicode() else "-"
+
+
+def cut(text: str, width: int) -> str:
+    """Return text that fits a column, its end left out where it is too long."""
+    return text if len(text) <= width else text[: width - 1] + ("…" if unicode() else "~")
+
+
 def counted(number: int, noun: str) -> str:
     """Return ``1 file``, ``2 files``."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
+def entries(number: int) -> str:
+    """Return ``1 entry``, ``2 entries``."""
+    return "1 entry" if number == 1 else f"{number:,} entries"
+
+
 def say(text: str = "") -> None:
     """Print a line of result."""
-    sys.stdout.write(printable(text) + "\n")
+    sys.stdout.write(visible(text) + "\n")
 
 
 def wrapped(text: str, *, first: str = "", rest: str = "") -> None:
@@ -71,20 +82,47 @@ def wrapped(text: str, *, first: str = "", rest: str = "") -> None:
 
 
 def fold(text: str, *, first: str = "", rest: str = "") -> list[str]:
-    """Return a paragraph as lines of at most 80 columns."""
-    return textwrap.wrap(
-        printable(text),
+    """Return a paragraph as lines of at most 80 columns.
+
+    No word is broken, since it may be one to copy: a digest that does not fit behind its indent has a line
+    of its own with less of one, and only what is wider than the screen by itself sticks out.
+    """
+    lines = textwrap.wrap(
+        visible(text),
         WIDTH,
         initial_indent=first,
         subsequent_indent=rest,
         break_on_hyphens=False,
         break_long_words=False,
     )
+    return [part for line in lines for part in _fitting(line)]
+
+
+def _fitting(line: str) -> list[str]:
+    if len(line) <= WIDTH:
+        return [line]
+    lead, _, word = line.rpartition(" ")
+    return [*filter(None, [lead.rstrip()]), word.rjust(WIDTH)]
+
+
+def hint(text: str) -> None:
+    """Print in words what to do next, which is no result; a command to copy is a `note` of one line."""
+    note("\n".join(fold(text, first="hint: ", rest="      ")))
 
 
 def note(text: str) -> None:
-    """Print what is not a result; the one text that may have several lines."""
-    sys.stderr.write("\n".join(map(printable, text.split("\n"))) + "\n")
+    """Print what is not a result; the one text that may have several lines.
+
+    They are folded on a terminal alone: in a log, one message is one line to search for.
+    """
+    lines = text.split("\n")
+    if sys.stderr.isatty():
+        lines = [part for line in lines for part in fold(line, rest=_hanging(line)) or [""]]
+    sys.stderr.write("\n".join(map(visible, lines)) + "\n")
+
+
+def _hanging(line: str) -> str:
+    return " " * (len(line) - len(line.lstrip(" ")) + 2)
 
 
 def error(failure: CertkitError, *, json: bool) -> None:

@@ -1,19 +1,28 @@
-"""How a command gets the passphrase of a private key: from a file, or by asking on a terminal."""
+"""How a command gets a private key, and its passphrase: from a file, or by asking on a terminal.
+
+A key that others on the machine could read is used, and that is said: who keeps it so may have a reason, such
+as a secret that a container is given, and a refusal would only teach people to copy it.
+"""
 
 from __future__ import annotations
 
+import stat
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from certkit.errors import UsageError
+from certkit.cli import output
+from certkit.errors import InputError, UsageError
 
 if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
     from certkit.passport.keys import PrivateKey
 
 MAX_PASSPHRASE: Final = 4096
+_OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 
 PassphraseFile = Annotated[
     Path | None,
@@ -49,4 +58,31 @@ def signing_key(path: Path, passphrase_file: Path | None) -> PrivateKey:
     passphrase = from_file(passphrase_file)
     if passphrase is None and sys.stdin.isatty() and keys.is_encrypted(path):
         passphrase = str(typer.prompt(f"Passphrase of {path}", hide_input=True, err=True)).encode()
-    return keys.load_private(path, passphrase=passphrase)
+    key = keys.load_private(path, passphrase=passphrase)
+    _warn_of_readers(path)
+    return key
+
+
+def log_key(named: Path | None, registry: Path) -> Ed25519PrivateKey:
+    """Return a log's private key: the one that was named, or that in the registry's folder."""
+    from certkit.registry import store  # noqa: PLC0415 - keeps the help fast
+    from certkit.registry.registry import KEY_FILE, load_log_key  # noqa: PLC0415 - the same
+
+    path = named or registry / KEY_FILE
+    if named is None and not path.exists():
+        store.located(registry)
+        raise InputError(
+            "file.missing", "not found", where=str(path), hint="name the log's private key: --log-key FILE"
+        )
+    key = load_log_key(path)
+    _warn_of_readers(path)
+    return key
+
+
+def _warn_of_readers(path: Path) -> None:
+    from certkit.passport import keys  # noqa: PLC0415 - keeps the help fast
+
+    mode = stat.S_IMODE(path.stat().st_mode)
+    if stat.S_ISREG(path.stat().st_mode) and mode & _OTHERS and not keys.is_encrypted(path):
+        output.note(f"warning: {path}: not encrypted, and open to others (mode {mode:04o})")
+        output.note(f"hint: chmod 600 {path}")

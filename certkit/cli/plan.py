@@ -8,8 +8,17 @@ from typing import Annotated, Literal
 import typer
 
 from certkit.cli import output
-from certkit.cli.options import Json, ProfileName, Quiet
-from certkit.cli.simulate import mix
+from certkit.cli.options import (
+    DomainCount,
+    FaultMix,
+    Force,
+    Icc,
+    Json,
+    ProfileName,
+    Quiet,
+    check_outputs,
+    mix,
+)
 
 
 def plan(
@@ -28,10 +37,7 @@ def plan(
         Literal["table", "bounded"] | None,
         typer.Option("--reading", help="Default: the reading that the profile has."),
     ] = None,
-    icc: Annotated[
-        float,
-        typer.Option("--icc", min=0.0, max=0.99, help="Intraclass correlation of outcomes in a cluster."),
-    ] = 0.1,
+    icc: Icc = 0.1,
     power: Annotated[
         float,
         typer.Option("--power", min=0.01, max=0.999, help="Probability with which every row shall be met."),
@@ -39,7 +45,7 @@ def plan(
     joint: Annotated[
         bool, typer.Option("--joint", help="The probability is wanted of all rows together.")
     ] = False,
-    domains: Annotated[int, typer.Option("--domains", min=1, help="Application domains.")] = 5,
+    domains: DomainCount = 5,
     cluster_size: Annotated[
         int | None,
         typer.Option(
@@ -52,18 +58,14 @@ def plan(
             "--clusters", min=1, help="Tasks or families in all, where their number is fixed instead."
         ),
     ] = None,
-    fault_mix: Annotated[
-        str | None,
-        typer.Option(
-            "--fault-mix", metavar="C=S,…", help="Shares of fault conditions: adversarial=0.5,cascade=0.5"
-        ),
-    ] = None,
+    fault_mix: FaultMix = None,
     attempt: Annotated[
         int, typer.Option("--attempt", min=1, help="Which attempt of the lineage at this profile it is.")
     ] = 1,
     svg: Annotated[
         Path | None, typer.Option("--svg", help="Also write the curve of power and runs to this file.")
     ] = None,
+    force: Force = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -80,6 +82,7 @@ def plan(
     from certkit.assessment.plan.demand import expectations  # noqa: PLC0415 - the same
     from certkit.assessment.plan.schedule import design  # noqa: PLC0415 - the same
 
+    check_outputs(svg, force=force)
     judged = workflow.load_profile(profile)
     wanted = design(
         reading or judged.reading,
@@ -104,7 +107,7 @@ def plan(
             driver=found.curve_of.demand.criterion.id,
             title=f"Power by number of runs, Tier {tier} of {judged.id}",
         )
-        files.write(svg, figure.encode())
+        files.write(svg, figure.encode(), overwrite=force)
     if json:
         output.document(found.to_dict())
     elif not quiet:

@@ -36,10 +36,13 @@ def list_(json: Json = False) -> None:
             }
         )
         return
-    width = max(len(item.id) for item in profiles)
+    width = max(len(item.id) for item in profiles) + 2
     for item in profiles:
-        output.say(f"{item.id:<{width}}  {item.title or ''} ({item.reading} reading)")
-        output.say(f"{'':<{width}}  {item.digest}")
+        output.wrapped(
+            f"{item.title or ''} ({item.reading} reading) {item.digest}".strip(),
+            first=f"{item.id:<{width}}",
+            rest=" " * width,
+        )
 
 
 @app.command("show")
@@ -95,7 +98,7 @@ def lint(
         )
     elif not quiet:
         for fault in faults:
-            output.say(str(fault))
+            output.wrapped(str(fault), rest="  ")
         if not faults:
             output.say(f"{profile.id}: nothing found")
     raise typer.Exit(Exit.NEGATIVE if faults else Exit.OK)

@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from certkit.cli import clock, operator, output, places, registry_events, registry_history
+from certkit.cli import (
+    clock,
+    operator,
+    output,
+    passphrase,
+    places,
+    registry_events,
+    registry_history,
+    registry_list,
+    registry_witness,
+)
 from certkit.cli.bar import progress
+from certkit.cli.lineage import OfLineage
 from certkit.cli.operator import LogKey
-from certkit.cli.options import HeadsFile, Json, Quiet, heads_path
+from certkit.cli.options import Force, HeadsFile, Json, Quiet, check_outputs, heads_path
 from certkit.cli.passphrase import PassphraseFile, signing_key
 from certkit.cli.places import RegistryArgument, RegistryOption
-from certkit.cli.trust import TrustFile, load
+from certkit.cli.policy import TrustFile, load
 from certkit.cli.verify import taken
 
 if TYPE_CHECKING:
-    from certkit.registry import Audit, Logged
+    from certkit.registry import Audit
     from certkit.registry.consequences import Consequences
-    from certkit.registry.search import Found
 
 app = typer.Typer(
     help="Log passports so that nobody can deny, forget or backdate one; prove and audit it.",
@@ -35,15 +44,6 @@ Words = Annotated[
         help="The registry, and an index, a passport id, or at least the first 8 digits of one.",
     ),
 ]
-
-
-class Ended(StrEnum):
-    """How a passport may stand."""
-
-    CURRENT = "current"
-    SUPERSEDED = "superseded"
-    REVOKED = "revoked"
-    EXPIRED = "expired"
 
 
 @app.command("init")
@@ -66,15 +66,16 @@ def init(
 
     Example: certkit registry init registry --name example-lab
     """
-    from certkit.registry.registry import Registry, load_log_key, make_log_key  # noqa: PLC0415 - help is fast
+    from certkit.registry.registry import Registry, make_log_key  # noqa: PLC0415 - keeps the help fast
 
-    key = load_log_key(log_key) if log_key else make_log_key()
-    vkey = Registry.init(places.the(folder, registry), name, key, at=clock.now(), keep_key=log_key is None)
+    place = places.the(folder, registry)
+    key = passphrase.log_key(log_key, place) if log_key else make_log_key()
+    vkey = Registry.init(place, name, key, at=clock.now(), keep_key=log_key is None)
     if json:
         output.document({"schema": "urn:certkit:registry-init:v1", "origin": vkey.name, "vkey": str(vkey)})
     elif not quiet:
         output.say(str(vkey))
-        output.note("hint: publish this verifier key; who audits adds it: certkit trust add --log VKEY")
+        output.hint("publish this verifier key; auditors add it: certkit trust add --log VKEY")
 
 
 @app.command("append")
@@ -110,7 +111,6 @@ def append(
     """
     from certkit import files  # noqa: PLC0415 - keeps the help fast
     from certkit.registry.admission import PROOF_SUFFIX, admit  # noqa: PLC0415 - the same
-    from certkit.registry.registry import KEY_FILE, load_log_key  # noqa: PLC0415 - the same
 
     folder, name = places.split(words, registry, "PASSPORT")
     passport = Path(name)
@@ -119,9 +119,9 @@ def append(
         taken(passport).passport,
         trust=load(trust),
         submitter=signing_key(key, passphrase_file),
-        log_key=load_log_key(log_key or folder / KEY_FILE),
+        log_key=passphrase.log_key(log_key, folder),
         heads=heads_path(heads),
-        at=clock.moment(at, "--at") if at else clock.now(),
+        at=clock.dated(at),
     )
     proof = passport.with_name(passport.name + PROOF_SUFFIX)
     files.write(proof, appended.proof.to_bytes())
@@ -148,92 +148,14 @@ def _show_following(found: Consequences) -> None:
         output.wrapped(f"not compared with the passport before it: {found.reason}", rest="  ")
 
 
-@app.command("list")
-def list_(
-    folder: RegistryArgument = None,
-    registry: RegistryOption = None,
-    agent: Annotated[
-        str | None,
-        typer.Option("--agent", help="Passports of this lineage, a part of its name, or a digest."),
-    ] = None,
-    tier: Annotated[int | None, typer.Option("--tier", min=0, max=9, help="Passports of this tier.")] = None,
-    profile: Annotated[
-        str | None, typer.Option("-p", "--profile", help="Passports under this profile: a name, or a digest.")
-    ] = None,
-    status: Annotated[Ended | None, typer.Option("--status", help="Passports that stand so.")] = None,
-    at: Annotated[
-        str | None, typer.Option("--at", metavar="TIME", help="The status at this time. Default: now.")
-    ] = None,
-    json: Json = False,
-) -> None:
-    """List the entries of a registry, oldest first, or the passports that the options ask for.
-
-    A search reads the derived tables, which 'certkit registry reindex --check' compares with the entries.
-
-    Example: certkit registry list registry --status current
-    """
-    from certkit.registry.registry import Registry  # noqa: PLC0415 - keeps the help fast
-    from certkit.registry.search import Query  # noqa: PLC0415 - the same
-
-    place = places.the(folder, registry)
-    if any(one is not None for one in (agent, tier, profile, status)):
-        moment = clock.moment(at, "--at") if at else clock.now()
-        query = Query(
-            agent=agent, tier=tier, profile=_digest(profile), status=status.value if status else None
-        )
-        with Registry.open(place) as opened, opened.searching() as search:
-            origin, found = opened.origin, search.passports(query, at=moment)
-        _show_found(origin, found, json=json)
-        return
-    with Registry.open(place) as opened:
-        origin, entries = opened.origin, list(opened.entries())
-    if json:
-        listed = [_entry(one) for one in entries]
-        output.document({"schema": "urn:certkit:registry-list:v1", "origin": origin, "entries": listed})
-        return
-    output.wrapped(f"{origin}, {_entries(len(entries))}")
-    for one in entries:
-        entry, claims = one.found.entry, one.found.passport
-        met = f"Tier {claims.tier}" if claims and claims.tier else "no tier" if claims else ""
-        passport = (one.found.passport_id or "").removeprefix("sha256:")[:12]
-        _line(one.index, entry.issued_at, entry.type, met, passport, entry.subject)
-
-
-def _line(index: int, time: str, what: str, tier: str, passport: str, lineage: str) -> None:
-    """Print one row of a list; a long name has a line of its own."""
-    line = f"{index:>6}  {time[:10]}  {what:<10}  {tier:<7}  {passport:<12}  "
-    if len(line) + len(lineage) <= output.WIDTH:
-        output.say(line + lineage)
-    else:
-        output.say(line.rstrip())
-        output.wrapped(lineage, first="        ", rest="        ")
-
-
-def _digest(profile: str | None) -> str | None:
-    """Return the digest of a profile that was named, or given by its digest."""
-    from certkit import workflow  # noqa: PLC0415 - keeps the help fast
-    from certkit.canonical import is_digest  # noqa: PLC0415 - the same
-
-    return profile if profile is None or is_digest(profile) else workflow.load_profile(profile).digest
-
-
-def _show_found(origin: str, found: list[Found], *, json: bool) -> None:
-    from msgspec import to_builtins  # noqa: PLC0415 - keeps the help fast
-
-    if json:
-        document = {"schema": "urn:certkit:registry-search:v1", "origin": origin}
-        output.document({**document, "passports": [to_builtins(one) for one in found]})
-        return
-    output.wrapped(f"{origin}, {output.counted(len(found), 'passport')}")
-    for one in found:
-        tier = f"Tier {one.tier}" if one.tier else "no tier"
-        name = one.passport_id.removeprefix("sha256:")[:12]
-        _line(one.index, one.not_before, one.status, tier, name, one.lineage)
+app.command("list")(registry_list.list_)
 
 
 @app.command("show")
 def show(words: Words, registry: RegistryOption = None, json: Json = False) -> None:
     """Show one entry, after proving that it is in the log as its checkpoint stands.
+
+    The registry's own key must have signed the checkpoint; who signed the entry is not checked.
 
     Example: certkit registry show registry 0
     """
@@ -241,20 +163,23 @@ def show(words: Words, registry: RegistryOption = None, json: Json = False) -> N
 
     folder, ident = places.split(words, registry, "ID")
     with Registry.open(folder) as opened:
+        head = places.signed_head(opened)
         logged = opened.logged(opened.find(ident))
         opened.prove(logged.index)
-        head = opened.head()
-    document = _entry(logged)
+    document = registry_list.entry(logged)
     if json:
         output.document({"schema": "urn:certkit:registry-show:v1", "size": head.size, **document})
         return
     for name, value in document.items():
         for label, text in value.items() if isinstance(value, dict) else [(None, value)]:
             shown = "none" if text is None else text
-            output.say(f"{name if label is None else label.replace('_', ' '):<12} {shown}")
-    output.say(
-        f"{'included in':<12} {head.origin}, {head.size:,} entries; 'certkit registry audit' checks more"
-    )
+            _item((label or name).removesuffix("_id").replace("_", " "), shown)
+    _item("included in", f"{head.origin}, {output.entries(head.size)}; 'certkit registry audit' checks more")
+
+
+def _item(label: str, text: object) -> None:
+    digest = str(text).startswith("sha256:")  # beside a label of eight it ends in column 80
+    output.wrapped(str(text), first=f"{label:<8} " if digest else f"{label:<13}", rest=" " * 13)
 
 
 @app.command("prove")
@@ -262,22 +187,27 @@ def prove(
     words: Words,
     registry: RegistryOption = None,
     out: Annotated[Path | None, typer.Option("-o", "--out", help="Write the proof to this file.")] = None,
+    force: Force = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Make a fresh proof that an entry is in the log, for offline use beside the passport.
+
+    The registry's own key must have signed the checkpoint that it leads to.
 
     Example: certkit registry prove registry 0 -o passport.json.tlog-proof
     """
     from certkit import files  # noqa: PLC0415 - keeps the help fast
     from certkit.registry.registry import Registry  # noqa: PLC0415 - the same
 
+    check_outputs(out, force=force)
     folder, ident = places.split(words, registry, "ID")
     with Registry.open(folder) as opened:
+        places.signed_head(opened)
         proof = opened.prove(opened.find(ident))
     text = proof.to_bytes()
     if out:
-        files.write(out, text)
+        files.write(out, text, overwrite=force)
     if json:
         output.document(
             {"schema": "urn:certkit:registry-proof:v1", "index": proof.index, "proof": text.decode()}
@@ -319,6 +249,7 @@ def audit(
         trust=policy,
         heads=heads_path(heads),
         since=checkpoint_in(since, policy) if since else None,
+        at=clock.now(),
         progress=progress(hidden=quiet or json),
     )
     if json:
@@ -329,13 +260,15 @@ def audit(
 
 
 def _show_audit(report: Audit) -> None:
-    entries = _entries(report.size)
+    entries = output.entries(report.size)
     passports = "1 passport" if report.passports == 1 else f"{report.passports:,} passports"
     if report.total:
         found = "1 finding" if report.total == 1 else f"{report.total:,} findings"
         output.wrapped(f"UNSOUND: {found} in {entries} of {report.origin}")
     else:
         output.wrapped(f"SOUND: {entries}, {passports}, signed as {report.origin}")
+    if report.index is not None:
+        output.say(f"the tables that searches read {'agree' if report.index == 'agrees' else 'DO NOT agree'}")
     for one in report.findings:
         output.wrapped(f"{one.where}: {one.message} [{one.code}]", first="  ", rest="    ")
     if report.total > len(report.findings):
@@ -348,10 +281,10 @@ def _show_audit(report: Audit) -> None:
         output.wrapped(text, first="  ", rest="    ")
 
 
+app.command("history", cls=OfLineage)(registry_history.history)
+app.command("drift", cls=OfLineage)(registry_history.drift)
+app.command("score", cls=OfLineage)(registry_history.score)
 for command in (
-    registry_history.history,
-    registry_history.drift,
-    registry_history.score,
     registry_events.revoke,
     registry_events.supersede,
     registry_events.note,
@@ -360,18 +293,8 @@ for command in (
 ):
     app.command(command.__name__)(command)
 app.command("checkpoint")(operator.checkpoint)
+app.command("vkey")(operator.vkey)
+app.command("cosign")(registry_witness.cosign)
 app.command("export")(operator.export)
 app.command("rotate-key")(operator.rotate_key)
 app.command("migrate")(operator.migrate)
-
-
-def _entries(count: int) -> str:
-    return "1 entry" if count == 1 else f"{count:,} entries"
-
-
-def _entry(logged: Logged) -> dict[str, Any]:
-    from msgspec import to_builtins  # noqa: PLC0415 - keeps the help fast
-
-    body: dict[str, Any] = to_builtins(logged.found.entry)
-    del body["v"]
-    return {"index": logged.index, "leaf": logged.leaf.hex(), **body}

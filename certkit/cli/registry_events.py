@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from certkit.cli import clock, output, places
+from certkit.cli import clock, output, passphrase, places
 from certkit.cli.operator import LogKey
-from certkit.cli.options import HeadsFile, Json, Quiet, heads_path
+from certkit.cli.options import Force, HeadsFile, Json, Quiet, check_outputs, heads_path
 from certkit.cli.passphrase import PassphraseFile, signing_key
 from certkit.cli.places import RegistryArgument, RegistryOption
-from certkit.cli.trust import TrustFile, load
+from certkit.cli.policy import TrustFile, load
 from certkit.errors import Exit
 
 if TYPE_CHECKING:
@@ -41,7 +41,9 @@ class Why(StrEnum):
 
 def revoke(
     words: Words,
-    reason: Annotated[Why, typer.Option("--reason", help="Why, from a closed list.")],
+    reason: Annotated[
+        Why, typer.Option("--reason", metavar="REASON", help=f"Why, one of: {', '.join(Why)}.")
+    ],
     key: Key,
     registry: RegistryOption = None,
     detail: Annotated[str | None, typer.Option("--detail", help="More, in words.")] = None,
@@ -135,10 +137,15 @@ def status(
     out: Annotated[
         Path | None, typer.Option("-o", "--out", help="The file, such as passport.json.status.")
     ] = None,
+    force: Force = False,
     log_key: LogKey = None,
     heads: HeadsFile = None,
     at: Annotated[
         str | None, typer.Option("--at", metavar="TIME", help="The time that it states. Default: now.")
+    ] = None,
+    since: Annotated[
+        Path | None,
+        typer.Option("--since", metavar="FILE", help="A checkpoint, or a proof, that its reader remembers."),
     ] = None,
     json: Json = False,
     quiet: Quiet = False,
@@ -146,22 +153,26 @@ def status(
     """Write a passport's status as a file for offline use, with the log's signed word on it.
 
     'certkit verify' finds it as PASSPORT.status. It proves what became of the passport; that nothing came
-    later is the word of the log's key, as of the time in it.
+    later is the word of the log's key, as of the time in it. Whoever remembers an earlier checkpoint of the
+    log, from an audit, takes it only with the proof that the log goes on from there: --since.
 
     Example: certkit registry status registry 0 -o passport.json.status
     """
     from certkit import files  # noqa: PLC0415 - keeps the help fast
-    from certkit.registry.registry import KEY_FILE, Registry, load_log_key  # noqa: PLC0415 - the same
+    from certkit.registry.admission import checkpoint_in  # noqa: PLC0415 - the same
+    from certkit.registry.registry import Registry  # noqa: PLC0415 - the same
     from certkit.registry.statusfile import write  # noqa: PLC0415 - the same
 
+    check_outputs(out, force=force)
     folder, ident = places.split(words, registry, "ID")
-    key = load_log_key(log_key or folder / KEY_FILE)
+    key = passphrase.log_key(log_key, folder)
     with Registry.open(folder) as opened:
         index = opened.find(ident)
     moment = clock.moment(at, "--at") if at else clock.now()
-    data = write(folder, index, key=key, heads=heads_path(heads), at=moment)
+    known = checkpoint_in(since, None) if since else None
+    data = write(folder, index, key=key, heads=heads_path(heads), at=moment, since=known)
     if out is not None:
-        files.write(out, data)
+        files.write(out, data, overwrite=force)
     if json or out is None:
         output.raw(data.decode())
     elif not quiet:
@@ -216,13 +227,12 @@ def _hand(
     at: str | None,
 ) -> Hand:
     from certkit.registry.ending import Hand  # noqa: PLC0415 - keeps the help fast
-    from certkit.registry.registry import KEY_FILE, load_log_key  # noqa: PLC0415 - the same
 
     return Hand(
         trust=load(trust),
         submitter=signing_key(key, passphrase_file),
-        log_key=load_log_key(log_key or folder / KEY_FILE),
-        at=clock.moment(at, "--at") if at else clock.now(),
+        log_key=passphrase.log_key(log_key, folder),
+        at=clock.dated(at),
     )
 
 

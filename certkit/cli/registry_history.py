@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from certkit.cli import clock, output, places
+from certkit.cli import clock, output
+from certkit.cli.lineage import Signers, Words, heading, opened
 from certkit.cli.options import Json
 from certkit.cli.places import RegistryOption
 from certkit.errors import CertkitError, Exit
@@ -19,9 +18,9 @@ if TYPE_CHECKING:
 
     from certkit.assessment.drift.chain import Link
     from certkit.assessment.drift.standing import Standing
+    from certkit.cli.lineage import Told
     from certkit.registry.history import History, Issued, Log
     from certkit.registry.score import Score
-    from certkit.tlog.checkpoint import Checkpoint
 
 _BARS: Final = "▁▂▃▄▅▆▇█"
 _LEVELS: Final = len(_BARS) - 1
@@ -29,35 +28,31 @@ _LEVELS: Final = len(_BARS) - 1
 At = Annotated[
     str | None, typer.Option("--at", metavar="TIME", help="As it stands at this time. Default: now.")
 ]
-Words = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="[DIR] LINEAGE",
-        help="The registry, and a lineage: provider/name, or the name alone where no provider is stated.",
-    ),
-]
 
 
-def history(words: Words, registry: RegistryOption = None, at: At = None, json: Json = False) -> None:
+def history(
+    words: Words,
+    registry: RegistryOption = None,
+    trust: Signers = None,
+    at: At = None,
+    json: Json = False,
+) -> None:
     """Tell a lineage's history: every passport, with its r_op and what became of it.
 
-    DIR is a registry or an exported tree. All entries are read and must give the checkpoint's root; whether
-    signatures hold is for 'certkit registry audit' to say.
+    DIR is a registry or an exported tree. All entries are read and must give the checkpoint's root, which the
+    registry's own key must have signed. With a trust policy, one of its log keys must have, and only entries
+    count whose signers it knows.
 
     Example: certkit registry history registry gardener-1
     """
-    with _open(words, registry) as (log, found):
-        moment = clock.moment(at, "--at") if at else clock.now()
-        rows = [_row(one, _rate(log, one), moment) for one in found.passports]
-        head = log.head.checkpoint
+    with opened(words, registry, trust) as told:
+        found, moment = told.history, clock.moment(at, "--at") if at else clock.now()
+        rows = [_row(one, _rate(told.log, one), moment) for one in found.passports]
     if json:
         schema = "urn:certkit:registry-history:v1"
-        output.document(
-            {"schema": schema, "lineage": found.lineage, **_as_of(head), "passports": rows, **_events(found)}
-        )
+        output.document({"schema": schema, **told.to_dict(), "passports": rows, **_events(found)})
         return
-    output.wrapped(f"{found.lineage}: {output.counted(len(rows), 'passport')}{_of(head)}")
-    output.say()
+    heading(told)
     output.say(
         f"{'entry':>6}  {'logged':<10}  {'passport':<12}  {'tier':<7}  {'r_op':>7}  {'try':>3}  status"
     )
@@ -75,41 +70,48 @@ def history(words: Words, registry: RegistryOption = None, at: At = None, json: 
     _show_events(found)
 
 
-def drift(words: Words, registry: RegistryOption = None, json: Json = False) -> None:
+def drift(words: Words, registry: RegistryOption = None, trust: Signers = None, json: Json = False) -> None:
     """Compare each passport of a lineage with the one before it, and all with the first.
 
     The last column is the chain test on r_op, which finds a slow decline that no pair shows. Exit code 0:
-    nothing; 5: the latest pair drifted or the chain shows a decline; 4: it cannot be told.
+    nothing; 5: the latest pair drifted or the chain shows a decline; 4: it cannot be told. A passport on the
+    evidence of the one before it shows nothing new, and what was found before that stands.
 
     Example: certkit registry drift registry gardener-1
     """
-    with _open(words, registry) as (log, found):
-        standings = [_standing(log, one) for one in found.passports]
-        head = log.head.checkpoint
+    with opened(words, registry, trust) as told:
+        found = told.history
+        standings = [_standing(told.log, one) for one in found.passports]
     pairs = [_pair(found, standings, number) for number in range(1, len(standings))]
     links = _chain(standings)
-    code = _exit(pairs, links)
+    code = _exit(found, pairs, links)
     if json:
         output.document(
             {
                 "schema": "urn:certkit:registry-drift:v1",
-                "lineage": found.lineage,
-                **_as_of(head),
+                **told.to_dict(),
                 "pairs": pairs,
                 "chain": [one.to_dict() | {"passport": place} for place, one in links],
                 "exit_code": int(code),
             }
         )
     else:
-        _show_drift(found, pairs, links, head)
+        _show_drift(told, pairs, links)
     raise typer.Exit(code)
 
 
-def score(words: Words, registry: RegistryOption = None, at: At = None, json: Json = False) -> None:
+def score(
+    words: Words,
+    registry: RegistryOption = None,
+    trust: Signers = None,
+    at: At = None,
+    json: Json = False,
+) -> None:
     """Compute a lineage's trust score from the log, and show its terms.
 
-    Anyone with the same entries and passports gets the same number: docs/explanation/trust-score.md. Exit
-    code 0: there is one; 4: there is none, and why.
+    Anyone with the same entries, passports and trusted keys gets the same number: see
+    docs/explanation/trust-score.md. Without a trust policy whatever the log holds counts, whoever signed it.
+    Exit code 0: there is one; 4: there is none, and why.
 
     Example: certkit registry score registry gardener-1
     """
@@ -117,33 +119,16 @@ def score(words: Words, registry: RegistryOption = None, at: At = None, json: Js
     from certkit.registry.score import SCORE_SCHEMA  # noqa: PLC0415 - the same
     from certkit.registry.score import score as of  # noqa: PLC0415 - the same
 
-    with _open(words, registry) as (log, found):
-        result = of(past(found, log.passport), at=clock.moment(at, "--at") if at else clock.now())
-        head = log.head.checkpoint
+    with opened(words, registry, trust) as told:
+        result = of(past(told.history, told.log.passport), at=clock.moment(at, "--at") if at else clock.now())
     code = Exit.OK if result.value is not None else Exit.INSUFFICIENT
     if json:
-        output.document({"schema": SCORE_SCHEMA, **result.to_dict(), **_as_of(head), "exit_code": int(code)})
+        output.document(
+            {"schema": SCORE_SCHEMA, **result.to_dict(), **told.to_dict(), "exit_code": int(code)}
+        )
     else:
-        _show_score(result, head)
+        _show_score(result, told)
     raise typer.Exit(code)
-
-
-@contextmanager
-def _open(words: list[str], registry: Path | None) -> Iterator[tuple[Log, History]]:
-    """Open the log that the words name, and read the lineage's history."""
-    from certkit.registry.history import reading  # noqa: PLC0415 - keeps the help fast
-
-    folder, lineage = places.split(words, registry, "LINEAGE")
-    with reading(folder) as log:
-        yield log, log.history(lineage)
-
-
-def _as_of(head: Checkpoint) -> dict[str, Any]:
-    return {"origin": head.origin, "size": head.size, "root": head.root.hex()}
-
-
-def _of(head: Checkpoint) -> str:
-    return f", as of {output.counted(head.size, 'entry').replace('entrys', 'entries')} of {head.origin}"
 
 
 def _row(one: Issued, rate: float | None, at: datetime) -> dict[str, Any]:
@@ -167,10 +152,11 @@ def _row(one: Issued, rate: float | None, at: datetime) -> dict[str, Any]:
 
 def _status(one: Issued, at: datetime) -> str:
     from certkit.registry.entry import timestamp  # noqa: PLC0415 - keeps the help fast
+    from certkit.registry.search import timely  # noqa: PLC0415 - the same
 
     if one.ending is not None:
         return one.ending.how
-    return "expired" if one.claims.not_after < timestamp(at) else "current"
+    return timely(one.claims.not_before, one.claims.not_after, timestamp(at))
 
 
 def _rate(log: Log, one: Issued) -> float | None:
@@ -239,7 +225,7 @@ def _standing(log: Log, one: Issued) -> Standing | str:
 def _pair(found: History, standings: list[Standing | str], number: int) -> dict[str, Any]:
     """Compare a passport with the one before it, and with what was logged of that."""
     from certkit.assessment.drift import drift as between  # noqa: PLC0415 - heavy
-    from certkit.registry.consequences import LOGGED, claims  # noqa: PLC0415 - keeps the help fast
+    from certkit.registry.consequences import LOGGED, agree, claims  # noqa: PLC0415 - keeps the help fast
 
     one, other = found.passports[number - 1], found.passports[number]
     ids = (one.claims.passport_id, other.claims.passport_id)
@@ -254,7 +240,7 @@ def _pair(found: History, standings: list[Standing | str], number: int) -> dict[
     return {
         **row,
         "result": made.result,
-        "agrees": expected == logged,
+        "agrees": agree(expected, logged),
         "reasons": list(made.reasons),
         "drift": made.to_dict(),
     }
@@ -267,19 +253,28 @@ def _chain(standings: list[Standing | str]) -> list[tuple[int, Link]]:
     return list(zip((number for number, _ in known), chain([side for _, side in known]), strict=True))
 
 
-def _exit(pairs: list[dict[str, Any]], links: list[tuple[int, Link]]) -> Exit:
-    if (pairs and pairs[-1]["result"] in {"DRIFTED", "IDENTITY_CHANGED"}) or (
-        links and links[-1][1].declined
-    ):
+def _exit(found: History, pairs: list[dict[str, Any]], links: list[tuple[int, Link]]) -> Exit:
+    if links and links[-1][1].declined:
         return Exit.DRIFT
-    return Exit.OK if pairs and pairs[-1]["result"] == "STABLE" else Exit.INSUFFICIENT
+    changed = {"DRIFTED", "IDENTITY_CHANGED"}
+    telling = (
+        pair["result"] for pair in reversed(pairs) if pair["result"] in changed or not _is_again(found, pair)
+    )
+    if (result := next(telling, None)) in changed:
+        return Exit.DRIFT
+    return Exit.OK if result == "STABLE" else Exit.INSUFFICIENT
 
 
-def _show_drift(
-    found: History, pairs: list[dict[str, Any]], links: list[tuple[int, Link]], head: Checkpoint
-) -> None:
-    output.wrapped(f"{found.lineage}: {output.counted(len(found.passports), 'passport')}{_of(head)}")
-    output.say()
+def _is_again(found: History, pair: dict[str, Any]) -> bool:
+    """Tell whether a pair's passports rest on one bundle about one agent, so that it shows nothing."""
+    both = [one.claims for one in found.passports if one.index in {pair["old"], pair["new"]}]
+    one, other = both
+    return one.evidence is not None and (one.evidence, one.agent) == (other.evidence, other.agent)
+
+
+def _show_drift(told: Told, pairs: list[dict[str, Any]], links: list[tuple[int, Link]]) -> None:
+    found = told.history
+    heading(told)
     output.say(f"{'entry':>6}  {'against the one before':<24}  {'logged':<16}  chain: log e")
     by_place = dict(links)
     for number, one in enumerate(found.passports):
@@ -306,6 +301,8 @@ def _link(one: Link | None) -> str:
 
 
 def _explained(found: History, pairs: list[dict[str, Any]], links: list[tuple[int, Link]]) -> Iterator[str]:
+    if not pairs:
+        yield "there is one passport, and nothing to compare it with"
     for pair in pairs:
         if pair["result"] != "STABLE" and pair["reasons"]:
             yield f"entry {pair['new']}: {pair['reasons'][0]}"
@@ -314,17 +311,18 @@ def _explained(found: History, pairs: list[dict[str, Any]], links: list[tuple[in
     for place, one in links:
         if one.reason:
             yield f"entry {found.passports[place].index} is not in the chain: {one.reason}"
-    if any(one.declined for _, one in links):
-        yield "the chain shows a decline of r_op since this agent's first passport (log e reached 4.61)"
+    for base in dict.fromkeys(one.base for _, one in links if one.declined):
+        first = found.passports[links[base][0]].index
+        yield f"the chain shows a decline of r_op since entry {first} (log e reached 4.61)"
 
 
-def _show_score(found: Score, head: Checkpoint) -> None:
+def _show_score(found: Score, told: Told) -> None:
     latest = found.past.latest
     specimen = "SPECIMEN (simulated evidence): " if latest.origin == "simulated" else ""
     if found.value is None:
-        output.wrapped(f"{specimen}no score: {found.reason}")
+        output.wrapped(f"{specimen}no score: {found.reason}; {told.signed}")
     else:
-        output.say(f"{specimen}{found.value:.4f}")
+        output.wrapped(f"{specimen}{found.value:.4f}, {told.signed}")
         output.say()
         for term in found.terms:
             output.wrapped(f"{term.name:<12} {term.value:.4f}  {term.detail}", rest=" " * 21)
@@ -334,5 +332,5 @@ def _show_score(found: Score, head: Checkpoint) -> None:
         f"{found.past.lineage}: {output.counted(found.past.passports, 'passport')} since {since}, the latest "
         f"is entry {latest.index}"
     )
-    output.say(f"as of {head.size:,} entries of {head.origin},")
-    output.say(f"root {head.root.hex()}")
+    output.wrapped(f"{told.of},")
+    output.say(f"root {told.log.head.checkpoint.root.hex()}")

@@ -6,7 +6,6 @@ take their place.
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Final
 
 from certkit.assessment import (
@@ -24,9 +23,11 @@ from certkit.assessment import (
 )
 from certkit.assessment.metric import percent
 from certkit.cli import output
-from certkit.cli.output import printable
+from certkit.text import visible
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from certkit.assessment import Assessment, Finding, Metric, Profile, Row
     from certkit.assessment.metric import Value
     from certkit.assessment.profile import Criterion
@@ -65,7 +66,7 @@ def show_assessment(assessment: Assessment, *, verbose: bool) -> None:
 
 
 def _line(text: str, style: str = "") -> None:
-    output.console().print(printable(text), style=style or None)
+    output.console().print(visible(text), style=style or None)
 
 
 def _wrapped(text: str, *, first: str = "", rest: str = "", style: str = "") -> None:
@@ -73,12 +74,8 @@ def _wrapped(text: str, *, first: str = "", rest: str = "", style: str = "") -> 
         _line(line, style)
 
 
-def _unicode() -> bool:
-    return (sys.stdout.encoding or "").lower().replace("-", "").startswith("utf")
-
-
 def _mark(status: Status) -> str:
-    return _MARKS[status][0 if _unicode() else 1]
+    return _MARKS[status][0 if output.unicode() else 1]
 
 
 def _head(assessment: Assessment) -> None:
@@ -115,7 +112,7 @@ def _table(assessment: Assessment) -> None:
     for rows in groups:
         deciding = _deciding(rows, assessment)
         metric = rows[0].metric
-        line = Text(f"{_cut(rows[0].id, name - 1):<{name}}")
+        line = Text(f"{output.cut(rows[0].id, name - 1):<{name}}")
         line.append(f"{_value(metric, deciding):>{_VALUE}}")
         line.append(f"{_bound(deciding):>{_BOUND}}")
         line.append(f"{_count(metric.n):>{_COUNT}}", style="dim")
@@ -139,10 +136,6 @@ def _table(assessment: Assessment) -> None:
     if provisional:
         _wrapped(f"provisional in the source: {', '.join(provisional)}", style="dim")
     _line("")
-
-
-def _cut(text: str, width: int) -> str:
-    return text if len(text) <= width else text[: width - 1] + ("…" if _unicode() else "~")
 
 
 def _by_criterion(assessment: Assessment) -> list[list[Row]]:
@@ -185,7 +178,7 @@ def _bound(row: Row) -> str:
 
 def _number(value: Value | None, metric: Metric) -> str:
     if value is None:
-        return "–" if _unicode() else "-"
+        return output.dash()
     if metric.unit is Unit.BOOLEAN:
         return "yes" if value else "no"
     if metric.unit is Unit.PP:
@@ -208,7 +201,7 @@ def _threshold(row: Row) -> str:
     if row.threshold is None or row.operator is None or row.bounded is None:
         return ""
     operator = row.operator
-    if _unicode():
+    if output.unicode():
         operator = {">=": "≥", "<=": "≤", "is": ""}.get(row.operator, row.operator)  # type: ignore[assignment]
     number = "yes" if row.metric.unit is Unit.BOOLEAN else f"{float(row.threshold):g}"
     number = number.replace("0.", ".", 1) if number.startswith("0.") else number
@@ -229,24 +222,18 @@ def _verdict(assessment: Assessment) -> None:
     style = "bold green" if assessment.verdict.tier else styles.get(assessment.tiers[0].status, "bold yellow")
     _wrapped(sentence(assessment), style=style)
     _wrapped(readings(assessment))
-    changes = fragile(assessment.fragility)
-    if changes:
+    _section("What would change it:", fragile(assessment.fragility))
+    _section("The judge:", of_judge(assessment.judge))
+    _section(f"For Tier {assessment.verdict.tier + 1}:", measure_next(assessment))
+
+
+def _section(title: str, items: Sequence[str]) -> None:
+    """Print sentences under a title, and nothing where there are none."""
+    if items:
         _line("")
-        _line("What would change it:", "bold")
-        for item in changes:
-            _wrapped(item, first="  ", rest="    ")
-    judged = of_judge(assessment.judge)
-    if judged:
-        _line("")
-        _line("The judge:", "bold")
-        for item in judged:
-            _wrapped(item, first="  ", rest="    ")
-    advice = measure_next(assessment)
-    if advice:
-        _line("")
-        _line(f"For Tier {assessment.verdict.tier + 1}:", "bold")
-        for item in advice:
-            _wrapped(item, first="  ", rest="    ")
+        _line(title, "bold")
+    for item in items:
+        _wrapped(item, first="  ", rest="    ")
 
 
 def _findings(findings: tuple[Finding, ...], *, verbose: bool) -> None:

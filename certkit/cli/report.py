@@ -11,7 +11,7 @@ import typer
 
 from certkit.cli import output
 from certkit.cli.bar import progress
-from certkit.cli.options import Jobs, Json, Quiet
+from certkit.cli.options import Force, Jobs, Json, Quiet, check_outputs
 from certkit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ def report(
         Path,
         typer.Option("-o", "--out", help="X.pdf (X.html is written beside it) or X.html, the file to write."),
     ],
+    force: Force = False,
     bundle: Annotated[
         list[Path] | None,
         typer.Option(
@@ -67,9 +68,10 @@ def report(
     """
     if out.suffix not in {".pdf", ".html"}:
         raise UsageError("usage.option", f"{out} ends in neither .pdf nor .html", hint="-o safety-case.pdf")
+    check_outputs(out, out.with_suffix(".html"), force=force)
     date = _date()  # first: numpy reads the variable too, and fails on it without a word to the user
     drawn = _view(source, bundle, profile, require_tier, jobs, date, progress(hidden=quiet or json))
-    written = _write(drawn, out)
+    written = _write(drawn, out, force=force)
     if json:
         output.document({"schema": REPORT_SCHEMA, **written})
     elif not quiet:
@@ -140,7 +142,7 @@ def _date() -> datetime | None:
         ) from None
 
 
-def _write(drawn: View, out: Path) -> dict[str, str | None]:
+def _write(drawn: View, out: Path, *, force: bool) -> dict[str, str | None]:
     from certkit import files  # noqa: PLC0415 - keeps the help fast
     from certkit.report import html, pdf, pdf_missing  # noqa: PLC0415 - keeps the help fast
 
@@ -150,19 +152,24 @@ def _write(drawn: View, out: Path) -> dict[str, str | None]:
     if out.suffix == ".pdf":
         reason = pdf_missing()
         if reason is None:
-            files.write(out, pdf(drawn, page))
-    files.write(name, page.encode())
+            files.write(out, pdf(drawn, page), overwrite=force)
+    files.write(name, page.encode(), overwrite=force)
     made = out.suffix == ".pdf" and reason is None
     return {"html": str(name), "pdf": str(out) if made else None, "pdf_missing": reason}
 
 
 def _say(written: dict[str, str | None]) -> None:
-    from certkit.report import HINTS  # noqa: PLC0415 - keeps the help fast
-
     output.say(f"written: {written['html']}")
     if written["pdf"]:
         output.say(f"written: {written['pdf']}")
     if written["pdf_missing"]:
-        output.note(f"PDF not made: {written['pdf_missing']}")
-        for line in HINTS:
-            output.note(f"hint: {line}")
+        say_missing(written["pdf_missing"])
+
+
+def say_missing(reason: str) -> None:
+    """Say why there is no PDF, and what would make one."""
+    from certkit.report import HINTS  # noqa: PLC0415 - keeps the help fast
+
+    output.note(f"PDF not made: {reason}")
+    for line in HINTS:
+        output.hint(line)

@@ -8,26 +8,21 @@ Larger documents have their schema beside the type that makes them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, get_args
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from certkit.assessment.profile import Profile
-from certkit.assessment.published import DRIFT
+from certkit.cli import schemas_registry
 from certkit.errors import CODES
 from certkit.evidence.manifest import Agent, Imported
 from certkit.evidence.record import Condition, Split
 from certkit.passport.exports import FORMATS
 from certkit.passport.statement import Statement
-from certkit.registry.entry import CLAIMS, Claims, Entry, Reason, Type
 from certkit.schema import (
     COUNT,
     DIGEST,
     FLAG,
-    HASH,
-    NUMBER,
-    SHARE,
-    SOME,
     TEXT,
     TIER,
     TIME,
@@ -43,8 +38,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _PATH: Final[Schema] = {**TEXT, "description": "a path as it was given"}
-_VKEY: Final[Schema] = {**TEXT, "description": "C2SP verifier key"}
-_HEAD: Final[dict[str, Schema]] = {"origin": TEXT, "size": COUNT, "root": HASH}
 _CODE: Final[Schema] = {"enum": list(CODES)}
 _ERROR: Final[Schema] = {
     "type": "object",
@@ -151,89 +144,7 @@ _OF_PASSPORTS: Final[dict[str, tuple[str, dict[str, Schema]]]] = {
     ),
 }
 
-_WRITTEN: Final[dict[str, Schema]] = {"index": COUNT, "new": {**FLAG, "description": "false: it was there"}}
-_OF_REGISTRIES: Final[dict[str, tuple[str, dict[str, Schema]]]] = {
-    "registry-init": ("A new registry.", {"origin": TEXT, "vkey": _VKEY}),
-    "registry-append": ("A logged passport.", {**_WRITTEN, "proof": _PATH}),
-    "registry-revoke": ("A logged revocation.", {**_WRITTEN, "passport_id": DIGEST}),
-    "registry-supersede": ("A logged supersession.", {**_WRITTEN, "passport_id": DIGEST}),
-    "registry-note": ("Logged words.", _WRITTEN),
-    "registry-proof": (
-        "A proof that an entry is in the log.",
-        {"index": COUNT, "proof": {**TEXT, "description": "C2SP tlog-proof"}},
-    ),
-    "registry-checkpoint": ("The head of the log.", {**_HEAD, "note": {**TEXT, "description": "signed"}}),
-    "registry-export": (
-        "A public tree that was written.",
-        {"origin": TEXT, "size": COUNT, "before": or_null(COUNT), "written": COUNT},
-    ),
-    "registry-rotation": ("A new key of the log.", {"vkey": _VKEY, "size": COUNT}),
-    "registry-migration": ("A registry in the present format.", {"format": SOME}),
-    "registry-reindex": (
-        "The derived tables against the entries.",
-        {"differences": listed(TEXT), "rebuilt": FLAG, "exit_code": COUNT},
-    ),
-    "registry-audit": (
-        "What an audit found.",
-        {
-            "result": {"enum": ["sound", "unsound"]},
-            **_HEAD,
-            "passports": COUNT,
-            "total": {**COUNT, "description": "all findings; `findings` lists the first ones"},
-            "findings": listed(closed(code=_CODE, where=TEXT, message=TEXT)),
-            "notes": listed(TEXT),
-            "not_shown": listed(TEXT),
-        },
-    ),
-    "registry-search": (
-        "The passports of a log that a search asked for.",
-        {
-            "origin": TEXT,
-            "passports": listed(
-                closed(
-                    index=COUNT,
-                    passport_id=DIGEST,
-                    lineage=TEXT,
-                    agent=DIGEST,
-                    profile=DIGEST,
-                    tier=COUNT,
-                    not_before=TIME,
-                    not_after=TIME,
-                    attempt=COUNT,
-                    status={"enum": ["current", "superseded", "revoked", "expired"]},
-                    ended_by=or_null(COUNT),
-                )
-            ),
-        },
-    ),
-    "registry-score": (
-        "A lineage's score; null, with the reason, where there is none.",
-        {
-            "lineage": TEXT,
-            "at": TIME,
-            "value": or_null(SHARE),
-            "reason": or_null(TEXT),
-            "terms": listed(closed(name=TEXT, value=NUMBER, detail=TEXT)),
-            "passport_id": DIGEST,
-            "index": COUNT,
-            "evidence_origin": {"enum": ["measured", "simulated"]},
-            "passports": COUNT,
-            "since": TIME,
-            **_HEAD,
-            "exit_code": COUNT,
-        },
-    ),
-    "status": (
-        "A passport's status for offline use, with the log's signed word on it.",
-        {
-            "checkpoint": TEXT,
-            "word": TEXT,
-            "entries": listed(closed(index=COUNT, entry=TEXT, hashes=listed(TEXT))),
-        },
-    ),
-}
-
-_ROWS: Final = {**_OF_BUNDLES, **_OF_PASSPORTS, **_OF_REGISTRIES}
+_ROWS: Final = {**_OF_BUNDLES, **_OF_PASSPORTS, **schemas_registry.ROWS}
 
 
 def schemas() -> dict[str, Schema]:
@@ -252,10 +163,7 @@ def _larger() -> Iterator[tuple[str, Schema]]:
     yield "import", _import()
     yield "profile-show", _profile()
     yield "bundle-verification", _any_bundle()
-    yield "registry-list", _list_of_entries()
-    yield "registry-show", _one_entry()
-    yield "registry-history", _history()
-    yield "registry-drift", _lineage_drift()
+    yield from schemas_registry.larger()
 
 
 def _of(kind: type) -> tuple[Schema, dict[str, Schema]]:
@@ -317,88 +225,3 @@ def _any_bundle() -> Schema:
         **optional(made, **found, error=_ERROR),
         "oneOf": [{"required": list(found)}, {"required": ["error"]}],
     }
-
-
-def _entry() -> tuple[dict[str, Schema], dict[str, Schema]]:
-    """Return the properties of an entry as it is shown, and what they refer to."""
-    (_, *claims), definitions = msgspec.json.schema_components(
-        (Entry, *CLAIMS.values()), ref_template="#/$defs/{name}"
-    )
-    body = dict(definitions.pop("Entry")["properties"])
-    del body["v"]
-    return {"index": COUNT, "leaf": HASH, **body, "claims": {"anyOf": claims}}, definitions
-
-
-def _list_of_entries() -> Schema:
-    entry, definitions = _entry()
-    about = "The entries of a registry, oldest first."
-    made = document("urn:certkit:registry-list:v1", about, origin=TEXT, entries=listed(closed(**entry)))
-    return {**made, "$defs": definitions}
-
-
-def _one_entry() -> Schema:
-    entry, definitions = _entry()
-    about = "One entry, proven to be in a log of that size."
-    return {**document("urn:certkit:registry-show:v1", about, size=COUNT, **entry), "$defs": definitions}
-
-
-def _history() -> Schema:
-    (_, *claims), definitions = msgspec.json.schema_components(
-        (Claims, *CLAIMS.values()), ref_template="#/$defs/{name}"
-    )
-    row = closed(
-        index=COUNT,
-        issued_at=TIME,
-        passport_id=DIGEST,
-        agent=DIGEST,
-        profile=DIGEST,
-        tier=TIER,
-        attempt=SOME,
-        not_before=TIME,
-        not_after=TIME,
-        r_op={**or_null(SHARE), "description": "null where it was not measured, or the passport is not here"},
-        status={"enum": ["current", "expired", "revoked", "superseded"]},
-        ended_by={**or_null(COUNT), "description": "the entry that ended it"},
-        reason=or_null({"enum": list(get_args(Reason))}),
-    )
-    event = closed(index=COUNT, issued_at=TIME, type={"enum": list(get_args(Type))}, claims={"anyOf": claims})
-    made = document(
-        "urn:certkit:registry-history:v1",
-        "A lineage: its passports, oldest first, and what else the log says of it.",
-        lineage=TEXT,
-        **_HEAD,
-        passports=listed(row),
-        events=listed(event),
-    )
-    return {**made, "$defs": definitions}
-
-
-def _lineage_drift() -> Schema:
-    result = DRIFT["result"]
-    pair = closed(
-        old=COUNT,
-        new=COUNT,
-        logged={**or_null(result), "description": "what the log says of the pair"},
-        result=or_null(result),
-        agrees={**or_null(FLAG), "description": "whether the log says what the passports give"},
-        reasons=listed(TEXT),
-        drift=or_null(closed(schema={"const": "urn:certkit:drift:v1"}, **DRIFT)),
-    )
-    return document(
-        "urn:certkit:registry-drift:v1",
-        "Each passport of a lineage against the one before it, and all against the first.",
-        lineage=TEXT,
-        **_HEAD,
-        pairs=listed(pair),
-        chain=listed(
-            closed(
-                index=COUNT,
-                base=COUNT,
-                log_e=or_null(NUMBER),
-                declined=FLAG,
-                reason=or_null(TEXT),
-                passport={**COUNT, "description": "its place among the passports, from 0"},
-            )
-        ),
-        exit_code=COUNT,
-    )

@@ -9,7 +9,7 @@ import typer
 
 from certkit.cli import clock, output, standing
 from certkit.cli.options import Json, PassportFile, Verbose
-from certkit.cli.trust import load
+from certkit.cli.policy import load
 from certkit.cli.verify import taken, verdict_of
 from certkit.errors import Exit, UsageError
 

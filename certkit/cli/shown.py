@@ -5,17 +5,17 @@ Whether any of it is true is not told here; the caller says above it what was ch
 
 from __future__ import annotations
 
-import sys
 from datetime import timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
 from certkit.cli import output
-from certkit.passport import statement as st
 from certkit.passport.exports import words
+from certkit.passport.exports.periods import periods
+from certkit.passport.terms import DIGITS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from certkit.passport.exports import Source
     from certkit.passport.statement import CriterionClaim, Predicate, RowAtTier, Trigger
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _LABEL: Final = 9  # beside it a digest ends in column 80
 _INDENT: Final = " " * _LABEL
 _VALUE, _COUNT, _TIER = 9, 9, 10
-_MODES: Final = 3
+_MOST: Final = 3
 _MARKS: Final = {"met": "✓+", "not_met": "✗x", "insufficient": "??", "not_tested": "–-", None: "··"}
 _LEGEND: Final = {
     "met": "met",
@@ -41,6 +41,8 @@ def show_passport(source: Source, *, verbose: bool) -> None:
     _table(found)
     output.say()
     _scope(found, verbose=verbose)
+    if pooled := periods(found.evidence, whole=verbose):
+        _section(f"Pooled from {len(pooled)} bundles, each alone", _first(pooled, verbose=verbose))
     _limits(found, verbose=verbose)
     _ends(found)
     if verbose:
@@ -105,7 +107,7 @@ def _table(found: Predicate) -> None:
         at = row.tiers.get(decisive)
         cells = "".join(f"{_asked(row.tiers.get(tier)):>{_TIER}}" for tier in tiers)
         numbers = f"{_value(row, at):>{_VALUE}}{_bound(at):>{_VALUE}}{_count(row.n):>{_COUNT}}"
-        output.say(f"{_cut(row.id, name - 1):<{name}}{numbers}{cells}".rstrip())
+        output.say(f"{output.cut(row.id, name - 1):<{name}}{numbers}{cells}".rstrip())
     legend = ", ".join(f"{_mark(status)} {word}" for status, word in _LEGEND.items())
     output.wrapped(
         f"{legend}: first by the table reading (point estimates), then by the bounded reading (bounds, "
@@ -123,7 +125,7 @@ def _next(found: Predicate, tiers: list[str]) -> str:
 
 def _value(row: CriterionClaim, at: RowAtTier | None) -> str:
     if row.state != "measured":
-        return "partial" if row.state == "partial" else _dash()
+        return "partial" if row.state == "partial" else output.dash()
     return _number(row.value if at is None or at.value is None else at.value)
 
 
@@ -134,11 +136,11 @@ def _bound(at: RowAtTier | None) -> str:
 def _number(value: str | bool | None) -> str:
     """Return a value as it is signed, rounded only where it is too long for its column."""
     if value is None:
-        return _dash()
+        return output.dash()
     if isinstance(value, bool):
         return "yes" if value else "no"
     surplus = len(value) - (_VALUE - 1)
-    return value if surplus <= 0 else f"{Decimal(value):.{max(st.DIGITS - surplus, 0)}f}"
+    return value if surplus <= 0 else f"{Decimal(value):.{max(DIGITS - surplus, 0)}f}"
 
 
 def _count(n: int | None) -> str:
@@ -176,12 +178,17 @@ def _limits(found: Predicate, *, verbose: bool) -> None:
         f"{mode.domain}, {mode.condition}: failed {mode.failures:,} of {mode.runs:,} runs"
         for mode in found.known_failure_modes
     ]
-    shown = modes if verbose else modes[:_MODES]
-    rest = [f"and {len(modes) - len(shown)} more; -v shows them"] if len(shown) < len(modes) else []
-    _section("Known failure modes, worst first", [*shown, *rest])
+    _section("Known failure modes, worst first", _first(modes, verbose=verbose))
     _section(
         "Open challenges", [f"{item.severity}: {item.message} [{item.code}]" for item in found.challenges]
     )
+
+
+def _first(items: Sequence[str], *, verbose: bool) -> list[str]:
+    """Return as many items as one screen bears, and how many there are beside them."""
+    shown = items if verbose else items[:_MOST]
+    rest = [f"and {len(items) - len(shown)} more; -v shows them"] if len(shown) < len(items) else []
+    return [*shown, *rest]
 
 
 def _ends(found: Predicate) -> None:
@@ -297,17 +304,5 @@ def _section(title: str, items: Iterable[str]) -> None:
         output.wrapped(item, first="  ", rest="    ")
 
 
-def _unicode() -> bool:
-    return (sys.stdout.encoding or "").lower().replace("-", "").startswith("utf")
-
-
 def _mark(status: str | None) -> str:
-    return _MARKS[status][0 if _unicode() else 1]
-
-
-def _dash() -> str:
-    return "–" if _unicode() else "-"
-
-
-def _cut(text: str, width: int) -> str:
-    return text if len(text) <= width else text[: width - 1] + ("…" if _unicode() else "~")
+    return _MARKS[status][0 if output.unicode() else 1]

@@ -8,22 +8,7 @@ import typer
 
 from certkit.cli import output
 from certkit.cli.bar import progress
-from certkit.cli.options import Json, Out, Quiet
-
-
-def mix(text: str | None) -> dict[str, float] | None:
-    """Return what ``--fault-mix`` says: the share of each condition."""
-    if text is None:
-        return None
-    shares: dict[str, float] = {}
-    for part in text.split(","):
-        name, _, share = part.partition("=")
-        try:
-            shares[name.strip()] = float(share)
-        except ValueError:
-            message = f"{part!r} is not CONDITION=SHARE"
-            raise typer.BadParameter(message, param_hint="--fault-mix") from None
-    return shares
+from certkit.cli.options import DomainCount, FaultMix, Icc, Json, Out, Quiet, mix
 
 
 def simulate(
@@ -32,21 +17,13 @@ def simulate(
         int, typer.Option("--seed", min=0, envvar="CERTKIT_SEED", help="Seed of every draw.")
     ] = 1,
     runs: Annotated[int, typer.Option("--runs", min=1, help="Runs, nominal ones included.")] = 1000,
-    domains: Annotated[int, typer.Option("--domains", min=1, help="Application domains.")] = 5,
+    domains: DomainCount = 5,
     tier_target: Annotated[
         int,
         typer.Option("--tier-target", min=0, max=3, help="The tier that the agent shall attain; 0: none."),
     ] = 1,
-    icc: Annotated[
-        float,
-        typer.Option("--icc", min=0.0, max=0.99, help="Intraclass correlation of outcomes in a cluster."),
-    ] = 0.05,
-    fault_mix: Annotated[
-        str | None,
-        typer.Option(
-            "--fault-mix", metavar="C=S,…", help="Shares of fault conditions: adversarial=0.5,cascade=0.5"
-        ),
-    ] = None,
+    icc: Icc = 0.05,
+    fault_mix: FaultMix = None,
     no_seal: Annotated[bool, typer.Option("--no-seal", help="Leave the bundle open for additions.")] = False,
     json: Json = False,
     quiet: Quiet = False,

@@ -13,7 +13,7 @@ from certkit.cli.options import heads_path
 from certkit.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from datetime import datetime
 
     from certkit.canonical import Digest
@@ -50,7 +50,7 @@ def asked(passport: Path, registry: Path | None, *, trust: Trust, at: datetime) 
             )
         from certkit.registry.status import FolderStatus  # noqa: PLC0415 - keeps verifying fast
 
-        return {"status": FolderStatus(registry, trust=trust, at=at, seen=_seen)}
+        return {"status": FolderStatus(registry, trust=trust, at=at, seen=_memory(trust))}
     path = passport.with_name(f"{passport.name}.status")
     return {"beside": _Beside(path, trust, at)} if path.exists() else {}
 
@@ -67,11 +67,15 @@ class _Beside:
         from certkit.registry.statusfile import MAX_SIZE, FileStatus  # noqa: PLC0415 - the same
 
         data = files.read(self._path, limit=MAX_SIZE)
-        return FileStatus(data, trust=self._trust, at=self._at, seen=_seen).status(passport_id, revokers)
+        seen = _memory(self._trust)
+        return FileStatus(data, trust=self._trust, at=self._at, seen=seen).status(passport_id, revokers)
 
 
-def _seen(origin: str) -> Checkpoint | None:
-    from certkit.registry.heads import remembered  # noqa: PLC0415 - keeps verifying fast
+def _memory(trust: Trust) -> Callable[[str], Checkpoint | None]:
+    """Return what tells the newest checkpoint that this user remembers of a log of the policy."""
+    from certkit.registry.admission import keys_of_log  # noqa: PLC0415 - keeps verifying fast
+    from certkit.registry.heads import remembered  # noqa: PLC0415 - the same
 
     named = os.environ.get("CERTKIT_HEADS")
-    return remembered(heads_path(Path(named) if named else None), origin)
+    path = heads_path(Path(named) if named else None)
+    return lambda origin: remembered(path, *keys_of_log(trust, origin))

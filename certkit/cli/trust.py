@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from certkit.cli import clock, output
-from certkit.cli.options import Json, Quiet
+from certkit.cli import clock, output, trust_terms
+from certkit.cli.options import Json, Quiet, profile_digest
+from certkit.cli.policy import (
+    MAX_POLICY,
+    Domains,
+    Logs,
+    Profiles,
+    Require,
+    TrustFile,
+    WitnessKeys,
+    load,
+    path_of,
+    required,
+    save,
+    vkeys,
+)
+from certkit.cli.trust_shown import entry, show_policy
 from certkit.errors import Exit, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from certkit.passport.trust import Trust
 
 app = typer.Typer(
@@ -21,29 +37,6 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-MAX_POLICY: Final = 4 * 1024 * 1024
-
-
-class Require(StrEnum):
-    """What a policy can require to be checked."""
-
-    REGISTRY = "registry"
-    STATUS = "status"
-    TIMESTAMP = "timestamp"
-    EVIDENCE = "evidence"
-    REPLAY = "replay"
-
-
-TrustFile = Annotated[
-    Path | None,
-    typer.Option(
-        "-t",
-        "--trust",
-        metavar="FILE",
-        envvar="CERTKIT_TRUST",
-        help="The trust policy. Default: trust.json in your configuration folder.",
-    ),
-]
 IssuerName = Annotated[str | None, typer.Option("--issuer", help="Your name for whoever holds the key.")]
 KeyFile = Annotated[Path | None, typer.Option("--key", help="The issuer's public key (PEM).")]
 Who = Annotated[
@@ -62,30 +55,6 @@ Root = Annotated[
         "as installed.",
     ),
 ]
-Logs = Annotated[
-    list[str] | None, typer.Option("--log", metavar="VKEY", help="A registry's verifier key; repeatable.")
-]
-
-
-def path_of(given: Path | None) -> Path:
-    """Return the policy file that was named, or the user's own."""
-    return given or Path(typer.get_app_dir("certkit")) / "trust.json"
-
-
-def load(given: Path | None) -> Trust:
-    """Return the policy in a file; raise `UsageError` where there is none."""
-    from certkit import files  # noqa: PLC0415 - keeps the help fast
-    from certkit.passport.trust import parse  # noqa: PLC0415 - the same
-
-    path = path_of(given)
-    if not path.exists():
-        raise UsageError(
-            "file.missing",
-            "there is no trust policy",
-            where=str(path),
-            hint="certkit trust init --issuer NAME --key PUBLIC.pem\nor name a policy with --trust FILE",
-        )
-    return parse(files.read(path, limit=MAX_POLICY), str(path))
 
 
 @app.command("init")
@@ -110,19 +79,15 @@ def init(
 
     Example: certkit trust init --trust trust.json --issuer "Example Lab" --key public-key.pem
     """
-    from certkit import files  # noqa: PLC0415 - keeps the help fast
-    from certkit.passport.trust import Trust  # noqa: PLC0415 - the same
+    from certkit.passport.trust import Trust  # noqa: PLC0415 - keeps the help fast
 
     policy = Trust(
-        logs=tuple(log or ()),
-        require=tuple(item.value for item in require or ()),
+        logs=vkeys(log, "--log"),
+        require=required(require or ()),
         min_tier=min_tier,
         accept_specimens=accept_specimens,
     )
-    path = path_of(trust)
-    policy = _with_key(policy, issuer, key, None, None)
-    files.write(path, checked(policy, path), overwrite=False)
-    _report(policy, path, json=json, quiet=quiet)
+    save(_with_key(policy, issuer, key, None, None), trust, json=json, quiet=quiet, new=True)
 
 
 @app.command("add")
@@ -140,21 +105,22 @@ def add(
     oidc_issuer: Where = None,
     trusted_root: Root = None,
     log: Logs = None,
+    witness: WitnessKeys = None,
+    profile: Profiles = None,
+    domain: Domains = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Add to a trust policy: an issuer's key or identity, a Sigstore trusted root, a registry's log key.
+    """Add to a trust policy: an issuer's key or identity, a Sigstore trusted root, a log, a witness.
 
-    Certificates and timestamps count under the policy's trusted root alone. A root that is older than the
-    policy's own is refused.
+    Without a profile any is accepted, and without a domain none is asked for; how many witnesses must have
+    cosigned is for 'certkit trust set --quorum' to say. Certificates and timestamps count under the policy's
+    trusted root alone. A root that is older than the policy's own is refused.
 
     Example: certkit trust add --trust trust.json --issuer "Example Lab" --key next-key.pem
     """
     from msgspec import structs  # noqa: PLC0415 - keeps the help fast
 
-    from certkit import files  # noqa: PLC0415 - the same
-
-    path = path_of(trust)
     policy = load(trust)
     if identity is None and oidc_issuer is None:
         policy = _with_key(policy, issuer, key, not_before, not_after)
@@ -164,9 +130,19 @@ def add(
         policy = _with_identity(policy, issuer, identity, oidc_issuer)
     if trusted_root is not None:
         policy = policy.with_root(_root(trusted_root))
-    policy = structs.replace(policy, logs=(*policy.logs, *(item for item in log or ())))
-    files.write(path, checked(policy, path))
-    _report(policy, path, json=json, quiet=quiet)
+    quorum = policy.witnesses
+    policy = structs.replace(
+        policy,
+        logs=_and(policy.logs, vkeys(log, "--log")),
+        witnesses=structs.replace(quorum, keys=_and(quorum.keys, vkeys(witness, "--witness"))),
+        profiles=_and(policy.profiles, [profile_digest(name) for name in profile or ()]),
+        domains=_and(policy.domains, domain),
+    )
+    save(policy, trust, json=json, quiet=quiet)
+
+
+app.command("set")(trust_terms.set_)
+app.command("remove")(trust_terms.remove)
 
 
 @app.command("rotate")
@@ -188,18 +164,15 @@ def rotate(
 
     Example: certkit trust rotate public-key.pem next-public.pem --trust trust.json --at 2026-06-01
     """
-    from certkit import files  # noqa: PLC0415 - keeps the help fast
-    from certkit.passport import keys  # noqa: PLC0415 - the same
+    from certkit.passport import keys  # noqa: PLC0415 - keeps the help fast
     from certkit.passport.rotation import rotated  # noqa: PLC0415 - the same
 
-    path = path_of(trust)
     moment = clock.moment(at, "--at") if at else clock.now().replace(microsecond=0)
     come = keys.load_public(new)
     policy = rotated(load(trust), keys.load_public(old), come, at=moment)
-    files.write(path, checked(policy, path))
+    save(policy, trust, json=json, quiet=quiet)
     if not json and not quiet:
-        output.say(f"from {moment:%Y-%m-%dT%H:%M:%SZ} on counts {keys.key_id(come)}")
-    _report(policy, path, json=json, quiet=quiet)
+        output.wrapped(f"from {moment:%Y-%m-%dT%H:%M:%SZ} on counts {keys.key_id(come)}")
 
 
 @app.command("show")
@@ -212,7 +185,7 @@ def show(trust: TrustFile = None, json: Json = False) -> None:
     if json:
         output.document(policy.to_dict())
     else:
-        _show(policy, path_of(trust))
+        show_policy(policy, path_of(trust))
 
 
 @app.command("check")
@@ -248,56 +221,15 @@ def check(
     if json:
         output.document({"schema": "urn:certkit:trust-check:v1", "policy": str(path), "odd": list(found)})
     elif not quiet:
-        _show(policy, path)
+        show_policy(policy, path)
         for item in found:
-            output.wrapped(f"odd       {item}", rest=" " * 10)
+            entry("odd", item)
         output.say(f"{len(found)} odd" if found else "nothing odd")
     raise typer.Exit(Exit.NEGATIVE if found else Exit.OK)
 
 
-def _show(policy: Trust, path: Path) -> None:
-    output.say(str(path))
-    for item in policy.candidates():
-        output.say(f"issuer    {item.issuer}")
-        output.say(f"          {item.id}")
-        if item.not_before or item.not_after:
-            output.say(f"          from {_day(item.not_before)} to {_day(item.not_after)}")
-    identities = [(issuer.name, one) for issuer in policy.issuers for one in issuer.identities]
-    for name, one in identities:
-        output.say(f"issuer    {name}")
-        output.say(f"          signed in as {one.identity}")
-        output.say(f"          at {one.issuer}")
-    if not policy.candidates() and not identities:
-        output.say("issuer    none: every passport will be refused")
-    if policy.trusted_root is not None:
-        output.wrapped(f"root      {_members(policy.trusted_root)}", rest=" " * 10)
-    elif identities:
-        output.wrapped("root      none: no identity counts without --trusted-root", rest=" " * 10)
-    for name in policy.logs:
-        output.say(f"log       {name}")
-    output.say(f"witnesses {policy.witnesses.k} of {len(policy.witnesses.keys)}")
-    output.say(f"requires  {', '.join(policy.require) or 'signature and validity only'}")
-    output.wrapped(f"accepts   {_accepts(policy)}", rest=" " * 10)
-
-
-def _members(root: dict[str, Any]) -> str:
-    from certkit.passport.trusted_root import KINDS  # noqa: PLC0415 - keeps the help fast
-
-    return "Sigstore: " + ", ".join(f"{name} ({len(root.get(kind, []))})" for kind, name in KINDS.items())
-
-
-def _accepts(policy: Trust) -> str:
-    parts = [f"Tier {policy.min_tier} and above" if policy.min_tier else "any tier, none included"]
-    parts.append(f"{policy.reading} reading" if policy.reading else "the reading that the profile decides by")
-    parts.append(f"{len(policy.profiles)} profiles" if policy.profiles else "any profile")
-    if policy.domains:
-        parts.append(f"covering {', '.join(policy.domains)}")
-    parts.append("specimens too" if policy.accept_specimens else "no specimens")
-    return ", ".join(parts)
-
-
-def _day(time: object) -> str:
-    return "…" if time is None else f"{time:%Y-%m-%d}"
+def _and(held: tuple[str, ...], more: Iterable[str] | None) -> tuple[str, ...]:
+    return tuple(dict.fromkeys([*held, *(more or ())]))
 
 
 def _with_key(
@@ -339,26 +271,3 @@ def _root(name: str) -> dict[str, Any]:
     document: Any = canonical.loads(files.read(Path(name), limit=MAX_POLICY), where=name)
     trusted_root.check(document, name)
     return dict(document)
-
-
-def checked(policy: Trust, path: Path) -> bytes:
-    """Return the bytes of a policy that `load` will accept."""
-    from certkit.passport.trust import parse  # noqa: PLC0415 - keeps the help fast
-
-    data = policy.to_json()
-    parse(data, str(path))
-    return data
-
-
-def _report(policy: Trust, path: Path, *, json: bool, quiet: bool) -> None:
-    if json:
-        output.document(policy.to_dict())
-    elif not quiet:
-        count, people = len(policy.candidates()), sum(len(issuer.identities) for issuer in policy.issuers)
-        named = f"{people} identit{'y' if people == 1 else 'ies'}, " if people else ""
-        keys = f"{count} trusted key{'' if count == 1 else 's'}"
-        output.say(f"{path} written: {keys}, {named}{len(policy.logs)} logs")
-        if people and policy.trusted_root is None:
-            output.note("hint: no identity counts without a root: certkit trust add --trusted-root FILE")
-        if not count and not people:
-            output.note("hint: certkit trust add --issuer NAME --key PUBLIC.pem")

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from certkit.cli import clock, output, standing
-from certkit.cli.options import Jobs, Json, PassportFile, Quiet, Verbose
-from certkit.cli.trust import TrustFile, load
+from certkit.cli.options import AsOf, Evidence, Jobs, Json, PassportFile, Quiet, ReplayProfile, Verbose
+from certkit.cli.policy import TrustFile, load
 from certkit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -25,16 +25,11 @@ _MARKS: Final = {"passed": "+", "failed": "x", "skipped": "-"}
 def verify(
     passport: PassportFile,
     trust: TrustFile = None,
-    bundle: Annotated[
-        list[Path] | None,
-        typer.Option("--bundle", help="The evidence bundle: its digests are checked. Once for each bundle."),
-    ] = None,
+    bundle: Evidence = None,
     replay: Annotated[
         bool, typer.Option("--replay", help="Compute the claim again from --bundle, and compare.")
     ] = False,
-    profile: Annotated[
-        str | None, typer.Option("--profile", help="Where the replay finds a profile of your own.")
-    ] = None,
+    profile: ReplayProfile = None,
     agent: Annotated[
         str | None, typer.Option("--agent", metavar="DIGEST", help="The agent it must be about.")
     ] = None,
@@ -45,9 +40,7 @@ def verify(
         int | None, typer.Option("--require-tier", min=1, max=9, help="The least tier to accept.")
     ] = None,
     registry: standing.RegistryAsked = None,
-    at: Annotated[
-        str | None, typer.Option("--at", metavar="TIME", help="Verify as of this time. Default: now.")
-    ] = None,
+    at: AsOf = None,
     jobs: Jobs = None,
     json: Json = False,
     quiet: Quiet = False,

@@ -41,7 +41,7 @@ def verify_bundle(
         typer.Option(
             "--trusted-root",
             metavar="FILE",
-            help="A Sigstore TrustedRoot. Default: that of Sigstore's public instance, as installed.",
+            help="A Sigstore TrustedRoot. Default beside an identity: that of Sigstore's public instance.",
         ),
     ] = None,
     json: Json = False,
@@ -50,7 +50,8 @@ def verify_bundle(
     """Verify any Sigstore bundle: a signature of a file, or an attestation that names its digest.
 
     Works offline and writes nothing. Passports are for 'certkit verify', which knows what they mean. Beside
-    a key, log entries and timestamps in the bundle are not read. Exit code 0: verified; 1: not.
+    a key, log entries and timestamps in the bundle are verified where --trusted-root is given. Exit code 0:
+    verified; 1: not.
 
     Example: certkit verify-bundle --bundle notes.sigstore.json --key public-key.pem notes.txt
     """
@@ -65,7 +66,7 @@ def verify_bundle(
         )
     about, data = _artifact(artifact), files.read(bundle, limit=MAX_BUNDLE)
     public = keys.load_public(key) if key else None
-    trusted = _root(root) if named else None
+    trusted = _root(root) if named or root else None
     try:
         found = anybundle.verify(data, about, key=public, identity=named, root=trusted)
     except UsageError:
@@ -83,7 +84,7 @@ def _artifact(text: str) -> Artifact:
     path, match = Path(text), _DIGEST.fullmatch(text)
     if match and not path.exists():
         return Artifact(sha256=match[1].lower())
-    if not path.is_file():
+    if not path.exists():
         raise UsageError("file.missing", "not found", where=text)
     return Artifact(sha256=files.sha256(path), read=lambda: files.read(path, limit=MAX_ARTIFACT))
 

@@ -83,7 +83,7 @@ def test_the_curve_is_drawn(tmp_path: Path) -> None:
     assert f"planned: {planned:,}" in texts
     assert {"posterior", "expected rows together, at least"} <= set(texts)
     before = path.read_bytes()
-    assert certkit(*SHORT, "--svg", path, "--json").code == 0
+    assert certkit(*SHORT, "--svg", path, "--force", "--json").code == 0
     assert path.read_bytes() == before
 
 

@@ -76,7 +76,7 @@ def test_a_remembered_checkpoint_shows_a_rollback(logged: Path) -> None:
     empty = certkit("registry", "init", logged / "empty", "--name", "lab", "--log-key", registry / KEY_FILE)
     assert empty.code == 0
     other = audit(logged, "empty", "--since", remembered, "--json")
-    assert other.code == 7
+    assert (other.code, other.document["error"]["code"]) == (8, "registry.untrusted-log")
 
     # The user's own file of heads remembers as much, unless another one is named.
     with closing(sqlite3.connect(logged / "backup" / "registry.db")) as connection:

@@ -1,0 +1,227 @@
+"""The published JSON Schemas of the documents that ``certkit registry`` makes; see `certkit.cli.schemas`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, get_args
+
+import msgspec
+
+from certkit.assessment.published import DRIFT
+from certkit.errors import CODES
+from certkit.registry.entry import CLAIMS, Claims, Entry, Reason, Type
+from certkit.schema import (
+    COUNT,
+    DIGEST,
+    FLAG,
+    HASH,
+    NUMBER,
+    SHARE,
+    SOME,
+    TEXT,
+    TIER,
+    TIME,
+    Schema,
+    closed,
+    document,
+    listed,
+    or_null,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_PATH: Final[Schema] = {**TEXT, "description": "a path as it was given"}
+_VKEY: Final[Schema] = {**TEXT, "description": "C2SP verifier key"}
+_HEAD: Final[dict[str, Schema]] = {"origin": TEXT, "size": COUNT, "root": HASH}
+_TOLD: Final[dict[str, Schema]] = {
+    "lineage": TEXT,
+    **_HEAD,
+    "signatures": {"enum": ["checked", "not checked"], "description": "of the entries, under a trust policy"},
+    "left_out": {**listed(COUNT), "description": "entries that do not count under the policy"},
+}
+_CODE: Final[Schema] = {"enum": list(CODES)}
+
+_WITNESSES: Final[Schema] = listed(closed(vkey=_VKEY, time=TIME))
+_WRITTEN: Final[dict[str, Schema]] = {"index": COUNT, "new": {**FLAG, "description": "false: it was there"}}
+ROWS: Final[dict[str, tuple[str, dict[str, Schema]]]] = {
+    "registry-init": ("A new registry.", {"origin": TEXT, "vkey": _VKEY}),
+    "registry-vkey": ("The log's verifier key.", {"origin": TEXT, "vkey": _VKEY}),
+    "registry-append": ("A logged passport.", {**_WRITTEN, "proof": _PATH}),
+    "registry-revoke": ("A logged revocation.", {**_WRITTEN, "passport_id": DIGEST}),
+    "registry-supersede": ("A logged supersession.", {**_WRITTEN, "passport_id": DIGEST}),
+    "registry-note": ("Logged words.", _WRITTEN),
+    "registry-proof": (
+        "A proof that an entry is in the log.",
+        {"index": COUNT, "proof": {**TEXT, "description": "C2SP tlog-proof"}},
+    ),
+    "registry-checkpoint": ("The head of the log.", {**_HEAD, "note": {**TEXT, "description": "signed"}}),
+    "registry-cosign": (
+        "The witnesses of a checkpoint.",
+        {
+            **_HEAD,
+            "added": _WITNESSES,
+            "cosigned": {**_WITNESSES, "description": "all that are known"},
+            "required": {**or_null(COUNT), "description": "null where the policy did not say who is known"},
+            "ignored": {**listed(TEXT), "description": "names of unknown keys"},
+        },
+    ),
+    "registry-export": (
+        "A public tree that was written.",
+        {"origin": TEXT, "size": COUNT, "before": or_null(COUNT), "written": COUNT},
+    ),
+    "registry-rotation": ("A new key of the log.", {"vkey": _VKEY, "size": COUNT}),
+    "registry-migration": ("A registry in the present format.", {"format": SOME}),
+    "registry-reindex": (
+        "The derived tables against the entries.",
+        {"differences": listed(TEXT), "rebuilt": FLAG, "exit_code": COUNT},
+    ),
+    "registry-audit": (
+        "What an audit found.",
+        {
+            "result": {"enum": ["sound", "unsound"]},
+            **_HEAD,
+            "passports": COUNT,
+            "index": or_null({"enum": ["agrees", "differs"]}),
+            "total": {**COUNT, "description": "all findings; `findings` lists the first ones"},
+            "findings": listed(closed(code=_CODE, where=TEXT, message=TEXT)),
+            "notes": listed(TEXT),
+            "not_shown": listed(TEXT),
+        },
+    ),
+    "registry-search": (
+        "The passports of a log that a search asked for, as the derived tables have them, unchecked.",
+        {
+            "origin": TEXT,
+            "passports": listed(
+                closed(
+                    index=COUNT,
+                    passport_id=DIGEST,
+                    lineage=TEXT,
+                    agent=DIGEST,
+                    profile=DIGEST,
+                    tier=COUNT,
+                    not_before=TIME,
+                    not_after=TIME,
+                    attempt=COUNT,
+                    status={"enum": ["current", "superseded", "revoked", "expired", "upcoming"]},
+                    ended_by=or_null(COUNT),
+                )
+            ),
+        },
+    ),
+    "registry-score": (
+        "A lineage's score; null, with the reason, where there is none.",
+        {
+            "at": TIME,
+            "value": or_null(SHARE),
+            "reason": or_null(TEXT),
+            "terms": listed(closed(name=TEXT, value=NUMBER, detail=TEXT)),
+            "passport_id": DIGEST,
+            "index": COUNT,
+            "evidence_origin": {"enum": ["measured", "simulated"]},
+            "passports": COUNT,
+            "since": TIME,
+            **_TOLD,
+            "exit_code": COUNT,
+        },
+    ),
+    "status": (
+        "A passport's status for offline use, with the log's signed word on it.",
+        {
+            "checkpoint": TEXT,
+            "word": TEXT,
+            "entries": listed(closed(index=COUNT, entry=TEXT, hashes=listed(TEXT))),
+        },
+    ),
+}
+
+
+def larger() -> Iterator[tuple[str, Schema]]:
+    """Yield the schemas that are more than a row."""
+    yield "registry-list", _list_of_entries()
+    yield "registry-show", _one_entry()
+    yield "registry-history", _history()
+    yield "registry-drift", _lineage_drift()
+
+
+def _entry() -> tuple[dict[str, Schema], dict[str, Schema]]:
+    """Return the properties of an entry as it is shown, and what they refer to."""
+    (_, *claims), definitions = msgspec.json.schema_components(
+        (Entry, *CLAIMS.values()), ref_template="#/$defs/{name}"
+    )
+    body = dict(definitions.pop("Entry")["properties"])
+    del body["v"]
+    return {"index": COUNT, "leaf": HASH, **body, "claims": {"anyOf": claims}}, definitions
+
+
+def _list_of_entries() -> Schema:
+    entry, definitions = _entry()
+    about = "The entries of a log, oldest first; who signed them was not checked."
+    made = document("urn:certkit:registry-list:v1", about, origin=TEXT, entries=listed(closed(**entry)))
+    return {**made, "$defs": definitions}
+
+
+def _one_entry() -> Schema:
+    entry, definitions = _entry()
+    about = "One entry, proven to be in a log of that size; who signed it was not checked."
+    return {**document("urn:certkit:registry-show:v1", about, size=COUNT, **entry), "$defs": definitions}
+
+
+def _history() -> Schema:
+    (_, *claims), definitions = msgspec.json.schema_components(
+        (Claims, *CLAIMS.values()), ref_template="#/$defs/{name}"
+    )
+    row = closed(
+        index=COUNT,
+        issued_at=TIME,
+        passport_id=DIGEST,
+        agent=DIGEST,
+        profile=DIGEST,
+        tier=TIER,
+        attempt=SOME,
+        not_before=TIME,
+        not_after=TIME,
+        r_op={**or_null(SHARE), "description": "null where it was not measured, or the passport is not here"},
+        status={"enum": ["current", "expired", "revoked", "superseded", "upcoming"]},
+        ended_by={**or_null(COUNT), "description": "the entry that ended it"},
+        reason=or_null({"enum": list(get_args(Reason))}),
+    )
+    event = closed(index=COUNT, issued_at=TIME, type={"enum": list(get_args(Type))}, claims={"anyOf": claims})
+    made = document(
+        "urn:certkit:registry-history:v1",
+        "A lineage: its passports, oldest first, and what else the log says of it.",
+        **_TOLD,
+        passports=listed(row),
+        events=listed(event),
+    )
+    return {**made, "$defs": definitions}
+
+
+def _lineage_drift() -> Schema:
+    result = DRIFT["result"]
+    pair = closed(
+        old=COUNT,
+        new=COUNT,
+        logged={**or_null(result), "description": "what the log says of the pair"},
+        result=or_null(result),
+        agrees={**or_null(FLAG), "description": "whether the log says what the passports give"},
+        reasons=listed(TEXT),
+        drift=or_null(closed(schema={"const": "urn:certkit:drift:v1"}, **DRIFT)),
+    )
+    return document(
+        "urn:certkit:registry-drift:v1",
+        "Each passport of a lineage against the one before it, and all against the first.",
+        **_TOLD,
+        pairs=listed(pair),
+        chain=listed(
+            closed(
+                index=COUNT,
+                base=COUNT,
+                log_e=or_null(NUMBER),
+                declined=FLAG,
+                reason=or_null(TEXT),
+                passport={**COUNT, "description": "its place among the passports, from 0"},
+            )
+        ),
+        exit_code=COUNT,
+    )

@@ -1,0 +1,207 @@
+"""Files that commands read and write: nothing is overwritten unasked, and nothing but a file is read."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import signal
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+from tests.cli.running import certkit
+from tests.cli.script import LEAVES, through
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# What each option writes that can write, and the rest of a line in which it does.
+WRITES: Final = {
+    ("assess", "-o"): "a",
+    ("export", "-o"): "first/passport.json --format markdown --unverified",
+    ("plan", "--svg"): "--tier 1 --expect r_op=0.9",
+    ("report", "-o"): "a",
+    ("registry prove", "-o"): "registry 0",
+    ("registry status", "-o"): "registry 0 --heads heads.db",
+    ("registry checkpoint", "-o"): "registry",
+    ("keys generate", "-o"): "",
+    ("keys generate", "--public"): "-o never.pem",
+    ("keys rotate", "-o"): "public.pem --public never.pem",
+    ("keys rotate", "--public"): "public.pem -o never.pem",
+    ("import", "-o"): "records rows.csv --map map.toml --agent courier --agent-version 1",
+    ("issue", "-o"): "a --key key.pem --issuer Lab",
+    ("simulate", "-o"): "--runs 300 --domains 2",
+    ("demo", "-o"): "",
+}
+IN_PLACE: Final = {"trust init", "trust add", "trust set", "trust remove", "trust rotate"}
+"""Commands that change the file that their first option names, which is what they are for."""
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
+    """A folder in which every command has run once, and the lines that were run."""
+    folder = tmp_path_factory.mktemp("files")
+    return folder, [line for line, _ in through(folder, "--json")]
+
+
+@pytest.fixture
+def root(ran: tuple[Path, list[str]]) -> Iterator[Path]:
+    """That folder, as the present one."""
+    folder, _ = ran
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("certkit.report.pdf_missing", lambda: "not drawn here, for speed")
+        patch.chdir(folder)
+        patch.setenv("XDG_STATE_HOME", str(folder / "state"))
+        yield folder
+
+
+def options(leaf: str) -> dict[str, Any]:
+    """Return the options of a command by their first names."""
+    return {item.opts[0]: item for item in LEAVES[leaf].params if item.param_type_name == "option"}
+
+
+def test_every_option_that_writes_a_file_is_here() -> None:
+    named = {
+        (leaf, name)
+        for leaf in LEAVES
+        for name, item in options(leaf).items()
+        if item.name in {"out", "public", "svg"} or re.search("write.*this file", item.help or "")
+    }
+    assert {(leaf, name) for leaf, name in named if name != "--force"} == set(WRITES)
+    forced = {leaf for leaf in LEAVES if "--force" in options(leaf)}
+    assert forced == {leaf for leaf, _ in list(WRITES)[:7]}
+
+
+@pytest.mark.parametrize(("leaf", "option"), WRITES)
+def test_what_is_there_is_replaced_only_by_force(leaf: str, option: str, root: Path) -> None:
+    line = [*leaf.split(), *shlex.split(WRITES[leaf, option]), option, "there.html"]
+    there = root / "there.html"
+    there.write_bytes(b"kept")
+    done = certkit(*line)
+    assert (done.code, done.out) == (2, "")
+    assert there.read_bytes() == b"kept"
+    assert done.err.startswith("error: there.html: exists")
+    assert not (root / "never.pem").exists()
+    by_force = "--force" in options(leaf)
+    other = ", or replace it with --force" if by_force else " or remove it"
+    assert done.err.endswith(f"\nhint: choose another name{other}\n")
+    assert certkit(*line, "--json").document["error"]["code"] == "file.exists"
+    if by_force:
+        assert certkit(*line, "--force").code in {0, 1, 4}
+        assert there.read_bytes() != b"kept"
+    there.unlink()
+    if by_force:
+        assert certkit(*line).code in {0, 1, 4}
+        there.unlink()
+
+
+def test_what_stands_in_the_way_is_told_before_the_work_is_done(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never(*_: object, **__: object) -> None:
+        raise AssertionError("the bundle was judged for nothing")
+
+    monkeypatch.setattr("certkit.workflow.assess", never)
+    (root / "case.html").write_bytes(b"kept")
+    for line in ("assess a -o case.html", "report a -o case.html", "report a -o case.pdf"):
+        done = certkit(*line.split())
+        assert (done.code, "case.html: exists" in done.err) == (2, True), line
+    assert (root / "case.html").read_bytes() == b"kept"
+    assert not (root / "case.pdf").exists()
+
+
+@pytest.mark.parametrize("target", ["folder", "pipe", "/dev/null"])
+def test_force_replaces_files_alone(target: str, root: Path) -> None:
+    (root / "folder").mkdir(exist_ok=True)
+    if not (root / "pipe").exists():
+        os.mkfifo(root / "pipe")
+    done = certkit("assess", "a", "-o", target, "--force", "--json")
+    assert (done.code, done.document["error"]["code"]) == (2, "file.not-regular")
+    assert not Path(target).is_file()
+
+
+# Lines of commands that the script shows with few files to read, or that do not work a second time.
+LINES: Final = {
+    "bundle init": ("new --agent agent --version 1",),
+    "drift": ("first/passport.json a --trust trust.json",),
+    "export": (
+        "first/passport.json -f badge -t trust.json -k key.pem --bundle a --replay -o never --at 2026-03-02",
+    ),
+    "import": ("records rows.csv -o never --map map.toml",),
+    "issue": (
+        "a -o never --key key.pem --issuer Lab --registry registry --trust trust.json --heads heads.db",
+        "a -o never --issuer Lab --keyless --trust trust.json",
+    ),
+    "keys generate": ("-o never",),
+    "keys rotate": ("public.pem -o never --public never.pem",),
+    "registry cosign": ("registry cosigned --trust trust.json",),
+    "registry reindex": ("registry",),
+    "registry init": ("never --name lab",),
+    "registry rotate-key": ("registry --log-key key.pem --new-log-key next.pem",),
+    "report": ("first/passport.json --bundle a -o never.html",),
+    "show": ("first/passport.json --trust trust.json",),
+    "trust add": ("--trust trust.json --issuer Other --key next-public.pem",),
+    "trust init": ("--trust never.json --issuer Lab --key public.pem",),
+    "verify": ("first/passport.json --trust trust.json --bundle a --replay --at 2026-03-02",),
+    "verify-bundle": ("--bundle first/passport.json --key public.pem rows.csv",),
+}
+KEYLESS: Final = {"--identity-token-file", "--trust-config"}
+OUTPUTS: Final = {"-o", "--public", "--svg"}
+REFUSALS: Final = {
+    *("file.missing", "file.not-regular", "file.unreadable", "file.unwritable"),
+    *("import.mapping", "import.source", "registry.missing"),
+}
+"""What is said of a pipe where a folder would do."""
+
+
+@contextmanager
+def in_time(seconds: int) -> Iterator[None]:
+    """Raise `TimeoutError` in what waits for ever."""
+
+    def over(*_: object) -> None:
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGALRM, over)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def trials(leaf: str, line: str) -> Iterator[tuple[bool, list[str]]]:
+    """Yield lines with a pipe for each thing that is read, and whether a folder would do there."""
+    words, lead = shlex.split(line), len(leaf.split())
+    for place in range(lead, len(words)) if "--keyless" not in words else ():
+        if words[place - 1] not in OUTPUTS and Path(words[place]).exists():
+            either = Path(words[place]).is_dir() or words[0] in {"drift", "import", "report"}
+            yield either, [*words[:place], "./pipe", *words[place + 1 :]]
+    for name, item in options(leaf).items():
+        read = "Path" in type(item.type).__name__ or item.name in {"profile", "trusted_root"}
+        given = set(item.opts) & set(words) or item.name in {"out", "public", "svg", "folder", "registry"}
+        if read and not given and ("--keyless" in words) == (name in KEYLESS):
+            yield item.name == "bundle" and leaf != "verify-bundle", [*words, name, "./pipe"]
+
+
+@pytest.mark.parametrize("leaf", LEAVES)
+def test_a_pipe_is_refused_wherever_something_is_read(
+    leaf: str, root: Path, ran: tuple[Path, list[str]]
+) -> None:
+    if not (root / "pipe").exists():
+        os.mkfifo(root / "pipe")
+    first = next(line for line in ran[1] if f"{line} ".startswith(f"{leaf} "))
+    lines = [f"{leaf} {rest}" for rest in LINES.get(leaf, ())] or [first]
+    for folder, words in (trial for line in lines for trial in trials(leaf, line)):
+        with in_time(60):
+            done = certkit(*words, "--json")
+        if done.code == 4:  # what a verification asks for is not there
+            assert "is a pipe, not a file" in done.out or "is not a folder" in done.out, words
+            continue
+        assert done.code in {2, 3}, (words, done.out)
+        assert done.document["error"]["code"] in (REFUSALS if folder else {"file.not-regular"}), words
+        assert not list(root.glob("never*")), words
+    assert (root / "pipe").is_fifo()

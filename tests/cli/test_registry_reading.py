@@ -1,0 +1,327 @@
+"""What commands that read a registry show and refuse: signatures, entries of strangers, odd words."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from contextlib import closing
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from msgspec import structs
+
+from certkit.passport import keys
+from certkit.passport.trust import parse
+from certkit.registry import Registry
+from certkit.registry.entry import Drift, Revocation, read, write
+from certkit.registry.history import reading
+from certkit.registry.registry import KEY_FILE, Logged, load_log_key
+from certkit.registry.vetted import vetted
+from certkit.tlog.hashing import leaf_hash
+from certkit.tlog.note import Signature, Signer, parse_note, write_note
+from tests.cli.running import Done, certkit
+from tests.cli.test_registry_history import DAY, NAME, ending, log, narrow, place  # noqa: F401 - a fixture
+from tests.unit.registry.lineages import clustered, issue
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from certkit.passport.keys import PrivateKey
+
+STRANGER = Ed25519PrivateKey.from_private_bytes(b"\x11" * 32)
+THEN = datetime(2026, 3, 2, tzinfo=UTC)
+TRUST = ("--trust", "trust.json")
+
+READING = (
+    ("list", "{}"),
+    ("list", "{}", "--status", "current"),
+    ("show", "{}", "0"),
+    ("prove", "{}", "0"),
+    ("checkpoint", "{}"),
+    ("vkey", "{}"),
+    ("history", "{}", NAME),
+    ("drift", "{}", NAME),
+    ("score", "{}", NAME),
+)
+
+
+def told(command: str, *more: object, folder: str = "registry") -> Done:
+    at = () if command == "drift" else ("--at", DAY)
+    return certkit("registry", command, folder, NAME, *at, *more)
+
+
+def broken(note: bytes) -> bytes:
+    """The same note with one bit of its signature turned."""
+    found = parse_note(note)
+    (line,) = found.signatures
+    value = bytes([line.value[0] ^ 1, *line.value[1:]])
+    return write_note(found.text, [Signature(line.name, line.key_id, value)])
+
+
+def forge(
+    folder: Path, claims: Any, *, submitter: PrivateKey = STRANGER, pose: PrivateKey | None = None
+) -> int:
+    """Log an entry past all rules, as whoever keeps the log can; it may pose as another's."""
+    with pytest.MonkeyPatch.context() as patch:
+        if pose is not None:
+            name = keys.key_id(pose.public_key())
+            patch.setattr("certkit.registry.drafting.keys.key_id", lambda _key: name)
+        with Registry.open(folder, heads=folder.parent / "heads.db") as registry:
+            done = registry.append_entry(
+                *(f"-/{NAME}", claims), submitter=submitter, log_key=load_log_key(folder / KEY_FILE), at=THEN
+            )
+    return done.index
+
+
+def passport_ids(folder: Path) -> list[str]:
+    with reading(folder) as opened:
+        return [one.claims.passport_id for one in opened.history(NAME).passports]
+
+
+def revocation(folder: Path) -> Revocation:
+    return Revocation(passport_id=passport_ids(folder)[-1], reason="evidence-false")
+
+
+# Who signed
+
+
+@pytest.mark.parametrize("words", READING, ids=" ".join)
+def test_nothing_is_shown_of_a_registry_whose_checkpoint_nobody_signed(
+    place: Path,  # noqa: F811 - a fixture
+    words: tuple[str, ...],
+) -> None:
+    line = ["registry", *(word.format("registry") for word in words)]
+    assert certkit(*line).code in {0, 4, 5}
+    with closing(sqlite3.connect(place / "registry" / "registry.db")) as connection:
+        (note,) = connection.execute("SELECT note FROM checkpoint").fetchone()
+        connection.execute("UPDATE checkpoint SET note = ?", (broken(note),))
+        connection.commit()
+    done = certkit(*line)
+    assert (done.code, done.out) == (7, "")
+    assert "does not verify" in done.err
+
+
+def test_a_checkpoint_that_cannot_be_read_is_a_finding_of_an_audit(place: Path) -> None:  # noqa: F811
+    with closing(sqlite3.connect(place / "registry" / "registry.db")) as connection:
+        connection.execute("UPDATE checkpoint SET note = ?", (b"Dear Sir",))
+        connection.commit()
+    done = certkit("registry", "audit", "registry", *TRUST, "--json")
+    assert (done.code, done.document["result"]) == (7, "unsound")
+    assert "registry.checkpoint" in {one["code"] for one in done.document["findings"]}
+
+
+def test_a_list_is_of_the_entries_that_were_signed(place: Path) -> None:  # noqa: F811 - a fixture
+    assert certkit("registry", "export", "registry", "public", "-q").code == 0
+    here, there = certkit("registry", "list", "registry"), certkit("registry", "list", "public")
+    assert (here.code, here.out) == (0, there.out)
+    assert "4 entries, signatures not checked" in " ".join(narrow(here).split())
+    with closing(sqlite3.connect(place / "registry" / "registry.db")) as connection:
+        connection.execute("UPDATE leaf SET entry = (SELECT entry FROM leaf WHERE idx = 3) WHERE idx = 2")
+        connection.commit()
+    done = certkit("registry", "list", "registry", "--json")
+    assert (done.code, done.document["error"]["code"]) == (7, "registry.inconsistent")
+
+
+@pytest.mark.parametrize("command", ["history", "drift", "score"])
+def test_what_is_told_says_first_whether_signatures_were_checked(
+    place: Path,  # noqa: F811 - a fixture
+    command: str,
+) -> None:
+    text = told(command).out
+    assert "signatures not checked (--trust FILE)\n" in "".join(text.partition("\n\n")[:2])
+    assert told(command, "--json").document["signatures"] == "not checked"
+    text = told(command, *TRUST).out
+    assert "signatures checked under trust.json\n" in "".join(text.partition("\n\n")[:2])
+    document = told(command, *TRUST, "--json").document
+    assert (document["signatures"], document["left_out"]) == ("checked", [])
+    assert certkit("registry", "export", "registry", "public", "--passports", "-q").code == 0
+    checkpoint = place / "public" / "checkpoint"
+    assert told(command, *TRUST, folder="public").out == text
+    checkpoint.write_bytes(broken(checkpoint.read_bytes()))
+    assert "signatures not checked" in told(command, folder="public").out
+    assert told(command, *TRUST, folder="public").code == 7
+
+
+def test_a_strangers_revocation_counts_only_where_nobody_looks(place: Path) -> None:  # noqa: F811 - a fixture
+    before = told("score", *TRUST, "--json").document
+    index = forge(place / "registry", revocation(place / "registry"))
+    believed = told("history", "--json").document
+    assert [row["status"] for row in believed["passports"]] == ["superseded", "revoked"]
+    assert told("score").code == 4
+    checked = told("history", *TRUST, "--json").document
+    assert [row["status"] for row in checked["passports"]] == ["superseded", "current"]
+    assert (checked["left_out"], len(checked["events"])) == ([index], 2)
+    assert f"trust.json; entry {index} does not count\n" in told("history", *TRUST).out
+    forge(place / "registry", revocation(place / "registry"))
+    assert f"; entries {index}, {index + 1} do not count\n" in told("drift", *TRUST).out
+    after = told("score", *TRUST, "--json")
+    assert (after.code, after.document["value"]) == (0, before["value"])
+
+
+def test_a_revocation_counts_wherever_it_stands(place: Path) -> None:  # noqa: F811 - a fixture
+    assert ending("revoke", "registry", 1, "--reason", "evidence-false", *TRUST).code == 0
+    policy = parse((place / "trust.json").read_bytes(), "trust.json")
+    with reading(place / "registry") as opened:
+        found, origin = opened.history(NAME), opened.head.checkpoint.origin
+        turned = structs.replace(found, entries=found.entries[::-1])
+        for one in (found, turned):
+            kept, left_out = vetted(one, policy, opened.passport, origin)
+            assert left_out == ()
+            assert sorted(how.ending.how for how in kept.passports if how.ending) == ["revoked", "superseded"]
+
+
+def test_without_its_file_a_passport_is_of_everybody_who_submitted_it(place: Path) -> None:  # noqa: F811
+    (place / "other.pem").write_text(keys.public_pem(STRANGER.public_key()))
+    certkit("trust", "add", *TRUST, "--issuer", "Other", "--key", "other.pem", "-q")
+    policy = parse((place / "trust.json").read_bytes(), "trust.json")
+    index = forge(place / "registry", revocation(place / "registry"))
+    assert ending("revoke", "registry", 1, "--reason", "key-compromise", *TRUST).code == 0
+    with reading(place / "registry") as opened:
+        found, origin = opened.history(NAME), opened.head.checkpoint.origin
+        theirs = structs.replace(found.entries[1].found.entry, submitter=keys.key_id(STRANGER.public_key()))
+        data = write(theirs, STRANGER)
+        twice = structs.replace(found, entries=(Logged(99, leaf_hash(data), read(data)), *found.entries))
+        assert vetted(twice, policy, opened.passport, origin)[1] == (index,)
+        assert vetted(twice, policy, lambda _file: None, origin)[1] == ()
+
+
+def test_a_strangers_drift_lowers_no_score(place: Path) -> None:  # noqa: F811 - a fixture
+    before = told("score", *TRUST, "--json").document["value"]
+    later, earlier = passport_ids(place / "registry")
+    entry = Drift(passport_id=later, earlier=earlier, result="DRIFTED", rows=(), document=later)
+    forge(place / "registry", entry)
+    assert told("score", "--json").document["value"] < before
+    assert told("score", *TRUST, "--json").document["value"] == before
+
+
+def test_another_issuers_revocation_does_not_count_and_its_own_does(place: Path) -> None:  # noqa: F811 - a fixture
+    (place / "other.pem").write_text(keys.public_pem(STRANGER.public_key()))
+    added = certkit("trust", "add", *TRUST, "--issuer", "Other", "--key", "other.pem", "-q")
+    assert added.code == 0
+    index = forge(place / "registry", revocation(place / "registry"))
+    document = told("history", *TRUST, "--json").document
+    assert [row["status"] for row in document["passports"]] == ["superseded", "current"]
+    assert document["left_out"] == [index]
+    assert ending("revoke", "registry", 1, "--reason", "evidence-false", *TRUST).code == 0
+    assert told("history", *TRUST, "--json").document["passports"][1]["status"] == "revoked"
+    assert certkit("registry", "export", "registry", "public", "-q").code == 0
+    bare = told("history", *TRUST, "--json", folder="public").document
+    assert [row["status"] for row in bare["passports"]] == ["superseded", "revoked"]
+    assert bare["left_out"] == [index], "without its file a passport is of whoever submitted it"
+
+
+def test_a_passport_of_an_unknown_issuer_does_not_count(place: Path) -> None:  # noqa: F811 - a fixture
+    (place / "other.pem").write_text(keys.public_pem(STRANGER.public_key()))
+    policy = (place / "trust.json").read_bytes()
+    certkit("trust", "add", *TRUST, "--issuer", "Other", "--key", "other.pem", "-q")
+    (place / "third.json").write_bytes(issue(3, summary=clustered(999), key=STRANGER).to_json())
+    assert log("third.json").code == 0
+    assert len(told("history", *TRUST, "--json").document["passports"]) == 3
+    (place / "trust.json").write_bytes(policy)
+    document = told("history", *TRUST, "--json").document
+    assert len(document["passports"]) == 2
+    assert document["left_out"] == [4]
+
+
+def test_a_false_signature_in_a_known_name_is_no_matter_of_counting(place: Path) -> None:  # noqa: F811 - a fixture
+    from tests.unit.registry.lineages import KEY  # noqa: PLC0415 - one test poses as it
+
+    forge(place / "registry", revocation(place / "registry"), pose=KEY)
+    assert told("history").code == 0
+    done = told("history", *TRUST, "--json")
+    assert (done.code, done.document["error"]["code"]) == (7, "registry.entry-signature")
+
+
+@pytest.mark.parametrize("command", ["history", "drift", "score", "audit"])
+@pytest.mark.usefixtures("place")
+def test_a_log_that_the_policy_does_not_know_is_not_trusted(command: str) -> None:
+    other = certkit("registry", "init", "other", "--name", "other").out.strip()
+    made = certkit(
+        *("trust", "init", "--trust", "foreign.json", "--issuer", "Lab", "--key", "public.pem"),
+        *("--log", other, "-q"),
+    )
+    assert made.code == 0
+    name = () if command == "audit" else (NAME,)
+    done = certkit("registry", command, "registry", *name, "--trust", "foreign.json", "--json")
+    assert (done.code, done.document["error"]["code"]) == (8, "registry.untrusted-log")
+    assert "certkit.lab/" in done.document["error"]["message"]
+
+
+def test_entries_that_were_signed_for_another_log_do_not_count(place: Path) -> None:  # noqa: F811 - a fixture
+    assert certkit("registry", "init", "other", "--name", "other", "-q").code == 0
+    (place / "third.json").write_bytes(issue(3, summary=clustered(999)).to_json())
+    words = ("third.json", "--key", "key.pem", *TRUST, "--at", DAY, "-q")
+    assert certkit("registry", "append", "other", *words).code == 0
+    assert certkit("registry", "note", "other", "x", "--lineage", f"-/{NAME}", *words[1:]).code == 0
+    with reading(place / "other") as elsewhere:
+        foreign = [data for _, data, _ in elsewhere.entries()]
+    folder = place / "registry"
+    with (
+        Registry.open(folder, heads=place / "heads.db") as registry,
+        registry._signing(load_log_key(folder / KEY_FILE)) as signer,
+    ):
+        registry._log.extend(foreign, signer)
+    document = told("history", *TRUST, "--json").document
+    assert len(document["passports"]) == 2
+    assert 5 in document["left_out"]
+
+
+def test_only_the_logs_present_key_tells_how_things_stand(place: Path) -> None:  # noqa: F811 - a fixture
+    shutil.copytree(place / "registry", place / "before")
+    vkey = certkit("registry", "rotate-key", "registry").out.strip()
+    assert certkit("trust", "add", *TRUST, "--log", vkey, "-q").code == 0
+    assert told("score", *TRUST).code == 0
+    done = told("score", *TRUST, "--json", folder="before")
+    assert (done.code, done.document["error"]["code"]) == (8, "registry.untrusted-log")
+
+
+def test_a_policy_that_asks_for_witnesses_is_obeyed(place: Path) -> None:  # noqa: F811 - a fixture
+    witness = Signer("w.example", STRANGER)
+    added = certkit("trust", "add", *TRUST, "--witness", witness.witness_vkey, "-q")
+    assert (added.code, certkit("trust", "set", *TRUST, "--quorum", 1, "-q").code) == (0, 0)
+    done = told("score", *TRUST, "--json")
+    assert (done.code, done.document["error"]["code"]) == (7, "registry.witnesses")
+    text = parse_note(certkit("registry", "checkpoint", "registry").out.encode()).text
+    (place / "cosigned").write_bytes(write_note(text, [witness.cosign(text, int(THEN.timestamp()))]))
+    assert certkit("registry", "cosign", "registry", "cosigned", *TRUST, "-q").code == 0
+    assert told("score", *TRUST).code == 0
+
+
+@pytest.mark.parametrize("time", [0, 2**40, 2**62])
+def test_a_witness_of_no_time_or_of_one_to_come_vouches_for_nothing(place: Path, time: int) -> None:  # noqa: F811
+    witness = Signer("w.example", STRANGER)
+    certkit("trust", "add", *TRUST, "--witness", witness.witness_vkey, "-q")
+    certkit("trust", "set", *TRUST, "--quorum", 1, "-q")
+    text = parse_note(certkit("registry", "checkpoint", "registry").out.encode()).text
+    line = witness.cosign(text, time).line
+    with closing(sqlite3.connect(place / "registry" / "registry.db")) as connection:
+        row = (4, str(witness.witness_vkey), line.encode())
+        connection.execute("INSERT INTO cosignature VALUES (?, ?, ?)", row)
+        connection.commit()
+    assert told("score", *TRUST, "--json").document["error"]["code"] == "registry.witnesses"
+    audit = certkit("registry", "audit", "registry", *TRUST, "--json")
+    assert audit.code == 7
+    assert "registry.witnesses" in {one["code"] for one in audit.document["findings"]}
+    (place / "line").write_text(witness.cosign(text, int(THEN.timestamp())).line)
+    taken = certkit("registry", "cosign", "registry", "line", *TRUST)
+    assert (taken.code, taken.err) == (0, "")
+
+
+def test_a_lineage_of_which_nothing_counts_is_unknown(place: Path) -> None:  # noqa: F811 - a fixture
+    (place / "other.pem").write_text(keys.public_pem(STRANGER.public_key()))
+    vkey = certkit("registry", "vkey", "registry").out.strip()
+    made = ("trust", "init", "--trust", "foreign.json", "--issuer", "Other", "--key", "other.pem", "-q")
+    assert certkit(*made, "--log", vkey).code == 0
+    done = told("history", "--trust", "foreign.json", "--json")
+    assert (done.code, done.document["error"]["code"]) == (2, "registry.unknown")
+
+
+def test_the_verifier_key_is_printed_again(place: Path) -> None:  # noqa: F811 - a fixture
+    (known,) = certkit("trust", "show", *TRUST, "--json").document["logs"]
+    assert certkit("registry", "vkey", "registry").out == f"{known}\n"
+    changed = certkit("registry", "rotate-key", "registry").out
+    assert certkit("registry", "vkey", "-r", "registry").out == changed != f"{known}\n"
+    assert certkit("registry", "vkey", "registry", "--json").document["vkey"] == changed.strip()
+    assert place.is_dir()

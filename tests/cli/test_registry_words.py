@@ -1,0 +1,276 @@
+"""What is said to commands of a registry: lineages, times, places and keys; what they write and refuse."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from msgspec import structs
+
+from certkit.cli.registry_history import _exit
+from certkit.errors import Exit
+from certkit.registry import store
+from certkit.registry.history import reading
+from certkit.registry.registry import KEY_FILE
+from certkit.tlog.note import Signer, write_note
+from tests.cli.running import certkit
+from tests.cli.test_registry_history import DAY, NAME, ending, log, narrow, place  # noqa: F401 - a fixture
+from tests.cli.test_registry_reading import STRANGER, TRUST, passport_ids
+from tests.unit.registry.build import contents
+from tests.unit.registry.lineages import clustered, issue
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# Words
+
+
+@pytest.mark.usefixtures("place")
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("registry", "-/courier", "--at", DAY, "--json"),
+        ("--json", "--at", DAY, "registry", "-/courier"),
+        ("--at", DAY, "registry", "--json", "-/courier"),
+        ("-r", "registry", "-/courier", "--json", "--at", DAY),
+        ("-/courier", "--registry=registry", "--json", "--at", DAY),
+        ("--json", "--at", DAY, "--", "registry", "-/courier"),
+    ],
+    ids=" ".join,
+)
+def test_a_lineage_is_named_as_the_list_prints_it(words: tuple[str, ...]) -> None:
+    assert "  -/courier\n" in certkit("registry", "list", "registry").out
+    document = certkit("registry", "history", *words).document
+    assert (document["lineage"], len(document["passports"])) == ("-/courier", 2)
+
+
+@pytest.mark.usefixtures("place")
+def test_other_words_that_begin_with_a_dash_are_options_still() -> None:
+    for word in ("--courier", "-courier", "-x"):
+        done = certkit("registry", "drift", "registry", NAME, word)
+        assert done.code == 2
+        assert "No such option" in done.err
+    done = certkit("registry", "score", "registry", NAME, "--trust", "-/none", "--json")
+    assert (done.code, done.document["error"]["code"]) == (2, "file.missing")
+    noted = ending("note", "registry", "nothing new", "--lineage", "-/courier")
+    assert noted.out == "noted, by entry 4\n"
+
+
+@pytest.mark.usefixtures("place")
+@pytest.mark.parametrize(
+    "time",
+    ["0001-01-01", "0001-01-01T00:00:00+05:00", "1969-12-31", "9999-12-31T23:59:59-05:00", "9999-01-01"],
+)
+def test_a_time_outside_the_calendar_is_refused(time: str) -> None:
+    for words in (("history", "registry", NAME), ("list", "registry", "--status", "current")):
+        done = certkit("registry", *words, "--at", time)
+        assert (done.code, done.out) == (2, "")
+        assert done.err == (
+            f"error: --at: {time!r} is out of range\nhint: a time from 1970 to the end of 9998\n"
+        )
+
+
+@pytest.mark.usefixtures("place")
+def test_the_first_and_the_last_time_are_taken() -> None:
+    for time in ("1970-01-01", "9998-12-31T23:59:59Z"):
+        assert certkit("registry", "history", "registry", NAME, "--at", time).code == 0
+
+
+@pytest.mark.usefixtures("place")
+def test_no_entry_is_dated_ahead_and_so_bars_those_after_it() -> None:
+    done = certkit("registry", "note", "registry", "x", "--key", "key.pem", *TRUST, "--at", "9998-12-31")
+    assert (done.code, done.out) == (2, "")
+    assert done.err == "error: --at: '9998-12-31' is to come\nhint: an entry is dated now or before\n"
+    assert ending("note", "registry", "x", "--at", DAY).code == 0
+
+
+@pytest.mark.usefixtures("place")
+def test_a_time_without_a_search_is_refused_and_dates_are_those_of_the_entries() -> None:
+    done = certkit("registry", "list", "registry", "--at", "2020-01-01", "--json")
+    assert (done.code, done.document["error"]["code"]) == (2, "usage.option")
+    found = certkit("registry", "list", "registry", "--status", "current", "--at", DAY).out
+    (row,) = [line for line in found.splitlines() if line.startswith("     ")]
+    assert row.split()[1] == DAY, "its validity begins on 2026-03-01"
+
+
+@pytest.mark.usefixtures("place")
+def test_what_is_missing_is_named() -> None:
+    assert certkit("registry", "export", "registry", "public", "-q").code == 0
+    for command in (("append", "{}", "first.json"), ("revoke", "{}", "0", "--reason", "key-compromise")):
+        for folder in ("none", "public"):
+            words = (*(word.format(folder) for word in command), "--key", "key.pem", *TRUST)
+            done = certkit("registry", *words, "--json")
+            assert (done.code, done.document["error"]["code"]) == (3, "registry.missing")
+    hints = {
+        folder: certkit("registry", "show", folder, 0, "--json").document["error"]["hint"]
+        for folder in ("none", "public")
+    }
+    assert "init" in hints["none"]
+    assert "'certkit registry audit'" in hints["public"]
+    assert "init" not in hints["public"]
+    key = certkit("registry", "note", "registry", "x", "--key", "key.pem", *TRUST, "--log-key", "none.pem")
+    assert key.code == 3
+
+
+def test_a_log_key_that_is_kept_elsewhere_is_asked_for(place: Path) -> None:  # noqa: F811 - a fixture
+    (place / "registry" / KEY_FILE).rename(place / "log.pem")
+    done = certkit("registry", "note", "registry", "x", "--key", "key.pem", *TRUST)
+    assert done.code == 3
+    assert done.err.endswith("hint: name the log's private key: --log-key FILE\n")
+
+
+@pytest.mark.usefixtures("place")
+@pytest.mark.parametrize("option", ["--log", "--witness"])
+@pytest.mark.parametrize("text", ["", "none", "a+00000000+AAAA"])
+def test_a_bad_verifier_key_is_the_options_fault(option: str, text: str) -> None:
+    done = certkit("trust", "add", *TRUST, option, text, "--json")
+    error = done.document["error"]
+    assert (done.code, error["code"]) == (2, "usage.option")
+    assert error["message"].startswith(f"{option}: ")
+    assert "regex" not in error["message"]
+
+
+def test_a_malformed_checkpoint_is_named(place: Path) -> None:  # noqa: F811 - a fixture
+    (place / "letter.txt").write_text("Dear Sir")
+    (place / "unsigned").write_bytes(
+        write_note("certkit.x/1\n0\nAAAA\n", [Signer("certkit.x/1", STRANGER).sign("x\n")])
+    )
+    for name, code in (("letter.txt", 3), ("unsigned", 7)):
+        done = certkit("registry", "audit", "registry", *TRUST, "--since", name)
+        assert done.code == code
+        assert done.err.startswith(f"error: {name}: ")
+
+
+@pytest.mark.usefixtures("place")
+def test_memory_that_cannot_be_asked_is_no_sound_audit() -> None:
+    done = certkit("registry", "audit", "registry", *TRUST, "--heads", "public.pem", "--json")
+    assert (done.code, done.document["error"]["code"]) == (3, "registry.heads")
+    done = certkit("registry", "audit", "registry", *TRUST, "--heads", "registry", "--json")
+    assert done.code in {2, 3}
+    assert done.document["schema"] == "urn:certkit:error:v1"
+
+
+# What is written
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("checkpoint", "registry", "-o", "registry/registry.db"),
+        ("prove", "registry", 0, "-o", "registry/log-key.pem"),
+        ("status", "registry", 0, "-o", "registry/registry.db"),
+    ],
+)
+def test_nothing_of_a_registry_is_overwritten(place: Path, words: tuple[object, ...]) -> None:  # noqa: F811
+    before = contents(place / "registry")
+    done = certkit("registry", *words, "--json")
+    assert (done.code, done.document["error"]["code"]) == (2, "file.exists")
+    assert contents(place / "registry") == before
+
+
+@pytest.mark.parametrize("case", ["rollback", "other key", "no key"])
+def test_a_change_of_keys_that_is_refused_leaves_no_key(place: Path, case: str) -> None:  # noqa: F811
+    key = place / "registry" / KEY_FILE
+    if case == "rollback":
+        shutil.copytree(place / "registry", place / "before")
+        assert ending("note", "registry", "one more").code == 0
+        shutil.rmtree(place / "registry")
+        (place / "before").rename(place / "registry")
+    elif case == "other key":
+        key.write_bytes((place / "key.pem").read_bytes())
+    else:
+        key.unlink()
+    before = contents(place / "registry")
+    assert certkit("registry", "rotate-key", "registry").code in {2, 3, 7}
+    assert contents(place / "registry") == before
+
+
+# Drift
+
+
+def test_what_drifted_is_not_forgotten_by_issuing_again(place: Path) -> None:  # noqa: F811 - a fixture
+    again = issue(2, summary=clustered(600), days=1, supersedes=passport_ids(place / "registry")[-1])
+    (place / "again.json").write_bytes(again.to_json())
+    assert log("again.json", "--at", "2026-03-03").code == 0
+    done = certkit("registry", "drift", "registry", NAME)
+    assert done.code == 5
+    assert certkit("registry", "drift", "registry", NAME, "--json").document["exit_code"] == 5
+
+
+@pytest.mark.parametrize(
+    ("result", "code"), [("UNDERPOWERED", Exit.DRIFT), (None, Exit.DRIFT), ("IDENTITY_CHANGED", Exit.DRIFT)]
+)
+def test_a_pair_on_one_bundle_decides_only_where_it_drifted(
+    place: Path,  # noqa: F811 - a fixture
+    result: str | None,
+    code: Exit,
+) -> None:
+    with reading(place / "registry") as opened:
+        found = opened.history(NAME)
+    one, other = found.passports
+    same = structs.replace(other, index=9, claims=structs.replace(other.claims, passport_id=one.claims.agent))
+    pairs: list[dict[str, Any]] = [
+        {"old": 0, "new": 1, "result": "DRIFTED"},
+        {"old": 1, "new": 9, "result": result},
+    ]
+    thrice = structs.replace(found, passports=(one, other, same))
+    assert _exit(thrice, pairs, []) is code
+    unknown = [
+        structs.replace(side, claims=structs.replace(side.claims, evidence=None)) for side in (other, same)
+    ]
+    another = [
+        other,
+        structs.replace(same, claims=structs.replace(same.claims, agent=one.claims.passport_id)),
+    ]
+    for sides in (unknown, another):
+        told = structs.replace(found, passports=(one, *sides))
+        assert _exit(told, pairs, []) is (code if result == "IDENTITY_CHANGED" else Exit.INSUFFICIENT)
+    stable: list[dict[str, Any]] = [{"old": 0, "new": 1, "result": "STABLE"}, pairs[1]]
+    assert _exit(thrice, stable, []) is (Exit.DRIFT if result == "IDENTITY_CHANGED" else Exit.OK)
+
+
+def test_one_passport_alone_is_said_to_be_one(place: Path) -> None:  # noqa: F811 - a fixture
+    assert certkit("registry", "init", "other", "--name", "other", "-q").code == 0
+    added = certkit("registry", "append", "other", "first.json", "--key", "key.pem", *TRUST, "--at", DAY)
+    assert added.code == 0
+    done = certkit("registry", "drift", "other", NAME)
+    assert done.code == 4
+    assert "- there is one passport, and nothing to compare it with\n" in narrow(done)
+    assert place.is_dir()
+
+
+# Attempts
+
+
+def test_a_refused_attempt_says_how_it_is_declared(place: Path) -> None:  # noqa: F811 - a fixture
+    (place / "third.json").write_bytes(issue(3, summary=clustered(900), attempt=2).to_json())
+    refused = log("third.json", "--json")
+    assert (refused.code, refused.document["error"]["code"]) == (7, "registry.attempt")
+    assert refused.document["error"]["hint"].endswith("certkit bundle seal BUNDLE --attempt 3")
+    assert certkit("simulate", "-o", "bundle", "--runs", 300, "--domains", 2, "-q").code == 0
+    before = certkit("bundle", "validate", "bundle", "--json").document["digest"]
+    sealed = certkit("bundle", "seal", "bundle", "--attempt", 3, "--json").document["digest"]
+    assert sealed == certkit("bundle", "validate", "bundle", "--json").document["digest"] != before
+    assert '"attempt": 3' in (place / "bundle" / "bundle.json").read_text()
+    assert certkit("bundle", "seal", "bundle", "--json").document["digest"] == sealed, "it stays"
+    for wrong in ("0", "x", "1000001"):
+        assert certkit("bundle", "seal", "bundle", "--attempt", wrong).code == 2
+
+
+# A full disk
+
+
+@pytest.mark.parametrize(("free", "words"), [(0, "no space left on device"), (2**30, "the disk refused")])
+def test_a_full_disk_is_called_so_whatever_sqlite_calls_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, free: int, words: str
+) -> None:
+    from shutil import disk_usage  # noqa: PLC0415 - one test makes the disk full
+
+    full = type(disk_usage(tmp_path))(2**40, 2**40 - free, free)
+    monkeypatch.setattr("certkit.registry.store.shutil.disk_usage", lambda _path: full)
+    error = sqlite3.OperationalError("disk I/O error")
+    error.sqlite_errorcode = sqlite3.SQLITE_IOERR_SHMSIZE
+    with pytest.raises(Exception, match=words), store.translated(tmp_path / "heads.db"):
+        raise error
