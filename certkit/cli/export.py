@@ -129,7 +129,7 @@ def _source(
                 "usage.option",
                 "--unverified checks nothing; leave --bundle, --replay and --registry out",
             )
-        return exports.unverified(given.passport, at=moment)
+        return exports.unverified(given.passport, at=moment, made=made)
     if checks["replay"] and not checks["bundle"]:
         raise UsageError("usage.option", "--replay needs the evidence", hint="--bundle DIR")
     policy = load(trust)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from certkit.passport.keys import PrivateKey, PublicKey
+    from certkit.passport.trust import Trust
 
 app = typer.Typer(help="Make, look at and replace signing keys.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -97,7 +98,7 @@ def rotate(
     passphrase = ask_new() if ask and passphrase_file is None else from_file(passphrase_file)
     key = keys.generate(kind.value)
     new = key.public_key()
-    policy = _changed(trust, retired, new, moment) if trust else None  # first: it may refuse
+    policy, odd = _changed(trust, retired, new, moment) if trust else (None, [])  # first: it may refuse
     _write(key, out, public, passphrase)
     if trust is not None and policy is not None:
         files.write(trust, policy)
@@ -108,6 +109,8 @@ def rotate(
     elif not quiet:
         _say_made(new, out, encrypted=encrypted)
         _say_rotated(keys.key_id(retired), public, trust, moment)
+        for item in odd:
+            output.hint(item)
 
 
 @app.command("public")
@@ -177,12 +180,28 @@ def _write(key: PrivateKey, out: Path, public: Path | None, passphrase: bytes | 
         files.write(public, keys.public_pem(key.public_key()).encode(), overwrite=False)
 
 
-def _changed(trust: Path, retired: PublicKey, new: PublicKey, moment: datetime) -> bytes:
-    """Return the bytes of a policy after the change of keys, which `load` will accept."""
+def _changed(trust: Path, retired: PublicKey, new: PublicKey, moment: datetime) -> tuple[bytes, list[str]]:
+    """Return the bytes of a policy after the change of keys, which `load` will accept, and what is odd."""
     from certkit.cli.policy import checked, load  # noqa: PLC0415 - keeps the help fast
     from certkit.passport.rotation import rotated  # noqa: PLC0415 - the same
 
-    return checked(rotated(load(trust), retired, new, at=moment), trust)
+    policy = load(trust)
+    odd = odd_rotation(policy, retired, moment)
+    if moment < clock.now().replace(microsecond=0):
+        time = _utc(moment)
+        odd.append(f"the new key was made just now, and is to count from {time}")
+        odd.append("passports that the old key signed since then no longer count")
+    return checked(rotated(policy, retired, new, at=moment), trust), odd
+
+
+def odd_rotation(policy: Trust, retired: PublicKey, moment: datetime) -> list[str]:
+    """Return in words that a key which has a successor already gets one more, where it is so."""
+    from certkit.passport.rotation import ended  # noqa: PLC0415 - keeps the help fast
+
+    end = ended(policy, retired, at=moment)
+    if end is None:
+        return []
+    return [f"the old key counts no longer than to {_utc(end)}; this adds one more key of its issuer"]
 
 
 def _say_made(key: PublicKey, out: Path, *, encrypted: bool) -> None:

@@ -177,6 +177,7 @@ def _show() -> Schema:
     made = document(
         "urn:certkit:show:v1",
         "What a passport says; without a trust policy its signature is not checked.",
+        at=or_null(TIME),
         passport_id=or_null(DIGEST),
         signature_checked=FLAG,
         verdict={"enum": ["verified", "rejected", "unverifiable", None]},

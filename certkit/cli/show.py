@@ -44,7 +44,8 @@ def show(
 
     if registry is not None and trust is None:
         raise UsageError("usage.option", "--registry is asked under a trust policy", hint="--trust FILE")
-    moment = clock.moment(at, "--at") if at else clock.now()
+    made = clock.now()
+    moment = clock.moment(at, "--at") if at else made
     given = taken(passport)
     data, found = given.passport, None
     if trust is not None:
@@ -53,14 +54,14 @@ def show(
         found = verification.verify(data, trust=policy, at=moment, proof=given.proof, **asked)
     # What fails before its fourth step is not known to be anybody's words, and is not repeated here.
     readable = found is None or found.statement is not None
-    shown = source.unverified(data, at=moment) if readable else None
+    shown = source.unverified(data, at=moment, made=made) if readable else None
     if json:
         output.document(_document(data if readable else None, found))
     else:
         if found is None:
             output.say("SIGNATURE NOT CHECKED: anyone can write this. Check it: --trust FILE")
         else:
-            output.wrapped(verdict_of(found))
+            output.wrapped(verdict_of(found, told=at is not None))
             skipped = [step.id for step in found.steps if step.status == "skipped"]
             output.wrapped(f"Not checked: {', '.join(skipped) or 'no step'}; 'certkit verify' tells why")
         if given.in_pdf:
@@ -72,11 +73,13 @@ def show(
 
 def _document(data: bytes | None, found: Verification | None) -> dict[str, Any]:
     from certkit import canonical  # noqa: PLC0415 - keeps the help fast
+    from certkit.passport.exports.words import utc  # noqa: PLC0415 - the same
     from certkit.passport.issuing import parse  # noqa: PLC0415 - the same
 
     passport = parse(data) if data is not None else None
     return {
         "schema": "urn:certkit:show:v1",
+        "at": utc(found.at) if found else None,
         "passport_id": passport.passport_id if passport else None,
         "signature_checked": found is not None,
         "verdict": found.verdict if found else None,

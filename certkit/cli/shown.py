@@ -88,24 +88,27 @@ def _head(source: Source) -> None:
 def _validity(source: Source) -> str:
     validity = source.predicate.validity
     span = f"{words.utc(validity.not_before)} to {words.utc(validity.not_after)}"
+    asked = f" as of {words.utc(source.at)}" if source.at != source.made else ""
     if source.at < validity.not_before:
-        return f"{span}: NOT YET VALID"
+        return f"{span}: NOT YET VALID{asked}"
     left = validity.not_after - source.at
     if left < timedelta(0):
-        return f"{span}: EXPIRED {output.counted((-left).days, 'day')} ago"
-    return f"{span}: {output.counted(left.days, 'day')} left"
+        return f"{span}: EXPIRED {output.counted((-left).days, 'day')} ago{asked}"
+    return f"{span}: {output.counted(left.days, 'day')} left{asked}"
 
 
 def _table(found: Predicate) -> None:
     tiers = sorted({tier for row in found.criteria for tier in row.tiers}, key=int)
     decisive = _next(found, tiers)
-    used = 2 * _VALUE + _COUNT + _TIER * len(tiers)
+    asked = [[_asked(row.tiers.get(tier)) for tier in tiers] for row in found.criteria]
+    wide = max(_TIER, *(len(cell) + 1 for cells in asked for cell in cells))  # columns never touch
+    used = 2 * _VALUE + _COUNT + wide * len(tiers)
     name = max(min(max(len(row.id) for row in found.criteria) + 1, output.WIDTH - used), 12)
-    heads = "".join(f"{f'Tier {tier}':>{_TIER}}" for tier in tiers)
+    heads = "".join(f"{f'Tier {tier}':>{wide}}" for tier in tiers)
     output.say(f"{'criterion':<{name}}{'value':>{_VALUE}}{'bound':>{_VALUE}}{'n':>{_COUNT}}{heads}")
-    for row in found.criteria:
+    for row, told in zip(found.criteria, asked, strict=True):
         at = row.tiers.get(decisive)
-        cells = "".join(f"{_asked(row.tiers.get(tier)):>{_TIER}}" for tier in tiers)
+        cells = "".join(f"{cell:>{wide}}" for cell in told)
         numbers = f"{_value(row, at):>{_VALUE}}{_bound(at):>{_VALUE}}{_count(row.n):>{_COUNT}}"
         output.say(f"{output.cut(row.id, name - 1):<{name}}{numbers}{cells}".rstrip())
     legend = ", ".join(f"{_mark(status)} {word}" for status, word in _LEGEND.items())

@@ -1,4 +1,4 @@
-"""Who is asked whether a passport still stands: the registry that was named, or the file beside it."""
+"""Who is asked whether a passport still stands: the registry that was named, and the file beside it."""
 
 from __future__ import annotations
 
@@ -36,11 +36,14 @@ _URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 
 
 def asked(passport: Path, registry: Path | None, *, trust: Trust, at: datetime) -> dict[str, Any]:
-    """Return the arguments of `certkit.passport.verify` that bring the status along.
+    """Return the arguments of `certkit.passport.verify` that bring the status along: of both where both are.
 
     Checkpoints that this user remembers of the log are held against it. Raises `UsageError` ``usage.option``
     for a URL.
     """
+    path, found = passport.with_name(f"{passport.name}.status"), dict[str, Any]()
+    if path.exists():
+        found["beside"] = _Beside(path, trust, at)
     if registry is not None:
         if _URL.match(str(registry)):
             raise UsageError(
@@ -50,9 +53,8 @@ def asked(passport: Path, registry: Path | None, *, trust: Trust, at: datetime) 
             )
         from certkit.registry.status import FolderStatus  # noqa: PLC0415 - keeps verifying fast
 
-        return {"status": FolderStatus(registry, trust=trust, at=at, seen=_memory(trust))}
-    path = passport.with_name(f"{passport.name}.status")
-    return {"beside": _Beside(path, trust, at)} if path.exists() else {}
+        found["status"] = FolderStatus(registry, trust=trust, at=at, seen=_memory(trust))
+    return found
 
 
 class _Beside:

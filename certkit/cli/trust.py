@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from certkit.cli import clock, output, trust_terms
+from certkit.cli.keys import odd_rotation
 from certkit.cli.options import Json, Quiet, profile_digest
 from certkit.cli.policy import (
     MAX_POLICY,
@@ -168,11 +169,14 @@ def rotate(
     from certkit.passport.rotation import rotated  # noqa: PLC0415 - the same
 
     moment = clock.moment(at, "--at") if at else clock.now().replace(microsecond=0)
-    come = keys.load_public(new)
-    policy = rotated(load(trust), keys.load_public(old), come, at=moment)
+    held, gone, come = load(trust), keys.load_public(old), keys.load_public(new)
+    odd = odd_rotation(held, gone, moment)
+    policy = rotated(held, gone, come, at=moment)
     save(policy, trust, json=json, quiet=quiet)
     if not json and not quiet:
         output.wrapped(f"from {moment:%Y-%m-%dT%H:%M:%SZ} on counts {keys.key_id(come)}")
+        for item in odd:
+            output.hint(item)
 
 
 @app.command("show")

@@ -86,4 +86,6 @@ def _accepts(policy: Trust) -> str:
 
 
 def _day(time: datetime | None) -> str:
-    return "…" if time is None else f"{time:%Y-%m-%d}"
+    from certkit.passport.exports.words import day  # noqa: PLC0415 - keeps the help fast
+
+    return "…" if time is None else day(time)

@@ -10,7 +10,7 @@ import typer
 from certkit.cli import clock, output, standing
 from certkit.cli.options import AsOf, Evidence, Jobs, Json, PassportFile, Quiet, ReplayProfile, Verbose
 from certkit.cli.policy import TrustFile, load
-from certkit.errors import UsageError
+from certkit.errors import CertkitError, UsageError
 
 if TYPE_CHECKING:
     from certkit.passport.outcome import Claim, Verification
@@ -79,7 +79,7 @@ def verify(
     if json:
         output.document(result.to_dict())
     elif not quiet:
-        _show(result, verbose=verbose)
+        _show(result, verbose=verbose, told=at is not None)
     raise typer.Exit(result.exit_code)
 
 
@@ -99,7 +99,12 @@ def taken(path: Path) -> Taken:
 
     found = take(files.read(path, limit=MAX_FILE), where=str(path))
     proof = path.with_name(path.name + ".tlog-proof")
-    return structs.replace(found, proof=files.read(proof, limit=MAX_FILE)) if proof.exists() else found
+    if not proof.exists():
+        return found
+    try:
+        return structs.replace(found, proof=files.read(proof, limit=MAX_FILE))
+    except CertkitError as error:  # it may be anything, and is needed only where the policy says so
+        return structs.replace(found, proof=found.proof or error)
 
 
 def evidence_of(
@@ -121,7 +126,7 @@ def evidence_of(
     return {"evidence": opened, "replay": replayed if replay else None}
 
 
-def _show(result: Verification, *, verbose: bool) -> None:
+def _show(result: Verification, *, verbose: bool, told: bool) -> None:
     if result.claim is not None:
         _show_claim(result.claim)
     for step in result.steps:
@@ -130,7 +135,7 @@ def _show(result: Verification, *, verbose: bool) -> None:
                 f"{_MARKS[step.status]} {step.number:>2} {step.id:<10} {_one_line(step.detail)}", " " * 16
             )
     output.say()
-    output.wrapped(verdict_of(result))
+    output.wrapped(verdict_of(result, told=told))
     output.say()
     output.say("Not checked:")
     for item in result.not_checked:
@@ -155,11 +160,14 @@ def _show_claim(claim: Claim) -> None:
     output.say()
 
 
-def verdict_of(result: Verification) -> str:
-    """Return the verdict in words, with the step that decides it."""
+def verdict_of(result: Verification, *, told: bool) -> str:
+    """Return the verdict in words, with the step that decides it, and (`told`) the time it speaks of."""
+    from certkit.passport.exports.words import utc  # noqa: PLC0415 - keeps the help fast
+
+    time = f", as of {utc(result.at)}" if told else ""
     if result.deciding is not None:
         step = result.deciding
-        return f"REJECTED at step {step.number} ({step.id}): {_one_line(step.detail)} [{step.code}]"
+        return f"REJECTED at step {step.number} ({step.id}){time}: {_one_line(step.detail)} [{step.code}]"
     if result.verdict == "unverifiable":
-        return "UNVERIFIABLE: nothing is wrong, but something that is required could not be checked"
-    return "VERIFIED: what was checked holds, under your trust policy"
+        return f"UNVERIFIABLE{time}: nothing is wrong, but something that is required could not be checked"
+    return f"VERIFIED{time}: what was checked holds, under your trust policy"

@@ -50,8 +50,8 @@ def verify_bundle(
     """Verify any Sigstore bundle: a signature of a file, or an attestation that names its digest.
 
     Works offline and writes nothing. Passports are for 'certkit verify', which knows what they mean. Beside
-    a key, log entries and timestamps in the bundle are verified where --trusted-root is given. Exit code 0:
-    verified; 1: not.
+    a key, log entries and timestamps in the bundle are verified where --trusted-root is given. What has the
+    form of a digest is one; a file of such a name is ./sha256:DIGEST. Exit code 0: verified; 1: not.
 
     Example: certkit verify-bundle --bundle notes.sigstore.json --key public-key.pem notes.txt
     """
@@ -81,9 +81,10 @@ def _artifact(text: str) -> Artifact:
     from certkit import files  # noqa: PLC0415 - keeps the help fast
     from certkit.passport.anybundle import Artifact  # noqa: PLC0415 - the same
 
-    path, match = Path(text), _DIGEST.fullmatch(text)
-    if match and not path.exists():
+    # Never a file of that name, which somebody else may have put there: that one is ./sha256:…
+    if match := _DIGEST.fullmatch(text):
         return Artifact(sha256=match[1].lower())
+    path = Path(text)
     if not path.exists():
         raise UsageError("file.missing", "not found", where=text)
     return Artifact(sha256=files.sha256(path), read=lambda: files.read(path, limit=MAX_ARTIFACT))

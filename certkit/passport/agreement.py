@@ -10,6 +10,7 @@ evidence can tell is told by a replay.
 from __future__ import annotations
 
 from datetime import timedelta
+from itertools import product
 from typing import TYPE_CHECKING, Final
 
 from certkit.passport import parts
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 MAX_VALIDITY: Final = timedelta(days=366)
 SPECIMEN: Final = "SPECIMEN (simulated evidence)"
 EVIDENCE_NAME: Final = "evidence bundle"
+NOMINAL: Final = "nominal"
 EVERY_RUN: Final = "every run, no bound"
 """How a row that asks for the most that its metric can be says that it is judged by its value."""
 
@@ -33,6 +35,9 @@ MOST: Final = {
     "human_trust_score": "5.000000",
 }
 """The most that a metric can be, where that is not 1; the catalogue is too slow to load for it."""
+
+RATES: Final = frozenset({"r_op", "domain_min"})
+"""The metrics that are successes over runs, of which `domain_min` is that of one domain."""
 
 POINTS: Final = frozenset({"csi", "csi_windowed"})
 """The metrics that are judged by bounds without one: none is defined for them."""
@@ -60,8 +65,10 @@ def disagreement(statement: Statement) -> str | None:
         _words(predicate),
         _rows(predicate),
         _counted(predicate),
+        _sums(predicate),
         _tiers(predicate),
         _scope(predicate),
+        _named(predicate),
         parts.disagreements(predicate),
     )
     return next((found for check in checks for found in check), None)
@@ -100,6 +107,8 @@ def _rows(predicate: Predicate) -> Iterator[str]:
     for criterion in predicate.criteria:
         if not criterion.tiers:
             yield f"criterion {criterion.id} is judged at no tier"
+        if (interval := criterion.interval) and _digits(interval.low) > _digits(interval.high):
+            yield f"the interval of criterion {criterion.id} ends before it begins"
         for tier, row in criterion.tiers.items():
             if not _possible(criterion, row):
                 yield f"criterion {criterion.id} at Tier {tier} is {row.table}, which its value is not"
@@ -108,16 +117,37 @@ def _rows(predicate: Predicate) -> Iterator[str]:
 
 
 def _counted(predicate: Predicate) -> Iterator[str]:
-    """Yield where the rate under faults is not that of the integers that the passport carries."""
+    """Yield where a rate under faults is not that of the integers that the passport carries."""
     sums = predicate.profile_of_reliability.sums
     told = [(row.y, row.n) for row in sums if (row.metric, row.domain, row.condition) == ("r_op", None, None)]
     for row in predicate.criteria:
-        if row.metric != "r_op" or row.state != "measured" or not isinstance(row.value, str):
+        if row.metric not in RATES or row.state != "measured" or not isinstance(row.value, str):
             continue
-        if told != [(row.counts.get("successes"), row.n)] or row.n != predicate.evidence.fault_runs:
+        good, runs = row.counts.get("successes"), row.n
+        whole = told == [(good, runs)] and runs == predicate.evidence.fault_runs
+        if good is None or not runs or (row.metric == "r_op" and not whole):
             yield f"the counts of {row.id} are not those of its profile of reliability"
-        elif 2 * abs(_digits(row.value) * row.n - 10**DIGITS * told[0][0]) > row.n:  # half of the last digit
-            yield f"{row.id} is {row.value}, which {told[0][0]:,} of {row.n:,} is not"
+        elif 2 * abs(_digits(row.value) * runs - 10**DIGITS * good) > runs:  # half of the last digit
+            yield f"{row.id} is {row.value}, which {good:,} of {runs:,} is not"
+
+
+def _sums(predicate: Predicate) -> Iterator[str]:
+    """Yield the rows of the rate under faults that are over other runs than those that are counted."""
+    faults: dict[tuple[str | None, str | None], int] = {}
+    for cell in predicate.profile_of_reliability.runs:
+        if cell.condition != NOMINAL:
+            for key in product((None, cell.domain), (None, cell.condition)):
+                faults[key] = faults.get(key, 0) + cell.runs
+    seen = set()
+    for row in predicate.profile_of_reliability.sums:
+        key = (row.domain, row.condition)
+        if row.metric == "r_op":
+            of = ", ".join(filter(None, key)) or "all domains"
+            if key in seen:
+                yield f"the integers of r_op in {of} occur twice"
+            elif row.n != faults.get(key, 0):
+                yield f"the integers of r_op in {of} are not over the runs that it counts"
+            seen.add(key)
 
 
 def _possible(criterion: CriterionClaim, row: RowAtTier) -> bool:
@@ -144,6 +174,8 @@ def carried(metric: str, row: RowAtTier) -> bool:
     found = row.bounded
     if found is None or found.status != "met":
         return True
+    if metric not in POINTS and row.table != "met":
+        return False
     if found.bound is None:
         return _met_without_bound(metric, row, found)
     if isinstance(found.bound, bool) or isinstance(row.threshold, bool):
@@ -157,7 +189,7 @@ def _met_without_bound(metric: str, row: RowAtTier, found: Bound) -> bool:
     if metric in POINTS:
         return True
     asks_most = row.operator == ">=" and row.threshold == MOST.get(metric, "1.000000")
-    return row.table == "met" and (row.threshold is True or (asks_most and found.method == EVERY_RUN))
+    return row.threshold is True or (asks_most and found.method == EVERY_RUN)
 
 
 def _status(row: RowAtTier, reading: str) -> str:
@@ -212,8 +244,10 @@ def _tiers(predicate: Predicate) -> Iterator[str]:
 
 def _scope(predicate: Predicate) -> Iterator[str]:
     evidence, runs = predicate.evidence, predicate.profile_of_reliability.runs
-    if set(predicate.scope.domains) != {row.domain for row in runs}:
+    if sorted(predicate.scope.domains) != sorted({row.domain for row in runs}):
         yield "its scope names other domains than its counts of runs"
+    if len({(row.domain, row.condition) for row in runs}) != len(runs):
+        yield "its runs of a domain under a condition are counted twice"
     mix: dict[str, int] = {}
     for row in runs:
         mix[row.condition] = mix.get(row.condition, 0) + row.runs
@@ -221,6 +255,22 @@ def _scope(predicate: Predicate) -> Iterator[str]:
         yield "the times of its first and last run do not agree"
     if predicate.scope.fault_mix != mix:
         yield "its fault mix is not that of its counts of runs"
-    nominal = mix.get("nominal", 0)
+    nominal = mix.get(NOMINAL, 0)
     if (nominal, sum(mix.values()) - nominal) != (evidence.nominal_runs, evidence.fault_runs):
         yield "its counts of runs are not those of the evidence that it names"
+    if sum(mix.values()) + evidence.novel_fault_runs > evidence.records:
+        yield "its evidence has more runs than records"
+
+
+def _named(predicate: Predicate) -> Iterator[str]:
+    """Yield what it names and cannot mean: failures of runs that nobody counted, another thing's digest."""
+    counted = {(row.domain, row.condition): row.runs for row in predicate.profile_of_reliability.runs}
+    for mode in predicate.known_failure_modes:
+        of = (mode.domain, mode.condition)
+        if not 1 <= mode.failures <= mode.runs or counted.get(of) != mode.runs:
+            yield (
+                f"{mode.failures:,} failures in {mode.runs:,} runs of {', '.join(of)}"
+                " are not of those that it counts"
+            )
+    if predicate.supersedes in {predicate.agent.digest, predicate.evidence.digest}:
+        yield "it supersedes what is no passport"

@@ -13,6 +13,7 @@ a key, log entries have their form in any case, and with timestamps are verified
 from __future__ import annotations
 
 import hashlib
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from cryptography.exceptions import InvalidSignature
@@ -39,6 +40,8 @@ _VERSIONS: Final = {
     sealed.MEDIA_TYPE: 3,
 }
 _HASHES: Final = {"SHA2_256": hashlib.sha256, "SHA2_384": hashlib.sha384, "SHA2_512": hashlib.sha512}
+MAX_VALUES: Final = 10_000
+"""Values in a bundle; thirty log entries with their proofs have a third of it."""
 _FORM: Final = "sigstore.bundle"
 _OTHER: Final = "sigstore.artifact"
 
@@ -120,7 +123,9 @@ def _check_form(document: dict[str, Any]) -> None:
     if version is None:
         found = str(document.get("mediaType"))[:80]
         raise InputError(_FORM, f"expected the mediaType of a bundle v0.1 to v0.3, found {found!r}")
-    if odd := next((key for key in _keys(document) if "_" in key), None):
+    if sum(1 for _ in islice(_values(document), MAX_VALUES + 1)) > MAX_VALUES:
+        raise InputError(_FORM, f"more than {MAX_VALUES:,} values")  # each can become an error of the models
+    if odd := next((key for value in _values(document) for key in _keys(value) if "_" in key), None):
         raise InputError(_FORM, f"unknown key {odd[:80]!r}")  # the models know it as another spelling
     if ("messageSignature" in document) == ("dsseEnvelope" in document):
         raise InputError(_FORM, "expected either messageSignature or dsseEnvelope")
@@ -132,7 +137,7 @@ def _check_form(document: dict[str, Any]) -> None:
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
-        raise InputError(_FORM, f"{where or 'the bundle'}: {first['msg'][:200]}") from None
+        raise InputError(_FORM, f"{where[:200] or 'the bundle'}: {first['msg'][:200]}") from None
     for entry in found_in.verification_material.tlog_entries:
         if entry.inclusion_proof.checkpoint is None:
             raise InputError(_FORM, "a log entry has no checkpoint")
@@ -140,12 +145,15 @@ def _check_form(document: dict[str, Any]) -> None:
             raise InputError(_FORM, "a log entry of a bundle v0.1 has no inclusionPromise")
 
 
-def _keys(value: Any) -> Iterator[str]:
-    if isinstance(value, dict):
-        yield from value
+def _values(value: Any) -> Iterator[Any]:
+    yield value
     if isinstance(value, dict | list):
         for one in value.values() if isinstance(value, dict) else value:
-            yield from _keys(one)
+            yield from _values(one)
+
+
+def _keys(value: Any) -> Iterator[str]:
+    return iter(value if isinstance(value, dict) else ())
 
 
 def _names(payload: bytes, artifact: Artifact) -> None:

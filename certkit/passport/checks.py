@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 from msgspec import Struct
 
 from certkit.errors import CertkitError, MismatchError, NegativeError, UnavailableError
-from certkit.passport import dsse, keys, sealed
+from certkit.passport import dsse, keys, sealed, tables
 from certkit.passport import statement as st
 from certkit.passport.outcome import UNTRUSTED
 from certkit.passport.replay import Opened, difference
@@ -87,8 +87,9 @@ class Case(Struct, frozen=True, kw_only=True, eq=False):
     require_tier: int | None
     opened: Opened | CertkitError | None
     replay: Callable[[Statement], Mapping[str, Any]] | None
-    proof: bytes | None
+    proof: bytes | CertkitError | None
     status: StatusSource | None
+    beside: StatusSource | None = None
 
 
 def signature(found: Sealed, envelope: dsse.Envelope, trust: Trust) -> Candidate:
@@ -196,9 +197,11 @@ def statement(payload: bytes, signer: Candidate) -> Statement:
     """Return the statement in a payload that `signer` signed.
 
     Raises `NegativeError` as `certkit.passport.statement.read` does, and ``passport.statement`` where it
-    names another key than the one that signed.
+    names another key than the one that signed, or a profile that comes with certkit and has other rows.
     """
     found = st.read(payload)
+    if unlike := tables.disagreement(found.predicate):
+        raise NegativeError("passport.statement", unlike)
     stated = found.predicate.issuer.key_id
     if stated != signer.id:
         raise NegativeError(
@@ -226,7 +229,10 @@ def _same(code: str, stated: str, found: str, *, parts: tuple[BundleClaim, ...] 
     if stated != found:
         what = "agent" if code == OTHER_AGENT else "evidence"
         pooled = (
-            f"; it pools {len(parts)} bundles: {', '.join(part.digest for part in parts)}" if parts else ""
+            f"; it pools {len(parts)} bundles, give --bundle once for each:"
+            f" {', '.join(part.digest for part in parts)}"
+            if parts
+            else ""
         )
         raise NegativeError(code, f"the passport is about {what} {stated}, not {found}{pooled}")
 

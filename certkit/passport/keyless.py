@@ -64,6 +64,7 @@ _ISSUER: Final = x509.ObjectIdentifier("1.3.6.1.4.1.57264.1.1")
 _ISSUER_V2: Final = x509.ObjectIdentifier("1.3.6.1.4.1.57264.1.8")
 _CURVES: Final = {"secp256r1", "secp384r1"}
 _MAX_REASON: Final = 300
+_MAX_NAME, _MAX_NAMES = 120, 3
 
 _WINDOWS: Final[tuple[Kind, ...]] = ("certificateAuthorities", "tlogs", "ctlogs")
 # `sigstore` gives a root out of JSON only as a part of this, the rest of which is not looked at.
@@ -98,7 +99,10 @@ class Named(Struct, frozen=True, kw_only=True):
         return identity in self.identities and issuer == self.issuer
 
     def __str__(self) -> str:
-        return f"{', '.join(sorted(self.identities)) or 'nobody'} at {self.issuer}"
+        names = sorted(self.identities)
+        shown = ", ".join(f"{name:.{_MAX_NAME}}" for name in names[:_MAX_NAMES]) or "nobody"
+        more = f" and {len(names) - _MAX_NAMES:,} more" if len(names) > _MAX_NAMES else ""
+        return f"{shown}{more} at {self.issuer:.{_MAX_NAME}}"
 
 
 def read(certificate: bytes) -> Named:
@@ -113,7 +117,7 @@ def read(certificate: bytes) -> Named:
         issuers = {_text(one) for one in parsed.extensions if one.oid in (_ISSUER, _ISSUER_V2)}
         key = parsed.public_key()
     except Exception as error:  # noqa: BLE001 - what hostile input makes of a library is not foreseen
-        raise NegativeError(CODE, f"the certificate cannot be read: {error}") from None
+        raise NegativeError(CODE, f"the certificate cannot be read: {str(error)[:_MAX_REASON]}") from None
     if len(issuers) != 1:
         raise NegativeError(CODE, "the certificate does not name one OIDC issuer")
     if not isinstance(key, ec.EllipticCurvePublicKey) or key.curve.name not in _CURVES:

@@ -6,16 +6,24 @@ is told by a `StatusSource`. Both raise as `checks` does.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from certkit import canonical
-from certkit.errors import InputError, MismatchError, NegativeError, UnavailableError, UsageError
+from certkit.errors import (
+    CertkitError,
+    InputError,
+    MismatchError,
+    NegativeError,
+    UnavailableError,
+    UsageError,
+)
 from certkit.passport import dsse
 from certkit.passport.checks import CLOCK_SKEW, NOT_ASKED, shown
 
 if TYPE_CHECKING:
-    from certkit.passport.checks import Case, Status
+    from certkit.passport.checks import Case, Status, StatusSource
 
 _ENDED: Final = {"revoked": "passport.revoked", "superseded": "passport.superseded"}
 ENTRY_TYPE: Final = "application/vnd.certkit.registry-entry.v1+json"
@@ -25,6 +33,8 @@ def registry(case: Case) -> str:
     """Check the offline proof that a trusted log holds an entry about this passport."""
     if case.proof is None:
         raise UnavailableError(NOT_ASKED, "no proof of registration was given")
+    if isinstance(case.proof, CertkitError):
+        raise UnavailableError(case.proof.code, str(case.proof), hint=case.proof.hint)
     if not case.trust.logs:
         raise UnavailableError("passport.unavailable", "a proof was given, and the policy trusts no log")
     from certkit.tlog import hashing, note, proof, witness  # noqa: PLC0415 - many come without a proof
@@ -38,12 +48,12 @@ def registry(case: Case) -> str:
         raise MismatchError(
             "passport.witnesses", f"{len(head.cosigned)} of {quorum.k} required witnesses cosigned"
         )
-    _about(entry, case)
+    _about(entry, head.checkpoint.origin, case)
     return f"entry {found.index} of {head.checkpoint.size} in {head.checkpoint.origin}"
 
 
-def _about(entry: bytes, case: Case) -> None:
-    """Raise `MismatchError` unless a log's entry registers this passport."""
+def _about(entry: bytes, origin: str, case: Case) -> None:
+    """Raise `MismatchError` unless an entry of the log `origin` registers this passport."""
     try:
         envelope = dsse.parse(canonical.loads(entry), payload_type=ENTRY_TYPE)
         document = canonical.loads(envelope.payload)
@@ -53,6 +63,8 @@ def _about(entry: bytes, case: Case) -> None:
     named = claims.get("passport_id") if isinstance(claims, dict) else None
     if not isinstance(document, dict) or document.get("type") != "passport" or named != case.passport_id:
         raise MismatchError("passport.registry", "the logged entry is about something else")
+    if (meant := document.get("log", origin)) != origin:
+        raise MismatchError("passport.registry", f"the logged entry was signed for another log, {meant}")
     message = dsse.pae(envelope.payload_type, envelope.payload)
     if not any(dsse.is_signature(envelope.signature, message, one.key) for one in case.trust.candidates()):
         raise MismatchError("passport.registry", "no trusted key signed the logged entry")
@@ -79,12 +91,24 @@ def _in_window(logged: object, case: Case) -> None:
 
 
 def status(case: Case) -> str:
-    """Check that the passport was neither revoked nor superseded, as of a checkpoint that is fresh."""
-    if case.status is None:
+    """Check that the passport was neither revoked nor superseded, as of a checkpoint that is fresh.
+
+    Of the registry that was named and the status beside the passport either may be the older one: what
+    lies beside can end a passport, and only where no registry was named can it say that one stands.
+    """
+    source = case.status or case.beside
+    if source is None:
         raise UnavailableError(NOT_ASKED, "no registry was asked whether it was revoked or superseded")
+    if case.beside is not None:
+        with suppress(UnavailableError):
+            _told(case.beside, case)
+    return _told(source, case)
+
+
+def _told(source: StatusSource, case: Case) -> str:
     revokers = {one.id: one.key for one in case.trust.candidates() if one.issuer == case.signer.issuer}
     try:
-        found = case.status.status(case.passport_id, revokers)
+        found = source.status(case.passport_id, revokers)
     except (InputError, UsageError, MismatchError) as error:
         if isinstance(error, MismatchError) and error.code != "registry.damaged":
             raise MismatchError(error.code, f"its status does not hold together: {error}") from None

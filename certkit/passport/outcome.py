@@ -6,6 +6,7 @@ that was skipped is never counted as passed.
 
 from __future__ import annotations
 
+from datetime import UTC
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
@@ -14,6 +15,8 @@ from msgspec import Struct
 from certkit.errors import Exit
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from certkit.passport.statement import Statement
 
 VERIFICATION_SCHEMA: Final = "urn:certkit:verification:v1"
@@ -107,9 +110,10 @@ class Verification(Struct, frozen=True, kw_only=True):
     """The result of `certkit.passport.verify`.
 
     `claim` and `statement` are None unless the signature held and the payload is a passport.
-    `not_checked` says in words what this verification leaves open.
+    `at` is the time that it speaks of, and `not_checked` says in words what it leaves open.
     """
 
+    at: datetime
     passport_id: str | None
     verdict: Literal["verified", "rejected", "unverifiable"]
     steps: tuple[Step, ...]
@@ -133,6 +137,7 @@ class Verification(Struct, frozen=True, kw_only=True):
         """Return the document that ``certkit verify --json`` prints."""
         document: dict[str, Any] = {
             "schema": VERIFICATION_SCHEMA,
+            "at": f"{self.at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}",
             "passport_id": self.passport_id,
             "verdict": self.verdict,
             "exit_code": int(self.exit_code),

@@ -70,12 +70,13 @@ def _tiers(number: int, part: BundleClaim, predicate: Predicate) -> Iterator[str
     for reading in ("table", "bounded"):
         if (tier := getattr(part, reading).tier) not in judged:
             yield f"bundle {number} attains Tier {tier} under the {reading} reading, of which no row speaks"
+    attained = max(part.table.tier, part.bounded.tier)  # what is met by bounds is met by its value
     for criterion in predicate.criteria:
         for tier, row in criterion.tiers.items():
-            asked = criterion.metric == "r_op" and int(tier) <= part.table.tier
+            asked = criterion.metric == "r_op" and int(tier) <= attained
             if asked and not _reaches(part.successes, part.fault_runs, row):
                 yield (
-                    f"bundle {number} attains Tier {part.table.tier} with {part.successes:,} successes in"
+                    f"bundle {number} attains Tier {attained} with {part.successes:,} successes in"
                     f" {part.fault_runs:,} runs, and {criterion.id} asks for {row.threshold}"
                 )
 

@@ -5,7 +5,7 @@
 
 Nothing of the pages is read, and nothing that the PDF says is believed. The pages are not signed: whoever
 shows them must say so (`PAGES`). A PDF comes from anywhere: it is read strictly, nothing in it is repaired
-or run, and size, decompression and the number of parts looked at are bounded.
+or run, and size, decompression, the number of parts looked at and what is parsed are bounded.
 """
 
 from __future__ import annotations
@@ -32,18 +32,21 @@ PAGES: Final = "the pages of the PDF: they are a drawing, and only the passport 
 """What a verification leaves open where the passport came in a PDF."""
 
 _MAGIC: Final = b"%PDF-"
-_MAX_DECODED: Final = 16 << 20
+_MAX_DECODED: Final = 4 << 20
+_MAX_MEMBERS: Final = 10_000
 _MAX_PARTS: Final = 64
-_MAX_OBJECT_STREAMS: Final = 16
 _RECORDED: Final = re.compile(r"passport (sha256:[0-9a-f]{64})(?![0-9a-f])")
 _HINT: Final = "'certkit report' and 'certkit issue' attach it; or name the file passport.json itself"
 
 
 class Taken(Struct, frozen=True, kw_only=True):
-    """A passport's bytes, the text of its proof of registration where that came along, and out of what."""
+    """A passport's bytes, the text of its proof of registration where that came along, and out of what.
+
+    A proof that could not be read is the error that says why.
+    """
 
     passport: bytes
-    proof: bytes | None = None
+    proof: bytes | CertkitError | None = None
     in_pdf: bool = False
 
     def told(self, found: Verification) -> Verification:
@@ -143,16 +146,19 @@ def _compare(passport: bytes, keywords: str) -> None:
 
 def _read(data: bytes) -> tuple[list[tuple[set[str], bytes]], str]:
     """Return the attached files, each with all its names, and the keywords of the document."""
-    import io  # noqa: PLC0415 - only where a PDF is met
-    import logging  # noqa: PLC0415 - the same
+    import logging  # noqa: PLC0415 - only where a PDF is met
 
     import pypdf  # noqa: PLC0415 - the same
+
+    from certkit.passport.pdf_reader import Reader  # noqa: PLC0415 - the same
 
     # The parser tells the log what it finds odd; a user of certkit is not its reader.
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)
     with pypdf.apply_configuration(
         maximum_declared_stream_length=MAX_PDF,
         array_based_stream_maximum_output_length=_MAX_DECODED,
+        array_maximum_element_count=_MAX_MEMBERS,
+        dictionary_maximum_element_count=_MAX_MEMBERS,
         zlib_maximum_output_length=_MAX_DECODED,
         zlib_maximum_recovery_input_length=0,
         lzw_maximum_output_length=_MAX_DECODED,
@@ -161,7 +167,7 @@ def _read(data: bytes) -> tuple[list[tuple[set[str], bytes]], str]:
         stream_filters_maximum_length=2,
         jbig2dec_binary=None,
     ):
-        reader = pypdf.PdfReader(io.BytesIO(data), strict=True)
+        reader = Reader(data)
         if reader.is_encrypted:
             raise InputError("pdf.unreadable", "the PDF is encrypted", hint="qpdf --decrypt IN OUT")
         walk = _Walk(reader)
@@ -174,7 +180,6 @@ class _Walk:
     def __init__(self, reader: Any) -> None:
         self._reader = reader
         self._seen: set[int] = set()
-        self._streams: set[int] = set()
 
     def attached(self) -> Iterator[tuple[set[str], bytes]]:
         """Yield the names and the content of every file in the tree of embedded files."""
@@ -244,8 +249,7 @@ class _Walk:
         if once and number in self._seen:
             raise InputError("pdf.unreadable", f"the PDF lists its object {number} as a file twice")
         self._seen.add(number)
-        self._streams.add(self._reader.xref_objStm.get(number, (0, 0))[0])
-        if len(self._seen) > _MAX_PARTS or len(self._streams) > _MAX_OBJECT_STREAMS:
+        if len(self._seen) > _MAX_PARTS:
             raise InputError("pdf.unreadable", "more attached files than a safety case has", hint=_HINT)
         found = value.get_object()
         return None if type(found).__name__ == "NullObject" else found

@@ -43,6 +43,13 @@ def rotated(trust: Trust, old: PublicKey, new: PublicKey, *, at: datetime) -> Tr
     )
 
 
+def ended(trust: Trust, old: PublicKey, *, at: datetime) -> datetime | None:
+    """Return when the window of a key of the policy ends, None where that is after an aware time or never."""
+    key = keys.key_id(old)
+    ends = [item.not_after for item in trust.candidates() if item.id == key]
+    return next((end for end in ends if end is not None and end <= at), None)
+
+
 def _replaced(trust: Trust, issuer: TrustedIssuer, gone: Digest, new: TrustedKey) -> Trust:
     end = new.not_before
     held = tuple(

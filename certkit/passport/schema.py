@@ -59,6 +59,7 @@ def verification_schema() -> dict[str, Any]:
     (step, claim), definitions = msgspec.json.schema_components((Step, Claim), ref_template="#/$defs/{name}")
     body = _closed(
         schema={"const": VERIFICATION_SCHEMA},
+        at={"type": "string", "format": "date-time", "description": "the time that it speaks of"},
         passport_id={"type": ["string", "null"], "description": "SHA-256 of the payload"},
         verdict={"enum": ["verified", "rejected", "unverifiable"]},
         exit_code={"type": "integer"},

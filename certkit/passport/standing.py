@@ -12,7 +12,6 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from certkit.assessment.catalogue import CATALOGUE
-from certkit.assessment.drift.difference import spread
 from certkit.assessment.drift.standing import (
     NOMINAL,
     Key,
@@ -147,7 +146,6 @@ def _moments(row: st.Sums) -> Moments:
         and (high is None or found.y <= high * found.scale * found.n)
         and found.y**2 <= found.k * found.yy
         and found.yn**2 <= found.yy * found.nn
-        and spread(found) >= 0
     )
     if not possible:
         _refuse(f"no runs give the integers of {row.metric}")

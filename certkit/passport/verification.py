@@ -30,7 +30,7 @@ from msgspec import Struct
 
 from certkit import canonical
 from certkit.errors import CertkitError, UnavailableError, UsageError
-from certkit.passport import checks, dsse, logs, sealed
+from certkit.passport import checks, dsse, logs, sealed, tables
 from certkit.passport import statement as st
 from certkit.passport.outcome import STEPS, Agent, Claim, Profile, SignedBy, Step, Verification
 
@@ -76,7 +76,7 @@ def verify(
     require_tier: int | None = None,
     evidence: Callable[[], Opened] | None = None,
     replay: Callable[[st.Statement], Mapping[str, Any]] | None = None,
-    proof: bytes | None = None,
+    proof: bytes | CertkitError | None = None,
     status: StatusSource | None = None,
     beside: StatusSource | None = None,
 ) -> Verification:
@@ -84,10 +84,10 @@ def verify(
 
     `agent` is the digest of the agent that the passport must be about; `domain` and `require_tier` are
     the intended deployment. `evidence` opens the bundle, `replay` computes the claim from it again (see
-    `certkit.passport.replay.from_bundle`); `proof` is the text of the offline log proof; `status` tells
-    whether the passport still stands; one that came along with it is `beside`, which is asked where there is
-    no other, and is needed only where the policy requires a status. Nothing about the passport raises: it is
-    told in the result.
+    `certkit.passport.replay.from_bundle`); `proof` is the text of the offline log proof, or why it could not
+    be read; `status` tells whether the passport still stands, and so does `beside`, which came along with it:
+    of both the worse answer counts, and `beside` is needed only where the policy requires a status. Nothing
+    about the passport raises: it is told in the result.
     """
     if at.tzinfo is None:
         raise UsageError("usage.option", "the time of verification has no offset")
@@ -107,7 +107,8 @@ def verify(
             opened=None if evidence is None else _opened(evidence),
             replay=replay,
             proof=proof,
-            status=status or beside,
+            status=status,
+            beside=beside,
         )
         steps += tuple(_step(name, check, case) for name, check in _ON_STATEMENT.items())
     steps += tuple(_resting(name) for name in STEPS[len(steps) :])
@@ -115,6 +116,7 @@ def verify(
     # A timestamp is required of the sixth step, which is among those that are always needed.
     needed = {*trust.require, *STEPS[:6], *(name for name, given in asked.items() if given is not None)}
     return Verification(
+        at=at,
         passport_id=canonical.digest(read.envelope.payload) if read.envelope else None,
         verdict=_verdict(steps, needed),
         steps=steps,
@@ -210,6 +212,13 @@ def _left_open(steps: tuple[Step, ...], read: _Read, *, compared: bool) -> Itera
             yield f"{step.id}: {step.detail}"
     if read.statement is None:
         return
+    judged = read.statement.predicate.assessment.profile
+    replayed = any(step.id == "replay" and step.status == "passed" for step in steps)
+    if judged.digest not in tables.packaged() and not replayed:
+        yield (
+            f"criteria: whether they are those of {judged.digest}, which it calls {judged.id}; no profile of"
+            " that digest comes with certkit"
+        )
     if not compared:
         yield "subject: whether the agent in use is this one; no agent digest and no bundle was given"
     if read.signing.time is None and read.signing.fault is None:

@@ -155,3 +155,21 @@ def test_the_installed_program_prints_a_badge(folder: Path) -> None:
     )
     assert done.code == 0
     assert done.out.startswith("<svg ")
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_time_asked_for_is_stated_in_what_is_copied() -> None:
+    policy = ("--trust", "trust.json")
+    assert "| Verified | as of 2026-03-02T00:00:00Z: parse," in export("markdown", *policy).out
+    assert "UNVERIFIED**, as of 2026-03-02T00:00:00Z |" in export("markdown", "--unverified").out
+    for more in (policy, ("--unverified",)):
+        badge = export("badge", *more).out
+        assert badge.count("as of 2026-03-02") == 3  # text, title and label
+        assert "as of 2026-03-02T10:20:30Z" in export("badge", *more, at="2026-03-02T10:20:30Z").out
+
+
+def test_no_time_is_stated_where_none_was_asked_for() -> None:
+    data = issued().to_json()
+    for of in (exports.unverified(data, at=NOW), exports.verified(data, trust=trust(), at=NOW)):
+        for format in ("markdown", "badge"):  # noqa: A001 - the word of the trade
+            assert "as of" not in exports.export(format, of).content

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from typing import TYPE_CHECKING
 
 import pytest
@@ -167,6 +168,21 @@ def test_a_revoked_passport_is_revoked_for_every_command(place: Path, command: s
     assert done.code == 6
     assert "VERIFIED" not in done.out
     assert place.is_dir()
+
+
+@pytest.mark.parametrize("command", ["verify", "show", "export"])
+def test_a_revocation_beside_the_passport_counts_against_an_older_registry(
+    place: Path, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree("registry", "older")
+    assert ending("revoke", "registry", 1, "--reason", "key-compromise").code == 0
+    assert certkit("registry", "status", "registry", 1, "-o", "second.json.status", "--at", DAY).code == 0
+    monkeypatch.setenv("CERTKIT_HEADS", str(place / "elsewhere.db"))  # one who has seen neither
+    assert told(command, "second.json", "--registry", "older").code == 6
+    (place / "second.json.status").write_bytes(b"junk")
+    assert told(command, "second.json", "--registry", "older").code == 0
+    (place / "second.json.status").unlink()
+    assert told(command, "second.json", "--registry", "older").code == 0
 
 
 @pytest.mark.parametrize("command", ["verify", "show", "export"])

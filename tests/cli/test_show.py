@@ -6,12 +6,13 @@ import re
 from typing import TYPE_CHECKING
 
 import pytest
-from msgspec import structs
+from msgspec import convert, structs
 
 from certkit import canonical, passport
-from certkit.cli import shown
+from certkit.cli import output, shown
 from certkit.passport import exports, keys
 from certkit.passport.exports import words
+from certkit.passport.statement import Predicate
 from tests.cli.running import certkit, program
 from tests.unit.passport.making import NOW, issued, of_bundle, sealed_bundle, trust
 
@@ -100,11 +101,11 @@ def test_verbose_tells_how_bounds_were_got_and_every_digest() -> None:
 @pytest.mark.usefixtures("folder")
 def test_with_a_policy_the_verdict_stands_first_and_decides_the_exit_code() -> None:
     text = show("--trust", "trust.json")
-    assert text.startswith("VERIFIED")
+    assert text.startswith("VERIFIED, as of 2026-03-02T00:00:00Z: ")
     assert "Not checked: registry, status, evidence, replay" in text
     expired = certkit("show", "passport.json", "--trust", "trust.json", "--at", "2026-06-02")
     assert expired.code == 6
-    assert expired.out.startswith("REJECTED at step 6 (validity)")
+    assert expired.out.startswith("REJECTED at step 6 (validity), as of 2026-06-02T00:00:00Z: ")
     assert "EXPIRED 2 days ago" in expired.out
 
 
@@ -116,6 +117,7 @@ def test_what_no_trusted_key_signed_is_not_repeated_under_a_policy() -> None:
         assert "courier" not in done.out
     assert done.document == {
         "schema": "urn:certkit:show:v1",
+        "at": "2026-03-02T00:00:00Z",
         "passport_id": None,
         "signature_checked": True,
         "verdict": "rejected",
@@ -128,6 +130,7 @@ def test_json_is_the_signed_statement() -> None:
     document = certkit("show", "passport.json", "--json").document
     assert document == {
         "schema": "urn:certkit:show:v1",
+        "at": None,
         "passport_id": issued().passport_id,
         "signature_checked": False,
         "verdict": None,
@@ -135,6 +138,7 @@ def test_json_is_the_signed_statement() -> None:
     }
     checked = certkit("show", "passport.json", "--trust", "trust.json", "--at", AT, "--json").document
     assert (checked["signature_checked"], checked["verdict"]) == (True, "verified")
+    assert checked["at"] == "2026-03-02T00:00:00Z"
 
 
 @pytest.mark.usefixtures("folder")
@@ -212,3 +216,26 @@ def test_a_long_value_is_rounded_and_never_cut() -> None:
     assert shown._number("12345.678901") == "12345.68"
     assert shown._number("-12.345678") == "-12.3457"
     assert shown._number(value=True) == "yes"
+
+
+def test_a_time_asked_for_is_told_without_a_policy_too(folder: Path) -> None:
+    assert "89 days left as of 2026-03-02T00:00:00Z" in " ".join(show().split())
+    assert "as of" not in certkit("show", folder / "passport.json").out.split("Limitations")[0]
+
+
+def test_columns_of_the_table_stay_apart() -> None:
+    rows = canonical.loads(issued().payload)["predicate"]
+    for row in rows["criteria"]:
+        for at in row["tiers"].values():
+            if at["threshold"] not in (True, False):
+                at["threshold"] = "0.000001"
+    lines: list[str] = []
+    predicate = convert(rows, Predicate)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(output, "say", lines.append)
+        shown._table(predicate)
+    cells = [line for line in lines if ".000001" in line]
+    assert cells
+    for line in cells:
+        assert len(line) <= 80
+        assert line.count(".000001") == len(re.findall(r"  ?\S{1,2}\.000001 \S\S(?= |$)", line))

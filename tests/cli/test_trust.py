@@ -140,3 +140,10 @@ def test_a_witness_that_the_quorum_needs_is_not_taken_out_alone(folder: Path) ->
     assert told("set", "--quorum", "1").code == 0
     assert told("remove", "--witness", ONE).code == 0
     assert held(folder)["witnesses"] == {"k": 1, "keys": [TWO]}
+
+
+def test_a_window_is_shown_to_the_second_where_it_is_no_whole_day(folder: Path) -> None:
+    (folder / "key.pem").write_text(keys.public_pem(keys.generate("p256").public_key()))
+    start, end = ("--not-before", "2026-01-01"), ("--not-after", "2026-03-11T08:09:10Z")
+    assert told("add", "--issuer", "Lab", "--key", "key.pem", *start, *end).code == 0
+    assert "from 2026-01-01 to 2026-03-11T08:09:10Z" in told("show").out

@@ -209,10 +209,12 @@ def test_a_file_that_is_not_there_is_told(tmp_path: Path, root: tuple[str, ...])
         assert run(tmp_path, SIGNER.sign(DATA), *root, artifact=name) == (2, "file.missing")
 
 
-def test_a_file_named_like_a_digest_is_a_file(
+def test_a_digest_is_never_a_file_that_bears_it_as_its_name(
     tmp_path: Path, root: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     name = "sha256:" + "0" * 64
     (tmp_path / name).write_bytes(DATA)
-    assert run(tmp_path, SIGNER.sign(DATA), *root, artifact=name) == (0, None)
+    assert run(tmp_path, SIGNER.sign(DATA), *root, artifact=name) == (1, "passport.certificate")
+    assert run(tmp_path, SIGNER.attest(compact(STATEMENT)), *root, artifact=name) == (1, "sigstore.artifact")
+    assert run(tmp_path, SIGNER.sign(DATA), *root, artifact=f"./{name}") == (0, None)

@@ -286,8 +286,11 @@ def json_faults() -> Iterator[Json]:
     yield case("a file that is a list", "[]", form)
     yield case("an unknown key in the file", edited(lambda d: d.update(more=1)), form)
     yield case("another media type", edited(lambda d: d.update(mediaType="application/json")), form)
+    beside = {"rawBytes": encode(spki(ATTACKER))}
     yield case(
-        "a key and a certificate", edited(lambda d: d["verificationMaterial"].update(certificate={})), form
+        "a key and a certificate",
+        edited(lambda d: d["verificationMaterial"].update(certificate=beside)),
+        form,
     )
     yield case("a log entry that is no object", edited(set_material(publicKey={}, tlogEntries=[1])), form)
     yield case("a hint that is no text", edited(set_material(publicKey={"hint": 1})), form)
@@ -433,6 +436,22 @@ def disagreeing() -> Iterator[Json]:
     yield told("a tier by bounds that no row has", lambda p: p["assessment"].update(bounded={"tier": 1}))
 
 
+def miscounted() -> Iterator[Json]:
+    """Yield statements whose counts are not of the runs that they count, and one that ends what never was."""
+    changes: dict[str, Callable[[Json], object]] = {
+        "a domain twice": lambda p: p["scope"].update(domains=["banking", "banking"]),
+        "more runs than records": lambda p: p["evidence"].update(records=19),
+        "more failures than runs": lambda p: p["known_failure_modes"][0].update(failures=17),
+        "failures where nothing ran": lambda p: p["known_failure_modes"][0].update(domain="moon"),
+        "a rate where nothing ran": lambda p: p["profile_of_reliability"]["sums"][0].update(domain="moon"),
+        "an agent that is superseded": lambda p: p.update(supersedes=p["agent"]["digest"]),
+    }
+    for name, change in changes.items():
+        document = statement()
+        change(document["predicate"])
+        yield case(name, passport(compact(document)), ("types", "passport.statement", 1))
+
+
 def apart() -> Iterator[Json]:
     """Yield accumulations whose bundles are not the parts of the whole."""
     bad = ("types", "passport.statement", 1)
@@ -542,7 +561,7 @@ GROUPS: Final[dict[str, tuple[Callable[[], Iterator[Json]], ...]]] = {
     "accepted": (accepted, malleable),
     "confusion": (confusion, stripped, payload_types),
     "malformed": (json_faults, base64_faults),
-    "tampered": (tampered, disagreeing, apart),
+    "tampered": (tampered, disagreeing, miscounted, apart),
     "time-and-policy": (times, policies),
     "evidence": (evidence,),
     "status": (statuses, other_entries),

@@ -31,12 +31,13 @@ from certkit.passport.outcome import STEPS
 from certkit.progress import SILENT
 from certkit.registry import heads
 from certkit.registry.statusfile import FileStatus
+from certkit.tlog.note import VerifierKey
 from certkit.workflow import load_profile
 from tests.vectors import passport_maker
 from tests.vectors.running import certkit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 FOLDER = Path(__file__).parent / "passport"
 ASKED = ("agent", "domain", "require_tier")
@@ -148,7 +149,7 @@ def test_command_line(case: dict[str, Any], tmp_path: Path, monkeypatch: pytest.
         if name in case:
             file.with_name(file.name + suffix).write_text(case[name], encoding="utf-8")
     if "seen" in case:
-        remember(known, case["seen"].encode())
+        remember(known, case["seen"].encode(), map(VerifierKey.parse, case["trust"]["logs"]))
     options = [
         text for name in ASKED if name in case for text in (f"--{name.replace('_', '-')}", str(case[name]))
     ]
@@ -167,8 +168,8 @@ def files_in(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.parent.name != "state")
 
 
-def remember(path: Path, note: bytes) -> None:
-    with closing(heads.Heads.open(path)) as known, known.held(heads.read(note).origin) as head:
+def remember(path: Path, note: bytes, logs: Iterable[VerifierKey]) -> None:
+    with closing(heads.Heads.open(path)) as known, known.held(*logs) as head:
         head.advance(note, lambda _: heads.read(note).root)
 
 

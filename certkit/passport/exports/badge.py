@@ -1,7 +1,8 @@
 """A passport's claim as an SVG badge, which says in its text and its title that it is no evidence.
 
-A picture goes stale and is copied, so it bears the end of validity and the beginning of the passport's id. No
-colour says what no word says; contrast is at least 7:1 (WCAG 2.2, AAA). Nothing outside is loaded.
+A picture goes stale and is copied, so it bears the end of validity, the beginning of the passport's id, and
+the time that it was made for where that was not the present. No colour says what no word says; contrast is at
+least 7:1 (WCAG 2.2, AAA). Nothing outside is loaded.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ _NAME: Final = 32
 def write(source: Source) -> tuple[str, str]:
     """Return the media type and the SVG."""
     left, right = "agent passport", _claim(source)
+    asked = f"as of {source.as_of}" if source.as_of else ""
     below = f"no evidence: verify {words.short(source.passport_id)}, ends {_end(source)}"
+    below += f"; {asked}" if asked else ""
     first = _width(left)
     width = max(first + _width(right), _width(below))
     colour = COLOURS["claim"]
@@ -36,6 +39,7 @@ def write(source: Source) -> tuple[str, str]:
         if mark in right:
             colour = COLOURS[mark]
     title = f"{left}: {right}. No evidence. Ends {_end(source)}."
+    title += f" Claim {asked}." if asked else ""
     return MEDIA_TYPE, _SVG.format(
         width=width,
         first=first,

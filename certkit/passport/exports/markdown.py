@@ -73,13 +73,12 @@ def _rows(source: Source) -> Iterator[tuple[str, str]]:
     )
     yield "Passport", _code(source.passport_id)
     if source.verification is None:
-        yield "Verified", f"no: **{words.UNVERIFIED}**"
+        asked = f", as of {words.utc(source.at)}" if source.as_of else ""
+        yield "Verified", f"no: **{words.UNVERIFIED}**{asked}"
     else:
         steps = source.verification.steps
-        yield (
-            "Verified",
-            f"{words.utc(source.at)}: {', '.join(one.id for one in steps if one.status == 'passed')}",
-        )
+        time = f"{'as of ' if source.as_of else ''}{words.utc(source.at)}"
+        yield "Verified", f"{time}: {', '.join(one.id for one in steps if one.status == 'passed')}"
         yield "Not checked", ", ".join(one.id for one in steps if one.status == "skipped") or "–"
 
 

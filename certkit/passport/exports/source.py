@@ -10,6 +10,7 @@ from certkit import canonical
 from certkit.errors import CertkitError, NegativeError
 from certkit.passport import issuing
 from certkit.passport import statement as st
+from certkit.passport.exports import words
 from certkit.passport.verification import verify
 
 if TYPE_CHECKING:
@@ -33,6 +34,11 @@ class Source(Struct, frozen=True, kw_only=True, eq=False):
     made: datetime
     verification: Verification | None = None
     trust: Trust | None = None
+
+    @property
+    def as_of(self) -> str | None:
+        """The time that was asked for, in words, None where that was the present."""
+        return words.day(self.at) if self.at != self.made else None
 
     @property
     def is_specimen(self) -> bool:
@@ -64,15 +70,16 @@ def verified(
     )
 
 
-def unverified(data: bytes, *, at: datetime) -> Source:
+def unverified(data: bytes, *, at: datetime, made: datetime | None = None) -> Source:
     """Return the claim of a passport whose form holds, and of which nothing else is known.
 
+    `at` and `made` are as in `verified`.
     Raises `InputError` and `NegativeError` with the codes of `certkit.passport.issuing.parse` and
     `certkit.passport.statement.read`.
     """
     passport = issuing.parse(data)
     predicate = st.read(passport.payload).predicate
-    return Source(passport_id=passport.passport_id, predicate=predicate, at=at, made=at)
+    return Source(passport_id=passport.passport_id, predicate=predicate, at=at, made=made or at)
 
 
 def _refused(found: Verification, required: set[str]) -> CertkitError:

@@ -50,6 +50,11 @@ def utc(moment: datetime) -> str:
     return f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
+def day(moment: datetime) -> str:
+    """Return an aware time as its date in UTC where a day begins with it, else as `utc` does."""
+    return utc(moment).removesuffix("T00:00:00Z")
+
+
 def one_line(text: str) -> str:
     """Return foreign text on one line, of bounded length, with nothing in it that a reader cannot see."""
     shown = visible(text)

@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from certkit import canonical
 from certkit.errors import CertkitError, UsageError
-from certkit.passport import anybundle, trusted_root
+from certkit.passport import anybundle, keyless, trusted_root
 from tests.unit.passport.making import KEY
 from tests.vectors import passport_parts as maker
 from tests.virtual_sigstore import Sigstore, b64, compact, pae, spki
@@ -307,3 +307,40 @@ def test_a_passport_is_a_bundle_too() -> None:
     with pytest.raises(CertkitError) as caught:
         anybundle.verify(data, agent, key=KEY.public_key())
     assert caught.value.code == "dsse.signature"
+
+
+@pytest.mark.parametrize(
+    "crowd",
+    [
+        {"tlogEntries": [{}] * anybundle.MAX_VALUES},
+        {"timestampVerificationData": {"rfc3161Timestamps": [{"signedTimestamp": "AA=="}] * 9_999}},
+        {f"a{place}": 0 for place in range(anybundle.MAX_VALUES)},
+    ],
+)
+def test_a_bundle_of_a_crowd_is_refused_before_its_form_is_looked_at(
+    crowd: Json, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from sigstore_models.bundle.v1 import Bundle  # noqa: PLC0415 - what must not be asked
+
+    asked: list[object] = []
+    monkeypatch.setattr(Bundle, "from_json", asked.append)
+    bundle = plain()
+    bundle["verificationMaterial"] |= crowd
+    with pytest.raises(CertkitError) as caught:
+        anybundle.verify(compact(bundle), ARTIFACT, key=maker.LAB.public_key())
+    assert caught.value.code == "sigstore.bundle"
+    assert "values" in caught.value.message
+    assert asked == []
+
+
+def test_of_a_crowd_of_names_a_few_are_told() -> None:
+    named = keyless.Named(
+        identities=frozenset(f"a{place}@example.com" for place in range(120_000)),
+        issuer="https://idp.example/" + "x" * 10_000,
+        key=ec.generate_private_key(ec.SECP256R1()).public_key(),
+    )
+    text = str(named)
+    assert len(text) < 600
+    assert "a0@example.com" in text
+    assert "and 119,997 more at https://idp.example/" in text
+    assert str(keyless.Named(identities=frozenset({"a"}), issuer="b", key=named.key)) == "a at b"

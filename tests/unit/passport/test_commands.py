@@ -138,3 +138,36 @@ def test_the_text_of_a_verification_says_the_verdict_and_what_is_open(
     assert "VERIFIED" not in text
     assert main(["verify", str(file), "--trust", str(policy), "--at", "2027-03-02", "-q"]) == 6
     assert capfdbinary.readouterr().out == b""
+
+
+def test_a_verification_says_for_which_time_it_holds(
+    tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    from certkit.cli.main import main  # noqa: PLC0415 - the text, not the document
+
+    file, policy = tmp_path / "passport.json", tmp_path / "trust.json"
+    file.write_bytes(issued().to_json())
+    policy.write_bytes(trust().to_json())
+    for at, text in (
+        ("2026-03-02", "VERIFIED, as of 2026-03-02T00:00:00Z: what was checked holds"),
+        ("2026-03-02T09:30:15+02:00", "VERIFIED, as of 2026-03-02T07:30:15Z: what was checked holds"),
+        ("2027-03-02", "REJECTED at step 6 (validity), as of 2027-03-02T00:00:00Z: expired"),
+    ):
+        main(["verify", str(file), "--trust", str(policy), "--at", at])
+        assert text in " ".join(capfdbinary.readouterr().out.decode().split())
+        _, document = certkit("verify", str(file), "--trust", str(policy), "--at", at, "--json")
+        assert document["at"] in text
+    main(["verify", str(file), "--trust", str(policy)])
+    assert "as of" not in capfdbinary.readouterr().out.decode()
+
+
+def test_a_proof_that_cannot_be_read_is_none(tmp_path: Path) -> None:
+    file, policy = tmp_path / "passport.json", tmp_path / "trust.json"
+    file.write_bytes(issued().to_json())
+    (tmp_path / "passport.json.tlog-proof").mkdir()
+    for require, expected in (((), 0), (("registry",), 4)):
+        policy.write_bytes(trust(require=require).to_json())
+        code, document = certkit("verify", str(file), "--trust", str(policy), "--at", "2026-03-02", "--json")
+        assert code == expected
+        (step,) = (one for one in document["steps"] if one["id"] == "registry")
+        assert (step["status"], step["code"]) == ("skipped", "file.not-regular")

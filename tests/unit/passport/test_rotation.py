@@ -201,3 +201,31 @@ def test_a_policy_that_cannot_follow_is_left_as_it_is(others: Path) -> None:
     done = certkit("trust", "rotate", "old.pem", "new.pem", "--trust", "trust.json", "--json")
     assert (done.code, done.document["error"]["code"]) == (3, "trust.invalid")
     assert (others / "trust.json").read_bytes() == both != before
+
+
+def test_a_turn_before_the_new_key_was_made_is_pointed_out(folder: Path) -> None:
+    done = rotate(folder, "--trust", folder / "trust.json", "--at", "2020-01-01")
+    assert done.code == 0
+    assert "the new key was made just now, and is to count from 2020-01-01T00:00:00Z" in words(done.err)
+    assert "passports that the old key signed since then no longer count" in words(done.err)
+    (folder / "new.pem").unlink()
+    (folder / "new-public.pem").unlink()
+    (folder / "trust.json").write_bytes(trust().to_json())
+    assert "made just now" not in words(rotate(folder, "--trust", folder / "trust.json").err)
+
+
+def words(text: str) -> str:
+    return " ".join(text.replace("hint:", "").split())
+
+
+def test_a_second_successor_of_a_key_is_pointed_out(others: Path) -> None:
+    policy = ("--trust", "trust.json", "--at")
+    assert certkit("trust", "rotate", "old.pem", "new.pem", *policy, "2026-03-11").err == ""
+    (others / "third.pem").write_text(keys.public_pem(keys.generate("p256").public_key()))
+    done = certkit("trust", "rotate", "old.pem", "third.pem", *policy, "2026-04-01")
+    assert done.code == 0
+    assert "the old key counts no longer than to 2026-03-11T00:00:00Z" in words(done.err)
+    assert "one more key" in words(done.err)
+    (others / "new.pem").unlink()
+    done = rotate(others, "--trust", others / "trust.json", "--at", "2026-04-02", old="old.pem")
+    assert "the old key counts no longer than to 2026-03-11T00:00:00Z" in words(done.err)

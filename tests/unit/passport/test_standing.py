@@ -87,6 +87,7 @@ IMPOSSIBLE: dict[str, tuple[Callable[[st.Sums], st.Sums | None], str]] = {
     "no scale": (changed("violations", scale=0), "no runs give"),
     "more successes than runs": (changed("r_op", y=10**6), "no runs give"),
     "no squares": (changed("r_op", yy="0"), "no runs give"),
+    "a variance below 0": (changed("r_op", yn="1000000"), "no runs give"),
     "squares without end": (changed("r_op", nn="9" * 5000), "larger than counts can give"),
     "a row left out": (
         lambda row: None if row.metric == "r_op" and row.domain is None and not row.condition else row,
@@ -148,3 +149,16 @@ def test_rows_of_a_later_writer_are_left_aside(root: Path) -> None:
 def test_a_bundle_without_runs_has_a_standing(tmp_path: Path) -> None:
     empty = making.sealed_bundle(tmp_path / "empty", [bundles.run(0)])
     assert {row.metric for row in standing(stated(empty)).moments} == {"c_nom"}
+
+
+def test_fewer_clusters_than_the_sizes_of_clusters_need_are_refused(root: Path) -> None:
+    """k clusters of n runs in all have Σn_c² ≥ n²/k (Cauchy and Schwarz); all else is possible here."""
+
+    def one_cluster(row: st.Sums) -> st.Sums:
+        return structs.replace(row, k=1, yy=str(row.y**2), yn="0") if row.metric == "r_op" else row
+
+    changed_sums = with_sums(stated(root), one_cluster).predicate.profile_of_reliability.sums
+    whole = next(row for row in changed_sums if row.metric == "r_op" and not (row.domain or row.condition))
+    assert whole.n <= int(whole.nn) < whole.n**2
+    with pytest.raises(CertkitError, match="no runs give"):
+        standing(with_sums(stated(root), one_cluster))

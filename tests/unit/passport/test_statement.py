@@ -261,6 +261,7 @@ def test_no_tier_is_met_by_no_records() -> None:
     }
     found = maker.statement(
         criteria=[attested],
+        known_failure_modes=[],
         profile_of_reliability={"sums": [], "runs": []},
         scope={"domains": [], "fault_mix": {}, "dates": {}, "exclusions": []},
     )

@@ -1,0 +1,216 @@
+"""What a statement cannot say of its own rows, runs and bundles, whoever signed it."""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from certkit import canonical, passport
+from certkit.errors import NegativeError
+from certkit.passport import replay, statement
+from tests.unit.passport.making import issued, of_bundle, sealed_bundle
+from tests.vectors import passport_parts as maker
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+def refused(document: dict[str, Any]) -> str:
+    with pytest.raises(NegativeError) as caught:
+        statement.read(canonical.canonical(document))
+    assert caught.value.code == "passport.statement"
+    return caught.value.message
+
+
+def predicate_of(made: passport.Passport) -> tuple[dict[str, Any], dict[str, Any]]:
+    document: dict[str, Any] = canonical.loads(made.payload)
+    return document, document["predicate"]
+
+
+def row(predicate: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = next(one for one in predicate["criteria"] if one["id"] == "r_op")
+    return found
+
+
+def sums(predicate: dict[str, Any]) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = predicate["profile_of_reliability"]["sums"]
+    return found
+
+
+def by_bounds(predicate: dict[str, Any]) -> None:
+    """Let a row that its value does not meet be met by its bound."""
+    row(predicate)["tiers"]["2"] = {
+        "operator": ">",
+        "threshold": "0.800000",
+        "table": "not_met",
+        "bounded": {"status": "met", "bound": "0.990000", "confidence": "0.950000"},
+    }
+
+
+INTERVAL = {"low": "0.900000", "high": "0.100000", "level": "0.950000", "method": "wilson"}
+MODE = {"domain": "banking", "condition": "adversarial", "failures": 4, "runs": 16}
+
+CHANGES: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
+    "met by a bound and not by the value": (
+        by_bounds,
+        "criterion r_op at Tier 2 is met by bounds, which its bound is not",
+    ),
+    "an interval turned round": (
+        lambda p: row(p).update(interval=INTERVAL),
+        "the interval of criterion r_op ends before it begins",
+    ),
+    "more runs than records": (
+        lambda p: p["evidence"].update(records=19),
+        "its evidence has more runs than records",
+    ),
+    "more held-out runs than records": (
+        lambda p: p["evidence"].update(novel_fault_runs=1),
+        "its evidence has more runs than records",
+    ),
+    "a domain twice": (
+        lambda p: p["scope"].update(domains=["banking", "banking"]),
+        "its scope names other domains than its counts of runs",
+    ),
+    "runs counted twice": (
+        lambda p: p["profile_of_reliability"]["runs"].append(
+            {"domain": "banking", "condition": "nominal", "runs": 0}
+        ),
+        "its runs of a domain under a condition are counted twice",
+    ),
+    "more failures than runs": (
+        lambda p: p.update(known_failure_modes=[MODE | {"failures": 17}]),
+        "17 failures in 16 runs of banking, adversarial are not of those that it counts",
+    ),
+    "a failure mode without failures": (
+        lambda p: p.update(known_failure_modes=[MODE | {"failures": 0}]),
+        "0 failures in 16 runs of banking, adversarial are not of those that it counts",
+    ),
+    "failures where nothing ran": (
+        lambda p: p.update(known_failure_modes=[MODE | {"domain": "moon"}]),
+        "4 failures in 16 runs of moon, adversarial are not of those that it counts",
+    ),
+    "failures of other runs": (
+        lambda p: p.update(known_failure_modes=[MODE | {"runs": 15}]),
+        "4 failures in 15 runs of banking, adversarial are not of those that it counts",
+    ),
+    "an agent superseded": (
+        lambda p: p.update(supersedes=p["agent"]["digest"]),
+        "it supersedes what is no passport",
+    ),
+    "evidence superseded": (
+        lambda p: p.update(supersedes=p["evidence"]["digest"]),
+        "it supersedes what is no passport",
+    ),
+    "a rate in a domain where nothing ran": (
+        lambda p: sums(p).append(sums(p)[0] | {"domain": "moon"}),
+        "the integers of r_op in moon are not over the runs that it counts",
+    ),
+    "a rate over fewer runs than the domain has": (
+        lambda p: sums(p).append(sums(p)[0] | {"domain": "banking", "n": 15}),
+        "the integers of r_op in banking are not over the runs that it counts",
+    ),
+    "a rate over nominal runs": (
+        lambda p: sums(p).append(sums(p)[0] | {"domain": "banking", "condition": "nominal", "n": 4}),
+        "the integers of r_op in banking, nominal are not over the runs that it counts",
+    ),
+    "a rate twice": (
+        lambda p: sums(p).extend([sums(p)[0] | {"domain": "banking"}, sums(p)[0] | {"domain": "banking"}]),
+        "the integers of r_op in banking occur twice",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_what_contradicts_itself_is_refused(name: str) -> None:
+    change, words = CHANGES[name]
+    document = maker.statement()
+    statement.read(canonical.canonical(document))
+    change(document["predicate"])
+    assert refused(document) == words
+
+
+def test_the_sums_of_a_later_writers_metric_are_its_own() -> None:
+    document = maker.statement()
+    sums(document["predicate"]).extend([sums(document["predicate"])[0] | {"metric": "later", "n": 3}] * 2)
+    assert statement.read(canonical.canonical(document)).predicate.assessment.tier == 1
+
+
+def test_every_row_that_binds_is_named(tmp_path: Path) -> None:
+    document, predicate = predicate_of(of_bundle(sealed_bundle(tmp_path / "bundle")))
+    binding = predicate["assessment"]["binding"]
+    assert len(binding) > 1
+    for changed in (binding[1:], binding[:-1], [*binding, "posterior2"]):
+        predicate["assessment"]["binding"] = changed
+        assert refused(document) == "the rows that bind Tier 1 are not those that it names"
+
+
+def test_bundles_under_several_conditions_add_up_in_their_domains() -> None:
+    document = maker.statement()
+    maker.accumulated(document)
+    predicate = document["predicate"]
+    profile = predicate["profile_of_reliability"]
+    profile["runs"] = [
+        {"domain": "banking", "condition": condition, "runs": count}
+        for condition, count in (("adversarial", 10), ("cascade", 6), ("nominal", 4))
+    ]
+    predicate["scope"]["fault_mix"] = {"adversarial": 10, "cascade": 6, "nominal": 4}
+    predicate["known_failure_modes"] = []
+    profile["sums"] += [
+        sums(predicate)[0] | {"domain": domain, "condition": condition, "y": y, "n": n}
+        for domain in (None, "banking")
+        for condition, y, n in (("adversarial", 8, 10), ("cascade", 4, 6))
+    ]
+    profile["sums"] = [{key: value for key, value in one.items() if value} for one in profile["sums"]]
+    assert statement.read(canonical.canonical(document)).predicate.evidence.bundles is not None
+
+
+@pytest.mark.parametrize("reading", ["table", "bounded"])
+def test_a_tier_of_a_bundle_is_carried_by_its_successes_under_both_readings(reading: str) -> None:
+    document = maker.statement()
+    maker.accumulated(document)
+    first, second = document["predicate"]["evidence"]["bundles"]
+    for part, successes in ((first, 8), (second, 4)):
+        part["successes"] = part["by_domain"]["banking"]["successes"] = successes
+        part["table"]["tier"] = part["bounded"]["tier"] = 0
+    assert statement.read(canonical.canonical(document)).predicate.assessment.tier == 1
+    second[reading]["tier"] = 1
+    assert refused(document) == (
+        "bundle 2 attains Tier 1 with 4 successes in 8 runs, and r_op asks for 0.600000"
+    )
+
+
+def test_a_replay_tells_true_from_1_and_sees_rows_that_the_evidence_does_not_give() -> None:
+    found = statement.read(issued().payload)
+    recomputed = statement.plain(found)["predicate"]
+    assert replay.difference(found, recomputed) is None
+    one = copy.deepcopy(recomputed)
+    assert one["agent"]["components"][0]["pinned"] is True
+    one["agent"]["components"][0]["pinned"] = 1
+    assert "pinned: claimed True, the evidence gives 1" in str(replay.difference(found, one))
+    fewer = copy.deepcopy(recomputed)
+    count = len(fewer["limitations"])
+    fewer["limitations"].pop()
+    assert replay.difference(found, fewer) == (
+        f"limitations: claimed {count} rows, the evidence gives {count - 1}"
+    )
+
+
+@pytest.mark.parametrize("count", ["successes", "n"])
+def test_the_worst_domain_has_the_rate_of_its_counts(count: str) -> None:
+    document, predicate = predicate_of(issued())
+    worst = next(one for one in predicate["criteria"] if one["metric"] == "domain_min")
+    if count == "n":
+        worst["n"] = 0
+        assert refused(document) == "the counts of domain_min are not those of its profile of reliability"
+    else:
+        worst["counts"]["successes"] = 0
+        assert refused(document) == f"domain_min is {worst['value']}, which 0 of {worst['n']:,} is not"
+
+
+def test_an_honest_passport_supersedes_a_passport() -> None:
+    document, predicate = predicate_of(issued())
+    predicate["supersedes"] = issued().passport_id
+    assert statement.read(canonical.canonical(document)).predicate.supersedes == issued().passport_id
