@@ -80,10 +80,9 @@ def _row(claimed: CriterionClaim, wanted: dict[str, Any], table: dict[str, Any])
         if asked.get(tier) != found.get(tier):
             wants, has = (_shown(rows.get(tier)) for rows in (asked, found))
             yield f"{of} asks for {wants} at Tier {tier}, and here for {has}"
-    for tier, row in claimed.tiers.items():
-        if tier in asked:
-            least = table["tiers"][tier].get("confidence", _CONFIDENCE)
-            yield from _bounded(claimed, tier, row, least)
+    for tier in sorted(asked.keys() & found.keys()):
+        least = table["tiers"][tier].get("confidence", _CONFIDENCE)
+        yield from _bounded(claimed, tier, claimed.tiers[tier], least)
 
 
 def _bounded(claimed: CriterionClaim, tier: str, row: RowAtTier, least: float) -> Iterator[str]:

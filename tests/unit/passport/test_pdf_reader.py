@@ -33,6 +33,12 @@ def test_an_object_in_a_stream_ends_where_the_next_begins() -> None:
     assert code(packed(cut, extra=ATTACHED)) == "pdf.unreadable"
 
 
+def test_objects_are_read_from_no_stream_of_another_kind() -> None:
+    made = packed(INSIDE, extra=ATTACHED)
+    assert made.count(b"/ObjStm") == 1
+    assert code(made.replace(b"/ObjStm", b"/ObjXxx")) == "pdf.unreadable"
+
+
 @pytest.mark.parametrize("offsets", [[0, 0], [9, 0], [5, 5], [-1, 95], [0, 10**9]])
 def test_objects_of_a_stream_that_overlap_or_leave_it_are_refused(offsets: list[int]) -> None:
     assert code(packed(INSIDE, offsets=offsets, extra=ATTACHED)) == "pdf.unreadable"

@@ -150,6 +150,25 @@ def test_what_is_not_the_tables_is_named(name: str) -> None:
     assert tables.disagreement(typed(changed)) == words
 
 
+def test_a_tier_that_the_table_does_not_have_is_named() -> None:
+    document = canonical.loads(issued().payload)
+    tiers = rows(document)["r_op"]["tiers"]
+    tiers["4"] = copy.deepcopy(tiers["3"])
+    said = tables.disagreement(typed(document))
+    assert said is not None
+    assert "criterion r_op of profile hb-eval-2026 asks for" in said
+    assert "at Tier 4" in said
+
+
+def test_a_row_without_a_bound_is_held_to_the_table_all_the_same() -> None:
+    document = canonical.loads(issued().payload)
+    tier = rows(document)["r_op"]["tiers"]["1"]
+    tier["bounded"] = None
+    assert tables.disagreement(typed(document)) is None
+    tier["threshold"] = "0.100000"
+    assert tables.disagreement(typed(document)) is not None
+
+
 def typed(document: dict[str, Any]) -> statement.Predicate:
     import msgspec  # noqa: PLC0415 - what contradicts itself is looked at all the same
 
