@@ -154,7 +154,8 @@ class Log:
         many("INSERT INTO leaf VALUES (?, ?)", enumerate(entries, size))
         many("INSERT INTO seen VALUES (?, ?)", [(one, index) for index, one in enumerate(hashes, size)])
         many("REPLACE INTO tile VALUES (?, ?, ?)", [(*place, row) for place, row in changed.items()])
-        edge = {place: (state.edge | changed)[place] for place in _edge(size + len(entries))}
+        known = state.edge | changed
+        edge = {place: known[place] for place in _edge(size + len(entries))}
         if len(entries) < tiles.WIDTH:
             frontier = state.frontier.copy()
             frontier.extend(hashes)

@@ -20,10 +20,11 @@ sentences) → `view` → `render`.
 
 from __future__ import annotations
 
+from certkit.report.attached import Attachment
 from certkit.report.material import Material, of_assessment, of_document
 from certkit.report.render import HINTS, html, pdf, pdf_missing
 from certkit.report.source import Source, read
-from certkit.report.view import Attachment, View, view
+from certkit.report.view import View, view
 
 __all__ = [
     "HINTS",

@@ -15,10 +15,10 @@ from msgspec import Struct
 from certkit import canonical
 from certkit._version import __version__
 from certkit.assessment import Fragility, JudgeReport, Status, fragile, of_judge
-from certkit.report import argue, confidence, issued, register, results, words
+from certkit.report import argue, attached, confidence, issued, register, results, words
 from certkit.report.material import Material, of_assessment
 from certkit.report.svg import WORDS, judged
-from certkit.report.table import Column, Entry, Table, table
+from certkit.report.table import Entry, Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
     from certkit.assessment import Assessment
+    from certkit.report.attached import Attachment
     from certkit.report.issued import Issued
 
 _LOST: Final = {
@@ -34,15 +35,6 @@ _LOST: Final = {
     Status.INSUFFICIENT: "It cannot be judged on",
     Status.NOT_TESTED: "There is no evidence for",
 }
-
-
-class Attachment(Struct, frozen=True, kw_only=True):
-    """A file that the PDF carries; `relationship` is the AFRelationship of PDF/A-3."""
-
-    name: str
-    data: bytes
-    description: str
-    relationship: str
 
 
 class Tier(Struct, frozen=True, kw_only=True):
@@ -126,8 +118,7 @@ def view(
     signed = None if passport is None else issued.read(passport)
     if signed is not None:
         issued.check(signed, document)
-    # By name: a PDF's tree of names is searched by halves, and a reader would not find what is out of order.
-    attachments = tuple(sorted(_attachments(material, signed), key=lambda item: item.name))
+    attachments = attached.attachments(material, signed)
     tier = document["verdict"]["tier"]
     specimen = document["bundle"]["origin"] == "simulated"
     forest_tier = min(tier + 1, len(document["tiers"]))
@@ -180,7 +171,7 @@ def view(
         formulas=results.formulas(),
         data_sheets=results.data_sheets(document),
         discrepancies=argue.DISCREPANCIES,
-        attached=_attached(attachments),
+        attached=attached.listing(attachments),
         attachments=attachments,
     )
 
@@ -375,40 +366,3 @@ def _profile(material: Material) -> tuple[Entry, ...]:
         Entry("Title", known.title if known else None),
         Entry("Sources", "; ".join(known.sources) or None if known else None),
     )
-
-
-def _attachments(material: Material, signed: Issued | None) -> Iterator[Attachment]:
-    if signed is not None:
-        yield Attachment(
-            name="passport.json",
-            data=signed.data,
-            description="the signed passport; verify it with certkit verify",
-            relationship="Supplement",
-        )
-    yield Attachment(
-        name="assessment.json",
-        data=material.data,
-        description="the assessment that this report is drawn from",
-        relationship="Source",
-    )
-    if material.profile is not None:
-        yield Attachment(
-            name="profile.json",
-            data=canonical.canonical(material.profile.to_dict()),
-            description="the profile's canonical form, whose SHA-256 is its digest",
-            relationship="Data",
-        )
-
-
-def _attached(attachments: tuple[Attachment, ...]) -> Table:
-    body = (
-        (item.name, item.description, f"{len(item.data):,}", canonical.digest(item.data))
-        for item in attachments
-    )
-    columns = (
-        Column("file", "code"),
-        Column("what", "wide"),
-        Column("bytes", "number"),
-        Column("digest", "digests"),
-    )
-    return table("Attached files", columns, body)

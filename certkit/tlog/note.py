@@ -245,7 +245,15 @@ class Signer:
 
 
 def write_note(text: str, signatures: Iterable[Signature]) -> bytes:
-    """Return the bytes of a note; `text` ends in a newline and has no control character but newlines."""
-    data = (text + "\n" + "".join(one.line for one in signatures)).encode()
-    parse_note(data)
+    """Return the bytes of a note; raise `InputError` ``tlog.note`` where `parse_note` could not read them.
+
+    `text` ends in a newline and has no control character but newlines.
+    """
+    lines = list(signatures)
+    data = (text + "\n" + "".join(one.line for one in lines)).encode()
+    # Less work than to read it back, which a log that signs a checkpoint for every entry would feel.
+    formed = text.endswith("\n") and not _CONTROL.search(text) and 0 < len(lines) <= MAX_SIGNATURES
+    if not formed or len(data) > MAX_NOTE or not all(one.value and is_key_name(one.name) for one in lines):
+        parse_note(data)
+        raise InputError("tlog.note", "a text that does not end in a newline")
     return data

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from hypothesis import given
+from hypothesis import strategies as st
 
 from certkit import canonical
 from certkit.errors import CertkitError, InputError, MismatchError
@@ -19,6 +21,7 @@ from certkit.tlog.note import (
     KeyType,
     Signature,
     Signer,
+    UnverifiedNote,
     VerifierKey,
     open_note,
     parse_note,
@@ -175,3 +178,25 @@ def test_the_empty_log_has_the_root_of_nothing() -> None:
 
 def test_the_key_types_that_are_read() -> None:
     assert {int(one) for one in KeyType} == {1, 4}
+
+
+@given(
+    st.text(st.sampled_from("a \n\t\N{EM DASH}\x7f"), max_size=8),
+    st.lists(
+        st.builds(
+            Signature,
+            st.sampled_from(["a", "", "a b", "a+b", "b\n"]),
+            st.just(b"1234"),
+            st.binary(max_size=2),
+        ),
+        max_size=3,
+    ),
+)
+def test_what_is_written_can_be_read(text: str, signatures: list[Signature]) -> None:
+    try:
+        data = write_note(text, signatures)
+    except InputError:
+        data = (text + "\n" + "".join(one.line for one in signatures)).encode()
+        assert not text.endswith("\n") or code(data) == "tlog.note"
+    else:
+        assert parse_note(data) == UnverifiedNote(text, tuple(signatures))
