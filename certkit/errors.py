@@ -194,7 +194,7 @@ CODES: Final[dict[str, str]] = {
     "registry.format": "the registry was written in a format that this version does not read",
     "registry.name": "a registry cannot have this name",
     "registry.log-key": "the log key is missing, unusable, or not the one that this registry is signed with",
-    "registry.submitter": "the key that submits is not one that the trust policy knows",
+    "registry.submitter": "the key that submits is not one that the trust policy knows and trusts now",
     "registry.untrusted-log": "the trust policy names no verifier key for this registry",
     "registry.busy": "another program holds the registry for too long",
     "registry.unknown": "no entry of the registry has this index or id",

@@ -25,6 +25,7 @@ from certkit.registry.consequences import Consequences
 from certkit.registry.entry import Check, PassportFacts, timestamp
 from certkit.registry.heads import Heads, read, remembered
 from certkit.registry.registry import Appended, Registry
+from certkit.registry.rules import outside
 from certkit.tlog import tiles, tree
 from certkit.tlog.checkpoint import open_checkpoint
 from certkit.tlog.note import VerifierKey, open_note
@@ -39,8 +40,8 @@ if TYPE_CHECKING:
 
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-    from certkit.passport.keys import PrivateKey, PublicKey
-    from certkit.passport.trust import Trust
+    from certkit.passport.keys import PrivateKey
+    from certkit.passport.trust import Candidate, Trust
     from certkit.tlog.checkpoint import Checkpoint
 
 PROOF_SUFFIX: Final = ".tlog-proof"
@@ -80,7 +81,7 @@ def admit(
     file that remembers what was signed, outside the registry. Raises `RefusedPassportError`,
     `UntrustedError` ``registry.submitter``, and what `Registry.append` does.
     """
-    refuse_stranger(submitter, trust)
+    refuse_stranger(submitter, trust, at)
     following = Consequences(passport)
     with Registry.open(folder, heads=heads) as registry:
         appended = registry.append(
@@ -94,13 +95,21 @@ def admit(
     return Admitted(**structs.asdict(appended), following=following)
 
 
-def refuse_stranger(submitter: PrivateKey, trust: Trust) -> None:
-    """Raise `UntrustedError` ``registry.submitter`` unless the policy knows the key."""
-    if (name := keys.key_id(submitter.public_key())) not in submitters(trust):
+def refuse_stranger(submitter: PrivateKey, trust: Trust, at: datetime) -> None:
+    """Raise `UntrustedError` ``registry.submitter`` unless the policy knows the key, and trusts it then."""
+    name = keys.key_id(submitter.public_key())
+    known = submitters(trust).get(name)
+    if known is None:
         raise UntrustedError(
             "registry.submitter",
             f"the trust policy does not know key {name}, and no auditor with it would accept its entry",
             hint="submit with an issuer's key, or add the submitter to the policy: certkit trust add",
+        )
+    if message := outside(known, timestamp(at)):
+        raise UntrustedError(
+            "registry.submitter",
+            f"the entry would be {message}",
+            hint="submit with a key that the policy trusts now: certkit trust show",
         )
 
 
@@ -130,7 +139,6 @@ def inspect(
         folder,
         log=log,
         submitters=submitters(trust),
-        issuers={one.id: one.issuer for one in trust.candidates()},
         check=checker(trust, None),
         remembered=[one for one in (since, signed) if one is not None],
         quorum=Quorum.of(trust.witnesses.k, trust.witnesses.keys),
@@ -171,9 +179,9 @@ def checkpoint_in(path: Path, trust: Trust | None) -> Checkpoint:
         raise type(error)(error.code, error.message, where=str(path), hint=error.hint) from None
 
 
-def submitters(trust: Trust) -> dict[str, PublicKey]:
+def submitters(trust: Trust) -> dict[str, Candidate]:
     """Return the keys that may submit entries, by id: those of the trusted issuers."""
-    return {one.id: one.key for one in trust.candidates()}
+    return {one.id: one for one in trust.candidates()}
 
 
 def checker(trust: Trust, at: datetime | None) -> Check:

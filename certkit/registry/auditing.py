@@ -25,7 +25,6 @@ import hashlib
 from collections.abc import Callable
 from contextlib import contextmanager
 from functools import partial
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from msgspec import Struct, structs
@@ -40,13 +39,15 @@ from certkit.registry.entry import (
     Claims,
     Drift,
     KeyChange,
+    Revocation,
+    Supersession,
     UnverifiedEntry,
     read,
 )
 from certkit.registry.heads import refuse_fork
 from certkit.registry.lineage import Drifts, Lineages, LogKeys
 from certkit.registry.published import CHECKPOINT, Published
-from certkit.registry.rules import Dates, Endings, is_written_so
+from certkit.registry.rules import Dates, Endings, is_written_so, outside
 from certkit.registry.source import Database, Fault, Source
 from certkit.registry.structure import Structure
 from certkit.registry.unshown import unshown
@@ -60,7 +61,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-    from certkit.passport.keys import PublicKey
+    from certkit.passport.trust import Candidate
     from certkit.registry.entry import Check
     from certkit.tlog.checkpoint import Checkpoint
     from certkit.tlog.note import VerifierKey
@@ -136,10 +137,9 @@ def audit(
     folder: Path,
     *,
     log: VerifierKey,
-    submitters: Mapping[str, PublicKey],
+    submitters: Mapping[str, Candidate],
     check: Check,
     compare: Compare | None = None,
-    issuers: Mapping[str, str] = MappingProxyType({}),
     remembered: Sequence[Checkpoint] = (),
     quorum: Quorum = NOBODY,
     at: datetime | None = None,
@@ -148,14 +148,15 @@ def audit(
     """Audit the registry, or the exported tree, in `folder`.
 
     `log` is the trusted verifier key; `quorum` are the witnesses that must have cosigned its checkpoint;
-    `submitters` are the trusted keys by id, and `issuers` the names that they are listed under, so that who
-    revoked can be told; `check` returns the facts of a passport whose signature holds; `compare` what is to
-    be logged of two that follow each other, by default as `certkit.registry.consequences.expected` does;
+    `submitters` are the trusted keys by id, each with the window that its entries are to be dated in and with
+    the name under which it may revoke; `check` returns the facts of a passport whose signature holds;
+    `compare` what is to be logged of two that follow each other, by default as
+    `certkit.registry.consequences.expected` does;
     `remembered` are earlier checkpoints of the log, which it must continue; no entry is to be dated later
     than `at`, and cosignatures that are do not count. Raises as `opened` does, but that what is wrong with
     the registry is a finding.
     """
-    work = _Work(folder, log, submitters, check, compare or expected, issuers=issuers, quorum=quorum, at=at)
+    work = _Work(folder, log, submitters, check, compare or expected, quorum=quorum, at=at)
     try:
         with opened(folder) as source:
             work.run(source, remembered, progress)
@@ -173,11 +174,10 @@ class _Work:
         self,
         folder: Path,
         log: VerifierKey,
-        submitters: Mapping[str, PublicKey],
+        submitters: Mapping[str, Candidate],
         check: Check,
         compare: Compare,
         *,
-        issuers: Mapping[str, str],
         quorum: Quorum,
         at: datetime | None,
     ) -> None:
@@ -195,7 +195,8 @@ class _Work:
         self._drifts = Drifts(partial(blobs.intact, folder), compare)
         self._index: Literal["agrees", "differs"] | None = None
         self._names_evidence = False
-        self._dates, self._endings = Dates(at), Endings(issuers)
+        self._dates = Dates(at)
+        self._endings = Endings({name: one.issuer for name, one in submitters.items()})
         self._blobs: set[str] = set()
         self._structure = Structure(lambda _level, _n: b"", lambda _level, _n: None)
         self._passports = True
@@ -341,16 +342,19 @@ class _Work:
             if message := self._keys.follow(found, found.claims):
                 self.found("registry.log-keys", where, message)
             return not message
-        key = self._submitters.get(found.entry.submitter)
-        if key is None:
+        known = self._submitters.get(found.entry.submitter)
+        if known is None:
             message = f"submitted by an untrusted key, {found.entry.submitter}"
             self.found("registry.entry-untrusted", where, message, Exit.UNTRUSTED)
             return False
         try:
-            found.verify(key)
+            found.verify(known.key)
         except CertkitError as error:
             self.found("registry.entry-signature", where, error.message)
             return False
+        ends = isinstance(found.claims, Revocation | Supersession)  # for which no word comes too late
+        if not ends and (message := outside(known, found.entry.issued_at)):
+            self.found("registry.entry-untrusted", where, message, Exit.UNTRUSTED)
         is_for_it = found.entry.is_for(self._key.name)
         if not is_for_it:
             self.found("registry.entry-signature", where, f"signed for another log, {found.entry.log}")

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from certkit.errors import CertkitError, MismatchError, UntrustedError, UsageError
 from certkit.passport import checks, dsse, issuing, keys, sealed
-from certkit.registry.admission import refuse_stranger, submitters
+from certkit.registry.admission import refuse_stranger
 from certkit.registry.entry import Claims, Note, Revocation, Supersession
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def supersede(registry: Registry, ident: str, *, by: str, hand: Hand) -> tuple[s
                 f"entry {later} is not the latest passport of {own.lineage}, or the one to supersede",
                 hint="only the latest passport of a lineage takes the place of another",
             )
-        trusted = submitters(hand.trust)
+        trusted: dict[str, PublicKey] = {one.id: one.key for one in hand.trust.candidates()}
         for index, found in turn.known.endings(own.lineage, own.passport_id):
             # As a status has it: a later passport takes its place by the word of any issuer.
             if _signed(found, trusted if isinstance(found.claims, Claims) else own.keys):
@@ -105,7 +105,7 @@ def supersede(registry: Registry, ident: str, *, by: str, hand: Hand) -> tuple[s
 
 def note(registry: Registry, subject: str | None, text: str, *, hand: Hand) -> Appended:
     """Log words about a lineage, or about the log itself; raise as `Registry.append_entry`."""
-    refuse_stranger(hand.submitter, hand.trust)
+    refuse_stranger(hand.submitter, hand.trust, hand.at)
     with hand.turn(registry) as turn:
         return hand.log(turn, subject or registry.origin, Note(text=text))
 
@@ -133,6 +133,7 @@ def _own(registry: Registry, known: Ledger, ident: str, hand: Hand) -> _Own:
             f"issued by {issuer}, and key {name} is not theirs",
             hint="an issuer lets another key revoke by naming it in the policy under the same name",
         )
+    # When the policy trusts the key is not asked: too late a word against a passport is still heard.
     return _Own(found.passport.passport_id, found.entry.subject, theirs)
 
 

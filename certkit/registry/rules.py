@@ -14,12 +14,13 @@ import msgspec
 
 from certkit import canonical
 from certkit.passport import dsse
-from certkit.passport.checks import CLOCK_SKEW
+from certkit.passport.checks import CLOCK_SKEW, shown
 from certkit.registry.entry import Claims, Revocation, Supersession, timestamp
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from certkit.passport.trust import Candidate
     from certkit.registry.entry import PassportFacts, UnverifiedEntry
 
 
@@ -41,6 +42,14 @@ def is_before(one: str, other: str) -> bool:
     """Tell whether a time of an entry lies before another by more than clocks may differ."""
     # Times of entries are compared as text, since all have the same form and zone.
     return one < other and datetime.fromisoformat(other) - datetime.fromisoformat(one) > CLOCK_SKEW
+
+
+def outside(key: Candidate, date: str) -> str | None:
+    """Return in words why an entry of a date is not by a key while that was trusted, None where it is."""
+    start, end = key.not_before, key.not_after
+    if (start and is_before(date, timestamp(start))) or (end and is_before(timestamp(end), date)):
+        return f"dated {date}, and this key of {key.issuer} is trusted {shown(start)} to {shown(end)}"
+    return None
 
 
 class Dates:

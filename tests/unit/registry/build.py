@@ -18,6 +18,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from certkit import canonical
 from certkit.errors import InputError
 from certkit.passport import keys
+from certkit.passport.trust import Candidate
 from certkit.registry import Audit, PassportFacts, Registry, audit
 
 if TYPE_CHECKING:
@@ -99,8 +100,14 @@ def audited(folder: Path, vkey: VerifierKey) -> Audit:
     return audit(folder, log=vkey, submitters=submitters(), check=check)
 
 
-def submitters() -> dict[str, keys.PublicKey]:
-    return {keys.key_id(SUBMITTER.public_key()): SUBMITTER.public_key()}
+def candidate(name: str, key: keys.PublicKey, **window: datetime) -> Candidate:
+    """A key that a policy trusts, by whatever id."""
+    return Candidate(issuer=name, key=key, id=name, hint="", **window)  # type: ignore[arg-type]
+
+
+def submitters(**window: datetime) -> dict[str, Candidate]:
+    name = keys.key_id(SUBMITTER.public_key())
+    return {name: candidate(name, SUBMITTER.public_key(), **window)}
 
 
 def contents(folder: Path) -> dict[str, bytes]:

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import sqlite3
 from contextlib import closing, suppress
+from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -20,11 +21,13 @@ from certkit.registry.log import Log
 from certkit.tlog.note import Signer
 from tests import merkle
 from tests.unit.registry.build import (
+    AT,
     LOG_KEY,
     STRANGER,
     SUBMITTER,
     append,
     audited,
+    candidate,
     check,
     contents,
     digest,
@@ -37,6 +40,7 @@ from tests.unit.registry.build import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from datetime import datetime
     from pathlib import Path
 
     from certkit.registry import Audit, PassportFacts
@@ -367,9 +371,28 @@ def test_who_submitted(tmp_path: Path) -> None:
     assert codes(none) == {"registry.entry-untrusted"}
     assert none.exit_code is Exit.UNTRUSTED
     (name,) = submitters()
-    wrong = audit(folder, log=vkey, submitters={name: STRANGER.public_key()}, check=check)
+    wrong = audit(folder, log=vkey, submitters={name: candidate(name, STRANGER.public_key())}, check=check)
     assert codes(wrong) == {"registry.entry-signature"}
     assert wrong.exit_code is Exit.MISMATCH
+
+
+@pytest.mark.parametrize(
+    ("window", "found"),
+    [
+        ({"not_before": AT, "not_after": AT}, set()),
+        ({"not_after": AT - timedelta(minutes=4)}, set()),  # as far as clocks may differ
+        ({"not_after": AT - timedelta(minutes=6)}, {"registry.entry-untrusted"}),
+        ({"not_before": AT + timedelta(minutes=6)}, {"registry.entry-untrusted"}),
+    ],
+)
+def test_a_key_submits_while_it_is_trusted(
+    tmp_path: Path, window: dict[str, datetime], found: set[str]
+) -> None:
+    folder = tmp_path / "r"
+    vkey = filled(folder, 1)
+    report = audit(folder, log=vkey, submitters=submitters(**window), check=check)
+    assert codes(report) == found
+    assert report.exit_code is (Exit.UNTRUSTED if found else Exit.OK)
 
 
 def test_a_passport_that_no_longer_verifies(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from msgspec import structs
 
 from certkit import passport as passports
-from certkit.errors import CertkitError, MismatchError, UsageError
+from certkit.errors import CertkitError, MismatchError, UntrustedError, UsageError
 from certkit.passport import keys
 from certkit.registry import Registry, admission
 from certkit.registry.admission import inspect
@@ -270,3 +270,18 @@ def test_a_note_by_a_stranger_is_not_logged(tmp_path: Path) -> None:
     with opened(folder) as registry, pytest.raises(CertkitError) as caught:
         note(registry, None, "mine", hand=hand(submitter=STRANGER))
     assert (caught.value.code, types(folder)) == ("registry.submitter", [])
+
+
+def test_a_retired_key_submits_no_more_and_may_still_revoke(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    (issuer,) = policy(new(folder)).issuers
+    retired = structs.replace(issuer, keys=(structs.replace(issuer.keys[0], not_after=NOW),))
+    rules = structs.replace(policy(), issuers=(retired,))
+    log(folder, first := issue(1), trust=rules)
+    late = hand(days=1, rules=rules)
+    with opened(folder) as registry:
+        with pytest.raises(UntrustedError, match=r"dated 2026-03-02.* trusted … to 2026-03-01") as caught:
+            note(registry, None, "mine", hand=late)
+        assert caught.value.code == "registry.submitter"
+        revoke(registry, first.passport_id, reason="key-compromise", detail=None, hand=late)
+    assert types(folder) == ["passport", "revoke"]

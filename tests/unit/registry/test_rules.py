@@ -222,13 +222,14 @@ def test_a_passport_by_a_key_that_was_retired_before_is_not_logged(tmp_path: Pat
     trust = retiring(open_ended, NOW + 10 * DAY)
     log(folder, issue(1), days=10, trust=trust)
     late = issue(2, days=5)
+    trust = two_issuers(trust)
     with pytest.raises(RefusedPassportError, match=r"logged at 2026-03-12.* till 2026-03-11") as caught:
-        log(folder, late, days=11, trust=trust)
+        log(folder, late, days=11, trust=trust, submitter=OTHER)
     assert (caught.value.code, caught.value.exit_code) == ("passport.key-window", Exit.ENDED)
     assert found(folder, trust) == []
     log(folder, late, days=11)
     assert found(folder, open_ended) == []
-    assert found(folder, trust) == [("entry 1", "registry.time")]
+    assert found(folder, trust) == [("entry 1", "registry.entry-untrusted"), ("entry 1", "registry.time")]
 
 
 def test_a_timestamp_shows_that_a_retired_key_signed_in_time() -> None:
