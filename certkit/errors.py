@@ -193,7 +193,7 @@ CODES: Final[dict[str, str]] = {
     "registry.missing": "the folder holds no registry",
     "registry.format": "the registry was written in a format that this version does not read",
     "registry.name": "a registry cannot have this name",
-    "registry.log-key": "the log key is missing, unusable, or not the one that this registry is signed with",
+    "registry.log-key": "the log key is missing, unusable, not the registry's own, or one that it had before",
     "registry.submitter": "the key that submits is not one that the trust policy knows and trusts now",
     "registry.untrusted-log": "the trust policy names no verifier key for this registry",
     "registry.busy": "another program holds the registry for too long",
@@ -205,6 +205,7 @@ CODES: Final[dict[str, str]] = {
     "registry.supersedes": "the passport does not supersede the latest one of its agent",
     "registry.not-issuer": "the key that would end a passport is not its issuer's",
     "registry.status": "a status file does not hold together",
+    "registry.evidence-false": "the passport rests on evidence that its lineage's issuer revoked as false",
     "registry.attempt": "the passport declares fewer attempts than the log holds of its agent",
     "registry.inconsistent": "the log contradicts its own checkpoint, and nothing is signed on top of that",
     # the registry: what an audit finds

@@ -44,7 +44,7 @@ def writing(path: Path, *, mode: int = 0o644, overwrite: bool = True) -> Iterato
         _make_folder(path.parent)
         with _placing(path, mode) as stream:
             yield stream
-        _sync_folder(path.parent)
+        _sync(path.parent)
     except OSError as error:
         raise UsageError("file.unwritable", _words(error), where=str(path)) from error
 
@@ -105,10 +105,10 @@ def building(path: Path) -> Iterator[Path]:
         yield temporary
         temporary.chmod(0o755)
         for folder in (temporary, *(item for item in temporary.rglob("*") if item.is_dir())):
-            _sync_folder(folder)
+            _sync(folder)
         temporary.replace(path)
         temporary = None
-        _sync_folder(path.parent)
+        _sync(path.parent)
     except OSError as error:
         raise UsageError("file.unwritable", _words(error), where=str(path)) from error
     finally:
@@ -120,7 +120,7 @@ def move(source: Path, target: Path) -> None:
     """Rename a file over another one in the same folder, durably; raise `UsageError` ``file.unwritable``."""
     try:
         source.replace(target)
-        _sync_folder(target.parent)
+        _sync(target.parent)
     except OSError as error:
         raise UsageError("file.unwritable", _words(error), where=str(target)) from error
 
@@ -154,7 +154,7 @@ def write_all(top: Path, items: Iterable[tuple[str, bytes]]) -> None:
                 stream.write(data)
         for target in folders:
             if target == top.parent or target.is_relative_to(top):
-                _sync_folder(target)
+                _sync(target)
     except OSError as error:
         raise UsageError("file.unwritable", _words(error), where=str(target)) from error
 
@@ -195,6 +195,20 @@ def make_folder(folder: Path) -> None:
         raise UsageError("file.unwritable", _words(error), where=str(folder)) from error
 
 
+def flush(path: Path, below: Path) -> None:
+    """Wait until a file that is there, and its name in every folder from `below` on, is on the disk.
+
+    Whoever wrote it may have been stopped before. Raises `UsageError` ``file.unwritable``.
+    """
+    try:
+        for item in (path, *path.parents):
+            _sync(item)
+            if item == below:
+                break
+    except OSError as error:
+        raise UsageError("file.unwritable", _words(error), where=str(path)) from error
+
+
 def read(path: Path, *, limit: int) -> bytes:
     """Return the bytes of a file of at most `limit` bytes.
 
@@ -205,6 +219,29 @@ def read(path: Path, *, limit: int) -> bytes:
     if len(data) > limit:
         raise InputError("json.too-large", f"larger than {limit:,} bytes", where=str(path))
     return data
+
+
+def inside(folder: Path) -> Iterator[tuple[Path, bool]]:
+    """Yield what is below a folder and no folder itself, and whether it is a link; none is followed.
+
+    A folder that is a link is all that is yielded, and nothing where there is none. Raises `InputError`
+    ``file.unreadable``.
+    """
+    if folder.is_symlink():
+        yield folder, True
+        return
+    waiting = [folder] if folder.exists() else []
+    while waiting:
+        place = waiting.pop()
+        try:
+            with os.scandir(place) as items:
+                for item in items:
+                    if item.is_dir(follow_symlinks=False):
+                        waiting.append(place / item.name)
+                    else:
+                        yield place / item.name, item.is_symlink()
+        except OSError as error:
+            raise InputError("file.unreadable", _words(error), where=str(place)) from error
 
 
 def sha256(path: Path) -> str:
@@ -256,11 +293,11 @@ def _make_folder(folder: Path) -> None:
     missing = [item for item in (folder, *folder.parents) if not item.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     for item in missing:
-        _sync_folder(item.parent)
+        _sync(item.parent)
 
 
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:

@@ -6,7 +6,14 @@ else gets `SILENT`.
 
 from __future__ import annotations
 
-from typing import Final, Protocol
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MANY: Final = 20_000
+"""How many entries of a log take long enough to read, some tenths of a second, to show how far that is."""
 
 
 class Progress(Protocol):
@@ -34,3 +41,14 @@ class _Silent:
 
 
 SILENT: Final[Progress] = _Silent()
+
+
+@contextmanager
+def reading(progress: Progress, label: str, total: int) -> Iterator[Progress]:
+    """Give progress over `total` entries of a log, silent where they are read before a bar could be seen."""
+    shown = progress if total >= MANY else SILENT
+    shown.start(label, total, "entries")
+    try:
+        yield shown
+    finally:
+        shown.finish()

@@ -91,14 +91,8 @@ def test_a_log_that_lost_its_past_is_found(built: Path, tmp_path: Path) -> None:
     assert codes == {"registry.rollback"}
 
 
-def committed() -> Path:
-    if not (reference_log.TREE / "checkpoint").exists():
-        pytest.skip("not generated yet: python -m tests.reference_log --write")
-    return reference_log.TREE
-
-
 def test_what_is_committed_is_sound_and_goes_on_from_every_checkpoint_beside_it() -> None:
-    tree = committed()
+    tree = reference_log.TREE
     reports = reference_log.audited(tree)
     assert [finding for report in reports for finding in report.findings] == []
     newest = files.read(tree / "checkpoint", limit=1 << 18)
@@ -114,13 +108,12 @@ def git(*arguments: str) -> bytes:
 
 def test_what_is_committed_goes_on_from_every_state_that_git_remembers() -> None:
     """Who rewrites the tree can rewrite the checkpoints beside it, and not what others have cloned."""
-    tree = committed()
+    tree = reference_log.TREE
     if shutil.which("git") is None or not (reference_log.ROOT / ".git").exists():
         pytest.skip("no git history here; the checkpoints in the tree are looked at by the test above")
     # A shallow clone shows the states that it holds.
     commits = git("log", "--format=%H", "--diff-filter=AM", "--", "registry/checkpoint").decode().split()
-    if not commits:
-        pytest.skip("not committed yet")
+    assert commits
     notes = [git("show", f"{commit}:registry/checkpoint") for commit in commits]
     heads = [reference_log.signed(data) for data in notes]
     assert set(heads) <= set(reference_log.remembered(tree)), "none was dropped from checkpoints/"

@@ -39,9 +39,10 @@ def moment(text: str, option: str) -> datetime:
 
 
 def dated(at: str | None) -> datetime:
-    """Return the date of an entry that is signed now, or as ``--at`` says, which may not be a time to come.
+    """Return the date of what is signed now, or as ``--at`` says, which may not be a time to come.
 
-    Nothing is dated before what a log holds already: a date far ahead would bar every entry till then.
+    Nothing is dated before what a log holds already: an entry dated far ahead would bar all others till then.
+    A status so dated would hide what is logged meanwhile.
     """
     from certkit.passport.checks import CLOCK_SKEW  # noqa: PLC0415 - keeps the help fast
 
@@ -49,5 +50,7 @@ def dated(at: str | None) -> datetime:
         return now()
     date = moment(at, "--at")
     if date > now() + CLOCK_SKEW:
-        raise UsageError("usage.option", f"--at: {at!r} is to come", hint="an entry is dated now or before")
+        raise UsageError(
+            "usage.option", f"--at: {at!r} is to come", hint="what is signed is dated now or before"
+        )
     return date

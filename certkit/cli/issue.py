@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from certkit.cli import clock, output, passphrase
+from certkit.cli import clock, following, output, passphrase
 from certkit.cli.bar import progress
 from certkit.cli.options import BundleFolders, HeadsFile, Jobs, Json, Out, ProfileName, Quiet, heads_path
 from certkit.cli.passphrase import PassphraseFile, signing_key
@@ -218,7 +218,8 @@ def document(issued: IssuedFiles, out: Path) -> dict[str, object]:
         "passport": str(out / "passport.json"),
         "passport_id": issued.passport.passport_id,
         "tier": issued.assessment.verdict.tier,
-        "index": issued.index,
+        "index": issued.logged.index if issued.logged else None,
+        **following.document(issued.logged),
         "pdf_missing": issued.pdf_missing,
     }
 
@@ -231,8 +232,9 @@ def show(issued: IssuedFiles, out: Path) -> None:
     output.wrapped(sentence(issued.assessment))
     output.say(f"passport {out}/passport.json")
     output.say(f"id       {issued.passport.passport_id}")
-    if issued.index is not None:
-        output.say(f"logged   entry {issued.index}; proof in {out}/passport.json.tlog-proof")
+    if issued.logged is not None:
+        output.say(f"logged   entry {issued.logged.index}; proof in {out}/passport.json.tlog-proof")
+        following.show(issued.logged)
     output.say(f"report   {out}/safety-case.html" + ("" if issued.pdf_missing else ", safety-case.pdf"))
     if issued.pdf_missing:
         say_missing(issued.pdf_missing)

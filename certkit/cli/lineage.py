@@ -11,6 +11,7 @@ from typer.core import TyperCommand
 
 from certkit.cli import clock, output, places
 from certkit.cli.policy import load
+from certkit.cli.standing import memory
 from certkit.errors import MismatchError, UnavailableError, UntrustedError, UsageError
 
 if TYPE_CHECKING:
@@ -102,23 +103,28 @@ class Told(NamedTuple):
 def opened(words: list[str], registry: Path | None, trust: Path | None) -> Iterator[Told]:
     """Open the log that the words name, and read the lineage's history; with a policy, what counts of it."""
     from certkit.passport.checks import CLOCK_SKEW  # noqa: PLC0415 - keeps the help fast
+    from certkit.registry.admission import keys_of_log  # noqa: PLC0415 - the same
     from certkit.registry.history import reading  # noqa: PLC0415 - the same
     from certkit.registry.vetted import vetted  # noqa: PLC0415 - the same
-    from certkit.tlog.witness import Quorum  # noqa: PLC0415 - the same
+    from certkit.tlog.witness import Quorum, counted  # noqa: PLC0415 - the same
 
     folder, lineage = places.split(words, registry, "LINEAGE")
     if trust is None:
-        with reading(folder, key=places.own_key(folder)) as log:
+        with places.own(folder) as log:
             yield Told(log, log.history(lineage), None, ())
         return
     policy = load(trust)
     quorum = Quorum.of(policy.witnesses.k, policy.witnesses.keys)
-    with reading(folder, key=_key(folder, policy), witnesses=quorum.keys) as log:
+    seen = memory(lambda origin: keys_of_log(policy, origin))
+    with reading(folder, key=_key(folder, policy), witnesses=quorum.keys, seen=seen) as log:
         latest = (clock.now() + CLOCK_SKEW).timestamp()
-        cosigned = [one for one in log.head.cosigned if 0 < (one.time or 0) <= latest]
+        cosigned = counted(log.head.cosigned, latest)
         if not quorum.is_met(cosigned):
             raise MismatchError(
-                "registry.witnesses", f"{len(cosigned)} of {quorum.k} required witnesses cosigned"
+                "registry.witnesses",
+                f"{len(cosigned)} of {quorum.k} required witnesses cosigned",
+                where=str(folder),
+                hint="the log's keeper takes in what they sign: certkit registry cosign",
             )
         found, left_out = vetted(log.history(lineage), policy, log.passport, log.head.checkpoint.origin)
         if not found.passports:

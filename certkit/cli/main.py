@@ -16,7 +16,7 @@ import typer
 from typer.exceptions import TyperException
 
 from certkit._version import __version__
-from certkit.cli import config, output
+from certkit.cli import config, helps, output
 from certkit.errors import CertkitError, Exit, UsageError
 
 # In the order of the help. A module holds either a group (`app`) or the function of one command.
@@ -123,15 +123,26 @@ def _check_epoch() -> None:
         raise UsageError("usage.option", f"SOURCE_DATE_EPOCH is {text[:40]!r}, not seconds since 1970")
 
 
+def _check_text(arguments: list[str]) -> None:
+    """Refuse bytes that are no text, which nothing that is written could repeat."""
+    for word in arguments:
+        try:
+            os.fsencode(word).decode()
+        except UnicodeDecodeError:
+            raise UsageError("usage.option", f"an argument is not text in UTF-8: {word}") from None
+
+
 def _command(arguments: list[str]) -> int:
     json = "--json" in arguments
     try:
+        _check_text(arguments)
         _check_epoch()
         asks = {"-h", "--help", "--version"} & set(arguments)
         settings, source = ({}, None) if asks else config.load(Path.cwd())
         if settings and not {"-q", "--quiet"} & set(arguments):
             output.note(f"note: {', '.join(settings)} from {source}")
-        result = typer.main.get_command(tree(arguments[0] if arguments else None))(
+        program = typer.main.get_command(tree(arguments[0] if arguments else None))
+        result = helps.tidied(program)(
             args=arguments,
             prog_name="certkit",
             standalone_mode=False,

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from certkit.cli import clock, output, passphrase, places
 from certkit.cli.bar import progress
+from certkit.cli.lineage import Signers
 from certkit.cli.options import Force, HeadsFile, Json, Quiet, check_outputs, heads_path
 from certkit.cli.places import RegistryArgument, RegistryOption
+from certkit.cli.policy import load
 from certkit.errors import UsageError
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
-NEXT_KEY: Final = "next-log-key.pem"
 
 LogKey = Annotated[
     Path | None,
@@ -44,8 +44,8 @@ def checkpoint(
     from certkit.registry.registry import Registry  # noqa: PLC0415 - the same
 
     check_outputs(out, force=force)
-    with Registry.open(places.the(folder, registry)) as opened, opened.reading() as log:
-        note, head = log.cosigned(), log.verified_head(opened.vkey)
+    with Registry.open(places.the(folder, registry)) as opened:
+        head, note = places.signed_head(opened), opened.checkpoint()
     if out:
         files.write(out, note, overwrite=force)
     if json:
@@ -89,7 +89,7 @@ def export(
     ],
     registry: RegistryOption = None,
     passports: Annotated[
-        bool, typer.Option("--passports", help="Write the passports too, under blobs/.")
+        bool, typer.Option("--passports", help="Write the passports too, under blobs/; needed once.")
     ] = False,
     json: Json = False,
     quiet: Quiet = False,
@@ -102,8 +102,11 @@ def export(
     Example: certkit registry export registry public
     """
     from certkit.registry.export import export as write  # noqa: PLC0415 - keeps the help fast
+    from certkit.registry.registry import Registry  # noqa: PLC0415 - the same
 
     folder, out = places.split(words, registry, "OUT")
+    with Registry.open(folder) as opened:
+        places.signed_head(opened)  # what was put back to an older state is not published
     done = write(folder, Path(out), passports=passports, progress=progress(hidden=quiet or json))
     if json:
         output.document({"schema": "urn:certkit:registry-export:v1", **done._asdict()})
@@ -129,6 +132,7 @@ def rotate_key(
     at: Annotated[
         str | None, typer.Option("--at", metavar="TIME", help="The time of the entry. Default: now.")
     ] = None,
+    trust: Signers = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -136,24 +140,28 @@ def rotate_key(
 
     The old key signs an entry that names the new one, and the checkpoint that first covers it; the new key
     signs that one too, and all later ones alone. Who audits adds the new verifier key to the policy and
-    keeps the old one for older proofs. If it is interrupted, run it again.
+    keeps the old one for older proofs. A private key that the registry holds is overwritten by the new one.
+    If it is interrupted, run it again. The entry is not dated before any other; with a trust policy, before
+    any that a key of it signed.
 
     Example: certkit registry rotate-key registry
     """
-    from certkit.registry.registry import KEY_FILE, Registry  # noqa: PLC0415 - keeps the help fast
+    from certkit.registry.log_key import KEY_FILE, NEXT_KEY  # noqa: PLC0415 - keeps the help fast
+    from certkit.registry.registry import Registry  # noqa: PLC0415 - the same
 
     if (log_key is None) != (new_log_key is None):
         raise UsageError("usage.option", "--log-key and --new-log-key go together")
     place = places.the(folder, registry)
     kept = place / NEXT_KEY
-    moment = clock.dated(at)
-    with Registry.open(place, heads=heads_path(heads)) as opened:
+    moment, policy = clock.dated(at), None if trust is None else load(trust)
+    shown = progress(hidden=quiet or json)
+    with Registry.open(place, heads=heads_path(heads), progress=shown) as opened:
         new = passphrase.log_key(new_log_key, place) if new_log_key else _kept(kept)
         if new is None or opened.vkey.public != new.public_key().public_bytes_raw():
-            old = passphrase.log_key(log_key, place)
+            old = passphrase.log_key(log_key, place, finishing=True)
             # What is refused is refused before there is a key that nothing will use.
             opened.check_signing(old)
-            opened.rotate(old=old, new=new or _made(kept), at=moment)
+            opened.rotate(old=old, new=new or _made(kept), at=moment, trust=policy)
         vkey, size = opened.vkey, opened.head().size
     if new_log_key is None:
         from certkit import files  # noqa: PLC0415 - keeps the help fast
@@ -168,7 +176,7 @@ def rotate_key(
 
 def _kept(path: Path) -> Ed25519PrivateKey | None:
     """Return the key that an interrupted change left."""
-    from certkit.registry.registry import load_log_key  # noqa: PLC0415 - keeps the help fast
+    from certkit.registry.log_key import load_log_key  # noqa: PLC0415 - keeps the help fast
 
     return load_log_key(path) if path.exists() else None
 
@@ -176,7 +184,7 @@ def _kept(path: Path) -> Ed25519PrivateKey | None:
 def _made(path: Path) -> Ed25519PrivateKey:
     """Return a new key, on the disk before it signs anything."""
     from certkit.passport import keys  # noqa: PLC0415 - keeps the help fast
-    from certkit.registry.registry import load_log_key, make_log_key  # noqa: PLC0415 - the same
+    from certkit.registry.log_key import load_log_key, make_log_key  # noqa: PLC0415 - the same
 
     keys.write_private(path, make_log_key(), passphrase=None)
     return load_log_key(path)
@@ -198,8 +206,11 @@ def migrate(
 
     place = places.the(folder, registry)
     with store.translated(place / store.FILE):
+        before = store.version(place)
         store.connect(place, writable=True).close()
+    new = before != int(store.FORMAT)
     if json:
-        output.document({"schema": "urn:certkit:registry-migration:v1", "format": int(store.FORMAT)})
+        schema = "urn:certkit:registry-migration:v1"
+        output.document({"schema": schema, "format": int(store.FORMAT), "new": new})
     elif not quiet:
-        output.say(f"{place}: format {store.FORMAT}")
+        output.say(f"{place}: format {store.FORMAT}" + ("" if new else ", as it was"))

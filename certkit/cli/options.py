@@ -10,6 +10,14 @@ import typer
 
 from certkit.errors import UsageError
 
+
+def packaged(incomplete: str) -> list[str]:
+    """Return the packaged profiles whose names begin so, for the shell's completion."""
+    from certkit import workflow  # noqa: PLC0415 - keeps the help fast
+
+    return [name for name in workflow.packaged_profiles() if name.startswith(incomplete)]
+
+
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output.")]
 Quiet = Annotated[
     bool, typer.Option("-q", "--quiet", help="Print nothing but errors and warnings; the exit code tells.")
@@ -50,6 +58,7 @@ ProfileName = Annotated[
         "-p",
         "--profile",
         envvar="CERTKIT_PROFILE",
+        autocompletion=packaged,
         help="A packaged profile (see 'certkit profile list') or the path of a TOML file.",
     ),
 ]

@@ -60,6 +60,11 @@ def cut(text: str, width: int) -> str:
     return text if len(text) <= width else text[: width - 1] + ("…" if unicode() else "~")
 
 
+def brief(passport_id: str | None) -> str:
+    """Return the beginning of a passport's id, by which people call it; empty for none."""
+    return (passport_id or "").removeprefix("sha256:")[:12]
+
+
 def counted(number: int, noun: str) -> str:
     """Return ``1 file``, ``2 files``."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

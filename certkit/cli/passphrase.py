@@ -63,12 +63,22 @@ def signing_key(path: Path, passphrase_file: Path | None) -> PrivateKey:
     return key
 
 
-def log_key(named: Path | None, registry: Path) -> Ed25519PrivateKey:
-    """Return a log's private key: the one that was named, or that in the registry's folder."""
+def log_key(named: Path | None, registry: Path, *, finishing: bool = False) -> Ed25519PrivateKey:
+    """Return a log's private key: the one that was named, or that in the registry's folder.
+
+    Where a change of keys was interrupted, nothing is signed with either but by what is `finishing` it.
+    """
     from certkit.registry import store  # noqa: PLC0415 - keeps the help fast
-    from certkit.registry.registry import KEY_FILE, load_log_key  # noqa: PLC0415 - the same
+    from certkit.registry.log_key import KEY_FILE, NEXT_KEY, load_log_key  # noqa: PLC0415 - the same
 
     path = named or registry / KEY_FILE
+    if named is None and not finishing and (registry / NEXT_KEY).exists():
+        raise UsageError(
+            "registry.log-key",
+            "a change of the log's key was interrupted",
+            where=str(registry / NEXT_KEY),
+            hint=f"finish it: certkit registry rotate-key {registry}",
+        )
     if named is None and not path.exists():
         store.located(registry)
         raise InputError(

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from certkit.cli.standing import memory
 from certkit.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from certkit.registry import Registry
+    from certkit.registry.history import Log
     from certkit.tlog.checkpoint import Checkpoint
     from certkit.tlog.note import VerifierKey
 
@@ -56,21 +61,34 @@ def split(words: list[str], option: Path | None, what: str) -> tuple[Path, str]:
     raise UsageError("usage.option", f"expected DIR {what}, or {what} with -r DIR")
 
 
-def own_key(folder: Path) -> VerifierKey | None:
-    """Return the verifier key that a registry says is its own, None for an exported tree, which says none.
+@contextmanager
+def own(folder: Path) -> Iterator[Log]:
+    """Open a log to read it whole, by the verifier key that a registry says is its own.
 
-    Raises as `certkit.registry.Registry.open` does.
+    It must go on from what this user remembers by that key. An exported tree says no key, and is read by what
+    its checkpoint says. Raises as `certkit.registry.history.reading` does.
     """
     from certkit.registry import store  # noqa: PLC0415 - keeps the help fast
+    from certkit.registry.history import reading  # noqa: PLC0415 - the same
     from certkit.registry.registry import Registry  # noqa: PLC0415 - the same
 
-    if not (folder / store.FILE).exists():
-        return None
-    with Registry.open(folder) as registry:
-        return registry.vkey
+    keys: list[VerifierKey] = []
+    if (folder / store.FILE).exists():
+        with Registry.open(folder) as registry:
+            keys.append(registry.vkey)
+    with reading(folder, key=keys[0] if keys else None, seen=memory(lambda _: keys)) as log:
+        yield log
 
 
 def signed_head(opened: Registry) -> Checkpoint:
-    """Return the head of a registry that its own key signed; whose that key is, is not asked."""
+    """Return the head of a registry that its own key signed; whose that key is, is not asked.
+
+    Raises `MismatchError` ``registry.rollback`` unless it goes on from what this user remembers by that key.
+    """
+    from certkit.registry.heads import refuse_fork  # noqa: PLC0415 - keeps the help fast
+
     with opened.reading() as log:
-        return log.verified_head(opened.vkey)
+        head = log.verified_head(opened.vkey)
+        if earlier := memory(lambda _: [opened.vkey])(head.origin):
+            refuse_fork(earlier, head, log.root_at)
+    return head

@@ -118,7 +118,7 @@ def _report(policy: Trust, path: Path) -> None:
     held = [output.counted(count, "trusted key")]
     if people:
         held.append("1 identity" if people == 1 else f"{people} identities")
-    held.append(output.counted(len(policy.logs), "log"))
+    held.append(output.counted(len(policy.logs), "log key"))
     if policy.witnesses.keys:
         held.append(f"{policy.witnesses.k} of {len(policy.witnesses.keys)} witnesses")
     output.wrapped(f"{path} written: {', '.join(held)}")

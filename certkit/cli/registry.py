@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from certkit.cli import (
     clock,
+    following,
     operator,
     output,
     passphrase,
@@ -29,7 +30,6 @@ from certkit.cli.verify import taken
 
 if TYPE_CHECKING:
     from certkit.registry import Audit
-    from certkit.registry.consequences import Consequences
 
 app = typer.Typer(
     help="Log passports so that nobody can deny, forget or backdate one; prove and audit it.",
@@ -66,7 +66,8 @@ def init(
 
     Example: certkit registry init registry --name example-lab
     """
-    from certkit.registry.registry import Registry, make_log_key  # noqa: PLC0415 - keeps the help fast
+    from certkit.registry.log_key import make_log_key  # noqa: PLC0415 - keeps the help fast
+    from certkit.registry.registry import Registry  # noqa: PLC0415 - the same
 
     place = places.the(folder, registry)
     key = passphrase.log_key(log_key, place) if log_key else make_log_key()
@@ -122,6 +123,7 @@ def append(
         log_key=passphrase.log_key(log_key, folder),
         heads=heads_path(heads),
         at=clock.dated(at),
+        progress=progress(hidden=quiet or json),
     )
     proof = passport.with_name(passport.name + PROOF_SUFFIX)
     files.write(proof, appended.proof.to_bytes())
@@ -132,20 +134,13 @@ def append(
                 "index": appended.index,
                 "new": appended.new,
                 "proof": str(proof),
+                **following.document(appended),
             }
         )
     elif not quiet:
         done = "logged" if appended.new else "was logged already"
         output.say(f"{done} as entry {appended.index}; proof in {proof}")
-        _show_following(appended.following)
-
-
-def _show_following(found: Consequences) -> None:
-    earlier = (found.earlier or "").removeprefix("sha256:")[:12]
-    if found.drift is not None:
-        output.wrapped(f"against passport {earlier}: {found.drift.result}", rest="  ")
-    elif found.reason is not None:
-        output.wrapped(f"not compared with the passport before it: {found.reason}", rest="  ")
+        following.show(appended)
 
 
 app.command("list")(registry_list.list_)
@@ -171,15 +166,21 @@ def show(words: Words, registry: RegistryOption = None, json: Json = False) -> N
         output.document({"schema": "urn:certkit:registry-show:v1", "size": head.size, **document})
         return
     for name, value in document.items():
+        what = _PARTS.get(name, "")
         for label, text in value.items() if isinstance(value, dict) else [(None, value)]:
             shown = "none" if text is None else text
-            _item((label or name).removesuffix("_id").replace("_", " "), shown)
+            _item(f"{what}{label}" if label else name, shown)
     _item("included in", f"{head.origin}, {output.entries(head.size)}; 'certkit registry audit' checks more")
 
 
+# Of which part of an entry a member is, where it would be taken for the entry's own.
+_PARTS: Final = {"passport": "file ", "prev": "prev "}
+
+
 def _item(label: str, text: object) -> None:
+    label = label.removesuffix("_id").removesuffix(" sha256").replace("_", " ")
     digest = str(text).startswith("sha256:")  # beside a label of eight it ends in column 80
-    output.wrapped(str(text), first=f"{label:<8} " if digest else f"{label:<13}", rest=" " * 13)
+    output.wrapped(str(text), first=f"{label:<8} " if digest else f"{label:<15}", rest=" " * 15)
 
 
 @app.command("prove")
@@ -275,6 +276,8 @@ def _show_audit(report: Audit) -> None:
         output.say(f"  and {report.total - len(report.findings):,} more")
     for note in report.notes:
         output.wrapped(f"note: {note}")
+    if any(one.code == "registry.log-keys" for one in report.findings):
+        output.hint("where the log's keeper confirms its new key: certkit trust add --log VKEY")
     output.say()
     output.say("Not shown by these files:")
     for text in report.not_shown:

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from certkit.cli import clock, output, passphrase, places
+from certkit.cli.bar import progress
 from certkit.cli.operator import LogKey
 from certkit.cli.options import Force, HeadsFile, Json, Quiet, check_outputs, heads_path
 from certkit.cli.passphrase import PassphraseFile, signing_key
 from certkit.cli.places import RegistryArgument, RegistryOption
 from certkit.cli.policy import TrustFile, load
-from certkit.errors import Exit
+from certkit.errors import Exit, UsageError
 
 if TYPE_CHECKING:
     from certkit.registry.ending import Hand
@@ -66,10 +67,13 @@ def revoke(
     from certkit.registry.registry import Registry  # noqa: PLC0415 - the same
 
     folder, ident = places.split(words, registry, "ID")
+    if detail is not None:
+        _check_words(detail, "--detail")
     hand = _hand(folder, key, passphrase_file, trust, log_key, at)
-    with Registry.open(folder, heads=heads_path(heads)) as opened:
+    shown = progress(hidden=quiet or json)
+    with Registry.open(folder, heads=heads_path(heads), progress=shown) as opened:
         passport, done = write(opened, ident, reason=reason.value, detail=detail, hand=hand)
-    _report("revoke", done, passport, f"{_name(passport)} revoked", json=json, quiet=quiet)
+    _report("revoke", done, passport, f"{output.brief(passport)} revoked", json=json, quiet=quiet)
 
 
 def supersede(
@@ -96,9 +100,10 @@ def supersede(
 
     folder, ident = places.split(words, registry, "ID")
     hand = _hand(folder, key, passphrase_file, trust, log_key, at)
-    with Registry.open(folder, heads=heads_path(heads)) as opened:
+    shown = progress(hidden=quiet or json)
+    with Registry.open(folder, heads=heads_path(heads), progress=shown) as opened:
         passport, done = write(opened, ident, by=by, hand=hand)
-    _report("supersede", done, passport, f"{_name(passport)} superseded", json=json, quiet=quiet)
+    _report("supersede", done, passport, f"{output.brief(passport)} superseded", json=json, quiet=quiet)
 
 
 def note(
@@ -107,7 +112,7 @@ def note(
     registry: RegistryOption = None,
     lineage: Annotated[
         str | None,
-        typer.Option("--lineage", help="What it is about: provider/name. Default: the log itself."),
+        typer.Option("--lineage", help="What it is about, as for 'history'. Default: the log itself."),
     ] = None,
     trust: TrustFile = None,
     log_key: LogKey = None,
@@ -125,9 +130,12 @@ def note(
     from certkit.registry.registry import Registry  # noqa: PLC0415 - the same
 
     folder, text = places.split(words, registry, "TEXT")
+    _check_words(text, "TEXT")
     hand = _hand(folder, key, passphrase_file, trust, log_key, at)
-    with Registry.open(folder, heads=heads_path(heads)) as opened:
-        done = write(opened, lineage, text, hand=hand)
+    about = _whole_name(folder, lineage) if lineage is not None else None
+    shown = progress(hidden=quiet or json)
+    with Registry.open(folder, heads=heads_path(heads), progress=shown) as opened:
+        done = write(opened, about, text, hand=hand)
     _report("note", done, None, "noted", json=json, quiet=quiet)
 
 
@@ -168,7 +176,7 @@ def status(
     key = passphrase.log_key(log_key, folder)
     with Registry.open(folder) as opened:
         index = opened.find(ident)
-    moment = clock.moment(at, "--at") if at else clock.now()
+    moment = clock.dated(at)
     known = checkpoint_in(since, None) if since else None
     data = write(folder, index, key=key, heads=heads_path(heads), at=moment, since=known)
     if out is not None:
@@ -189,7 +197,7 @@ def reindex(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Make the derived tables, which searches read, again from the entries.
+    """Make the derived tables again from the entries; searches read them.
 
     Example: certkit registry reindex registry --check
     """
@@ -236,8 +244,19 @@ def _hand(
     )
 
 
-def _name(passport: str) -> str:
-    return passport.removeprefix("sha256:")[:12]
+def _check_words(text: str, what: str) -> None:
+    from certkit.registry.entry import WORDS  # noqa: PLC0415 - keeps the help fast
+
+    if not text.strip() or len(text) > WORDS:
+        long = output.counted(len(text), "character") if text.strip() else "no words"
+        hint = f"1 to {WORDS:,} characters can be logged"
+        raise UsageError("usage.option", f"{what} has {long}", hint=hint)
+
+
+def _whole_name(folder: Path, lineage: str) -> str:
+    """Return a lineage of the log by its whole name: what is misspelt could not be taken out again."""
+    with places.own(folder) as log:
+        return log.history(lineage).lineage
 
 
 def _report(what: str, done: Appended, passport: str | None, words: str, *, json: bool, quiet: bool) -> None:

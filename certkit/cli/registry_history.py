@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from certkit.assessment.drift.chain import Link
     from certkit.assessment.drift.standing import Standing
     from certkit.cli.lineage import Told
+    from certkit.registry.course import Step
     from certkit.registry.history import History, Issued, Log
     from certkit.registry.score import Score
 
@@ -26,7 +27,13 @@ _BARS: Final = "▁▂▃▄▅▆▇█"
 _LEVELS: Final = len(_BARS) - 1
 
 At = Annotated[
-    str | None, typer.Option("--at", metavar="TIME", help="As it stands at this time. Default: now.")
+    str | None,
+    typer.Option(
+        "--at",
+        metavar="TIME",
+        help="Tell as of this time what is valid and how old it is. Every entry counts, whenever it was "
+        "logged. Default: now.",
+    ),
 ]
 
 
@@ -59,7 +66,7 @@ def history(
     for row in rows:
         rate = "-" if row["r_op"] is None else f"{row['r_op']:.4f}"
         tier = f"Tier {row['tier']}" if row["tier"] else "no tier"
-        name = row["passport_id"].removeprefix("sha256:")[:12]
+        name = output.brief(row["passport_id"])
         output.say(
             f"{row['index']:>6}  {row['issued_at'][:10]}  {name}  {tier:<7}  {rate:>7}  {row['attempt']:>3}  "
             f"{row['status']}"
@@ -71,18 +78,19 @@ def history(
 
 
 def drift(words: Words, registry: RegistryOption = None, trust: Signers = None, json: Json = False) -> None:
-    """Compare each passport of a lineage with the one before it, and all with the first.
+    """Compare each passport of a lineage with those before it, and all with the first.
 
-    The last column is the chain test on r_op, which finds a slow decline that no pair shows. Exit code 0:
-    nothing; 5: the latest pair drifted or the chain shows a decline; 4: it cannot be told. A passport on the
-    evidence of the one before it shows nothing new, and what was found before that stands.
+    Where the one before it rests on too few runs to tell, or is of another kind, an earlier one counts. The
+    last column is the chain test on r_op, which finds a slow decline that no pair shows. Exit code 0:
+    nothing; 5: the latest passport drifted or the chain shows a decline; 4: it cannot be told. A passport on
+    the evidence of the one before it shows nothing new, and what was found before that stands.
 
     Example: certkit registry drift registry gardener-1
     """
     with opened(words, registry, trust) as told:
         found = told.history
         standings = [_standing(told.log, one) for one in found.passports]
-    pairs = [_pair(found, standings, number) for number in range(1, len(standings))]
+    pairs = _pairs(found, standings)
     links = _chain(standings)
     code = _exit(found, pairs, links)
     if json:
@@ -91,7 +99,7 @@ def drift(words: Words, registry: RegistryOption = None, trust: Signers = None, 
                 "schema": "urn:certkit:registry-drift:v1",
                 **told.to_dict(),
                 "pairs": pairs,
-                "chain": [one.to_dict() | {"passport": place} for place, one in links],
+                "chain": [_of_entries(found, links, place, one) for place, one in links],
                 "exit_code": int(code),
             }
         )
@@ -115,7 +123,7 @@ def score(
 
     Example: certkit registry score registry gardener-1
     """
-    from certkit.registry.history import past  # noqa: PLC0415 - keeps the help fast
+    from certkit.registry.past import past  # noqa: PLC0415 - keeps the help fast
     from certkit.registry.score import SCORE_SCHEMA  # noqa: PLC0415 - the same
     from certkit.registry.score import score as of  # noqa: PLC0415 - the same
 
@@ -198,7 +206,7 @@ def _show_events(found: History) -> None:
     output.say("Events:")
     for one in events:
         claims = one.found.entry.claims
-        about = (one.found.passport_id or "").removeprefix("sha256:")[:12]
+        about = output.brief(one.found.passport_id)
         said = claims.get("reason") or claims.get("result") or claims.get("text") or "by another"
         by = f" by {claims['by'].removeprefix('sha256:')[:12]}" if "by" in claims else ""
         words = f"{one.found.entry.type} {about}" if about else one.found.entry.type
@@ -222,28 +230,48 @@ def _standing(log: Log, one: Issued) -> Standing | str:
         return error.message
 
 
-def _pair(found: History, standings: list[Standing | str], number: int) -> dict[str, Any]:
-    """Compare a passport with the one before it, and with what was logged of that."""
-    from certkit.assessment.drift import drift as between  # noqa: PLC0415 - heavy
-    from certkit.registry.consequences import LOGGED, agree, claims  # noqa: PLC0415 - keeps the help fast
+def _pairs(found: History, standings: list[Standing | str]) -> list[dict[str, Any]]:
+    """Compare each passport but the first with those before it, and with what was logged of that."""
+    from certkit.registry.course import Course  # noqa: PLC0415 - keeps the help fast
 
-    one, other = found.passports[number - 1], found.passports[number]
-    ids = (one.claims.passport_id, other.claims.passport_id)
-    logged = next((said for _, said in found.drifts if (said.earlier, said.passport_id) == ids), None)
-    row = {"old": one.index, "new": other.index, "logged": logged.result if logged else None}
-    old, new = standings[number - 1], standings[number]
-    if isinstance(old, str) or isinstance(new, str):
-        reasons = [side for side in (old, new) if isinstance(side, str)]
-        return {**row, "result": None, "agrees": None, "reasons": reasons, "drift": None}
-    made = between(old, new)
-    expected = claims(made, ids[1], ids[0]) if made.result in LOGGED else None
+    ids = [one.claims.passport_id for one in found.passports]
+    known = {name: side for name, side in zip(ids, standings, strict=True) if not isinstance(side, str)}
+    course = Course(known.__getitem__)
+    steps = [course.follow(name) if name in known else None for name in ids]
+    return [_pair(found, standings, number, steps[number]) for number in range(1, len(steps))]
+
+
+def _pair(found: History, standings: list[Standing | str], number: int, step: Step | None) -> dict[str, Any]:
+    """Return the comparison of a passport that counts, and what the log says of it."""
+    from certkit.registry.consequences import agree, logged  # noqa: PLC0415 - keeps the help fast
+
+    places = {one.claims.passport_id: one.index for one in found.passports}
+    one = found.passports[number]
+    said = [claims for _, claims in found.drifts if claims.passport_id == one.claims.passport_id]
+    if step is None:
+        before = found.passports[number - 1].index
+        reasons = [side for side in standings[: number + 1] if isinstance(side, str)]
+        row = {"old": before, "new": one.index, "logged": said[0].result if said else None}
+        return {**row, "result": None, "agrees": None, "reasons": reasons[-1:], "drift": None}
+    earlier, made = step.told.earlier, step.told.drift
+    entry = next((claims for claims in said if claims.earlier == earlier), said[0] if said else None)
+    # Whoever wrote had every file, and may have compared with one that is not here.
+    whole = not any(isinstance(side, str) for side in standings[:number])
     return {
-        **row,
+        "old": places[earlier],
+        "new": one.index,
+        "logged": entry.result if entry else None,
         "result": made.result,
-        "agrees": agree(expected, logged),
+        "agrees": agree(logged(made, one.claims.passport_id, earlier), entry) if whole else None,
         "reasons": list(made.reasons),
         "drift": made.to_dict(),
     }
+
+
+def _of_entries(found: History, links: list[tuple[int, Link]], place: int, one: Link) -> dict[str, Any]:
+    """Return a link of the chain as JSON values, with its passports by their entries."""
+    base = links[one.base][0]
+    return one.to_dict() | {"index": found.passports[place].index, "base": found.passports[base].index}
 
 
 def _chain(standings: list[Standing | str]) -> list[tuple[int, Link]]:
@@ -275,13 +303,15 @@ def _is_again(found: History, pair: dict[str, Any]) -> bool:
 def _show_drift(told: Told, pairs: list[dict[str, Any]], links: list[tuple[int, Link]]) -> None:
     found = told.history
     heading(told)
-    output.say(f"{'entry':>6}  {'against the one before':<24}  {'logged':<16}  chain: log e")
+    output.say(f"{'entry':>6}  {'against':>7}  {'result':<16}  {'logged':<16}  chain: log e")
     by_place = dict(links)
     for number, one in enumerate(found.passports):
         pair = pairs[number - 1] if number else None
+        against = "" if pair is None else pair["old"]
         result = "the first" if pair is None else pair["result"] or "unknown"
         logged = "" if pair is None else _logged(pair)
-        output.say(f"{one.index:>6}  {result:<24}  {logged:<16}  {_link(by_place.get(number))}".rstrip())
+        link = _link(by_place.get(number))
+        output.say(f"{one.index:>6}  {against:>7}  {result:<16}  {logged:<16}  {link}".rstrip())
     output.say()
     for line in _explained(found, pairs, links):
         output.wrapped(line, first="- ", rest="  ")

@@ -13,8 +13,12 @@ from certkit.cli.places import RegistryArgument, RegistryOption
 from certkit.errors import UsageError
 
 if TYPE_CHECKING:
+    from datetime import datetime
+    from pathlib import Path
+
     from certkit.registry import Logged
-    from certkit.registry.search import Found
+    from certkit.registry.entry import AnyClaims
+    from certkit.registry.search import Found, Query
 
 
 class Ended(StrEnum):
@@ -40,7 +44,10 @@ def list_(
     ] = None,
     status: Annotated[Ended | None, typer.Option("--status", help="Passports that stand so.")] = None,
     at: Annotated[
-        str | None, typer.Option("--at", metavar="TIME", help="The status at this time. Default: now.")
+        str | None,
+        typer.Option(
+            "--at", metavar="TIME", help="What is valid at this time; every entry counts. Default: now."
+        ),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -52,31 +59,41 @@ def list_(
 
     Example: certkit registry list registry --status current
     """
-    from certkit.registry.entry import read  # noqa: PLC0415 - keeps the help fast
-    from certkit.registry.history import reading  # noqa: PLC0415 - the same
-    from certkit.registry.registry import Logged, Registry  # noqa: PLC0415 - the same
-    from certkit.registry.search import Query  # noqa: PLC0415 - the same
+    from certkit.registry.search import Query  # noqa: PLC0415 - keeps the help fast
 
     place = places.the(folder, registry)
-    asked = any(one is not None for one in (agent, tier, profile, status))
-    if at is not None and not asked:
-        raise UsageError("usage.option", "--at goes with a search: the entries are what they are at any time")
-    if asked:
-        moment = clock.moment(at, "--at") if at else clock.now()
+    if any(one is not None for one in (agent, tier, profile, status)):
         query = Query(
             agent=agent,
             tier=tier,
             profile=profile_digest(profile) if profile else None,
             status=status.value if status else None,
         )
-        with Registry.open(place) as opened:
-            origin = places.signed_head(opened).origin
-            with opened.searching() as search:
-                found = search.passports(query, at=moment)
-            logged = [opened.logged(one.index).found.entry.issued_at for one in found]
-        _show_found(origin, found, logged, json=json)
+        _search(place, query, clock.moment(at, "--at") if at else clock.now(), json=json)
         return
-    with reading(place, key=places.own_key(place)) as log:
+    if at is not None:
+        raise UsageError("usage.option", "--at goes with a search: the entries are what they are at any time")
+    _all(place, json=json)
+
+
+def _search(place: Path, query: Query, at: datetime, *, json: bool) -> None:
+    """Show the passports that a search finds."""
+    from certkit.registry.registry import Registry  # noqa: PLC0415 - keeps the help fast
+
+    with Registry.open(place) as opened:
+        origin = places.signed_head(opened).origin
+        with opened.searching() as search:
+            found = search.passports(query, at=at)
+        logged = [opened.logged(one.index).found.entry.issued_at for one in found]
+    _show_found(origin, found, logged, json=json)
+
+
+def _all(place: Path, *, json: bool) -> None:
+    """Show every entry."""
+    from certkit.registry.entry import read  # noqa: PLC0415 - keeps the help fast
+    from certkit.registry.registry import Logged  # noqa: PLC0415 - the same
+
+    with places.own(place) as log:
         origin = log.head.checkpoint.origin
         entries = [Logged(index, leaf, read(data)) for index, data, leaf in log.entries()]
     if json:
@@ -87,8 +104,27 @@ def list_(
     for one in entries:
         said, claims = one.found.entry, one.found.passport
         met = f"Tier {claims.tier}" if claims and claims.tier else "no tier" if claims else ""
-        passport = (one.found.passport_id or "").removeprefix("sha256:")[:12]
-        _line(one.index, said.issued_at, said.type, met, passport, said.subject)
+        subject = "the log itself" if said.subject == origin else said.subject
+        _line(one.index, said.issued_at, said.type, met, output.brief(one.found.passport_id), subject)
+        if words := _words(one.found.claims):
+            output.wrapped(words, first="        ", rest="        ")
+
+
+def _words(claims: AnyClaims) -> str:
+    """Return in words what an entry says beside what its line does."""
+    from certkit.registry.entry import Drift, KeyChange, Note, Revocation  # noqa: PLC0415 - for the help
+    from certkit.tlog.note import VerifierKey  # noqa: PLC0415 - the same
+
+    match claims:
+        case Drift():
+            return f"{claims.result}{': ' if claims.rows else ''}{', '.join(claims.rows)}"
+        case KeyChange():
+            return f"the log is handed over to its key {VerifierKey.parse(claims.new).key_id.hex()}"
+        case Note():
+            return claims.text
+        case Revocation():
+            return f"{claims.reason}{': ' if claims.detail else ''}{claims.detail or ''}"
+    return ""
 
 
 def _line(index: int, time: str, what: str, tier: str, passport: str, lineage: str) -> None:
@@ -111,8 +147,7 @@ def _show_found(origin: str, found: list[Found], logged: list[str], *, json: boo
     output.wrapped(f"{origin}, {output.counted(len(found), 'passport')}, by tables that are not checked")
     for one, time in zip(found, logged, strict=True):
         tier = f"Tier {one.tier}" if one.tier else "no tier"
-        name = one.passport_id.removeprefix("sha256:")[:12]
-        _line(one.index, time, one.status, tier, name, one.lineage)
+        _line(one.index, time, one.status, tier, output.brief(one.passport_id), one.lineage)
 
 
 def entry(logged: Logged) -> dict[str, Any]:

@@ -103,6 +103,7 @@ _OF_PASSPORTS: Final[dict[str, tuple[str, dict[str, Schema]]]] = {
             "passport_id": DIGEST,
             "tier": TIER,
             "index": {**or_null(COUNT), "description": "the entry in the registry, null where not logged"},
+            **schemas_registry.FOLLOWING,
             "pdf_missing": {**or_null(TEXT), "description": "why there is no PDF"},
         },
     ),

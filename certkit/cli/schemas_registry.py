@@ -43,10 +43,17 @@ _CODE: Final[Schema] = {"enum": list(CODES)}
 
 _WITNESSES: Final[Schema] = listed(closed(vkey=_VKEY, time=TIME))
 _WRITTEN: Final[dict[str, Schema]] = {"index": COUNT, "new": {**FLAG, "description": "false: it was there"}}
+FOLLOWING: Final[dict[str, Schema]] = {
+    "earlier": {
+        **or_null(DIGEST),
+        "description": "what it was compared with when it was logged",
+    },
+    "drift": {**or_null(DRIFT["result"]), "description": "what that gave"},
+}
 ROWS: Final[dict[str, tuple[str, dict[str, Schema]]]] = {
     "registry-init": ("A new registry.", {"origin": TEXT, "vkey": _VKEY}),
     "registry-vkey": ("The log's verifier key.", {"origin": TEXT, "vkey": _VKEY}),
-    "registry-append": ("A logged passport.", {**_WRITTEN, "proof": _PATH}),
+    "registry-append": ("A logged passport.", {**_WRITTEN, "proof": _PATH, **FOLLOWING}),
     "registry-revoke": ("A logged revocation.", {**_WRITTEN, "passport_id": DIGEST}),
     "registry-supersede": ("A logged supersession.", {**_WRITTEN, "passport_id": DIGEST}),
     "registry-note": ("Logged words.", _WRITTEN),
@@ -70,7 +77,7 @@ ROWS: Final[dict[str, tuple[str, dict[str, Schema]]]] = {
         {"origin": TEXT, "size": COUNT, "before": or_null(COUNT), "written": COUNT},
     ),
     "registry-rotation": ("A new key of the log.", {"vkey": _VKEY, "size": COUNT}),
-    "registry-migration": ("A registry in the present format.", {"format": SOME}),
+    "registry-migration": ("A registry in the present format.", {"format": SOME, "new": FLAG}),
     "registry-reindex": (
         "The derived tables against the entries.",
         {"differences": listed(TEXT), "rebuilt": FLAG, "exit_code": COUNT},
@@ -200,8 +207,8 @@ def _history() -> Schema:
 def _lineage_drift() -> Schema:
     result = DRIFT["result"]
     pair = closed(
-        old=COUNT,
-        new=COUNT,
+        old={**COUNT, "description": "the entry of the passport that the comparison which counts is with"},
+        new={**COUNT, "description": "the entry of the passport"},
         logged={**or_null(result), "description": "what the log says of the pair"},
         result=or_null(result),
         agrees={**or_null(FLAG), "description": "whether the log says what the passports give"},
@@ -210,17 +217,16 @@ def _lineage_drift() -> Schema:
     )
     return document(
         "urn:certkit:registry-drift:v1",
-        "Each passport of a lineage against the one before it, and all against the first.",
+        "Each passport of a lineage against those before it, and all against the first.",
         **_TOLD,
         pairs=listed(pair),
         chain=listed(
             closed(
-                index=COUNT,
-                base=COUNT,
-                log_e=or_null(NUMBER),
+                index={**COUNT, "description": "the entry of the passport"},
+                base={**COUNT, "description": "the entry of the passport that the chain begins with"},
+                log_e={**or_null(NUMBER), "description": "null where it was left out"},
                 declined=FLAG,
-                reason=or_null(TEXT),
-                passport={**COUNT, "description": "its place among the passports, from 0"},
+                reason={**or_null(TEXT), "description": "why it was left out"},
             )
         ),
         exit_code=COUNT,

@@ -13,7 +13,7 @@ from certkit.cli.options import heads_path
 from certkit.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
 
     from certkit.canonical import Digest
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from certkit.passport.keys import PublicKey
     from certkit.passport.trust import Trust
     from certkit.tlog.checkpoint import Checkpoint
+    from certkit.tlog.note import VerifierKey
 
 RegistryAsked = Annotated[
     Path | None,
@@ -31,6 +32,8 @@ RegistryAsked = Annotated[
         help="Ask this registry, or exported tree, whether the passport still stands.",
     ),
 ]
+_SUFFIX: Final = ".status"
+"""What is appended to a passport's file name to name the status beside it."""
 _URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 """With one slash, since a path has no two; a drive has one letter."""
 
@@ -41,7 +44,7 @@ def asked(passport: Path, registry: Path | None, *, trust: Trust, at: datetime) 
     Checkpoints that this user remembers of the log are held against it. Raises `UsageError` ``usage.option``
     for a URL.
     """
-    path, found = passport.with_name(f"{passport.name}.status"), dict[str, Any]()
+    path, found = passport.with_name(passport.name + _SUFFIX), dict[str, Any]()
     if path.exists():
         found["beside"] = _Beside(path, trust, at)
     if registry is not None:
@@ -74,10 +77,15 @@ class _Beside:
 
 
 def _memory(trust: Trust) -> Callable[[str], Checkpoint | None]:
-    """Return what tells the newest checkpoint that this user remembers of a log of the policy."""
     from certkit.registry.admission import keys_of_log  # noqa: PLC0415 - keeps verifying fast
-    from certkit.registry.heads import remembered  # noqa: PLC0415 - the same
+
+    return memory(lambda origin: keys_of_log(trust, origin))
+
+
+def memory(keys: Callable[[str], Sequence[VerifierKey]]) -> Callable[[str], Checkpoint | None]:
+    """Return what tells the newest checkpoint that this user remembers of a log, by any of its keys."""
+    from certkit.registry.heads import remembered  # noqa: PLC0415 - keeps verifying fast
 
     named = os.environ.get("CERTKIT_HEADS")
     path = heads_path(Path(named) if named else None)
-    return lambda origin: remembered(path, *keys_of_log(trust, origin))
+    return lambda origin: remembered(path, *keys(origin))

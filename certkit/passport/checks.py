@@ -267,6 +267,13 @@ def shown(time: datetime | None) -> str:
     return "…" if time is None else time.isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
+def period(time: timedelta) -> str:
+    """Return for people how long something is at most: in hours, or in days where it is two of them."""
+    hours = max(1, -(-time // timedelta(hours=1)))
+    count, what = (hours, "hour") if hours < 2 * 24 else (-(-time // timedelta(days=1)), "day")
+    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
+
+
 def evidence(case: Case) -> str:
     """Check that the bundle is whole and is the one that the passport rests on."""
     if case.opened is None:

@@ -20,7 +20,7 @@ from certkit.errors import (
     UsageError,
 )
 from certkit.passport import dsse
-from certkit.passport.checks import CLOCK_SKEW, NOT_ASKED, shown
+from certkit.passport.checks import CLOCK_SKEW, NOT_ASKED, period, shown
 
 if TYPE_CHECKING:
     from certkit.passport.checks import Case, Status, StatusSource
@@ -48,6 +48,10 @@ def registry(case: Case) -> str:
         raise MismatchError(
             "passport.witnesses", f"{len(head.cosigned)} of {quorum.k} required witnesses cosigned"
         )
+    by_then = witness.counted(head.cosigned, (case.at + CLOCK_SKEW).timestamp())
+    if not quorum.is_met(by_then):
+        message = f"{len(by_then)} of {quorum.k} required witnesses had cosigned at {shown(case.at)}"
+        raise UnavailableError("passport.unavailable", message)
     _about(entry, head.checkpoint.origin, case)
     return f"entry {found.index} of {head.checkpoint.size} in {head.checkpoint.origin}"
 
@@ -134,4 +138,4 @@ def _doubt(found: Status, case: Case) -> str | None:
     age = case.at - found.time
     if age < -CLOCK_SKEW:
         return f"as of {shown(found.time)}, which is to come"
-    return f"{age.days:,} days old" if age > case.trust.max_status_age else None
+    return f"{period(age)} old, more than the policy takes" if age > case.trust.max_status_age else None

@@ -194,14 +194,20 @@ def parse(data: bytes, where: str) -> Trust:
 
 
 def _check_logs(trust: Trust) -> None:
-    """Raise `InputError` unless every key of a log or witness is one."""
+    """Raise `InputError` unless every key of a log or witness is one, and no log is a witness."""
     if trust.logs or trust.witnesses.keys:
         from certkit.tlog.note import VerifierKey  # noqa: PLC0415 - most policies name none
         from certkit.tlog.witness import Quorum  # noqa: PLC0415 - the same
 
-        for key in trust.logs:
-            VerifierKey.parse(key)
-        Quorum.of(trust.witnesses.k, trust.witnesses.keys)
+        logs = {(key := VerifierKey.parse(text)).public: key.name for text in trust.logs}
+        for witness in Quorum.of(trust.witnesses.k, trust.witnesses.keys).keys:
+            if log := logs.get(witness.public):
+                raise InputError(
+                    "trust.invalid",
+                    f"the witness {witness.name!r} has a key of the log {log}",
+                    hint="nobody vouches for a log of their own, nor with a key that it gave up:"
+                    " take out the witness, or name one with a key of its own",
+                )
 
 
 def _check(trust: Trust, candidates: tuple[Candidate, ...], where: str) -> None:

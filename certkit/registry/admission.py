@@ -28,7 +28,7 @@ from certkit.registry.registry import Appended, Registry
 from certkit.registry.rules import outside
 from certkit.tlog import tiles, tree
 from certkit.tlog.checkpoint import open_checkpoint
-from certkit.tlog.note import VerifierKey, open_note
+from certkit.tlog.note import VerifierKey, open_note, parse_note
 from certkit.tlog.proof import MAX_PROOF
 from certkit.tlog.proof import parse as parse_proof
 from certkit.tlog.witness import Quorum
@@ -74,6 +74,7 @@ def admit(
     log_key: Ed25519PrivateKey,
     heads: Path,
     at: datetime,
+    progress: Progress = SILENT,
 ) -> Admitted:
     """Append a passport to the registry in `folder`, if it is valid at `at` and its issuer is trusted.
 
@@ -83,7 +84,7 @@ def admit(
     """
     refuse_stranger(submitter, trust, at)
     following = Consequences(passport)
-    with Registry.open(folder, heads=heads) as registry:
+    with Registry.open(folder, heads=heads, progress=progress) as registry:
         appended = registry.append(
             passport,
             check=checker(trust, at),
@@ -91,6 +92,7 @@ def admit(
             log_key=log_key,
             at=at,
             follow=following.of,
+            trust=trust,
         )
     return Admitted(**structs.asdict(appended), following=following)
 
@@ -173,7 +175,7 @@ def checkpoint_in(path: Path, trust: Trust | None) -> Checkpoint:
         data = parse_proof(data).checkpoint
     try:
         if trust is not None:
-            open_note(data, [VerifierKey.parse(text) for text in trust.logs])
+            open_note(data, keys_of_log(trust, parse_note(data).text.partition("\n")[0]))
         return read(data)
     except CertkitError as error:
         raise type(error)(error.code, error.message, where=str(path), hint=error.hint) from None
@@ -227,20 +229,26 @@ def _facts(data: bytes, trust: Trust, at: datetime | None) -> PassportFacts:
             raise NegativeError("passport.key-window", message, hint=hint)
     except CertkitError as error:
         raise RefusedPassportError(step, error) from None
-    predicate = statement.predicate
+    return _repeated(case, key_until)
+
+
+def _repeated(case: checks.Case, key_until: datetime | None) -> PassportFacts:
+    """Return what the log repeats of a passport."""
+    predicate = case.statement.predicate
     return PassportFacts(
         passport_id=case.passport_id,
         lineage=predicate.agent.lineage,
         agent=predicate.agent.digest,
         evidence=predicate.evidence.digest,
         attempt=predicate.protocol.attempt,
-        issuer=signer.issuer,
+        issuer=case.signer.issuer,
         key_until=None if key_until is None else timestamp(key_until),
         tier=predicate.assessment.tier,
         profile=predicate.assessment.profile.digest,
         not_before=timestamp(predicate.validity.not_before),
         not_after=timestamp(predicate.validity.not_after),
         supersedes=predicate.supersedes,
+        bundles=tuple(one.digest for one in predicate.evidence.bundles or ()),
     )
 
 

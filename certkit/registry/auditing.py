@@ -14,15 +14,15 @@ verified, which for a change of the log's key is the old one; (4) its date is no
 to come; (5) `prev`, the number of the attempt and what is superseded follow from the entries before it in its
 lineage; (6) the passport that it names is there, has the digest and size, verifies, and claims what the entry
 repeats; (7) a drift is what a comparison of the two passports gives, and none is left out; (8) who ends a
-passport is its issuer, and it was not ended so before; (9) the derived tables say the same. Then every tile
-is compared with the one made again, and the checkpoint with the root, with the trusted key and with the
-checkpoints that are remembered. No byte of the registry is changed, and nothing is left beside it.
+passport is its issuer, and it was not ended so before, nor does a later one rest on evidence that was false;
+(9) the derived tables say the same. Then every tile is compared with the one made again, and the checkpoint
+with the root, with the trusted key and with the checkpoints that are remembered. No byte of the registry is
+changed, and nothing is left beside it.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -33,7 +33,6 @@ from certkit.errors import CertkitError, Exit, InputError, MismatchError
 from certkit.passport.checks import CLOCK_SKEW
 from certkit.progress import SILENT, Progress
 from certkit.registry import blobs, store
-from certkit.registry.consequences import expected
 from certkit.registry.entry import (
     HARD_LIMIT,
     Claims,
@@ -47,14 +46,14 @@ from certkit.registry.entry import (
 from certkit.registry.heads import refuse_fork
 from certkit.registry.lineage import Drifts, Lineages, LogKeys
 from certkit.registry.published import CHECKPOINT, Published
-from certkit.registry.rules import Dates, Endings, is_written_so, outside
+from certkit.registry.rules import Dates, Endings, Evidence, is_written_so, outside
 from certkit.registry.source import Database, Fault, Source
 from certkit.registry.structure import Structure
 from certkit.registry.unshown import unshown
 from certkit.tlog import tiles, tree
 from certkit.tlog.checkpoint import open_checkpoint
 from certkit.tlog.hashing import Hash, leaf_hash
-from certkit.tlog.witness import NOBODY, Quorum
+from certkit.tlog.witness import NOBODY, Quorum, counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -66,7 +65,6 @@ if TYPE_CHECKING:
     from certkit.tlog.checkpoint import Checkpoint
     from certkit.tlog.note import VerifierKey
 
-Compare = Callable[[bytes, bytes], Drift | None]
 _LAST: Final = 253_402_300_799  # the end of the year 9999, later than which there is no datetime
 LISTED: Final = 1000
 """How many findings are listed; all are counted."""
@@ -139,7 +137,6 @@ def audit(
     log: VerifierKey,
     submitters: Mapping[str, Candidate],
     check: Check,
-    compare: Compare | None = None,
     remembered: Sequence[Checkpoint] = (),
     quorum: Quorum = NOBODY,
     at: datetime | None = None,
@@ -150,13 +147,11 @@ def audit(
     `log` is the trusted verifier key; `quorum` are the witnesses that must have cosigned its checkpoint;
     `submitters` are the trusted keys by id, each with the window that its entries are to be dated in and with
     the name under which it may revoke; `check` returns the facts of a passport whose signature holds;
-    `compare` what is to be logged of two that follow each other, by default as
-    `certkit.registry.consequences.expected` does;
     `remembered` are earlier checkpoints of the log, which it must continue; no entry is to be dated later
     than `at`, and cosignatures that are do not count. Raises as `opened` does, but that what is wrong with
     the registry is a finding.
     """
-    work = _Work(folder, log, submitters, check, compare or expected, quorum=quorum, at=at)
+    work = _Work(folder, log, submitters, check, quorum=quorum, at=at)
     try:
         with opened(folder) as source:
             work.run(source, remembered, progress)
@@ -176,12 +171,11 @@ class _Work:
         log: VerifierKey,
         submitters: Mapping[str, Candidate],
         check: Check,
-        compare: Compare,
         *,
         quorum: Quorum,
         at: datetime | None,
     ) -> None:
-        self._limit = None if at is None else (at + CLOCK_SKEW).timestamp()
+        self._limit = _LAST if at is None else (at + CLOCK_SKEW).timestamp()
         self._folder, self._key, self._submitters, self._check = folder, log, submitters, check
         self._quorum = quorum
         self._witnessed: int | None = None
@@ -192,9 +186,9 @@ class _Work:
         self._size = 0
         self._lineages = Lineages()
         self._keys = LogKeys(log.name)
-        self._drifts = Drifts(partial(blobs.intact, folder), compare)
+        self._drifts = Drifts(partial(blobs.intact, folder))
         self._index: Literal["agrees", "differs"] | None = None
-        self._names_evidence = False
+        self._evidence = Evidence()
         self._dates = Dates(at)
         self._endings = Endings({name: one.issuer for name, one in submitters.items()})
         self._blobs: set[str] = set()
@@ -231,7 +225,8 @@ class _Work:
         self._faults(source.surplus(set(self._structure.tiles())))
         self._checkpoint(remembered)
         self._faults(source.faults(self._key.name, str(self._key)))
-        self._notes += (*self._endings.notes(), *self._drifts.notes, *source.notes(self._blobs))
+        self._notes += (*self._endings.notes(), *self._drifts.notes, *self._evidence.notes())
+        self._notes += source.notes(self._blobs)
 
     def report(self) -> Audit:
         """Return what was found."""
@@ -268,7 +263,9 @@ class _Work:
             self.found("registry.checkpoint", "checkpoint", error.message)
             return
         head = signed.checkpoint
-        cosigned = [one for one in signed.cosigned if self._has_been(one.time or 0)]
+        # A key that the log gave up, which its entries tell, is nobody else's.
+        others = [one for one in signed.cosigned if one.key.public not in self._keys.had]
+        cosigned = counted(others, self._limit)
         if not self._quorum.is_met(cosigned):
             message = f"{len(cosigned)} of {self._quorum.k} required witnesses cosigned"
             self.found("registry.witnesses", "checkpoint", message)
@@ -281,9 +278,6 @@ class _Work:
             self.found("registry.checkpoint", "checkpoint", "the signed root is not that of the entries")
         else:
             self._continues(head, remembered)
-
-    def _has_been(self, time: int) -> bool:
-        return 0 < time <= (_LAST if self._limit is None else self._limit)
 
     def _continues(self, head: Checkpoint, remembered: Sequence[Checkpoint]) -> None:
         def root_at(size: int) -> Hash:
@@ -326,6 +320,8 @@ class _Work:
         self._faults(self._source.entry_faults(index, leaf, found))
 
     def _about(self, where: str, found: UnverifiedEntry) -> None:
+        if not self._evidence.is_named(found):
+            self.found("registry.claims", where, "the entry does not name the evidence")
         if found.passport is not None and self._passports:
             sound = self._passport(where, found, found.passport)
             self._drifts.passport(where, found.entry.subject, found.passport, sound)
@@ -384,13 +380,9 @@ class _Work:
         known = Claims.of(facts, claims.attempt)
         if claims.evidence is None:
             known = structs.replace(known, evidence=None)
-            # An entry of format 1; later ones name it, and attempts are counted by it.
-            if self._names_evidence:
-                self.found("registry.claims", where, "the entry does not name the evidence")
         elif (facts.attempt or 1) < claims.attempt:
             message = f"declares attempt {facts.attempt or 1}, and is attempt {claims.attempt} in this log"
             self.found("registry.attempt", where, message)
-        self._names_evidence |= claims.evidence is not None
         if facts.lineage != found.entry.subject or known != claims:
             self.found("registry.claims", where, "the entry claims something else than the passport")
         return stored.sha256

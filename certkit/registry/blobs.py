@@ -37,6 +37,7 @@ def store(registry: Path, data: bytes) -> Path | None:
     sha256 = hashlib.sha256(data).hexdigest()
     target = path(registry, sha256)
     if load(registry, sha256) == data:
+        files.flush(target, registry / FOLDER)
         return None
     if target.parent.is_dir():
         files.write(target, data)
@@ -50,7 +51,7 @@ def store(registry: Path, data: bytes) -> Path | None:
 def load(registry: Path, sha256: str) -> bytes | None:
     """Return the bytes kept for a digest, whatever they are; None where there is no regular file."""
     target = path(registry, sha256)
-    if target.is_symlink() or not target.is_file():
+    if target.is_symlink() or target.parent.is_symlink() or not target.is_file():
         return None
     try:
         return files.read(target, limit=canonical.MAX_BYTES)

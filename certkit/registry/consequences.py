@@ -1,15 +1,17 @@
-"""What is logged along with a passport: what it supersedes, and that its agent drifted since the one before.
+"""What is logged along with a passport: what it supersedes, and that its agent drifted since one before it.
 
     found = Consequences()
     registry.append(passport, follow=found.of, …)
     found.drift                              # the comparison, None where there was nothing to compare with
 
-The comparison rests on the two passports alone (`certkit.assessment.drift`); only a drift is logged. That of
-passports that cannot be compared, or say too little, is shown to whoever appends and is no event.
+Which earlier passports it is compared with follows from the lineage's files (`certkit.registry.course`), and
+what that gives from the two alone (`certkit.assessment.drift`). Only a drift is logged. That passports cannot
+be compared, or say too little, is shown to whoever appends and is no event.
 """
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from msgspec import structs
@@ -18,10 +20,11 @@ from certkit import canonical
 from certkit.errors import CertkitError
 from certkit.passport import issuing
 from certkit.passport import statement as st
+from certkit.registry.course import Course
 from certkit.registry.entry import ROW_LENGTH, ROWS, Drift, Supersession
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from certkit.assessment import drift as comparing
     from certkit.assessment.drift.standing import Standing
@@ -41,32 +44,37 @@ class Consequences:
         self.reason: str | None = None
         """Why nothing was compared although there is an earlier passport."""
 
-    def of(self, facts: PassportFacts, earlier: bytes | None) -> Sequence[AnyClaims]:
-        """Return the claims that are logged after the passport's own."""
+    def of(self, facts: PassportFacts, earlier: Iterable[bytes]) -> Sequence[AnyClaims]:
+        """Return the claims that are logged after the passport's own, given those before it, oldest first."""
         found: list[AnyClaims] = []
         if facts.supersedes is not None:
             found.append(Supersession(passport_id=facts.supersedes, by=facts.passport_id))
-        if earlier is not None and (drifted := self.compared(earlier)):
+        if drifted := self.compared(earlier):
             found.append(drifted)
         return found
 
-    def compared(self, earlier: bytes) -> Drift | None:
-        """Return what is logged of the passport against an earlier one, None where nothing is."""
-        from certkit.assessment.drift import drift  # noqa: PLC0415 - heavy, and most passports are the first
-
-        try:
-            self.earlier, old = standing(earlier)
-            passport_id, new = standing(self._passport)
-        except CertkitError as error:
-            self.reason = str(error)
+    def compared(self, earlier: Iterable[bytes]) -> Drift | None:
+        """Return what is logged of the passport against those before it, None where nothing is."""
+        files = {str(number): data for number, data in enumerate((*earlier, self._passport))}
+        read = cache(lambda name: standing(files[name]))
+        course = Course(lambda name: read(name)[1])
+        step = None
+        for name in files:
+            try:
+                step, self.reason = course.follow(name), None
+            except CertkitError as error:
+                step, self.reason = None, str(error)
+        if step is None:
+            if len(files) > 1 and self.reason is None:
+                self.reason = "none of them can be read"
             return None
-        self.drift = drift(old, new)
-        return claims(self.drift, passport_id, self.earlier) if self.drift.result in LOGGED else None
+        self.earlier, self.drift = read(step.told.earlier)[0], step.told.drift
+        return logged(self.drift, read(name)[0], self.earlier)
 
 
-def expected(earlier: bytes, later: bytes) -> Drift | None:
-    """Return what is logged of two passports that follow each other in a lineage; None where nothing is."""
-    return Consequences(later).compared(earlier)
+def logged(found: comparing.Drift, passport_id: str, earlier: str) -> Drift | None:
+    """Return what is logged of a comparison, None where nothing is."""
+    return claims(found, passport_id, earlier) if found.result in LOGGED else None
 
 
 def agree(one: Drift | None, other: Drift | None) -> bool:
@@ -104,4 +112,5 @@ def claims(found: comparing.Drift, passport_id: str, earlier: str) -> Drift:
 
 
 def _short(name: str) -> str:
-    return name if len(name) <= ROW_LENGTH else f"{name[: ROW_LENGTH - 1]}…"
+    data = name.encode()  # bytes are what an entry has little room for
+    return name if len(data) <= ROW_LENGTH else f"{data[: ROW_LENGTH - 1].decode(errors='ignore')}…"

@@ -1,6 +1,6 @@
 """What the next entry says: signed by who submits it, chained to the one before it in its lineage.
 
-    drafts = Drafts(ledger)
+    drafts = Drafts(ledger, registry.passport)
     drafts.entry("lab/agent", drafts.claims(facts), submitter=key, at=now, passport=file)
 
 To be used inside the transaction that logs the entry, which the ledger has followed to the log's end.
@@ -13,33 +13,35 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Struct
 
-from certkit.errors import InputError, MismatchError
+from certkit.errors import CertkitError, InputError, MismatchError
 from certkit.passport import keys
 from certkit.registry.entry import CLAIMS, Claims, Entry, KeyChange, timestamp, write
-from certkit.registry.rules import is_before
+from certkit.registry.rules import evidence_of, is_before, is_signed, issuer_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
-    from certkit.passport.keys import PrivateKey
-    from certkit.registry.entry import AnyClaims, PassportFacts, Stored
+    from certkit.passport.keys import PrivateKey, PublicKey
+    from certkit.passport.trust import Trust
+    from certkit.registry.entry import AnyClaims, PassportFacts, Stored, UnverifiedEntry
     from certkit.registry.ledger import Ledger
     from certkit.registry.log import Log
     from certkit.tlog.proof import LogProof
 
 
 class Drafts:
-    """Writes entries that go on from those of a log."""
+    """Writes entries that go on from those of a log; `load` returns a passport by its file's digest."""
 
-    def __init__(self, known: Ledger) -> None:
-        self._known = known
+    def __init__(self, known: Ledger, load: Callable[[str], bytes | None]) -> None:
+        self._known, self._load = known, load
 
     def claims(self, facts: PassportFacts) -> Claims:
         """Return what the entry of a passport says; the attempt is counted.
 
-        Raises `MismatchError` ``registry.supersedes`` or ``registry.attempt``.
+        Raises `MismatchError` ``registry.evidence-false``, ``registry.supersedes`` or ``registry.attempt``.
         """
+        self._refuse_false(facts)
         latest = self._known.latest(facts.lineage)
         if facts.supersedes not in {None, latest}:
             raise MismatchError(
@@ -58,6 +60,36 @@ class Drafts:
             )
         return Claims.of(facts, attempt)
 
+    def _refuse_false(self, facts: PassportFacts) -> None:
+        """Raise where a passport rests on evidence that the issuer of an earlier one revoked as false."""
+        if self._known.trust is None:
+            return
+        for index, found in self._known.refuted(facts.lineage):
+            if self._refuted(found, self._known.trust) in {facts.evidence, *facts.bundles}:
+                raise MismatchError(
+                    "registry.evidence-false",
+                    f"rests on evidence that entry {index} revoked as false",
+                    hint="have the agent judged on new evidence: what was found false is not logged again",
+                )
+
+    def _refuted(self, found: UnverifiedEntry, trust: Trust) -> str | None:
+        """Return the evidence that an entry revokes, None where that is not for its submitter to say."""
+        index = self._known.own(str(found.passport_id))
+        if index is None:
+            return None
+        logged = self._known.entry(index)
+        stored, claims = logged.entry.passport, logged.passport
+        data = None if stored is None else self._load(stored.sha256)
+        names: dict[str, str] = {one.id: one.issuer for one in trust.candidates()}
+        try:
+            issuer = names.get(logged.entry.submitter) if data is None else issuer_of(data, trust)
+        except CertkitError:
+            return None
+        theirs: dict[str, PublicKey] = {one.id: one.key for one in trust.candidates() if one.issuer == issuer}
+        if claims is None or not is_signed(found, theirs):
+            return None
+        return claims.evidence if data is None else evidence_of(data)
+
     def entry(
         self,
         subject: str,
@@ -73,11 +105,12 @@ class Drafts:
         would be dated back.
         """
         date = timestamp(at)
-        if is_before(date, self._known.newest):
+        if (newest := self._known.newest(date)) and is_before(date, newest):
+            whose = "" if self._known.trust else "; by a trust policy, what its keys signed counts alone"
             raise MismatchError(
                 "registry.time",
-                f"would be dated {date}, and the log holds an entry of {self._known.newest}",
-                hint="nothing is dated back: check the clock, or give a later time",
+                f"would be dated {date}, and the log holds an entry of {newest}",
+                hint=f"nothing is dated back: check the clock, or give a later time{whose}",
             )
         entry = Entry(
             type=next(name for name, kind in CLAIMS.items() if isinstance(claims, kind)),
@@ -103,9 +136,9 @@ class Appended(Struct, frozen=True, kw_only=True):
 class Turn:
     """One turn at writing, from `Registry.turn`; `known` is what the entries say, those of this turn too."""
 
-    def __init__(self, known: Ledger, log: Log, extend: Callable[[bytes], int]) -> None:
+    def __init__(self, known: Ledger, drafts: Drafts, log: Log, extend: Callable[[bytes], int]) -> None:
         self.known = known
-        self._log, self._extend, self._drafts = log, extend, Drafts(known)
+        self._log, self._extend, self._drafts = log, extend, drafts
 
     def log(self, subject: str, claims: AnyClaims, *, submitter: PrivateKey, at: datetime) -> Appended:
         """Log an entry about `subject`; raise as `Registry.append_entry` does."""

@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
 
-from certkit.errors import CertkitError, MismatchError, UntrustedError, UsageError
-from certkit.passport import checks, dsse, issuing, keys, sealed
+from certkit.errors import MismatchError, UntrustedError, UsageError
+from certkit.passport import issuing, keys
+from certkit.passport import statement as st
 from certkit.registry.admission import refuse_stranger
 from certkit.registry.entry import Claims, Note, Revocation, Supersession
+from certkit.registry.rules import is_signed, issuer_of
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from certkit.passport.keys import PrivateKey, PublicKey
     from certkit.passport.trust import Trust
     from certkit.registry.drafting import Appended, Turn
-    from certkit.registry.entry import AnyClaims, Reason, UnverifiedEntry
+    from certkit.registry.entry import AnyClaims, Reason
     from certkit.registry.ledger import Ledger
     from certkit.registry.registry import Registry
 
@@ -43,7 +45,7 @@ class Hand(Struct, frozen=True, kw_only=True):
 
     def turn(self, registry: Registry) -> AbstractContextManager[Turn]:
         """Return a turn at writing; raise as `Registry.turn` does."""
-        return registry.turn(self.log_key)
+        return registry.turn(self.log_key, self.trust)
 
     def log(self, turn: Turn, subject: str, claims: AnyClaims) -> Appended:
         """Log an entry; raise as `Registry.append_entry` does."""
@@ -72,7 +74,7 @@ def revoke(
         own = _own(registry, turn.known, ident, hand)
         for index, found in turn.known.endings(own.lineage, own.passport_id):
             claims = found.claims
-            if isinstance(claims, Revocation) and claims.reason == reason and _signed(found, own.keys):
+            if isinstance(claims, Revocation) and claims.reason == reason and is_signed(found, own.keys):
                 return own.passport_id, turn.appended(index, new=False)
         what = Revocation(passport_id=own.passport_id, reason=reason, detail=detail)
         return own.passport_id, hand.log(turn, own.lineage, what)
@@ -88,7 +90,7 @@ def supersede(registry: Registry, ident: str, *, by: str, hand: Hand) -> tuple[s
         own = _own(registry, turn.known, ident, hand)
         later = turn.known.find(by)
         latest = turn.known.latest(own.lineage)
-        if latest in {None, own.passport_id} or turn.known.first(str(latest)) != later:
+        if latest in {None, own.passport_id} or latest != _logs(turn.known, later):
             raise MismatchError(
                 "registry.supersedes",
                 f"entry {later} is not the latest passport of {own.lineage}, or the one to supersede",
@@ -97,7 +99,7 @@ def supersede(registry: Registry, ident: str, *, by: str, hand: Hand) -> tuple[s
         trusted: dict[str, PublicKey] = {one.id: one.key for one in hand.trust.candidates()}
         for index, found in turn.known.endings(own.lineage, own.passport_id):
             # As a status has it: a later passport takes its place by the word of any issuer.
-            if _signed(found, trusted if isinstance(found.claims, Claims) else own.keys):
+            if is_signed(found, trusted if isinstance(found.claims, Claims) else own.keys):
                 return own.passport_id, turn.appended(index, new=False)
         what = Supersession(passport_id=own.passport_id, by=str(latest))
         return own.passport_id, hand.log(turn, own.lineage, what)
@@ -110,8 +112,14 @@ def note(registry: Registry, subject: str | None, text: str, *, hand: Hand) -> A
         return hand.log(turn, subject or registry.origin, Note(text=text))
 
 
+def _logs(known: Ledger, index: int) -> str | None:
+    """Return the id of the passport that an entry logs, None for one of another type."""
+    claims = known.entry(index).passport
+    return None if claims is None else claims.passport_id
+
+
 def _own(registry: Registry, known: Ledger, ident: str, hand: Hand) -> _Own:
-    """Return a logged passport that the hand may end."""
+    """Return a logged passport that the hand may end; its lineage is what its file says."""
     index = known.find(ident)
     found = known.entry(index)
     stored = found.entry.passport
@@ -120,7 +128,8 @@ def _own(registry: Registry, known: Ledger, ident: str, hand: Hand) -> _Own:
     data = registry.passport(stored.sha256)
     if data is None:
         raise MismatchError("registry.blob-missing", f"the file of entry {index} is not here, or has changed")
-    if issuing.parse(data).passport_id != found.passport.passport_id:
+    file = issuing.parse(data)
+    if file.passport_id != found.passport.passport_id:
         raise MismatchError("registry.inconsistent", f"the file of entry {index} is another passport")
     issuer = issuer_of(data, hand.trust)
     name = keys.key_id(hand.submitter.public_key())
@@ -134,25 +143,4 @@ def _own(registry: Registry, known: Ledger, ident: str, hand: Hand) -> _Own:
             hint="an issuer lets another key revoke by naming it in the policy under the same name",
         )
     # When the policy trusts the key is not asked: too late a word against a passport is still heard.
-    return _Own(found.passport.passport_id, found.entry.subject, theirs)
-
-
-def _signed(found: UnverifiedEntry, by: dict[str, PublicKey]) -> bool:
-    """Tell whether one of some keys signed an entry; one that only names it counts for nothing."""
-    key = by.get(found.entry.submitter)
-    try:
-        if key is not None:
-            found.verify(key)
-    except CertkitError:
-        return False
-    return key is not None
-
-
-def issuer_of(passport: bytes, trust: Trust) -> str:
-    """Return the policy's name for who signed a passport; raise `CertkitError` where nobody known did."""
-    file = sealed.parse(passport)
-    envelope = dsse.parse(file.envelope, payload_type=sealed.PAYLOAD_TYPE)
-    try:
-        return checks.signature(file, envelope, trust).issuer
-    except CertkitError as error:
-        raise UntrustedError(error.code, error.message, hint=error.hint) from None
+    return _Own(file.passport_id, st.read(file.payload).predicate.agent.lineage, theirs)

@@ -40,7 +40,10 @@ HARD_LIMIT: Final = 65_535
 _Time = Annotated[str, Meta(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z" + END)]
 _Name = Annotated[str, Meta(min_length=1, max_length=512)]
 
-_Text = Annotated[str, Meta(min_length=1, max_length=2048)]
+WORDS: Final = 2048
+"""How many characters may be said in words, at most."""
+
+_Text = Annotated[str, Meta(min_length=1, max_length=WORDS)]
 ROWS: Final = 8
 """How many rows a drift entry names, at most."""
 ROW_LENGTH: Final = 120
@@ -80,8 +83,9 @@ class PassportFacts(_Part, frozen=True, kw_only=True):
 
     `lineage` is ``provider/name``; `agent` and `profile` are digests; times are UTC in RFC 3339;
     `evidence` is the bundle's digest and `attempt` the attempt that it declares; `supersedes` is a passport
-    id. Not repeated are `issuer`, which is whoever checked the passport's own name for who signed it, and
-    `key_until`, till when its key is trusted, where nothing proves the time of signing.
+    id. Not repeated are `bundles`, the digests of those that were pooled; `issuer`, which is whoever checked
+    the passport's own name for who signed it; and `key_until`, till when its key is trusted, where nothing
+    proves the time of signing.
     """
 
     passport_id: Digest
@@ -94,6 +98,7 @@ class PassportFacts(_Part, frozen=True, kw_only=True):
     not_before: _Time
     not_after: _Time
     supersedes: Digest | None = None
+    bundles: tuple[Digest, ...] = ()
     issuer: _Name | None = None
     key_until: _Time | None = None
 
@@ -258,7 +263,12 @@ def write(entry: Entry, key: PrivateKey) -> bytes:
     payload = canonical.canonical(msgspec.to_builtins(entry))
     data = canonical.canonical(dsse.sign(PAYLOAD_TYPE, payload, key))
     if len(data) > LIMIT:
-        raise InputError("registry.entry", f"an entry of {len(data):,} bytes, limit {LIMIT:,}")
+        raise InputError(
+            "registry.entry",
+            f"an entry of {len(data):,} bytes, limit {LIMIT:,}",
+            # Of the entry's statement, that is, which stands in it in Base64.
+            hint=f"say it in {-(-3 * (len(data) - LIMIT) // 4):,} bytes less",
+        )
     read(data)
     return data
 

@@ -24,8 +24,6 @@ from certkit.registry.published import CHECKPOINT, Published, has_width
 from certkit.registry.registry import Registry
 from certkit.tlog import bundle, tiles
 from certkit.tlog.hashing import leaf_hash
-from certkit.tlog.note import parse_note
-from certkit.tlog.witness import with_signatures
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,9 +47,10 @@ class Exported(NamedTuple):
 def export(folder: Path, out: Path, *, passports: bool, progress: Progress) -> Exported:
     """Write the log of the registry in `folder` to `out`, or bring the tree there up to date.
 
-    With `passports`, those are written too, into ``blobs/``. Raises `MismatchError` ``registry.export`` where
-    `out` holds something else, a changed file or a later state, ``registry.inconsistent`` where the registry
-    contradicts its checkpoint, `UsageError` ``registry.busy`` or ``file.unwritable``, and as `Registry.open`.
+    With `passports`, those are written too, into ``blobs/``; a tree that has them keeps having all. Raises
+    `MismatchError` ``registry.export`` where `out` holds something else, a changed file or a later state,
+    ``registry.inconsistent`` where the registry contradicts its checkpoint, `UsageError` ``registry.busy`` or
+    ``file.unwritable``, and as `Registry.open`.
     """
     _refuse_inside(folder, out)
     with Registry.open(folder) as registry:
@@ -87,9 +86,8 @@ class _Export:
         Raises `MismatchError` ``registry.export`` unless this log goes on from it.
         """
         found = {item.name for item in self._out.iterdir()}
-        for item in (*self._out.glob("*"), *self._out.glob("tile/*")):
-            if item.is_symlink():  # what lies behind it is somebody else's
-                raise self._foreign(f"{item.relative_to(self._out)} is a link")
+        if link := next(self._links(), None):  # what lies behind it is somebody else's
+            raise self._foreign(f"{link.relative_to(self._out).as_posix()} is a link")
         if CHECKPOINT not in found:
             # Tiles without a checkpoint are what an export leaves that was cut off, and are compared below.
             if stray := sorted(found - {"tile", blobs.FOLDER}):
@@ -112,6 +110,11 @@ class _Export:
             ) from None
         return old
 
+    def _links(self) -> Iterator[Path]:
+        yield from (item for item in self._out.iterdir() if item.is_symlink())
+        for part in ("tile", blobs.FOLDER):
+            yield from (item for item, is_link in files.inside(self._out / part) if is_link)
+
     def _foreign(self, message: str) -> MismatchError:
         return MismatchError(
             "registry.export", message, where=str(self._out), hint="choose an empty folder, or the log's own"
@@ -125,8 +128,10 @@ class _Export:
 
         def items() -> Iterator[tuple[str, bytes]]:
             nonlocal written
-            if passports:
-                yield from self._passports()
+            if passports or self._tree.passports:
+                for name, data in self._passports():
+                    written += 1
+                    yield name, data
             for tile in places:
                 # What no checkpoint covers may never have reached the disk: an export that died put it there.
                 covered = tiles.width(tile.level, tile.n, size) >= tile.width
@@ -140,19 +145,12 @@ class _Export:
             files.write_all(self._out, items())
         finally:
             progress.finish()
-        note = self._note if before is None else self._with_witnesses(self._tree.note())
-        if before is None or self._tree.note() != note:
-            files.write(self._out / CHECKPOINT, note)
+        # What others wrote below the one that is there is not kept: nobody here can tell if it is true.
+        if before is None or self._tree.note() != self._note:
+            files.write(self._out / CHECKPOINT, self._note)
             written += 1
         self._prune(places)
         return written
-
-    def _with_witnesses(self, there: bytes) -> bytes:
-        """Return the checkpoint with what others signed below the one that is there, if it is the same."""
-        found, own = parse_note(there), parse_note(self._note)
-        known = {(one.name, one.key_id) for one in own.signatures}
-        more = [one for one in found.signatures if (one.name, one.key_id) not in known]
-        return with_signatures(self._note, more) if found.text == own.text else self._note
 
     def _files(self, tile: Tile) -> Iterator[tuple[Tile, bytes]]:
         """Yield a tile, and the bundle of its entries, each shown to lead to the signed root."""
@@ -203,6 +201,7 @@ class _Export:
                 if target.exists():
                     if blobs.intact(self._out, stored.sha256) is None:
                         raise self._damaged(name)
+                    files.flush(target, self._out)  # as above
                 elif (data := self._registry.passport(stored.sha256)) is not None:
                     yield name, data  # else it was withdrawn, which the entry survives
 

@@ -74,15 +74,15 @@ def read(note: bytes) -> Checkpoint:
     return parse_checkpoint(parse_note(note).text)
 
 
-def refuse_fork(old: Checkpoint, new: Checkpoint, root_at: RootAt) -> None:
+def refuse_fork(old: Checkpoint, new: Checkpoint, root_at: RootAt, *, where: str | None = None) -> None:
     """Raise `MismatchError` ``registry.rollback`` unless the log of `new` goes on from `old`."""
     hint = "bring back the newest state; if that is lost, this log has ended: 'certkit registry init' anew"
     if new.size < old.size:
         message = f"has {new.size:,} entries, and a checkpoint over {old.size:,} was signed before"
-        raise MismatchError("registry.rollback", message, hint=hint)
+        raise MismatchError("registry.rollback", message, where=where, hint=hint)
     if root_at(old.size) != old.root:
         message = f"not the log that was signed before: its first {old.size:,} entries are others"
-        raise MismatchError("registry.rollback", message, hint=hint)
+        raise MismatchError("registry.rollback", message, where=where, hint=hint)
 
 
 class Heads:
@@ -99,6 +99,7 @@ class Heads:
         Raises `UsageError` ``registry.busy`` or ``file.unwritable``, `InputError` ``registry.heads`` where
         it holds something else.
         """
+        _is_there(path)
         files.make_folder(path.parent)
         with store.translated(path, damaged=_unreadable), ExitStack() as undo:
             connection = store.open_file(path, "rwc", patience)
@@ -130,14 +131,28 @@ class Heads:
 def remembered(path: Path, *keys: VerifierKey) -> Checkpoint | None:
     """Return the newest head that one of a log's keys signed, None where there is none; nothing is written.
 
-    Raises `InputError` ``registry.heads`` where the file cannot be read.
+    Raises `InputError` ``registry.heads`` where the file cannot be read, or a link on the way to it leads
+    nowhere: only where there is no file at all is nothing remembered.
     """
-    if not path.is_file():
+    if not _is_there(path):
         return None
     with store.translated(path, damaged=_unreadable), closing(store.open_reading(path)) as connection:
         _check(connection, path)
         note = _note(connection, keys)
     return None if note is None else read(note)
+
+
+def _is_there(path: Path) -> bool:
+    """Tell whether there is a file of heads; raise `InputError` ``registry.heads`` for what is none."""
+    try:
+        for place in (path, *path.parents):
+            if place.is_symlink() and not place.exists():
+                raise _unreadable("is a link that leads nowhere", str(place))
+        if path.exists() and not path.is_file():
+            raise _unreadable("is no file", str(path))
+        return path.exists()
+    except OSError as error:
+        raise _unreadable((error.strerror or type(error).__name__).lower(), str(path)) from error
 
 
 def _check(connection: sqlite3.Connection, path: Path) -> None:

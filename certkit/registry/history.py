@@ -3,7 +3,6 @@
     with reading(folder, log=key) as log:          # or without a key: nothing is said of who signed
         found = log.history("lab/agent")           # every entry is read, and must give the signed root
     found.passports[-1].ending                     # None, or what ended it
-    past(found, log.passport)                      # what the score asks
 
 A log proves that something is in it, never that something is not. So whoever asks whether a passport was
 revoked has to read all entries, and the answer is "as of checkpoint N".
@@ -13,7 +12,6 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct, structs
@@ -23,24 +21,27 @@ from certkit.passport import issuing
 from certkit.passport import statement as st
 from certkit.registry import blobs
 from certkit.registry.auditing import opened
-from certkit.registry.consequences import Consequences
 from certkit.registry.entry import Claims, Drift, Revocation, Stored, Supersession, naming, read
 from certkit.registry.heads import read as read_head
 from certkit.registry.heads import refuse_fork
 from certkit.registry.registry import Logged
-from certkit.registry.score import DRIFT, Latest, Past, graver, gravest
+from certkit.registry.rules import is_of
+from certkit.registry.score import graver
 from certkit.tlog.checkpoint import SignedCheckpoint, open_checkpoint
 from certkit.tlog.hashing import Hash, leaf_hash
 from certkit.tlog.tree import Frontier
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     from certkit.assessment.reliability import Moments
     from certkit.registry.source import Source
     from certkit.tlog.checkpoint import Checkpoint
     from certkit.tlog.note import VerifierKey
+
+    Seen = Callable[[str], Checkpoint | None]
+    """Returns the newest checkpoint that is remembered of a log of this name, None where none is."""
 
 
 class Ending(Struct, frozen=True, kw_only=True):
@@ -136,21 +137,27 @@ class Log:
     """A log that is read whole, from a database or an exported tree."""
 
     def __init__(
-        self, folder: Path, source: Source, key: VerifierKey | None, witnesses: Iterable[VerifierKey]
+        self,
+        folder: Path,
+        source: Source,
+        key: VerifierKey | None,
+        witnesses: Iterable[VerifierKey] = (),
+        seen: Seen = lambda _: None,
     ) -> None:
         self._folder = folder
         self._source = source
         note = source.note()
         # Without a key the checkpoint says how many entries are meant and which root they have, no more.
         self.head = open_checkpoint(note, key, witnesses) if key else SignedCheckpoint(read_head(note), ())
+        self._earlier = seen(self.head.checkpoint.origin)
 
-    def entries(self, earlier: Checkpoint | None = None) -> Iterator[tuple[int, bytes, Hash]]:
+    def entries(self) -> Iterator[tuple[int, bytes, Hash]]:
         """Yield every entry with its place and leaf; nothing of it is to be believed before the last one is.
 
         Raises `MismatchError` ``registry.inconsistent`` where they are not the head's, and
-        ``registry.rollback`` where they do not go on from the `earlier` checkpoint.
+        ``registry.rollback`` where they do not go on from what is remembered.
         """
-        frontier, head = Frontier(), self.head.checkpoint
+        frontier, head, earlier = Frontier(), self.head.checkpoint, self._earlier
         roots: dict[int, Hash] = {}
         for batch in self._source.batches():
             start = frontier.size
@@ -173,21 +180,20 @@ class Log:
                 hint="'certkit registry audit' tells what is wrong",
             )
         if earlier:
-            refuse_fork(earlier, head, lambda size: roots.get(size, head.root))
+            refuse_fork(earlier, head, lambda size: roots.get(size, head.root), where=str(self._folder))
 
     def history(self, name: str) -> History:
         """Return the history of a lineage, by its whole name or, where no provider is stated, by the agent's.
 
         Raises as `entries`, `InputError` ``registry.entry``, and `UsageError` ``registry.unknown``.
         """
-        names = (name, f"-/{name}")
-        may_be = naming(*names)
+        lineage = name if "/" in name else f"-/{name}"
+        may_be = naming(lineage)
         found = (Logged(index, leaf, read(data)) for index, data, leaf in self.entries() if may_be(data))
-        about = [one for one in found if one.found.entry.subject in names and self._counts(one)]
-        for lineage in names:
-            its = history(lineage, [one for one in about if one.found.entry.subject == lineage])
-            if its.passports:
-                return its
+        about = [one for one in found if one.found.entry.subject == lineage and self._counts(one)]
+        its = history(lineage, about)
+        if its.passports:
+            return its
         raise UsageError(
             "registry.unknown",
             f"no passport of {name[:80]!r}",
@@ -196,8 +202,14 @@ class Log:
         )
 
     def _counts(self, one: Logged) -> bool:
-        # A passport is logged here by an entry that was signed for this log; what ends it, ends it anywhere.
-        return one.found.passport is None or one.found.entry.is_for(self.head.checkpoint.origin)
+        # A passport is logged here by an entry that was signed for this log, and names no file of another;
+        # what ends it, ends it anywhere.
+        file = one.found.entry.passport
+        if file is None:
+            return True
+        data = self.passport(file)
+        is_its_own = data is None or is_of(data, one.found)
+        return is_its_own and one.found.entry.is_for(self.head.checkpoint.origin)
 
     def passport(self, file: Stored) -> bytes | None:
         """Return a logged passport's bytes, None where they are not here or have changed."""
@@ -206,14 +218,19 @@ class Log:
 
 @contextmanager
 def reading(
-    folder: Path, *, key: VerifierKey | None = None, witnesses: Iterable[VerifierKey] = ()
+    folder: Path,
+    *,
+    key: VerifierKey | None = None,
+    witnesses: Iterable[VerifierKey] = (),
+    seen: Seen = lambda _: None,
 ) -> Iterator[Log]:
     """Open a log to read it whole; with a key its checkpoint must be signed by it.
 
-    Raises as `certkit.registry.auditing.opened` and `open_checkpoint` do.
+    It must go on from what `seen` remembers of a log of its name. Raises as
+    `certkit.registry.auditing.opened` and `open_checkpoint` do.
     """
     with opened(folder) as source:
-        yield Log(folder, source, key, witnesses)
+        yield Log(folder, source, key, witnesses, seen)
 
 
 def statement(data: bytes) -> st.Statement:
@@ -229,85 +246,6 @@ def r_op(found: st.Statement) -> Moments | None:
     return next(
         (row for row in rows if (row.metric, row.domain, row.condition) == ("r_op", None, None)), None
     )
-
-
-def past(of: History, passport: Callable[[Stored], bytes | None]) -> Past:
-    """Return what the score asks of a lineage; every one of its passports is read.
-
-    Raises `MismatchError` ``registry.blob-missing`` where the latest passport is not here.
-    """
-    latest = of.passports[-1]
-    files = [passport(one.file) for one in of.passports]
-    read_ = [None if data is None else statement(data) for data in files]
-    found = read_[-1]
-    if found is None:
-        raise MismatchError(
-            "registry.blob-missing", f"the file of entry {latest.index} is not here, or has changed"
-        )
-    ending = latest.ending
-    return Past(
-        lineage=of.lineage,
-        passports=len(of.passports),
-        since=moment(of.entries[0].found.entry.issued_at),
-        appeared=_appeared(of, read_),
-        drift=tuple(_compared(of, files)),
-        revocations=tuple(gravest(reasons) for one in of.passports if (reasons := one.reasons)),
-        latest=Latest(
-            passport_id=latest.claims.passport_id,
-            index=latest.index,
-            not_before=found.predicate.validity.not_before,
-            not_after=found.predicate.validity.not_after,
-            origin=found.predicate.origin,
-            attempt=latest.claims.attempt,
-            revoked=ending.reason if ending and ending.how == "revoked" else None,
-            r_op=r_op(found),
-        ),
-        missing=tuple(one.index for one, data in zip(of.passports, files, strict=True) if data is None),
-    )
-
-
-def _appeared(of: History, found: Sequence[st.Statement | None]) -> datetime:
-    """Return when the evidence of the latest passport first appeared in its lineage.
-
-    Of evidence that was pooled it is the mean over its fault runs, or its bundles where none was made.
-    """
-    first: dict[str, datetime] = {}
-    parts: dict[str, int] = {}
-    for one, it in zip(of.passports, found, strict=True):
-        parts = _bundles(one, it)
-        time = min(moment(one.claims.not_before), moment(one.issued_at))
-        for name in parts:
-            first[name] = min(time, first.get(name, time))
-    even = not any(parts.values())
-    weights = {name: 1 if even else runs for name, runs in parts.items()}
-    seconds = sum(first[name].timestamp() * runs for name, runs in weights.items()) / sum(weights.values())
-    return datetime.fromtimestamp(seconds, UTC)
-
-
-def _bundles(one: Issued, found: st.Statement | None) -> dict[str, int]:
-    """Return the bundles that a passport rests on, with their fault runs."""
-    if found is None:
-        return {one.claims.evidence or one.claims.passport_id: 1}
-    evidence = found.predicate.evidence
-    return {part.digest: part.fault_runs for part in evidence.bundles or (evidence,)}
-
-
-def _compared(of: History, files: Sequence[bytes | None]) -> Iterator[str]:
-    """Yield the worst that is said of each two passports in a row, and whatever else is said of a drift."""
-    said: dict[tuple[str, str], list[str]] = {}
-    for _, claims in of.drifts:
-        said.setdefault((claims.earlier, claims.passport_id), []).append(claims.result)
-    for (one, old), (other, new) in pairwise(zip(of.passports, files, strict=True)):
-        logged = said.pop((one.claims.passport_id, other.claims.passport_id), [])
-        yield min((_comparison(old, new), *logged), key=lambda result: DRIFT.get(result, 1.0))
-    yield from chain.from_iterable(said.values())
-
-
-def _comparison(old: bytes | None, new: bytes | None) -> str:
-    following = Consequences(new or b"")
-    if old is not None and new is not None:
-        following.compared(old)
-    return following.drift.result if following.drift else "NOT_COMPARABLE"
 
 
 def moment(text: str) -> datetime:

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from certkit.registry.entry import UnverifiedEntry
 
 _IDENT: Final = re.compile(r"(?:sha256:)?([0-9a-f]{8,64})")
+REINDEX: Final = "'certkit registry reindex DIR' makes them again from the entries"
+"""What helps where the derived tables are not what the entries give."""
+
 _INDEX: Final = re.compile(r"0|[1-9][0-9]{0,15}")
 
 
@@ -63,7 +66,7 @@ class Index:
             raise MismatchError(
                 "registry.inconsistent",
                 "the derived tables are not those of this log",
-                hint="'certkit registry reindex' makes them again from the entries",
+                hint=REINDEX,
             )
 
     def add(self, index: int, found: UnverifiedEntry) -> None:

@@ -6,15 +6,17 @@ from typing import TYPE_CHECKING
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from certkit.errors import CertkitError
+from certkit.errors import CertkitError, MismatchError
 from certkit.passport import keys
-from certkit.registry.consequences import agree
+from certkit.registry.consequences import agree, logged, standing
+from certkit.registry.course import Course
 from certkit.registry.entry import Drift, KeyChange, Previous, Revocation, Supersession, UnverifiedEntry
 from certkit.tlog.note import VerifierKey
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from certkit.assessment.drift.standing import Standing
     from certkit.registry.entry import AnyClaims, Claims
     from certkit.tlog.hashing import Hash
 
@@ -89,15 +91,13 @@ def _named(found: UnverifiedEntry) -> list[str]:
 class Drifts:
     """The drift entries of a log, held against the passports that they compare.
 
-    `load` returns the file of a passport by its digest, None where it cannot be had; `compare` what is to be
-    logged of two that follow each other, None where nothing is.
+    `load` returns the file of a passport by its digest, None where it cannot be had. Of a passport only the
+    digest is kept, and of those alone that later ones are compared with.
     """
 
-    def __init__(
-        self, load: Callable[[str], bytes | None], compare: Callable[[bytes, bytes], Drift | None]
-    ) -> None:
-        self._load, self._compare = load, compare
-        self._latest: dict[str, str | None] = {}
+    def __init__(self, load: Callable[[str], bytes | None]) -> None:
+        self._load = load
+        self._courses: dict[str, Course | None] = {}
         self._due: dict[str, tuple[str, Drift, bool]] = {}
         self._unknown: set[str] = set()
         self.notes: list[str] = []
@@ -105,16 +105,28 @@ class Drifts:
 
     def passport(self, where: str, lineage: str, claims: Claims, sha256: str | None) -> None:
         """Take the next passport of a lineage; `sha256` of its file is None where that cannot be had."""
-        is_first = lineage not in self._latest
-        before, self._latest[lineage] = self._latest.get(lineage), sha256
-        if is_first:
-            return
-        earlier, later = (None if one is None else self._load(one) for one in (before, sha256))
-        if earlier is None or later is None:
+        course = self._courses.setdefault(lineage, Course(lambda one: self._standing(one)[1]))
+        if sha256 is None or course is None:
+            # Whoever wrote had the file, and what they compared later passports with cannot be told any more.
+            self._courses[lineage] = None
             self._unknown.add(claims.passport_id)
-        elif due := self._compare(earlier, later):
+            return
+        try:
+            step = course.follow(sha256)
+        except CertkitError:
+            return  # it contradicts itself, which keeps nobody from logging it, and is compared with nothing
+        if step is None:
+            return
+        earlier = self._standing(step.told.earlier)[0]
+        if due := logged(step.told.drift, claims.passport_id, earlier):
             # A registry of format 1, whose entries do not name the evidence, logged no drift.
             self._due[claims.passport_id] = where, due, claims.evidence is not None
+
+    def _standing(self, sha256: str) -> tuple[str, Standing]:
+        data = self._load(sha256)
+        if data is None:
+            raise MismatchError("registry.blob-missing", "it was there a moment ago")
+        return standing(data)
 
     def follow(self, where: str, said: Drift) -> str | None:
         """Take the next drift entry; return what does not hold of it."""
@@ -146,6 +158,8 @@ class LogKeys:
 
     def __init__(self, origin: str) -> None:
         self._origin = origin
+        self.had: set[bytes] = set()
+        """Every key so far, once one was changed."""
         self.last: str | None = None
         """The newest key as the entries name it, None where none was ever changed."""
 
@@ -164,4 +178,7 @@ class LogKeys:
             found.verify(public)
         except (CertkitError, ValueError) as error:
             return str(error)
-        return None
+        # What was given up may be in other hands, and a copy of the log from then would be the present one.
+        again = new.public in {old.public, *self.had}
+        self.had |= {old.public, new.public}
+        return "it hands over to a key that the log had before" if again else None

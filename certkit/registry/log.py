@@ -8,13 +8,14 @@ long as nobody else writes: the checkpoint is the one that it left, and SQLite h
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from certkit.errors import CertkitError, MismatchError, UsageError
+from certkit.errors import CertkitError, InputError, MismatchError, UsageError
 from certkit.tlog import tiles, tree
 from certkit.tlog.checkpoint import Checkpoint, open_checkpoint, parse_checkpoint, sign_checkpoint
 from certkit.tlog.hashing import EMPTY_ROOT, Hash, leaf_hash
-from certkit.tlog.note import VerifierKey, parse_lines, parse_note
+from certkit.tlog.note import KeyType, VerifierKey, open_note, parse_lines, parse_note, write_note
 from certkit.tlog.proof import LogProof
 from certkit.tlog.tree import Frontier
 from certkit.tlog.witness import with_signatures
@@ -23,7 +24,22 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Sequence
 
-    from certkit.tlog.note import Signer
+    from certkit.tlog.note import Signature, Signer
+
+# Whoever can write the file can put anything there, also text that is none.
+_KEPT: Final = (
+    "SELECT CASE typeof(size) WHEN 'integer' THEN size END,"
+    " CASE typeof(vkey) WHEN 'text' THEN CAST(vkey AS BLOB) END,"
+    " CASE typeof(line) WHEN 'blob' THEN line END FROM cosignature"
+)
+
+
+class Kept(NamedTuple):
+    """A line that is kept in ``cosignature``: a cosignature by a key, of the checkpoint of a size."""
+
+    size: int
+    key: VerifierKey
+    signature: Signature
 
 
 class _State(NamedTuple):
@@ -58,14 +74,35 @@ class Log:
         return rows[0][0]
 
     def cosigned(self) -> bytes:
-        """Return the signed checkpoint with the lines of the witnesses that have cosigned it."""
-        note = self.note()
-        rows = self._connection.execute(
-            "SELECT line FROM cosignature WHERE size = ? ORDER BY vkey", (self.unverified_head().size,)
-        ).fetchall()
-        if not all(isinstance(line, bytes) for (line,) in rows):
-            raise MismatchError("registry.inconsistent", "a stored cosignature is no line of a signature")
-        return with_signatures(note, [one for (line,) in rows for one in parse_lines(line)]) if rows else note
+        """Return the signed checkpoint with the lines of the witnesses that have cosigned it.
+
+        Whatever else is kept for it is passed over, and so is what no note could hold.
+        """
+        note, head = self.note(), self.unverified_head()
+        for row in self._connection.execute(f"{_KEPT} WHERE size = ? ORDER BY vkey", (head.size,)):
+            if kept := _kept(head, *row):
+                with suppress(InputError):
+                    note = with_signatures(note, [kept.signature])
+        return note
+
+    def cosignatures(self) -> list[Kept | None]:
+        """Return what is kept in ``cosignature``; None where it is none of a checkpoint that the log had.
+
+        Raises `CertkitError` where the checkpoint or the tree cannot be read.
+        """
+        head, found = self.unverified_head(), list[Kept | None]()
+        for size, *row in self._connection.execute(f"{_KEPT} ORDER BY size, vkey"):
+            then = head if size == head.size else None
+            if size is not None and 0 <= size < head.size:
+                then = Checkpoint(head.origin, size, self.root_at(size))
+            found.append(_kept(then, size, *row) if then else None)
+        return found
+
+    def tidy(self) -> None:
+        """Remove what `cosignatures` gives None for; raise as it does."""
+        rows = [(one.size, str(one.key), one.signature.line.encode()) for one in self.cosignatures() if one]
+        self._connection.execute("DELETE FROM cosignature")
+        self._connection.executemany("INSERT INTO cosignature VALUES (?, ?, ?)", rows)
 
     def cosign(self, size: int, key: VerifierKey, line: str) -> None:
         """Store a cosignature of the checkpoint over `size` entries, the only one of its key."""
@@ -207,6 +244,18 @@ class Log:
                 hint="'certkit registry audit' tells what is wrong",
             )
         return _State(key, note, head, frontier, edge, version)
+
+
+def _kept(head: Checkpoint, size: int, vkey: bytes | None, line: bytes | None) -> Kept | None:
+    """Return a row of ``cosignature``, None unless it is a cosignature of a checkpoint by the row's key."""
+    if vkey is None or line is None:
+        return None
+    try:
+        key, lines = VerifierKey.parse(vkey.decode()), parse_lines(line)
+        open_note(write_note(head.text, lines), [key])
+    except (CertkitError, UnicodeDecodeError):
+        return None
+    return Kept(size, key, lines[0]) if key.type is KeyType.COSIGNATURE and len(lines) == 1 else None
 
 
 def _frontier(size: int, edge: dict[tuple[int, int], bytes]) -> Frontier:

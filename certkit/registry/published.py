@@ -36,12 +36,16 @@ class Published:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self.passports = (folder / blobs.FOLDER).is_dir()
+        kept = folder / blobs.FOLDER
+        self.passports = kept.is_dir() and not kept.is_symlink()
         self.indexed = False
 
     def note(self) -> bytes:
         """See `Source`."""
-        return files.read(self._folder / CHECKPOINT, limit=MAX_NOTE)
+        path = self._folder / CHECKPOINT
+        if path.is_symlink():
+            raise InputError("file.not-regular", "is a link, not a file", where=str(path))
+        return files.read(path, limit=MAX_NOTE)
 
     def count(self) -> int:
         """See `Source`."""
@@ -66,7 +70,7 @@ class Published:
             data = self._read(Tile(tiles.BUNDLES, n, at_hand))
             if data is not None:
                 return bundle.decode(data, at_hand)[:width]
-        raise InputError("tlog.tile", f"bundle {n} is missing or too long")
+        raise InputError("tlog.tile", f"bundle {n} is missing, too long or a link")
 
     def tile(self, level: int, n: int) -> bytes:
         """See `Source`."""
@@ -111,17 +115,25 @@ class Published:
         for item in sorted(self._folder.iterdir()):
             if item.name not in _OWN:
                 yield f"{item.name} is no part of a log"
-        yield from stray_blobs(self._folder, expected)
+        for part in ("tile", blobs.FOLDER):
+            for item in sorted(path for path, is_link in files.inside(self._folder / part) if is_link):
+                yield f"{item.relative_to(self._folder).as_posix()} is a link, and not followed"
+        if self.passports:
+            yield from stray_blobs(self._folder, expected)
 
     def _names(self) -> Iterator[str]:
-        for item in sorted((self._folder / "tile").rglob("*")):
-            if item.is_symlink() or not item.is_dir():
-                yield item.relative_to(self._folder).as_posix()
+        for item in sorted(path for path, is_link in files.inside(self._folder / "tile") if not is_link):
+            yield item.relative_to(self._folder).as_posix()
 
     def _read(self, tile: Tile) -> bytes | None:
         limit = bundle.MAX_BUNDLE if tile.level == tiles.BUNDLES else tiles.WIDTH * HASH_SIZE
+        path = self._folder
+        for part in tile.path.split("/"):
+            path /= part
+            if path.is_symlink():  # what lies behind it is no part of the tree
+                return None
         try:
-            return files.read(self._folder / tile.path, limit=limit)
+            return files.read(path, limit=limit)
         except CertkitError:
             return None
 

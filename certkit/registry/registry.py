@@ -11,19 +11,19 @@ from __future__ import annotations
 import hashlib
 import re
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Final, Self
 from uuid import NAMESPACE_URL, uuid5
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from msgspec import Struct
 
 from certkit import canonical, files
 from certkit.errors import InputError, UsageError
 from certkit.passport import keys
+from certkit.progress import SILENT, Progress
 from certkit.registry import blobs, store
 from certkit.registry.drafting import Appended, Drafts, Turn
 from certkit.registry.entry import KeyChange, Stored, naming, read
@@ -31,6 +31,7 @@ from certkit.registry.heads import Heads
 from certkit.registry.index import Index, chosen, logs
 from certkit.registry.ledger import Ledger
 from certkit.registry.log import Log
+from certkit.registry.log_key import KEY_FILE
 from certkit.registry.search import Search
 from certkit.tlog.hashing import Hash, leaf_hash
 from certkit.tlog.note import Signer, VerifierKey
@@ -40,17 +41,18 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
     from certkit.passport.keys import PrivateKey
+    from certkit.passport.trust import Trust
     from certkit.registry.entry import AnyClaims, Check, PassportFacts, UnverifiedEntry
     from certkit.tlog.checkpoint import Checkpoint
     from certkit.tlog.proof import LogProof
 
-__all__ = ["KEY_FILE", "Appended", "Follow", "Logged", "Registry", "load_log_key", "make_log_key"]
+__all__ = ["Appended", "Follow", "Logged", "Registry"]
 
-KEY_FILE: Final = "log-key.pem"
-
-Follow = Callable[["PassportFacts", bytes | None], Sequence["AnyClaims"]]
-"""Returns what is logged along with a passport, given its facts and the file of the one before it."""
+Follow = Callable[["PassportFacts", Iterable[bytes]], Sequence["AnyClaims"]]
+"""Returns what is logged along with a passport, given its facts and those before it in its lineage."""
 
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9.-]{0,62}")
 
@@ -63,36 +65,24 @@ class Logged(Struct, frozen=True):
     found: UnverifiedEntry
 
 
-def load_log_key(path: Path) -> Ed25519PrivateKey:
-    """Return the log's private key from a PEM file; raise `UsageError` ``registry.log-key``."""
-    key = keys.load_private(path)
-    if not isinstance(key, Ed25519PrivateKey):
-        raise UsageError(
-            "registry.log-key",
-            "not an Ed25519 key",
-            where=str(path),
-            hint="logs are signed with Ed25519; 'certkit keys generate' makes such a key",
-        )
-    return key
-
-
-def make_log_key() -> Ed25519PrivateKey:
-    """Return a new key to sign a log with, from the operating system's randomness."""
-    return Ed25519PrivateKey.generate()
-
-
 class Registry:
     """An open registry. Made by `open`; use it in a ``with`` block."""
 
-    def __init__(self, folder: Path, connection: sqlite3.Connection, heads: Heads | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        connection: sqlite3.Connection,
+        heads: Heads | None = None,
+        progress: Progress = SILENT,
+    ) -> None:
         self._folder = folder
         self._connection = connection
         self._heads = heads
         self._log = Log(connection)
         self._index = Index(connection)
         self._search = Search(connection)
-        self._known = Ledger(self._log, where=str(folder))
-        self._drafts = Drafts(self._known)
+        self._known = Ledger(self._log, where=str(folder), progress=progress)
+        self._drafts = Drafts(self._known, self.passport)
 
     @classmethod
     def init(
@@ -123,17 +113,26 @@ class Registry:
         return signer.vkey
 
     @classmethod
-    def open(cls, folder: Path, *, heads: Path | None = None, patience: float = store.PATIENCE) -> Self:
+    def open(
+        cls,
+        folder: Path,
+        *,
+        heads: Path | None = None,
+        patience: float = store.PATIENCE,
+        progress: Progress = SILENT,
+    ) -> Self:
         """Open a registry, for writing if it is said where the signed heads are remembered.
 
-        `patience` is how many seconds to wait for another writer. An older format is migrated when it is
+        `patience` is how many seconds to wait for another writer; `progress` is told how far the entries are
+        read, which the first to write does. An older format is migrated when it is
         opened for writing. Raises `InputError` ``registry.missing`` or ``registry.format``, `MismatchError`
         ``registry.damaged``, `UsageError` ``file.unwritable``, and what `Heads.open` does.
         """
         with ExitStack() as undo:
             connection = store.connect(folder, writable=heads is not None, patience=patience)
             undo.callback(connection.close)
-            opened = cls(folder, connection, Heads.open(heads, patience=patience) if heads else None)
+            remembered = Heads.open(heads, patience=patience) if heads else None
+            opened = cls(folder, connection, remembered, progress)
             undo.pop_all()
         return opened
 
@@ -182,26 +181,28 @@ class Registry:
         log_key: Ed25519PrivateKey,
         at: datetime,
         follow: Follow = lambda _facts, _earlier: (),
+        trust: Trust | None = None,
     ) -> Appended:
         """Log a passport that `check` accepts; the same passport again is its first index.
 
-        What `follow` makes of its facts and of the passport before it in its lineage is logged after it, in
-        one with it. `submitter` signs the entries, `log_key` the checkpoint; `at` is their time, with a zone.
-        When this returns, the passport, its entry and the checkpoint are on the disk and the checkpoint is
-        remembered. When it raises, nothing was added, unless it is the remembering that failed; the same
-        passport again then is its first index. Raises whatever `check` raises; `MismatchError`
-        ``registry.supersedes``, ``registry.attempt``, ``registry.inconsistent`` or ``registry.rollback``;
+        With a policy, nothing but what its keys signed for this log dates it, or has logged it already. What
+        `follow` makes of its facts and of the passports before it in its lineage is logged after it, in one
+        with it. `submitter` signs the entries, `log_key` the checkpoint; `at` is their time, with a zone.
+        When this returns, all is on the disk and the checkpoint remembered; when it raises, nothing was
+        added, unless it is the remembering that failed; the same passport again then is its first index.
+        Raises whatever `check` raises; `MismatchError` ``registry.evidence-false``, ``registry.supersedes``,
+        ``registry.attempt``, ``registry.time``, ``registry.inconsistent`` or ``registry.rollback``;
         `UsageError` ``registry.log-key``, ``registry.busy`` or ``file.unwritable``.
         """
         facts = check(passport)
         with ExitStack() as undo:
-            with self._signing(log_key) as signer:
+            with self._signing(log_key, trust=trust) as signer:
                 index, start = self._known.first(facts.passport_id), self._log.trust(signer).size
                 new = index is None
                 if index is None:
                     claims = self._drafts.claims(facts)
                     file = Stored(sha256=hashlib.sha256(passport).hexdigest(), size=len(passport))
-                    more = follow(facts, self._latest_file(facts.lineage))
+                    more = follow(facts, self._files(facts.lineage))
                     draft = partial(self._drafts.entry, facts.lineage, submitter=submitter, at=at)
                     entry = draft(claims, passport=file)
                     if stored := blobs.store(self._folder, passport):
@@ -221,36 +222,39 @@ class Registry:
         submitter: PrivateKey,
         log_key: Ed25519PrivateKey,
         at: datetime,
+        trust: Trust | None = None,
     ) -> Appended:
         """Log an entry about `subject` whose type is that of its claims; who may say so is the caller's rule.
 
         Passports come in by `append`, and keys change by `rotate`. Raises `InputError` ``registry.entry``
         where the entry would be too long, and else as `append` does.
         """
-        with self.turn(log_key) as turn:
+        with self.turn(log_key, trust) as turn:
             return turn.log(subject, claims, submitter=submitter, at=at)
 
     @contextmanager
-    def turn(self, log_key: Ed25519PrivateKey) -> Iterator[Turn]:
+    def turn(self, log_key: Ed25519PrivateKey, trust: Trust | None = None) -> Iterator[Turn]:
         """Give one turn at writing: what is decided in the block is decided on what no other writer changes.
 
         What was logged is on the disk and remembered when the block has ended. Raises as `append` does.
         """
-        with self._signing(log_key) as signer:
-            yield Turn(self._known, self._log, lambda entry: self._extend(entry, signer))
+        with self._signing(log_key, trust=trust) as signer:
+            yield Turn(self._known, self._drafts, self._log, lambda entry: self._extend(entry, signer))
 
     def rotate(
-        self, *, old: Ed25519PrivateKey, new: Ed25519PrivateKey, at: datetime
+        self, *, old: Ed25519PrivateKey, new: Ed25519PrivateKey, at: datetime, trust: Trust | None = None
     ) -> tuple[Appended, VerifierKey]:
         """Hand the log over to another key; return the entry that says so, and the new verifier key.
 
         The old key signs the entry, both sign the checkpoint that first covers it, and the new one alone
-        all later ones. Raises `UsageError` ``registry.log-key`` where they are the same, and as `append`.
+        all later ones. Raises `UsageError` ``registry.log-key`` where the log has, or had, the new one, and
+        as `append`.
         """
         vkey = Signer(self.origin, new).vkey
-        with self._signing(old, vkey) as signer:
-            if signer.vkey == vkey:
-                raise UsageError("registry.log-key", "the new log key is the old one")
+        with self._signing(old, vkey, trust=trust) as signer:
+            if vkey.public in {signer.vkey.public, *self._known.log_keys()}:
+                hint = "a key that was given up may be in other hands: 'certkit keys generate'"
+                raise UsageError("registry.log-key", "the log has, or had, this key", hint=hint)
             change = KeyChange(old=str(signer.vkey), new=str(vkey))
             entry = self._drafts.entry(self.origin, change, submitter=old, at=at)
             index = self._extend(entry, signer, Signer(self.origin, new))
@@ -337,7 +341,9 @@ class Registry:
         return self._folder / store.FILE
 
     @contextmanager
-    def _signing(self, log_key: Ed25519PrivateKey, *more: VerifierKey) -> Iterator[Signer]:
+    def _signing(
+        self, log_key: Ed25519PrivateKey, *more: VerifierKey, trust: Trust | None = None
+    ) -> Iterator[Signer]:
         """Run a block as one transaction on a log that goes on from what was signed last, and remember it.
 
         What a key of `more` signs in it too is remembered of that key as well.
@@ -356,7 +362,7 @@ class Registry:
                 before = self._log.trust(signer)
                 self._index.check(before.size)
                 remembered.advance(self._log.note(), self._log.root_at)
-                self._known.follow(before)
+                self._known.follow(before, trust)
                 yield signer
                 note = self._log.note()
             # Only what is on the disk is remembered, and only what is remembered is handed out.
@@ -370,12 +376,10 @@ class Registry:
         self._known.add(entry)
         return index
 
-    def _latest_file(self, lineage: str) -> bytes | None:
-        """Return the latest passport of a lineage, None where there is none or its file is changed."""
-        latest = self._known.latest(lineage)
-        index = None if latest is None else self._known.first(latest)
-        stored = None if index is None else self._known.entry(index).entry.passport
-        return None if stored is None else self.passport(stored.sha256)
+    def _files(self, lineage: str) -> Iterator[bytes]:
+        """Yield the passports of a lineage, oldest first, but those whose file is missing or changed."""
+        found = map(self.passport, self._known.files(lineage))
+        return (data for data in found if data is not None)
 
     def _discard(self, stored: Path, passport_id: str, start: int) -> None:
         """Remove a passport whose append failed, unless an entry from `start` on came to need it."""

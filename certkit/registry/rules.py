@@ -11,16 +11,20 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec import UNSET
 
 from certkit import canonical
-from certkit.passport import dsse
+from certkit.errors import CertkitError, UntrustedError
+from certkit.passport import checks, dsse, issuing, sealed
+from certkit.passport import statement as st
 from certkit.passport.checks import CLOCK_SKEW, shown
 from certkit.registry.entry import Claims, Revocation, Supersession, timestamp
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from certkit.passport.trust import Candidate
+    from certkit.passport.keys import PublicKey
+    from certkit.passport.trust import Candidate, Trust
     from certkit.registry.entry import PassportFacts, UnverifiedEntry
 
 
@@ -36,6 +40,43 @@ def is_written_so(data: bytes, found: UnverifiedEntry) -> bool:
     payload = dsse.encode(envelope.payload)
     written = {"payload": payload, "payloadType": envelope.payload_type, "signatures": signatures}
     return canonical.canonical(written) == data
+
+
+def is_signed(found: UnverifiedEntry, by: Mapping[str, PublicKey]) -> bool:
+    """Tell whether one of some keys signed an entry; one that only names it counts for nothing."""
+    key = by.get(found.entry.submitter)
+    try:
+        if key is not None:
+            found.verify(key)
+    except CertkitError:
+        return False
+    return key is not None
+
+
+def issuer_of(passport: bytes, trust: Trust) -> str:
+    """Return the policy's name for who signed a passport; raise `CertkitError` where nobody known did."""
+    file = sealed.parse(passport)
+    envelope = dsse.parse(file.envelope, payload_type=sealed.PAYLOAD_TYPE)
+    try:
+        return checks.signature(file, envelope, trust).issuer
+    except CertkitError as error:
+        raise UntrustedError(error.code, error.message, hint=error.hint) from None
+
+
+def evidence_of(passport: bytes) -> str:
+    """Return the digest of the evidence that a passport which was read before rests on."""
+    return st.read(issuing.parse(passport).payload).predicate.evidence.digest
+
+
+def is_of(passport: bytes, found: UnverifiedEntry) -> bool:
+    """Tell whether a file is the passport that an entry logs, under its own lineage; nothing is verified."""
+    try:
+        file = issuing.parse(passport)
+        lineage = st.read(file.payload).predicate.agent.lineage
+    except CertkitError:
+        return False
+    claims = found.passport
+    return claims is not None and (file.passport_id, lineage) == (claims.passport_id, found.entry.subject)
 
 
 def is_before(one: str, other: str) -> bool:
@@ -73,6 +114,34 @@ class Dates:
             yield f"dated {date}, and the passport is valid from {claims.not_before} to {claims.not_after}"
 
 
+class Evidence:
+    """Whether the entries of passports name the evidence, by which attempts are counted, as they must."""
+
+    def __init__(self) -> None:
+        self._begun = False
+        self._unnamed = 0
+
+    def is_named(self, found: UnverifiedEntry) -> bool:
+        """Take the next entry; tell whether it names the evidence, or need not."""
+        claims = found.passport
+        if claims is None or claims.evidence is not None:
+            self._begun |= claims is not None
+            return True
+        if self._begun or found.entry.log is not UNSET:
+            return False
+        self._unnamed += 1
+        return True
+
+    def notes(self) -> Iterator[str]:
+        """Yield what the entries of a registry of format 1 leave open, which need not name it."""
+        if self._unnamed:
+            many = f"{self._unnamed:,} passports" if self._unnamed > 1 else "1 passport"
+            yield (
+                f"of {many} the entry, of format 1, does not name the evidence: it counts as an attempt of"
+                " its own, and no drift need be logged with it"
+            )
+
+
 class Endings:
     """The entries that end passports so far; `issuers` are the policy's names for keys, by id."""
 
@@ -80,6 +149,8 @@ class Endings:
         self._issuers = issuers
         self._issuer: dict[str, str | None] = {}
         self._submitted: dict[str, str] = {}
+        self._rests: dict[str, tuple[str, ...]] = {}
+        self._false: dict[tuple[str, str], int] = {}
         self._supersedes: dict[str, str] = {}
         self._ended: dict[str, int] = {}
         self._said: dict[tuple[str, str], int] = {}
@@ -88,14 +159,14 @@ class Endings:
     def verified(self, facts: PassportFacts) -> None:
         """Take what a logged passport says of itself, once its file has been verified."""
         self._issuer[facts.passport_id] = facts.issuer
+        self._rests[facts.passport_id] = facts.evidence, *facts.bundles
 
     def follow(self, index: int, found: UnverifiedEntry) -> tuple[str, str] | None:
         """Take the next entry, which its submitter signed; return code and words of what does not hold."""
         claims, who = found.claims, found.entry.submitter
         name = self._issuers.get(who, who)
         if isinstance(claims, Claims):
-            self._passport(index, claims, name)
-            return None
+            return self._passport(index, found.entry.subject, claims, name)
         if not isinstance(claims, Revocation | Supersession):
             return None
         passport_id, repeats = claims.passport_id, self._repeats(claims)
@@ -105,6 +176,9 @@ class Endings:
         if passport_id not in self._issuer and name != self._submitted.get(passport_id, name) and not repeats:
             self._unclear.append(index)
             return None
+        if isinstance(claims, Revocation) and claims.reason == "evidence-false":
+            for evidence in self._rests.get(passport_id, ())[:1]:
+                self._false.setdefault((found.entry.subject, evidence), index)
         what = claims.reason if isinstance(claims, Revocation) else claims.by
         before = self._said.setdefault((passport_id, what), index)
         ended = self._ended.setdefault(passport_id, index)
@@ -112,11 +186,16 @@ class Endings:
             before = ended
         return None if before == index else ("registry.chain", f"entry {before} has ended it already")
 
-    def _passport(self, index: int, claims: Claims, name: str) -> None:
+    def _passport(self, index: int, lineage: str, claims: Claims, name: str) -> tuple[str, str] | None:
         self._submitted.setdefault(claims.passport_id, name)
         if claims.supersedes is not None:
             self._supersedes[claims.passport_id] = claims.supersedes
             self._ended.setdefault(claims.supersedes, index)
+        said = () if claims.evidence is None else (claims.evidence,)
+        for evidence in self._rests.setdefault(claims.passport_id, said):
+            if (by := self._false.get((lineage, evidence))) is not None:
+                return "registry.evidence-false", f"rests on evidence that entry {by} revoked as false"
+        return None
 
     def _repeats(self, claims: Revocation | Supersession) -> bool:
         """Tell whether a later passport says so itself, and the entry repeats it."""

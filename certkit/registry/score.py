@@ -4,7 +4,7 @@
     found.value, found.reason             # a number from 0 to 1, or None and why there is none
     found.terms                           # what it is the product of
 
-    value = bound · attempts · age · drift · revocations
+    value = bound · attempts · later · age · drift · revocations
 
 bound
     The 5 % quantile of Beta(p·m, 1 + (1 − p)·m) for r_op of the latest passport: p = y / (scale · n) and
@@ -12,15 +12,21 @@ bound
     nothing failed, m is how many independent runs there would be if all runs of a cluster were copies of one
     another. A failure lowers p and m, or raises neither, and the quantile rises with both: see `bound`.
 attempts
-    The same bound at the confidence that the attempt's number demands (1 − 0.2·α / (i(i − 1)) for i ≥ 2,
-    α = .05), divided by the bound. i counts the different evidence that the log holds for the lineage under
-    the passport's profile.
+    The same bound at the confidence that the attempt demands (1 − 0.2·α / (i(i − 1)) for i ≥ 2, α = .05),
+    divided by the bound. i counts the different evidence that the log holds for the lineage under the
+    passport's profile.
+later
+    The lowest bound of all passports of the lineage on evidence that is no older, each for its own attempt,
+    divided by what the two terms above give, if that is below 1: what was found since is not forgotten
+    where older evidence is brought again.
 age
-    2 ^ (−days / 90) since the latest passport's evidence first appeared: the last run in it, or what is
-    earlier of the first validity and the first entry of a passport of the lineage that rests on it.
+    2 ^ (−days / 90) since the latest passport's evidence appeared. A bundle did with its last run, or with
+    the first validity or entry of a passport of the lineage that rests on it, whatever is earliest.
 drift
-    `DRIFT` for every drift entry of the lineage, and for every two passports that follow each other and that
-    no drift entry is about: what cannot be compared is not known to be no worse.
+    `DRIFT` for every passport by the comparison that counts (`certkit.registry.course`), or by what a drift
+    entry says of it if that is worse, and for every other drift entry. What cannot be compared is not known
+    to be no worse. A passport on evidence no older than the latest's counts as `LOWER` where its r_op
+    is lower by the margin, were it by chance: failures that make a loss harder to tell must not raise it.
 revocations
     `REVOKED` for every revoked passport of the lineage, by the gravest reason given.
 
@@ -34,6 +40,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import prod
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
@@ -49,7 +56,13 @@ CONFIDENCE: Final = Fraction(95, 100)
 HALF_LIFE: Final = 90.0
 """Days in which a passport's weight halves: its validity unless told otherwise."""
 
-DRIFT: Final[Mapping[str, float]] = {"DRIFTED": 0.8, "NOT_COMPARABLE": 0.8, "IDENTITY_CHANGED": 0.95}
+LOWER: Final = "LOWER"
+DRIFT: Final[Mapping[str, float]] = {
+    "DRIFTED": 0.8,
+    LOWER: 0.8,
+    "NOT_COMPARABLE": 0.8,
+    "IDENTITY_CHANGED": 0.95,
+}
 """What a step from one passport to the next leaves, by what comparing them gives; all else leaves all."""
 
 REVOKED: Final[Mapping[str, float]] = {
@@ -65,8 +78,16 @@ REVOKED: Final[Mapping[str, float]] = {
 _DAY: Final = 86_400.0
 
 
+class Measured(Struct, frozen=True, kw_only=True):
+    """What a passport measured: r_op over all fault runs; `attempt` counts the evidence under its profile."""
+
+    index: int
+    attempt: int
+    r_op: Moments
+
+
 class Latest(Struct, frozen=True, kw_only=True):
-    """The latest passport of a lineage; `r_op` are its integers over all fault runs, `attempt` the log's."""
+    """The latest passport of a lineage; `r_op` and `attempt` are as `Measured` has them."""
 
     passport_id: str
     index: int
@@ -82,9 +103,10 @@ class Past(Struct, frozen=True, kw_only=True):
     """What a log holds of a lineage, as far as the score asks.
 
     `passports` counts them; `since` is the time of the first entry; `appeared` is when the latest passport's
-    evidence first did; `drift` are the results of comparing each passport with the one before it, and those
-    of other drift entries; `revocations` are the gravest reasons of those that were revoked; `missing` are
-    the entries of earlier passports whose file is not here.
+    evidence did; `drift` are the results of comparing each passport with those before it, and those of other
+    drift entries; `revocations` are the gravest reasons of those that were revoked; `later` is what was
+    measured on evidence that is no older than the latest passport's; `missing` are the entries of earlier
+    passports whose file is not here, or contradicts itself.
     """
 
     lineage: str
@@ -94,6 +116,7 @@ class Past(Struct, frozen=True, kw_only=True):
     drift: tuple[str, ...]
     revocations: tuple[str, ...]
     latest: Latest
+    later: tuple[Measured, ...] = ()
     missing: tuple[int, ...] = ()
 
 
@@ -155,7 +178,7 @@ def _untold(missing: Sequence[int]) -> str | None:
     if not missing:
         return None
     listed = ", ".join(map(str, missing[:3])) + (" and others" if len(missing) > 3 else "")  # noqa: PLR2004 - enough
-    return f"what the passports of entries {listed} rest on cannot be told: their files are not here"
+    return f"what the passports of entries {listed} rest on cannot be told: their files are not here or wrong"
 
 
 def _terms(past: Past, at: datetime) -> list[Term]:
@@ -164,14 +187,28 @@ def _terms(past: Past, at: datetime) -> list[Term]:
     row, worth = latest.r_op, effective(latest.r_op)
     first, demanded = bound(row), bound(row, latest.attempt)
     days = (at - past.appeared).total_seconds() / _DAY
-    runs = f"{row.y // row.scale:,} of {row.n:,} fault runs, in {row.k:,} clusters worth {worth:.1f} or more"
+    runs = f"{_runs(row)}, in {row.k:,} clusters worth {worth:.1f} or more"
     return [
         Term(name="bound", value=first, detail=f"r_op with 95 % confidence: {runs}"),
         Term(name="attempts", value=demanded / first if first else 1.0, detail=f"attempt {latest.attempt:,}"),
+        _later(demanded, past.later),
         Term(name="age", value=2 ** (-days / HALF_LIFE), detail=f"{days:,.1f} days"),
         _events("drift", past.drift, DRIFT, "comparison", "comparisons"),
         _events("revocations", past.revocations, REVOKED, "revoked passport", "revoked passports"),
     ]
+
+
+def _later(demanded: float, later: Sequence[Measured]) -> Term:
+    bounds = [(bound(one.r_op, one.attempt), one) for one in later]
+    least, one = min(bounds, key=itemgetter(0), default=(demanded, None))
+    if one is None or least >= demanded:
+        return Term(name="later", value=1.0, detail="no evidence since then shows less")
+    detail = f"entry {one.index:,} shows less: {_runs(one.r_op)}, attempt {one.attempt:,}"
+    return Term(name="later", value=least / demanded, detail=detail)
+
+
+def _runs(row: Moments) -> str:
+    return f"{row.y // row.scale:,} of {row.n:,} fault runs"
 
 
 def _events(name: str, found: Sequence[str], weights: Mapping[Any, float], one: str, many: str) -> Term:

@@ -13,7 +13,7 @@ write this table too, and `differences` tells.
 from __future__ import annotations
 
 import sqlite3
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Final, Literal
 
 from msgspec import Struct
@@ -21,6 +21,7 @@ from msgspec import Struct
 from certkit.errors import CertkitError
 from certkit.registry.entry import Claims, Revocation, Supersession, read, timestamp
 from certkit.registry.index import Index, row
+from certkit.registry.log import Log
 from certkit.tlog.hashing import leaf_hash
 
 if TYPE_CHECKING:
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
 
 DERIVED: Final = ("seen", "entry_index", "passport_index")
 """The tables that follow from the entries."""
+
+NO_COSIGNATURE: Final = "no cosignature by the key that it is kept for of a checkpoint that the log had"
+"""What is wrong with a row of ``cosignature``."""
 
 _SCHEMA: Final = "SELECT tbl_name, sql FROM sqlite_schema WHERE sql NOT NULL ORDER BY rowid"
 
@@ -123,7 +127,7 @@ class Search:
         return [one for one in found if query.status in {None, one.status}]
 
     def rebuild(self) -> None:
-        """Make all derived tables again from the entries.
+        """Make all derived tables again from the entries, and remove cosignatures that are none.
 
         Raises `InputError` ``registry.entry`` for what is none.
         """
@@ -131,15 +135,18 @@ class Search:
             self._connection.execute(f"DELETE FROM {table}")  # noqa: S608 - ours
         for index, data in self._connection.execute("SELECT idx, entry FROM leaf ORDER BY idx"):
             self._add_all(index, data)
+        with suppress(CertkitError):  # by a checkpoint or tree that cannot be read, nothing is judged
+            Log(self._connection).tidy()
 
     def _add_all(self, index: int, data: bytes) -> None:
         found = read(data)
-        self._connection.execute("INSERT INTO seen VALUES (?, ?)", (leaf_hash(data), index))
+        # An entry that a log holds twice, which an audit finds, is seen where it stands first.
+        self._connection.execute("INSERT OR IGNORE INTO seen VALUES (?, ?)", (leaf_hash(data), index))
         self._connection.execute("INSERT INTO entry_index VALUES (?, ?, ?, ?, ?)", row(index, found))
         self.add(index, found)
 
     def differences(self) -> Iterator[str]:
-        """Yield what in the derived tables does not follow from the entries."""
+        """Yield what of the derived tables does not follow from the entries, and false cosignatures."""
         with closing(sqlite3.connect(":memory:")) as fresh:
             for name, statement in self._connection.execute(_SCHEMA):
                 if name in DERIVED:
@@ -152,6 +159,10 @@ class Search:
                     yield f"entry {index}: {error.message}"
             for table in DERIVED:
                 yield from _apart(table, self._connection, fresh)
+        with suppress(CertkitError):  # as in `rebuild`
+            for number, kept in enumerate(Log(self._connection).cosignatures()):
+                if kept is None:
+                    yield f"table cosignature, row {number}: {NO_COSIGNATURE}"
 
 
 def _apart(table: str, stored: sqlite3.Connection, fresh: sqlite3.Connection) -> Iterator[str]:

@@ -9,9 +9,7 @@ from certkit.errors import CertkitError
 from certkit.registry import blobs, store
 from certkit.registry.index import Index, row
 from certkit.registry.log import Log
-from certkit.registry.search import ending, passport_row
-from certkit.tlog.checkpoint import Checkpoint
-from certkit.tlog.note import KeyType, VerifierKey, open_note, parse_lines, write_note
+from certkit.registry.search import NO_COSIGNATURE, ending, passport_row
 from certkit.tlog.tiles import WIDTH
 
 if TYPE_CHECKING:
@@ -20,6 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from certkit.registry.entry import UnverifiedEntry
+    from certkit.tlog.checkpoint import Checkpoint
     from certkit.tlog.hashing import Hash
 
 
@@ -150,22 +149,9 @@ class Database:
             yield Fault(
                 "registry.checkpoint", "table checkpoint", f"signed for {head.size:,}, kept as {size}"
             )
-        rows = self._connection.execute("SELECT size, vkey, line FROM cosignature ORDER BY size, vkey")
-        for number, (size, vkey, line) in enumerate(rows.fetchall()):
-            if not self._is_cosignature(head, size, vkey, line):
-                message = "no cosignature by the key that it is kept for of a checkpoint that the log had"
-                yield Fault("registry.cosignature", f"table cosignature, row {number}", message)
-
-    def _is_cosignature(self, head: Checkpoint, size: object, vkey: object, line: object) -> bool:
-        if not (isinstance(size, int) and isinstance(vkey, str) and isinstance(line, bytes) and size >= 0):
-            return False
-        try:
-            key, lines = VerifierKey.parse(vkey), parse_lines(line)
-            past = Checkpoint(head.origin, size, self._log.root_at(size))
-            open_note(write_note((head if size == head.size else past).text, lines), [key])
-        except CertkitError:
-            return False
-        return key.type is KeyType.COSIGNATURE and len(lines) == 1
+        for number, kept in enumerate(self._log.cosignatures()):
+            if kept is None:
+                yield Fault("registry.cosignature", f"table cosignature, row {number}", NO_COSIGNATURE)
 
     def _odd_endings(self) -> list[int]:
         """Return the passports of which the index says another ending than the entries."""

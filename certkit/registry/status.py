@@ -26,14 +26,14 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
 from certkit.errors import CertkitError, MismatchError, UnavailableError
-from certkit.passport.checks import CLOCK_SKEW, Status
+from certkit.passport.checks import CLOCK_SKEW, Status, period
 from certkit.registry.auditing import opened
 from certkit.registry.entry import Claims, read, skim, timestamp
 from certkit.registry.heads import read as read_head
 from certkit.registry.history import Log, ending_of, moment, outweighs
 from certkit.registry.registry import Logged
 from certkit.tlog.note import VerifierKey, parse_note
-from certkit.tlog.witness import Quorum
+from certkit.tlog.witness import Quorum, counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -114,10 +114,7 @@ class Events:
 
 
 def _age(time: datetime | None, at: datetime) -> str:
-    if time is None:
-        return "of unknown age"
-    days = max(0, (at - time).days)
-    return f"at most {days:,} days old" if days != 1 else "at most 1 day old"
+    return "of unknown age" if time is None else f"at most {period(at - time)} old"
 
 
 def signed(one: Logged, keys: Mapping[Digest, PublicKey]) -> bool:
@@ -154,11 +151,11 @@ class FolderStatus:
         named = passport_id.encode()
         quorum = Quorum.of(self._trust.witnesses.k, self._trust.witnesses.keys)
         with opened(self._folder) as source:
-            log = Log(self._folder, source, log_key(source.note(), self._trust), quorum.keys)
+            log = Log(self._folder, source, log_key(source.note(), self._trust), quorum.keys, self._seen)
             head = log.head.checkpoint
             events = Events(head.origin, passport_id, revokers, trusted)
             newest = _Newest(head.origin, self._trust, self._at)
-            for index, data, leaf in log.entries(self._seen(head.origin)):
+            for index, data, leaf in log.entries():
                 skimmed = skim(data)
                 if skimmed is None or named in skimmed.payload:
                     one = _readable(index, data, leaf)
@@ -200,7 +197,10 @@ class _Newest:
     def time(self) -> datetime | None:
         if self._found is None:
             return None
-        one = _readable(*self._found)
+        try:
+            one = _readable(*self._found)
+        except UnavailableError:
+            return None  # it is no entry, and so its date none
         return moment(one.found.entry.issued_at) if signed(one, self._keys) else None
 
 
@@ -209,33 +209,31 @@ def _text(time: datetime | None, otherwise: str) -> str:
 
 
 def vouched(head: SignedCheckpoint, quorum: Quorum, at: datetime) -> datetime | None:
-    """Return the time that a quorum vouches for a checkpoint, None where it is to come.
+    """Return the time since which a quorum vouches for a checkpoint, None where too few did by then.
 
-    Raises `MismatchError` ``passport.witnesses`` where too few have cosigned.
+    Raises `MismatchError` ``passport.witnesses`` where too few have cosigned at all.
     """
-    since = quorum.since(head.cosigned)
-    if since is None:
+    if not quorum.is_met(head.cosigned):
         raise MismatchError(
             "passport.witnesses", f"{len(head.cosigned)} of {quorum.k} required witnesses cosigned"
         )
-    latest = (at + CLOCK_SKEW).timestamp()
-    return datetime.fromtimestamp(since, UTC) if since <= latest else None
+    since = quorum.since(counted(head.cosigned, (at + CLOCK_SKEW).timestamp()))
+    return None if since is None else datetime.fromtimestamp(since, UTC)
 
 
 def log_key(note: bytes, trust: Trust) -> VerifierKey:
     """Return the policy's key that a checkpoint is signed with.
 
-    Of several keys of one log the last one in the policy is its present one, and no other tells how things
-    stand: whoever came by an older key could go on from the day on which it was given up. Raises
+    It is one of the log that the text names, whatever other lines stand below. Of several keys of one log the
+    last one in the policy is its present one, and no other tells how things stand: whoever came by an older
+    key could go on from the day on which it was given up. Raises
     `UnavailableError` ``registry.untrusted-log`` where the policy has no key of the log, or has a later one.
     """
-    present = {key.name: key for key in map(VerifierKey.parse, trust.logs)}
-    signatures = {(one.name, one.key_id) for one in parse_note(note).signatures}
-    found = next((key for key in present.values() if (key.name, key.key_id) in signatures), None)
-    if found is not None:
-        return found
     origin = read_head(note).origin
-    if origin in present:
+    keys = [key for key in map(VerifierKey.parse, trust.logs) if key.name == origin]
+    if keys and (origin, keys[-1].key_id) in {(one.name, one.key_id) for one in parse_note(note).signatures}:
+        return keys[-1]
+    if keys:
         raise UnavailableError(
             "registry.untrusted-log",
             f"the checkpoint is not signed with the key that the policy lists last for {origin}",

@@ -9,7 +9,7 @@ its proof, and the log's word that this is the last one: a signed note of the lo
     certkit.status/v1
     origin of the log, its size and its root, each on a line
     SHA-256 of the lineage
-    index of the first entry that logs the passport
+    index of the first entry of the lineage that logs the passport
     index of the lineage's last entry
     time
 
@@ -36,12 +36,14 @@ from certkit import canonical
 from certkit.errors import CertkitError, InputError, MismatchError, UnavailableError, UsageError
 from certkit.passport.checks import CLOCK_SKEW, Status
 from certkit.passport.terms import Count  # noqa: TC001 - msgspec resolves annotations at run time
+from certkit.registry import blobs
 from certkit.registry.auditing import opened
 from certkit.registry.entry import naming, read, timestamp
 from certkit.registry.heads import read as read_head
 from certkit.registry.heads import refuse_fork, remembered
 from certkit.registry.history import Log, moment
 from certkit.registry.registry import Logged
+from certkit.registry.rules import is_of
 from certkit.registry.status import Events, log_key, vouched
 from certkit.tlog import tiles, tree
 from certkit.tlog.checkpoint import open_checkpoint
@@ -60,13 +62,11 @@ if TYPE_CHECKING:
     from certkit.canonical import Digest
     from certkit.passport.keys import PublicKey
     from certkit.passport.trust import Trust
+    from certkit.registry.entry import UnverifiedEntry
     from certkit.registry.source import Source
     from certkit.tlog.checkpoint import Checkpoint
     from certkit.tlog.hashing import Hash
     from certkit.tlog.note import VerifierKey
-
-SUFFIX: Final = ".status"
-"""What is appended to a passport's file name to name the status beside it."""
 
 SCHEMA: Final = "urn:certkit:status:v1"
 MAX_SIZE: Final = canonical.MAX_BYTES
@@ -118,24 +118,25 @@ def write(
     """Return the status file of the passport that entry `index` logs; the log's key signs its word.
 
     It is shown to go on from the checkpoint `since`. Every entry is read first, since the word must be true.
-    Raises `UsageError` ``registry.log-key``, or ``registry.unknown`` where the entry is not the first that
-    logs a passport; `MismatchError` ``registry.inconsistent``, and ``registry.rollback`` where the log is
-    older than what was signed for it before, or does not go on from `since`.
+    Raises `UsageError` ``registry.log-key``, or ``registry.unknown`` where the entry is not the first of
+    the passport's lineage that logs it; `MismatchError` ``registry.inconsistent``, and ``registry.rollback``
+    where the log is older than what was signed for it before, or does not go on from `since`.
     """
     with opened(folder) as source:
         origin = read_head(source.note()).origin
         signer = Signer(origin, key)
         try:
-            log = Log(folder, source, signer.vkey, ())
+            log = Log(folder, source, signer.vkey, seen=lambda _: remembered(heads, signer.vkey))
         except MismatchError as error:
             raise UsageError("registry.log-key", error.message, where=str(folder)) from None
         note, head = source.note(), log.head.checkpoint
-        found = list(_lineage(log.entries(remembered(heads, signer.vkey)), index))
+        found = list(_lineage(log.entries(), index))
         passport = read(found[0][1]).passport if found else None
         if passport is None:
             raise UsageError("registry.unknown", f"entry {index} is no passport", where=str(folder))
-        if (first := _first(source, passport.passport_id)) != index:
-            message = f"entry {index} logs again what entry {first} logs"
+        if (first := _first(folder, source, passport.passport_id)) != index:
+            again = "again what" if index > first else "what, in its own lineage,"
+            message = f"entry {index} logs {again} entry {first} logs"
             raise UsageError("registry.unknown", message, where=str(folder), hint=f"ask for entry {first}")
         node = tiles.node_reader(tiles.verified(head.size, head.root, source.tile))
         entries = tuple(
@@ -150,7 +151,21 @@ def write(
     text = _word(head, read(found[0][1]).entry.subject, index, found[-1][0], timestamp(at))
     word = write_note(text, [signer.sign(text)])
     document = _File(checkpoint=note.decode(), word=word.decode(), entries=entries, since=going_on)
-    return canonical.pretty(msgspec.to_builtins(document)).encode()
+    return _bytes(document, folder)
+
+
+def _bytes(document: _File, folder: Path) -> bytes:
+    """Return a file that its readers will take."""
+    data = canonical.pretty(msgspec.to_builtins(document)).encode()
+    if len(data) > MAX_SIZE:
+        many = f"{len(document.entries):,} entries of the lineage"
+        raise UsageError(
+            "registry.status",
+            f"{many} make a file of {len(data):,} bytes, limit {MAX_SIZE:,}",
+            where=str(folder),
+            hint="give the exported tree instead, for: certkit verify --registry DIR",
+        )
+    return data
 
 
 def _lineage(entries: Iterable[tuple[int, bytes, Hash]], index: int) -> Iterator[tuple[int, bytes]]:
@@ -164,18 +179,33 @@ def _lineage(entries: Iterable[tuple[int, bytes, Hash]], index: int) -> Iterator
             yield place, data
 
 
-def _first(source: Source, passport_id: str) -> int:
-    """Return the first entry that logs a passport, of a log that holds one and was read before."""
+def _first(folder: Path, source: Source, passport_id: str) -> int:
+    """Return the first entry that logs a passport, of a log that holds one and was read before.
+
+    Of several lineages it is in that which its file states, where that is here.
+    """
     names_it = naming(passport_id)
     entries = (one for batch in source.batches() for one in batch)
-    may_be = ((place, read(data).passport) for place, data in entries if names_it(data))
-    return next(place for place, claims in may_be if claims and claims.passport_id == passport_id)
+    may_be = [(place, read(data)) for place, data in entries if names_it(data)]
+    logged = [(place, one) for place, one in may_be if one.passport and one.passport_id == passport_id]
+    own = {one.entry.subject for _, one in logged if _is_its_own(folder, one)}
+    return next((place for place, one in logged if one.entry.subject in own), logged[0][0])
+
+
+def _is_its_own(folder: Path, found: UnverifiedEntry) -> bool:
+    stored = found.entry.passport
+    data = None if stored is None else blobs.intact(folder, stored.sha256)
+    return data is not None and is_of(data, found)
 
 
 def _going_on(since: Checkpoint, head: Checkpoint, node: tree.Node) -> _Since:
     if since.origin != head.origin:
         raise MismatchError("tlog.origin", f"expected origin {head.origin!r}, found {since.origin!r}")
-    refuse_fork(since, head, lambda size: tree.root(size, node))
+    try:
+        refuse_fork(since, head, lambda size: tree.root(size, node))
+    except MismatchError as error:
+        hint = "nobody has checked who signed the one that is given: certkit registry audit --since FILE"
+        raise MismatchError(error.code, error.message, hint=hint) from None
     return _Since(size=since.size, hashes=_encoded(tree.consistency_proof(since.size, head.size, node)))
 
 

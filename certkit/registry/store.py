@@ -19,6 +19,7 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
 from certkit.errors import CertkitError, InputError, MismatchError, UsageError
+from certkit.registry.index import REINDEX
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -95,6 +96,12 @@ def connect(folder: Path, *, writable: bool, patience: float = PATIENCE) -> sqli
     return connection
 
 
+def version(folder: Path) -> int:
+    """Return the version of the format that a registry is in, 0 where it is none; raise as `connect` does."""
+    with closing(open_reading(located(folder))) as connection:
+        return _version(connection)
+
+
 def located(folder: Path) -> Path:
     """Return the database of a registry; raise `InputError` ``registry.missing`` where there is none."""
     path = folder / FILE
@@ -104,7 +111,7 @@ def located(folder: Path) -> Path:
             "registry.missing",
             f"no {FILE} here{', but an exported tree' if exported else ''}",
             where=str(folder),
-            hint="'certkit registry audit', 'list', 'history', 'drift' and 'score' read such a tree"
+            hint="'certkit registry audit', 'history', 'drift', 'score' and, without a search, 'list' read it"
             if exported
             else "'certkit registry init DIR --name NAME' makes a registry",
         )
@@ -301,4 +308,8 @@ def _translate(
         return UsageError("file.unwritable", "the registry cannot be opened or written here", where=where)
     if code == sqlite3.SQLITE_IOERR:
         return UsageError("file.unwritable", "the disk refused to read or write", where=where)
+    if code == sqlite3.SQLITE_CONSTRAINT and damaged is _damaged:
+        # Only what follows from the entries is written without having been looked at before.
+        message = f"a derived table holds a row of an entry to come: {error}"
+        return MismatchError("registry.inconsistent", message, where=where, hint=REINDEX)
     return damaged(f"damaged: {error}", where)

@@ -34,8 +34,9 @@ def unshown(k: int, witnessed: int | None, *, passports: bool) -> tuple[str, ...
     if witnessed is None:
         return (*(() if k else (NO_WITNESS,)), *NOT_SHOWN, *more)
     time = datetime.fromtimestamp(witnessed, UTC).isoformat().replace("+00:00", "Z")
+    who = "1 witness vouches" if k == 1 else f"{k} witnesses vouch"
     return (
-        f"whether anything was undone or shown otherwise after {time}: till then, {k} vouch",
+        f"whether anything was undone or shown otherwise after {time}: up to then {who} that nothing was",
         NOT_SHOWN[-1],
         *more,
     )

@@ -4,10 +4,10 @@
         found, left_out = vetted(log.history("lab/agent"), trust, log.passport, origin)
 
 What a log holds was let in by whoever keeps it. A passport counts where a trusted key submitted it and, where
-its file is here, a trusted issuer signed it; what ends a passport, where one of its issuer's keys signed it,
-or where a later passport that counts takes its place; all else where a trusted key signed it. What was signed
-for another log does not count, unless it ends a passport. The rules are those of a status
-(`certkit.registry.status`).
+its file is here, that is the passport which the entry names, of its lineage and by a trusted issuer; what
+ends a passport, where one of its issuer's keys signed it, or where a later passport that counts takes its
+place; all else where a trusted key signed it. What was signed for another log does not count, unless it ends
+a passport. The rules are those of a status (`certkit.registry.status`).
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from certkit.errors import CertkitError
-from certkit.registry.ending import issuer_of
 from certkit.registry.entry import Claims, Revocation, Supersession
 from certkit.registry.history import history
+from certkit.registry.rules import is_of, issuer_of
 from certkit.registry.status import signed
 
 if TYPE_CHECKING:
@@ -76,7 +76,9 @@ class _Vetting:
         """Return who issued a passport; whoever submitted it, where its file is not here."""
         submitter, file = self._names[one.found.entry.submitter], one.found.entry.passport
         data = None if file is None else self._passport(file)
+        if data is None:
+            return submitter
         try:
-            return submitter if data is None else issuer_of(data, self._trust)
+            return issuer_of(data, self._trust) if is_of(data, one.found) else None
         except CertkitError:
             return None

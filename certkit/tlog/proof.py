@@ -90,20 +90,22 @@ def verify(
 ) -> SignedCheckpoint:
     """Return the checkpoint of one of `logs` that holds `leaf` at ``proof.index``.
 
-    Raises `MismatchError`: ``tlog.unsigned`` where none of `logs` signed the checkpoint,
-    ``tlog.signature``, ``tlog.origin`` or ``tlog.inclusion``. How many of `witnesses` must have cosigned
+    Only a key under the name in its text may have signed it, whatever other lines stand below; of several
+    such keys the last one in `logs` that has a line. Raises `MismatchError`: ``tlog.unsigned`` where none of
+    them signed, ``tlog.signature`` or ``tlog.inclusion``. How many of `witnesses` must have cosigned
     is the caller's policy.
     """
     note = parse_note(proof.checkpoint)
     signers = {(one.name, one.key_id) for one in note.signatures}
-    log = next((key for key in logs if (key.name, key.key_id) in signers), None)
-    if log is None:
+    origin = note.text.partition("\n")[0]
+    own = [key for key in logs if key.name == origin and (key.name, key.key_id) in signers]
+    if not own:
         names = ", ".join(sorted({one.name for one in note.signatures}))
         raise MismatchError(
             "tlog.unsigned",
-            f"the checkpoint is not signed by a trusted log; signed as {names}",
+            f"the checkpoint of {origin} is not signed by a trusted log of that name; signed as {names}",
             hint="add the log's verifier key, as its operator published it, to the trust policy",
         )
-    head = open_checkpoint(proof.checkpoint, log, witnesses)
+    head = open_checkpoint(proof.checkpoint, own[-1], witnesses)
     verify_inclusion(leaf, proof.index, head.checkpoint.size, proof.hashes, head.checkpoint.root)
     return head

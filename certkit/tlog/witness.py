@@ -64,6 +64,11 @@ class Quorum:
         return times[self.k - 1] if 0 < self.k <= len(times) else None
 
 
+def counted(cosigned: Iterable[Signed], latest: float) -> list[Signed]:
+    """Return the cosignatures that have a time, and none later than `latest` (seconds since 1970)."""
+    return [one for one in cosigned if 0 < (one.time or 0) <= latest]
+
+
 NOBODY: Final = Quorum(0, ())
 """No witness is asked for."""
 

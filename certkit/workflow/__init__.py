@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from certkit.passport.comparing import Comparison
     from certkit.passport.keys import PrivateKey
     from certkit.passport.sealed import Signer
+    from certkit.registry.admission import Admitted
 
 __all__ = [
     "DEFAULT_PROFILE",
@@ -166,11 +167,11 @@ class Logging(Struct, frozen=True, kw_only=True):
 
 
 class IssuedFiles(Struct, frozen=True, kw_only=True):
-    """What `issue` made: the passport, the assessment it rests on, where it was logged, what is missing."""
+    """What `issue` made: the passport, the assessment it rests on, how it was logged, what is missing."""
 
     assessment: Assessment
     passport: Passport
-    index: int | None
+    logged: Admitted | None
     pdf_missing: str | None
 
 
@@ -216,11 +217,11 @@ def issue(
     with files.building(out) as folder:
         files.write(folder / "passport.json", signed.to_json())
         files.write(folder / "assessment.json", canonical.pretty(judged.to_dict()).encode())
-        pdf_missing, index = _draw(folder, judged, signed), None
+        pdf_missing, logged = _draw(folder, judged, signed), None
         if isinstance(key, keys.PrivateKey):
             files.write(folder / "public-key.pem", keys.public_pem(key.public_key()).encode())
-            index = _log(folder, signed, key, logging, at) if logging else None
-    return IssuedFiles(assessment=judged, passport=signed, index=index, pdf_missing=pdf_missing)
+            logged = _log(folder, signed, key, logging, at=at, progress=progress) if logging else None
+    return IssuedFiles(assessment=judged, passport=signed, logged=logged, pdf_missing=pdf_missing)
 
 
 def _draw(folder: Path, judged: Assessment, signed: Passport) -> str | None:
@@ -236,7 +237,9 @@ def _draw(folder: Path, judged: Assessment, signed: Passport) -> str | None:
     return reason
 
 
-def _log(folder: Path, signed: Passport, key: PrivateKey, logging: Logging, at: datetime) -> int:
+def _log(
+    folder: Path, signed: Passport, key: PrivateKey, logging: Logging, *, at: datetime, progress: Progress
+) -> Admitted:
     from certkit.registry.admission import PROOF_SUFFIX, admit  # noqa: PLC0415 - keeps the help fast
 
     appended = admit(
@@ -247,9 +250,10 @@ def _log(folder: Path, signed: Passport, key: PrivateKey, logging: Logging, at: 
         log_key=logging.log_key,
         heads=logging.heads,
         at=at,
+        progress=progress,
     )
     files.write(folder / f"passport.json{PROOF_SUFFIX}", appended.proof.to_bytes())
-    return appended.index
+    return appended
 
 
 def drift(
@@ -336,7 +340,8 @@ def demo(out: Path, *, seed: int, at: datetime, progress: Progress = SILENT) -> 
     from certkit import passport  # noqa: PLC0415 - keeps the help fast
     from certkit.evidence.simulate import simulate  # noqa: PLC0415 - the same
     from certkit.passport import keys  # noqa: PLC0415 - the same
-    from certkit.registry.registry import Registry, make_log_key  # noqa: PLC0415 - the same
+    from certkit.registry.log_key import make_log_key  # noqa: PLC0415 - the same
+    from certkit.registry.registry import Registry  # noqa: PLC0415 - the same
 
     name = "certkit demo"
     with files.building(out) as folder:

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from certkit import canonical
+from certkit.workflow import packaged_profiles
 from tests import bundles
 from tests.bundles import run
 from tests.cli.running import PROGRAM, Done, certkit, program
@@ -317,6 +318,13 @@ def test_completion_is_printed(shell: str) -> None:
 def test_commands_are_completed() -> None:
     done = program(_CERTKIT_COMPLETE="complete_bash", COMP_WORDS="certkit b", COMP_CWORD="1")
     assert done.out.split() == ["bundle"]
+
+
+def test_profiles_are_completed() -> None:
+    words = "certkit assess bundle --profile hb-eval"
+    done = program(_CERTKIT_COMPLETE="complete_bash", COMP_WORDS=words, COMP_CWORD="4")
+    assert set(done.out.split()) == {name for name in packaged_profiles() if name.startswith("hb-eval")}
+    assert len(done.out.split()) > 1
 
 
 @pytest.mark.parametrize("seed", ["0", "1", "31337"])

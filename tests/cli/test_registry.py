@@ -53,6 +53,7 @@ def test_the_way_through(place: Path) -> None:
     again = certkit(*append(place, "--json"))
     assert again.document == {
         "schema": "urn:certkit:registry-append:v1", "index": 0, "new": False, "proof": str(proof),
+        "earlier": None, "drift": None,
     }  # fmt: skip
     listed = certkit("registry", "list", *registry, "--json").document
     assert [one["index"] for one in listed["entries"]] == [0]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from certkit.passport import keys
-from certkit.registry.registry import KEY_FILE
+from certkit.registry.log_key import KEY_FILE
 from tests.cli.running import Done, certkit, program
 from tests.cli.test_registry import append, place  # noqa: F401 - a fixture is used by its name
 from tests.unit.registry.build import contents
@@ -33,7 +33,7 @@ def audit(logged: Path, folder: str, *more: object) -> Done:
 def test_an_exported_tree_is_audited_like_the_registry(logged: Path) -> None:
     done = certkit("registry", "export", logged / "registry", logged / "public", "--passports")
     assert (done.code, done.err) == (0, "")
-    assert done.out.endswith("; 3 files written\n")
+    assert done.out.endswith("; 4 files written\n")
     assert set(contents(logged / "public")) > {"checkpoint", "tile/0/000.p/1", "tile/entries/000.p/1"}
     sound = audit(logged, "public")
     assert sound.code == 0
@@ -121,6 +121,7 @@ def test_another_key_takes_over(logged: Path) -> None:
     untold = audit(logged, "registry", "--json")
     assert untold.code == 7
     assert done.out.strip() in str(untold.document["findings"])
+    assert audit(logged, "registry").err.endswith("confirms its new key: certkit trust add --log VKEY\n")
     told = certkit("trust", "add", "--trust", logged / "trust.json", "--log", done.out.strip(), "-q")
     assert told.code == 0
     assert audit(logged, "registry", "-q").code == 0
@@ -166,6 +167,9 @@ def test_an_older_format(logged: Path) -> None:
     assert "certkit registry migrate" in refused.document["error"]["hint"]
     done = certkit("registry", "migrate", logged / "registry")
     assert (done.code, done.out) == (0, f"{logged / 'registry'}: format 2\n")
-    assert certkit("registry", "migrate", logged / "registry", "--json").document["format"] == 2
+    again = certkit("registry", "migrate", logged / "registry")
+    assert (again.code, again.out) == (0, f"{logged / 'registry'}: format 2, as it was\n")
+    told = certkit("registry", "migrate", logged / "registry", "--json").document
+    assert (told["format"], told["new"]) == (2, False)
     assert certkit(*listing).code == 0
     assert audit(logged, "registry", "-q").code == 0

@@ -17,7 +17,8 @@ from certkit.passport.trust import parse
 from certkit.registry import Registry
 from certkit.registry.entry import Drift, Revocation, read, write
 from certkit.registry.history import reading
-from certkit.registry.registry import KEY_FILE, Logged, load_log_key
+from certkit.registry.log_key import KEY_FILE, load_log_key
+from certkit.registry.registry import Logged
 from certkit.registry.vetted import vetted
 from certkit.tlog.hashing import leaf_hash
 from certkit.tlog.note import Signature, Signer, parse_note, write_note

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.cli.running import certkit
 from tests.cli.test_registry_history import DAY, ending, status, verify
 from tests.cli.test_registry_history import place as place_
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 place = place_
 
@@ -57,6 +54,29 @@ def test_after_a_change_of_keys_the_policys_last_one_counts(place: Path) -> None
     assert ending("note", "registry", "by the new key").code == 0
     assert verify("second.json", "--registry", "registry").code == 0
     assert certkit("registry", "audit", "registry", "--trust", "trust.json", "-q").code == 0
+
+
+@pytest.mark.usefixtures("place")
+def test_no_status_is_dated_ahead_of_the_clock() -> None:
+    write = ("registry", "status", "registry", 1, "-o", "second.json.status", "-q")
+    done = certkit(*write, "--at", "9990-01-01")
+    assert (done.code, done.err.splitlines()[0]) == (2, "error: --at: '9990-01-01' is to come")
+    assert not Path("second.json.status").exists()
+    assert certkit(*write, "--at", DAY).code == 0
+
+
+def test_a_memory_that_is_a_link_to_nowhere_is_no_empty_one(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    required(place)
+    assert verify("second.json", "--registry", "registry").code == 0
+    (place / "gone.db").symlink_to(place / "nowhere")
+    monkeypatch.setenv("CERTKIT_HEADS", str(place / "gone.db"))
+    found = verify("second.json", "--registry", "registry")
+    assert (found.code, status(found)["code"]) == (4, "registry.heads")
+    refused = certkit("registry", "audit", "registry", "--trust", "trust.json", "--json")
+    assert (refused.code, refused.document["error"]["code"]) == (3, "registry.heads")
+    assert not (place / "nowhere").exists()
 
 
 @pytest.mark.usefixtures("place")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sqlite3
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,7 +15,7 @@ from certkit.cli.registry_history import _exit
 from certkit.errors import Exit
 from certkit.registry import store
 from certkit.registry.history import reading
-from certkit.registry.registry import KEY_FILE
+from certkit.registry.log_key import KEY_FILE
 from certkit.tlog.note import Signer, write_note
 from tests.cli.running import certkit
 from tests.cli.test_registry_history import DAY, NAME, ending, log, narrow, place  # noqa: F401 - a fixture
@@ -82,7 +84,7 @@ def test_the_first_and_the_last_time_are_taken() -> None:
 def test_no_entry_is_dated_ahead_and_so_bars_those_after_it() -> None:
     done = certkit("registry", "note", "registry", "x", "--key", "key.pem", *TRUST, "--at", "9998-12-31")
     assert (done.code, done.out) == (2, "")
-    assert done.err == "error: --at: '9998-12-31' is to come\nhint: an entry is dated now or before\n"
+    assert done.err == "error: --at: '9998-12-31' is to come\nhint: what is signed is dated now or before\n"
     assert ending("note", "registry", "x", "--at", DAY).code == 0
 
 
@@ -93,6 +95,69 @@ def test_a_time_without_a_search_is_refused_and_dates_are_those_of_the_entries()
     found = certkit("registry", "list", "registry", "--status", "current", "--at", DAY).out
     (row,) = [line for line in found.splitlines() if line.startswith("     ")]
     assert row.split()[1] == DAY, "its validity begins on 2026-03-01"
+
+
+@pytest.mark.usefixtures("place")
+def test_a_note_is_about_a_lineage_that_there_is() -> None:
+    for text in ("nobody", "../../x", ""):
+        done = ending("note", "registry", "x", "--lineage", text, "--json")
+        assert (done.code, done.document["error"]["code"]) == (2, "registry.unknown"), text
+    assert ending("note", "registry", "quiet", "--lineage", "courier").code == 0
+    entries = certkit("registry", "list", "registry", "--json").document["entries"]
+    assert [one["subject"] for one in entries if one["type"] == "note"] == ["-/courier"]
+
+
+@pytest.mark.usefixtures("place")
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("", "no words"),
+        (" \n", "no words"),
+        ("x" * 2049, "2,049 characters"),
+        ("\udcff", "not text in UTF-8"),
+    ],
+    ids=["none", "blank", "long", "bytes"],
+)
+def test_what_cannot_be_said_is_refused_before_anything_is_written(text: str, found: str) -> None:
+    before = certkit("registry", "list", "registry").out
+    for words in (
+        ("note", "registry", text),
+        ("revoke", "registry", "0", "--reason", "key-compromise", "--detail", text),
+    ):
+        done = ending(*words)
+        assert done.code == 2
+        assert found in done.err
+        assert "`" not in done.err
+    assert certkit("registry", "list", "registry").out == before
+
+
+@pytest.mark.usefixtures("place")
+def test_words_that_no_entry_has_room_for_say_how_much_is_too_much() -> None:
+    text = "€" * 1000
+    done = ending("note", "registry", text)
+    assert done.code == 3
+    over = int(re.search(r"say it in ([0-9,]+) bytes less", done.err)[1].replace(",", ""))  # type: ignore[index]
+    assert ending("note", "registry", text[: -(over // 3) + 1]).code == 3
+    assert ending("note", "registry", text[: -(over // 3) - 1]).code == 0
+
+
+@pytest.mark.usefixtures("place")
+def test_a_list_tells_what_each_entry_says() -> None:
+    assert ending("note", "registry", "all quiet").code == 0
+    assert ending("revoke", "registry", "1", "--reason", "key-compromise").code == 0
+    lines = narrow(certkit("registry", "list", "registry")).splitlines()
+    rows = {line.split()[2]: below.strip() for line, below in pairwise(lines) if line[5:6].isdigit()}
+    assert rows["drift"].startswith("DRIFTED: r_op")
+    assert (rows["revoke"], rows["note"]) == ("key-compromise", "all quiet")
+    assert "the log itself" in next(line for line in lines if " note " in line)
+
+
+@pytest.mark.usefixtures("place")
+def test_what_an_entry_shows_of_the_one_before_it_is_called_so() -> None:
+    shown = narrow(certkit("registry", "show", "registry", 1)).splitlines()
+    labels = [line[:15].strip() for line in shown if not line.startswith(" ")]
+    assert len(labels) == len(set(labels))
+    assert {"index", "leaf", "file", "file size", "prev index", "prev leaf"} <= set(labels)
 
 
 @pytest.mark.usefixtures("place")
@@ -274,3 +339,14 @@ def test_a_full_disk_is_called_so_whatever_sqlite_calls_it(
     error.sqlite_errorcode = sqlite3.SQLITE_IOERR_SHMSIZE
     with pytest.raises(Exception, match=words), store.translated(tmp_path / "heads.db"):
         raise error
+
+
+def test_what_followed_from_a_passport_is_told_to_programs_too(place: Path) -> None:  # noqa: F811 - a fixture
+    again = certkit(
+        *("registry", "append", "registry", "second.json", "--key", "key.pem", *TRUST, "--at", DAY, "--json")
+    ).document
+    assert (again["new"], again["earlier"], again["drift"]) == (False, None, None)
+    (place / "third.json").write_bytes(issue(3, summary=clustered(300)).to_json())
+    ids = passport_ids(place / "registry")
+    told = log("third.json", "--json").document
+    assert (told["earlier"], told["drift"]) == (ids[1], "DRIFTED")

@@ -117,6 +117,7 @@ def test_what_is_there_is_not_put_in_twice(folder: Path) -> None:
         (("set", "--max-status-age", "-P1D"), 3, "max_status_age is not positive"),
         (("set", "--require", "nothing", "--require", "status"), 2, "--require nothing stands alone"),
         (("add", "--witness", str(LOG.vkey)), 3, "is the key of a log, not of a witness"),
+        (("add", "--witness", ONE, "--log", str(WITNESS.vkey)), 3, "has a key of the log"),
         (("add", "--log", "words"), 2, "'words' is not a verifier key"),
         (("add", "--profile", "no-such"), 2, "no profile 'no-such'"),
     ],

@@ -84,9 +84,27 @@ class Recorder:
             self._stop()
 
     def _replace(self, real: Callable[..., None], source: Any, target: Any) -> None:
+        if Path(source).is_dir():
+            old = self._name(source)
+            real(source, target)
+            self._moved(old, self._name(target))
+            return
         data = Path(source).read_bytes()
         real(source, target)
         self._note(target, data=data, flushed=Path(source) in self._flushed)
+
+    def _moved(self, old: str, new: str) -> None:
+        """Note that a folder has another name now: what is in it, and was flushed in it, came along."""
+        kept: list[Operation | Flush] = []
+        for event in self.events:
+            if isinstance(event, Flush):
+                kept.append(Flush(new) if event.folder == old else event)
+            elif event.name != old:
+                inside = event.name.startswith(f"{old}/")
+                kept.append(event._replace(name=new + event.name[len(old) :]) if inside else event)
+        self.events = kept
+        self.events.append(Operation(new))
+        self._stop()
 
     def _rmtree(self, real: Callable[..., None], path: Path, **named: Any) -> None:
         gone = list(path.rglob("*"))
@@ -115,6 +133,11 @@ def states(before: Mapping[str, bytes], events: list[Operation | Flush]) -> Iter
             if mark not in seen:
                 seen.add(mark)
                 yield disk
+
+
+def after(before: Mapping[str, bytes], events: list[Operation | Flush]) -> Iterator[Disk]:
+    """Yield every state of the disk that a power cut may leave when all of `events` are done."""
+    yield from _at(before, events)
 
 
 def _at(before: Mapping[str, bytes], events: list[Operation | Flush]) -> Iterator[Disk]:

@@ -187,10 +187,14 @@ def test_passports_are_written_when_asked(tmp_path: Path) -> None:
     assert not (out / "blobs").exists()
     report = audited(out, vkey)
     assert (report.total, report.passports, len(report.not_shown)) == (0, 2, 6)
-    export(folder, out, passports=True)
+    assert export(folder, out, passports=True).written == 2
     assert contents(out / "blobs") == contents(folder / "blobs")
     report = audited(out, vkey)
     assert (report.total, report.notes, len(report.not_shown)) == (0, (), 5)
+    append(folder, passport(2))
+    # an entry, a tile and a checkpoint, and the passport without which the tree would not be whole
+    assert export(folder, out).written == 4
+    assert audited(out, vkey).total == 0
     (blob,) = (out / "blobs").rglob(hashlib.sha256(passport(1)).hexdigest())
     blob.write_bytes(passport(0))
     assert codes(audited(out, vkey)) == {"registry.blob-changed"}

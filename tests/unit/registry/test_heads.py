@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import pathlib
 import shutil
 import sqlite3
 import threading
@@ -293,6 +295,35 @@ def test_what_is_no_database_stops_signing_and_is_kept(tmp_path: Path) -> None:
         append(folder, passport(1))
     assert caught.value.code == "registry.heads"
     assert heads(folder).read_bytes() == kept
+
+
+def test_only_where_there_is_no_file_is_nothing_remembered(tmp_path: Path) -> None:
+    (tmp_path / "gone").symlink_to(tmp_path / "nowhere")
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    for name in ("gone", "gone/heads.db", "loop", "folder", "pipe"):
+        for use in (Heads.open, lambda path: remembered(path, SIGNER.vkey)):
+            with pytest.raises(InputError) as caught:
+                use(tmp_path / name)
+            assert (caught.value.code, caught.value.exit_code) == ("registry.heads", 3), name
+    assert not (tmp_path / "nowhere").exists()
+    for name in ("new.db", "state/new.db"):
+        assert remembered(tmp_path / name, SIGNER.vkey) is None
+    advance(tmp_path / "real.db", note(5), SIGNER)
+    (tmp_path / "link.db").symlink_to(tmp_path / "real.db")
+    assert sizes(tmp_path / "link.db", SIGNER) == 5
+
+
+def test_a_place_that_cannot_be_looked_at_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def is_symlink(_: Path) -> bool:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(pathlib.Path, "is_symlink", is_symlink)
+    with pytest.raises(InputError, match="permission denied"):
+        remembered(tmp_path / "heads.db", SIGNER.vkey)
 
 
 def test_a_place_that_cannot_be_written_is_a_clean_error(tmp_path: Path) -> None:

@@ -22,7 +22,8 @@ from certkit.registry.ending import note, revoke, supersede
 from certkit.registry.entry import PAYLOAD_TYPE, ROWS, Drift, Revocation, Supersession, read
 from certkit.registry.heads import read as read_head
 from certkit.registry.heads import remembered
-from certkit.registry.history import past, reading
+from certkit.registry.history import reading
+from certkit.registry.past import past
 from certkit.registry.score import score
 from certkit.registry.search import Query
 from certkit.registry.status import FolderStatus
@@ -182,7 +183,7 @@ def test_the_status_as_of_a_checkpoint(tmp_path: Path) -> None:
     found = standing(folder, first, trust)
     assert found.status == "passed"
     assert found.detail.startswith("no entry in [0, 1) ends it, as of checkpoint 1 of certkit.lab/")
-    assert found.detail.endswith("at most 1 day old")
+    assert found.detail.endswith("at most 24 hours old")
     # nothing was logged for longer than the policy allows
     assert (standing(folder, first, trust, days=8).status, standing(folder, first, trust, days=7).status) == (
         "skipped",
@@ -288,7 +289,7 @@ def test_a_quorum_of_witnesses_says_how_old_it_is(tmp_path: Path) -> None:
     assert standing(folder, one, trust).code == "passport.witnesses"
     assert [found.code for found in inspect(folder, trust=trust).findings] == ["registry.witnesses"]
     cosign(folder, days=20)
-    assert standing(folder, one, trust, days=21).detail.endswith("at most 1 day old")
+    assert standing(folder, one, trust, days=21).detail.endswith("at most 24 hours old")
     assert standing(folder, one, trust, days=28).status == "skipped"
     assert "of unknown age" in standing(folder, one, trust, days=19).detail, "a time to come says nothing"
     report = inspect(folder, trust=trust)

@@ -11,7 +11,7 @@ from certkit.errors import InputError, MismatchError
 from certkit.tlog import hashing, proof, tree
 from certkit.tlog.checkpoint import Checkpoint, sign_checkpoint
 from certkit.tlog.hashing import Hash
-from certkit.tlog.note import Signer, write_note
+from certkit.tlog.note import Signature, Signer, write_note
 from certkit.tlog.proof import LogProof
 from tests import merkle
 
@@ -55,8 +55,11 @@ def test_it_shows_the_entry_and_nothing_else() -> None:
 def test_only_a_trusted_log_counts() -> None:
     leaf = hashing.leaf_hash(ENTRIES[0])
     refused = {
-        "tlog.unsigned": [(made(0, signer=OTHER), [LOG.vkey]), (made(0), [])],
-        "tlog.origin": [(made(0, head=Checkpoint("certkit.test/other", 11, HEAD.root)), [LOG.vkey])],
+        "tlog.unsigned": [
+            (made(0, signer=OTHER), [LOG.vkey]),
+            (made(0), []),
+            (made(0, head=Checkpoint("certkit.test/other", 11, HEAD.root)), [LOG.vkey]),
+        ],
         "tlog.inclusion": [(made(0, head=Checkpoint(HEAD.origin, 99, HEAD.root)), [LOG.vkey])],
     }
     for code, cases in refused.items():
@@ -71,6 +74,40 @@ def test_witnesses_come_out_beside_the_log() -> None:
     found = LogProof(3, made(3).hashes, note)
     head = proof.verify(found, hashing.leaf_hash(ENTRIES[3]), [LOG.vkey], [WITNESS.witness_vkey])
     assert [one.time for one in head.cosigned] == [12]
+
+
+def test_the_key_is_that_of_the_log_in_the_text_whatever_other_lines_say() -> None:
+    own, leaf = LOG.sign(HEAD.text), hashing.leaf_hash(ENTRIES[3])
+    stranger = Signer("certkit.other/log", OTHER.key).sign(HEAD.text)
+    junk = Signature(stranger.name, stranger.key_id, bytes(64))
+    other = Signer("certkit.other/log", OTHER.key).vkey
+    for lines in ([own, junk], [junk, own], [stranger, own], [own]):
+        found = LogProof(3, made(3).hashes, write_note(HEAD.text, lines))
+        for logs in ([other, LOG.vkey], [LOG.vkey, other]):
+            assert proof.verify(found, leaf, logs).checkpoint == HEAD
+        with pytest.raises(MismatchError) as caught:
+            proof.verify(found, leaf, [other])
+        assert caught.value.code == "tlog.unsigned"
+
+
+def test_of_several_keys_of_a_log_the_later_one_that_signed_counts() -> None:
+    leaf, old, new = hashing.leaf_hash(ENTRIES[3]), LOG.sign(HEAD.text), OTHER.sign(HEAD.text)
+    false = Signature(new.name, new.key_id, bytes(64))
+    for lines, keys, code in (
+        ([old], [LOG, OTHER], None),
+        ([new], [LOG, OTHER], None),
+        ([old, new], [LOG, OTHER], None),
+        ([old, false], [LOG], None),
+        ([old, false], [OTHER, LOG], None),
+        ([old, false], [LOG, OTHER], "tlog.signature"),
+    ):
+        found = LogProof(3, made(3).hashes, write_note(HEAD.text, lines))
+        refused = None
+        try:
+            assert proof.verify(found, leaf, [key.vkey for key in keys]).checkpoint == HEAD
+        except MismatchError as error:
+            refused = error.code
+        assert refused == code
 
 
 def test_every_changed_byte_is_refused_or_means_the_same() -> None:

@@ -1,0 +1,104 @@
+"""What a passport of a lineage is compared with: one rule for who writes, who audits and who scores.
+
+    course = Course(standing)                # standing(name): that of a passport, by whatever names it
+    course.follow(first)                     # None: there is nothing to compare it with
+    step = course.follow(second)
+    step.told.earlier, step.told.drift.result
+
+A passport is compared with the one before it, and with every base of its lineage. A base is a passport that
+cannot be compared with any base before it, as the first one; whenever a comparison with a base tells
+something, a drift or that a loss of the margin is excluded, the later passport takes its place. So neither a
+passport on few runs nor one of another kind hides a loss from the next, and what was told is not told again.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
+
+from certkit.errors import CertkitError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from certkit.assessment.drift import Drift
+    from certkit.assessment.drift.standing import Standing
+
+BASES: Final = 8
+"""How many bases are kept, the newest: to lose one takes as many kinds that cannot be compared with it."""
+
+
+class Compared(Struct, frozen=True):
+    """The comparison with an earlier passport."""
+
+    earlier: str
+    drift: Drift
+
+
+class Step(Struct, frozen=True):
+    """What a passport was compared with: the one before it first, then the bases, the newest first."""
+
+    found: tuple[Compared, ...]
+
+    @property
+    def told(self) -> Compared:
+        """The comparison that counts: a drift before all, else that with the one before.
+
+        Where that one says too little, it is one with a base that says there is no loss.
+        """
+        before = self.found[0]
+        wanted = ["DRIFTED", "STABLE"] if before.drift.result == "UNDERPOWERED" else ["DRIFTED"]
+        return next((one for result in wanted for one in self.found if one.drift.result == result), before)
+
+    @property
+    def is_lower(self) -> bool:
+        """Whether r_op is lower by the margin or more than in one of them, were it by chance."""
+        return any(_is_lower(one.drift) for one in self.found)
+
+
+class Course:
+    """The passports of one lineage, oldest first; only names are kept, of the last one and of the bases."""
+
+    def __init__(self, standing: Callable[[str], Standing]) -> None:
+        self._standing = standing
+        self._before: str | None = None
+        self._bases: list[str] = []
+
+    def follow(self, name: str) -> Step | None:
+        """Take the next passport, None where there is none before it; raise what `standing` does.
+
+        One that raises is passed over: the next is compared with those before it.
+        """
+        if self._before is None:
+            self._before, self._bases = name, [name]  # read when there is something to compare it with
+            return None
+        new, bases = self._standing(name), self._bases
+        found = tuple(self._compared(dict.fromkeys((self._before, *bases)), new))
+        told = {one.earlier for one in found if _tells(one.drift)}
+        compared = {one.earlier for one in found if one.drift.result != "NOT_COMPARABLE"}
+        if told.intersection(bases) or not compared.intersection(bases):
+            self._bases = [name, *(one for one in bases if one not in told)][:BASES]
+        self._before = name
+        return Step(found) if found else None
+
+    def _compared(self, earlier: Iterable[str], new: Standing) -> Iterator[Compared]:
+        from certkit.assessment.drift import drift  # noqa: PLC0415 - heavy
+
+        for one in earlier:
+            with suppress(CertkitError):  # only of the first one it is not known yet
+                yield Compared(one, drift(self._standing(one), new))
+
+
+def _tells(found: Drift) -> bool:
+    """Tell whether a comparison shows a drift, or excludes a loss of r_op by its margin."""
+    return found.result == "DRIFTED" or any(row.is_overall and row.no_loss for row in found.behaviour)
+
+
+def _is_lower(found: Drift) -> bool:
+    return any(
+        row.found.loss > 0 and row.found.loss >= row.margin
+        for row in found.behaviour
+        if row.is_overall and row.found is not None and row.margin is not None
+    )

@@ -1,0 +1,57 @@
+"""Help as it is printed: lists of commands, and examples that can be copied."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from certkit.cli.helps import short
+from tests.cli.running import program
+from tests.generate import commands
+
+GROUPS = [words[1:] for words, command in commands() if hasattr(command, "commands")]
+LONG = [
+    (words[1:], example[1])
+    for words, command in commands()
+    if (example := re.search(r"^Example: (.*)$", command.help or "", re.MULTILINE)) and len(example[1]) > 60
+]
+
+
+def helped(words: tuple[str, ...]) -> str:
+    done = program(*words, "--help", COLUMNS="80", TERM="dumb")
+    assert done.code == 0
+    assert max(map(len, done.out.splitlines())) <= 80
+    return done.out
+
+
+@pytest.mark.parametrize("words", GROUPS, ids=" ".join)
+def test_a_list_of_commands_breaks_off_nowhere(words: tuple[str, ...]) -> None:
+    listed = helped(words).partition("Commands:\n")[2]
+    assert listed
+    assert "..." not in listed
+
+
+@pytest.mark.parametrize(("words", "example"), LONG, ids=lambda value: " ".join(value)[:40] if value else "")
+def test_a_long_example_can_be_copied(words: tuple[str, ...], example: Any) -> None:
+    shown = helped(words).partition("Example: ")[2].partition("\n\n")[0]
+    joined = shown.replace(" \\\n", " ")  # as a shell does
+    assert "\n" not in joined
+    assert re.sub(" +", " ", joined) == example
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Make a key. Then more.", "Make a key"),
+        ("Make a key\nof two lines.\n\nMore.", "Make a key of two lines"),
+        ("Make a key: from this, from that and more of it.", "Make a key"),
+        ("Make a key, from this; from that and more of it.", "Make a key, from this"),
+        ("Make a key, from this and that and more of it.", "Make a key"),
+        ("Make a key from this and that and more of it.", "Make a key from this and that and more of it"),
+        ("", ""),
+    ],
+)
+def test_a_sentence_ends_where_it_pauses(text: str, expected: str) -> None:
+    assert short(text, 30) == expected

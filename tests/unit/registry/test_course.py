@@ -1,0 +1,279 @@
+"""What a passport is compared with: nothing in between hides a loss, for the log, the audit or the score."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from msgspec import structs
+
+from certkit.assessment.drift import drift
+from certkit.errors import NegativeError
+from certkit.evidence.summary import CLUSTER_FIELDS
+from certkit.registry.admission import inspect
+from certkit.registry.consequences import Consequences, standing
+from certkit.registry.course import BASES, Course
+from certkit.registry.history import reading
+from certkit.registry.past import past
+from tests.unit.assessment import build as assessments
+from tests.unit.registry.lineages import clustered, issue, log, new, policy
+from tests.unit.registry.test_drift_audit import found, silently
+from tests.unit.registry.test_past import LINEAGE, scored, valued
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from certkit.assessment.drift.standing import Standing
+    from certkit.evidence.summary import Summary
+    from certkit.passport import Passport
+    from certkit.registry.entry import Drift
+
+
+def uneven(*clusters: tuple[int, int]) -> Summary:
+    """The summary of fault runs in clusters of (runs, successes), with ten good nominal runs."""
+    runs, good = (sum(column) for column in zip(*clusters, strict=True))
+    cells = [
+        assessments.cell("bank", "nominal", assessments.outcomes(10, 10)),
+        assessments.cell("bank", "tool_failure", assessments.outcomes(runs, good)),
+    ]
+    rows = [(0, 1000 + number, 1, 1) for number in range(10)]
+    rows += [(1, number, n, y) for number, (n, y) in enumerate(clusters)]
+    none = dict.fromkeys(CLUSTER_FIELDS, 0)
+    kept = [(at, name, name, none | {"runs": n, "success": y, "failure": n - y}) for at, name, n, y in rows]
+    return assessments.summary(cells, rows=assessments.clusters(kept))
+
+
+TINY = uneven(*[(1, 1)] * 3, (1, 0))
+
+
+def logged(folder: Path) -> list[tuple[str, str, str]]:
+    """What the drift entries say: of which passport against which, and the result."""
+    with reading(folder) as whole:
+        found = [claims for _, claims in whole.history(LINEAGE).drifts]
+    return [(one.passport_id, one.earlier, one.result) for one in found]
+
+
+def drift_term(folder: Path, days: float = 5) -> tuple[float, str]:
+    (term,) = (one for one in scored(folder, days).terms if one.name == "drift")
+    return term.value, term.detail
+
+
+def test_a_passport_on_few_runs_in_between_hides_no_drift(tmp_path: Path) -> None:
+    direct, folder = tmp_path / "direct", tmp_path / "r"
+    first, worse = issue(1, summary=clustered(970)), issue(3, summary=clustered(800), days=2)
+    new(direct)
+    log(direct, first)
+    log(direct, worse, days=2)
+    trust = policy(new(folder))
+    log(folder, first)
+    between = log(folder, issue(2, summary=TINY, days=1), days=1).following.drift
+    assert between is not None
+    assert between.result == "UNDERPOWERED"
+    done = log(folder, worse, days=2).following
+    assert done.drift is not None
+    assert (done.drift.result, done.earlier) == ("DRIFTED", first.passport_id)
+    assert logged(folder) == [(worse.passport_id, first.passport_id, "DRIFTED")]
+    assert inspect(folder, trust=trust).findings == ()
+    assert valued(folder, 3) < valued(direct, 3)
+
+
+def test_nor_does_one_of_another_kind(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    trust = policy(new(folder))
+    first, worse = issue(1, summary=clustered(970)), issue(3, summary=clustered(800), days=2)
+    log(folder, first)
+    between = log(folder, issue(2, summary=assessments.strong(), days=1), days=1).following.drift
+    assert between is not None
+    assert between.result == "NOT_COMPARABLE"
+    log(folder, worse, days=2)
+    assert logged(folder) == [(worse.passport_id, first.passport_id, "DRIFTED")]
+    assert inspect(folder, trust=trust).findings == ()
+    assert drift_term(folder) == (0.8 * 0.8, "2 comparisons: 1 DRIFTED, 1 NOT_COMPARABLE")
+
+
+def test_nor_does_a_changed_agent_on_few_runs(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    trust = policy(new(folder))
+    first, worse = issue(1, summary=clustered(970)), issue(3, summary=clustered(800), identity=2, days=2)
+    log(folder, first)
+    between = issue(2, summary=TINY, identity=1, days=1)
+    log(folder, between, days=1)
+    log(folder, worse, days=2)
+    assert logged(folder) == [
+        (between.passport_id, first.passport_id, "IDENTITY_CHANGED"),
+        (worse.passport_id, first.passport_id, "DRIFTED"),
+    ]
+    assert inspect(folder, trust=trust).findings == ()
+
+
+def test_an_audit_finds_one_that_an_entry_says_of_the_neighbour_or_that_is_left_out(tmp_path: Path) -> None:
+    first, between, worse = (
+        issue(number, summary=summary)
+        for number, summary in enumerate((clustered(970), TINY, clustered(800)), start=1)
+    )
+    truth = Consequences(worse.to_json()).compared([first.to_json(), between.to_json()])
+    assert truth is not None
+    cases: list[tuple[str, list[Drift], list[tuple[str, str]]]] = [
+        ("true", [truth], []),
+        ("left out", [], [("entry 2", "registry.drift")]),
+        (
+            "of the neighbour",
+            [structs.replace(truth, earlier=between.passport_id)],
+            [("entry 3", "registry.drift")],
+        ),
+    ]
+    for name, said, wrong in cases:
+        folder = tmp_path / name
+        trust = policy(new(folder))
+        log(folder, first)
+        log(folder, between)
+        silently(folder, worse, *said)
+        assert found(folder, trust) == wrong, name
+
+
+def test_what_was_told_is_not_told_again(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    trust = policy(new(folder))
+    log(folder, issue(1, summary=clustered(970)))
+    log(folder, issue(2, summary=uneven(*[(1, 1)] * 36, *[(1, 0)] * 24), days=1), days=1)
+    log(folder, issue(3, summary=uneven(*[(1, 1)] * 37, *[(1, 0)] * 23), days=2), days=2)
+    assert [result for *_, result in logged(folder)] == ["DRIFTED"]
+    assert inspect(folder, trust=trust).findings == ()
+    assert drift_term(folder) == (0.8, "2 comparisons: 1 DRIFTED")
+
+
+def sides(*passports: Passport) -> dict[str, Standing]:
+    return {str(number): standing(one.to_json())[1] for number, one in enumerate(passports)}
+
+
+def test_the_comparison_that_counts_is_a_drift_or_the_one_before_unless_a_base_tells_more() -> None:
+    known = sides(
+        issue(1, summary=clustered(950)),
+        issue(2, summary=TINY),
+        issue(3, summary=clustered(951)),
+        issue(4, summary=clustered(600)),
+    )
+    course = Course(known.__getitem__)
+    steps = [course.follow(name) for name in known]
+    assert steps[0] is None
+    told = [(one.told.earlier, one.told.drift.result) for one in steps if one is not None]
+    assert told == [("0", "UNDERPOWERED"), ("0", "STABLE"), ("2", "DRIFTED")]
+    for (earlier, result), name in zip(told, list(known)[1:], strict=True):
+        assert drift(known[earlier], known[name]).result == result
+
+
+def test_one_that_contradicts_itself_is_passed_over_wherever_it_stands() -> None:
+    known = sides(issue(1, summary=clustered(950)), issue(2, summary=clustered(600)))
+
+    def read(name: str) -> Standing:
+        if name not in known:
+            raise NegativeError("passport.statement", "impossible")
+        return known[name]
+
+    course = Course(read)
+    assert course.follow("bad") is None
+    assert course.follow("0") is None
+    with pytest.raises(NegativeError):
+        course.follow("worse")
+    step = course.follow("1")
+    assert step is not None
+    assert (step.told.earlier, step.told.drift.result) == ("0", "DRIFTED")
+    assert [one.earlier for one in step.found] == ["0"]
+
+
+@pytest.mark.parametrize(("kinds", "remembered"), [(BASES - 1, True), (BASES, False)])
+def test_so_many_kinds_in_between_are_needed_to_forget_a_base(kinds: int, remembered: bool) -> None:  # noqa: FBT001 - a parameter
+    good, worse = (standing(issue(1, summary=clustered(n)).to_json())[1] for n in (950, 700))
+    others = {f"kind {n}": structs.replace(good, success_rule=f"rule {n}") for n in range(kinds)}
+    known = {"first": good, **others, "last": worse}
+    course = Course(known.__getitem__)
+    *_, step = (course.follow(name) for name in known)
+    assert step is not None
+    assert (step.told.drift.result == "DRIFTED") is remembered
+    assert len(step.found) <= BASES + 1
+
+
+def test_however_many_passports_on_few_runs_do_not_push_a_base_out() -> None:
+    good, few, worse = (
+        standing(issue(1, summary=one).to_json())[1] for one in (clustered(970), TINY, clustered(800))
+    )
+    known = {"first": good, **{f"few {n}": few for n in range(BASES + 1)}, "last": worse}
+    course = Course(known.__getitem__)
+    *_, step = (course.follow(name) for name in known)
+    assert step is not None
+    assert (step.told.earlier, step.told.drift.result) == ("first", "DRIFTED")
+    assert [one.earlier for one in step.found] == [f"few {BASES}", "first"]
+
+
+def test_where_no_loss_is_allowed_the_same_rate_is_none() -> None:
+    side, worse = (standing(issue(1, summary=clustered(n)).to_json())[1] for n in (950, 949))
+    strict = tuple(structs.replace(row, margin=Fraction(0)) for row in side.criteria)
+    known = {"1": structs.replace(side, criteria=strict), "2": structs.replace(side, criteria=strict)}
+    known["3"] = structs.replace(worse, criteria=strict)
+    course = Course(known.__getitem__)
+    _, same, lower = (course.follow(name) for name in known)
+    assert same is not None
+    assert lower is not None
+    assert (same.is_lower, lower.is_lower) == (False, True)
+
+
+def test_failures_that_make_a_loss_harder_to_tell_do_not_raise_the_score(tmp_path: Path) -> None:
+    values, results = [], []
+    for good in (11, 10, 5):
+        folder = tmp_path / str(good)
+        new(folder)
+        log(folder, issue(1, summary=clustered(950)))
+        done = log(folder, issue(2, summary=uneven(*[(100, 88)] * 9, (100, good)), days=1), days=1)
+        assert done.following.drift is not None
+        results.append(done.following.drift.result)
+        values.append(valued(folder, 2))
+    assert {"DRIFTED", "UNDERPOWERED"} == set(results)
+    assert values == sorted(values, reverse=True)
+
+
+def test_a_loss_that_runs_cannot_tell_from_chance_counts_while_it_is_the_latest(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    new(folder)
+    log(folder, issue(1, summary=clustered(970)))
+    log(folder, issue(2, summary=TINY, days=1), days=1)
+    assert drift_term(folder) == (0.8, "1 comparison: 1 LOWER")
+    log(folder, issue(3, summary=clustered(970), days=2), days=2)
+    assert drift_term(folder) == (1.0, "2 comparisons")
+    log(folder, issue(1, summary=clustered(970), days=3), days=3)
+    assert drift_term(folder) == (0.8, "3 comparisons: 1 LOWER"), "it is newer than the first evidence"
+    with reading(folder) as whole:
+        assert [one.index for one in past(whole.history(LINEAGE), whole.passport).later] == [0, 1, 2]
+
+
+kinds = st.tuples(st.sampled_from([1, 2, 10, 40]), st.integers(0, 100)).map(
+    lambda one: (one[0], one[0] * one[1] // 100)
+)
+drawn = st.lists(kinds, min_size=2, max_size=12).filter(lambda found: any(y for _, y in found))
+
+
+@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@given(drawn, drawn, st.data())
+def test_no_failure_of_the_latest_passport_raises_the_score_of_its_lineage(
+    tmp_path_factory: pytest.TempPathFactory,
+    first: list[tuple[int, int]],
+    second: list[tuple[int, int]],
+    data: st.DataObject,
+) -> None:
+    place, count = data.draw(st.integers(0, len(second) - 1)), data.draw(st.integers(1, 60))
+    runs, good = second[place]
+    changed = data.draw(
+        st.sampled_from(
+            [[(runs, good - min(good, count))], [(runs + count, good)], [(runs, good), (count, 0)]]
+        )
+    )
+    values = []
+    for clusters in (second, [*second[:place], *changed, *second[place + 1 :]]):
+        folder = tmp_path_factory.mktemp("r") / "r"
+        new(folder)
+        log(folder, issue(1, summary=uneven(*first)))
+        log(folder, issue(2, summary=uneven(*clusters), days=1), days=1)
+        values.append(valued(folder, 2))
+    assert values[1] <= values[0] * (1 + 1e-9), (first, second, changed)

@@ -1,0 +1,185 @@
+"""Evidence that the issuer of a passport revoked as false carries no other passport of the lineage."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from msgspec import structs
+
+from certkit import assessment, canonical, evidence, passport, workflow
+from certkit.errors import MismatchError
+from certkit.passport import keys
+from certkit.registry import Registry
+from certkit.registry.admission import checker, inspect
+from certkit.registry.ending import revoke
+from certkit.registry.entry import Revocation, read, timestamp
+from tests.unit.passport.making import ISSUER
+from tests.unit.passport.test_accumulated import campaign, made
+from tests.unit.registry import build
+from tests.unit.registry.build import LOG_KEY, STRANGER, digest
+from tests.unit.registry.lineages import KEY, NOW, hand, heads, issue, log, new, policy
+from tests.unit.registry.test_standing import DAY, standing
+from tests.unit.registry.test_status import drafted, slip, stored
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from certkit.registry import PassportFacts
+    from certkit.registry.entry import Reason
+    from certkit.tlog.note import VerifierKey
+
+DELEGATE = passport.TrustedKey(pem=keys.public_pem(STRANGER.public_key()))
+
+
+def revoked(folder: Path, reason: Reason = "evidence-false", **more: Any) -> None:
+    with Registry.open(folder, heads=heads(folder)) as registry:
+        revoke(registry, "0", reason=reason, detail=None, hand=hand(**more))
+
+
+def begun(tmp_path: Path) -> tuple[Path, VerifierKey]:
+    folder = tmp_path / "r"
+    vkey = new(folder)
+    log(folder, issue(1))
+    return folder, vkey
+
+
+def again(folder: Path, vkey: VerifierKey, rules: passport.Trust | None = None, attempt: int = 1) -> set[str]:
+    """Log another passport on the first one's evidence, by no policy; return what an audit finds then."""
+    at = NOW + DAY
+    with Registry.open(folder, heads=heads(folder)) as registry:
+        check = checker(rules or policy(), at)
+        one = issue(1, days=1, attempt=attempt)
+        registry.append(one.to_json(), check=check, submitter=KEY, log_key=LOG_KEY, at=at)
+    return {one.code for one in inspect(folder, trust=rules or policy(vkey)).findings}
+
+
+def test_it_is_not_admitted_again_and_found_where_somebody_did(tmp_path: Path) -> None:
+    folder, vkey = begun(tmp_path)
+    revoked(folder)
+    renewed = issue(1, days=1)
+    with pytest.raises(MismatchError, match="rests on evidence that entry 1 revoked as false") as caught:
+        log(folder, renewed, days=1)
+    assert (caught.value.code, "new evidence" in str(caught.value.hint)) == ("registry.evidence-false", True)
+    assert log(folder, issue(2)).index == 2, "other evidence is another matter"
+    assert not log(folder, issue(1)).new, "what is logged already stays so"
+    assert inspect(folder, trust=policy(vkey)).findings == ()
+    assert again(folder, vkey) == {"registry.evidence-false"}
+
+
+@pytest.mark.parametrize("reason", ["issued-in-error", "key-compromise"])
+def test_for_another_reason_it_may_be_issued_anew(tmp_path: Path, reason: Reason) -> None:
+    folder, vkey = begun(tmp_path)
+    revoked(folder, reason)
+    assert log(folder, issue(1, identity=5)).new
+    assert inspect(folder, trust=policy(vkey)).findings == ()
+
+
+def test_a_key_of_the_issuers_name_says_so_too(tmp_path: Path) -> None:
+    folder, vkey = begun(tmp_path)
+    rules = policy(vkey).with_issuer("Example Lab", DELEGATE)
+    revoked(folder, submitter=STRANGER, rules=rules)
+    with pytest.raises(MismatchError, match="entry 1 revoked"):
+        log(folder, issue(1, identity=5), trust=rules)
+    assert again(folder, vkey, rules) == {"registry.evidence-false"}
+
+
+@pytest.mark.parametrize("how", ["unknown", "another issuer", "names the issuer", "another log"])
+def test_it_is_for_its_issuer_alone_to_say(tmp_path: Path, how: str) -> None:
+    folder, vkey = begun(tmp_path)
+    rules = policy(vkey)
+    if how == "another issuer":
+        rules = rules.with_issuer("Other Lab", DELEGATE)
+    claims = Revocation(passport_id=issue(1).passport_id, reason="evidence-false")
+    key = KEY if how == "another log" else STRANGER
+    origin = "certkit.x/y" if how == "another log" else vkey.name
+    entry = drafted("revoke", "-/courier", claims, key, log=origin)
+    if how == "names the issuer":
+        wrong = drafted("revoke", "-/courier", claims, KEY, log=vkey.name)
+        signature = canonical.loads(entry)["signatures"]
+        entry = canonical.canonical(canonical.loads(wrong) | {"signatures": signature})
+    slip(folder, entry)
+    assert log(folder, issue(1, identity=5, days=1), days=1, trust=rules).new
+    codes = {one.code for one in inspect(folder, trust=rules).findings}
+    assert "registry.evidence-false" not in codes
+
+
+def test_where_no_file_tells_who_issued_it_the_submitter_says_so(tmp_path: Path) -> None:
+    folder, vkey = begun(tmp_path)
+    revoked(folder)
+    shutil.rmtree(folder / "blobs")
+    with pytest.raises(MismatchError, match="entry 1 revoked"):
+        log(folder, issue(1, identity=5))
+    assert again(folder, vkey) == {"registry.evidence-false", "registry.blob-missing"}
+
+
+def test_an_entry_of_format_1_leaves_the_evidence_to_its_file(tmp_path: Path) -> None:
+    other, folder = tmp_path / "copy", tmp_path / "r"
+    new(other)
+    log(other, issue(1))
+    found = read(stored(other, 0))
+    assert found.passport is not None
+    vkey = new(folder)
+    shutil.copytree(other / "blobs", folder / "blobs", dirs_exist_ok=True)
+    old = structs.replace(found.passport, evidence=None)
+    slip(
+        folder,
+        drafted("passport", "-/courier", old, KEY, passport=found.entry.passport, issued_at=timestamp(NOW)),
+    )
+    revoked(folder)
+    with pytest.raises(MismatchError, match="entry 1 revoked"):
+        log(folder, issue(1, days=1, attempt=2), days=1)
+    assert "registry.evidence-false" in again(folder, vkey, attempt=2)
+
+
+def test_another_lineage_is_another_matter(tmp_path: Path) -> None:
+    """Stand-in passports, which alone choose their lineage here."""
+    folder = tmp_path / "r"
+    vkey = build.new(folder)
+    build.append(folder, build.passport(1))
+    claims = Revocation(passport_id=digest("passport 1"), reason="evidence-false")
+    with build.opened(folder) as registry:
+        registry.append_entry("lab/agent", claims, submitter=build.SUBMITTER, log_key=LOG_KEY, at=build.AT)
+    other = build.check(build.passport(2, lineage="lab/other"))
+    changed = structs.replace(other, evidence=digest("evidence 1"))
+    put(folder, changed)
+    assert build.audited(folder, vkey).findings == ()
+    pooled = structs.replace(changed, passport_id=digest("pool"), lineage="lab/agent", evidence=digest("p"))
+    put(folder, pooled)
+    assert build.audited(folder, vkey).findings == ()
+    put(folder, structs.replace(pooled, passport_id=digest("pool 2"), bundles=(digest("evidence 1"),)))
+    assert [(one.where, one.code) for one in build.audited(folder, vkey).findings] == [
+        ("entry 4", "registry.evidence-false")
+    ]
+
+
+def put(folder: Path, facts: PassportFacts) -> None:
+    data = canonical.canonical(structs.asdict(facts) | {"bundles": list(facts.bundles)})
+    build.append(folder, data)
+
+
+def test_a_pool_that_holds_it_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    new(folder)
+    roots = [made(tmp_path / str(month), campaign(f"m{month}", month)) for month in (1, 2)]
+    profile = workflow.load_profile("hb-eval-2026")
+    opened = [evidence.open_bundle(root) for root in roots]
+    pooled = evidence.accumulate(opened)
+    log(folder, issued(workflow.assess(roots[0]), evidence.summarise(opened[0])))
+    revoked(folder)
+    with pytest.raises(MismatchError, match="rests on evidence that entry 1 revoked as false"):
+        log(folder, issued(assessment.assess_accumulation(pooled, profile), pooled.summary))
+
+
+def issued(judged: assessment.Assessment, summary: evidence.Summary) -> passport.Passport:
+    end = NOW + passport.VALIDITY
+    return passport.issue(judged, summary, issuer=ISSUER, key=KEY, not_before=NOW, not_after=end)
+
+
+def test_the_status_stays_as_it_is(tmp_path: Path) -> None:
+    folder, vkey = begun(tmp_path)
+    log(folder, other := issue(1, identity=5))
+    revoked(folder)
+    assert standing(folder, issue(1), policy(vkey)).code == "passport.revoked"
+    assert standing(folder, other, policy(vkey)).status == "passed"

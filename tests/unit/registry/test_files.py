@@ -1,0 +1,137 @@
+"""Whose file an entry names: no other passport is read as the one that it logs."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+import pytest
+from msgspec import structs
+
+from certkit import passport
+from certkit.canonical import Digest
+from certkit.passport import keys
+from certkit.registry import Registry, blobs
+from certkit.registry.admission import checker, inspect
+from certkit.registry.entry import Claims, Note, Revocation, Stored, read, timestamp
+from certkit.registry.history import history, reading
+from certkit.registry.rules import is_of
+from certkit.registry.vetted import vetted
+from tests.unit.assessment import build as assessments
+from tests.unit.passport.making import ISSUER
+from tests.unit.registry.build import STRANGER
+from tests.unit.registry.lineages import KEY, NOW, clustered, issue, log, new, policy
+from tests.unit.registry.test_status import drafted, slip, stored
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from certkit.passport.keys import PrivateKey
+    from certkit.registry.history import History
+
+LINEAGE = "-/courier"
+
+
+def rules() -> passport.Trust:
+    other = passport.TrustedKey(pem=keys.public_pem(STRANGER.public_key()))
+    return policy().with_issuer("Other Lab", other)
+
+
+def another_agents() -> passport.Passport:
+    """A faultless passport of another agent, by the same issuer."""
+    judged = assessments.judged(clustered(1000), attempt=1)
+    agent = judged.facts.manifest.agent.model_copy(update={"name": "other-agent"})
+    manifest = judged.facts.manifest.model_copy(update={"agent": agent})
+    own = structs.replace(judged.facts, manifest=manifest, digest=Digest(f"sha256:{7:064x}"))
+    return passport.issue(
+        structs.replace(judged, facts=own),
+        clustered(1000),
+        issuer=ISSUER,
+        key=KEY,
+        not_before=NOW,
+        not_after=NOW.replace(month=5),
+    )
+
+
+def logged(folder: Path, file: passport.Passport, claims: Claims, key: PrivateKey, origin: str) -> None:
+    """Log claims as whoever keeps the log could, beside whatever file."""
+    data = file.to_json()
+    blobs.store(folder, data)
+    its = Stored(sha256=hashlib.sha256(data).hexdigest(), size=len(data))
+    slip(
+        folder, drafted("passport", LINEAGE, claims, key, passport=its, log=origin, issued_at=timestamp(NOW))
+    )
+
+
+def claimed(one: passport.Passport, attempt: int = 1) -> Claims:
+    return Claims.of(checker(rules(), None)(one.to_json()), attempt)
+
+
+def told(folder: Path, trust: passport.Trust | None = None) -> History:
+    """The history by a policy, or by whoever signed."""
+    with reading(folder) as its:
+        found = its.history(LINEAGE)
+        if trust is None:
+            return found
+        return vetted(found, trust, its.passport, its.head.checkpoint.origin)[0]
+
+
+def test_a_passport_of_another_lineage_is_none_of_this_one(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    vkey = new(folder)
+    log(folder, one := issue(1, summary=clustered(600)))
+    logged(folder, other := another_agents(), claimed(other, 2), KEY, vkey.name)
+    for trust in (None, rules()):
+        assert [its.claims.passport_id for its in told(folder, trust).passports] == [one.passport_id]
+    assert "registry.claims" in {its.code for its in inspect(folder, trust=policy(vkey)).findings}
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_an_id_beside_another_passports_file_makes_nobody_its_issuer(tmp_path: Path, *, first: bool) -> None:
+    """Nor is the other file read as that passport's, wherever the entry stands."""
+    folder = tmp_path / "r"
+    vkey = new(folder)
+    one = issue(1)
+    theirs = issue(2, key=STRANGER)
+    if not first:
+        log(folder, one)
+    logged(folder, theirs, claimed(one), STRANGER, vkey.name)
+    if first:
+        log(folder, one)
+    slip(
+        folder,
+        drafted(
+            "revoke", LINEAGE, Revocation(passport_id=one.passport_id, reason="evidence-false"), STRANGER
+        ),
+    )
+    for trust in (None, rules()):
+        (its,) = told(folder, trust).passports
+        assert its.file.sha256 == hashlib.sha256(one.to_json()).hexdigest()
+    assert told(folder, rules()).passports[0].ending is None
+
+
+@pytest.mark.parametrize("named", ["lineage", "id"])
+def test_vetting_asks_the_file_itself(tmp_path: Path, named: str) -> None:
+    """Whatever history it is given."""
+    folder = tmp_path / "r"
+    vkey = new(folder)
+    log(folder, issue(1))
+    other = another_agents() if named == "lineage" else issue(2)
+    claims = claimed(other if named == "lineage" else issue(3), 2)
+    logged(folder, other, claims, KEY, vkey.name)
+    with reading(folder) as its:
+        with Registry.open(folder) as registry:
+            found = history(LINEAGE, registry.entries())
+        kept, left_out = vetted(found, rules(), its.passport, vkey.name)
+    assert (len(found.passports), len(kept.passports), left_out) == (2, 1, (1,))
+
+
+def test_what_is_no_passport_is_nobodys(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    new(folder)
+    log(folder, one := issue(1))
+    found = read(stored(folder, 0))
+    assert is_of(one.to_json(), found)
+    assert not is_of(b"{}", found)
+    slip(folder, drafted("note", LINEAGE, Note(text="x")))
+    assert not is_of(one.to_json(), read(stored(folder, 1)))

@@ -1,0 +1,156 @@
+"""What somebody put beside a checkpoint: rows of ``cosignature``, and lines below the one that is served."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from certkit.progress import SILENT
+from certkit.registry import Registry
+from certkit.registry.auditing import Audit, audit
+from certkit.registry.export import export
+from certkit.tlog.note import Signer, parse_note
+from certkit.tlog.witness import Quorum
+from tests.unit.registry.build import AT, append, check, filled, opened, passport, poison, submitters
+from tests.unit.registry.test_cosigning import KEYS, TIME, A, line, note, stored, taken, text, witness
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from certkit.tlog.note import VerifierKey
+
+PUT = "REPLACE INTO cosignature VALUES (?, ?, ?)"
+JUNK: dict[str, tuple[str, object]] = {
+    "bytes": ("x", b"\0junk"),
+    "no bytes": (str(KEYS[0]), b""),
+    "text": (str(KEYS[0]), "words"),
+    "a number": (str(KEYS[0]), 7),
+    "no key": ("x", line("other\n", "a.example/w", A, TIME)),
+    "of another text": (str(KEYS[0]), line("other\n", "a.example/w", A, TIME)),
+    "of no text": ("\0\x7f", b"\xff\n"),
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    filled(tmp_path / "r", 1)
+    return tmp_path / "r"
+
+
+def report(folder: Path, log: VerifierKey, k: int = 0) -> Audit:
+    return audit(
+        folder, log=log, submitters=submitters(), check=check, quorum=Quorum.of(k, map(str, KEYS)), at=AT
+    )
+
+
+def key(folder: Path) -> VerifierKey:
+    with Registry.open(folder) as registry:
+        return registry.vkey
+
+
+def wrong(folder: Path, *, rebuild: bool = False) -> list[str]:
+    with opened(folder) as registry, registry.searching() as search:
+        found = list(search.differences())
+        if rebuild:
+            search.rebuild()
+    return found
+
+
+@pytest.mark.parametrize("what", JUNK)
+@pytest.mark.parametrize("size", [0, 1, 2, 3, -1, "x"])
+def test_a_row_that_is_no_cosignature_changes_nothing_and_is_named_and_removed(
+    folder: Path, what: str, size: object
+) -> None:
+    log, plain = key(folder), note(folder)
+    poison(folder, PUT, size, *JUNK[what])
+    assert note(folder) == plain
+    found = report(folder, log)
+    assert [(one.code, one.where) for one in found.findings] == [
+        ("registry.cosignature", "table cosignature, row 0")
+    ]
+    assert append(folder, passport(1)).index == 1
+    taken(folder, good := line(text(folder), "b.example/w", A, TIME), witnesses=(witness("b.example/w", A),))
+    assert note(folder).endswith(good)
+    poison(folder, PUT, size, *JUNK[what])
+    (said,) = wrong(folder, rebuild=True)
+    assert "cosignature" in said
+    assert wrong(folder) == []
+    assert stored(folder) == [(2, str(witness("b.example/w", A)))]
+    assert report(folder, log).findings == ()
+    assert note(folder).endswith(good)
+
+
+def test_text_that_is_none_stops_nobody(folder: Path) -> None:
+    log, plain = key(folder), note(folder)
+    poison(folder, "INSERT INTO cosignature VALUES (1, CAST(x'ff' AS TEXT), x'fe0a')")
+    poison(folder, "INSERT INTO cosignature VALUES (CAST(x'ff' AS TEXT), x'ff', 'x')")
+    assert note(folder) == plain
+    assert {one.code for one in report(folder, log).findings} == {"registry.cosignature"}
+    assert len(wrong(folder, rebuild=True)) == 2
+    assert (stored(folder), report(folder, log).findings) == ([], ())
+
+
+def test_a_good_row_stands_beside_bad_ones(folder: Path) -> None:
+    log = key(folder)
+    taken(folder, good := line(text(folder), "a.example/w", A, TIME))
+    before = note(folder)
+    assert before.endswith(good)
+    for where, (name, data) in enumerate(((str(KEYS[1]), good), ("x", good), (str(log), good))):
+        poison(folder, PUT, 1, name, data)
+        assert note(folder) == before, where
+    assert [one.code for one in report(folder, log, k=1).findings] == ["registry.cosignature"] * 3
+
+
+def test_more_lines_than_a_note_holds_stop_nobody(folder: Path) -> None:
+    log = key(folder)
+    taken(folder, good := line(text(folder), "a.example/w", A, TIME))
+    for number in range(70):
+        one = witness(f"z{number}.example", A)
+        poison(folder, PUT, 1, str(one), line(text(folder), one.name, A, TIME))
+    wide = witness("z" * 300_000, A)
+    poison(folder, PUT, 1, str(wide), line(text(folder), wide.name, A, TIME))
+    assert len(parse_note(note(folder)).signatures) == 64
+    assert good in note(folder)
+    with Registry.open(folder) as registry:
+        assert registry.prove(0).checkpoint == note(folder)
+    assert report(folder, log, k=1).total == 1, "the one that no note can hold"
+    assert append(folder, passport(1)).index == 1
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE checkpoint SET note = x'00'",
+        "UPDATE tile SET hashes = zeroblob(length(hashes)) WHERE level = 0",
+    ],
+)
+def test_by_a_log_that_cannot_be_read_nothing_is_judged_nor_removed(folder: Path, damage: str) -> None:
+    taken(folder, line(text(folder), "a.example/w", A, TIME))
+    append(folder, passport(1))
+    before = stored(folder)
+    assert [size for size, _ in before] == [1]
+    poison(folder, damage)
+    assert wrong(folder, rebuild=True) == []
+    assert stored(folder) == before
+
+
+def test_the_tree_that_is_served_has_the_registrys_lines_and_no_others(folder: Path, tmp_path: Path) -> None:
+    out, log = tmp_path / "out", key(folder)
+    taken(folder, line(text(folder), "a.example/w", A, TIME))
+    export(folder, out, passports=True, progress=SILENT)
+    kept = (out / "checkpoint").read_bytes()
+    raw = Signer(KEYS[1].name, Ed25519PrivateKey.from_private_bytes(b"\x08" * 32)).cosign(text(folder), TIME)
+    false = type(raw)(raw.name, raw.key_id, raw.value[:-1] + bytes([raw.value[-1] ^ 1]))
+    (out / "checkpoint").write_bytes(kept + false.line.encode())
+    assert [one.code for one in report(out, log).findings] == ["registry.checkpoint"]
+    assert export(folder, out, passports=True, progress=SILENT).written == 1
+    assert (out / "checkpoint").read_bytes() == kept == note(folder)
+    assert export(folder, out, passports=True, progress=SILENT).written == 0
+    assert report(out, log, k=1).findings == ()
+    # Who wants to keep what was cosigned there takes it in first.
+    (out / "checkpoint").write_bytes(kept + raw.line.encode())
+    taken(folder, (out / "checkpoint").read_bytes())
+    export(folder, out, passports=True, progress=SILENT)
+    assert report(out, log, k=2).findings == ()

@@ -1,0 +1,130 @@
+"""Times that others state: cosignatures for a time to come, dates of what is no entry, words too many."""
+
+from __future__ import annotations
+
+import base64
+from typing import TYPE_CHECKING
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from msgspec import structs
+
+from certkit import canonical, passport
+from certkit.errors import CertkitError
+from certkit.passport import keys
+from certkit.passport.trust import Witnesses
+from certkit.registry import Registry
+from certkit.registry.consequences import claims
+from certkit.registry.entry import LIMIT, PAYLOAD_TYPE, ROW_LENGTH, Note, timestamp
+from certkit.registry.statusfile import MAX_SIZE, write
+from certkit.tlog.checkpoint import Checkpoint
+from certkit.tlog.hashing import leaf_hash
+from certkit.tlog.note import Signer
+from certkit.tlog.witness import with_signatures
+from tests.unit.registry.build import LOG_KEY
+from tests.unit.registry.lineages import KEY, NOW, clustered, heads, issue, log, new, policy
+from tests.unit.registry.test_standing import DAY, file, offline, rows, standing
+from tests.unit.registry.test_status import drafted
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+WITNESSES = [
+    Signer(f"w{number}.example", Ed25519PrivateKey.from_private_bytes(bytes([number]) * 32))
+    for number in (7, 8, 9)
+]
+TWO = Witnesses(k=2, keys=tuple(str(one.witness_vkey) for one in WITNESSES))
+
+
+def cosigned(folder: Path, *days: int) -> None:
+    """Have the first witnesses cosign the log as it stands, each on a day."""
+    with Registry.open(folder) as registry:
+        data = registry.checkpoint()
+    text = data.decode().partition("\n\n")[0] + "\n"
+    times = [int((NOW + day * DAY).timestamp()) for day in days]
+    lines = [one.cosign(text, time) for one, time in zip(WITNESSES, times, strict=False)]
+    rows(folder, "UPDATE checkpoint SET note = ?", with_signatures(data, lines))
+
+
+@pytest.mark.parametrize(
+    ("days", "standing_so", "registered"),
+    [
+        ((1, 1), ("passed", False), ("passed", None)),
+        ((1, 30_000, 2), ("passed", False), ("passed", None)),
+        ((1, 30_000), ("skipped", True), ("skipped", "passport.unavailable")),
+        ((30_000, 30_000), ("skipped", True), ("skipped", "passport.unavailable")),
+    ],
+)
+def test_a_cosignature_for_a_time_to_come_makes_no_quorum(
+    tmp_path: Path,
+    days: tuple[int, ...],
+    standing_so: tuple[str, bool],
+    registered: tuple[str, str | None],
+) -> None:
+    folder = tmp_path / "r"
+    trust = policy(new(folder), witnesses=TWO)
+    logged = log(folder, one := issue(1))
+    cosigned(folder, *days)
+    with Registry.open(folder) as registry:
+        proof = registry.prove(logged.index).to_bytes()
+    for found in (standing(folder, one, trust, days=2), offline(file(folder, 0, days=2), one, trust, days=2)):
+        assert (found.status, "of unknown age" in found.detail) == standing_so
+    verified = passport.verify(one.to_json(), trust=trust, at=NOW + 2 * DAY, proof=proof)
+    found = next(step for step in verified.steps if step.id == "registry")
+    assert (found.status, found.code) == registered
+
+
+def test_what_is_no_entry_has_no_date(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    trust = policy(new(folder))
+    log(folder, one := issue(1))
+    payload = (
+        f'{{"claims":{{"text":1}},"issued_at":"{timestamp(NOW + DAY)}","passport":null,"prev":null,'
+        f'"subject":"x/y","submitter":"{keys.key_id(KEY.public_key())}","type":"note","v":1}}'
+    )
+    envelope = {"payload": base64.b64encode(payload.encode()).decode(), "payloadType": PAYLOAD_TYPE}
+    slip_raw(folder, canonical.canonical({**envelope, "signatures": [{"sig": "AAAA"}]}))
+    found = standing(folder, one, trust)
+    assert (found.status, "of unknown age" in found.detail) == ("skipped", True)
+
+
+def slip_raw(folder: Path, data: bytes) -> None:
+    with Registry.open(folder, heads=heads(folder)) as registry, registry._signing(LOG_KEY) as signer:
+        registry._log.extend([data], signer)
+
+
+def test_a_status_that_nobody_could_read_is_not_written(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    new(folder)
+    log(folder, issue(1))
+    with Registry.open(folder, heads=heads(folder)) as registry, registry.turn(LOG_KEY) as turn:
+        for _ in range(900):
+            turn.log("-/courier", Note(text="a" * 2048), submitter=KEY, at=NOW)
+    with pytest.raises(CertkitError, match=f"limit {MAX_SIZE:,}") as caught:
+        file(folder, 0)
+    assert caught.value.code == "registry.status"
+
+
+def test_a_checkpoint_that_nobody_checked_ends_no_log(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    vkey = new(folder)
+    log(folder, issue(1))
+    forged = Checkpoint(vkey.name, 1, leaf_hash(b"x"))
+    with pytest.raises(CertkitError) as caught:
+        write(folder, 0, key=LOG_KEY, heads=heads(folder), at=NOW, since=forged)
+    assert caught.value.code == "registry.rollback"
+    assert "audit" in str(caught.value.hint)
+    assert "init" not in str(caught.value.hint)
+
+
+def test_a_drift_with_long_names_has_room(tmp_path: Path) -> None:
+    new(tmp_path / "r")
+    log(tmp_path / "r", first := issue(1, summary=clustered(900)))
+    found = log(tmp_path / "r", second := issue(2, summary=clustered(600))).following.drift
+    assert found is not None
+    for letter in ("x", "\N{GRINNING FACE}"):
+        long = tuple(structs.replace(row, domain=letter * 200) for row in found.behaviour)
+        said = claims(structs.replace(found, behaviour=long * 8), second.passport_id, first.passport_id)
+        assert {len(row.encode()) <= ROW_LENGTH + 2 for row in said.rows} == {True}
+        assert said.rows[0].endswith("\N{HORIZONTAL ELLIPSIS}")
+        assert len(drafted("drift", "-/courier", said)) < LIMIT
