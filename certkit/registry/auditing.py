@@ -284,10 +284,11 @@ class _Work:
             read = tiles.verified(head.size, head.root, self._source.tile)
             return tree.root(size, tiles.node_reader(read))
 
-        for one in remembered:
+        for one in dict.fromkeys(remembered):
+            many = "1 entry" if one.size == 1 else f"{one.size:,} entries"
             try:
                 refuse_fork(one, head, root_at)
-                self._notes.append(f"it continues a checkpoint over {one.size:,} entries that was remembered")
+                self._notes.append(f"it continues a checkpoint over {many} that was remembered")
             except MismatchError as error:
                 self.found("registry.rollback", "checkpoint", error.message)
 

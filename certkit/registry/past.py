@@ -67,7 +67,7 @@ def past(of: History, passport: Callable[[Stored], bytes | None]) -> Past:
     return Past(
         lineage=of.lineage,
         passports=len(of.passports),
-        since=moment(of.entries[0].found.entry.issued_at),
+        since=moment(of.passports[0].issued_at),
         appeared=_age(sides[-1], appeared),
         drift=tuple(_compared(of, sides, {one.issued.index for one in recent})),
         revocations=tuple(gravest(reasons) for one in of.passports if (reasons := one.reasons)),

@@ -102,7 +102,7 @@ class Latest(Struct, frozen=True, kw_only=True):
 class Past(Struct, frozen=True, kw_only=True):
     """What a log holds of a lineage, as far as the score asks.
 
-    `passports` counts them; `since` is the time of the first entry; `appeared` is when the latest passport's
+    `passports` counts them; `since` is when the first was logged; `appeared` is when the latest passport's
     evidence did; `drift` are the results of comparing each passport with those before it, and those of other
     drift entries; `revocations` are the gravest reasons of those that were revoked; `later` is what was
     measured on evidence that is no older than the latest passport's; `missing` are the entries of earlier

@@ -127,10 +127,7 @@ class Search:
         return [one for one in found if query.status in {None, one.status}]
 
     def rebuild(self) -> None:
-        """Make all derived tables again from the entries, and remove cosignatures that are none.
-
-        Raises `InputError` ``registry.entry`` for what is none.
-        """
+        """Make all derived tables again from the entries, and remove cosignatures that are none."""
         for table in DERIVED:
             self._connection.execute(f"DELETE FROM {table}")  # noqa: S608 - ours
         for index, data in self._connection.execute("SELECT idx, entry FROM leaf ORDER BY idx"):
@@ -139,9 +136,13 @@ class Search:
             Log(self._connection).tidy()
 
     def _add_all(self, index: int, data: bytes) -> None:
-        found = read(data)
         # An entry that a log holds twice, which an audit finds, is seen where it stands first.
         self._connection.execute("INSERT OR IGNORE INTO seen VALUES (?, ?)", (leaf_hash(data), index))
+        try:
+            found = read(data)
+        except CertkitError:  # which an audit finds as well; it has a place all the same
+            self._connection.execute("INSERT INTO entry_index VALUES (?, '', '', NULL, NULL)", (index,))
+            return
         self._connection.execute("INSERT INTO entry_index VALUES (?, ?, ?, ?, ?)", row(index, found))
         self.add(index, found)
 
@@ -153,10 +154,7 @@ class Search:
                     fresh.execute(statement)
             made = Search(fresh)
             for index, data in self._connection.execute("SELECT idx, entry FROM leaf ORDER BY idx"):
-                try:
-                    made._add_all(index, data)
-                except CertkitError as error:
-                    yield f"entry {index}: {error.message}"
+                made._add_all(index, data)
             for table in DERIVED:
                 yield from _apart(table, self._connection, fresh)
         with suppress(CertkitError):  # as in `rebuild`
@@ -167,7 +165,11 @@ class Search:
 
 def _apart(table: str, stored: sqlite3.Connection, fresh: sqlite3.Connection) -> Iterator[str]:
     query = f"SELECT idx, * FROM {table} ORDER BY idx"  # noqa: S608 - ours
-    there = {row[0]: row for row in stored.execute(query)}
+    stored.text_factory = lambda data: data.decode(errors="surrogateescape")  # what is no text differs
+    try:
+        there = {row[0]: row for row in stored.execute(query)}
+    finally:
+        stored.text_factory = str
     for expected in fresh.execute(query):
         found = there.pop(expected[0], None)
         if found is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from itertools import permutations
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,7 +15,7 @@ from msgspec import structs
 from certkit.registry.admission import inspect
 from certkit.registry.ending import revoke
 from certkit.registry.history import reading
-from certkit.registry.past import _age, _Bundle, _is_recent, _Side
+from certkit.registry.past import _age, _attempt, _Bundle, _is_recent, _Side
 from certkit.registry.registry import Registry
 from certkit.registry.score import REVOKED, bound, score
 from tests.unit.registry.lineages import NOW, clustered, hand, heads, issue, log, new, policy
@@ -271,3 +272,13 @@ def test_what_was_pooled_is_no_later_evidence_and_of_one_time_the_first_is_older
     assert _is_recent(on("c"), on("a", "b"), appeared)
     assert _is_recent(on("b"), on("a"), appeared)
     assert not _is_recent(on("a"), on("b"), appeared)
+
+
+def test_an_attempt_counts_different_evidence_under_its_own_profile() -> None:
+    def under(profile: str, evidence: str) -> _Side:
+        issued = SimpleNamespace(claims=SimpleNamespace(profile=profile))
+        return _Side(issued, evidence, {}, None, None)  # type: ignore[arg-type]
+
+    sides = [under("p", "a"), under("q", "b"), under("p", "c"), under("p", "a"), under("q", "a")]
+    assert [_attempt(one, sides) for one in sides] == [2, 2, 2, 2, 2]
+    assert [_attempt(one, sides[:2]) for one in sides[:2]] == [1, 1]

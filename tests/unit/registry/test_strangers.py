@@ -307,3 +307,35 @@ def test_a_log_that_holds_an_entry_twice_is_indexed_and_unsound(tmp_path: Path) 
     assert log(folder, issue(2)).index == 2
     report = inspect(folder, trust=policy(vkey), at=datetime(2027, 1, 1, tzinfo=UTC))
     assert ("registry.chain", "entry 1") in {(one.code, one.where) for one in report.findings}
+
+
+def junk(folder: Path) -> None:
+    """Have the keeper of the log put bytes into it that are no entry."""
+    with Registry.open(folder, heads=heads(folder)) as registry, registry._signing(LOG_KEY) as signer:
+        registry._log.extend([b"no entry"], signer)
+
+
+def test_what_is_no_entry_is_found_and_stops_nobody(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    vkey = new(folder)
+    log(folder, issue(1))
+    junk(folder)
+    with pytest.raises(MismatchError, match="derived tables") as caught:
+        log(folder, issue(2))
+    assert "certkit registry reindex DIR" in str(caught.value.hint)
+    with Registry.open(folder, heads=heads(folder)) as registry, registry.searching() as search:
+        search.rebuild()
+        assert list(search.differences()) == []
+    assert log(folder, issue(2)).index == 2
+    found = [(one.code, one.where) for one in inspect(folder, trust=policy(vkey)).findings]
+    assert found == [("registry.entry", "entry 1")]
+
+
+def test_what_is_no_text_in_a_derived_table_is_found_and_made_again(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    filled(folder, 2)
+    poison(folder, "UPDATE entry_index SET lineage = CAST(x'ff' AS TEXT) WHERE idx = 1")
+    with opened(folder) as registry, registry.searching() as search:
+        assert list(search.differences()) == ["table entry_index says something else of entry 1"]
+        search.rebuild()
+        assert list(search.differences()) == []
