@@ -44,11 +44,11 @@ SILENT: Final[Progress] = _Silent()
 
 
 @contextmanager
-def reading(progress: Progress, label: str, total: int) -> Iterator[Progress]:
+def shown(progress: Progress, label: str, total: int) -> Iterator[Progress]:
     """Give progress over `total` entries of a log, silent where they are read before a bar could be seen."""
-    shown = progress if total >= MANY else SILENT
-    shown.start(label, total, "entries")
+    bar = progress if total >= MANY else SILENT
+    bar.start(label, total, "entries")
     try:
-        yield shown
+        yield bar
     finally:
-        shown.finish()
+        bar.finish()

@@ -133,5 +133,6 @@ def _source(
     if checks["replay"] and not checks["bundle"]:
         raise UsageError("usage.option", "--replay needs the evidence", hint="--bundle DIR")
     policy = load(trust)
-    asked = standing.asked(passport, registry, trust=policy, at=moment) | evidence_of(**checks, jobs=None)
+    beside = standing.asked(passport, registry, trust=policy, at=moment, hidden=checks["hidden"])
+    asked = beside | evidence_of(**checks, jobs=None)
     return exports.verified(given.passport, trust=policy, at=moment, made=made, proof=given.proof, **asked)

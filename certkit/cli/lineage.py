@@ -10,6 +10,7 @@ import typer
 from typer.core import TyperCommand
 
 from certkit.cli import clock, output, places
+from certkit.cli.bar import progress
 from certkit.cli.policy import load
 from certkit.cli.standing import memory
 from certkit.errors import MismatchError, UnavailableError, UntrustedError, UsageError
@@ -100,7 +101,7 @@ class Told(NamedTuple):
 
 
 @contextmanager
-def opened(words: list[str], registry: Path | None, trust: Path | None) -> Iterator[Told]:
+def opened(words: list[str], registry: Path | None, trust: Path | None, *, hidden: bool) -> Iterator[Told]:
     """Open the log that the words name, and read the lineage's history; with a policy, what counts of it."""
     from certkit.passport.checks import CLOCK_SKEW  # noqa: PLC0415 - keeps the help fast
     from certkit.registry.admission import keys_of_log  # noqa: PLC0415 - the same
@@ -110,13 +111,14 @@ def opened(words: list[str], registry: Path | None, trust: Path | None) -> Itera
 
     folder, lineage = places.split(words, registry, "LINEAGE")
     if trust is None:
-        with places.own(folder) as log:
+        with places.own(folder, hidden=hidden) as log:
             yield Told(log, log.history(lineage), None, ())
         return
     policy = load(trust)
     quorum = Quorum.of(policy.witnesses.k, policy.witnesses.keys)
     seen = memory(lambda origin: keys_of_log(policy, origin))
-    with reading(folder, key=_key(folder, policy), witnesses=quorum.keys, seen=seen) as log:
+    key, bar = _key(folder, policy), progress(hidden=hidden)
+    with reading(folder, key=key, witnesses=quorum.keys, seen=seen, progress=bar) as log:
         latest = (clock.now() + CLOCK_SKEW).timestamp()
         cosigned = counted(log.head.cosigned, latest)
         if not quorum.is_met(cosigned):

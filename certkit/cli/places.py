@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from certkit.cli.bar import progress
 from certkit.cli.standing import memory
 from certkit.errors import UsageError
 
@@ -62,11 +63,12 @@ def split(words: list[str], option: Path | None, what: str) -> tuple[Path, str]:
 
 
 @contextmanager
-def own(folder: Path) -> Iterator[Log]:
+def own(folder: Path, *, hidden: bool) -> Iterator[Log]:
     """Open a log to read it whole, by the verifier key that a registry says is its own.
 
     It must go on from what this user remembers by that key. An exported tree says no key, and is read by what
-    its checkpoint says. Raises as `certkit.registry.history.reading` does.
+    its checkpoint says. How far that is, is shown unless it is `hidden`. Raises as
+    `certkit.registry.history.reading` does.
     """
     from certkit.registry import store  # noqa: PLC0415 - keeps the help fast
     from certkit.registry.history import reading  # noqa: PLC0415 - the same
@@ -76,7 +78,9 @@ def own(folder: Path) -> Iterator[Log]:
     if (folder / store.FILE).exists():
         with Registry.open(folder) as registry:
             keys.append(registry.vkey)
-    with reading(folder, key=keys[0] if keys else None, seen=memory(lambda _: keys)) as log:
+    key = keys[0] if keys else None
+    bar = progress(hidden=hidden)
+    with reading(folder, key=key, seen=memory(lambda _: keys), progress=bar) as log:
         yield log
 
 

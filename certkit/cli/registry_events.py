@@ -255,7 +255,7 @@ def _check_words(text: str, what: str) -> None:
 
 def _whole_name(folder: Path, lineage: str) -> str:
     """Return a lineage of the log by its whole name: what is misspelt could not be taken out again."""
-    with places.own(folder) as log:
+    with places.own(folder, hidden=True) as log:
         return log.history(lineage).lineage
 
 

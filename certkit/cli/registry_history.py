@@ -52,7 +52,7 @@ def history(
 
     Example: certkit registry history registry gardener-1
     """
-    with opened(words, registry, trust) as told:
+    with opened(words, registry, trust, hidden=json) as told:
         found, moment = told.history, clock.moment(at, "--at") if at else clock.now()
         rows = [_row(one, _rate(told.log, one), moment) for one in found.passports]
     if json:
@@ -87,7 +87,7 @@ def drift(words: Words, registry: RegistryOption = None, trust: Signers = None, 
 
     Example: certkit registry drift registry gardener-1
     """
-    with opened(words, registry, trust) as told:
+    with opened(words, registry, trust, hidden=json) as told:
         found = told.history
         standings = [_standing(told.log, one) for one in found.passports]
     pairs = _pairs(found, standings)
@@ -127,7 +127,7 @@ def score(
     from certkit.registry.score import SCORE_SCHEMA  # noqa: PLC0415 - the same
     from certkit.registry.score import score as of  # noqa: PLC0415 - the same
 
-    with opened(words, registry, trust) as told:
+    with opened(words, registry, trust, hidden=json) as told:
         result = of(past(told.history, told.log.passport), at=clock.moment(at, "--at") if at else clock.now())
     code = Exit.OK if result.value is not None else Exit.INSUFFICIENT
     if json:

@@ -93,7 +93,7 @@ def _all(place: Path, *, json: bool) -> None:
     from certkit.registry.entry import read  # noqa: PLC0415 - keeps the help fast
     from certkit.registry.registry import Logged  # noqa: PLC0415 - the same
 
-    with places.own(place) as log:
+    with places.own(place, hidden=json) as log:
         origin = log.head.checkpoint.origin
         entries = [Logged(index, leaf, read(data)) for index, data, leaf in log.entries()]
     if json:

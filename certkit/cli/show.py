@@ -50,7 +50,7 @@ def show(
     data, found = given.passport, None
     if trust is not None:
         policy = load(trust)
-        asked = standing.asked(passport, registry, trust=policy, at=moment)
+        asked = standing.asked(passport, registry, trust=policy, at=moment, hidden=json)
         found = verification.verify(data, trust=policy, at=moment, proof=given.proof, **asked)
     # What fails before its fourth step is not known to be anybody's words, and is not repeated here.
     readable = found is None or found.statement is not None

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from certkit.cli.bar import progress
 from certkit.cli.options import heads_path
 from certkit.errors import UsageError
 
@@ -38,7 +39,9 @@ _URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 """With one slash, since a path has no two; a drive has one letter."""
 
 
-def asked(passport: Path, registry: Path | None, *, trust: Trust, at: datetime) -> dict[str, Any]:
+def asked(
+    passport: Path, registry: Path | None, *, trust: Trust, at: datetime, hidden: bool
+) -> dict[str, Any]:
     """Return the arguments of `certkit.passport.verify` that bring the status along: of both where both are.
 
     Checkpoints that this user remembers of the log are held against it. Raises `UsageError` ``usage.option``
@@ -56,7 +59,9 @@ def asked(passport: Path, registry: Path | None, *, trust: Trust, at: datetime) 
             )
         from certkit.registry.status import FolderStatus  # noqa: PLC0415 - keeps verifying fast
 
-        found["status"] = FolderStatus(registry, trust=trust, at=at, seen=_memory(trust))
+        found["status"] = FolderStatus(
+            registry, trust=trust, at=at, seen=_memory(trust), progress=progress(hidden=hidden)
+        )
     return found
 
 

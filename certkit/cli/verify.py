@@ -72,7 +72,7 @@ def verify(
         domain=domain,
         require_tier=require_tier,
         proof=given.proof,
-        **standing.asked(passport, registry, trust=policy, at=moment),
+        **standing.asked(passport, registry, trust=policy, at=moment, hidden=quiet or json),
         **evidence_of(bundle, profile, replay=replay, jobs=jobs, hidden=quiet or json),
     )
     result = given.told(found)

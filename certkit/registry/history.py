@@ -12,13 +12,14 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct, structs
 
 from certkit.errors import MismatchError, UsageError
 from certkit.passport import issuing
 from certkit.passport import statement as st
+from certkit.progress import SILENT, Progress, shown
 from certkit.registry import blobs
 from certkit.registry.auditing import opened
 from certkit.registry.entry import Claims, Drift, Revocation, Stored, Supersession, naming, read
@@ -141,10 +142,12 @@ class Log:
         folder: Path,
         source: Source,
         key: VerifierKey | None,
+        *,
         witnesses: Iterable[VerifierKey] = (),
         seen: Seen = lambda _: None,
+        progress: Progress = SILENT,
     ) -> None:
-        self._folder = folder
+        self._folder, self._progress = folder, progress
         self._source = source
         note = source.note()
         # Without a key the checkpoint says how many entries are meant and which root they have, no more.
@@ -159,7 +162,7 @@ class Log:
         """
         frontier, head, earlier = Frontier(), self.head.checkpoint, self._earlier
         roots: dict[int, Hash] = {}
-        for batch in self._source.batches():
+        for batch in self._batches(head.size):
             start = frontier.size
             leaves = [leaf_hash(data) if isinstance(data, bytes) else None for _, data in batch]
             for number, ((index, data), leaf) in enumerate(zip(batch, leaves, strict=True), start):
@@ -181,6 +184,12 @@ class Log:
             )
         if earlier:
             refuse_fork(earlier, head, lambda size: roots.get(size, head.root), where=str(self._folder))
+
+    def _batches(self, size: int) -> Iterator[list[tuple[int, Any]]]:
+        with shown(self._progress, "reading the log", size) as bar:
+            for batch in self._source.batches():
+                yield batch
+                bar.advance(len(batch))
 
     def history(self, name: str) -> History:
         """Return the history of a lineage, by its whole name or, where no provider is stated, by the agent's.
@@ -223,6 +232,7 @@ def reading(
     key: VerifierKey | None = None,
     witnesses: Iterable[VerifierKey] = (),
     seen: Seen = lambda _: None,
+    progress: Progress = SILENT,
 ) -> Iterator[Log]:
     """Open a log to read it whole; with a key its checkpoint must be signed by it.
 
@@ -230,7 +240,7 @@ def reading(
     `certkit.registry.auditing.opened` and `open_checkpoint` do.
     """
     with opened(folder) as source:
-        yield Log(folder, source, key, witnesses, seen)
+        yield Log(folder, source, key, witnesses=witnesses, seen=seen, progress=progress)
 
 
 def statement(data: bytes) -> st.Statement:

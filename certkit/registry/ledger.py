@@ -19,7 +19,7 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from certkit.errors import CertkitError, MismatchError
-from certkit.progress import SILENT, Progress, reading
+from certkit.progress import SILENT, Progress, shown
 from certkit.registry.entry import Claims, KeyChange, Revocation, read, skim
 from certkit.registry.index import chosen
 from certkit.registry.lineage import Lineages, LogKeys
@@ -90,14 +90,14 @@ class Ledger:
             )
 
     def _reaches(self, head: Checkpoint) -> bool:
-        with reading(self._progress, "reading the log", head.size - self._frontier.size) as shown:
+        with shown(self._progress, "reading the log", head.size - self._frontier.size) as bar:
             while (start := self._frontier.size) < head.size:
                 entries = self._log.entries(start, min(start + WIDTH, head.size))
                 if not entries:
                     return False
                 for data in entries:
                     self.add(data)
-                shown.advance(len(entries))
+                bar.advance(len(entries))
         return (self._frontier.size, self._frontier.root) == (head.size, head.root)
 
     def add(self, data: bytes) -> None:

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Literal
 
 from certkit.errors import CertkitError, MismatchError, UnavailableError
 from certkit.passport.checks import CLOCK_SKEW, Status, period
+from certkit.progress import SILENT, Progress
 from certkit.registry.auditing import opened
 from certkit.registry.entry import Claims, read, skim, timestamp
 from certkit.registry.heads import read as read_head
@@ -36,14 +37,14 @@ from certkit.tlog.note import VerifierKey, parse_note
 from certkit.tlog.witness import Quorum, counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
     from certkit.canonical import Digest
     from certkit.passport.keys import PublicKey
     from certkit.passport.trust import Trust
     from certkit.registry.entry import Entry, Skimmed
-    from certkit.registry.history import Ending
+    from certkit.registry.history import Ending, Seen
     from certkit.tlog.checkpoint import Checkpoint, SignedCheckpoint
 
 
@@ -138,9 +139,16 @@ class FolderStatus:
     """
 
     def __init__(
-        self, folder: Path, *, trust: Trust, at: datetime, seen: Callable[[str], Checkpoint | None]
+        self,
+        folder: Path,
+        *,
+        trust: Trust,
+        at: datetime,
+        seen: Seen,
+        progress: Progress = SILENT,
     ) -> None:
         self._folder, self._trust, self._at, self._seen = folder, trust, at, seen
+        self._progress = progress
 
     def status(self, passport_id: Digest, revokers: Mapping[Digest, PublicKey]) -> Status:
         """Return the standing of a passport; `revokers` are the keys, by id, that may end it.
@@ -151,7 +159,14 @@ class FolderStatus:
         named = passport_id.encode()
         quorum = Quorum.of(self._trust.witnesses.k, self._trust.witnesses.keys)
         with opened(self._folder) as source:
-            log = Log(self._folder, source, log_key(source.note(), self._trust), quorum.keys, self._seen)
+            log = Log(
+                self._folder,
+                source,
+                log_key(source.note(), self._trust),
+                witnesses=quorum.keys,
+                seen=self._seen,
+                progress=self._progress,
+            )
             head = log.head.checkpoint
             events = Events(head.origin, passport_id, revokers, trusted)
             newest = _Newest(head.origin, self._trust, self._at)
