@@ -208,6 +208,7 @@ def _logging(
         log_key=passphrase.log_key(log_key, registry),
         heads=heads_path(heads),
         trust=load(trust) if trust else workflow.own_trust(issuer, signer),
+        now=clock.now(),
     )
 
 

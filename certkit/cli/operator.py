@@ -155,7 +155,7 @@ def rotate_key(
     kept = place / NEXT_KEY
     moment, policy = clock.dated(at), None if trust is None else load(trust)
     shown = progress(hidden=quiet or json)
-    with Registry.open(place, heads=heads_path(heads), progress=shown) as opened:
+    with Registry.open(place, heads=heads_path(heads), now=clock.now(), progress=shown) as opened:
         new = passphrase.log_key(new_log_key, place) if new_log_key else _kept(kept)
         if new is None or opened.vkey.public != new.public_key().public_bytes_raw():
             old = passphrase.log_key(log_key, place, finishing=True)

@@ -123,6 +123,7 @@ def append(
         log_key=passphrase.log_key(log_key, folder),
         heads=heads_path(heads),
         at=clock.dated(at),
+        now=clock.now(),
         progress=progress(hidden=quiet or json),
     )
     proof = passport.with_name(passport.name + PROOF_SUFFIX)

@@ -71,7 +71,7 @@ def revoke(
         _check_words(detail, "--detail")
     hand = _hand(folder, key, passphrase_file, trust, log_key, at)
     shown = progress(hidden=quiet or json)
-    with Registry.open(folder, heads=heads_path(heads), progress=shown) as opened:
+    with Registry.open(folder, heads=heads_path(heads), now=clock.now(), progress=shown) as opened:
         passport, done = write(opened, ident, reason=reason.value, detail=detail, hand=hand)
     _report("revoke", done, passport, f"{output.brief(passport)} revoked", json=json, quiet=quiet)
 
@@ -101,7 +101,7 @@ def supersede(
     folder, ident = places.split(words, registry, "ID")
     hand = _hand(folder, key, passphrase_file, trust, log_key, at)
     shown = progress(hidden=quiet or json)
-    with Registry.open(folder, heads=heads_path(heads), progress=shown) as opened:
+    with Registry.open(folder, heads=heads_path(heads), now=clock.now(), progress=shown) as opened:
         passport, done = write(opened, ident, by=by, hand=hand)
     _report("supersede", done, passport, f"{output.brief(passport)} superseded", json=json, quiet=quiet)
 
@@ -134,7 +134,7 @@ def note(
     hand = _hand(folder, key, passphrase_file, trust, log_key, at)
     about = _whole_name(folder, lineage) if lineage is not None else None
     shown = progress(hidden=quiet or json)
-    with Registry.open(folder, heads=heads_path(heads), progress=shown) as opened:
+    with Registry.open(folder, heads=heads_path(heads), now=clock.now(), progress=shown) as opened:
         done = write(opened, about, text, hand=hand)
     _report("note", done, None, "noted", json=json, quiet=quiet)
 

@@ -25,7 +25,7 @@ from certkit.registry.consequences import Consequences
 from certkit.registry.entry import Check, PassportFacts, timestamp
 from certkit.registry.heads import Heads, read, remembered
 from certkit.registry.registry import Appended, Registry
-from certkit.registry.rules import outside
+from certkit.registry.rules import outside, rest
 from certkit.tlog import tiles, tree
 from certkit.tlog.checkpoint import open_checkpoint
 from certkit.tlog.note import VerifierKey, open_note, parse_note
@@ -74,6 +74,7 @@ def admit(
     log_key: Ed25519PrivateKey,
     heads: Path,
     at: datetime,
+    now: datetime | None = None,
     progress: Progress = SILENT,
 ) -> Admitted:
     """Append a passport to the registry in `folder`, if it is valid at `at` and its issuer is trusted.
@@ -84,7 +85,7 @@ def admit(
     """
     refuse_stranger(submitter, trust, at)
     following = Consequences(passport)
-    with Registry.open(folder, heads=heads, progress=progress) as registry:
+    with Registry.open(folder, heads=heads, now=now, progress=progress) as registry:
         appended = registry.append(
             passport,
             check=checker(trust, at),
@@ -249,6 +250,7 @@ def _repeated(case: checks.Case, key_until: datetime | None) -> PassportFacts:
         not_after=timestamp(predicate.validity.not_after),
         supersedes=predicate.supersedes,
         bundles=tuple(one.digest for one in predicate.evidence.bundles or ()),
+        runs=rest(case.statement).runs,
     )
 
 

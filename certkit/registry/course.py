@@ -92,8 +92,10 @@ class Course:
 
 
 def _tells(found: Drift) -> bool:
-    """Tell whether a comparison shows a drift, or excludes a loss of r_op by its margin."""
-    return found.result == "DRIFTED" or any(row.is_overall and row.no_loss for row in found.behaviour)
+    """Tell whether a comparison shows a drift, or excludes a loss in all that the base measured."""
+    rows = [row for row in found.behaviour if row.old is not None and row.margin is not None]
+    excludes = any(row.is_overall for row in rows) and all(row.no_loss for row in rows)
+    return found.result == "DRIFTED" or excludes
 
 
 def _is_lower(found: Drift) -> bool:

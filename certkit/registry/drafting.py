@@ -14,9 +14,10 @@ import msgspec
 from msgspec import Struct
 
 from certkit.errors import CertkitError, InputError, MismatchError
-from certkit.passport import keys
+from certkit.passport import issuing, keys
+from certkit.passport import statement as st
 from certkit.registry.entry import CLAIMS, Claims, Entry, KeyChange, timestamp, write
-from certkit.registry.rules import evidence_of, is_before, is_signed, issuer_of
+from certkit.registry.rules import Rest, is_before, is_signed, issuer_of, rest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,15 +65,17 @@ class Drafts:
         """Raise where a passport rests on evidence that the issuer of an earlier one revoked as false."""
         if self._known.trust is None:
             return
+        own = Rest(frozenset(facts.bundles or (facts.evidence,)), facts.runs)
         for index, found in self._known.refuted(facts.lineage):
-            if self._refuted(found, self._known.trust) in {facts.evidence, *facts.bundles}:
+            false = self._refuted(found, self._known.trust)
+            if false is not None and own.repeats(false):
                 raise MismatchError(
                     "registry.evidence-false",
                     f"rests on evidence that entry {index} revoked as false",
-                    hint="have the agent judged on new evidence: what was found false is not logged again",
+                    hint="have the agent judged on new evidence, with the times of its runs",
                 )
 
-    def _refuted(self, found: UnverifiedEntry, trust: Trust) -> str | None:
+    def _refuted(self, found: UnverifiedEntry, trust: Trust) -> Rest | None:
         """Return the evidence that an entry revokes, None where that is not for its submitter to say."""
         index = self._known.own(str(found.passport_id))
         if index is None:
@@ -88,7 +91,9 @@ class Drafts:
         theirs: dict[str, PublicKey] = {one.id: one.key for one in trust.candidates() if one.issuer == issuer}
         if claims is None or not is_signed(found, theirs):
             return None
-        return claims.evidence if data is None else evidence_of(data)
+        if data is not None:
+            return rest(st.read(issuing.parse(data).payload))
+        return None if claims.evidence is None else Rest(frozenset({claims.evidence}))
 
     def entry(
         self,

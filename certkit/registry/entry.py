@@ -38,7 +38,7 @@ HARD_LIMIT: Final = 65_535
 """The most bytes of an entry that is read: an entry bundle of C2SP tlog-tiles holds no longer one."""
 
 _Time = Annotated[str, Meta(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z" + END)]
-_Name = Annotated[str, Meta(min_length=1, max_length=512)]
+_Name = Annotated[str, Meta(min_length=1, max_length=1025)]  # a provider and a name of 512 each
 
 WORDS: Final = 2048
 """How many characters may be said in words, at most."""
@@ -83,7 +83,8 @@ class PassportFacts(_Part, frozen=True, kw_only=True):
 
     `lineage` is ``provider/name``; `agent` and `profile` are digests; times are UTC in RFC 3339;
     `evidence` is the bundle's digest and `attempt` the attempt that it declares; `supersedes` is a passport
-    id. Not repeated are `bundles`, the digests of those that were pooled; `issuer`, which is whoever checked
+    id. Not repeated are `bundles`, the digests of
+    those that were pooled; `runs`, that of what it says of its runs; `issuer`, which is whoever checked
     the passport's own name for who signed it; and `key_until`, till when its key is trusted, where nothing
     proves the time of signing.
     """
@@ -99,6 +100,7 @@ class PassportFacts(_Part, frozen=True, kw_only=True):
     not_after: _Time
     supersedes: Digest | None = None
     bundles: tuple[Digest, ...] = ()
+    runs: Digest | None = None
     issuer: _Name | None = None
     key_until: _Time | None = None
 

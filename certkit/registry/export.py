@@ -19,7 +19,7 @@ from certkit import files
 from certkit.errors import CertkitError, MismatchError, UsageError
 from certkit.registry import blobs
 from certkit.registry.entry import read as parse
-from certkit.registry.heads import read, refuse_fork
+from certkit.registry.heads import BRING_BACK, read, refuse_fork
 from certkit.registry.published import CHECKPOINT, Published, has_width
 from certkit.registry.registry import Registry
 from certkit.tlog import bundle, tiles
@@ -101,12 +101,12 @@ class _Export:
             raise self._foreign(f"holds the log {old.origin}")
         try:
             refuse_fork(old, self.head, self._log.root_at)
-        except MismatchError as error:
+        except MismatchError:
             raise MismatchError(
                 "registry.export",
                 f"its checkpoint is over {old.size:,} entries that this registry does not hold",
                 where=str(self._out),
-                hint=error.hint,
+                hint=BRING_BACK,
             ) from None
         return old
 

@@ -43,6 +43,13 @@ DDL: Final = ("CREATE TABLE head (origin TEXT PRIMARY KEY, note BLOB NOT NULL) W
 """Despite its name, `origin` holds the verifier key; an origin alone stands in rows of earlier versions."""
 
 
+ASK: Final = "ask whoever keeps the log for it as it is now; it had more, or other, entries before"
+BRING_BACK: Final = (
+    "bring back the newest state; if that is lost, this log has ended: 'certkit registry init' anew"
+)
+"""What its keeper can do about a log that was put back; others can only ask."""
+
+
 class Head:
     """The newest head of one log that one of its keys signed, while nobody else may change it."""
 
@@ -60,7 +67,7 @@ class Head:
             return
         head = read(note)
         if self._note is not None:
-            refuse_fork(read(self._note), head, root_at)
+            refuse_fork(read(self._note), head, root_at, hint=BRING_BACK)
         signers = [key for key in self._keys if _is_by(note, head, key)]
         if not signers:
             raise ValueError("a checkpoint that none of the log's keys signed")
@@ -74,9 +81,10 @@ def read(note: bytes) -> Checkpoint:
     return parse_checkpoint(parse_note(note).text)
 
 
-def refuse_fork(old: Checkpoint, new: Checkpoint, root_at: RootAt, *, where: str | None = None) -> None:
+def refuse_fork(
+    old: Checkpoint, new: Checkpoint, root_at: RootAt, *, where: str | None = None, hint: str = ASK
+) -> None:
     """Raise `MismatchError` ``registry.rollback`` unless the log of `new` goes on from `old`."""
-    hint = "bring back the newest state; if that is lost, this log has ended: 'certkit registry init' anew"
     if new.size < old.size:
         message = f"has {new.size:,} entries, and a checkpoint over {old.size:,} was signed before"
         raise MismatchError("registry.rollback", message, where=where, hint=hint)

@@ -22,7 +22,7 @@ from certkit.passport import statement as st
 from certkit.progress import SILENT, Progress, shown
 from certkit.registry import blobs
 from certkit.registry.auditing import opened
-from certkit.registry.entry import Claims, Drift, Revocation, Stored, Supersession, naming, read
+from certkit.registry.entry import Claims, Drift, Revocation, Stored, Supersession, naming, read, timestamp
 from certkit.registry.heads import read as read_head
 from certkit.registry.heads import refuse_fork
 from certkit.registry.registry import Logged
@@ -259,5 +259,8 @@ def r_op(found: st.Statement) -> Moments | None:
 
 
 def moment(text: str) -> datetime:
-    """Return a time as entries write it."""
-    return datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
+    """Return a time as entries write it; raise `ValueError` where it is not written so."""
+    time = datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
+    if timestamp(time) != text:
+        raise ValueError(text)
+    return time

@@ -9,7 +9,8 @@ shows what they leave out. So the first to write after a registry was opened rea
 verification of a passport's status does; after that only those that were added.
 
 What somebody else signed, or what was signed for another log, binds nobody who writes under a trust policy:
-it dates no later entry, and logs no passport. Signatures are verified of those entries alone that would bind.
+it logs no passport, and bars nobody by a date ahead of the clock. Signatures are verified of those entries
+alone that would bind.
 The chain of a lineage goes on from every entry, as an audit has it.
 """
 
@@ -20,7 +21,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from certkit.errors import CertkitError, MismatchError
 from certkit.progress import SILENT, Progress, shown
-from certkit.registry.entry import Claims, KeyChange, Revocation, read, skim
+from certkit.registry.entry import Claims, KeyChange, Revocation, read, skim, timestamp
 from certkit.registry.index import chosen
 from certkit.registry.lineage import Lineages, LogKeys
 from certkit.registry.rules import is_signed
@@ -31,6 +32,7 @@ from certkit.tlog.tree import Frontier
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from datetime import datetime
 
     from certkit.passport.keys import PublicKey
     from certkit.passport.trust import Trust
@@ -45,8 +47,11 @@ _PASSPORT: Final = re.compile(rb'"passport_id":"(sha256:[0-9a-f]{64})"')
 class Ledger:
     """The entries of the log in an open database, by lineage and by passport; `where` names it in errors."""
 
-    def __init__(self, log: Log, *, where: str, progress: Progress = SILENT) -> None:
+    def __init__(
+        self, log: Log, *, where: str, now: datetime | None = None, progress: Progress = SILENT
+    ) -> None:
         self._log, self._where, self._progress = log, where, progress
+        self._now = None if now is None else timestamp(now)
         self.origin = ""
         """The name of the log, once it was followed."""
         self.trust: Trust | None = None
@@ -163,12 +168,20 @@ class Ledger:
         dates = (bytes(self._dates[at : at + size]) for at in range(0, len(self._dates), size))
         later = sorted(((date, index) for index, date in enumerate(dates) if date > after), reverse=True)
         for date, index in later:
-            if self._counted(index):
+            if self._binds(index, date.decode()):
                 self._newest = date.decode()
                 return self._newest
             self._dates[index * size : (index + 1) * size] = _UNDATED
         self._newest = since
         return ""
+
+    def _binds(self, index: int, date: str) -> bool:
+        """Tell whether the date of an entry holds for those after it.
+
+        One that has passed does, whoever signed it: for whoever goes by a wider policy it may count.
+        """
+        passed = self._now is not None and date <= self._now and _read(self._bytes(index)) is not None
+        return passed or self._counted(index)
 
     def log_keys(self) -> set[bytes]:
         """Return the public keys that the log had so far, once one was changed."""

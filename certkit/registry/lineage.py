@@ -25,8 +25,9 @@ class Lineages:
     """The lineages of a log, entry by entry."""
 
     def __init__(self) -> None:
-        self.passports: dict[str, str] = {}
-        """The lineage of every passport so far, by its id."""
+        self.passports: dict[str, set[str]] = {}
+        """The lineages that every passport so far was logged under, by its id; more than one is rare."""
+        self._submitted: set[tuple[str, str]] = set()
         self._last: dict[str, Previous] = {}
         self._latest: dict[str, str] = {}
         self._evidence: dict[tuple[str, str], dict[str, int]] = {}
@@ -54,14 +55,16 @@ class Lineages:
             strange = [
                 f"it names passport {one}, which its lineage does not hold before it"
                 for one in _named(found)
-                if self.passports.get(one) != entry.subject
+                if entry.subject not in self.passports.get(one, ())
             ]
             if not strange and not self._replaces(entry.subject, found.claims):
                 wrong.append("what takes the place is not the latest passport of its lineage")
             return wrong + strange
-        if claims.passport_id in self.passports:
-            wrong.append("the passport is logged a second time")
-        self.passports[claims.passport_id] = entry.subject
+        # Who goes by a narrower policy than another may log what for them nobody has logged yet.
+        if (claims.passport_id, entry.submitter) in self._submitted:
+            wrong.append("the passport is logged a second time by the same key")
+        self._submitted.add((claims.passport_id, entry.submitter))
+        self.passports.setdefault(claims.passport_id, set()).add(entry.subject)
         if claims.supersedes not in {None, self.latest(entry.subject)}:
             wrong.append("it supersedes another passport than the latest of its lineage")
         self._latest[entry.subject] = claims.passport_id

@@ -7,6 +7,7 @@ score(found, at=now)
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from fractions import Fraction
 from itertools import chain
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
@@ -153,6 +154,17 @@ def _age(one: _Side, appeared: Mapping[str, _Appeared]) -> datetime:
     return datetime.fromtimestamp(start.timestamp() + seconds / total, UTC)
 
 
+def _fell(before: _Side, now: _Side) -> bool:
+    """Tell whether r_op is lower by the margin or more than in an earlier passport under the same profile."""
+    if before.r_op is None or now.r_op is None or now.standing is None:
+        return False
+    if before.issued.claims.profile != now.issued.claims.profile:
+        return False
+    margin = next((row.margin for row in now.standing.criteria if row.metric == "r_op" and row.margin), None)
+    old, new = (Fraction(row.y, row.scale * row.n) for row in (before.r_op, now.r_op))
+    return margin is not None and old - new >= margin
+
+
 def _attempt(one: _Side, sides: Sequence[_Side]) -> int:
     """Return how much different evidence the lineage holds under a passport's profile."""
     profile = one.issued.claims.profile
@@ -165,15 +177,18 @@ def _compared(of: History, sides: Sequence[_Side], recent: set[int]) -> Iterator
     for _, claims in of.drifts:
         said.setdefault((claims.earlier, claims.passport_id), []).append(claims.result)
     known = {one.issued.claims.passport_id: one.standing for one in sides if one.standing is not None}
-    course = Course(known.__getitem__)
-    for one in sides:
+    course, told = Course(known.__getitem__), 0
+    for place, one in enumerate(sides):
         name = one.issued.claims.passport_id
         step = course.follow(name) if name in known else None
         if step is None:
             continue
         results: list[str] = [step.told.drift.result]
-        results += [LOWER] * (step.is_lower and one.issued.index in recent)
+        # In small steps, each of which excludes a loss of the margin, one base takes the place of another.
+        is_lower = step.is_lower or any(_fell(other, one) for other in sides[told:place])
+        results += [LOWER] * (is_lower and one.issued.index in recent)
         for other in step.found:
             results += said.pop((other.earlier, name), [])
+        told = place if step.told.drift.result == "DRIFTED" else told
         yield min(results, key=lambda result: DRIFT.get(result, 1.0))
     yield from chain.from_iterable(said.values())

@@ -73,6 +73,8 @@ class Registry:
         folder: Path,
         connection: sqlite3.Connection,
         heads: Heads | None = None,
+        *,
+        now: datetime | None = None,
         progress: Progress = SILENT,
     ) -> None:
         self._folder = folder
@@ -81,7 +83,7 @@ class Registry:
         self._log = Log(connection)
         self._index = Index(connection)
         self._search = Search(connection)
-        self._known = Ledger(self._log, where=str(folder), progress=progress)
+        self._known = Ledger(self._log, where=str(folder), now=now, progress=progress)
         self._drafts = Drafts(self._known, self.passport)
 
     @classmethod
@@ -119,12 +121,14 @@ class Registry:
         *,
         heads: Path | None = None,
         patience: float = store.PATIENCE,
+        now: datetime | None = None,
         progress: Progress = SILENT,
     ) -> Self:
         """Open a registry, for writing if it is said where the signed heads are remembered.
 
-        `patience` is how many seconds to wait for another writer; `progress` is told how far the entries are
-        read, which the first to write does. An older format is migrated when it is
+        `patience` is how many seconds to wait for another writer; where it is said what time it is `now`,
+        nothing is dated before an entry that has passed, whoever signed that. `progress` is told how far the
+        entries are read, which the first to write does. An older format is migrated when it is
         opened for writing. Raises `InputError` ``registry.missing`` or ``registry.format``, `MismatchError`
         ``registry.damaged``, `UsageError` ``file.unwritable``, and what `Heads.open` does.
         """
@@ -132,7 +136,7 @@ class Registry:
             connection = store.connect(folder, writable=heads is not None, patience=patience)
             undo.callback(connection.close)
             remembered = Heads.open(heads, patience=patience) if heads else None
-            opened = cls(folder, connection, remembered, progress)
+            opened = cls(folder, connection, remembered, now=now, progress=progress)
             undo.pop_all()
         return opened
 

@@ -8,7 +8,7 @@ may differ by a few minutes.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 from msgspec import UNSET
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from certkit.passport.keys import PublicKey
     from certkit.passport.trust import Candidate, Trust
-    from certkit.registry.entry import PassportFacts, UnverifiedEntry
+    from certkit.registry.entry import Entry, PassportFacts, UnverifiedEntry
 
 
 def is_written_so(data: bytes, found: UnverifiedEntry) -> bool:
@@ -63,9 +63,27 @@ def issuer_of(passport: bytes, trust: Trust) -> str:
         raise UntrustedError(error.code, error.message, hint=error.hint) from None
 
 
-def evidence_of(passport: bytes) -> str:
-    """Return the digest of the evidence that a passport which was read before rests on."""
-    return st.read(issuing.parse(passport).payload).predicate.evidence.digest
+class Rest(NamedTuple):
+    """What a passport rests on: the digests of its bundles, and of what it says of the runs in them.
+
+    A bundle that is sealed again has another digest, and its runs are the same. Where they bear no times, so
+    may others be that came out alike to the last integer.
+    """
+
+    bundles: frozenset[str]
+    runs: str | None = None
+
+    def repeats(self, other: Rest) -> bool:
+        """Tell whether all the evidence of another passport is in that of this one."""
+        return other.bundles <= self.bundles or (other.runs is not None and other.runs == self.runs)
+
+
+def rest(found: st.Statement) -> Rest:
+    """Return what a passport rests on."""
+    evidence = found.predicate.evidence
+    said = found.predicate.profile_of_reliability, found.predicate.scope.dates, evidence.records
+    runs = canonical.digest(canonical.canonical([msgspec.to_builtins(one) for one in said]))
+    return Rest(frozenset(one.digest for one in evidence.bundles or (evidence,)), runs)
 
 
 def is_of(passport: bytes, found: UnverifiedEntry) -> bool:
@@ -149,24 +167,24 @@ class Endings:
         self._issuers = issuers
         self._issuer: dict[str, str | None] = {}
         self._submitted: dict[str, str] = {}
-        self._rests: dict[str, tuple[str, ...]] = {}
-        self._false: dict[tuple[str, str], int] = {}
+        self._rests: dict[str, Rest] = {}
+        self._false: dict[str, list[tuple[Rest, int]]] = {}
         self._supersedes: dict[str, str] = {}
-        self._ended: dict[str, int] = {}
-        self._said: dict[tuple[str, str], int] = {}
+        self._ended: dict[tuple[str, str], int] = {}
+        self._said: dict[tuple[str, str, str], int] = {}
         self._unclear: list[int] = []
 
     def verified(self, facts: PassportFacts) -> None:
         """Take what a logged passport says of itself, once its file has been verified."""
         self._issuer[facts.passport_id] = facts.issuer
-        self._rests[facts.passport_id] = facts.evidence, *facts.bundles
+        self._rests[facts.passport_id] = Rest(frozenset(facts.bundles or (facts.evidence,)), facts.runs)
 
     def follow(self, index: int, found: UnverifiedEntry) -> tuple[str, str] | None:
         """Take the next entry, which its submitter signed; return code and words of what does not hold."""
         claims, who = found.claims, found.entry.submitter
         name = self._issuers.get(who, who)
         if isinstance(claims, Claims):
-            return self._passport(index, found.entry.subject, claims, name)
+            return self._passport(index, found.entry, claims, name)
         if not isinstance(claims, Revocation | Supersession):
             return None
         passport_id, repeats = claims.passport_id, self._repeats(claims)
@@ -176,24 +194,27 @@ class Endings:
         if passport_id not in self._issuer and name != self._submitted.get(passport_id, name) and not repeats:
             self._unclear.append(index)
             return None
-        if isinstance(claims, Revocation) and claims.reason == "evidence-false":
-            for evidence in self._rests.get(passport_id, ())[:1]:
-                self._false.setdefault((found.entry.subject, evidence), index)
+        refutes = isinstance(claims, Revocation) and claims.reason == "evidence-false"
+        if refutes and (false := self._rests.get(passport_id)) is not None:
+            self._false.setdefault(found.entry.subject, []).append((false, index))
         what = claims.reason if isinstance(claims, Revocation) else claims.by
-        before = self._said.setdefault((passport_id, what), index)
-        ended = self._ended.setdefault(passport_id, index)
+        # Said again by another key is no fault: who goes by a narrower policy may not know the first.
+        before = self._said.setdefault((passport_id, what, who), index)
+        ended = self._ended.setdefault((passport_id, who), index)
         if isinstance(claims, Supersession) and not repeats:
             before = ended
         return None if before == index else ("registry.chain", f"entry {before} has ended it already")
 
-    def _passport(self, index: int, lineage: str, claims: Claims, name: str) -> tuple[str, str] | None:
+    def _passport(self, index: int, entry: Entry, claims: Claims, name: str) -> tuple[str, str] | None:
         self._submitted.setdefault(claims.passport_id, name)
         if claims.supersedes is not None:
             self._supersedes[claims.passport_id] = claims.supersedes
-            self._ended.setdefault(claims.supersedes, index)
-        said = () if claims.evidence is None else (claims.evidence,)
-        for evidence in self._rests.setdefault(claims.passport_id, said):
-            if (by := self._false.get((lineage, evidence))) is not None:
+            self._ended.setdefault((claims.supersedes, entry.submitter), index)
+        if claims.passport_id not in self._rests and claims.evidence is not None:
+            self._rests[claims.passport_id] = Rest(frozenset({claims.evidence}))
+        own = self._rests.get(claims.passport_id)
+        for false, by in self._false.get(entry.subject, ()):
+            if own is not None and own.repeats(false):
                 return "registry.evidence-false", f"rests on evidence that entry {by} revoked as false"
         return None
 

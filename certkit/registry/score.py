@@ -25,8 +25,10 @@ age
 drift
     `DRIFT` for every passport by the comparison that counts (`certkit.registry.course`), or by what a drift
     entry says of it if that is worse, and for every other drift entry. What cannot be compared is not known
-    to be no worse. A passport on evidence no older than the latest's counts as `LOWER` where its r_op
-    is lower by the margin, were it by chance: failures that make a loss harder to tell must not raise it.
+    to be no worse. A passport on evidence no older than the latest's counts as `LOWER` where its r_op is
+    lower by the margin than that of one it is compared with, or of any under its profile since the last
+    drift, were it by chance: neither failures that make a loss harder to tell nor a loss in small steps may
+    raise it.
 revocations
     `REVOKED` for every revoked passport of the lineage, by the gravest reason given.
 

@@ -16,11 +16,12 @@ import sqlite3
 from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Final, Literal
 
+import msgspec
 from msgspec import Struct
 
-from certkit.errors import CertkitError
+from certkit.errors import CertkitError, MismatchError
 from certkit.registry.entry import Claims, Revocation, Supersession, read, timestamp
-from certkit.registry.index import Index, row
+from certkit.registry.index import REINDEX, Index, row
 from certkit.registry.log import Log
 from certkit.tlog.hashing import leaf_hash
 
@@ -185,7 +186,12 @@ def _found(row: tuple[object, ...], now: str) -> Found:
     values = dict(zip(names, row, strict=True))
     ended = values.pop("ended")
     in_time = timely(str(values["not_before"]), str(values["not_after"]), now)
-    return Found(index=values.pop("idx"), status=ended or in_time, **values)  # type: ignore[arg-type]
+    values |= {"index": values.pop("idx"), "status": ended or in_time}
+    try:
+        return msgspec.convert(values, Found)
+    except msgspec.ValidationError:
+        message = f"table passport_index holds something else than a passport for entry {values['index']}"
+        raise MismatchError("registry.inconsistent", message, hint=REINDEX) from None
 
 
 def timely(not_before: str, not_after: str, now: str) -> Standing:

@@ -157,13 +157,15 @@ def _read_one_of_two(path: Path, jobs: int | None, progress: Progress) -> tuple[
 class Logging(Struct, frozen=True, kw_only=True):
     """Where a passport is logged: the registry's folder, the log's key, and who may have signed.
 
-    `heads` is the file, outside the registry, that remembers what was signed.
+    `heads` is the file, outside the registry, that remembers what was signed; `now` is as for
+    `certkit.registry.Registry.open`.
     """
 
     registry: Path
     log_key: Ed25519PrivateKey
     heads: Path
     trust: Trust
+    now: datetime | None = None
 
 
 class IssuedFiles(Struct, frozen=True, kw_only=True):
@@ -250,6 +252,7 @@ def _log(
         log_key=logging.log_key,
         heads=logging.heads,
         at=at,
+        now=logging.now,
         progress=progress,
     )
     files.write(folder / f"passport.json{PROOF_SUFFIX}", appended.proof.to_bytes())

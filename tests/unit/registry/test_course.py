@@ -46,6 +46,23 @@ def uneven(*clusters: tuple[int, int]) -> Summary:
     return assessments.summary(cells, rows=assessments.clusters(kept))
 
 
+def split(*domains: tuple[int, int, tuple[int, ...]]) -> Summary:
+    """The summary of domains, each of so many fault runs in so many clusters, of which so many are good."""
+    none = dict.fromkeys(CLUSTER_FIELDS, 0)
+    cells, kept = [], []
+    for place, (per, count, pattern) in enumerate(domains):
+        good = [pattern[number % len(pattern)] for number in range(count)]
+        name = ("bank", "shop")[place]
+        cells += [
+            assessments.cell(name, "nominal", assessments.outcomes(100, 95)),
+            assessments.cell(name, "tool_failure", assessments.outcomes(per * count, sum(good))),
+        ]
+        rows = [(2 * place, 1000 * place + n, 1, int(n < 95)) for n in range(100)]
+        rows += [(2 * place + 1, 1000 * place + 100 + n, per, y) for n, y in enumerate(good)]
+        kept += [(at, n, n, none | {"runs": r, "success": y, "failure": r - y}) for at, n, r, y in rows]
+    return assessments.summary(cells, rows=assessments.clusters(kept))
+
+
 TINY = uneven(*[(1, 1)] * 3, (1, 0))
 
 
@@ -277,3 +294,15 @@ def test_no_failure_of_the_latest_passport_raises_the_score_of_its_lineage(
         log(folder, issue(2, summary=uneven(*clusters), days=1), days=1)
         values.append(valued(folder, 2))
     assert values[1] <= values[0] * (1 + 1e-9), (first, second, changed)
+
+
+def test_few_runs_of_a_domain_in_between_do_not_hide_what_it_lost(tmp_path: Path) -> None:
+    first = issue(1, summary=split((10, 90, (9, 10)), (10, 50, (9, 10))))
+    few = issue(2, summary=split((10, 140, (9, 10)), (1, 4, (1,))), days=1)
+    last = issue(3, summary=split((10, 90, (10,) * 9 + (9,)), (10, 50, (8,))), days=2)
+    for name, lineage in (("direct", (first, last)), ("between", (first, few, last))):
+        trust = policy(new(tmp_path / name))
+        for days, one in enumerate(lineage):
+            log(tmp_path / name, one, days=days + 1)
+        assert logged(tmp_path / name) == [(last.passport_id, first.passport_id, "DRIFTED")], name
+        assert inspect(tmp_path / name, trust=trust).findings == ()

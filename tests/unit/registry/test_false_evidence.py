@@ -15,11 +15,12 @@ from certkit.registry import Registry
 from certkit.registry.admission import checker, inspect
 from certkit.registry.ending import revoke
 from certkit.registry.entry import Revocation, read, timestamp
+from certkit.registry.rules import Rest
 from tests.unit.passport.making import ISSUER
 from tests.unit.passport.test_accumulated import campaign, made
 from tests.unit.registry import build
 from tests.unit.registry.build import LOG_KEY, STRANGER, digest
-from tests.unit.registry.lineages import KEY, NOW, hand, heads, issue, log, new, policy
+from tests.unit.registry.lineages import KEY, NOW, clustered, hand, heads, issue, log, new, policy
 from tests.unit.registry.test_standing import DAY, standing
 from tests.unit.registry.test_status import drafted, slip, stored
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from certkit.registry.entry import Reason
     from certkit.tlog.note import VerifierKey
 
+A, B, C = (digest(f"bundle {letter}") for letter in "abc")
 DELEGATE = passport.TrustedKey(pem=keys.public_pem(STRANGER.public_key()))
 
 
@@ -62,7 +64,9 @@ def test_it_is_not_admitted_again_and_found_where_somebody_did(tmp_path: Path) -
     with pytest.raises(MismatchError, match="rests on evidence that entry 1 revoked as false") as caught:
         log(folder, renewed, days=1)
     assert (caught.value.code, "new evidence" in str(caught.value.hint)) == ("registry.evidence-false", True)
-    assert log(folder, issue(2)).index == 2, "other evidence is another matter"
+    with pytest.raises(MismatchError, match="rests on evidence that entry 1 revoked as false"):
+        log(folder, issue(2, days=1), days=1)  # the same runs, sealed again
+    assert log(folder, issue(2, summary=clustered(900))).index == 2, "other evidence is another matter"
     assert not log(folder, issue(1)).new, "what is logged already stays so"
     assert inspect(folder, trust=policy(vkey)).findings == ()
     assert again(folder, vkey) == {"registry.evidence-false"}
@@ -183,3 +187,23 @@ def test_the_status_stays_as_it_is(tmp_path: Path) -> None:
     revoked(folder)
     assert standing(folder, issue(1), policy(vkey)).code == "passport.revoked"
     assert standing(folder, other, policy(vkey)).status == "passed"
+
+
+@pytest.mark.parametrize(
+    ("false", "own", "repeats"),
+    [
+        (Rest(frozenset({A})), Rest(frozenset({A})), True),
+        (Rest(frozenset({A})), Rest(frozenset({A, B})), True),
+        (Rest(frozenset({A, B})), Rest(frozenset({A, B, C})), True),
+        (Rest(frozenset({A, B})), Rest(frozenset({A})), False),
+        (Rest(frozenset({A, B})), Rest(frozenset({B, C})), False),
+        (Rest(frozenset({A})), Rest(frozenset({B})), False),
+        (Rest(frozenset({A}), "runs"), Rest(frozenset({B}), "runs"), True),
+        (Rest(frozenset({A}), "runs"), Rest(frozenset({B}), "others"), False),
+        (Rest(frozenset({A}), None), Rest(frozenset({B}), None), False),
+    ],
+)
+def test_all_the_evidence_of_a_pool_or_the_same_runs_are_a_repetition(
+    false: Rest, own: Rest, *, repeats: bool
+) -> None:
+    assert own.repeats(false) is repeats

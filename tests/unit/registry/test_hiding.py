@@ -282,3 +282,12 @@ def test_an_attempt_counts_different_evidence_under_its_own_profile() -> None:
     sides = [under("p", "a"), under("q", "b"), under("p", "c"), under("p", "a"), under("q", "a")]
     assert [_attempt(one, sides) for one in sides] == [2, 2, 2, 2, 2]
     assert [_attempt(one, sides[:2]) for one in sides[:2]] == [1, 1]
+
+
+def test_a_loss_in_small_steps_is_a_loss(tmp_path: Path) -> None:
+    for folder, counts in ((tmp_path / "r", range(970, 865, -15)), (tmp_path / "at once", (970, 880))):
+        new(folder)
+        for number, successes in enumerate(counts, 1):
+            log(folder, issue(number, summary=clustered(successes), days=number), days=number)
+    assert terms(tmp_path / "r", 8)["drift"][1] == "6 comparisons: 1 DRIFTED"
+    assert valued(tmp_path / "r", 8) <= valued(tmp_path / "at once", 8)

@@ -175,10 +175,10 @@ def test_the_gravest_reason_counts_whenever_it_was_given(tmp_path: Path) -> None
     for reasons in cases:
         folder = tmp_path / "-".join(reasons)
         new(folder)
-        log(folder, issue(1))
+        log(folder, issue(1, summary=clustered(950)))
         for reason in reasons:
             revoke_for(folder, reason)
-        log(folder, issue(2, days=1), days=1)
+        log(folder, issue(2, summary=clustered(951), days=1), days=1)
         assert asked(folder).revocations == (reasons[0] if len(reasons) == 1 else "evidence-false",)
         values[reasons] = valued(folder, 2)
     assert values["agent-withdrawn",] == pytest.approx(2 * values["evidence-false",])

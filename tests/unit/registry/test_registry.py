@@ -219,7 +219,7 @@ def test_a_passport_that_is_refused_leaves_nothing(tmp_path: Path) -> None:
         append(folder, b"{}")
     assert caught.value.code == "passport.form"
     with pytest.raises(InputError) as caught:
-        append(folder, passport(7, lineage="x" * 513))
+        append(folder, passport(7, lineage="x" * 1026))
     assert caught.value.code == "passport.form"
     assert contents(folder) == before
 

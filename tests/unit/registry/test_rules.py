@@ -41,7 +41,7 @@ from certkit.tlog.hashing import EMPTY_ROOT
 from certkit.tlog.note import Signer, write_note
 from tests.unit.passport import test_timestamp as stamps
 from tests.unit.registry.build import LOG_KEY, STRANGER
-from tests.unit.registry.lineages import KEY, NOW, heads, issue, log, new, policy
+from tests.unit.registry.lineages import KEY, NOW, clustered, heads, issue, log, new, policy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -286,7 +286,7 @@ def test_a_revoked_passport_may_be_superseded_by_one_that_names_it(tmp_path: Pat
     trust = policy(new(folder))
     log(folder, first := issue(1))
     says(folder, Revocation(passport_id=first.passport_id, reason="evidence-false"))
-    log(folder, issue(2, supersedes=first.passport_id))
+    log(folder, issue(2, summary=clustered(900), supersedes=first.passport_id))
     assert found(folder, trust) == []
 
 

@@ -1,0 +1,80 @@
+"""Two who write to one log by different policies do each other's log no harm: a wider one finds it sound."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+from msgspec import structs
+
+from certkit import passport
+from certkit.errors import MismatchError
+from certkit.passport import keys
+from certkit.registry import Registry
+from certkit.registry.admission import inspect
+from certkit.registry.ending import revoke, supersede
+from tests.unit.registry.lineages import KEY, NOW, hand, heads, issue, log, new, policy
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+OTHER = keys.generate("ed25519")
+DAY = timedelta(days=1)
+
+
+def key(one: keys.PrivateKey) -> passport.TrustedKey:
+    return passport.TrustedKey(pem=keys.public_pem(one.public_key()))
+
+
+def found(folder: Path, trust: passport.Trust) -> list[tuple[str, str]]:
+    return [(one.where, one.code) for one in inspect(folder, trust=trust).findings]
+
+
+def test_what_another_desk_logged_may_be_logged_again(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    narrow = policy(new(folder))
+    with Registry.open(folder) as registry:
+        wide = policy(registry.vkey).with_issuer("Desk", key(OTHER))
+    assert log(folder, issue(1), trust=wide, submitter=OTHER).index == 0
+    for days in (1, 2):
+        done = log(folder, issue(1), trust=narrow, days=days)
+        assert (done.index, done.new) == (1, days == 1)
+    assert found(folder, wide) == []
+    assert found(folder, narrow) == [("entry 0", "registry.entry-untrusted")]
+
+
+@pytest.mark.parametrize("knows_the_time", [False, True])
+def test_a_date_that_has_passed_holds_whoever_signed_it(tmp_path: Path, *, knows_the_time: bool) -> None:
+    folder = tmp_path / "r"
+    narrow = policy(new(folder))
+    with Registry.open(folder) as registry:
+        wide = policy(registry.vkey).with_issuer("Desk", key(OTHER))
+    log(folder, issue(1), trust=wide, submitter=OTHER, days=10)
+    now = NOW + 20 * DAY if knows_the_time else None
+    if knows_the_time:
+        with pytest.raises(MismatchError) as caught:
+            log(folder, issue(2), trust=narrow, now=now)
+        assert caught.value.code == "registry.time"
+    log(folder, issue(2, days=10), trust=narrow, days=10, now=now)
+    assert found(folder, wide) == []
+
+
+def test_what_another_key_ended_may_be_ended_again(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    narrow = policy(new(folder))
+    (issuer,) = narrow.issuers
+    wide = structs.replace(narrow, issuers=(structs.replace(issuer, keys=(*issuer.keys, key(OTHER))),))
+    log(folder, issue(1))
+    log(folder, issue(2))
+    log(folder, issue(3))
+    for number, rules in enumerate((wide, narrow), 3):
+        by = hand(submitter=OTHER if rules is wide else KEY, rules=rules)
+        with Registry.open(folder, heads=heads(folder)) as registry:
+            said = revoke(registry, "0", reason="key-compromise", detail=None, hand=by)[1]
+        assert said.index == number
+    with Registry.open(folder, heads=heads(folder)) as registry:
+        assert supersede(registry, "1", by="2", hand=hand(submitter=OTHER, rules=wide))[1].index == 5
+    with Registry.open(folder, heads=heads(folder)) as registry:
+        assert supersede(registry, "1", by="2", hand=hand(rules=narrow))[1].index == 6
+    assert found(folder, wide) == []
