@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from certkit.errors import InputError, MismatchError
 from certkit.tlog.hashing import EMPTY_ROOT, Hash
-from certkit.tlog.note import KeyType, Signed, Signer, VerifierKey, open_note, write_note
+from certkit.tlog.note import KeyType, Signed, Signer, VerifierKey, open_note, sign_own, write_note
 from certkit.tlog.text import decode_hash, decode_number, encode64
 
 if TYPE_CHECKING:
@@ -67,8 +67,9 @@ def parse_checkpoint(text: str) -> Checkpoint:
 
 def sign_checkpoint(checkpoint: Checkpoint, *signers: Signer) -> bytes:
     """Return the signed note of a checkpoint."""
-    text = checkpoint.text
-    return write_note(text, [signer.sign(text) for signer in signers])
+    if checkpoint.extensions or checkpoint.origin != signers[0].name:
+        return write_note(checkpoint.text, [signer.sign(checkpoint.text) for signer in signers])
+    return sign_own(checkpoint.text, *signers)
 
 
 def open_checkpoint(data: bytes, log: VerifierKey, witnesses: Iterable[VerifierKey] = ()) -> SignedCheckpoint:

@@ -215,10 +215,17 @@ def cosigned_message(text: str, time: int) -> bytes:
 
 @dataclass(frozen=True)
 class Signer:
-    """A private Ed25519 key with the name it signs notes under."""
+    """A private Ed25519 key with the name that it signs notes under.
+
+    Raises `InputError` ``tlog.key`` for what cannot be a name.
+    """
 
     name: str
     key: Ed25519PrivateKey
+
+    def __post_init__(self) -> None:
+        if not is_key_name(self.name):
+            raise InputError("tlog.key", f"{self.name!r} cannot name a key")
 
     @cached_property
     def vkey(self) -> VerifierKey:
@@ -249,11 +256,20 @@ def write_note(text: str, signatures: Iterable[Signature]) -> bytes:
 
     `text` ends in a newline and has no control character but newlines.
     """
-    lines = list(signatures)
-    data = (text + "\n" + "".join(one.line for one in lines)).encode()
-    # Less work than to read it back, which a log that signs a checkpoint for every entry would feel.
-    formed = text.endswith("\n") and not _CONTROL.search(text) and 0 < len(lines) <= MAX_SIGNATURES
-    if not formed or len(data) > MAX_NOTE or not all(one.value and is_key_name(one.name) for one in lines):
-        parse_note(data)
+    data = _note(text, signatures)
+    if not text.endswith("\n"):
         raise InputError("tlog.note", "a text that does not end in a newline")
+    parse_note(data)
     return data
+
+
+def sign_own(text: str, *signers: Signer) -> bytes:
+    """Return the signed note of a text that is formed as `write_note` demands: it is not read back.
+
+    A log that signs a checkpoint for every entry would feel that.
+    """
+    return _note(text, [one.sign(text) for one in signers])
+
+
+def _note(text: str, signatures: Iterable[Signature]) -> bytes:
+    return (text + "\n" + "".join([one.line for one in signatures])).encode()

@@ -59,7 +59,7 @@ def test_what_was_signed_is_remembered_outside_the_registry(tmp_path: Path) -> N
         append(folder, passport(number))
         with Registry.open(folder) as registry:
             assert remembered(heads(folder), vkey) == registry.head()
-    assert remembered(heads(folder), Signer("another log", LOG_KEY).vkey) is None
+    assert remembered(heads(folder), Signer("another.log", LOG_KEY).vkey) is None
 
 
 def test_a_backup_that_was_put_back_is_not_signed_on(tmp_path: Path) -> None:
