@@ -15,6 +15,7 @@ from certkit.registry import Registry
 from certkit.registry.admission import inspect
 from certkit.registry.ending import revoke, supersede
 from tests.unit.registry.lineages import KEY, NOW, hand, heads, issue, log, new, policy
+from tests.unit.registry.test_status import copied, slip
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -78,3 +79,13 @@ def test_what_another_key_ended_may_be_ended_again(tmp_path: Path) -> None:
     with Registry.open(folder, heads=heads(folder)) as registry:
         assert supersede(registry, "1", by="2", hand=hand(rules=narrow))[1].index == 6
     assert found(folder, wide) == []
+
+
+def test_a_passport_that_was_logged_elsewhere_too_is_ended_where_it_belongs(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    trust = policy(new(folder))
+    log(folder, issue(1))
+    slip(folder, copied(folder, 0, OTHER, subject="evil/decoy"))
+    with Registry.open(folder, heads=heads(folder)) as registry:
+        assert revoke(registry, "0", reason="key-compromise", detail=None, hand=hand(days=1))[1].index == 2
+    assert {where for where, _ in found(folder, trust)} == {"entry 1"}
