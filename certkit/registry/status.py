@@ -17,7 +17,8 @@ How old that is: a checkpoint has no time of its own. With a quorum of witnesses
 vouch for; without one, the time of the newest entry that a trusted key signed, which whoever keeps the log
 cannot write. A log in which nothing happens grows old so: its keeper logs a note, or has it witnessed.
 
-What is not shown: that an entry was handed in and left out; and without a quorum, that others see the same.
+What is not shown: that an entry was handed in and left out; and without a quorum, that others see the same,
+and that the newest entry was not carried over from another log under the same key.
 """
 
 from __future__ import annotations
