@@ -21,8 +21,10 @@ from msgspec import structs
 
 from certkit.assessment.drift import drift
 from certkit.assessment.drift.chain import chain
+from certkit.assessment.drift.lost import lost
 from certkit.assessment.drift.standing import Part, Standing, Watched
 from certkit.assessment.reliability import CellRuns, Moments
+from certkit.registry.score import Step
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,11 +73,15 @@ EMPTY: Final = Standing(
 
 
 class Shares(NamedTuple):
-    """Of so many pairs: the share with any row WORSE, r_op overall among them, and the share STABLE."""
+    """Of so many pairs: the share with any row WORSE, r_op overall among them, and the share STABLE.
+
+    `left` is what the step from the old side to the new leaves of a trust score, on average.
+    """
 
     flagged: float
     overall: float
     stable: float
+    left: float
 
 
 def moments(
@@ -175,12 +181,14 @@ def pairs(count: int, *, seed: int, icc: float, loss: float) -> Iterator[tuple[S
 def study(count: int, *, seed: int, icc: float, loss: float = 0.0) -> Shares:
     """Return how `drift` answers `count` pairs."""
     flagged = overall = stable = 0
+    left = 0.0
     for old, new in pairs(count, seed=seed, icc=icc, loss=loss):
         found = drift(old, new)
         flagged += any(row.flagged for row in found.behaviour)
         overall += found.behaviour[0].flagged
         stable += found.result == "STABLE"
-    return Shares(flagged / count, overall / count, stable / count)
+        left += Step(found.result, lost(old, new) or 0.0).left
+    return Shares(flagged / count, overall / count, stable / count, left / count)
 
 
 HISTORIES: Final[dict[str, tuple[float, ...]]] = {
@@ -218,13 +226,13 @@ def accused(count: int, rates: tuple[float, ...], *, seed: int, icc: float) -> f
 def main() -> None:
     """Print the table of the documentation."""
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 2000
-    print(f"{count:,} pairs    any row flagged   r_op flagged   STABLE")
+    print(f"{count:,} pairs    any row flagged   r_op flagged   STABLE   left of the score")
     for loss in (0.0, 0.1):
         for seed, icc in enumerate((0.0, 0.1, 0.2), start=1):
             found = study(count, seed=seed, icc=icc, loss=loss)
             print(
                 f"loss {loss:.2f} ICC {icc:.1f}  {found.flagged:12.1%} {found.overall:14.1%}"
-                f" {found.stable:10.1%}"
+                f" {found.stable:10.1%} {found.left:12.3f}"
             )
     for name, rates in HISTORIES.items():
         shares = [accused(300, rates, seed=7, icc=icc) for icc in (0.0, 0.1)]

@@ -52,11 +52,6 @@ class Step(Struct, frozen=True):
         wanted = ["DRIFTED", "STABLE"] if before.drift.result == "UNDERPOWERED" else ["DRIFTED"]
         return next((one for result in wanted for one in self.found if one.drift.result == result), before)
 
-    @property
-    def is_lower(self) -> bool:
-        """Whether r_op is lower by the margin or more than in one of them, were it by chance."""
-        return any(_is_lower(one.drift) for one in self.found)
-
 
 class Course:
     """The passports of one lineage, oldest first; only names are kept, of the last one and of the bases."""
@@ -96,11 +91,3 @@ def _tells(found: Drift) -> bool:
     rows = [row for row in found.behaviour if row.old is not None and row.margin is not None]
     excludes = any(row.is_overall for row in rows) and all(row.no_loss for row in rows)
     return found.result == "DRIFTED" or excludes
-
-
-def _is_lower(found: Drift) -> bool:
-    return any(
-        row.found.loss > 0 and row.found.loss >= row.margin
-        for row in found.behaviour
-        if row.is_overall and row.found is not None and row.margin is not None
-    )

@@ -7,18 +7,16 @@ score(found, at=now)
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from fractions import Fraction
-from itertools import chain
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from certkit.errors import CertkitError, MismatchError
-from certkit.registry.course import Course
 from certkit.registry.history import moment, r_op, statement
-from certkit.registry.score import DRIFT, LOWER, Latest, Measured, Past, gravest
+from certkit.registry.score import Latest, Measured, Past, gravest
+from certkit.registry.steps import steps
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from certkit.assessment.drift.standing import Standing
     from certkit.assessment.reliability import Moments
@@ -31,11 +29,11 @@ _Appeared = tuple[datetime, int]
 
 
 class _Bundle(NamedTuple):
-    """A bundle that a passport rests on: its runs under faults, the good ones of them, and when it ended."""
+    """A bundle that a passport rests on: its runs under faults, the good ones of them, and when it began."""
 
     runs: int
     good: int
-    last_run: datetime | None
+    first_run: datetime | None
 
 
 class _Side(NamedTuple):
@@ -70,7 +68,7 @@ def past(of: History, passport: Callable[[Stored], bytes | None]) -> Past:
         passports=len(of.passports),
         since=moment(of.passports[0].issued_at),
         appeared=_age(sides[-1], appeared),
-        drift=tuple(_compared(of, sides, {one.issued.index for one in recent})),
+        drift=tuple(steps(of, [one.standing for one in sides], {one.issued.index for one in recent})),
         revocations=tuple(gravest(reasons) for one in of.passports if (reasons := one.reasons)),
         latest=Latest(
             passport_id=latest.claims.passport_id,
@@ -109,20 +107,23 @@ def _bundles(found: st.Statement) -> dict[str, _Bundle]:
     evidence = found.predicate.evidence
     if evidence.bundles is None:
         runs = evidence.fault_runs
-        return {evidence.digest: _Bundle(runs, runs, found.predicate.scope.dates.last_run)}
+        return {evidence.digest: _Bundle(runs, runs, found.predicate.scope.dates.first_run)}
     return {
-        one.digest: _Bundle(one.fault_runs, one.successes, one.dates.last_run) for one in evidence.bundles
+        one.digest: _Bundle(one.fault_runs, one.successes, one.dates.first_run) for one in evidence.bundles
     }
 
 
 def _appearances(sides: Sequence[_Side]) -> dict[str, _Appeared]:
-    """Return when every bundle of a lineage appeared: with a passport, or its last run if that is earlier."""
+    """Return when every bundle of a lineage appeared: with a passport, or its first run if that is earlier.
+
+    With its last run a failing one that is added would make it younger.
+    """
     found: dict[str, _Appeared] = {}
     for place, one in enumerate(sides):
         logged = min(moment(one.issued.claims.not_before), moment(one.issued.issued_at))
         for name, bundle in one.bundles.items():
             before, first = found.get(name, (logged, place))
-            found[name] = min(before, logged, bundle.last_run or logged), first
+            found[name] = min(before, logged, bundle.first_run or logged), first
     return found
 
 
@@ -154,41 +155,7 @@ def _age(one: _Side, appeared: Mapping[str, _Appeared]) -> datetime:
     return datetime.fromtimestamp(start.timestamp() + seconds / total, UTC)
 
 
-def _fell(before: _Side, now: _Side) -> bool:
-    """Tell whether r_op is lower by the margin or more than in an earlier passport under the same profile."""
-    if before.r_op is None or now.r_op is None or now.standing is None:
-        return False
-    if before.issued.claims.profile != now.issued.claims.profile:
-        return False
-    margin = next((row.margin for row in now.standing.criteria if row.metric == "r_op" and row.margin), None)
-    old, new = (Fraction(row.y, row.scale * row.n) for row in (before.r_op, now.r_op))
-    return margin is not None and old - new >= margin
-
-
 def _attempt(one: _Side, sides: Sequence[_Side]) -> int:
     """Return how much different evidence the lineage holds under a passport's profile."""
     profile = one.issued.claims.profile
     return len({other.evidence for other in sides if other.issued.claims.profile == profile})
-
-
-def _compared(of: History, sides: Sequence[_Side], recent: set[int]) -> Iterator[str]:
-    """Yield the worst that is said of each passport against those before it, and of whatever else drifted."""
-    said: dict[tuple[str, str], list[str]] = {}
-    for _, claims in of.drifts:
-        said.setdefault((claims.earlier, claims.passport_id), []).append(claims.result)
-    known = {one.issued.claims.passport_id: one.standing for one in sides if one.standing is not None}
-    course, told = Course(known.__getitem__), 0
-    for place, one in enumerate(sides):
-        name = one.issued.claims.passport_id
-        step = course.follow(name) if name in known else None
-        if step is None:
-            continue
-        results: list[str] = [step.told.drift.result]
-        # In small steps, each of which excludes a loss of the margin, one base takes the place of another.
-        is_lower = step.is_lower or any(_fell(other, one) for other in sides[told:place])
-        results += [LOWER] * (is_lower and one.issued.index in recent)
-        for other in step.found:
-            results += said.pop((other.earlier, name), [])
-        told = place if step.told.drift.result == "DRIFTED" else told
-        yield min(results, key=lambda result: DRIFT.get(result, 1.0))
-    yield from chain.from_iterable(said.values())

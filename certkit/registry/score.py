@@ -20,15 +20,15 @@ later
     divided by what the two terms above give, if that is below 1: what was found since is not forgotten
     where older evidence is brought again.
 age
-    2 ^ (−days / 90) since the latest passport's evidence appeared. A bundle did with its last run, or with
+    2 ^ (−days / 90) since the latest passport's evidence appeared. A bundle did with its first run, or with
     the first validity or entry of a passport of the lineage that rests on it, whatever is earliest.
 drift
-    `DRIFT` for every passport by the comparison that counts (`certkit.registry.course`), or by what a drift
-    entry says of it if that is worse, and for every other drift entry. What cannot be compared is not known
-    to be no worse. A passport on evidence no older than the latest's counts as `LOWER` where its r_op is
-    lower by the margin than that of one it is compared with, or of any under its profile since the last
-    drift, were it by chance: neither failures that make a loss harder to tell nor a loss in small steps may
-    raise it.
+    For every passport, `STEP` to the power of the margins that were lost, at most one: in the worst of its
+    comparisons (`certkit.registry.course`), beyond what the earlier passport's own noise explains
+    (`certkit.assessment.drift.lost`). So no failure makes a loss harder to tell. `CHANGED` where it is no
+    longer the same agent, if that is less. What cannot be compared is not known to be no worse, and counts as
+    one margin; so does a drift entry that says of a comparison what the files do not, or is of none. What no
+    test calls a drift counts as `LOWER` for the latest passport and those on evidence that is no older.
 revocations
     `REVOKED` for every revoked passport of the lineage, by the gravest reason given.
 
@@ -59,13 +59,11 @@ HALF_LIFE: Final = 90.0
 """Days in which a passport's weight halves: its validity unless told otherwise."""
 
 LOWER: Final = "LOWER"
-DRIFT: Final[Mapping[str, float]] = {
-    "DRIFTED": 0.8,
-    LOWER: 0.8,
-    "NOT_COMPARABLE": 0.8,
-    "IDENTITY_CHANGED": 0.95,
-}
-"""What a step from one passport to the next leaves, by what comparing them gives; all else leaves all."""
+STEP: Final = 0.8
+"""What the loss of a margin leaves."""
+
+CHANGED: Final = 0.95
+"""What a step to another agent of the same name leaves."""
 
 REVOKED: Final[Mapping[str, float]] = {
     "evidence-false": 0.5,
@@ -101,12 +99,40 @@ class Latest(Struct, frozen=True, kw_only=True):
     r_op: Moments | None
 
 
+class Step(Struct, frozen=True):
+    """What became of an agent with a passport: the result, and the `margins` of the profile that were lost.
+
+    `is_changed` tells that it is not the agent of the passport before.
+    """
+
+    result: str
+    margins: float = 0.0
+    is_changed: bool = False
+
+    @property
+    def shown(self) -> str:
+        """The result in words, `LOWER` for a loss that no test calls a drift."""
+        untold = self.margins > 0 and self.result not in {"DRIFTED", "NOT_COMPARABLE"}
+        return LOWER if untold and not (self.is_changed and self.left == CHANGED) else self.result
+
+    @classmethod
+    def said(cls, result: str) -> Step:
+        """Return what a drift entry says, with nothing to show how much was lost."""
+        is_lost = result in {"DRIFTED", "NOT_COMPARABLE"}
+        return cls(result, 1.0 if is_lost else 0.0, result == "IDENTITY_CHANGED")
+
+    @property
+    def left(self) -> float:
+        """What it leaves of the score."""
+        return float(min(STEP ** min(1.0, self.margins), CHANGED if self.is_changed else 1.0))
+
+
 class Past(Struct, frozen=True, kw_only=True):
     """What a log holds of a lineage, as far as the score asks.
 
     `passports` counts them; `since` is when the first was logged; `appeared` is when the latest passport's
-    evidence did; `drift` are the results of comparing each passport with those before it, and those of other
-    drift entries; `revocations` are the gravest reasons of those that were revoked; `later` is what was
+    evidence did; `drift` is what comparing each passport with those before it shows, and what other drift
+    entries say; `revocations` are the gravest reasons of those that were revoked; `later` is what was
     measured on evidence that is no older than the latest passport's; `missing` are the entries of earlier
     passports whose file is not here, or contradicts itself.
     """
@@ -115,7 +141,7 @@ class Past(Struct, frozen=True, kw_only=True):
     passports: int
     since: datetime
     appeared: datetime
-    drift: tuple[str, ...]
+    drift: tuple[Step, ...]
     revocations: tuple[str, ...]
     latest: Latest
     later: tuple[Measured, ...] = ()
@@ -195,8 +221,8 @@ def _terms(past: Past, at: datetime) -> list[Term]:
         Term(name="attempts", value=demanded / first if first else 1.0, detail=f"attempt {latest.attempt:,}"),
         _later(demanded, past.later),
         Term(name="age", value=2 ** (-days / HALF_LIFE), detail=f"{days:,.1f} days"),
-        _events("drift", past.drift, DRIFT, "comparison", "comparisons"),
-        _events("revocations", past.revocations, REVOKED, "revoked passport", "revoked passports"),
+        _drift(past.drift),
+        _revocations(past.revocations),
     ]
 
 
@@ -213,11 +239,20 @@ def _runs(row: Moments) -> str:
     return f"{row.y // row.scale:,} of {row.n:,} fault runs"
 
 
-def _events(name: str, found: Sequence[str], weights: Mapping[Any, float], one: str, many: str) -> Term:
-    counts = {kind: found.count(kind) for kind in weights if kind in found}
-    listed = ", ".join(f"{count} {kind}" for kind, count in counts.items())
-    detail = f"{len(found):,} {one if len(found) == 1 else many}" + (f": {listed}" if listed else "")
-    return Term(name=name, value=prod(weights.get(kind, 1.0) for kind in found), detail=detail)
+def _drift(steps: Sequence[Step]) -> Term:
+    lowered = [one.shown for one in steps if one.left < 1]
+    detail = _counted(len(steps), "comparison", lowered)
+    return Term(name="drift", value=prod(one.left for one in steps), detail=detail)
+
+
+def _revocations(reasons: Sequence[str]) -> Term:
+    detail = _counted(len(reasons), "revoked passport", reasons)
+    return Term(name="revocations", value=prod(REVOKED[one] for one in reasons), detail=detail)
+
+
+def _counted(total: int, what: str, kinds: Sequence[str]) -> str:
+    listed = ", ".join(f"{kinds.count(kind)} {kind}" for kind in sorted(set(kinds)))
+    return f"{total:,} {what}{'' if total == 1 else 's'}" + (f": {listed}" if listed else "")
 
 
 def gravest(reasons: Iterable[str]) -> str:

@@ -215,6 +215,24 @@ def difference(old: Mean, new: Mean) -> Difference:
     )
 
 
+def limit(mean: Mean, level: float) -> float:
+    """Return the value that a mean is only beyond in the bad direction with a chance of `level`.
+
+    It is the normal limit, and where the clusters agree, or are one, what the posterior of `difference`
+    gives, or the normal limit with the posterior's variance if that is nearer to the mean.
+    """
+    from scipy.special import ndtri  # noqa: PLC0415 - heavy
+
+    higher, value, far = CATALOGUE[mean.metric].higher, float(mean.value), float(ndtri(1 - level))
+    if mean.variance:
+        reach = far * sqrt(mean.variance)
+        return value - reach if higher else value + reach
+    belief = _Belief(mean)
+    reach = far * sqrt(belief.variance)
+    beyond = belief.quantile(level if higher else 1 - level)
+    return min(value, max(value - reach, beyond)) if higher else max(value, min(value + reach, beyond))
+
+
 def _welch(variances: list[float], sides: tuple[Mean, Mean]) -> float:
     """Return Welch's degrees of freedom of a difference."""
     parts = sum(v * v / side.freedom for v, side in zip(variances, sides, strict=True))
@@ -248,6 +266,13 @@ class _Belief:
             return mean / self.share if self.share > 0 else 1.0
         spread = self.share * (1 - self.share)
         return mean * (1 - mean) / spread if spread > 0 else 1.0
+
+    def quantile(self, level: float) -> float:
+        """Return the value that the mean is below with a probability of `level`, in the metric's unit."""
+        from scipy.special import betaincinv, gammaincinv  # noqa: PLC0415 - heavy
+
+        share = gammaincinv(self.a, level) / self.b if self.counts else betaincinv(self.a, self.b, level)
+        return self.low + self.width * float(share)
 
     def below(self, x: Floats) -> Floats:
         """Return P(mean < x), x on the scale of the posterior."""

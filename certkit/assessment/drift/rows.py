@@ -8,7 +8,7 @@ tested has state UNDERPOWERED and a reason.
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from msgspec import Struct, structs
 
@@ -152,11 +152,8 @@ class _Sides:
         self.old, self.new = old, new
         self.before = {key_of(row): row for row in old.moments}
         self.now = {key_of(row): row for row in new.moments}
-        self._cells_before, self._cells_now = _by_cell(old), _by_cell(new)
+        self._cells_before, self._cells_now = by_cell(old), by_cell(new)
         self._moved = {faults: moved_within(old, new, faults_only=faults) for faults in (False, True)}
-        self.margins = {
-            row.id: row.margin for row in (*new.criteria, *old.criteria) if row.margin is not None
-        }
 
     def row(self, criterion: str, key: Key, margin: Fraction | None, blocked: str | None = None) -> Row:
         """Return one row, not yet decided."""
@@ -207,8 +204,8 @@ class _Sides:
         )
 
 
-def _by_cell(side: Standing) -> dict[Key, dict[Key, Moments]]:
-    """Return the cells of every row, the cells themselves as their own."""
+def by_cell(side: Standing) -> dict[Key, dict[Key, Moments]]:
+    """Return the cells of every row by its key, the cells themselves as their own."""
     found: dict[Key, dict[Key, Moments]] = {}
     for row in side.moments:
         if is_cell(row):
@@ -246,35 +243,50 @@ def overall(old: Standing, new: Standing) -> Mean | None:
     return _Sides(old, new).row("r_op", ("r_op", None, None), None).new
 
 
-def _rows(sides: _Sides) -> Iterator[Row]:
-    named = {row.metric: row.id for row in sides.old.criteria}
+class Listed(NamedTuple):
+    """A row that there is to compare; `watched` is the old side's criterion, None for rates of success."""
+
+    criterion: str
+    key: Key
+    margin: Fraction | None
+    watched: Watched | None = None
+
+
+def listed(old: Standing, new: Standing) -> Iterator[Listed]:
+    """Yield the rows of two standings, in their order."""
+    named = {row.metric: row.id for row in old.criteria}
+    margins = {row.id: row.margin for row in (*new.criteria, *old.criteria) if row.margin is not None}
     r_op, c_nom = named.get("r_op", "r_op"), named.get("c_nom", "c_nom")
-    margin = sides.margins.get(r_op)
-    yield sides.row(r_op, ("r_op", None, None), margin)
-    now = {row.id: row for row in sides.new.criteria}
-    for row in sides.old.criteria:
+    margin = margins.get(r_op)
+    yield Listed(r_op, ("r_op", None, None), margin)
+    for row in old.criteria:
         if row.metric not in DERIVED and row.metric not in {"r_op", "c_nom"}:
-            blocked = _blocked(row, now.get(row.id), sides)
-            yield sides.row(row.id, (row.metric, None, None), sides.margins.get(row.id), blocked)
-    if ("c_nom", None, None) in sides.before.keys() | sides.now.keys():
-        yield sides.row(c_nom, ("c_nom", None, None), sides.margins.get(c_nom, margin))
-    keys = sides.before.keys() | sides.now.keys()
+            yield Listed(row.id, (row.metric, None, None), margins.get(row.id), row)
+    keys = {key_of(row) for row in (*old.moments, *new.moments)}
+    if ("c_nom", None, None) in keys:
+        yield Listed(c_nom, ("c_nom", None, None), margins.get(c_nom, margin))
     for domain in sorted({key[1] for key in keys if key[0] == "r_op" and key[1] is not None}):
-        yield sides.row(r_op, ("r_op", domain, None), margin)
+        yield Listed(r_op, ("r_op", domain, None), margin)
     for condition in sorted({key[2] for key in keys if key[2] is not None}):
-        yield sides.row(r_op, ("r_op", None, condition), margin)
+        yield Listed(r_op, ("r_op", None, condition), margin)
 
 
-def _blocked(old: Watched, new: Watched | None, sides: _Sides) -> str | None:
-    """Return why a criterion's means may not be compared although both sides have one."""
-    if old.metric not in METRICS:
+def _rows(sides: _Sides) -> Iterator[Row]:
+    for one in listed(sides.old, sides.new):
+        reason = None if one.watched is None else blocked(one.watched, sides.old, sides.new)
+        yield sides.row(one.criterion, one.key, one.margin, reason)
+
+
+def blocked(watched: Watched, old: Standing, new: Standing) -> str | None:
+    """Return why the means of a criterion of the old side may not be compared although both have one."""
+    if watched.metric not in METRICS:
         return None
-    if old.metric == "irs" and sides.old.memory_observable != sides.new.memory_observable:
+    if watched.metric == "irs" and old.memory_observable != new.memory_observable:
         return "the sides declare differently whether memory queries were observable"
-    measured = {(old.metric, None, None) in side for side in (sides.before, sides.now)}
-    if measured != {True}:
+    if not all(any(row.metric == watched.metric for row in side.moments) for side in (old, new)):
         return None
-    unjudged = [name for name, row in (("old", old), ("new", new)) if row is None or not row.judged]
+    now = next((row for row in new.criteria if row.id == watched.id), None)
+    unjudged = [name for name, row in (("old", watched), ("new", now)) if row is None or not row.judged]
     return (
         f"not measured well enough to be judged on the {' and the '.join(unjudged)} side"
         if unjudged

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from msgspec import structs
 
 from certkit.assessment.drift import drift
@@ -225,18 +222,6 @@ def test_however_many_passports_on_few_runs_do_not_push_a_base_out() -> None:
     assert [one.earlier for one in step.found] == [f"few {BASES}", "first"]
 
 
-def test_where_no_loss_is_allowed_the_same_rate_is_none() -> None:
-    side, worse = (standing(issue(1, summary=clustered(n)).to_json())[1] for n in (950, 949))
-    strict = tuple(structs.replace(row, margin=Fraction(0)) for row in side.criteria)
-    known = {"1": structs.replace(side, criteria=strict), "2": structs.replace(side, criteria=strict)}
-    known["3"] = structs.replace(worse, criteria=strict)
-    course = Course(known.__getitem__)
-    _, same, lower = (course.follow(name) for name in known)
-    assert same is not None
-    assert lower is not None
-    assert (same.is_lower, lower.is_lower) == (False, True)
-
-
 def test_failures_that_make_a_loss_harder_to_tell_do_not_raise_the_score(tmp_path: Path) -> None:
     values, results = [], []
     for good in (11, 10, 5):
@@ -263,37 +248,6 @@ def test_a_loss_that_runs_cannot_tell_from_chance_counts_while_it_is_the_latest(
     assert drift_term(folder) == (0.8, "3 comparisons: 1 LOWER"), "it is newer than the first evidence"
     with reading(folder) as whole:
         assert [one.index for one in past(whole.history(LINEAGE), whole.passport).later] == [0, 1, 2]
-
-
-kinds = st.tuples(st.sampled_from([1, 2, 10, 40]), st.integers(0, 100)).map(
-    lambda one: (one[0], one[0] * one[1] // 100)
-)
-drawn = st.lists(kinds, min_size=2, max_size=12).filter(lambda found: any(y for _, y in found))
-
-
-@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
-@given(drawn, drawn, st.data())
-def test_no_failure_of_the_latest_passport_raises_the_score_of_its_lineage(
-    tmp_path_factory: pytest.TempPathFactory,
-    first: list[tuple[int, int]],
-    second: list[tuple[int, int]],
-    data: st.DataObject,
-) -> None:
-    place, count = data.draw(st.integers(0, len(second) - 1)), data.draw(st.integers(1, 60))
-    runs, good = second[place]
-    changed = data.draw(
-        st.sampled_from(
-            [[(runs, good - min(good, count))], [(runs + count, good)], [(runs, good), (count, 0)]]
-        )
-    )
-    values = []
-    for clusters in (second, [*second[:place], *changed, *second[place + 1 :]]):
-        folder = tmp_path_factory.mktemp("r") / "r"
-        new(folder)
-        log(folder, issue(1, summary=uneven(*first)))
-        log(folder, issue(2, summary=uneven(*clusters), days=1), days=1)
-        values.append(valued(folder, 2))
-    assert values[1] <= values[0] * (1 + 1e-9), (first, second, changed)
 
 
 def test_few_runs_of_a_domain_in_between_do_not_hide_what_it_lost(tmp_path: Path) -> None:

@@ -34,10 +34,12 @@ def terms(folder: Path, days: float) -> dict[str, tuple[float, str]]:
     return {one.name: (one.value, one.detail) for one in scored(folder, days).terms}
 
 
-def ended(summary: Summary, days: int) -> Summary:
-    """The same runs with start times, the last of them so many days after `NOW`."""
-    last = int((NOW + days * DAY).timestamp() * 1_000_000)
-    times = structs.replace(summary.times, first=last - 1_000_000, last=last)
+def begun(summary: Summary, days: int, last: int | None = None) -> Summary:
+    """The same runs with start times, the first of them so many days after `NOW`, and the last."""
+    first, end = (
+        int((NOW + day * DAY).timestamp() * 1_000_000) for day in (days, days if last is None else last)
+    )
+    times = structs.replace(summary.times, first=first, last=end)
     return structs.replace(summary, times=times)
 
 
@@ -63,7 +65,7 @@ def test_bad_evidence_is_not_forgotten_when_the_first_bundle_is_issued_again(tmp
 def test_nor_when_its_runs_are_sealed_again_under_another_digest(tmp_path: Path) -> None:
     folder = tmp_path / "r"
     new(folder)
-    good, bad = ended(clustered(950), -20), ended(clustered(600), -1)
+    good, bad = begun(clustered(950), -20), begun(clustered(600), -1)
     log(folder, issue(1, summary=good))
     log(folder, issue(2, summary=bad, days=5), days=5)
     before = valued(folder, 6)
@@ -76,7 +78,7 @@ def test_nor_when_its_runs_are_sealed_again_under_another_digest(tmp_path: Path)
 def test_the_same_runs_are_as_old_as_before_however_they_are_sealed(tmp_path: Path, number: int) -> None:
     folder = tmp_path / "r"
     new(folder)
-    runs = ended(clustered(950), -10)
+    runs = begun(clustered(950), -10)
     log(folder, issue(1, summary=runs))
     assert asked(folder).appeared == NOW - 10 * DAY, "not when they were first submitted"
     log(folder, issue(number, summary=runs, days=120), days=120)
@@ -84,10 +86,23 @@ def test_the_same_runs_are_as_old_as_before_however_they_are_sealed(tmp_path: Pa
     assert terms(folder, 120)["age"][1] == "130.0 days"
 
 
+def test_failing_runs_that_were_added_later_do_not_make_evidence_younger(tmp_path: Path) -> None:
+    values = []
+    for name, summary in (
+        ("before", begun(clustered(950), -60, -50)),
+        ("later", begun(clustered(950), -60, -1)),
+        ("earlier", begun(clustered(950), -70, -50)),
+    ):
+        new(tmp_path / name)
+        log(tmp_path / name, issue(1, summary=summary))
+        values.append(valued(tmp_path / name, 1))
+    assert values[1] == values[0] > values[2]
+
+
 def test_runs_that_are_dated_after_their_passport_are_as_old_as_that(tmp_path: Path) -> None:
     folder = tmp_path / "r"
     new(folder)
-    log(folder, issue(1, summary=ended(clustered(950), 60)))
+    log(folder, issue(1, summary=begun(clustered(950), 60)))
     assert asked(folder).appeared == NOW
 
 
@@ -289,5 +304,5 @@ def test_a_loss_in_small_steps_is_a_loss(tmp_path: Path) -> None:
         new(folder)
         for number, successes in enumerate(counts, 1):
             log(folder, issue(number, summary=clustered(successes), days=number), days=number)
-    assert terms(tmp_path / "r", 8)["drift"][1] == "6 comparisons: 1 DRIFTED"
+    assert terms(tmp_path / "r", 8)["drift"][1] == "6 comparisons: 1 DRIFTED, 1 LOWER"
     assert valued(tmp_path / "r", 8) <= valued(tmp_path / "at once", 8)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
+from math import inf
 from typing import get_args
 
 import pytest
@@ -15,11 +16,11 @@ from scipy import stats
 from certkit.assessment.reliability import Moments
 from certkit.registry.entry import Reason
 from certkit.registry.score import (
-    DRIFT,
     REVOKED,
     Latest,
     Measured,
     Past,
+    Step,
     bound,
     effective,
     graver,
@@ -51,7 +52,7 @@ def past(
     clusters: list[Cluster] | None = None,
     *,
     attempt: int = 1,
-    drift: tuple[str, ...] = (),
+    drift: tuple[Step, ...] = (),
     revocations: tuple[str, ...] = (),
 ) -> Past:
     latest = Latest(
@@ -121,7 +122,8 @@ def test_a_scaled_value_is_worth_what_its_successes_are() -> None:
 
 def test_a_score_is_the_product_of_the_terms_that_it_shows() -> None:
     found = score(
-        past(attempt=2, drift=("DRIFTED",), revocations=("evidence-false",)), at=START + timedelta(days=45)
+        past(attempt=2, drift=(Step("DRIFTED", 3.0),), revocations=("evidence-false",)),
+        at=START + timedelta(days=45),
     )
     terms = {term.name: term.value for term in found.terms}
     assert list(terms) == ["bound", "attempts", "later", "age", "drift", "revocations"]
@@ -172,13 +174,45 @@ def test_every_reason_has_its_weight_and_the_gravest_counts() -> None:
 
 @pytest.mark.parametrize("result", ["STABLE", "UNDERPOWERED"])
 def test_a_comparison_that_shows_no_loss_leaves_all(result: str) -> None:
-    assert valued(past(drift=(result,))) == valued(past())
-    (term,) = (one for one in score(past(drift=(result,)), at=START).terms if one.name == "drift")
+    assert valued(past(drift=(Step(result),))) == valued(past())
+    (term,) = (one for one in score(past(drift=(Step(result),)), at=START).terms if one.name == "drift")
     assert (term.value, term.detail) == (1.0, "1 comparison")
 
 
 def test_what_cannot_be_compared_counts_as_drift() -> None:
-    assert valued(past(drift=("NOT_COMPARABLE",))) == valued(past(drift=("DRIFTED",))) < valued(past())
+    drifted, apart = (valued(past(drift=(Step.said(one),))) for one in ("DRIFTED", "NOT_COMPARABLE"))
+    assert drifted == apart == 0.8 * valued(past())
+    assert Step.said("STABLE").left == Step.said("UNDERPOWERED").left == 1
+
+
+def test_a_loss_counts_by_its_margins_up_to_one_and_another_agent_besides() -> None:
+    shown = [
+        (one.shown, one.left)
+        for one in (
+            Step("STABLE", 0.5),
+            Step("DRIFTED", 0.25),
+            Step("DRIFTED", 7.0),
+            Step("UNDERPOWERED", inf),
+            Step("IDENTITY_CHANGED", 0.0, is_changed=True),
+            Step("IDENTITY_CHANGED", 0.1, is_changed=True),
+            Step("IDENTITY_CHANGED", 1.0, is_changed=True),
+            Step("STABLE"),
+        )
+    ]
+    assert shown == [
+        ("LOWER", 0.8**0.5),
+        ("DRIFTED", 0.8**0.25),
+        ("DRIFTED", 0.8),
+        ("LOWER", 0.8),
+        ("IDENTITY_CHANGED", 0.95),
+        ("IDENTITY_CHANGED", 0.95),
+        ("LOWER", 0.8),
+        ("STABLE", 1.0),
+    ]
+    several = past(drift=(Step("STABLE", 0.5), Step("STABLE"), Step("DRIFTED", 2.0), Step("STABLE", 0.1)))
+    (term,) = (one for one in score(several, at=START).terms if one.name == "drift")
+    assert term.detail == "4 comparisons: 1 DRIFTED, 2 LOWER"
+    assert term.value == pytest.approx(0.8**1.6)
 
 
 def test_the_age_counts_from_when_the_evidence_appeared() -> None:
@@ -189,7 +223,9 @@ def test_the_age_counts_from_when_the_evidence_appeared() -> None:
 clusters = st.lists(
     st.integers(1, 12).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n))), min_size=1, max_size=25
 )
-events = st.lists(st.sampled_from(sorted(DRIFT)), max_size=4).map(tuple)
+results = st.sampled_from(["DRIFTED", "NOT_COMPARABLE", "IDENTITY_CHANGED", "STABLE", "UNDERPOWERED"])
+event = st.builds(Step, results, st.floats(0, 3), st.booleans())
+events = st.lists(event, max_size=4).map(tuple)
 reasons = st.lists(st.sampled_from(sorted(REVOKED)), max_size=4).map(tuple)
 
 
@@ -250,7 +286,7 @@ def test_a_success_that_becomes_a_failure_lowers_it(found: list[Cluster], data: 
 @given(clusters, events, reasons, st.integers(1, 30), st.floats(0, 89), st.floats(0, 89))
 def test_time_never_raises_it(  # noqa: PLR0917 - one per thing that a score depends on
     found: list[Cluster],
-    drift: tuple[str, ...],
+    drift: tuple[Step, ...],
     gone: tuple[str, ...],
     attempt: int,
     one: float,
@@ -261,9 +297,9 @@ def test_time_never_raises_it(  # noqa: PLR0917 - one per thing that a score dep
     assert valued(of, START + timedelta(days=later)) <= valued(of, START + timedelta(days=sooner))
 
 
-@given(clusters, events, reasons, st.sampled_from(sorted(DRIFT)), st.sampled_from(sorted(REVOKED)))
+@given(clusters, events, reasons, event, st.sampled_from(sorted(REVOKED)))
 def test_no_event_raises_it(
-    found: list[Cluster], drift: tuple[str, ...], gone: tuple[str, ...], more: str, reason: str
+    found: list[Cluster], drift: tuple[Step, ...], gone: tuple[str, ...], more: Step, reason: str
 ) -> None:
     before = valued(past(found, drift=drift, revocations=gone))
     assert valued(past(found, drift=(*drift, more), revocations=gone)) <= before
@@ -292,6 +328,6 @@ def test_no_further_attempt_raises_it(found: list[Cluster], attempt: int) -> Non
 
 @given(clusters, events, reasons, st.integers(1, 30))
 def test_it_lies_between_none_and_all(
-    found: list[Cluster], drift: tuple[str, ...], gone: tuple[str, ...], attempt: int
+    found: list[Cluster], drift: tuple[Step, ...], gone: tuple[str, ...], attempt: int
 ) -> None:
     assert 0 <= valued(past(found, attempt=attempt, drift=drift, revocations=gone)) < 1
