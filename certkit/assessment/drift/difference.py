@@ -21,7 +21,7 @@ from functools import cache
 from math import sqrt
 from typing import TYPE_CHECKING, Any, Final
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from certkit.assessment.catalogue import CATALOGUE
 
@@ -123,16 +123,13 @@ def under_mix(weights: Sequence[int], cells: Sequence[Moments], whole: Moments, 
     usual = plain(whole)
     if all(weight * drawn == cell.n * total for weight, cell in zip(weights, cells, strict=True)):
         return usual
-    value = sum(
-        (
-            Fraction(weight * cell.y, total * cell.n * cell.scale)
-            for weight, cell in zip(weights, cells, strict=True)
-        ),
-        Fraction(0),
-    )
+    means = [
+        Fraction(weight * cell.y, total * cell.n * cell.scale)
+        for weight, cell in zip(weights, cells, strict=True)
+    ]
     changed = Mean(
         metric=whole.metric,
-        value=value,
+        value=sum(means, Fraction(0)),
         n=sum(cell.n for cell in cells),
         k=whole.k,
         variance=None,
@@ -147,13 +144,11 @@ def under_mix(weights: Sequence[int], cells: Sequence[Moments], whole: Moments, 
     sds = [sqrt(v) for v in each]
     asked = [weight / total for weight in weights]
     diagonal, widest = _forms(asked, sds)
-    spans = sum(cell.k for cell in cells) + beyond > whole.k
-    if spans:
+    mixed = diagonal
+    if sum(cell.k for cell in cells) + beyond > whole.k:  # clusters span cells
         own, bound = _forms([cell.n / drawn for cell in cells], sds)
         between = (usual.variance - own) / (bound - own) if bound > own else 1.0
         mixed = diagonal + min(max(between, 0.0), 1.0) * (widest - diagonal)
-    else:
-        mixed = diagonal
     # Satterthwaite: a heavy cell with few clusters leaves few degrees of freedom.
     terms = [
         (w * w * v) ** 2 / (cell.k - 1)
@@ -161,15 +156,7 @@ def under_mix(weights: Sequence[int], cells: Sequence[Moments], whole: Moments, 
         if cell.k > 1 and v > 0
     ]
     freedom = min(usual.freedom, diagonal**2 / sum(terms)) if terms else usual.freedom
-    return Mean(
-        metric=whole.metric,
-        value=value,
-        n=changed.n,
-        k=whole.k,
-        variance=max(mixed, usual.variance),
-        freedom=max(freedom, 1.0),
-        reweighted=True,
-    )
+    return structs.replace(changed, variance=max(mixed, usual.variance), freedom=max(freedom, 1.0))
 
 
 def _forms(weights: list[float], sds: list[float]) -> tuple[float, float]:
