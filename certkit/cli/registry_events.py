@@ -59,7 +59,8 @@ def revoke(
     """Log that a passport no longer stands, signed by its issuer; nothing is taken out.
 
     The key must be one that the trust policy lists under the name of the passport's issuer. The same again
-    gives the first entry.
+    gives the first entry. With evidence-false, every other passport of the lineage that the issuer gave on
+    this evidence is revoked too.
 
     Example: certkit registry revoke registry 0 --reason key-compromise --key issuer-key.pem
     """
@@ -72,8 +73,13 @@ def revoke(
     hand = _hand(folder, key, passphrase_file, trust, log_key, at)
     shown = progress(hidden=quiet or json)
     with Registry.open(folder, heads=heads_path(heads), now=clock.now(), progress=shown) as opened:
-        passport, done = write(opened, ident, reason=reason.value, detail=detail, hand=hand)
-    _report("revoke", done, passport, f"{output.brief(passport)} revoked", json=json, quiet=quiet)
+        done = write(opened, ident, reason=reason.value, detail=detail, hand=hand)
+    brief = output.brief(done.passport_id)
+    also = [{"passport_id": passport, "index": index} for passport, index in done.also]
+    _report("revoke", done.entry, done.passport_id, f"{brief} revoked", json=json, quiet=quiet, also=also)
+    if not (json or quiet):
+        for passport, index in done.also:
+            output.say(f"{output.brief(passport)} revoked too, by entry {index}: it is on that evidence")
 
 
 def supersede(
@@ -259,10 +265,12 @@ def _whole_name(folder: Path, lineage: str) -> str:
         return log.history(lineage).lineage
 
 
-def _report(what: str, done: Appended, passport: str | None, words: str, *, json: bool, quiet: bool) -> None:
+def _report(
+    what: str, done: Appended, passport: str | None, words: str, *, json: bool, quiet: bool, **more: object
+) -> None:
     if json:
         document: dict[str, object] = {"schema": f"urn:certkit:registry-{what}:v1", "index": done.index}
         about = {} if passport is None else {"passport_id": passport}
-        output.document(document | {"new": done.new} | about)
+        output.document(document | {"new": done.new} | about | more)
     elif not quiet:
         output.say(f"{words}{'' if done.new else ' already'}, by entry {done.index}")

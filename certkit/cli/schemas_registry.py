@@ -54,7 +54,17 @@ ROWS: Final[dict[str, tuple[str, dict[str, Schema]]]] = {
     "registry-init": ("A new registry.", {"origin": TEXT, "vkey": _VKEY}),
     "registry-vkey": ("The log's verifier key.", {"origin": TEXT, "vkey": _VKEY}),
     "registry-append": ("A logged passport.", {**_WRITTEN, "proof": _PATH, **FOLLOWING}),
-    "registry-revoke": ("A logged revocation.", {**_WRITTEN, "passport_id": DIGEST}),
+    "registry-revoke": (
+        "A logged revocation.",
+        {
+            **_WRITTEN,
+            "passport_id": DIGEST,
+            "also": {
+                **listed(closed(passport_id=DIGEST, index=COUNT)),
+                "description": "passports on the same evidence, each with the entry that revokes it",
+            },
+        },
+    ),
     "registry-supersede": ("A logged supersession.", {**_WRITTEN, "passport_id": DIGEST}),
     "registry-note": ("Logged words.", _WRITTEN),
     "registry-proof": (

@@ -10,16 +10,17 @@ What is ended, and whether it was before, is read from the entries in the transa
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
 
-from certkit.errors import MismatchError, UntrustedError, UsageError
+from certkit.errors import CertkitError, MismatchError, UntrustedError, UsageError
 from certkit.passport import issuing, keys
 from certkit.passport import statement as st
 from certkit.registry.admission import refuse_stranger
 from certkit.registry.entry import Claims, Note, Revocation, Supersession
-from certkit.registry.rules import is_signed, issuer_of
+from certkit.registry.rules import Rest, is_signed, issuer_of, rest
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -57,27 +58,60 @@ class _Own(NamedTuple):
 
     passport_id: str
     lineage: str
+    rest: Rest
     keys: dict[str, PublicKey]
 
 
-def revoke(
-    registry: Registry, ident: str, *, reason: Reason, detail: str | None, hand: Hand
-) -> tuple[str, Appended]:
-    """Log that a passport is revoked; return its id and the entry.
+class Revoked(NamedTuple):
+    """A passport that was revoked, by which entry, and what else was since it is on the same evidence."""
+
+    passport_id: str
+    entry: Appended
+    also: tuple[tuple[str, int], ...] = ()
+    """Ids of passports, each with the entry that revokes it."""
+
+
+def revoke(registry: Registry, ident: str, *, reason: Reason, detail: str | None, hand: Hand) -> Revoked:
+    """Log that a passport is revoked.
 
     Where its issuer revoked it before for the same reason, that entry is returned; for another reason it is
-    revoked once more. Raises `UsageError` ``registry.unknown``, `UntrustedError` ``registry.not-issuer``
-    where the key is not its issuer's, `MismatchError` ``registry.blob-missing`` or ``registry.inconsistent``,
-    and as `Registry.append_entry`.
+    revoked once more. With its evidence, every other passport of the lineage that its issuer gave on it falls
+    too. Raises `UsageError` ``registry.unknown``, `UntrustedError` ``registry.not-issuer`` where the key is
+    not its issuer's, `MismatchError` ``registry.blob-missing`` or ``registry.inconsistent``, and as
+    `Registry.append_entry`.
     """
     with hand.turn(registry) as turn:
-        own = _own(registry, turn.known, ident, hand)
-        for index, found in turn.known.endings(own.lineage, own.passport_id):
-            claims = found.claims
-            if isinstance(claims, Revocation) and claims.reason == reason and is_signed(found, own.keys):
-                return own.passport_id, turn.appended(index, new=False)
-        what = Revocation(passport_id=own.passport_id, reason=reason, detail=detail)
-        return own.passport_id, hand.log(turn, own.lineage, what)
+        own = _own(registry, turn.known, turn.known.find(ident), hand)
+        index, new = _revoke(turn, own, reason, detail, hand)
+        also = []
+        for other in _on_its_evidence(registry, turn.known, own, hand) if reason == "evidence-false" else ():
+            entry, is_new = _revoke(turn, other, reason, detail, hand)
+            also += [(other.passport_id, entry)] * is_new
+        return Revoked(own.passport_id, turn.appended(index, new=new), tuple(also))
+
+
+def _revoke(turn: Turn, own: _Own, reason: Reason, detail: str | None, hand: Hand) -> tuple[int, bool]:
+    """Return the entry that revokes a passport for a reason, and whether it is a new one."""
+    for index, found in turn.known.endings(own.lineage, own.passport_id):
+        claims = found.claims
+        if isinstance(claims, Revocation) and claims.reason == reason and is_signed(found, own.keys):
+            return index, False
+    what = Revocation(passport_id=own.passport_id, reason=reason, detail=detail)
+    return hand.log(turn, own.lineage, what).index, True
+
+
+def _on_its_evidence(registry: Registry, known: Ledger, own: _Own, hand: Hand) -> list[_Own]:
+    """Return the passports of a lineage that rest on one's evidence and that the hand may end, itself too.
+
+    What is not here or is another issuer's stays as it is; an audit names it.
+    """
+    found = dict[str, _Own]()
+    for index, _ in list(known.passports(own.lineage)):
+        with suppress(CertkitError):
+            other = _own(registry, known, index, hand)
+            if other.rest.repeats(own.rest):
+                found.setdefault(other.passport_id, other)
+    return list(found.values())
 
 
 def supersede(registry: Registry, ident: str, *, by: str, hand: Hand) -> tuple[str, Appended]:
@@ -87,7 +121,7 @@ def supersede(registry: Registry, ident: str, *, by: str, hand: Hand) -> tuple[s
     ``registry.supersedes``.
     """
     with hand.turn(registry) as turn:
-        own = _own(registry, turn.known, ident, hand)
+        own = _own(registry, turn.known, turn.known.find(ident), hand)
         later = turn.known.find(by)
         latest = turn.known.latest(own.lineage)
         if latest in {None, own.passport_id} or latest != _logs(turn.known, later):
@@ -118,9 +152,8 @@ def _logs(known: Ledger, index: int) -> str | None:
     return None if claims is None else claims.passport_id
 
 
-def _own(registry: Registry, known: Ledger, ident: str, hand: Hand) -> _Own:
+def _own(registry: Registry, known: Ledger, index: int, hand: Hand) -> _Own:
     """Return a logged passport that the hand may end; its lineage is what its file says."""
-    index = known.find(ident)
     found = known.entry(index)
     stored = found.entry.passport
     if found.passport is None or stored is None:
@@ -143,4 +176,8 @@ def _own(registry: Registry, known: Ledger, ident: str, hand: Hand) -> _Own:
             hint="an issuer lets another key revoke by naming it in the policy under the same name",
         )
     # When the policy trusts the key is not asked: too late a word against a passport is still heard.
-    return _Own(file.passport_id, st.read(file.payload).predicate.agent.lineage, theirs)
+    predicate = (stated := st.read(file.payload)).predicate
+    on = rest(stated)
+    if predicate.scope.dates.first_run is None:
+        on = on._replace(runs=None)  # without times, other runs may have come out alike
+    return _Own(file.passport_id, predicate.agent.lineage, on, theirs)

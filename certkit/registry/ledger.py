@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from certkit.passport.keys import PublicKey
     from certkit.passport.trust import Trust
-    from certkit.registry.entry import Previous, UnverifiedEntry
+    from certkit.registry.entry import Previous, Stored, UnverifiedEntry
     from certkit.registry.log import Log
     from certkit.tlog.checkpoint import Checkpoint
 
@@ -205,12 +205,12 @@ class Ledger:
         """Return the id of the latest passport of a lineage, None where it has none."""
         return self._of(lineage).latest(lineage)
 
-    def files(self, lineage: str) -> Iterator[str]:
-        """Yield the digests of the files of a lineage's passports, in their order."""
+    def passports(self, lineage: str) -> Iterator[tuple[int, Stored]]:
+        """Yield the entries of a lineage's passports, with the files that they name, in their order."""
         for index in self._about.get(lineage.encode(), ()):
             found = _read(self._bytes(index))
             if found is not None and found.passport is not None and found.entry.passport is not None:
-                yield found.entry.passport.sha256
+                yield index, found.entry.passport
 
     def attempt(self, lineage: str, profile: str, evidence: str) -> int:
         """Return which attempt of a lineage under a profile a passport on this evidence is."""

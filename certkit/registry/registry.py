@@ -382,7 +382,7 @@ class Registry:
 
     def _files(self, lineage: str) -> Iterator[bytes]:
         """Yield the passports of a lineage, oldest first, but those whose file is missing or changed."""
-        found = map(self.passport, self._known.files(lineage))
+        found = (self.passport(file.sha256) for _, file in self._known.passports(lineage))
         return (data for data in found if data is not None)
 
     def _discard(self, stored: Path, passport_id: str, start: int) -> None:

@@ -173,6 +173,7 @@ class Endings:
         self._ended: dict[tuple[str, str], int] = {}
         self._said: dict[tuple[str, str, str], int] = {}
         self._unclear: list[int] = []
+        self._logged: dict[str, tuple[int, str]] = {}
 
     def verified(self, facts: PassportFacts) -> None:
         """Take what a logged passport says of itself, once its file has been verified."""
@@ -207,6 +208,7 @@ class Endings:
 
     def _passport(self, index: int, entry: Entry, claims: Claims, name: str) -> tuple[str, str] | None:
         self._submitted.setdefault(claims.passport_id, name)
+        self._logged.setdefault(claims.passport_id, (index, entry.subject))
         if claims.supersedes is not None:
             self._supersedes[claims.passport_id] = claims.supersedes
             self._ended.setdefault((claims.supersedes, entry.submitter), index)
@@ -230,3 +232,9 @@ class Endings:
                 f"{many} ended by somebody else than who submitted it, the first by entry {unclear[0]}:"
                 " who issued it, no file here tells"
             )
+        ended = {passport_id for passport_id, _ in self._ended}
+        for passport_id, (index, subject) in self._logged.items() if self._false else ():
+            own = self._rests.get(passport_id)
+            by = next((by for it, by in self._false.get(subject, ()) if own and own.repeats(it)), None)
+            if by is not None and passport_id not in ended:
+                yield f"entry {index} logs a passport on evidence that entry {by} revoked as false; it stands"

@@ -119,6 +119,26 @@ def test_a_score_shows_its_terms_and_what_it_is_a_function_of(place: Path) -> No
     assert place.is_dir()
 
 
+def test_with_false_evidence_every_passport_on_it_is_revoked(place: Path) -> None:
+    (place / "renewed.json").write_bytes(issue(2, summary=clustered(600), identity=1).to_json())
+    assert log("renewed.json").code == 0
+    done = ending("revoke", "registry", 1, "--reason", "evidence-false")
+    first, second = narrow(done).splitlines()
+    assert first.endswith(" revoked, by entry 6")
+    assert second.endswith(" revoked too, by entry 7: it is on that evidence")
+    codes = {
+        name: status(verify(f"{name}.json", "--registry", "registry")).get("code")
+        for name in ("first", "second", "renewed")
+    }
+    assert codes == {
+        "first": "passport.superseded",
+        "second": "passport.revoked",
+        "renewed": "passport.revoked",
+    }
+    again = ending("revoke", "registry", 1, "--reason", "evidence-false", "--json").document
+    assert (again["index"], again["new"], again["also"]) == (6, False, [])
+
+
 @pytest.mark.usefixtures("place")
 def test_a_verifier_asks_the_registry_or_the_exported_tree() -> None:
     assert status(verify("second.json"))["status"] == "skipped"

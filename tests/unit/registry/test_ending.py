@@ -39,7 +39,8 @@ def ended(
     folder: Path, ident: str = "0", reason: Any = "key-compromise", **more: Any
 ) -> tuple[str, Appended]:
     with opened(folder) as registry:
-        return revoke(registry, ident, reason=reason, detail=None, hand=hand(**more))
+        done = revoke(registry, ident, reason=reason, detail=None, hand=hand(**more))
+        return done.passport_id, done.entry
 
 
 def types(folder: Path) -> list[str]:

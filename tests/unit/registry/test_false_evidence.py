@@ -16,11 +16,14 @@ from certkit.registry.admission import checker, inspect
 from certkit.registry.ending import revoke
 from certkit.registry.entry import Revocation, read, timestamp
 from certkit.registry.rules import Rest
+from certkit.tlog import proof
+from certkit.tlog.hashing import leaf_hash
 from tests.unit.passport.making import ISSUER
 from tests.unit.passport.test_accumulated import campaign, made
 from tests.unit.registry import build
 from tests.unit.registry.build import LOG_KEY, STRANGER, digest
 from tests.unit.registry.lineages import KEY, NOW, clustered, hand, heads, issue, log, new, policy
+from tests.unit.registry.test_hiding import begun as with_times
 from tests.unit.registry.test_standing import DAY, standing
 from tests.unit.registry.test_status import drafted, slip, stored
 
@@ -181,12 +184,46 @@ def issued(judged: assessment.Assessment, summary: evidence.Summary) -> passport
     return passport.issue(judged, summary, issuer=ISSUER, key=KEY, not_before=NOW, not_after=end)
 
 
-def test_the_status_stays_as_it_is(tmp_path: Path) -> None:
+def test_with_its_evidence_all_passports_of_the_issuer_on_it_fall(tmp_path: Path) -> None:
+    folder, vkey = begun(tmp_path)
+    again, other, alike = issue(1, identity=5), issue(2, summary=clustered(900)), issue(5)
+    dated = with_times(clustered(950), -3)
+    sealed, resealed = issue(3, summary=dated), issue(4, summary=dated)
+    for one in (again, other, sealed, resealed, alike):
+        log(folder, one)
+    with Registry.open(folder, heads=heads(folder)) as registry:
+        assert revoke(registry, "0", reason="issued-in-error", detail=None, hand=hand()).also == ()
+        done = revoke(registry, "0", reason="evidence-false", detail="forged", hand=hand())
+        last = done.entry.index + 1
+        assert (done.passport_id, done.also) == (issue(1).passport_id, ((again.passport_id, last),))
+        claims = read(stored(folder, last)).claims
+        assert claims == Revocation(passport_id=again.passport_id, reason="evidence-false", detail="forged")
+        assert done.entry.proof.extra is not None
+        head = proof.verify(done.entry.proof, leaf_hash(done.entry.proof.extra), [vkey]).checkpoint
+        assert head.size == last + 1
+        assert revoke(registry, "0", reason="evidence-false", detail=None, hand=hand()).also == ()
+        sealed_again = revoke(registry, sealed.passport_id, reason="evidence-false", detail=None, hand=hand())
+        assert [passport_id for passport_id, _ in sealed_again.also] == [resealed.passport_id]
+    for gone in (issue(1), again, sealed, resealed):
+        assert standing(folder, gone, policy(vkey)).code == "passport.revoked"
+    assert standing(folder, other, policy(vkey)).status == "passed"
+    assert standing(folder, alike, policy(vkey)).status == "passed", "without times they may be other runs"
+    (note,) = (one for one in inspect(folder, trust=policy(vkey)).notes if "stands" in one)
+    assert note.endswith(f"on evidence that entry {done.entry.index} revoked as false; it stands")
+
+
+def test_an_audit_names_what_stands_on_it(tmp_path: Path) -> None:
     folder, vkey = begun(tmp_path)
     log(folder, other := issue(1, identity=5))
-    revoked(folder)
-    assert standing(folder, issue(1), policy(vkey)).code == "passport.revoked"
-    assert standing(folder, other, policy(vkey)).status == "passed"
+    log(folder, issue(2, summary=clustered(900)))
+    for index, passport_id in ((4, issue(1).passport_id), (5, other.passport_id)):
+        with Registry.open(folder, heads=heads(folder)) as registry, registry.turn(LOG_KEY) as turn:
+            claims = Revocation(passport_id=passport_id, reason="evidence-false")
+            turn.log("-/courier", claims, submitter=KEY, at=NOW)
+        found = inspect(folder, trust=policy(vkey))
+        assert found.findings == ()
+        words = "entry 1 logs a passport on evidence that entry 4 revoked as false; it stands"
+        assert (words in found.notes) is (index == 4)
 
 
 @pytest.mark.parametrize(
