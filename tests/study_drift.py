@@ -21,7 +21,7 @@ from msgspec import structs
 
 from certkit.assessment.drift import drift
 from certkit.assessment.drift.chain import chain
-from certkit.assessment.drift.lost import lost
+from certkit.assessment.drift.lost import Lost, lost
 from certkit.assessment.drift.standing import Part, Standing, Watched
 from certkit.assessment.reliability import CellRuns, Moments
 from certkit.registry.score import Step
@@ -187,7 +187,7 @@ def study(count: int, *, seed: int, icc: float, loss: float = 0.0) -> Shares:
         flagged += any(row.flagged for row in found.behaviour)
         overall += found.behaviour[0].flagged
         stable += found.result == "STABLE"
-        left += Step(found.result, lost(old, new) or 0.0).left
+        left += Step(found.result, (lost(old, new) or Lost()).margins).left
     return Shares(flagged / count, overall / count, stable / count, left / count)
 
 

@@ -102,12 +102,15 @@ class Latest(Struct, frozen=True, kw_only=True):
 class Step(Struct, frozen=True):
     """What became of an agent with a passport: the result, and the `margins` of the profile that were lost.
 
-    `is_changed` tells that it is not the agent of the passport before.
+    `is_changed` tells that it is not the agent of the passport before; `index` is the passport's entry, and
+    `row` the one that lost most.
     """
 
     result: str
     margins: float = 0.0
     is_changed: bool = False
+    index: int | None = None
+    row: str | None = None
 
     @property
     def shown(self) -> str:
@@ -240,8 +243,10 @@ def _runs(row: Moments) -> str:
 
 
 def _drift(steps: Sequence[Step]) -> Term:
-    lowered = [one.shown for one in steps if one.left < 1]
-    detail = _counted(len(steps), "comparison", lowered)
+    lowered = [one for one in steps if one.left < 1]
+    detail = _counted(len(steps), "comparison", [one.shown for one in lowered])
+    if lowered and (last := lowered[-1]).row is not None:
+        detail += f"; entry {last.index:,} lost {last.margins:.2f} margins of {last.row}"
     return Term(name="drift", value=prod(one.left for one in steps), detail=detail)
 
 

@@ -10,8 +10,10 @@ tell would raise the score. Of what lies further back only what the comparison i
 from __future__ import annotations
 
 from itertools import chain
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from certkit.registry.course import Course
 from certkit.registry.score import Step
@@ -41,11 +43,12 @@ def steps(of: History, standings: Sequence[Standing | None], recent: Collection[
         if (new := known.get(name)) is None:
             continue
         if (found := line.follow(name)) is not None:
-            shown = _step(found, known.__getitem__, new)
+            shown = _step(found, known.__getitem__, new, issued.index)
             if issued.index in recent:
-                shown = Step(shown.result, max(shown.margins, slow.lost(new)), shown.is_changed)
+                if (margins := slow.lost(new)) > shown.margins:
+                    shown = replace(shown, margins=margins, row="r_op since the highest")
             elif shown.result not in _TOLD:
-                shown = Step(shown.result, 0.0, shown.is_changed)
+                shown = replace(shown, margins=0.0)
             results = [
                 Step.said(result)
                 for other in found.found
@@ -59,24 +62,24 @@ def steps(of: History, standings: Sequence[Standing | None], recent: Collection[
     yield from map(Step.said, chain.from_iterable(said.values()))
 
 
-def _step(found: course.Step, standing: Callable[[str], Standing], new: Standing) -> Step:
+def _step(found: course.Step, standing: Callable[[str], Standing], new: Standing, index: int) -> Step:
     before = found.found[0]
-    margins = max(_margins(standing(one.earlier), new, is_next=one is before) for one in found.found)
-    return Step(found.told.drift.result, margins, is_changed=bool(before.drift.identity))
+    each = [_lost(standing(one.earlier), new, is_next=one is before) for one in found.found]
+    margins, row = max(each, key=itemgetter(0))
+    changed = bool(before.drift.identity)
+    return Step(found.told.drift.result, margins, is_changed=changed, index=index, row=row)
 
 
-def _margins(old: Standing, new: Standing, *, is_next: bool) -> float:
-    """Return the margins lost since an earlier passport, which is the one before or a base.
+def _lost(old: Standing, new: Standing, *, is_next: bool) -> tuple[float, str | None]:
+    """Return the margins lost since an earlier passport, which is the one before or a base, and in which row.
 
     From the one before nothing may differ but what runs are lacking, of which `lost` makes the worst.
     """
-    from certkit.assessment.drift.lost import lost  # noqa: PLC0415 - heavy
+    from certkit.assessment.drift.lost import Lost, lost  # noqa: PLC0415 - heavy
 
-    margins = lost(old, new)
+    found = lost(old, new)
     has_more = new.domains - old.domains or new.conditions - old.conditions
-    if is_next and (margins is None or has_more):
-        return 1.0
-    return margins or 0.0
+    return (1.0, None) if is_next and (found is None or has_more) else found or Lost()
 
 
 class _Slow:

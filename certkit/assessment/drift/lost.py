@@ -1,6 +1,6 @@
 """How much of a loss the old side's own noise does not explain: what no failure of the new side can hide.
 
-    lost(old, new)             # 0.0, margins lost, inf; None where the two can't be compared at all
+    lost(old, new).margins     # 0.0 to inf, in .row; None where the two can't be compared at all
 
 A test of drift asks how far apart both sides may lie by chance, and failures can make the new side's
 clusters less alike, so that a loss is harder to tell. Here the new side is taken as if it were known exactly,
@@ -19,14 +19,15 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import inf
-from typing import TYPE_CHECKING, Final
+from operator import attrgetter
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from msgspec import structs
 
 from certkit.assessment.catalogue import CATALOGUE
 from certkit.assessment.drift import ALPHA, Q, differences
 from certkit.assessment.drift.difference import limit, plain
-from certkit.assessment.drift.rows import blocked, by_cell, listed
+from certkit.assessment.drift.rows import blocked, by_cell, listed, named
 from certkit.assessment.drift.standing import key_of
 
 if TYPE_CHECKING:
@@ -41,16 +42,23 @@ if TYPE_CHECKING:
 _OVERALL: Final[Key] = ("r_op", None, None)
 
 
-def lost(old: Standing, new: Standing) -> float | None:
-    """Return the margins lost in the row that lost most, 0 where none did.
+class Lost(NamedTuple):
+    """The margins lost in the row that lost most; `inf` where anything was lost of a margin of 0."""
 
-    It is `inf` where anything was lost of a margin of 0, and None where the profile or the protocol of the
-    sides differs, of which no number of failures makes anything else.
+    margins: float = 0.0
+    row: str | None = None
+
+
+def lost(old: Standing, new: Standing) -> Lost | None:
+    """Return what was lost in the row that lost most.
+
+    It is None where the profile or the protocol of the sides differs, of which no number of failures makes
+    anything else.
     """
     # What runs there are and what could be judged rests on failures too, and is asked row by row.
     if differences(old, structs.replace(new, runs=old.runs, criteria=())):
         return None
-    return max(_rows(old, new), default=0.0)
+    return max(_rows(old, new), key=attrgetter("margins"), default=Lost())
 
 
 def least(side: Standing) -> float | None:
@@ -74,21 +82,22 @@ def _margins(loss: float, margin: Fraction) -> float:
     return loss / float(margin) if margin else inf
 
 
-def _rows(old: Standing, new: Standing) -> Iterator[float]:
+def _rows(old: Standing, new: Standing) -> Iterator[Lost]:
     before = {key_of(row): plain(row) for row in old.moments}
     cells, now = by_cell(old), by_cell(new)
     for one in listed(old, new):
         side = before.get(one.key)
         if side is None or one.margin is None or (one.watched and not one.watched.judged):
             continue
-        if one.watched is None:
-            value: Fraction | None = _rate(cells[one.key], now.get(one.key, {}))
-        else:
-            there = now.get(one.key, {})
+        there = now.get(one.key, {})
+        value: Fraction | None = _rate(cells[one.key], there)
+        lacking = cells[one.key].keys() - there.keys()
+        if one.watched is not None:
             other = one.watched.metric == "ti" and old.judge != new.judge
-            unknown = other or blocked(one.watched, old, new) or cells[one.key].keys() - there.keys()
-            value = None if unknown else _rate(cells[one.key], there)
-        yield 1.0 if value is None else _beyond(side, value, one.margin, overall=one.key == _OVERALL)
+            value = None if other or lacking or blocked(one.watched, old, new) else value
+        beyond = 1.0 if value is None else _beyond(side, value, one.margin, overall=one.key == _OVERALL)
+        more = ", of which runs are lacking" if lacking else ""
+        yield Lost(beyond, named(one.criterion, *one.key[1:]) + more)
 
 
 def _beyond(side: Mean, value: Fraction, margin: Fraction, *, overall: bool) -> float:

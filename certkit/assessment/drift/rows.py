@@ -102,8 +102,7 @@ class Row(Struct, frozen=True, kw_only=True):
     @property
     def name(self) -> str:
         """The row in words."""
-        where = f" in {self.domain}" if self.domain is not None else ""
-        return f"{self.criterion}{where}" + (f" under {self.condition}" if self.condition is not None else "")
+        return named(self.criterion, self.domain, self.condition)
 
     @property
     def sentence(self) -> str:
@@ -139,6 +138,12 @@ class Row(Struct, frozen=True, kw_only=True):
             "flagged": self.flagged,
             "reason": self.reason,
         }
+
+
+def named(criterion: str, domain: str | None, condition: str | None) -> str:
+    """Return a row in words."""
+    where = f" in {domain}" if domain is not None else ""
+    return f"{criterion}{where}" + (f" under {condition}" if condition is not None else "")
 
 
 def _value(side: Mean | None) -> str:

@@ -15,7 +15,8 @@ from scipy import stats
 
 from certkit.assessment.drift import drift
 from certkit.assessment.drift.difference import limit, plain, variance
-from certkit.assessment.drift.lost import below, least, lost
+from certkit.assessment.drift.lost import Lost, below, least
+from certkit.assessment.drift.lost import lost as told
 from tests.unit.assessment.test_drift import HIGH, LOW, both, even, one, row, side
 
 if TYPE_CHECKING:
@@ -23,6 +24,11 @@ if TYPE_CHECKING:
     from tests.unit.assessment.test_drift import Cells
 
 MARGIN = 0.05
+
+
+def lost(old: Standing, new: Standing) -> float | None:
+    found = told(old, new)
+    return None if found is None else found.margins
 
 
 def nominal(pairs: dict[str, list[tuple[int, int]]]) -> list[Any]:
@@ -41,6 +47,7 @@ def test_it_is_what_the_old_sides_own_noise_does_not_explain() -> None:
     assert least(old) == pytest.approx(0.8 + stats.norm.ppf(0.03) * sqrt(var))
     assert below(0.7, new) == pytest.approx(0.1 / MARGIN)
     assert lost(old, old) == lost(new, old) == below(0.6, new) == below(0.5, new) == 0
+    assert told(old, new) == Lost(lost(old, new) or 0.0, "r_op")
 
 
 def test_where_clusters_agree_or_are_one_the_posterior_tells_what_may_have_been() -> None:
@@ -107,6 +114,8 @@ def test_a_criterion_that_is_not_measured_any_more_counts_as_a_margin() -> None:
         (0.81 + stats.norm.ppf(0.02) * sqrt(variance(steady[0]) or 0) - 0.71) / MARGIN
     )
     unjudged = tuple(structs.replace(it, judged=False) if it.metric == "pei" else it for it in old.criteria)
+    assert told(old, one(HIGH)) == Lost(1.0, "pei, of which runs are lacking")
+    assert told(old, structs.replace(old, criteria=())) == Lost(1.0, "pei")
     assert lost(old, one(HIGH)) == lost(old, structs.replace(old, criteria=unjudged)) == 1
     assert lost(structs.replace(old, criteria=unjudged), one(HIGH)) == 0, "it was none before"
     assert lost(old, one(HIGH, *[structs.replace(it, domain="e") if it.domain else it for it in steady])) == 1

@@ -125,14 +125,15 @@ def test_what_no_test_showed_is_forgotten_with_what_follows_and_a_drift_is_not(t
         folder = tmp_path / name
         lineage(folder, FIRST, {**FIRST, ("shop", "latency"): even(good, first=120)})
         value, detail = drift_term(folder, 3)
-        assert detail == f"1 comparison: 1 {kind}"
+        margins = asked(folder).drift[0].margins
+        assert detail == f"1 comparison: 1 {kind}; entry 1 lost {margins:.2f} margins of r_op in shop"
         assert 0.8 <= value < 1
         log(folder, issue(3, summary=measured(FIRST), days=3), days=3)
-        after = (value, "2 comparisons: 1 DRIFTED") if kind == "DRIFTED" else (1.0, "2 comparisons")
-        assert drift_term(folder, 4) == after
+        told = detail.replace("1 comparison", "2 comparisons")
+        assert drift_term(folder, 4) == ((value, told) if kind == "DRIFTED" else (1.0, "2 comparisons"))
         log(folder, issue(1, summary=measured(FIRST), days=4), days=4)
         # with older evidence again, all since then is recent
-        assert drift_term(folder, 5) == (value, f"3 comparisons: 1 {kind}")
+        assert drift_term(folder, 5) == (value, detail.replace("1 comparison", "3 comparisons"))
 
 
 def test_whoever_began_low_has_lost_less(tmp_path: Path) -> None:
@@ -161,7 +162,7 @@ def test_steps_that_are_each_too_small_add_up_since_the_highest() -> None:
     assert {one.result for one in found} == {"STABLE"}
     assert [one.margins for one in found[:-1]] == [0] * 4
     assert found[-1].margins == pytest.approx((0.90 - 0.83) / 0.05, abs=0.02)
-    assert found[-1].left == 0.8
+    assert (found[-1].left, found[-1].row) == (0.8, "r_op since the highest")
     # once a drift was told, they are counted from there
     fallen = told(*slowly, at(Fraction(75, 100)), at(Fraction(74, 100)))
     assert [one.result for one in fallen[-2:]] == ["DRIFTED", "STABLE"]
