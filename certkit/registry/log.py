@@ -9,6 +9,7 @@ long as nobody else writes: the checkpoint is the one that it left, and SQLite h
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from certkit.errors import CertkitError, InputError, MismatchError, UsageError
@@ -42,8 +43,9 @@ class Kept(NamedTuple):
     signature: Signature
 
 
-class _State(NamedTuple):
-    """A head that was verified, with the right edge of its tree."""
+@dataclass(slots=True)
+class _State:
+    """A head that was verified, with the right edge of its tree, which grows with it."""
 
     key: VerifierKey
     note: bytes
@@ -183,32 +185,36 @@ class Log:
 
         Raises as `trust` does.
         """
-        state = self._trusted(signer)
+        # The edge grows in its place: what fails half-way is forgotten.
+        state, self._state = self._trusted(signer), None
         size = state.head.size
-        hashes = [leaf_hash(entry) for entry in entries]
+        hashes = list(map(leaf_hash, entries))
         changed = tiles.grow(size, hashes, lambda level, n: state.edge.get((level, n), b""))
+        for place, row in changed.items():
+            if len(row) < tiles.FULL:
+                state.edge[place] = row
+            else:
+                state.edge.pop(place, None)
+        if len(entries) < tiles.WIDTH:
+            for one in hashes:
+                state.frontier.add(one)
+        else:
+            state.frontier = _frontier(size + len(entries), state.edge)  # the tiles have summed it up already
+        state.head = Checkpoint(signer.name, state.frontier.size, state.frontier.root)
+        state.note = sign_checkpoint(state.head, signer, *others)
         many = self._connection.executemany
         many("INSERT INTO leaf VALUES (?, ?)", enumerate(entries, size))
-        many("INSERT INTO seen VALUES (?, ?)", [(one, index) for index, one in enumerate(hashes, size)])
+        many("INSERT INTO seen (idx, leaf) VALUES (?, ?)", enumerate(hashes, size))
         many("REPLACE INTO tile VALUES (?, ?, ?)", [(*place, row) for place, row in changed.items()])
-        known = state.edge | changed
-        edge = {place: known[place] for place in _edge(size + len(entries))}
-        if len(entries) < tiles.WIDTH:
-            frontier = state.frontier.copy()
-            frontier.extend(hashes)
-        else:
-            frontier = _frontier(size + len(entries), edge)  # what the tiles have summed up already
-        grown = Checkpoint(signer.name, frontier.size, frontier.root)
-        note = sign_checkpoint(grown, signer, *others)
-        self._connection.execute("UPDATE checkpoint SET size = ?, note = ?", (grown.size, note))
-        self._state = state._replace(note=note, head=grown, frontier=frontier, edge=edge)
-        return grown
+        self._connection.execute("UPDATE checkpoint SET size = ?, note = ?", (state.head.size, state.note))
+        self._state = state
+        return state.head
 
     def _trusted(self, signer: Signer) -> _State:
         # A transaction that was rolled back leaves another checkpoint than the one in memory.
         note, state = self.note(), self._state
         (version,) = self._connection.execute("PRAGMA data_version").fetchone()
-        if state is None or (state.key, state.note, state.version) != (signer.vkey, note, version):
+        if state is None or state.note != note or state.version != version or state.key != signer.vkey:
             state = self._state = self._verified(signer.vkey, note, version)
         return state
 

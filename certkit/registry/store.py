@@ -238,19 +238,32 @@ def meta(connection: sqlite3.Connection) -> dict[str, str]:
     return {str(key): str(value) for key, value in connection.execute("SELECT key, value FROM meta")}
 
 
-@contextmanager
-def writing(connection: sqlite3.Connection) -> Iterator[None]:
-    """Run a block as one write transaction that is on the disk when the block has ended."""
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-        connection.execute("COMMIT")
-    except BaseException:
-        # A full disk makes SQLite roll back by itself; a second ROLLBACK would then hide the cause.
-        if connection.in_transaction:
-            with suppress(sqlite3.Error):
-                connection.execute("ROLLBACK")
-        raise
+class Writing:
+    """Runs a block as one write transaction that is on the disk when the block has ended.
+
+    A class, since a log that is written to for every entry would feel the generator of a `contextmanager`.
+    """
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def __enter__(self) -> None:
+        self._connection.execute("BEGIN IMMEDIATE")
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        try:
+            if kind is None:
+                self._connection.execute("COMMIT")
+        finally:
+            # A full disk makes SQLite roll back by itself; a second ROLLBACK would then hide the cause.
+            if self._connection.in_transaction:
+                with suppress(sqlite3.Error):
+                    self._connection.execute("ROLLBACK")
+
+
+def writing(connection: sqlite3.Connection) -> Writing:
+    """Return what runs a block as one write transaction."""
+    return Writing(connection)
 
 
 @contextmanager

@@ -8,11 +8,11 @@ head.checkpoint.size, head.checkpoint.root
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from certkit.errors import InputError, MismatchError
 from certkit.tlog.hashing import EMPTY_ROOT, Hash
-from certkit.tlog.note import KeyType, Signed, Signer, VerifierKey, open_note, sign_own, write_note
+from certkit.tlog.note import KeyType, Signed, Signer, VerifierKey, open_note, own_note, write_note
 from certkit.tlog.text import decode_hash, decode_number, encode64
 
 if TYPE_CHECKING:
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 _LINES: Final = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Checkpoint:
+class Checkpoint(NamedTuple):
     """The state of a log: who it is, how many entries it has, and the root over them.
 
     `extensions` are further lines that a log may add; they are covered by its signature, mean nothing
@@ -37,8 +36,7 @@ class Checkpoint:
     @property
     def text(self) -> str:
         """The text that is signed."""
-        lines = (self.origin, str(self.size), encode64(self.root), *self.extensions)
-        return "".join(f"{line}\n" for line in lines)
+        return "\n".join((self.origin, str(self.size), encode64(self.root), *self.extensions, ""))
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +65,10 @@ def parse_checkpoint(text: str) -> Checkpoint:
 
 def sign_checkpoint(checkpoint: Checkpoint, *signers: Signer) -> bytes:
     """Return the signed note of a checkpoint."""
-    if checkpoint.extensions or checkpoint.origin != signers[0].name:
-        return write_note(checkpoint.text, [signer.sign(checkpoint.text) for signer in signers])
-    return sign_own(checkpoint.text, *signers)
+    text = checkpoint.text
+    signatures = [signer.sign(text) for signer in signers]
+    is_own = checkpoint.origin == signers[0].name and not checkpoint.extensions
+    return own_note(text, signatures) if is_own else write_note(text, signatures)
 
 
 def open_checkpoint(data: bytes, log: VerifierKey, witnesses: Iterable[VerifierKey] = ()) -> SignedCheckpoint:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Final, NewType
+from typing import TYPE_CHECKING, Final, NewType
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 Hash = NewType("Hash", bytes)
 """The 32 bytes of a SHA-256."""
@@ -13,18 +16,40 @@ _PAIR: Final = 2 * HASH_SIZE
 EMPTY_ROOT: Final = Hash(hashlib.sha256().digest())
 """The root of a tree without leaves."""
 
+# A copy of a hash that has its first byte already is made faster than a new one.
+_LEAF: Final = hashlib.sha256(b"\x00")
+_NODE: Final = hashlib.sha256(b"\x01")
+
 
 def leaf_hash(entry: bytes) -> Hash:
     """Return the hash of a leaf: SHA-256 of a zero byte and the entry."""
-    return Hash(hashlib.sha256(b"\x00" + entry).digest())
+    found = _LEAF.copy()
+    found.update(entry)
+    return Hash(found.digest())
 
 
 def node_hash(left: Hash, right: Hash) -> Hash:
     """Return the hash of a node: SHA-256 of a one byte and both children."""
-    return Hash(hashlib.sha256(b"\x01" + left + right).digest())
+    found = _NODE.copy()
+    found.update(left + right)
+    return Hash(found.digest())
+
+
+def root_over(hashes: Sequence[Hash]) -> Hash:
+    """Return the root over complete subtrees, the largest first, as the bits of a size are (at least one)."""
+    found: bytes = hashes[-1]
+    for left in hashes[-2::-1]:  # `node_hash`, without what a call costs for every entry of a log
+        node = _NODE.copy()
+        node.update(left + found)
+        found = node.digest()
+    return Hash(found)
 
 
 def row_above(row: bytes) -> bytes:
     """Return the nodes above an even number of concatenated hashes, concatenated."""
-    sha256 = hashlib.sha256  # called for every node of a log, so its look-up counts
-    return b"".join([sha256(b"\x01" + row[at : at + _PAIR]).digest() for at in range(0, len(row), _PAIR)])
+    above = []
+    for at in range(0, len(row), _PAIR):  # as in `root_over`
+        node = _NODE.copy()
+        node.update(row[at : at + _PAIR])
+        above.append(node.digest())
+    return b"".join(above)

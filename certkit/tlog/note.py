@@ -19,7 +19,7 @@ import re
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
@@ -54,8 +54,7 @@ def is_key_name(name: str) -> bool:
     return name.split() == [name] and "+" not in name and not _CONTROL.search(name)
 
 
-@dataclass(frozen=True, slots=True)
-class VerifierKey:
+class VerifierKey(NamedTuple):
     """A public key with its name; `key_id` follows from the other three."""
 
     name: str
@@ -93,8 +92,7 @@ class VerifierKey:
         return key
 
 
-@dataclass(frozen=True, slots=True)
-class Signature:
+class Signature(NamedTuple):
     """A signature line as it stands in a note: nothing of it is verified."""
 
     name: str
@@ -256,20 +254,16 @@ def write_note(text: str, signatures: Iterable[Signature]) -> bytes:
 
     `text` ends in a newline and has no control character but newlines.
     """
-    data = _note(text, signatures)
+    data = own_note(text, signatures)
     if not text.endswith("\n"):
         raise InputError("tlog.note", "a text that does not end in a newline")
     parse_note(data)
     return data
 
 
-def sign_own(text: str, *signers: Signer) -> bytes:
-    """Return the signed note of a text that is formed as `write_note` demands: it is not read back.
+def own_note(text: str, signatures: Iterable[Signature]) -> bytes:
+    """Return the bytes of a note whose text is formed as `write_note` demands: it is not read back.
 
     A log that signs a checkpoint for every entry would feel that.
     """
-    return _note(text, [one.sign(text) for one in signers])
-
-
-def _note(text: str, signatures: Iterable[Signature]) -> bytes:
     return (text + "\n" + "".join([one.line for one in signatures])).encode()

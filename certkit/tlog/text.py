@@ -15,7 +15,7 @@ _DECIMAL: Final = re.compile(r"0|[1-9][0-9]{0,18}")
 
 def encode64(data: bytes) -> str:
     """Return standard base64 with padding (RFC 4648 section 4)."""
-    return base64.b64encode(data).decode("ascii")
+    return binascii.b2a_base64(data, newline=False).decode("ascii")
 
 
 def decode64(text: str) -> bytes | None:

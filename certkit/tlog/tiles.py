@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 HEIGHT: Final = 8
 WIDTH: Final = 1 << HEIGHT
+FULL: Final = WIDTH * HASH_SIZE
+"""Bytes of the hashes of a tile that is not partial."""
 MAX_LEVEL: Final = 63
 
 Read = Callable[[int, int], bytes]
@@ -131,7 +133,7 @@ def verified(size: int, root: Hash, read: Read) -> Read:
         hashes = read(level, n)
         above, place = divmod(n, WIDTH)
         expected = checked(level + 1, above)[place * HASH_SIZE : (place + 1) * HASH_SIZE]
-        if len(hashes) != WIDTH * HASH_SIZE or subtree(hashes) != expected:
+        if len(hashes) != FULL or subtree(hashes) != expected:
             raise MismatchError("tlog.tile", f"tile {level}/{n} does not lead to the root that was signed")
         if level:
             kept[level, n] = hashes
@@ -147,19 +149,19 @@ def grow(size: int, leaves: Sequence[Hash], read: Read) -> dict[tuple[int, int],
     the width that `size` demands, since the new hashes would then stand in a wrong place.
     """
     changed: dict[tuple[int, int], bytes] = {}
-    level, new = 0, list(leaves)
+    level, new = 0, b"".join(leaves)
     while new:
         n, width = divmod(size >> (HEIGHT * level), WIDTH)
         hashes = read(level, n) if width else b""
         if len(hashes) != width * HASH_SIZE:
             raise MismatchError("tlog.tile", f"tile {level}/{n} has not {width} hashes")
-        row = hashes + b"".join(new)
+        row = hashes + new
         above: list[Hash] = []
-        for at in range(0, len(row), WIDTH * HASH_SIZE):
-            piece = row[at : at + WIDTH * HASH_SIZE]
+        for at in range(0, len(row), FULL):
+            piece = row[at : at + FULL]
             changed[level, n] = piece
-            if len(piece) == WIDTH * HASH_SIZE:
+            if len(piece) == FULL:
                 above.append(subtree(piece))
             n += 1
-        level, new = level + 1, above
+        level, new = level + 1, b"".join(above)
     return changed

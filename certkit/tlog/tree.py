@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from certkit.errors import MismatchError
-from certkit.tlog.hashing import EMPTY_ROOT, HASH_SIZE, Hash, node_hash, row_above
+from certkit.tlog.hashing import EMPTY_ROOT, HASH_SIZE, Hash, node_hash, root_over, row_above
 
 MAX_SIZE: Final = 2**63 - 1
 
@@ -83,10 +83,7 @@ def range_hash(start: int, stop: int, node: Node) -> Hash:
         level = (stop - start).bit_length() - 1
         complete.append(node(level, start >> level))
         start += 1 << level
-    result = complete.pop()
-    while complete:
-        result = node_hash(complete.pop(), result)
-    return result
+    return root_over(complete)
 
 
 def root(size: int, node: Node) -> Hash:
@@ -198,9 +195,4 @@ class Frontier:
     @property
     def root(self) -> Hash:
         """The root of the tree as it stands."""
-        if not self._hashes:
-            return EMPTY_ROOT
-        result = self._hashes[-1]
-        for left in reversed(self._hashes[:-1]):
-            result = node_hash(left, result)
-        return result
+        return root_over(self._hashes) if self._hashes else EMPTY_ROOT

@@ -8,7 +8,6 @@ import shutil
 import sqlite3
 import threading
 from contextlib import closing, suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -179,7 +178,7 @@ def test_a_log_of_the_same_name_under_another_key_is_another_log(tmp_path: Path)
 def test_a_line_that_only_names_a_key_is_not_remembered_of_it(tmp_path: Path) -> None:
     path = tmp_path / "heads.db"
     own, text = parse_note(note(9, 7, SAME_NAME)).signatures[0], parse_note(note(9, 7)).text
-    false = replace(own, key_id=SIGNER.vkey.key_id)
+    false = own._replace(key_id=SIGNER.vkey.key_id)
     junk = write_note(text, [own, false])
     advance(path, junk, SAME_NAME, SIGNER)
     assert (sizes(path, SIGNER), sizes(path, SAME_NAME), sizes(path, SIGNER, SAME_NAME)) == (None, 9, 9)

@@ -6,7 +6,6 @@ import hashlib
 import shutil
 import sqlite3
 from contextlib import closing, nullcontext
-from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -401,7 +400,7 @@ def test_a_checkpoint_that_nobody_trusted_signed_is_not_gone_by(tmp_path: Path) 
     own, stranger = Signer(vkey.name, LOG_KEY).sign(text), Signer(vkey.name, STRANGER).sign(text)
     for signature, code in (
         (stranger, "tlog.unsigned"),
-        (replace(stranger, key_id=own.key_id), "tlog.signature"),
+        (stranger._replace(key_id=own.key_id), "tlog.signature"),
     ):
         path.write_bytes(write_note(text, [signature]))
         with pytest.raises(MismatchError) as caught:

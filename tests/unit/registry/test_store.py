@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from certkit.errors import CertkitError, InputError, MismatchError
-from certkit.registry import Registry, store
+from certkit.registry import Registry, log, store
 from certkit.registry.entry import Note
 from certkit.registry.heads import remembered
 from tests.unit.registry.build import (
@@ -264,3 +264,69 @@ def test_what_was_rolled_back_is_forgotten_by_a_writer_that_stays_open(tmp_path:
         assert [add(registry, number) for number in (3, 2)] == [2, 3]
     report = audited(folder, vkey)
     assert (report.size, report.findings, report.notes) == (4, (), ())
+
+
+def test_what_failed_half_way_is_forgotten_by_a_writer_that_stays_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "r"
+    vkey = filled(folder, 1)
+
+    def interrupted(*_: object) -> bytes:
+        raise KeyboardInterrupt
+
+    with opened(folder) as registry:
+        registry.append(passport(1), check=check, submitter=SUBMITTER, log_key=LOG_KEY, at=AT)
+        before = rows(folder / "registry.db")
+        with monkeypatch.context() as patch:
+            patch.setattr(log, "sign_checkpoint", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                registry.append(passport(2), check=check, submitter=SUBMITTER, log_key=LOG_KEY, at=AT)
+        assert rows(folder / "registry.db") == before
+        done = registry.append(passport(3), check=check, submitter=SUBMITTER, log_key=LOG_KEY, at=AT)
+        assert done.index == 2
+    report = audited(folder, vkey)
+    assert (report.size, report.findings, report.notes) == (3, (), ())
+
+
+def linked() -> sqlite3.Connection:
+    """A database whose references are looked at when a transaction is committed."""
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    connection.execute("PRAGMA foreign_keys = ON")
+    connection.execute("CREATE TABLE a (x INTEGER PRIMARY KEY)")
+    connection.execute("CREATE TABLE b (y REFERENCES a DEFERRABLE INITIALLY DEFERRED)")
+    return connection
+
+
+def test_what_cannot_be_committed_is_rolled_back() -> None:
+    with closing(linked()) as connection:
+        with pytest.raises(sqlite3.IntegrityError, match="FOREIGN KEY"), store.writing(connection):
+            connection.execute("INSERT INTO b VALUES (1)")
+        assert not connection.in_transaction
+        assert connection.execute("SELECT count(*) FROM b").fetchone() == (0,)
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_a_block_that_raises_is_rolled_back(error: type[BaseException]) -> None:
+    def fail() -> None:
+        with store.writing(connection):
+            connection.execute("INSERT INTO a VALUES (1)")
+            raise error
+
+    with closing(linked()) as connection:
+        with pytest.raises(error):
+            fail()
+        assert not connection.in_transaction
+        assert connection.execute("SELECT count(*) FROM a").fetchone() == (0,)
+        with store.writing(connection):
+            connection.execute("INSERT INTO a VALUES (1)")
+        assert not connection.in_transaction
+        assert connection.execute("SELECT count(*) FROM a").fetchone() == (1,)
+
+
+def test_the_cause_is_told_where_sqlite_has_rolled_back_by_itself() -> None:
+    with closing(linked()) as connection:
+        connection.execute("INSERT INTO a VALUES (1)")
+        with pytest.raises(sqlite3.IntegrityError, match="UNIQUE"), store.writing(connection):
+            connection.execute("INSERT OR ROLLBACK INTO a VALUES (1)")
+        assert not connection.in_transaction
