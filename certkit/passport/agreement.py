@@ -25,6 +25,9 @@ MAX_VALIDITY: Final = timedelta(days=366)
 SPECIMEN: Final = "SPECIMEN (simulated evidence)"
 EVIDENCE_NAME: Final = "evidence bundle"
 NOMINAL: Final = "nominal"
+YEARS: Final = range(2, 9999)
+"""Years of which every time, in whatever zone it is given, is one in UTC too."""
+
 EVERY_RUN: Final = "every run, no bound"
 """How a row that asks for the most that its metric can be says that it is judged by its value."""
 
@@ -62,6 +65,7 @@ def disagreement(statement: Statement) -> str | None:
     predicate = statement.predicate
     checks = (
         _subjects(statement),
+        _times(predicate),
         _words(predicate),
         _rows(predicate),
         _counted(predicate),
@@ -81,6 +85,14 @@ def _subjects(statement: Statement) -> Iterator[str]:
         yield "the subjects are not the agent and the evidence that the predicate names"
     if [name for name, _ in found] != [agent.name, EVIDENCE_NAME]:
         yield "the subjects are not named as the predicate names them"
+
+
+def _times(predicate: Predicate) -> Iterator[str]:
+    dates = [predicate.scope.dates, *(part.dates for part in predicate.evidence.bundles or ())]
+    runs = (time for one in dates for time in (one.first_run, one.last_run))
+    for time in (*runs, predicate.validity.not_before, predicate.validity.not_after):
+        if time is not None and time.year not in YEARS:
+            yield f"{time.isoformat()} is no time in UTC, or may be none"
 
 
 def _words(predicate: Predicate) -> Iterator[str]:

@@ -139,10 +139,11 @@ def _moments(row: st.Sums) -> Moments:
         yn=int(row.yn),
         nn=int(row.nn),
     )
-    high = CATALOGUE[row.metric].high
+    low, high = CATALOGUE[row.metric].low, CATALOGUE[row.metric].high
     possible = (
         found.scale > 0
         and 1 <= found.k <= found.n <= found.nn <= found.n**2 <= found.k * found.nn
+        and (low is None or found.y >= low * found.scale * found.n)
         and (high is None or found.y <= high * found.scale * found.n)
         and found.y**2 <= found.k * found.yy
         and found.yn**2 <= found.yy * found.nn

@@ -68,7 +68,7 @@ def past(of: History, passport: Callable[[Stored], bytes | None]) -> Past:
         passports=len(of.passports),
         since=moment(of.passports[0].issued_at),
         appeared=_age(sides[-1], appeared),
-        drift=tuple(steps(of, [one.standing for one in sides], {one.issued.index for one in recent})),
+        drift=steps(of, [one.standing for one in sides], {one.issued.index for one in recent}),
         revocations=tuple(gravest(reasons) for one in of.passports if (reasons := one.reasons)),
         latest=Latest(
             passport_id=latest.claims.passport_id,

@@ -27,8 +27,9 @@ drift
     comparisons (`certkit.registry.course`), beyond what the earlier passport's own noise explains
     (`certkit.assessment.drift.lost`). So no failure makes a loss harder to tell. `CHANGED` where it is no
     longer the same agent, if that is less. What cannot be compared is not known to be no worse, and counts as
-    one margin; so does a drift entry that says of a comparison what the files do not, or is of none. What no
-    test calls a drift counts as `LOWER` for the latest passport and those on evidence that is no older.
+    one margin. What no test calls a drift counts as `LOWER` for the latest passport and those on evidence
+    that is no older, once for each evidence; these are also held against the best so far, row by row. What
+    drift entries say does not count: the files do.
 revocations
     `REVOKED` for every revoked passport of the lineage, by the gravest reason given.
 
@@ -76,6 +77,7 @@ REVOKED: Final[Mapping[str, float]] = {
 """What a revocation leaves, by its reason."""
 
 _DAY: Final = 86_400.0
+_LEAST: Final = 1e-300
 
 
 class Measured(Struct, frozen=True, kw_only=True):
@@ -118,12 +120,6 @@ class Step(Struct, frozen=True):
         untold = self.margins > 0 and self.result not in {"DRIFTED", "NOT_COMPARABLE"}
         return LOWER if untold and not (self.is_changed and self.left == CHANGED) else self.result
 
-    @classmethod
-    def said(cls, result: str) -> Step:
-        """Return what a drift entry says, with nothing to show how much was lost."""
-        is_lost = result in {"DRIFTED", "NOT_COMPARABLE"}
-        return cls(result, 1.0 if is_lost else 0.0, result == "IDENTITY_CHANGED")
-
     @property
     def left(self) -> float:
         """What it leaves of the score."""
@@ -134,10 +130,10 @@ class Past(Struct, frozen=True, kw_only=True):
     """What a log holds of a lineage, as far as the score asks.
 
     `passports` counts them; `since` is when the first was logged; `appeared` is when the latest passport's
-    evidence did; `drift` is what comparing each passport with those before it shows, and what other drift
-    entries say; `revocations` are the gravest reasons of those that were revoked; `later` is what was
-    measured on evidence that is no older than the latest passport's; `missing` are the entries of earlier
-    passports whose file is not here, or contradicts itself.
+    evidence did; `drift` is what comparing each passport with those before it shows; `revocations` are the
+    gravest reasons of those that were revoked; `later` is what was measured on evidence that is no older than
+    the latest passport's; `missing` are the entries of earlier passports whose file is not here, or
+    contradicts itself.
     """
 
     lineage: str
@@ -294,7 +290,8 @@ def bound(row: Moments, attempt: int = 1) -> float:
     if not row.y:
         return 0.0
     p, worth = float(Fraction(row.y, row.scale * row.n)), effective(row)
-    return float(betaincinv(p * worth, 1 + (1 - p) * worth, float(1 - corrected(CONFIDENCE, attempt))))
+    found = float(betaincinv(p * worth, 1 + (1 - p) * worth, float(1 - corrected(CONFIDENCE, attempt))))
+    return found if found > _LEAST else 0.0  # at the end of a double's range it keeps no order
 
 
 def _shown(time: datetime) -> str:

@@ -4,14 +4,13 @@
 
 A passport is compared with what `certkit.registry.course` says. While its evidence is recent, every loss
 counts by its size, whether or not a test could tell it from chance: else failures that make a loss harder to
-tell would raise the score. Of what lies further back only what the comparison itself told is kept.
+tell would raise the score. Of what lies further back only what a comparison told is kept.
 """
 
 from __future__ import annotations
 
-from itertools import chain
-from operator import attrgetter, itemgetter
-from typing import TYPE_CHECKING
+from operator import itemgetter
+from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
@@ -25,41 +24,47 @@ if TYPE_CHECKING:
     from certkit.registry import course
     from certkit.registry.history import History
 
-_TOLD = {"DRIFTED", "NOT_COMPARABLE"}
+_TOLD: Final = {"DRIFTED", "NOT_COMPARABLE"}
 
 
-def steps(of: History, standings: Sequence[Standing | None], recent: Collection[int]) -> Iterator[Step]:
-    """Yield the worst that is told of each passport against those before it, and of whatever else drifted.
+def steps(of: History, standings: Sequence[Standing | None], recent: Collection[int]) -> tuple[Step, ...]:
+    """Return what is told of each passport against those before it.
 
-    `recent` are the places of passports whose evidence is no older than that of the latest.
+    `recent` are the places of passports whose evidence is no older than that of the latest. Of those on the
+    same evidence the one that lost most counts.
     """
-    said: dict[tuple[str, str], list[str]] = {}
-    for _, claims in of.drifts:
-        said.setdefault((claims.earlier, claims.passport_id), []).append(claims.result)
+    from certkit.assessment.drift.lost import Highest  # noqa: PLC0415 - heavy
+
     names = [one.claims.passport_id for one in of.passports]
     known = {name: one for name, one in zip(names, standings, strict=True) if one is not None}
-    line, slow = Course(known.__getitem__), _Slow()
+    line, highest = Course(known.__getitem__), Highest()
+    found: list[tuple[str | None, Step]] = []
     for issued, name in zip(of.passports, names, strict=True):
         if (new := known.get(name)) is None:
             continue
-        if (found := line.follow(name)) is not None:
-            shown = _step(found, known.__getitem__, new, issued.index)
-            if issued.index in recent:
-                if (margins := slow.lost(new)) > shown.margins:
-                    shown = replace(shown, margins=margins, row="r_op since the highest")
-            elif shown.result not in _TOLD:
+        if (compared := line.follow(name)) is not None:
+            shown, is_recent = _step(compared, known.__getitem__, new, issued.index), issued.index in recent
+            if not is_recent and shown.result not in _TOLD:
                 shown = replace(shown, margins=0.0)
-            results = [
-                Step.said(result)
-                for other in found.found
-                for result in said.pop((other.earlier, name), [])
-                if result != other.drift.result
-            ]
-            yield min([shown, *results], key=attrgetter("left"))
+            elif (since := highest.lost(new)).margins > shown.margins:
+                shown = replace(shown, margins=since.margins, row=f"{since.row}, since the highest")
+            found.append((new.evidence if is_recent else None, shown))
             if shown.result == "DRIFTED":
-                slow = _Slow()
-        slow.add(new)
-    yield from map(Step.said, chain.from_iterable(said.values()))
+                highest.told(new)
+        highest.add(new)
+    return tuple(_once(found))
+
+
+def _once(found: Sequence[tuple[str | None, Step]]) -> Iterator[Step]:
+    """Yield steps, of those to the same evidence only the one that lost most with what was lost."""
+    worst: dict[str | None, float] = {}
+    for evidence, step in found:
+        worst[evidence] = max(worst.get(evidence, 0.0), step.margins)
+    for evidence, step in found:
+        counts = evidence is None or worst.get(evidence) == step.margins
+        yield step if counts else replace(step, margins=0.0)
+        if counts and evidence is not None:
+            worst.pop(evidence)
 
 
 def _step(found: course.Step, standing: Callable[[str], Standing], new: Standing, index: int) -> Step:
@@ -80,27 +85,3 @@ def _lost(old: Standing, new: Standing, *, is_next: bool) -> tuple[float, str | 
     found = lost(old, new)
     has_more = new.domains - old.domains or new.conditions - old.conditions
     return (1.0, None) if is_next and (found is None or has_more) else found or Lost()
-
-
-class _Slow:
-    """The highest r_op over all since the last drift, beyond its noise, under every profile.
-
-    Each of many small steps may exclude a loss of the margin, so that one base takes the place of another.
-    """
-
-    def __init__(self) -> None:
-        self._highest: dict[str, float] = {}
-
-    def add(self, one: Standing) -> None:
-        """Take the next passport."""
-        from certkit.assessment.drift.lost import least  # noqa: PLC0415 - heavy
-
-        if (found := least(one)) is not None:
-            self._highest[one.profile_digest] = max(found, self._highest.get(one.profile_digest, found))
-
-    def lost(self, one: Standing) -> float:
-        """Return the margins lost since."""
-        from certkit.assessment.drift.lost import below  # noqa: PLC0415 - heavy
-
-        highest = self._highest.get(one.profile_digest)
-        return 0.0 if highest is None else below(highest, one)

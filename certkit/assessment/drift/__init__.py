@@ -59,7 +59,7 @@ _EXIT: Final[dict[Result, Exit]] = {
     "UNDERPOWERED": Exit.INSUFFICIENT,
     "NOT_COMPARABLE": Exit.INSUFFICIENT,
 }
-_JUDGED_BY_MODEL: Final = "independent_judge"
+JUDGED_BY_MODEL: Final = "independent_judge"
 
 
 class Change(Struct, frozen=True, kw_only=True):
@@ -151,7 +151,7 @@ def _protocol(old: Standing, new: Standing) -> Iterator[str]:
     ]
     if "cascade" in old.conditions | new.conditions:
         pairs.append(("cascade definition", old.cascade_definition, new.cascade_definition))
-    if _JUDGED_BY_MODEL in {old.methodology, new.methodology} or (_has_ti(old) and _has_ti(new)):
+    if JUDGED_BY_MODEL in {old.methodology, new.methodology} or (_has_ti(old) and _has_ti(new)):
         pairs.append(("judge", old.judge, new.judge))
     for name, first, second in pairs:
         if first != second:

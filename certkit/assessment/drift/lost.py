@@ -1,18 +1,21 @@
-"""How much of a loss the old side's own noise does not explain: what no failure of the new side can hide.
+"""How much of a loss the earlier side's own noise does not explain: what no failure of the later can hide.
 
-    lost(old, new).margins     # 0.0 to inf, in .row; None where the two can't be compared at all
+    lost(old, new)             # Lost(margins, row); None where the two can't be compared at all
+    Highest().add(old)         # row by row the best so far
 
 A test of drift asks how far apart both sides may lie by chance, and failures can make the new side's
 clusters less alike, so that a loss is harder to tell. Here the new side is taken as if it were known exactly,
-and only the old side's noise is allowed for, at the levels of the test. So there are margins lost wherever a
-test finds drift, and a success of the new side that becomes a failure, or a further failing run, never
-leaves fewer of them:
+and only the old side's noise is allowed for. A success of the new side that becomes a failure, or a further
+failing run, never leaves fewer margins lost:
 
 - Each row of r_op and of nominal success is compared cell by cell, under the old side's mix. A cell that the
-  new side lacks counts as if all its runs had failed: to fill it with failures changes nothing.
-- Cells of the new side alone change nothing.
-- A criterion that the old side judged and the new one does not, or that can't be compared, counts as one
-  margin. What failing runs show in another criterion counts in that one: it is a mean over runs as they are.
+  new side lacks counts as if all its runs had failed: to fill it with failures changes nothing. Cells of the
+  new side alone change nothing.
+- frr and irs are taken per fault run, and adversarial resistance per run under attack, with nothing for runs
+  that do not show it. The criteria are means over fewer runs, those that succeeded for irs, and so rise with
+  some failures.
+- pei, ti and violations are means over the runs that show them, as they are, and failing runs show them too:
+  what they show, or hide, counts there. Where the new side shows nothing any more, a margin is lost.
 """
 
 from __future__ import annotations
@@ -25,21 +28,29 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from msgspec import structs
 
 from certkit.assessment.catalogue import CATALOGUE
-from certkit.assessment.drift import ALPHA, Q, differences
+from certkit.assessment.drift import ALPHA, JUDGED_BY_MODEL, Q, differences
 from certkit.assessment.drift.difference import limit, plain
-from certkit.assessment.drift.rows import blocked, by_cell, listed, named
+from certkit.assessment.drift.rows import by_cell, listed, named
 from certkit.assessment.drift.standing import key_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
-    from certkit.assessment.drift.difference import Mean
+    from certkit.assessment.drift.rows import Listed
     from certkit.assessment.drift.standing import Key, Standing
-    from certkit.assessment.reliability import Moments
-
-    Cells = Mapping[Key, Moments]
 
 _OVERALL: Final[Key] = ("r_op", None, None)
+_PER_RUN: Final[Mapping[str, str | None]] = {
+    "frr": None,
+    "irs": None,
+    "adversarial_resistance": "adversarial",
+}
+"""Criteria that are taken per fault run, with the condition of these."""
+
+_SHARES: Final = {"r_op", "c_nom", *_PER_RUN}
+
+FAR: Final = 0.001
+"""Level of what the highest of many may have been by chance."""
 
 
 class Lost(NamedTuple):
@@ -49,67 +60,134 @@ class Lost(NamedTuple):
     row: str | None = None
 
 
+class _Mark(NamedTuple):
+    """A row of an earlier side, as a later one is held against it: what it was at worst, and its mix."""
+
+    key: Key
+    limit: float
+    weights: Mapping[Key, int]
+    margin: Fraction
+    name: str
+    by: object
+
+    def lost(self, new: _Side) -> Lost:
+        """Return what a later side lost of it."""
+        value = new.value(self.key, self.weights) if new.by(self.key) == self.by else None
+        lacking = self.weights.keys() - new.runs(self.key).keys()
+        name = f"{self.name}, of which runs are lacking" if lacking else self.name
+        if value is None:
+            return Lost(1.0, name)
+        worse = self.limit - float(value) if CATALOGUE[self.key[0]].higher else float(value) - self.limit
+        if worse <= 0:
+            return Lost(0.0, name)
+        return Lost(worse / float(self.margin) if self.margin else inf, name)
+
+    def is_better(self, than: _Mark) -> bool:
+        """Tell whether it is harder to be as good as."""
+        return self.limit > than.limit if CATALOGUE[self.key[0]].higher else self.limit < than.limit
+
+
+class _Side:
+    """A standing with its integers by row and by cell."""
+
+    def __init__(self, of: Standing) -> None:
+        self._rows = {key_of(row): row for row in of.moments}
+        self._cells = by_cell(of)
+        self._by = {"ti": of.judge, "irs": of.memory_observable}
+
+    def by(self, key: Key) -> object:
+        """Return what both sides must have alike for a row to be compared."""
+        return self._by.get(key[0])
+
+    def runs(self, key: Key) -> dict[Key, int]:
+        """Return over how many runs each cell of a row is taken."""
+        metric, cells = key[0], self._cells.get(key, {})
+        if metric not in _PER_RUN:
+            return {name: row.n for name, row in cells.items()}
+        faults: dict[Key, int] = {
+            (metric, domain, None): row.n
+            for (rate, domain, condition), row in self._rows.items()
+            if rate == "r_op" and domain is not None and condition == _PER_RUN[metric]
+        }
+        # No more runs show it than there are, but in a forgery.
+        return faults | {name: max(faults.get(name, 0), row.n) for name, row in cells.items()}
+
+    def value(self, key: Key, weights: Mapping[Key, int]) -> Fraction | None:
+        """Return a row's mean under a mix, None where it is no share of runs and a cell of it is lacking."""
+        cells, runs = self._cells.get(key, {}), self.runs(key)
+        if key[0] not in _SHARES and weights.keys() - cells.keys():
+            return None
+        shares = (
+            weights.get(name, 0) * Fraction(row.y, row.scale * runs[name]) for name, row in cells.items()
+        )
+        return sum(shares, Fraction(0)) / sum(weights.values())
+
+    def mark(self, one: Listed, level: float) -> _Mark | None:
+        """Return a row as later sides are held against it, None where there is nothing to lose."""
+        row = self._rows.get(one.key)
+        if row is None or one.margin is None or (one.watched and not one.watched.judged):
+            return None
+        weights = self.runs(one.key)
+        of = limit(plain(row), level) * row.n / sum(weights.values())
+        name = named(one.criterion, *one.key[1:])
+        return _Mark(one.key, of, weights, one.margin, name, self.by(one.key))
+
+
 def lost(old: Standing, new: Standing) -> Lost | None:
-    """Return what was lost in the row that lost most.
+    """Return what was lost in the row that lost most, at the levels of the tests of drift.
 
     It is None where the profile or the protocol of the sides differs, of which no number of failures makes
     anything else.
     """
-    # What runs there are and what could be judged rests on failures too, and is asked row by row.
-    if differences(old, structs.replace(new, runs=old.runs, criteria=())):
+    if not _is_alike(old, new):
         return None
-    return max(_rows(old, new), key=attrgetter("margins"), default=Lost())
+    side, later = _Side(old), _Side(new)
+    marks = (side.mark(one, ALPHA if one.key == _OVERALL else Q) for one in listed(old, old))
+    return max((one.lost(later) for one in marks if one), key=attrgetter("margins"), default=Lost())
 
 
-def least(side: Standing) -> float | None:
-    """Return r_op over all as it may have been at least, None where it was not measured."""
-    row = next((row for row in side.moments if key_of(row) == _OVERALL), None)
-    return None if row is None else limit(plain(row), ALPHA)
+def _is_alike(old: Standing, new: Standing) -> bool:
+    # What runs there are and what could be judged rests on failures too, and is asked row by row.
+    return not differences(old, structs.replace(new, runs=old.runs, criteria=()))
 
 
-def below(value: float, side: Standing) -> float:
-    """Return the margins by which r_op over all of a side, as its runs came, is lower than a value."""
-    row = next((row for row in side.moments if key_of(row) == _OVERALL), None)
-    margin = next((one.margin for one in side.criteria if one.metric == "r_op"), None)
-    if row is None or margin is None:
-        return 0.0
-    return _margins(value - float(plain(row).value), margin)
+class Highest:
+    """Row by row the best that any side of a history was at worst.
+
+    With it neither a side on few runs nor many small steps hide a loss. Of many sides one is high by chance,
+    so it is taken at the level `FAR`. Sides under different profiles and protocols stand beside each other.
+    """
+
+    def __init__(self) -> None:
+        self._kinds: dict[tuple[object, ...], tuple[Standing, dict[Key, _Mark]]] = {}
+
+    def add(self, one: Standing) -> None:
+        """Take the next side."""
+        _, marks = self._kinds.setdefault(_kind(one), (one, {}))
+        side = _Side(one)
+        for new in (side.mark(row, FAR) for row in listed(one, one)):
+            if new is not None and ((old := marks.get(new.key)) is None or new.is_better(old)):
+                marks[new.key] = new
+
+    def lost(self, new: Standing) -> Lost:
+        """Return what was lost since, in the row that lost most."""
+        side = _Side(new)
+        each = (mark.lost(side) for marks in self._of(new) for mark in marks.values())
+        return max(each, key=attrgetter("margins"), default=Lost())
+
+    def told(self, new: Standing) -> None:
+        """Forget the rows of which a side lost something, as what was told of it is told once."""
+        side = _Side(new)
+        for marks in self._of(new):
+            for key in [key for key, mark in marks.items() if mark.lost(side).margins > 0]:
+                del marks[key]
+
+    def _of(self, new: Standing) -> list[dict[Key, _Mark]]:
+        return [marks for one, marks in self._kinds.values() if _is_alike(one, new)]
 
 
-def _margins(loss: float, margin: Fraction) -> float:
-    if loss <= 0:
-        return 0.0
-    return loss / float(margin) if margin else inf
-
-
-def _rows(old: Standing, new: Standing) -> Iterator[Lost]:
-    before = {key_of(row): plain(row) for row in old.moments}
-    cells, now = by_cell(old), by_cell(new)
-    for one in listed(old, new):
-        side = before.get(one.key)
-        if side is None or one.margin is None or (one.watched and not one.watched.judged):
-            continue
-        there = now.get(one.key, {})
-        value: Fraction | None = _rate(cells[one.key], there)
-        lacking = cells[one.key].keys() - there.keys()
-        if one.watched is not None:
-            other = one.watched.metric == "ti" and old.judge != new.judge
-            value = None if other or lacking or blocked(one.watched, old, new) else value
-        beyond = 1.0 if value is None else _beyond(side, value, one.margin, overall=one.key == _OVERALL)
-        more = ", of which runs are lacking" if lacking else ""
-        yield Lost(beyond, named(one.criterion, *one.key[1:]) + more)
-
-
-def _beyond(side: Mean, value: Fraction, margin: Fraction, *, overall: bool) -> float:
-    least = limit(side, ALPHA if overall else Q)
-    loss = least - float(value) if CATALOGUE[side.metric].higher else float(value) - least
-    return _margins(loss, margin)
-
-
-def _rate(old: Cells, new: Cells) -> Fraction:
-    """Return a row's mean on the new side under the old mix; a cell that it lacks has a mean of 0."""
-    found = Fraction(0)
-    for key, before in old.items():
-        if (row := new.get(key)) is not None:
-            found += Fraction(before.n * row.y, row.n * row.scale)
-    return found / sum(row.n for row in old.values())
+def _kind(one: Standing) -> tuple[object, ...]:
+    """Return what sides that can all be compared with the same ones have in common."""
+    judge = one.judge if one.methodology == JUDGED_BY_MODEL else None
+    cascade = (one.cascade_definition,) if "cascade" in one.conditions else None
+    return (one.profile_digest, one.origin, one.methodology, one.success_rule, judge, cascade)

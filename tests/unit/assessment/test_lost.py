@@ -15,7 +15,7 @@ from scipy import stats
 
 from certkit.assessment.drift import drift
 from certkit.assessment.drift.difference import limit, plain, variance
-from certkit.assessment.drift.lost import Lost, below, least
+from certkit.assessment.drift.lost import FAR, Highest, Lost
 from certkit.assessment.drift.lost import lost as told
 from tests.unit.assessment.test_drift import HIGH, LOW, both, even, one, row, side
 
@@ -44,9 +44,7 @@ def test_it_is_what_the_old_sides_own_noise_does_not_explain() -> None:
     assert var is not None
     # the same runs are three rows, of which r_op over all is tested at the widest level
     assert lost(old, new) == pytest.approx((0.8 + stats.norm.ppf(0.03) * sqrt(var) - 0.6) / MARGIN)
-    assert least(old) == pytest.approx(0.8 + stats.norm.ppf(0.03) * sqrt(var))
-    assert below(0.7, new) == pytest.approx(0.1 / MARGIN)
-    assert lost(old, old) == lost(new, old) == below(0.6, new) == below(0.5, new) == 0
+    assert lost(old, old) == lost(new, old) == 0
     assert told(old, new) == Lost(lost(old, new) or 0.0, "r_op")
 
 
@@ -99,32 +97,111 @@ def test_another_profile_or_protocol_cannot_be_compared_whatever_failed() -> Non
     )
     # another judge of a criterion that was judged: that criterion can't be compared, judged now or not
     assert lost(one(HIGH, *ti), one(HIGH, *ti, judge="k")) == lost(one(HIGH, *ti), one(HIGH, judge="k")) == 1
+    assert lost(one(HIGH, *ti), one(HIGH, *ti)) == 0
     assert lost(one(HIGH), one(HIGH, *ti, judge="k")) == 0
     cascade = side({("d", "cascade"): even(HIGH)})
     assert lost(cascade, structs.replace(cascade, cascade_definition=None)) is None
     assert lost(one(HIGH), one(HIGH, cascade_definition=None)) == 0
 
 
-def test_a_criterion_that_is_not_measured_any_more_counts_as_a_margin() -> None:
+def test_what_is_a_mean_over_the_runs_that_show_it_is_compared_as_it_is_and_a_margin_where_none_does() -> (
+    None
+):
     steady = both("pei", [(80 + i % 3, 1) for i in range(60)], 100)
     worse = both("pei", [(70 + i % 3, 1) for i in range(60)], 100)
     old = one(HIGH, *steady)
+    lower = pytest.approx((0.81 + stats.norm.ppf(0.02) * sqrt(variance(steady[0]) or 0) - 0.71) / MARGIN)
     assert lost(old, old) == 0
-    assert lost(old, one(HIGH, *worse)) == pytest.approx(
-        (0.81 + stats.norm.ppf(0.02) * sqrt(variance(steady[0]) or 0) - 0.71) / MARGIN
-    )
-    unjudged = tuple(structs.replace(it, judged=False) if it.metric == "pei" else it for it in old.criteria)
+    assert lost(old, one(HIGH, *worse)) == lower
+
+    def unjudged(of: Standing) -> Standing:
+        rows = (structs.replace(it, judged=False) if it.metric == "pei" else it for it in of.criteria)
+        return structs.replace(of, criteria=tuple(rows))
+
+    # failing runs can make of too many harness errors few enough, and of what was judged what was not
+    assert lost(old, unjudged(one(HIGH, *worse))) == lower
+    assert lost(unjudged(old), one(HIGH, *worse)) == 0, "there was nothing to lose"
     assert told(old, one(HIGH)) == Lost(1.0, "pei, of which runs are lacking")
-    assert told(old, structs.replace(old, criteria=())) == Lost(1.0, "pei")
-    assert lost(old, one(HIGH)) == lost(old, structs.replace(old, criteria=unjudged)) == 1
-    assert lost(structs.replace(old, criteria=unjudged), one(HIGH)) == 0, "it was none before"
     assert lost(old, one(HIGH, *[structs.replace(it, domain="e") if it.domain else it for it in steady])) == 1
-    irs = both("irs", [(8 + i % 2, 10) for i in range(60)])
-    assert lost(one(HIGH, *irs), one(HIGH, *irs, memory_observable=False)) == 1
     # its integers do not tell conditions apart; whoever adds failing runs under one does not hide a loss
     shifted = side({("d", "x_f"): even(HIGH), ("d", "x_g"): even(Fraction(1, 5))}, *worse)
     assert drift(old, shifted).result == "NOT_COMPARABLE"
-    assert (lost(old, shifted) or 0) >= 1
+    assert lost(old, shifted) == lower
+
+
+def test_what_only_good_runs_show_is_taken_per_fault_run() -> None:
+    def intended(good: int, yes: int) -> Standing:
+        """Of 60 clusters of 10 fault runs so many are good, and of these so many recovered by intent."""
+        cells = {("d", "x_f"): {str(n): (good + n % 2, 10) for n in range(60)}}
+        return side(cells, *both("irs", [(yes - n % 2, good + n % 2) for n in range(60)]))
+
+    old, less = intended(8, 7), intended(8, 6)
+    (irs,) = (it for it in old.moments if it.metric == "irs" and it.domain is None)
+    least = limit(plain(irs), 0.02) * irs.n / 600
+    assert lost(old, less) == pytest.approx((least - Fraction(5 * 60 + 30, 600)) / MARGIN)
+    # where successes without intent become failures, the criterion rises, and no loss is hidden
+    fewer = intended(6, 6)
+    assert (fewer.moments[-1].y, less.moments[-1].y) == (330, 330)
+    assert (lost(old, fewer) or 0) >= (lost(old, less) or 0) > 0
+    assert lost(old, structs.replace(less, memory_observable=False)) == 1
+    # nor does it help that no run under attack, or none of a domain, is there to show it
+    attacked = side(
+        {("d", "adversarial"): even(HIGH), ("e", "x_f"): even(HIGH)},
+        *both("adversarial_resistance", list(even(HIGH).values())),
+    )
+    bare = side({("e", "x_f"): even(HIGH)})
+    failing = side(
+        {("d", "adversarial"): {"a": (0, 1)}, ("e", "x_f"): even(HIGH)},
+        *both("adversarial_resistance", [(0, 1)]),
+    )
+    assert lost(attacked, bare) == lost(attacked, failing)
+    assert (lost(attacked, attacked), lost(bare, attacked)) == (0, 0)
+
+
+def test_a_history_is_held_against_the_best_so_far_row_by_row() -> None:
+    def of(d: Fraction, e: Fraction, size: int = 100, **changes: Any) -> Standing:
+        cells = {
+            (domain, "x_f"): even(rate, clusters=200, size=size, names=domain)
+            for domain, rate in (("d", d), ("e", e))
+        }
+        return side(cells, **changes)
+
+    first, second = of(Fraction(9, 10), Fraction(7, 10)), of(Fraction(7, 10), Fraction(9, 10))
+    last = of(Fraction(7, 10), Fraction(7, 10))
+    highest = Highest()
+    assert highest.lost(last) == Lost()
+    highest.add(first)
+    highest.add(second)
+    row_d = next(it for it in first.moments if (it.domain, it.condition) == ("d", None))
+    far = 0.9 + stats.norm.ppf(FAR) * sqrt(variance(row_d) or 0)
+    assert highest.lost(last).margins == pytest.approx((far - 0.7) / MARGIN)
+    assert highest.lost(second).margins == pytest.approx((far - 0.7) / MARGIN)
+    assert highest.lost(second).row == "r_op in d"
+    # what few runs show takes no mark's place, and what was told is told, of its rows alone
+    highest.add(of(Fraction(9, 10), Fraction(9, 10), size=10))
+    assert highest.lost(last).margins == pytest.approx((far - 0.7) / MARGIN)
+    highest.told(second)
+    highest.add(second)
+    assert highest.lost(second) == Lost(0.0, highest.lost(second).row)
+    assert highest.lost(last).margins == pytest.approx((far - 0.7) / MARGIN)
+    assert highest.lost(last).row == "r_op in e"
+    # whatever cannot be compared stands beside it
+    other = structs.replace(last, success_rule="other")
+    assert highest.lost(other) == Lost()
+    highest.add(other)
+    assert (highest.lost(other).margins, highest.lost(last).margins > 1) == (0, True)
+    begun = Highest()
+    for it in (structs.replace(first, success_rule="other"), first):
+        begun.add(it)
+    assert begun.lost(last).margins == pytest.approx((far - 0.7) / MARGIN)
+    counted = [one(HIGH, *both("violations", [(n + i % 2, 10) for i in range(60)])) for n in (2, 4, 5)]
+    begun = Highest()
+    for it in counted[:2]:
+        begun.add(it)
+    assert begun.lost(counted[2]) == Lost(begun.lost(counted[2]).margins, "violations")
+    alone = Highest()
+    alone.add(counted[0])
+    assert begun.lost(counted[2]).margins == alone.lost(counted[2]).margins > alone.lost(counted[1]).margins
 
 
 def test_of_a_margin_of_nothing_any_loss_is_all() -> None:
@@ -134,11 +211,9 @@ def test_of_a_margin_of_nothing_any_loss_is_all() -> None:
         )
 
     assert lost(strict(one(HIGH)), strict(one(HIGH))) == 0
-    assert lost(strict(one(HIGH)), strict(one(LOW))) == below(0.8, strict(one(LOW))) == inf
+    assert lost(strict(one(HIGH)), strict(one(LOW))) == inf
     unstated = structs.replace(one(LOW), criteria=())
-    assert lost(structs.replace(one(HIGH), criteria=()), unstated) == below(0.8, unstated) == 0
-    assert least(structs.replace(one(HIGH), moments=())) is None
-    assert below(0.8, structs.replace(one(HIGH), moments=())) == 0
+    assert lost(structs.replace(one(HIGH), criteria=()), unstated) == 0
 
 
 CELLS = [(domain, condition) for domain in "de" for condition in ("x_f", "x_g")]

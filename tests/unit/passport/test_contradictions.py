@@ -62,6 +62,14 @@ CHANGES: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
         lambda p: row(p).update(interval=INTERVAL),
         "the interval of criterion r_op ends before it begins",
     ),
+    "runs before all time": (
+        lambda p: p["scope"]["dates"].update(first_run="0001-01-01T00:00:00+14:00"),
+        "0001-01-01T00:00:00+14:00 is no time in UTC, or may be none",
+    ),
+    "an end after all time": (
+        lambda p: p["validity"].update(not_after="9999-12-31T23:59:59-01:00"),
+        "9999-12-31T23:59:59-01:00 is no time in UTC, or may be none",
+    ),
     "more runs than records": (
         lambda p: p["evidence"].update(records=19),
         "its evidence has more runs than records",

@@ -77,7 +77,7 @@ def test_a_margin_of_the_passport_counts_before_the_profile(root: Path) -> None:
     assert next(row.margin for row in found.criteria if row.id == "r_op") == Fraction(1, 100)
 
 
-def changed(metric: str, **fields: Any) -> Callable[[st.Sums], st.Sums]:
+def changed(metric: str, /, **fields: Any) -> Callable[[st.Sums], st.Sums]:
     return lambda row: structs.replace(row, **fields) if row.metric == metric else row
 
 
@@ -86,6 +86,10 @@ IMPOSSIBLE: dict[str, tuple[Callable[[st.Sums], st.Sums | None], str]] = {
     "more clusters than runs": (changed("r_op", k=10**6), "no runs give"),
     "no scale": (changed("violations", scale=0), "no runs give"),
     "more successes than runs": (changed("r_op", y=10**6), "no runs give"),
+    "less than the least that a run shows": (
+        changed("violations", metric="ti", scale=1000, y=0, yy="0", yn="0"),
+        "no runs give the integers of ti",
+    ),
     "no squares": (changed("r_op", yy="0"), "no runs give"),
     "a variance below 0": (changed("r_op", yn="1000000"), "no runs give"),
     "squares without end": (changed("r_op", nn="9" * 5000), "larger than counts can give"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from fractions import Fraction
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -13,12 +14,14 @@ from msgspec import structs
 
 from certkit.evidence.summary import CLUSTER_FIELDS
 from certkit.registry.steps import steps
+from tests import bundles
 from tests.unit.assessment import build as assessments
 from tests.unit.assessment import test_drift as drifts
 from tests.unit.registry.lineages import issue, log, new
 from tests.unit.registry.test_past import asked, scored, valued
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from certkit.assessment.drift.standing import Standing
@@ -29,19 +32,26 @@ Cells = dict[tuple[str, str], dict[int, tuple[int, int]]]
 """Of every domain and condition, the (runs, good ones) of every cluster."""
 
 
-def measured(cells: Cells) -> Summary:
-    """The summary of such runs, whose clusters may span cells."""
+def measured(cells: Cells, *, unintended: Callable[[int], int] | None = None) -> Summary:
+    """The summary of such runs, whose clusters may span cells.
+
+    Of the good ones under faults of each cluster, so many recovered without intent, and all others with it.
+    """
     none = dict.fromkeys(CLUSTER_FIELDS, 0)
     order = sorted(cells)
     tallies, rows = [], []
     for at, (domain, condition) in enumerate(order):
         found = cells[domain, condition]
         runs, good = (sum(column) for column in zip(*found.values(), strict=True))
-        tallies.append(assessments.cell(domain, condition, assessments.outcomes(runs, good)))
-        rows += [
-            (at, name, name, none | {"runs": n, "success": y, "failure": n - y})
-            for name, (n, y) in found.items()
-        ]
+        each = [{"runs": n, "success": y, "failure": n - y} for n, y in found.values()]
+        if unintended is not None and condition != "nominal":
+            each = [
+                one | {"irs_no": (no := unintended(one["success"])), "irs_yes": one["success"] - no}
+                for one in each
+            ]
+        more = {name: sum(one.get(name, 0) for one in each) for name in ("irs_yes", "irs_no")}
+        tallies.append(assessments.cell(domain, condition, assessments.outcomes(runs, good, **more)))
+        rows += [(at, name, name, none | one) for name, one in zip(found, each, strict=True)]
     return assessments.summary(tallies, rows=assessments.clusters(rows))
 
 
@@ -101,6 +111,57 @@ def test_failing_runs_where_there_were_none_do_not_end_what_could_not_be_compare
     assert lineage(tmp_path / "alone", FIRST, alone) <= 0.8 * lineage(tmp_path / "both", FIRST, FIRST)
 
 
+def test_successes_without_intent_that_become_failures_hide_no_loss_of_intent(tmp_path: Path) -> None:
+    """The criterion is over successes alone, and rises with such failures."""
+    values = []
+    for good in (9, 7, 6):
+        folder = tmp_path / str(good)
+        new(folder)
+        later = {**NOMINAL, **{place: even(good, first=100 * n) for n, place in enumerate(FAULTS)}}
+        log(folder, issue(1, summary=measured(FIRST, unintended=lambda good: good // 8)))
+        worse = measured(later, unintended=lambda good: max(0, good - 6))
+        log(folder, issue(2, summary=worse, days=1), days=1)
+        values.append(valued(folder, 2))
+    assert values == sorted(values, reverse=True)
+
+
+def test_one_failing_run_where_nothing_was_shown_raises_nothing(tmp_path: Path) -> None:
+    """Of runs under attack, of a domain's recoveries, and where harness errors were too many to judge."""
+
+    def runs(attacked: int = 4, shop: int = 4, harness: int = 0, failing: str | None = None) -> Summary:
+        def run(name: str, **more: Any) -> dict[str, Any]:
+            domain = more.get("domain", "bank")
+            return bundles.run(name, **({"domain": domain, "task_id": f"{domain}-{name[-2:]}"} | more))
+
+        bank = {"condition": "tool_failure", "recovered": True}
+        intent = {"memory_query_offset": 1, "memory_similarity": 0.95, "memory_modified": True}
+        found = [run(f"n{n:03}", condition="nominal") for n in range(40)]
+        found += [run(f"f{n:03}", **bank, **intent) for n in range(150)]
+        found += [run(f"h{n:03}", condition="tool_failure", outcome="harness_error") for n in range(harness)]
+        found += [run(f"a{n:03}", condition="adversarial") for n in range(attacked)]
+        found += [run(f"s{n:03}", **bank, domain="shop") for n in range(shop)]
+        if failing is not None:
+            domain, condition = failing.split()
+            found.append(run("x000", domain=domain, condition=condition, outcome="failure"))
+        return bundles.summary(bundles.of(tmp_path / f"bundle{next(count)}", found))
+
+    count = itertools.count()
+    first = runs()
+    for name, more, failing in (
+        ("attacked", {"attacked": 0}, "bank adversarial"),
+        ("domain", {"shop": 0}, "shop tool_failure"),
+        ("harness", {"harness": 2}, "bank tool_failure"),
+    ):
+        values = []
+        for kind in (None, failing):
+            folder = tmp_path / f"{name} {kind}"
+            new(folder)
+            log(folder, issue(1, summary=first))
+            log(folder, issue(2, summary=runs(**more, failing=kind), days=1), days=1)
+            values.append(valued(folder, 2))
+        assert values[1] <= values[0], name
+
+
 def test_failing_runs_under_something_new_do_not_hide_a_loss_before_it(tmp_path: Path) -> None:
     bad = {**FIRST, ("shop", "latency"): even(3, first=120)}
     values = [
@@ -136,6 +197,18 @@ def test_what_no_test_showed_is_forgotten_with_what_follows_and_a_drift_is_not(t
         assert drift_term(folder, 5) == (value, detail.replace("1 comparison", "3 comparisons"))
 
 
+def test_a_loss_is_charged_once_however_often_its_evidence_is_issued(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    worse = {**FIRST, ("shop", "latency"): even(8, first=120)}
+    lineage(folder, FIRST, worse)
+    before, _ = drift_term(folder, 3)
+    for day in (3, 4):
+        log(folder, issue(2, summary=measured(worse), days=day), days=day)
+    value, detail = drift_term(folder, 5)
+    assert (value, detail.partition(";")[0]) == (before, "3 comparisons: 1 LOWER")
+    assert 0.8 < value < 1
+
+
 def test_whoever_began_low_has_lost_less(tmp_path: Path) -> None:
     """No score that a loss lowers could do without: what was lost is less where less was there."""
     fell = lineage(tmp_path / "fell", FIRST, {**NOMINAL, **dict.fromkeys(FAULTS, even(6))})
@@ -162,7 +235,7 @@ def test_steps_that_are_each_too_small_add_up_since_the_highest() -> None:
     assert {one.result for one in found} == {"STABLE"}
     assert [one.margins for one in found[:-1]] == [0] * 4
     assert found[-1].margins == pytest.approx((0.90 - 0.83) / 0.05, abs=0.02)
-    assert (found[-1].left, found[-1].row) == (0.8, "r_op since the highest")
+    assert (found[-1].left, found[-1].row) == (0.8, "r_op, since the highest")
     # once a drift was told, they are counted from there
     fallen = told(*slowly, at(Fraction(75, 100)), at(Fraction(74, 100)))
     assert [one.result for one in fallen[-2:]] == ["DRIFTED", "STABLE"]
@@ -198,9 +271,15 @@ drawn = st.dictionaries(st.sampled_from(PLACES), clusters, min_size=1, max_size=
 
 
 @settings(max_examples=80, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
-@given(st.lists(drawn | st.just(FIRST), min_size=1, max_size=2), drawn, st.data())
+@given(
+    st.lists(drawn | st.just(FIRST), min_size=1, max_size=2), drawn, st.none() | st.integers(0, 12), st.data()
+)
 def test_no_failure_of_the_latest_passport_raises_the_score_of_its_lineage(
-    tmp_path_factory: pytest.TempPathFactory, earlier: list[Cells], latest: Cells, data: st.DataObject
+    tmp_path_factory: pytest.TempPathFactory,
+    earlier: list[Cells],
+    latest: Cells,
+    no: int | None,
+    data: st.DataObject,
 ) -> None:
     worse = {place: dict(found) for place, found in latest.items()}
     for _ in range(data.draw(st.integers(1, 3))):
@@ -211,6 +290,14 @@ def test_no_failure_of_the_latest_passport_raises_the_score_of_its_lineage(
             worse[place][name] = (runs, good - min(good, count))
         else:
             worse[place][name] = (runs + count, good)
-    folder = tmp_path_factory.mktemp("r")
-    before, after = (lineage(folder / name, *earlier, one) for name, one in (("a", latest), ("b", worse)))
-    assert after <= before * (1 + 1e-9)
+    # those without intent are the first to fail
+    unintended = None if no is None else (lambda good: max(0, good - no))
+    values = []
+    for cells in (latest, worse):
+        folder = tmp_path_factory.mktemp("r") / "r"
+        new(folder)
+        for number, one in enumerate((*earlier, cells), start=1):
+            summary = measured(one, unintended=unintended)
+            log(folder, issue(number, summary=summary, days=number), days=number)
+        values.append(valued(folder, len(earlier) + 2))
+    assert values[1] <= values[0] * (1 + 1e-9)

@@ -109,6 +109,11 @@ def test_what_always_failed_scores_nothing() -> None:
     assert valued(past([(5, 0)] * 20, attempt=3)) == 0
 
 
+def test_a_bound_that_no_number_can_hold_is_none() -> None:
+    # near 10^-308 the quantile keeps no order, and its digits are none
+    assert [bound(moments([(1, 1)] + [(1, 0)] * count)) for count in (100, 400, 1000)] == [0, 0, 0]
+
+
 def test_clusters_of_unequal_size_are_worth_less() -> None:
     assert effective(moments([(90, 90), *[(1, 1)] * 10])) == pytest.approx(100**2 / (90**2 + 10))
 
@@ -177,12 +182,6 @@ def test_a_comparison_that_shows_no_loss_leaves_all(result: str) -> None:
     assert valued(past(drift=(Step(result),))) == valued(past())
     (term,) = (one for one in score(past(drift=(Step(result),)), at=START).terms if one.name == "drift")
     assert (term.value, term.detail) == (1.0, "1 comparison")
-
-
-def test_what_cannot_be_compared_counts_as_drift() -> None:
-    drifted, apart = (valued(past(drift=(Step.said(one),))) for one in ("DRIFTED", "NOT_COMPARABLE"))
-    assert drifted == apart == 0.8 * valued(past())
-    assert Step.said("STABLE").left == Step.said("UNDERPOWERED").left == 1
 
 
 def test_a_loss_counts_by_its_margins_up_to_one_and_another_agent_besides() -> None:
