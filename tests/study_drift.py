@@ -1,6 +1,6 @@
 """A simulation of `drift` and `chain` themselves: how often they flag, find, and say STABLE.
 
-    python -m tests.study_drift              # 2,000 pairs for each correlation, about two minutes
+    python -m tests.study_drift              # 2,000 pairs for each correlation, about seven minutes
 
 Each side has 5 domains × 20 clusters × 10 fault runs and a quarter as many nominal ones. A cluster has a
 beta-distributed chance of success whose intraclass correlation is given, in the mean that of its domain; old
@@ -14,7 +14,9 @@ from __future__ import annotations
 
 import sys
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final, NamedTuple
+from math import prod
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 from msgspec import structs
@@ -25,6 +27,7 @@ from certkit.assessment.drift.lost import Lost, lost
 from certkit.assessment.drift.standing import Part, Standing, Watched
 from certkit.assessment.reliability import CellRuns, Moments
 from certkit.registry.score import Step
+from certkit.registry.steps import steps
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -223,20 +226,40 @@ def accused(count: int, rates: tuple[float, ...], *, seed: int, icc: float) -> f
     return found / count
 
 
+def kept(count: int, passports: int, *, seed: int, icc: float) -> float:
+    """Return what the drift term leaves of the trust score of an agent that did not change, on average."""
+    rng = np.random.Generator(np.random.PCG64(seed))
+    even = np.arange(CLUSTERS * RUNS) % len(CONDITIONS)
+    claims = [SimpleNamespace(index=n, claims=SimpleNamespace(passport_id=str(n))) for n in range(passports)]
+    history: Any = SimpleNamespace(passports=claims)
+    total = 0.0
+    for _ in range(count):
+        mix = np.stack([rng.permutation(even).reshape(CLUSTERS, RUNS) for _ in DOMAINS])
+        sides = [side(rng, mix, icc=icc, loss=0.0, name=str(number)) for number in range(passports)]
+        total += prod(one.left for one in steps(history, sides, {passports - 1}))
+    return total / count
+
+
 def main() -> None:
     """Print the table of the documentation."""
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 2000
     print(f"{count:,} pairs    any row flagged   r_op flagged   STABLE   left of the score")
     for loss in (0.0, 0.1):
         for seed, icc in enumerate((0.0, 0.1, 0.2), start=1):
-            found = study(count, seed=seed, icc=icc, loss=loss)
+            shares = study(count, seed=seed, icc=icc, loss=loss)
             print(
-                f"loss {loss:.2f} ICC {icc:.1f}  {found.flagged:12.1%} {found.overall:14.1%}"
-                f" {found.stable:10.1%} {found.left:12.3f}"
+                f"loss {loss:.2f} ICC {icc:.1f}  {shares.flagged:12.1%} {shares.overall:14.1%}"
+                f" {shares.stable:10.1%} {shares.left:12.3f}"
             )
+    for passports in (2, 4, 12):
+        found = [kept(count // 40, passports, seed=8, icc=icc) for icc in (0.0, 0.1, 0.2)]
+        shown = "   ".join(
+            f"ICC {icc:.1f} {one:.3f}" for icc, one in zip((0.0, 0.1, 0.2), found, strict=True)
+        )
+        print(f"left after {passports:2} passports of an agent that did not change   {shown}")
     for name, rates in HISTORIES.items():
-        shares = [accused(300, rates, seed=7, icc=icc) for icc in (0.0, 0.1)]
-        print(f"history: {name:<22} ICC 0 {shares[0]:7.1%}   ICC .1 {shares[1]:7.1%}")
+        declined = [accused(300, rates, seed=7, icc=icc) for icc in (0.0, 0.1)]
+        print(f"history: {name:<22} ICC 0 {declined[0]:7.1%}   ICC .1 {declined[1]:7.1%}")
 
 
 if __name__ == "__main__":
