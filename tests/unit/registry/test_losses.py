@@ -270,7 +270,7 @@ drawn = st.dictionaries(st.sampled_from(PLACES), clusters, min_size=1, max_size=
 )
 
 
-@settings(max_examples=80, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=50, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.lists(drawn | st.just(FIRST), min_size=1, max_size=2), drawn, st.none() | st.integers(0, 12), st.data()
 )
