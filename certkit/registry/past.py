@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from certkit.registry.entry import Stored
     from certkit.registry.history import History, Issued
 
-_Appeared = tuple[datetime, int]
-"""When a bundle appeared, and the place of the first passport on it where others did at the same time."""
-
 
 class _Bundle(NamedTuple):
     """A bundle that a passport rests on: its runs under faults, the good ones of them, and when it began."""
@@ -113,29 +110,32 @@ def _bundles(found: st.Statement) -> dict[str, _Bundle]:
     }
 
 
-def _appearances(sides: Sequence[_Side]) -> dict[str, _Appeared]:
+def _appearances(sides: Sequence[_Side]) -> dict[str, datetime]:
     """Return when every bundle of a lineage appeared: with a passport, or its first run if that is earlier.
 
     With its last run a failing one that is added would make it younger.
     """
-    found: dict[str, _Appeared] = {}
-    for place, one in enumerate(sides):
+    found: dict[str, datetime] = {}
+    for one in sides:
         logged = min(moment(one.issued.claims.not_before), moment(one.issued.issued_at))
         for name, bundle in one.bundles.items():
-            before, first = found.get(name, (logged, place))
-            found[name] = min(before, logged, bundle.first_run or logged), first
+            found[name] = min(found.get(name, logged), logged, bundle.first_run or logged)
     return found
 
 
-def _is_recent(one: _Side, latest: _Side, appeared: Mapping[str, _Appeared]) -> bool:
-    """Tell whether a passport is on the latest one's evidence, or on a bundle that is newer and not in it."""
+def _is_recent(one: _Side, latest: _Side, appeared: Mapping[str, datetime]) -> bool:
+    """Tell whether a passport is on the latest one's evidence, or on a bundle that is no older and not in it.
+
+    Of one time both are, else a failing run that is added, and with it another digest, would let what was
+    found in between be forgotten.
+    """
     oldest = min(appeared[name] for name in latest.bundles)
     return one.evidence == latest.evidence or any(
-        appeared[name] > oldest for name in one.bundles if name not in latest.bundles
+        appeared[name] >= oldest for name in one.bundles if name not in latest.bundles
     )
 
 
-def _age(one: _Side, appeared: Mapping[str, _Appeared]) -> datetime:
+def _age(one: _Side, appeared: Mapping[str, datetime]) -> datetime:
     """Return when the evidence of a passport appeared.
 
     Of several bundles it is the earliest that the mean over their good runs under faults can be: these are
@@ -143,7 +143,7 @@ def _age(one: _Side, appeared: Mapping[str, _Appeared]) -> datetime:
     nor a further failing run makes the evidence younger, in whatever bundle. Where nothing was good, it is
     when the oldest bundle did.
     """
-    bundles = sorted(((appeared[name][0], it) for name, it in one.bundles.items()), key=itemgetter(0))
+    bundles = sorted(((appeared[name], it) for name, it in one.bundles.items()), key=itemgetter(0))
     left = total = sum(bundle.good for _, bundle in bundles)
     if not total:
         return bundles[0][0]

@@ -25,11 +25,11 @@ age
 drift
     For every passport, `STEP` to the power of the margins that were lost, at most one: in the worst of its
     comparisons (`certkit.registry.course`), beyond what the earlier passport's own noise explains
-    (`certkit.assessment.drift.lost`). So no failure makes a loss harder to tell. `CHANGED` where it is no
-    longer the same agent, if that is less. What cannot be compared is not known to be no worse, and counts as
-    one margin. What no test calls a drift counts as `LOWER` for the latest passport and those on evidence
-    that is no older, once for each evidence; these are also held against the best so far, row by row. What
-    drift entries say does not count: the files do.
+    (`certkit.assessment.drift.lost`). So no failure makes a loss harder to tell. `CHANGED` besides where it
+    is no longer the same agent. What cannot be compared is not known to be no worse, and counts as one
+    margin. What no test calls a drift counts as `LOWER` for the latest passport and those on evidence that is
+    no older, once for each evidence; these are also held against the best so far, row by row. What drift
+    entries say does not count: the files do.
 revocations
     `REVOKED` for every revoked passport of the lineage, by the gravest reason given.
 
@@ -118,12 +118,12 @@ class Step(Struct, frozen=True):
     def shown(self) -> str:
         """The result in words, `LOWER` for a loss that no test calls a drift."""
         untold = self.margins > 0 and self.result not in {"DRIFTED", "NOT_COMPARABLE"}
-        return LOWER if untold and not (self.is_changed and self.left == CHANGED) else self.result
+        return LOWER if untold else self.result
 
     @property
     def left(self) -> float:
         """What it leaves of the score."""
-        return float(min(STEP ** min(1.0, self.margins), CHANGED if self.is_changed else 1.0))
+        return float(STEP ** min(1.0, self.margins) * (CHANGED if self.is_changed else 1.0))
 
 
 class Past(Struct, frozen=True, kw_only=True):

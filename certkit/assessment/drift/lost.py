@@ -11,9 +11,9 @@ failing run, never leaves fewer margins lost:
 - Each row of r_op and of nominal success is compared cell by cell, under the old side's mix. A cell that the
   new side lacks counts as if all its runs had failed: to fill it with failures changes nothing. Cells of the
   new side alone change nothing.
-- frr and irs are taken per fault run, and adversarial resistance per run under attack, with nothing for runs
-  that do not show it. The criteria are means over fewer runs, those that succeeded for irs, and so rise with
-  some failures.
+- frr and irs are taken per fault run, with nothing for runs that do not show it. The criteria are means over
+  fewer runs, those that succeeded for irs, and so rise with some failures. Resistance to attacks is r_op's
+  row of that condition; the criterion's own runs are chosen by what they say of the attack.
 - pei, ti and violations are means over the runs that show them, as they are, and failing runs show them too:
   what they show, or hide, counts there. Where the new side shows nothing any more, a margin is lost.
 """
@@ -40,14 +40,9 @@ if TYPE_CHECKING:
     from certkit.assessment.drift.standing import Key, Standing
 
 _OVERALL: Final[Key] = ("r_op", None, None)
-_PER_RUN: Final[Mapping[str, str | None]] = {
-    "frr": None,
-    "irs": None,
-    "adversarial_resistance": "adversarial",
-}
-"""Criteria that are taken per fault run, with the condition of these."""
-
+_PER_RUN: Final = {"frr", "irs"}
 _SHARES: Final = {"r_op", "c_nom", *_PER_RUN}
+_UNCOUNTED: Final = {"adversarial_resistance"}
 
 FAR: Final = 0.001
 """Level of what the highest of many may have been by chance."""
@@ -107,7 +102,7 @@ class _Side:
         faults: dict[Key, int] = {
             (metric, domain, None): row.n
             for (rate, domain, condition), row in self._rows.items()
-            if rate == "r_op" and domain is not None and condition == _PER_RUN[metric]
+            if rate == "r_op" and domain is not None and condition is None
         }
         # No more runs show it than there are, but in a forgery.
         return faults | {name: max(faults.get(name, 0), row.n) for name, row in cells.items()}
@@ -125,7 +120,8 @@ class _Side:
     def mark(self, one: Listed, level: float) -> _Mark | None:
         """Return a row as later sides are held against it, None where there is nothing to lose."""
         row = self._rows.get(one.key)
-        if row is None or one.margin is None or (one.watched and not one.watched.judged):
+        judged = one.watched is None or one.watched.judged
+        if row is None or one.margin is None or not judged or one.key[0] in _UNCOUNTED:
             return None
         weights = self.runs(one.key)
         of = limit(plain(row), level) * row.n / sum(weights.values())

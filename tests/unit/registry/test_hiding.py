@@ -235,9 +235,7 @@ bundles = st.lists(
 def aged(found: list[tuple[int, tuple[int, int]]]) -> float:
     """How old evidence is, in days at day 400, by (day, (runs, good ones)) of its bundles."""
     parts = {str(n): _Bundle(runs, good, None) for n, (_, (runs, good)) in enumerate(found)}
-    appeared: Mapping[str, tuple[datetime, int]] = {
-        str(n): (NOW + day * DAY, n) for n, (day, _) in enumerate(found)
-    }
+    appeared: Mapping[str, datetime] = {str(n): NOW + day * DAY for n, (day, _) in enumerate(found)}
     side = _Side(None, "x", parts, None, None)  # type: ignore[arg-type]
     return (NOW + 400 * DAY - _age(side, appeared)) / timedelta(days=1)
 
@@ -277,8 +275,8 @@ def test_fresh_runs_that_all_fail_do_not_make_it_younger() -> None:
     assert aged([(0, (1000, 950)), (300, (400, 400))]) == pytest.approx(400 - 300 * 350 / 1350)
 
 
-def test_what_was_pooled_is_no_later_evidence_and_of_one_time_the_first_is_older() -> None:
-    appeared = {"a": (NOW, 0), "b": (NOW, 1), "c": (NOW + DAY, 2)}
+def test_what_was_pooled_is_no_later_evidence_and_what_is_of_one_time_is() -> None:
+    appeared = {"a": NOW, "b": NOW, "c": NOW + DAY}
 
     def on(*names: str) -> _Side:
         return _Side(None, "+".join(names), {name: _Bundle(1, 1, None) for name in names}, None, None)  # type: ignore[arg-type]
@@ -286,7 +284,21 @@ def test_what_was_pooled_is_no_later_evidence_and_of_one_time_the_first_is_older
     assert not _is_recent(on("b"), on("a", "b"), appeared)
     assert _is_recent(on("c"), on("a", "b"), appeared)
     assert _is_recent(on("b"), on("a"), appeared)
-    assert not _is_recent(on("a"), on("b"), appeared)
+    assert _is_recent(on("a"), on("b"), appeared)
+    assert not _is_recent(on("a"), on("c"), appeared)
+
+
+def test_one_more_failing_run_does_not_let_worse_evidence_be_forgotten(tmp_path: Path) -> None:
+    values = []
+    for name, last in (("again", 1), ("and a failing run", 3)):
+        new(tmp_path / name)
+        good, bad = begun(clustered(950), -9), begun(clustered(600), -9)
+        log(tmp_path / name, issue(1, summary=good))
+        log(tmp_path / name, issue(2, summary=bad, days=1), days=1)
+        worse = good if last == 1 else begun(clustered(949), -9)
+        log(tmp_path / name, issue(last, summary=worse, days=2), days=2)
+        values.append(valued(tmp_path / name, 3))
+    assert values[1] <= values[0]
 
 
 def test_an_attempt_counts_different_evidence_under_its_own_profile() -> None:

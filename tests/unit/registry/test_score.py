@@ -204,8 +204,8 @@ def test_a_loss_counts_by_its_margins_up_to_one_and_another_agent_besides() -> N
         ("DRIFTED", 0.8),
         ("LOWER", 0.8),
         ("IDENTITY_CHANGED", 0.95),
-        ("IDENTITY_CHANGED", 0.95),
-        ("LOWER", 0.8),
+        ("LOWER", 0.8**0.1 * 0.95),
+        ("LOWER", 0.8 * 0.95),
         ("STABLE", 1.0),
     ]
     several = past(drift=(Step("STABLE", 0.5), Step("STABLE"), Step("DRIFTED", 2.0), Step("STABLE", 0.1)))
