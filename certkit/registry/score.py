@@ -28,8 +28,9 @@ drift
     (`certkit.assessment.drift.lost`). So no failure makes a loss harder to tell. `CHANGED` besides where it
     is no longer the same agent. What cannot be compared is not known to be no worse, and counts as one
     margin. What no test calls a drift counts as `LOWER` for the latest passport and those on evidence that is
-    no older, once for each evidence; these are also held against the best so far, row by row. What drift
-    entries say does not count: the files do.
+    no older, once for each evidence; these are also held against the best so far, row by row. A drift that
+    other criteria than success show is charged, a margin, once it lies further back. What drift entries say
+    does not count: the files do.
 revocations
     `REVOKED` for every revoked passport of the lineage, by the gravest reason given.
 

@@ -4,7 +4,8 @@
 
 A passport is compared with what `certkit.registry.course` says. While its evidence is recent, every loss
 counts by its size, whether or not a test could tell it from chance: else failures that make a loss harder to
-tell would raise the score. Of what lies further back only what a comparison told is kept.
+tell would raise the score. Of what lies further back only what a comparison told is kept, and what a drift
+of another criterion than success told is a margin.
 """
 
 from __future__ import annotations
@@ -46,6 +47,8 @@ def steps(of: History, standings: Sequence[Standing | None], recent: Collection[
             shown, is_recent = _step(compared, known.__getitem__, new, issued.index), issued.index in recent
             if not is_recent and shown.result not in _TOLD:
                 shown = replace(shown, margins=0.0)
+            elif not is_recent and shown.result == "DRIFTED" and not shown.margins:
+                shown = replace(shown, margins=1.0, row=None)  # what it lost was not success
             elif (since := highest.lost(new)).margins > shown.margins:
                 shown = replace(shown, margins=since.margins, row=f"{since.row}, since the highest")
             found.append((new.evidence if is_recent else None, shown))

@@ -203,7 +203,7 @@ def difference(old: Mean, new: Mean) -> Difference:
 
 
 def limit(mean: Mean, level: float) -> float:
-    """Return the value that a mean is only beyond in the bad direction with a chance of `level`.
+    """Return the value, in the metric's unit, that a mean is worse than with a chance of `level` (0 to 1).
 
     It is the normal limit, and where the clusters agree, or are one, what the posterior of `difference`
     gives, or the normal limit with the posterior's variance if that is nearer to the mean.

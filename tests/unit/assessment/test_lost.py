@@ -1,4 +1,4 @@
-"""Margins lost: against closed forms, never fewer with more failures, some wherever drift is found."""
+"""Margins lost: against closed forms, never fewer with more failures, and some where drift is found."""
 
 from __future__ import annotations
 
@@ -95,62 +95,23 @@ def test_another_profile_or_protocol_cannot_be_compared_whatever_failed() -> Non
         )
         is None
     )
-    # another judge of a criterion that was judged: that criterion can't be compared, judged now or not
-    assert lost(one(HIGH, *ti), one(HIGH, *ti, judge="k")) == lost(one(HIGH, *ti), one(HIGH, judge="k")) == 1
-    assert lost(one(HIGH, *ti), one(HIGH, *ti)) == 0
-    assert lost(one(HIGH), one(HIGH, *ti, judge="k")) == 0
+    # another judge of traceability alone is none of success
+    assert lost(one(HIGH, *ti), one(HIGH, *ti, judge="k")) == lost(one(HIGH, *ti), one(HIGH, judge="k")) == 0
     cascade = side({("d", "cascade"): even(HIGH)})
     assert lost(cascade, structs.replace(cascade, cascade_definition=None)) is None
     assert lost(one(HIGH), one(HIGH, cascade_definition=None)) == 0
 
 
-def test_what_is_a_mean_over_the_runs_that_show_it_is_compared_as_it_is_and_a_margin_where_none_does() -> (
-    None
-):
+def test_criteria_that_some_failures_raise_have_no_part_in_it() -> None:
     steady = both("pei", [(80 + i % 3, 1) for i in range(60)], 100)
-    worse = both("pei", [(70 + i % 3, 1) for i in range(60)], 100)
-    old = one(HIGH, *steady)
-    lower = pytest.approx((0.81 + stats.norm.ppf(0.02) * sqrt(variance(steady[0]) or 0) - 0.71) / MARGIN)
-    assert lost(old, old) == 0
-    assert lost(old, one(HIGH, *worse)) == lower
-
-    def unjudged(of: Standing) -> Standing:
-        rows = (structs.replace(it, judged=False) if it.metric == "pei" else it for it in of.criteria)
-        return structs.replace(of, criteria=tuple(rows))
-
-    # failing runs can make of too many harness errors few enough, and of what was judged what was not
-    assert lost(old, unjudged(one(HIGH, *worse))) == lower
-    assert lost(unjudged(old), one(HIGH, *worse)) == 0, "there was nothing to lose"
-    assert told(old, one(HIGH)) == Lost(1.0, "pei, of which runs are lacking")
-    assert lost(old, one(HIGH, *[structs.replace(it, domain="e") if it.domain else it for it in steady])) == 1
-    # its integers do not tell conditions apart; whoever adds failing runs under one does not hide a loss
-    shifted = side({("d", "x_f"): even(HIGH), ("d", "x_g"): even(Fraction(1, 5))}, *worse)
-    assert drift(old, shifted).result == "NOT_COMPARABLE"
-    assert lost(old, shifted) == lower
-
-
-def test_what_only_good_runs_show_is_taken_per_fault_run() -> None:
-    def intended(good: int, yes: int) -> Standing:
-        """Of 60 clusters of 10 fault runs so many are good, and of these so many recovered by intent."""
-        cells = {("d", "x_f"): {str(n): (good + n % 2, 10) for n in range(60)}}
-        return side(cells, *both("irs", [(yes - n % 2, good + n % 2) for n in range(60)]))
-
-    old, less = intended(8, 7), intended(8, 6)
-    (irs,) = (it for it in old.moments if it.metric == "irs" and it.domain is None)
-    least = limit(plain(irs), 0.02) * irs.n / 600
-    assert lost(old, less) == pytest.approx((least - Fraction(5 * 60 + 30, 600)) / MARGIN)
-    # where successes without intent become failures, the criterion rises, and no loss is hidden
-    fewer = intended(6, 6)
-    assert (fewer.moments[-1].y, less.moments[-1].y) == (330, 330)
-    assert (lost(old, fewer) or 0) >= (lost(old, less) or 0) > 0
-    assert lost(old, structs.replace(less, memory_observable=False)) == 1
-    # of runs under attack it says itself which count; r_op has a row of theirs
-    attacked = side({("d", "adversarial"): even(HIGH)}, *both("adversarial_resistance", [(8, 8)] * 9))
-    assert (
-        lost(attacked, side({("d", "adversarial"): even(HIGH)}, *both("adversarial_resistance", [(0, 1)])))
-        == 0
-    )
-    assert (lost(attacked, side({("d", "adversarial"): even(LOW)})) or 0) > 1
+    worse = both("pei", [(60 + i % 3, 1) for i in range(60)], 100)
+    assert drift(one(HIGH, *steady), one(HIGH, *worse)).result == "DRIFTED"
+    assert lost(one(HIGH, *steady), one(HIGH, *worse)) == lost(one(HIGH, *steady), one(HIGH)) == 0
+    irs = both("irs", [(8 + i % 2, 10) for i in range(60)])
+    assert lost(one(HIGH, *irs), one(HIGH, *irs, memory_observable=False)) == 0
+    # resistance to attacks is in the rows of r_op
+    attacked, fewer = side({("d", "adversarial"): even(HIGH)}), side({("d", "adversarial"): even(LOW)})
+    assert (lost(attacked, fewer) or 0) > 1
 
 
 def test_a_history_is_held_against_the_best_so_far_row_by_row() -> None:
@@ -189,14 +150,6 @@ def test_a_history_is_held_against_the_best_so_far_row_by_row() -> None:
     for it in (structs.replace(first, success_rule="other"), first):
         begun.add(it)
     assert begun.lost(last).margins == pytest.approx((far - 0.7) / MARGIN)
-    counted = [one(HIGH, *both("violations", [(n + i % 2, 10) for i in range(60)])) for n in (2, 4, 5)]
-    begun = Highest()
-    for it in counted[:2]:
-        begun.add(it)
-    assert begun.lost(counted[2]) == Lost(begun.lost(counted[2]).margins, "violations")
-    alone = Highest()
-    alone.add(counted[0])
-    assert begun.lost(counted[2]).margins == alone.lost(counted[2]).margins > alone.lost(counted[1]).margins
 
 
 def test_of_a_margin_of_nothing_any_loss_is_all() -> None:

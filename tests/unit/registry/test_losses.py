@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from certkit.assessment.drift.standing import Standing
+    from certkit.assessment.reliability import Moments
     from certkit.evidence.summary import Summary
     from certkit.registry.score import Step
 
@@ -224,9 +225,9 @@ def told(*standings: Standing) -> list[Step]:
     return list(steps(history, standings, {len(standings) - 1}))
 
 
-def at(rate: Fraction, **changes: Any) -> Standing:
+def at(rate: Fraction, *more: Moments, **changes: Any) -> Standing:
     """A standing of so many runs that any loss of the margin shows."""
-    return drifts.side({("bank", "latency"): drifts.even(rate, clusters=1000, size=100)}, **changes)
+    return drifts.side({("d", "latency"): drifts.even(rate, clusters=1000, size=100)}, *more, **changes)
 
 
 def test_steps_that_are_each_too_small_add_up_since_the_highest() -> None:
@@ -240,6 +241,15 @@ def test_steps_that_are_each_too_small_add_up_since_the_highest() -> None:
     fallen = told(*slowly, at(Fraction(75, 100)), at(Fraction(74, 100)))
     assert [one.result for one in fallen[-2:]] == ["DRIFTED", "STABLE"]
     assert fallen[-1].margins == pytest.approx(0.01 / 0.05, abs=0.02)
+
+
+def test_a_drift_of_another_criterion_is_charged_once_it_has_been_followed() -> None:
+    """Failures of the latest passport could take it away: a run that fails may show few violations."""
+    steady, worse = (
+        at(Fraction(9, 10), *drifts.both("violations", [(n + i % 2, 10) for i in range(60)])) for n in (1, 4)
+    )
+    assert [(one.result, one.left) for one in told(steady, worse)] == [("DRIFTED", 1)]
+    assert [(one.result, one.left) for one in told(steady, worse, worse)] == [("DRIFTED", 0.8), ("STABLE", 1)]
 
 
 def test_another_agent_and_what_cannot_be_compared_cost_whatever_was_measured() -> None:
