@@ -27,8 +27,8 @@ import numpy as np
 
 from certkit import canonical, evidence
 from certkit.errors import CODES, CertkitError
-from certkit.evidence.faults import LIMIT
-from certkit.evidence.reading import check_lines
+from certkit.evidence.reading.lines import check_lines
+from certkit.evidence.records.faults import LIMIT
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -25,10 +25,10 @@ from certkit.assessment.words import asked
 from certkit.cli.main import tree
 from certkit.cli.schemas import schemas
 from certkit.errors import CODES, EXIT_MEANING
-from certkit.evidence.calibration import calibration_schema
-from certkit.evidence.faults import Fault
-from certkit.evidence.record import Condition
-from certkit.evidence.schema import DIALECT, manifest_schema, record_schema
+from certkit.evidence.bundle.calibration import calibration_schema
+from certkit.evidence.records.faults import Fault
+from certkit.evidence.records.record import Condition
+from certkit.evidence.records.schema import DIALECT, manifest_schema, record_schema
 from certkit.passport import passport_schema, trust_schema, verification_schema
 
 if TYPE_CHECKING:

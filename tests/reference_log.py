@@ -26,7 +26,6 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from certkit import canonical, evidence, files, passport, workflow
 from certkit.evidence.importers import ImportOptions, run
-from certkit.evidence.simulate import simulate
 from certkit.passport import keys
 from certkit.progress import SILENT
 from certkit.registry import Audit, Registry, blobs
@@ -36,6 +35,7 @@ from certkit.registry.export import export
 from certkit.registry.heads import read
 from certkit.registry.history import moment
 from certkit.registry.published import CHECKPOINT, Published
+from certkit.simulation.simulate import simulate
 from certkit.tlog.checkpoint import open_checkpoint
 from certkit.tlog.note import Signer
 

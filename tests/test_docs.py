@@ -13,7 +13,7 @@ from certkit import canonical, workflow
 from certkit.assessment import SEVERITY
 from certkit.errors import CODES, EXIT_MEANING
 from certkit.evidence.importers import FORMATS
-from certkit.evidence.record import FIELDS
+from certkit.evidence.records.record import FIELDS
 from tests import console, generate
 
 ROOT: Final = console.ROOT
@@ -148,7 +148,7 @@ def test_every_record_field_stands_on_its_page() -> None:
 
 
 def test_every_key_of_an_assessment_is_documented(tmp_path: Path) -> None:
-    from certkit.evidence.simulate import simulate  # noqa: PLC0415 - for this test only
+    from certkit.simulation.simulate import simulate  # noqa: PLC0415 - for this test only
 
     simulate(tmp_path / "bundle", seed=3, runs=300, tier_target=0)
     text = _text(REFERENCE / "assessment.md")

@@ -25,20 +25,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from certkit.assessment import accumulated, verdict
+from certkit.assessment import verdict
 from certkit.assessment.bounded.fragility import Fragility, fragility
 from certkit.assessment.bounded.intervals import with_intervals
-from certkit.assessment.catalogue import CATALOGUE, Spec, Unit
-from certkit.assessment.contrasts import contrasts
 from certkit.assessment.criteria import Row, Status
-from certkit.assessment.findings import SEVERITY, Finding, Severity, finding, ordered
-from certkit.assessment.judge import JudgeReport, judge_findings, judge_report, seen_by_judge
-from certkit.assessment.judging import judge as judge_rows
+from certkit.assessment.evaluate import judge as judge_rows
+from certkit.assessment.findings import accumulated
+from certkit.assessment.findings.contrasts import contrasts
+from certkit.assessment.findings.findings import SEVERITY, Finding, Severity, finding, ordered
+from certkit.assessment.findings.plausibility import plausibility
+from certkit.assessment.findings.provenance import provenance
 from certkit.assessment.lint import lint
-from certkit.assessment.metric import Metric, State
-from certkit.assessment.plausibility import plausibility
+from certkit.assessment.metrics.catalogue import CATALOGUE, Spec, Unit
+from certkit.assessment.metrics.metric import Metric, State
 from certkit.assessment.profile import Profile, parse
-from certkit.assessment.provenance import provenance
+from certkit.assessment.rater_error import JudgeReport, judge_findings, judge_report, seen_by_judge
 from certkit.assessment.result import Assessment, Counts
 from certkit.assessment.schema import assessment_schema, profile_schema
 from certkit.assessment.verdict import Tier, Verdict
@@ -48,9 +49,9 @@ from certkit.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from certkit.evidence.manifest import Facts
-    from certkit.evidence.pooling import Accumulation
-    from certkit.evidence.summary import Summary
+    from certkit.evidence.bundle.manifest import Facts
+    from certkit.evidence.bundle.pooling import Accumulation
+    from certkit.evidence.summary.summary import Summary
 
 __all__ = [
     "CATALOGUE",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from certkit.assessment.metric import Metric, State, Value, number
+from certkit.assessment.metrics.metric import Metric, State, Value, number
 from certkit.assessment.profile import Criterion, Operator, Reading, exact
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
-from certkit.assessment.catalogue import CATALOGUE
-from certkit.assessment.csi_windowed import LEAST_RUNS
-from certkit.assessment.estimators import least_failure_free
-from certkit.evidence.summary import WINDOW
+from certkit.assessment.metrics.catalogue import CATALOGUE
+from certkit.assessment.metrics.csi_windowed import LEAST_RUNS
+from certkit.assessment.statistics.estimators import least_failure_free
+from certkit.evidence.summary.summary import WINDOW
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -29,7 +29,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import Field, model_validator
 
 from certkit import canonical, toml
-from certkit.assessment.catalogue import CATALOGUE, Unit
+from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
 from certkit.base import Authored, validate
 from certkit.errors import InputError
 

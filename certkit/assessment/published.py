@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Final, get_args
 
-from certkit.assessment.catalogue import CATALOGUE, Unit
 from certkit.assessment.compare.comparison import COMPARISON_SCHEMA
 from certkit.assessment.drift import DRIFT_SCHEMA, Result
-from certkit.assessment.metric import State
+from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
+from certkit.assessment.metrics.metric import State
 from certkit.assessment.recheck import CLAIMS_SCHEMA, KINDS, RECHECK_SCHEMA, Head
 from certkit.assessment.recheck.claim import State as Found
-from certkit.evidence.record import Condition
+from certkit.evidence.records.record import Condition
 from certkit.schema import (
     COUNT,
     DIALECT,

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from msgspec import Struct
 
-from certkit.assessment.series import grouped, series, totals
+from certkit.assessment.metrics.series import grouped, series, totals
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from certkit.assessment.series import Series
-    from certkit.evidence.summary import Summary
+    from certkit.assessment.metrics.series import Series
+    from certkit.evidence.summary.summary import Summary
 
 
 class Moments(Struct, frozen=True, kw_only=True):

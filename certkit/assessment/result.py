@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct, structs
 
 from certkit._version import __version__
-from certkit.assessment.metric import Metric, plain
+from certkit.assessment.metrics.metric import Metric, plain
 
 if TYPE_CHECKING:
     from certkit.assessment.bounded.fragility import Fragility
     from certkit.assessment.criteria import Row
-    from certkit.assessment.findings import Finding
-    from certkit.assessment.judge import JudgeReport
+    from certkit.assessment.findings.findings import Finding
     from certkit.assessment.profile import Profile
+    from certkit.assessment.rater_error import JudgeReport
     from certkit.assessment.verdict import Tier, Verdict
     from certkit.errors import Exit
-    from certkit.evidence.manifest import Facts
-    from certkit.evidence.summary import Cell
+    from certkit.evidence.bundle.manifest import Facts
+    from certkit.evidence.summary.summary import Cell
 
 ASSESSMENT_SCHEMA: Final = "urn:certkit:assessment:v1"
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from certkit.assessment.catalogue import CATALOGUE, Unit
 from certkit.assessment.criteria import Status
-from certkit.assessment.estimators import PRIORS
-from certkit.assessment.findings import SEVERITY, Severity
-from certkit.assessment.judge import judge_schema
-from certkit.assessment.metric import State
+from certkit.assessment.findings.findings import SEVERITY, Severity
+from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
+from certkit.assessment.metrics.metric import State
 from certkit.assessment.profile import PROFILE_SCHEMA, Profile
+from certkit.assessment.rater_error import judge_schema
 from certkit.assessment.result import ASSESSMENT_SCHEMA
+from certkit.assessment.statistics.estimators import PRIORS
 from certkit.schema import (
     COUNT,
     DIALECT,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from certkit.assessment.catalogue import CATALOGUE, Unit
 from certkit.assessment.criteria import Row, Status
-from certkit.assessment.estimators import runs_needed
-from certkit.assessment.metric import percent
+from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
+from certkit.assessment.metrics.metric import percent
+from certkit.assessment.statistics.estimators import runs_needed
 from certkit.assessment.verdict import next_rows
 
 if TYPE_CHECKING:
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from certkit.assessment.bounded.fragility import Fragility
-    from certkit.assessment.judge import JudgeReport
-    from certkit.assessment.judge.correction import Share
-    from certkit.assessment.metric import Metric, Value
+    from certkit.assessment.metrics.metric import Metric, Value
+    from certkit.assessment.rater_error import JudgeReport
+    from certkit.assessment.rater_error.correction import Share
     from certkit.assessment.result import Assessment
 
 _LOST = {

@@ -10,9 +10,9 @@ import typer
 from typer.core import TyperCommand
 
 from certkit.cli import clock, output, places
-from certkit.cli.bar import progress
 from certkit.cli.policy import load
 from certkit.cli.standing import memory
+from certkit.cli.views.bar import progress
 from certkit.errors import MismatchError, UnavailableError, UntrustedError, UsageError
 
 if TYPE_CHECKING:

@@ -60,7 +60,7 @@ def tree(wanted: str | None = None) -> typer.Typer:
     for name, home in _COMMANDS.items():
         if wanted in _COMMANDS and name != wanted:
             continue
-        module = import_module(f"certkit.cli.{home}")
+        module = import_module(f"certkit.cli.commands.{home}")
         if hasattr(module, "app"):
             app.add_typer(module.app, name=name)
         else:

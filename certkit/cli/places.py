@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from certkit.cli.bar import progress
 from certkit.cli.standing import memory
+from certkit.cli.views.bar import progress
 from certkit.errors import UsageError
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ import msgspec
 from certkit.assessment.profile import Profile
 from certkit.cli import schemas_registry
 from certkit.errors import CODES
-from certkit.evidence.manifest import Agent, Imported
-from certkit.evidence.record import Condition, Split
+from certkit.evidence.bundle.manifest import Agent, Imported
+from certkit.evidence.records.record import Condition, Split
 from certkit.passport.exports import FORMATS
 from certkit.passport.statement import Statement
 from certkit.schema import (

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from certkit.cli.bar import progress
 from certkit.cli.options import heads_path
+from certkit.cli.views.bar import progress
 from certkit.errors import UsageError
 
 if TYPE_CHECKING:

@@ -17,14 +17,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from certkit.evidence.bundle import Bundle, init, open_bundle, seal
-    from certkit.evidence.calibration import Calibration, read_calibration
-    from certkit.evidence.faults import Fault, RecordFaultsError
-    from certkit.evidence.gather import summarise
-    from certkit.evidence.manifest import Facts, Manifest
-    from certkit.evidence.pooling import Accumulation, Part, accumulate
-    from certkit.evidence.record import Record
-    from certkit.evidence.summary import Summary
+    from certkit.evidence.bundle.calibration import Calibration, read_calibration
+    from certkit.evidence.bundle.folder import Bundle, init, open_bundle, seal
+    from certkit.evidence.bundle.manifest import Facts, Manifest
+    from certkit.evidence.bundle.pooling import Accumulation, Part, accumulate
+    from certkit.evidence.records.faults import Fault, RecordFaultsError
+    from certkit.evidence.records.record import Record
+    from certkit.evidence.summary.gather import summarise
+    from certkit.evidence.summary.summary import Summary
 
 __all__ = [
     "Accumulation",
@@ -47,14 +47,14 @@ __all__ = [
 
 # Loaded when asked for: a reader process needs none of the manifest's machinery.
 _HOMES = {
-    "pooling": ("Accumulation", "Part", "accumulate"),
-    "bundle": ("Bundle", "init", "open_bundle", "seal"),
-    "calibration": ("Calibration", "read_calibration"),
-    "faults": ("Fault", "RecordFaultsError"),
-    "manifest": ("Facts", "Manifest"),
-    "record": ("Record",),
-    "gather": ("summarise",),
-    "summary": ("Summary",),
+    "bundle.pooling": ("Accumulation", "Part", "accumulate"),
+    "bundle.folder": ("Bundle", "init", "open_bundle", "seal"),
+    "bundle.calibration": ("Calibration", "read_calibration"),
+    "records.faults": ("Fault", "RecordFaultsError"),
+    "bundle.manifest": ("Facts", "Manifest"),
+    "records.record": ("Record",),
+    "summary.gather": ("summarise",),
+    "summary.summary": ("Summary",),
 }
 
 

@@ -19,8 +19,8 @@ from msgspec import Struct
 from certkit import canonical
 from certkit._version import __version__
 from certkit.assessment.criteria import Status
-from certkit.assessment.findings import Severity
-from certkit.assessment.metric import State
+from certkit.assessment.findings.findings import Severity
+from certkit.assessment.metrics.metric import State
 from certkit.assessment.reliability import reliability
 from certkit.assessment.result import moment
 from certkit.passport import statement as st
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from certkit.assessment.criteria import Bounded, Row
-    from certkit.assessment.estimators import Interval
-    from certkit.assessment.metric import Metric, Value
+    from certkit.assessment.metrics.metric import Metric, Value
     from certkit.assessment.reliability import Moments
     from certkit.assessment.result import Assessment, BundleResult
-    from certkit.evidence.manifest import Protocol
-    from certkit.evidence.summary import Summary
+    from certkit.assessment.statistics.estimators import Interval
+    from certkit.evidence.bundle.manifest import Protocol
+    from certkit.evidence.summary.summary import Summary
 
 FAILURE_MODES: Final = 10
 """How many failing cells a passport names, worst first."""

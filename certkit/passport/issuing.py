@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from certkit.assessment.result import Assessment
     from certkit.canonical import Digest
-    from certkit.evidence.summary import Summary
+    from certkit.evidence.summary.summary import Summary
     from certkit.passport.sealed import Signer
     from certkit.passport.terms import Relation
 

@@ -26,7 +26,7 @@ def disagreements(predicate: Predicate) -> Iterator[str]:
     evidence, parts = predicate.evidence, predicate.evidence.bundles
     if parts is None:
         return
-    from certkit.evidence.identity import accumulation_digest  # noqa: PLC0415 - most rest on one bundle
+    from certkit.evidence.bundle.identity import accumulation_digest  # noqa: PLC0415 - most rest on one bundle
 
     digests = [part.digest for part in parts]
     if len(set(digests)) != len(digests):

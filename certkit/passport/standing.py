@@ -11,7 +11,6 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, NoReturn
 
-from certkit.assessment.catalogue import CATALOGUE
 from certkit.assessment.drift.standing import (
     NOMINAL,
     Key,
@@ -23,6 +22,7 @@ from certkit.assessment.drift.standing import (
     key_of,
     named_judge,
 )
+from certkit.assessment.metrics.catalogue import CATALOGUE
 from certkit.assessment.profile import exact
 from certkit.assessment.reliability import METRICS, CellRuns, Moments
 from certkit.errors import NegativeError

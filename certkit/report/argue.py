@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from certkit.assessment.findings import Severity
+from certkit.assessment.findings.findings import Severity
 from certkit.report.table import Column, Table, table
 
 if TYPE_CHECKING:

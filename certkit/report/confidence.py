@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from certkit.assessment import Status, Unit
-from certkit.assessment.estimators import PRIORS
-from certkit.assessment.metric import percent
+from certkit.assessment.metrics.metric import percent
+from certkit.assessment.statistics.estimators import PRIORS
 from certkit.report import words
 from certkit.report.results import name, rows, unit
 from certkit.report.svg import judged, posterior

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from certkit import canonical
-from certkit.assessment.findings import Severity
-from certkit.evidence.record import Condition, Split
+from certkit.assessment.findings.findings import Severity
+from certkit.evidence.records.record import Condition, Split
 from certkit.report import words
 from certkit.report.table import Cell, Column, Entry, Table, table
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from markupsafe import Markup
 
 from certkit.assessment import CATALOGUE, State, Status, Unit
-from certkit.assessment.estimators import runs_needed
+from certkit.assessment.statistics.estimators import runs_needed
 from certkit.report import words
 from certkit.report.consistency import deciding
 from certkit.report.formulas import FORMULAS

@@ -341,10 +341,10 @@ def demo(out: Path, *, seed: int, at: datetime, progress: Progress = SILENT) -> 
     operating system's randomness; everything else follows from `seed` and the time `at`.
     """
     from certkit import passport  # noqa: PLC0415 - keeps the help fast
-    from certkit.evidence.simulate import simulate  # noqa: PLC0415 - the same
     from certkit.passport import keys  # noqa: PLC0415 - the same
     from certkit.registry.log_key import make_log_key  # noqa: PLC0415 - the same
     from certkit.registry.registry import Registry  # noqa: PLC0415 - the same
+    from certkit.simulation.simulate import simulate  # noqa: PLC0415 - the same
 
     name = "certkit demo"
     with files.building(out) as folder:

@@ -12,8 +12,8 @@ from certkit import canonical, resources, toml
 from certkit.assessment.recheck import parse
 from certkit.evidence import seal
 from tests import generate
-from tests.bundles import of, run
 from tests.cli.script import LEAVES, REFUSED, through
+from tests.support.bundles import of, run
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -88,7 +88,7 @@ def test_packaged_claims_fit_the_schema_of_claims() -> None:
 
 
 def test_the_identity_of_pooled_bundles_fits_its_schema(tmp_path: Path) -> None:
-    from certkit.evidence.identity import ACCUMULATION_SCHEMA  # noqa: PLC0415 - for this test only
+    from certkit.evidence.bundle.identity import ACCUMULATION_SCHEMA  # noqa: PLC0415 - for this test only
 
     roots = [of(tmp_path / name, [run(name, sequence=None)]) for name in "ab"]
     digests = [seal(root).facts.digest for root in roots]

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 from certkit import canonical, evidence, passport
-from certkit.evidence.simulate import simulate
 from certkit.passport import keys, sealed
-from tests import bundles
+from certkit.simulation.simulate import simulate
 from tests.cli.running import certkit
 from tests.cli.test_startup import HEAVY, loaded
+from tests.support import bundles
 from tests.unit.passport.making import KEY, of_bundle, trust
 
 if TYPE_CHECKING:

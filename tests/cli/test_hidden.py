@@ -9,8 +9,8 @@ import pytest
 
 from certkit import evidence
 from certkit.passport import keys
-from tests import bundles
 from tests.cli.running import certkit
+from tests.support import bundles
 from tests.unit.passport.making import KEY, runs
 
 if TYPE_CHECKING:

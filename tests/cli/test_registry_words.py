@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from msgspec import structs
 
-from certkit.cli.registry_history import _exit
+from certkit.cli.commands.registry_history import _exit
 from certkit.errors import Exit
 from certkit.registry import store
 from certkit.registry.history import reading

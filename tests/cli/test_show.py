@@ -9,7 +9,8 @@ import pytest
 from msgspec import convert, structs
 
 from certkit import canonical, passport
-from certkit.cli import output, shown
+from certkit.cli import output
+from certkit.cli.views import passport as shown
 from certkit.passport import exports, keys
 from certkit.passport.exports import words
 from certkit.passport.statement import Predicate

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from certkit import canonical
-from certkit.evidence.layout import Layout
-from certkit.evidence.reading import Reader
-from tests import bundles
+from certkit.evidence.reading.layout import Layout
+from certkit.evidence.reading.lines import Reader
 from tests.cli.running import certkit
+from tests.support import bundles
 
 TIERS = "".join(f'[tiers.{number}]\nname = "T"\n' for number in (1, 2, 3))
 

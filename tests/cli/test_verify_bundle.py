@@ -11,14 +11,14 @@ import pytest
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from tests.support.virtual_sigstore import Sigstore, b64, compact, pae
 from tests.vectors import passport_parts as maker
 from tests.vectors.running import certkit
-from tests.virtual_sigstore import Sigstore, b64, compact, pae
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.virtual_sigstore import Json
+    from tests.support.virtual_sigstore import Json
 
 AT = datetime(2026, 2, 1, 0, 0, 30, tzinfo=UTC)
 SIGNED = AT + timedelta(minutes=1)

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from certkit import evidence
-from tests import bundles
-from tests.bundles import lines, run
+from tests.support import bundles
+from tests.support.bundles import lines, run
 
 # Commands run as a program, with the limits of the operating system really in force.
 START = "import sys; from certkit.cli.main import run; run(sys.argv[1:])"
@@ -91,7 +91,7 @@ def test_reading_stays_within_an_address_space_far_below_the_file(tmp_path: Path
         "from certkit import evidence\n"
         "root = Path(sys.argv[1])\n"
         "bundle = evidence.open_bundle(root)\n"
-        "from certkit.evidence.gather import summarise\n"
+        "from certkit.evidence.summary.gather import summarise\n"
         "pages = int(Path('/proc/self/statm').read_text().split()[0])\n"
         "limit = pages * resource.getpagesize() + 200 * 2**20\n"
         "resource.setrlimit(resource.RLIMIT_AS, (limit, limit))\n"

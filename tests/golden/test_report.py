@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from certkit import report, workflow
-from tests import bundles
 from tests.cli.test_degenerate import GOOD, failed
+from tests.support import bundles
 from tests.unit.report.drawing import Page
 
 FOLDER = Path(__file__).parent

@@ -8,13 +8,13 @@ import pytest
 
 from tests.cli.test_verify_bundle import DATA, INSTANCE, SIGNER, WHERE, WHO, plain
 from tests.interop import conformance
+from tests.support.virtual_sigstore import compact
 from tests.vectors import passport_parts as maker
-from tests.virtual_sigstore import compact
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.virtual_sigstore import Json
+    from tests.support.virtual_sigstore import Json
 
 
 @pytest.fixture

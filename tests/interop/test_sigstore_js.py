@@ -11,11 +11,11 @@ import pytest
 from certkit import canonical
 from certkit.passport import keys
 from tests.interop import install, twins
+from tests.support.virtual_sigstore import compact
 from tests.unit.passport import test_keyless as keyless
-from tests.virtual_sigstore import compact
 
 if TYPE_CHECKING:
-    from tests.virtual_sigstore import Sigstore
+    from tests.support.virtual_sigstore import Sigstore
 
 HERE: Final = Path(__file__).parent
 NOT_READ: Final = {"a proof for another tree", "another root"}

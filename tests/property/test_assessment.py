@@ -17,10 +17,10 @@ from jsonschema import Draft202012Validator
 from certkit import canonical, resources
 from certkit.assessment import Metric, State, assess, assessment_schema, lint, measure_next, parse, sentence
 from certkit.assessment.criteria import Status, table
-from certkit.assessment.estimators import least_failure_free, posterior, wilson
+from certkit.assessment.statistics.estimators import least_failure_free, posterior, wilson
 from certkit.canonical import Digest
-from certkit.evidence.manifest import Facts, Manifest
-from certkit.evidence.summary import CLUSTER_FIELDS, Cell, Clusters, Summary, Tally, Times, Window
+from certkit.evidence.bundle.manifest import Facts, Manifest
+from certkit.evidence.summary.summary import CLUSTER_FIELDS, Cell, Clusters, Summary, Tally, Times, Window
 
 VALIDATOR = Draft202012Validator(assessment_schema())
 PROFILES = {

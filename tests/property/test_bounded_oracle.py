@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 
 from certkit import assessment
 from certkit.resources import path
-from tests import bounded_oracle, clustered, strategies, verdict_oracle
+from tests.support import bounded_oracle, clustered, strategies, verdict_oracle
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from certkit.evidence.manifest import Facts
-    from certkit.evidence.summary import Summary
+    from certkit.evidence.bundle.manifest import Facts
+    from certkit.evidence.summary.summary import Summary
 
 PROFILES = ("hb-eval-2026", "hb-eval-2026-bounded", "hb-eval-2025")
 LEAST = bounded_oracle.LEAST

@@ -15,11 +15,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
-from certkit.evidence.columns import Columns
-from certkit.evidence.reading import Reader, check_line, split_lines
-from certkit.evidence.reduce import Reducer
-from certkit.evidence.summary import TALLY_FIELDS, pei25_sum, pei_sum
-from tests import bundles, naive, strategies
+from certkit.evidence.reading.columns import Columns
+from certkit.evidence.reading.lines import Reader, check_line, split_lines
+from certkit.evidence.summary.reduce import Reducer
+from certkit.evidence.summary.summary import TALLY_FIELDS, pei25_sum, pei_sum
+from tests.support import bundles, naive, strategies
 
 if TYPE_CHECKING:
     from certkit.evidence import Fault, Summary

@@ -14,7 +14,7 @@ from certkit.tlog import hashing, proof, tiles, tree
 from certkit.tlog.checkpoint import Checkpoint, open_checkpoint, parse_checkpoint, sign_checkpoint
 from certkit.tlog.hashing import Hash
 from certkit.tlog.note import KeyType, Signature, Signer, VerifierKey, parse_note, write_note
-from tests import merkle
+from tests.support import merkle
 
 ENTRIES = st.lists(st.binary(max_size=6), min_size=1, max_size=70)
 HASHES = st.binary(min_size=32, max_size=32).map(Hash)

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from certkit.assessment.csi import csi
-from certkit.assessment.csi_windowed import csi_windowed
-from certkit.evidence.columns import ABSENT
-from certkit.evidence.ordering import order
-from certkit.evidence.record import Split
-from certkit.evidence.summary import Tally
-from certkit.evidence.terms import GAMMA_FIFTHS, NOT_A_RECOVERY
+from certkit.assessment.metrics.csi import csi
+from certkit.assessment.metrics.csi_windowed import csi_windowed
+from certkit.evidence.reading.columns import ABSENT
+from certkit.evidence.records.record import Split
+from certkit.evidence.summary.ordering import order
+from certkit.evidence.summary.summary import Tally
+from certkit.evidence.summary.terms import GAMMA_FIFTHS, NOT_A_RECOVERY
 from tests.study.draws import PROFILE, Cell, markdown, percent, uniforms
 from tests.unit.assessment import build
 

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 from scipy.special import bdtr, betainc
 
-from certkit.assessment.estimators import LEVEL, clopper_pearson, jeffreys, wilson
+from certkit.assessment.statistics.estimators import LEVEL, clopper_pearson, jeffreys, wilson
 from tests.study.draws import Limit, markdown, percent
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from certkit.assessment.estimators import Interval
+    from certkit.assessment.statistics.estimators import Interval
     from tests.study.draws import Floats, Integers
 
 METHODS: Final[dict[str, Callable[[int, int], Interval]]] = {

@@ -16,8 +16,8 @@ from scipy.special import betaln, gammaln
 
 from certkit import workflow
 from certkit.assessment.bounded import bounds
-from certkit.assessment.estimators import posterior
-from certkit.assessment.series import Grouped, Series, Totals, fault, totals
+from certkit.assessment.metrics.series import Grouped, Series, Totals, fault, totals
+from certkit.assessment.statistics.estimators import posterior
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

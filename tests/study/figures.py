@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from certkit.assessment.estimators import LEVEL
+from certkit.assessment.statistics.estimators import LEVEL
 from tests.study import coverage, drifting
 from tests.study.draws import ICCS, LEVELS
 from tests.study.plots import BOUNDED, FOURTH, TABLE, THIRD, Axis, Line, chart, panels

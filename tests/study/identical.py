@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from msgspec import structs
 
-from certkit.evidence.summary import PEI_SCALE, STRETCHES, Stretch, Window
+from certkit.evidence.summary.summary import PEI_SCALE, STRETCHES, Stretch, Window
 from tests.study.draws import LEVELS, Limit, bounded, drawn, markdown, table
 from tests.study.proportion import enough
 from tests.unit.assessment import build
 
 if TYPE_CHECKING:
-    from certkit.evidence.summary import Cell, Summary
+    from certkit.evidence.summary.summary import Cell, Summary
 
 REPEATS: Final = (
     (5, 100),

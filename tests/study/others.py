@@ -13,8 +13,8 @@ import numpy as np
 from scipy.special import betaincinv, gammaln
 
 from certkit.assessment.bounded import Clustered, Reader, bounds
-from certkit.assessment.series import Grouped, Series, every, fault
-from certkit.assessment.view import look
+from certkit.assessment.metrics.series import Grouped, Series, every, fault
+from certkit.assessment.metrics.view import look
 from tests.study.draws import (
     ICCS,
     LEVELS,
@@ -32,7 +32,7 @@ from tests.unit.assessment import build
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from certkit.assessment.series import Totals
+    from certkit.assessment.metrics.series import Totals
     from tests.study.draws import Floats, Integers, Truths
 
 GRADES: Final = {

@@ -1,7 +1,7 @@
 """A log as its specifications describe it, for the vectors: entries, signed notes, proofs, status files.
 
 Nothing of certkit is used. Sources: C2SP signed-note, tlog-checkpoint and tlog-proof; RFC 6962 for hashes
-(`tests.merkle`); the form of entries and of status files as docs/reference/registry.md publishes it.
+(`tests.support.merkle`); the form of entries and of status files as docs/reference/registry.md publishes it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from tests import merkle
+from tests.support import merkle
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

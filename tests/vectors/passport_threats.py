@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from cryptography.hazmat.primitives.asymmetric import utils
 
+from tests.support.virtual_sigstore import Sigstore, fixed_key
 from tests.vectors import log_maker
 from tests.vectors.passport_parts import (
     ATTACKER,
@@ -30,12 +31,11 @@ from tests.vectors.passport_parts import (
     statement,
     trust,
 )
-from tests.virtual_sigstore import Sigstore, fixed_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.virtual_sigstore import Signer
+    from tests.support.virtual_sigstore import Signer
 
 
 def stored(name: str) -> tuple[Json, str]:

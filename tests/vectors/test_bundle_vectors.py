@@ -198,9 +198,9 @@ def test_the_installed_program_leaves_with_the_code_and_without_a_traceback(
 def test_a_file_more_than_the_limit_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = build({"before": [{"op": "write", "path": f"traces/{i}", "text": ""} for i in range(4)]}, tmp_path)
     # The manifest, the folder and four files are six names.
-    monkeypatch.setattr("certkit.evidence.bundle.MAX_FILES", 6)
+    monkeypatch.setattr("certkit.evidence.bundle.folder.MAX_FILES", 6)
     evidence.open_bundle(root)
-    monkeypatch.setattr("certkit.evidence.bundle.MAX_FILES", 5)
+    monkeypatch.setattr("certkit.evidence.bundle.folder.MAX_FILES", 5)
     with pytest.raises(CertkitError) as caught:
         evidence.open_bundle(root)
     assert caught.value.code == "bundle.too-many-files"

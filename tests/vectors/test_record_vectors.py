@@ -22,7 +22,7 @@ import pytest
 
 from certkit import canonical, evidence
 from certkit.errors import CODES
-from certkit.evidence.reading import check_lines
+from certkit.evidence.reading.lines import check_lines
 from tests.vectors.running import certkit
 
 if TYPE_CHECKING:

@@ -25,16 +25,16 @@ import numpy as np
 from msgspec import Struct, structs
 
 from certkit.assessment.bounded import anytime, bounds
-from certkit.assessment.catalogue import CATALOGUE, Unit
 from certkit.assessment.criteria import Bounded, Row, Status, passes
-from certkit.assessment.findings import runs
-from certkit.assessment.metrics_2025 import ATTESTED
-from certkit.assessment.series import METRICS, Grouped, Series, Totals, grouped, series, totals
+from certkit.assessment.findings.findings import runs
+from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
+from certkit.assessment.metrics.metrics_2025 import ATTESTED
+from certkit.assessment.metrics.series import METRICS, Grouped, Series, Totals, grouped, series, totals
 
 if TYPE_CHECKING:
-    from certkit.assessment.metric import Metric
+    from certkit.assessment.metrics.metric import Metric
+    from certkit.assessment.metrics.view import View
     from certkit.assessment.profile import Profile
-    from certkit.assessment.view import View
 
 MEANS: Final = {"frr", "pei", "pei_fault", "ti", "frr_2025", "pei_2025"}
 """Metrics that are means of bounded scores."""

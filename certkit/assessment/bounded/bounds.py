@@ -23,12 +23,12 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from msgspec import Struct
 
-from certkit.assessment.estimators import least_failure_free
+from certkit.assessment.statistics.estimators import least_failure_free
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from certkit.assessment.series import Series, Totals
+    from certkit.assessment.metrics.series import Series, Totals
 
 LEAST_CLUSTERS: Final = 10
 """Clusters below which no bound is given."""

@@ -16,14 +16,14 @@ from msgspec import Struct
 
 from certkit.assessment.bounded import ARMS, MEANS, bounds
 from certkit.assessment.criteria import Status, passes
-from certkit.assessment.estimators import posterior
+from certkit.assessment.statistics.estimators import posterior
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from certkit.assessment.bounded import Clustered
     from certkit.assessment.criteria import Row
-    from certkit.assessment.judging import Judged
+    from certkit.assessment.evaluate import Judged
     from certkit.assessment.profile import Reading
 
 COST: Final = {

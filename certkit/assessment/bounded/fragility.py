@@ -18,14 +18,14 @@ from msgspec import Struct, structs
 from certkit.assessment.bounded import anytime, bounds
 from certkit.assessment.bounded.flips import Flips, flips
 from certkit.assessment.bounded.jackknife import DOMAINS, WithoutCluster, without_each_cluster
-from certkit.assessment.estimators import PRIORS, posterior
-from certkit.assessment.judging import Judged, judge
-from certkit.assessment.view import restricted
+from certkit.assessment.evaluate import Judged, judge
+from certkit.assessment.metrics.view import restricted
+from certkit.assessment.statistics.estimators import PRIORS, posterior
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from certkit.evidence.summary import Summary
+    from certkit.evidence.summary.summary import Summary
 
 _HALVINGS: Final = 50
 NO_TIER: Final = "no tier is attained"

@@ -14,16 +14,16 @@ import numpy as np
 from msgspec import structs
 
 from certkit.assessment.bounded import bounds
-from certkit.assessment.estimators import LEVEL, Interval, clopper_pearson, jeffreys
-from certkit.assessment.metric import State
-from certkit.assessment.resampling import SEED, Stream, percentiles
-from certkit.assessment.series import METRICS
+from certkit.assessment.metrics.metric import State
+from certkit.assessment.metrics.series import METRICS
+from certkit.assessment.statistics.estimators import LEVEL, Interval, clopper_pearson, jeffreys
+from certkit.assessment.statistics.resampling import SEED, Stream, percentiles
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from certkit.assessment.bounded import Clustered, Reader
-    from certkit.assessment.metric import Metric
+    from certkit.assessment.metrics.metric import Metric
 
 DRAWS: Final = 1000
 MOST_CLUSTERS: Final = 20_000

@@ -13,16 +13,16 @@ from msgspec import Struct
 
 from certkit.assessment.bounded import ARMS, HALF, MEANS, bounds, of_every_run
 from certkit.assessment.criteria import Row, Status
-from certkit.assessment.series import METRICS, Series, grouped, totals
+from certkit.assessment.metrics.series import METRICS, Series, grouped, totals
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
     from numpy.typing import NDArray
 
-    from certkit.assessment.judging import Judged
+    from certkit.assessment.evaluate import Judged
+    from certkit.assessment.metrics.series import Totals
     from certkit.assessment.profile import Reading
-    from certkit.assessment.series import Totals
 
     Booleans = NDArray[np.bool_]
 

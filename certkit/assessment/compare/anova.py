@@ -17,7 +17,7 @@ import numpy as np
 from msgspec import Struct
 
 from certkit.assessment.compare import studentized
-from certkit.assessment.estimators import LEVEL, Interval
+from certkit.assessment.statistics.estimators import LEVEL, Interval
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from msgspec import Struct, structs
 
-from certkit.assessment import metrics_2026
-from certkit.assessment.catalogue import CATALOGUE
 from certkit.assessment.compare import effects, words
 from certkit.assessment.compare.anova import Anova, anova
 from certkit.assessment.compare.comparison import (
@@ -26,17 +24,19 @@ from certkit.assessment.compare.comparison import (
 from certkit.assessment.compare.matched import Matched, matched
 from certkit.assessment.compare.orders import Rank, kendall, spearman
 from certkit.assessment.compare.sample import MOST_UNITS, Arm, Sample, arm, match
-from certkit.assessment.metric import State, rate
-from certkit.assessment.resampling import DRAWS, SEED, Bootstrap, bootstrap
-from certkit.assessment.series import Series, series
-from certkit.assessment.view import View, look
-from certkit.evidence.record import Split
-from certkit.evidence.summary import PEI_SCALE, add
+from certkit.assessment.metrics import metrics_2026
+from certkit.assessment.metrics.catalogue import CATALOGUE
+from certkit.assessment.metrics.metric import State, rate
+from certkit.assessment.metrics.series import Series, series
+from certkit.assessment.metrics.view import View, look
+from certkit.assessment.statistics.resampling import DRAWS, SEED, Bootstrap, bootstrap
+from certkit.evidence.records.record import Split
+from certkit.evidence.summary.summary import PEI_SCALE, add
 
 if TYPE_CHECKING:
-    from certkit.assessment.metric import Metric
-    from certkit.evidence.manifest import Facts
-    from certkit.evidence.summary import Cell, Summary, Tally
+    from certkit.assessment.metrics.metric import Metric
+    from certkit.evidence.bundle.manifest import Facts
+    from certkit.evidence.summary.summary import Cell, Summary, Tally
 
 METRICS: Final = ("r_op", "c_nom", "frr", "pei", "irs", "ti", "violations", "adversarial_resistance")
 """What is compared on the standard split, the main metric first; held-out faults have `novel_fault` alone."""

@@ -8,16 +8,16 @@ from msgspec import Struct
 
 from certkit._version import __version__
 from certkit.assessment.compare.effects import PER_RUN, Test
-from certkit.assessment.metric import plain
+from certkit.assessment.metrics.metric import plain
 from certkit.errors import Exit
 
 if TYPE_CHECKING:
     from certkit.assessment.compare.anova import Anova, Effect
     from certkit.assessment.compare.matched import Matched
     from certkit.assessment.compare.orders import Rank
-    from certkit.assessment.estimators import Interval
-    from certkit.assessment.resampling import Bootstrap
-    from certkit.evidence.manifest import Facts
+    from certkit.assessment.statistics.estimators import Interval
+    from certkit.assessment.statistics.resampling import Bootstrap
+    from certkit.evidence.bundle.manifest import Facts
 
 COMPARISON_SCHEMA: Final = "urn:certkit:comparison:v1"
 ALPHA: Final = 0.05

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from certkit.assessment.estimators import LEVEL, Interval, wilson
+from certkit.assessment.statistics.estimators import LEVEL, Interval, wilson
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

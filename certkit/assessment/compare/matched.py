@@ -17,8 +17,8 @@ from msgspec import Struct
 
 from certkit.assessment.compare.permutation import Permutation, exchange, swap
 from certkit.assessment.compare.sample import added
-from certkit.assessment.estimators import LEVEL, Interval
-from certkit.assessment.resampling import DRAWS, SEED, Stream, percentiles
+from certkit.assessment.statistics.estimators import LEVEL, Interval
+from certkit.assessment.statistics.resampling import DRAWS, SEED, Stream, percentiles
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeVar
 import numpy as np
 from msgspec import Struct
 
-from certkit.assessment.resampling import SEED, Stream
+from certkit.assessment.statistics.resampling import SEED, Stream
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -18,8 +18,8 @@ from msgspec import Struct
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from certkit.assessment.series import Series
-    from certkit.evidence.summary import Summary
+    from certkit.assessment.metrics.series import Series
+    from certkit.evidence.summary.summary import Summary
 
     Floats = NDArray[np.float64]
     Integers = NDArray[np.int64]

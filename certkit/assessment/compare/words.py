@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from certkit.assessment.catalogue import Unit
 from certkit.assessment.compare.comparison import ALPHA, MOST_DOMAINS, Unlike
-from certkit.assessment.metric import HARNESS_LIMIT, State
+from certkit.assessment.metrics.catalogue import Unit
+from certkit.assessment.metrics.metric import HARNESS_LIMIT, State
 from certkit.assessment.words import shown
 
 if TYPE_CHECKING:
     from certkit.assessment.compare.comparison import Comparison, Side
     from certkit.assessment.compare.matched import Matched
-    from certkit.assessment.metric import Metric
-    from certkit.evidence.manifest import Judge, Protocol
+    from certkit.assessment.metrics.metric import Metric
+    from certkit.evidence.bundle.manifest import Judge, Protocol
 
 FEW_CLUSTERS: Final = 10
 """Clusters below which a variance between them is hardly known."""

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct, structs
 
-from certkit.assessment.catalogue import CATALOGUE
+from certkit.assessment.metrics.catalogue import CATALOGUE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

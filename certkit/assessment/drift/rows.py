@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from msgspec import Struct, structs
 
-from certkit.assessment.catalogue import CATALOGUE
 from certkit.assessment.drift.difference import Difference, Mean, Test, difference, plain, under_mix
 from certkit.assessment.drift.standing import NOMINAL, above, is_cell, key_of
+from certkit.assessment.metrics.catalogue import CATALOGUE
 from certkit.assessment.reliability import METRICS
 
 if TYPE_CHECKING:

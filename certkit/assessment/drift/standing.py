@@ -19,7 +19,7 @@ from certkit.assessment.reliability import CellRuns, Moments, reliability
 if TYPE_CHECKING:
     from certkit.assessment.criteria import Row
     from certkit.assessment.result import Assessment
-    from certkit.evidence.summary import Summary
+    from certkit.evidence.summary.summary import Summary
 
 NOMINAL: Final = "nominal"
 Key = tuple[str, str | None, str | None]

@@ -18,15 +18,15 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct
 
 from certkit.assessment.bounded import ARMS
-from certkit.assessment.catalogue import CATALOGUE, Unit
 from certkit.assessment.lint import lint
-from certkit.assessment.metric import number
+from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
+from certkit.assessment.metrics.metric import number
 from certkit.assessment.plan.demand import Demand, Expected, Of, beyond, demands
 from certkit.assessment.plan.power import Runs, chance, difference_chance, share
 from certkit.assessment.plan.schedule import Design, Schedule, scheduled
 from certkit.assessment.words import asked, shown
 from certkit.errors import NegativeError, UsageError
-from certkit.evidence.simulate import MAX_RUNS
+from certkit.evidence.records.schedule import MAX_RUNS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

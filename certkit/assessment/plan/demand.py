@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct, structs
 
 from certkit.assessment.bounded import ARMS, MEANS, bounds
-from certkit.assessment.catalogue import CATALOGUE, Unit
 from certkit.assessment.criteria import passes
-from certkit.assessment.csi_windowed import LEAST_RUNS
-from certkit.assessment.estimators import least_failure_free
-from certkit.assessment.metrics_2025 import ATTESTED
+from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
+from certkit.assessment.metrics.csi_windowed import LEAST_RUNS
+from certkit.assessment.metrics.metrics_2025 import ATTESTED
 from certkit.assessment.plan.power import Bar, Kind, Outcome, share
+from certkit.assessment.statistics.estimators import least_failure_free
 from certkit.assessment.words import shown
 from certkit.errors import UsageError
-from certkit.evidence.record import SINGLE_FAULTS
-from certkit.evidence.summary import WINDOW
+from certkit.evidence.records.record import SINGLE_FAULTS
+from certkit.evidence.summary.summary import WINDOW
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -15,8 +15,8 @@ from certkit.assessment.plan.demand import Of
 from certkit.assessment.plan.power import Runs
 from certkit.assessment.profile import Reading, exact
 from certkit.errors import UsageError
-from certkit.evidence.record import SINGLE_FAULTS, Condition
-from certkit.evidence.simulate import EVEN_MIX, MAX_DOMAINS, NOMINAL_SHARE
+from certkit.evidence.records.record import SINGLE_FAULTS, Condition
+from certkit.evidence.records.schedule import EVEN_MIX, MAX_DOMAINS, NOMINAL_SHARE
 
 MAX_ATTEMPT: Final = 1000
 CLUSTER_SIZE: Final = 5

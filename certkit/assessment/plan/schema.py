@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from certkit.assessment.catalogue import CATALOGUE
+from certkit.assessment.metrics.catalogue import CATALOGUE
 from certkit.assessment.plan import PLAN_SCHEMA, POINTS
 from certkit.assessment.plan.demand import Of
-from certkit.evidence.record import Condition
+from certkit.evidence.records.record import Condition
 from certkit.schema import COUNT, DIALECT, DIGEST, FLAG, NUMBER, SHARE, SOME, TEXT, by_name, closed, or_null
 
 

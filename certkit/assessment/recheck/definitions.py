@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from certkit.assessment.catalogue import CATALOGUE, Unit
+from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
 from certkit.assessment.recheck.claim import Claim, Name, Result, State, Text
 from certkit.assessment.recheck.printed import Number, Share, Statement, around, compare, shown
 

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal, get_args
 
 from pydantic import Field, model_validator
 
-from certkit.assessment.estimators import Z, clopper_pearson, jeffreys, posterior, wilson
 from certkit.assessment.recheck.claim import Claim, Result, State
 from certkit.assessment.recheck.counts import Arm, described, numbers
 from certkit.assessment.recheck.printed import Number, Share, Statement, around, shown, spread
+from certkit.assessment.statistics.estimators import Z, clopper_pearson, jeffreys, posterior, wilson
 
 if TYPE_CHECKING:
     from certkit.assessment.recheck.claim import Profiles

@@ -28,7 +28,7 @@ from certkit import canonical
 from certkit.errors import InputError
 from certkit.evidence.importers.base import MAX_AGENTS, Draft, Job, Place, choose, printable, typed_fault
 from certkit.evidence.importers.source import MAX_ROW, opening
-from certkit.evidence.record import Condition, Outcome
+from certkit.evidence.records.record import Condition, Outcome
 from certkit.progress import SILENT
 
 if TYPE_CHECKING:

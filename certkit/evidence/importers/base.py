@@ -19,10 +19,8 @@ from msgspec import Struct
 from certkit import base, canonical, files
 from certkit.canonical import Digest  # noqa: TC001 - msgspec resolves the annotation at run time
 from certkit.errors import InputError, UsageError
-from certkit.evidence import bundle
-from certkit.evidence.faults import LIMIT, Fault
-from certkit.evidence.importers.repeats import Repeats
-from certkit.evidence.manifest import (
+from certkit.evidence.bundle import folder as bundle
+from certkit.evidence.bundle.manifest import (
     MANIFEST_NAME,
     MANIFEST_SCHEMA,
     UNVERSIONED,
@@ -32,8 +30,10 @@ from certkit.evidence.manifest import (
     ImportSource,
     Manifest,
 )
-from certkit.evidence.reading import check_line
-from certkit.evidence.record import (
+from certkit.evidence.importers.repeats import Repeats
+from certkit.evidence.reading.lines import check_line
+from certkit.evidence.records.faults import LIMIT, Fault
+from certkit.evidence.records.record import (
     ATTACK_FIELDS,
     FAULT_FIELDS,
     FIELDS,
@@ -42,7 +42,7 @@ from certkit.evidence.record import (
     Record,
     may_be_attacked,
 )
-from certkit.evidence.rules import contradictions
+from certkit.evidence.records.rules import contradictions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

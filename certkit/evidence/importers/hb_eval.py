@@ -25,10 +25,10 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from certkit import canonical
 from certkit.errors import InputError
+from certkit.evidence.bundle.manifest import unsafe_path
 from certkit.evidence.importers.base import MAX_AGENTS, Draft, Job, Place, printable, typed_fault
 from certkit.evidence.importers.source import MAX_ROW, opening
-from certkit.evidence.manifest import unsafe_path
-from certkit.evidence.record import Condition, Outcome
+from certkit.evidence.records.record import Condition, Outcome
 
 if TYPE_CHECKING:
     from certkit.evidence.importers.source import Source

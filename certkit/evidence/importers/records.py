@@ -30,18 +30,18 @@ from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr, model
 from certkit import base, canonical, files, toml
 from certkit.base import Authored
 from certkit.errors import InputError
-from certkit.evidence.columns import KINDS
+from certkit.evidence.bundle.manifest import UNVERSIONED, Agent, Protocol
 from certkit.evidence.importers.base import Draft, Job, Place, printable
 from certkit.evidence.importers.source import MAX_ROW, opening
-from certkit.evidence.manifest import UNVERSIONED, Agent, Protocol
-from certkit.evidence.record import FIELDS, USER_FIELD
+from certkit.evidence.reading.columns import KINDS
+from certkit.evidence.records.record import FIELDS, USER_FIELD
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from certkit.evidence.faults import Fault
     from certkit.evidence.importers.source import Source
+    from certkit.evidence.records.faults import Fault
 
 MAX_MAPPING: Final = 1024 * 1024
 MAX_COLUMNS: Final = 10_000

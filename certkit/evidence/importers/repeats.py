@@ -13,12 +13,12 @@ import numpy as np
 import xxhash
 
 from certkit import canonical
-from certkit.evidence.reading import repeated, two_domains
+from certkit.evidence.reading.lines import repeated, two_domains
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from certkit.evidence.faults import Fault
+    from certkit.evidence.records.faults import Fault
 
 
 class Repeats:

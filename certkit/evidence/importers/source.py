@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from certkit.errors import InputError
-from certkit.evidence.manifest import ImportSource
+from certkit.evidence.bundle.manifest import ImportSource
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

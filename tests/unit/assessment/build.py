@@ -16,9 +16,9 @@ from msgspec import structs
 from certkit import resources
 from certkit.assessment import Assessment, Profile, assess, parse
 from certkit.canonical import Digest
-from certkit.evidence.manifest import Facts, Manifest
-from certkit.evidence.record import Split
-from certkit.evidence.summary import (
+from certkit.evidence.bundle.manifest import Facts, Manifest
+from certkit.evidence.records.record import Split
+from certkit.evidence.summary.summary import (
     CLUSTER_FIELDS,
     Cell,
     Clusters,

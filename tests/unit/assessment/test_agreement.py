@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from msgspec import structs
 from scipy import stats
 
-from certkit.assessment.estimators import wilson
-from certkit.assessment.judge.agreement import (
+from certkit.assessment.findings.layers import layer_agreement
+from certkit.assessment.rater_error.agreement import (
     Estimate,
     Sums,
     compare,
@@ -27,13 +27,13 @@ from certkit.assessment.judge.agreement import (
     mae,
     pearson,
 )
-from certkit.assessment.layers import layer_agreement
-from certkit.evidence.summary import Tally
+from certkit.assessment.statistics.estimators import wilson
+from certkit.evidence.summary.summary import Tally
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from certkit.assessment.judge.agreement import Weights
+    from certkit.assessment.rater_error.agreement import Weights
 
 # J. Cohen, Educ. Psychol. Meas. 20 (1960), p. 45: κ = .492 for 200 cases
 COHEN = [[88, 14, 18], [10, 40, 10], [2, 6, 12]]

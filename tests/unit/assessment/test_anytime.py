@@ -14,7 +14,7 @@ from scipy import integrate, optimize, stats
 from scipy.special import betaln, gammaln
 
 from certkit.assessment.bounded import anytime
-from certkit.assessment.estimators import posterior
+from certkit.assessment.statistics.estimators import posterior
 
 Floats = NDArray[np.float64]
 TAUS = (0.05, 0.5, 0.8, 0.95)

@@ -11,7 +11,7 @@ import pytest
 from msgspec import structs
 
 from certkit.assessment import Metric, State
-from certkit.evidence.summary import Window, WindowRun
+from certkit.evidence.summary.summary import Window, WindowRun
 
 from . import build
 

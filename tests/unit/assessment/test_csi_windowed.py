@@ -12,19 +12,19 @@ from scipy import stats
 
 from certkit import evidence
 from certkit.assessment import assess
-from certkit.assessment.csi_windowed import csi_windowed, irs_spread, pei_spread, trend
-from certkit.assessment.view import look
-from certkit.evidence.summary import PEI_SCALE, Stretch
-from tests import clustered
+from certkit.assessment.metrics.csi_windowed import csi_windowed, irs_spread, pei_spread, trend
+from certkit.assessment.metrics.view import look
+from certkit.evidence.summary.summary import PEI_SCALE, Stretch
+from tests.support import clustered
 from tests.unit.assessment import build
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from certkit.assessment.metric import Metric
-    from certkit.evidence.summary import Window
-    from tests.strategies import Run
+    from certkit.assessment.metrics.metric import Metric
+    from certkit.evidence.summary.summary import Window
+    from tests.support.strategies import Run
 
 
 def uniform(seed: int, count: int) -> list[float]:

@@ -10,12 +10,12 @@ import pytest
 from certkit import canonical
 from certkit.assessment import Status, assess, measure_next, parse, sentence
 from certkit.errors import Exit, UsageError
-from certkit.evidence.record import Split
+from certkit.evidence.records.record import Split
 
 from . import build
 
 if TYPE_CHECKING:
-    from certkit.evidence.summary import Cell, Summary
+    from certkit.evidence.summary.summary import Cell, Summary
 
 CASES: dict[str, list[Cell]] = {
     "zero records": [],

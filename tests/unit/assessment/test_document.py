@@ -9,13 +9,13 @@ from jsonschema import Draft202012Validator
 
 from certkit import canonical
 from certkit.assessment import asked, assessment_schema, measure_next, profile_schema, sentence, shown
-from certkit.assessment.catalogue import CATALOGUE, Unit
+from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
 
 from . import build
 from .test_degenerate import CASES
 
 if TYPE_CHECKING:
-    from certkit.evidence.summary import Summary
+    from certkit.evidence.summary.summary import Summary
 
 EVIDENCE: dict[str, Summary] = {name: build.summary(cells) for name, cells in CASES.items()} | {
     "strong": build.strong(),

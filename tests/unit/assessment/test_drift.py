@@ -17,7 +17,8 @@ from certkit.assessment.drift import drift
 from certkit.assessment.drift.difference import difference, plain, rejected, spread, under_mix, variance
 from certkit.assessment.drift.standing import Part, Standing, Watched
 from certkit.assessment.reliability import CellRuns, Moments, reliability
-from tests import bundles, study_drift
+from tests import study_drift
+from tests.support import bundles
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 from scipy.special import ndtri
 
-from certkit.assessment.estimators import (
+from certkit.assessment.statistics.estimators import (
     Z,
     clopper_pearson,
     jeffreys,

@@ -11,9 +11,9 @@ from msgspec import structs
 from scipy import stats
 
 from certkit.assessment import SEVERITY, Assessment, Severity
-from certkit.assessment.plausibility import identical_repeats
-from certkit.evidence.record import Split
-from certkit.evidence.summary import Stretch, Tally, Times, Window
+from certkit.assessment.findings.plausibility import identical_repeats
+from certkit.evidence.records.record import Split
+from certkit.evidence.summary.summary import Stretch, Tally, Times, Window
 from tests.study import identical
 
 from . import build
@@ -21,7 +21,7 @@ from . import build
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from certkit.evidence.summary import Cell
+    from certkit.evidence.summary.summary import Cell
 
 
 def schedule(domain: str = "a", nominal: int = 20, fault: int = 80, **fields: int) -> list[Cell]:

@@ -10,15 +10,15 @@ from scipy import stats
 
 from certkit.assessment import parse
 from certkit.assessment.bounded.flips import flips, least
-from tests import clustered, oracle
-from tests.clustered import Design
+from tests.support import clustered, oracle
+from tests.support.clustered import Design
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from certkit.assessment import Profile
-    from certkit.assessment.judging import Judged
-    from tests.strategies import Run
+    from certkit.assessment.evaluate import Judged
+    from tests.support.strategies import Run
 
 TABLE = clustered.profile_without("hb-eval-2026", "csi")
 BOUNDED = clustered.profile_without("hb-eval-2026-bounded", "csi_windowed")

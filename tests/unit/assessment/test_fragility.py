@@ -12,9 +12,9 @@ from scipy import stats
 from certkit.assessment import assess, fragile, parse
 from certkit.assessment.bounded.anytime import log_evidence
 from certkit.assessment.bounded.fragility import Fragility, fragility
-from tests import clustered
-from tests.bounded_oracle import family
-from tests.clustered import Design
+from tests.support import clustered
+from tests.support.bounded_oracle import family
+from tests.support.clustered import Design
 from tests.unit.assessment import build
 
 DESIGNS = {

@@ -11,16 +11,16 @@ from scipy import stats
 
 from certkit import canonical
 from certkit.assessment import assess
-from tests import clustered, oracle
-from tests.bounded_oracle import family
-from tests.clustered import Design
+from tests.support import clustered, oracle
+from tests.support.bounded_oracle import family
+from tests.support.clustered import Design
 from tests.unit.assessment import build
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from certkit.evidence.summary import Summary
-    from tests.strategies import Run
+    from certkit.evidence.summary.summary import Summary
+    from tests.support.strategies import Run
 
 DESIGN = Design(seed=6, tasks=25, runs=9, domains=2, family=3, success=0.85, spread=0.1, good=0.8)
 RECORDS = clustered.made(DESIGN)
@@ -198,7 +198,7 @@ def assessed(records: list[Run], jobs: int) -> bytes:
 
 def test_neither_order_nor_processes_change_a_bit_of_an_assessment(monkeypatch: pytest.MonkeyPatch) -> None:
     # About 14,000 records. Two processes read them at once only above a size that is set to nothing here.
-    monkeypatch.setattr("certkit.evidence.work.WORTH_A_PROCESS", 0)
+    monkeypatch.setattr("certkit.evidence.reading.work.WORTH_A_PROCESS", 0)
     records = clustered.made(
         Design(seed=1, tasks=1000, runs=27, domains=5, family=3, success=0.9, spread=0.1, good=0.9)
     )

@@ -9,14 +9,14 @@ import pytest
 
 from certkit.assessment import parse
 from certkit.assessment.bounded.fragility import fragility
-from tests import clustered
-from tests.bounded_oracle import family
-from tests.clustered import Design
+from tests.support import clustered
+from tests.support.bounded_oracle import family
+from tests.support.clustered import Design
 
 if TYPE_CHECKING:
     from certkit.assessment import Profile
-    from certkit.assessment.judging import Judged
-    from tests.strategies import Run
+    from certkit.assessment.evaluate import Judged
+    from tests.support.strategies import Run
 
 # Consistency rests on the order of all runs, which leaving some out would change too.
 TABLE = clustered.profile_without("hb-eval-2026", "csi")

@@ -11,9 +11,10 @@ import pytest
 from jsonschema import Draft202012Validator
 from scipy import integrate, special, stats
 
-from certkit.assessment.estimators import posterior
-from certkit.assessment.findings import SEVERITY
-from certkit.assessment.judge import (
+from certkit.assessment.evaluate import judge
+from certkit.assessment.findings.findings import SEVERITY
+from certkit.assessment.metrics.metric import plain
+from certkit.assessment.rater_error import (
     JudgeReport,
     Seen,
     judge_findings,
@@ -21,11 +22,10 @@ from certkit.assessment.judge import (
     judge_schema,
     seen_by_judge,
 )
-from certkit.assessment.judge.correction import Correction, confusion, corrected, share
-from certkit.assessment.judging import judge
-from certkit.assessment.metric import plain
-from certkit.evidence.calibration import ABSENT, Calibration, Rater, millionths
-from certkit.evidence.manifest import Protocol
+from certkit.assessment.rater_error.correction import Correction, confusion, corrected, share
+from certkit.assessment.statistics.estimators import posterior
+from certkit.evidence.bundle.calibration import ABSENT, Calibration, Rater, millionths
+from certkit.evidence.bundle.manifest import Protocol
 
 from . import build
 

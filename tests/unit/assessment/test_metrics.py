@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from certkit.assessment import Assessment, Metric, State, Status
-from certkit.evidence.record import Split
-from certkit.evidence.summary import Tally
+from certkit.evidence.records.record import Split
+from certkit.evidence.summary.summary import Tally
 
 from . import build
 

@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from certkit.assessment import judging, parse
+from certkit.assessment import evaluate as judging
+from certkit.assessment import parse
 from certkit.assessment.bounded import bounds
-from certkit.assessment.catalogue import CATALOGUE
+from certkit.assessment.metrics.catalogue import CATALOGUE
 from certkit.assessment.plan import demand, plan
 from certkit.assessment.plan.demand import Expected, expectations
 from certkit.assessment.plan.power import (
@@ -29,14 +30,14 @@ from certkit.assessment.plan.power import (
 from certkit.assessment.plan.schedule import design
 from certkit.assessment.plan.schema import plan_schema
 from certkit.errors import NegativeError, UsageError
-from certkit.evidence.record import SINGLE_FAULTS
-from certkit.evidence.summary import CLUSTER_FIELDS, Clusters
+from certkit.evidence.records.record import SINGLE_FAULTS
+from certkit.evidence.summary.summary import CLUSTER_FIELDS, Clusters
 from tests.unit.assessment import build
 
 if TYPE_CHECKING:
     from certkit.assessment.plan import Plan, Planned
     from certkit.assessment.profile import Profile
-    from certkit.evidence.summary import Summary
+    from certkit.evidence.summary.summary import Summary
 
 BOUNDED = "hb-eval-2026-bounded"
 FULL = "r_op=.88,frr=.9,pei=.86,irs=.85,ti=4.3:.5,violations=.15,adversarial_resistance=.85,cascade_penalty=8"

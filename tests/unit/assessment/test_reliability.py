@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from certkit.assessment.reliability import Moments, reliability
-from tests import bundles
+from tests.support import bundles
 from tests.unit.assessment import build
 
 if TYPE_CHECKING:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from certkit.assessment import resampling
-from certkit.assessment.resampling import SEED, Stream, bootstrap, percentiles
+from certkit.assessment.statistics import resampling
+from certkit.assessment.statistics.resampling import SEED, Stream, bootstrap, percentiles
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from certkit.assessment.resampling import By
+    from certkit.assessment.statistics.resampling import By
 
 TASK = ["t3", "t1", "t1", "t2", "t3", "t2", "t4", "t4"]
 AGENT = ["a", "a", "b", "b", "b", "a", "a", "b"]

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from certkit import canonical
-from certkit.evidence.bundle import open_bundle
+from certkit.evidence.bundle.folder import open_bundle
 from certkit.evidence.importers import ImportAccount, ImportOptions, run
 from certkit.progress import SILENT
 

@@ -10,7 +10,7 @@ import pytest
 
 from certkit import evidence
 from certkit.errors import InputError, UsageError
-from tests import bundles
+from tests.support import bundles
 
 if TYPE_CHECKING:
     from pathlib import Path

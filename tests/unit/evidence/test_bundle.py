@@ -11,9 +11,9 @@ import pytest
 
 from certkit import evidence
 from certkit.errors import CertkitError, InputError, UsageError
-from certkit.evidence.bundle import require_sealed
-from tests import bundles
-from tests.bundles import lines, run
+from certkit.evidence.bundle.folder import require_sealed
+from tests.support import bundles
+from tests.support.bundles import lines, run
 
 if TYPE_CHECKING:
     from pathlib import Path

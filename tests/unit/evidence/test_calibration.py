@@ -11,10 +11,10 @@ from jsonschema import Draft202012Validator
 
 from certkit import canonical, evidence
 from certkit.errors import InputError
-from certkit.evidence import calibration
-from certkit.evidence.calibration import Calibration, calibration_schema, check_line
-from certkit.evidence.faults import CalibrationFaultsError, Fault
-from tests import bundles
+from certkit.evidence.bundle import calibration
+from certkit.evidence.bundle.calibration import Calibration, calibration_schema, check_line
+from certkit.evidence.records.faults import CalibrationFaultsError, Fault
+from tests.support import bundles
 
 if TYPE_CHECKING:
     from pathlib import Path

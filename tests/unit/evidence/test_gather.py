@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 from certkit import canonical, evidence, workflow
-from certkit.evidence import gather, work
-from tests import bundles
-from tests.bundles import line, lines, run
+from certkit.evidence.reading import work
+from certkit.evidence.summary import gather
+from tests.support import bundles
+from tests.support.bundles import line, lines, run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -225,7 +226,7 @@ def test_colliding_hashes_refuse_no_good_evidence(
     def narrow(data: bytes) -> int:
         return sum(data) % 2 if width else 0
 
-    monkeypatch.setattr("certkit.evidence.reduce.xxhash.xxh3_64_intdigest", narrow)
+    monkeypatch.setattr("certkit.evidence.summary.reduce.xxhash.xxh3_64_intdigest", narrow)
     records = [run(i, domain=f"d{i % 4}", task_id=f"t{i}", sequence=i) for i in range(40)]
     assert bundles.summary(bundles.of(tmp_path / "good", records)).records == 40
     assert faults(bundles.of(tmp_path / "bad", [*records, records[4] | {"sequence": 40}])) == [
@@ -255,8 +256,8 @@ def test_only_the_first_faults_are_listed_and_all_are_counted(tmp_path: Path) ->
 
 
 def test_a_line_beyond_every_limit_stays_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("certkit.evidence.work.MAX_LINE", 5000)
-    monkeypatch.setattr("certkit.evidence.reading.MAX_LINE", 5000)
+    monkeypatch.setattr("certkit.evidence.reading.work.MAX_LINE", 5000)
+    monkeypatch.setattr("certkit.evidence.reading.lines.MAX_LINE", 5000)
     cut = work.pieces
 
     def smaller(path: Path, *, piece: int = 3000) -> Iterator[work.Piece]:

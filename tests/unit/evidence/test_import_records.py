@@ -9,7 +9,7 @@ import pytest
 
 from certkit import resources
 from certkit.errors import CertkitError
-from certkit.evidence.bundle import open_bundle
+from certkit.evidence.bundle.folder import open_bundle
 from certkit.evidence.importers import ImportFaultsError
 from tests.unit.evidence.importing import DATA, counts, imported
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests import bundles
-from tests.bundles import Run, run
+from tests.support import bundles
+from tests.support.bundles import Run, run
 
 if TYPE_CHECKING:
     from pathlib import Path

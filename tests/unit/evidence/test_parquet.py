@@ -9,8 +9,8 @@ import pytest
 
 from certkit import canonical, evidence, workflow
 from certkit.errors import InputError
-from tests import bundles
-from tests.bundles import lines, run
+from tests.support import bundles
+from tests.support.bundles import lines, run
 from tests.unit.evidence.test_gather import campaign
 
 if TYPE_CHECKING:
@@ -144,8 +144,8 @@ def test_numbers_that_json_has_not_are_refused(tmp_path: Path, value: str) -> No
 
 
 def test_rows_are_counted_through_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("certkit.evidence.parquet.PIECE", 1000)
-    monkeypatch.setattr("certkit.evidence.parquet.ROWS", 7)
+    monkeypatch.setattr("certkit.evidence.reading.parquet.PIECE", 1000)
+    monkeypatch.setattr("certkit.evidence.reading.parquet.ROWS", 7)
     query = (
         "SELECT CAST(i AS VARCHAR) run_id, 'd' \"domain\", 't' task_id, 'nominal' \"condition\", "
         "'success' outcome, CASE WHEN i IN (3, 90) THEN -1 ELSE 0 END trial FROM range(100) t(i)"

@@ -12,12 +12,12 @@ from jsonschema import Draft202012Validator
 
 from certkit import canonical, resources
 from certkit.errors import CODES
-from certkit.evidence.columns import KINDS
-from certkit.evidence.reading import check_line
-from certkit.evidence.record import FIELDS
-from certkit.evidence.schema import record_schema
-from tests import breaking, strategies
-from tests.bundles import Run, run
+from certkit.evidence.reading.columns import KINDS
+from certkit.evidence.reading.lines import check_line
+from certkit.evidence.records.record import FIELDS
+from certkit.evidence.records.schema import record_schema
+from tests.support import breaking, strategies
+from tests.support.bundles import Run, run
 
 # What a schema of one record cannot say, and the reader says in addition. The first three are rules about
 # one value: the calendar, decimals of a score; the others compare fields, which a schema cannot do.

@@ -13,10 +13,10 @@ import pytest
 
 from certkit import canonical
 from certkit.errors import CertkitError, InputError
-from certkit.evidence.attain import least_failure_free, slope
-from certkit.evidence.bundle import open_bundle
-from certkit.evidence.pooling import accumulate
-from certkit.evidence.simulate import simulate
+from certkit.evidence.bundle.folder import open_bundle
+from certkit.evidence.bundle.pooling import accumulate
+from certkit.simulation.attain import least_failure_free, slope
+from certkit.simulation.simulate import simulate
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from certkit.evidence import timestamps
-from certkit.evidence.reading import Reader, check_line
-from tests import bundles
+from certkit.evidence.reading.lines import Reader, check_line
+from certkit.evidence.records import timestamps
+from tests.support import bundles
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

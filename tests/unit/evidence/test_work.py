@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from certkit.errors import InputError
-from certkit.evidence import work
-from tests import bundles
+from certkit.evidence.reading import work
+from tests.support import bundles
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -99,8 +99,8 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
 
 def test_readers_import_nothing_that_they_do_not_need() -> None:
     """What each of many processes would load for nothing costs its time and memory."""
-    code = "import sys, certkit.evidence.work; print(*sorted(sys.modules))"
+    code = "import sys, certkit.evidence.reading.work; print(*sorted(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
     loaded = set(done.stdout.split())
-    assert "certkit.evidence.reading" in loaded
+    assert "certkit.evidence.reading.lines" in loaded
     assert not {"pydantic", "duckdb", "jsonschema", "scipy", "typer", "rich"} & loaded

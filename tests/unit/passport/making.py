@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from certkit import assessment, evidence, passport, workflow
 from certkit.passport import keys
-from tests import bundles
+from tests.support import bundles
 from tests.unit.assessment import build
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from certkit.evidence.summary import Summary
+    from certkit.evidence.summary.summary import Summary
     from certkit.passport.keys import PrivateKey
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)

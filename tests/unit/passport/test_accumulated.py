@@ -15,8 +15,8 @@ from certkit.passport import keys, sealed, statement
 from certkit.passport import parts as pooled_parts
 from certkit.passport.exports.periods import periods
 from certkit.progress import SILENT
-from tests import bundles
 from tests.cli.running import certkit as cli
+from tests.support import bundles
 from tests.unit.passport.making import ISSUER, KEY, NOW, trust
 from tests.vectors.running import certkit
 

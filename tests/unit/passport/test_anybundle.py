@@ -14,14 +14,14 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from certkit import canonical
 from certkit.errors import CertkitError, UsageError
 from certkit.passport import anybundle, keyless, trusted_root
+from tests.support.virtual_sigstore import Sigstore, b64, compact, pae, spki
 from tests.unit.passport.making import KEY
 from tests.vectors import passport_parts as maker
-from tests.virtual_sigstore import Sigstore, b64, compact, pae, spki
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.virtual_sigstore import Json
+    from tests.support.virtual_sigstore import Json
 
 AT = datetime(2026, 2, 1, 0, 0, 30, tzinfo=UTC)
 SEEN, PROMISED = AT + timedelta(minutes=1), AT + timedelta(minutes=2)

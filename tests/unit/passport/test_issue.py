@@ -13,7 +13,7 @@ from msgspec import structs
 
 from certkit import canonical, passport
 from certkit.errors import CertkitError, UsageError
-from certkit.evidence.record import Split
+from certkit.evidence.records.record import Split
 from certkit.passport import claim, dsse, sealed
 from tests.unit.assessment import build
 from tests.unit.passport.making import ISSUER, KEY, NOW, issued

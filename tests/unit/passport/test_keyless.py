@@ -21,13 +21,13 @@ from certkit import canonical, passport
 from certkit.errors import CertkitError
 from certkit.passport import keyless, sealed
 from certkit.registry.admission import checker
+from tests.support.virtual_sigstore import Sigstore, b64, compact, der_of
 from tests.vectors import passport_parts as maker
-from tests.virtual_sigstore import Sigstore, b64, compact, der_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.virtual_sigstore import Json, Signer
+    from tests.support.virtual_sigstore import Json, Signer
 
 AT = datetime(2026, 2, 1, 0, 0, 30, tzinfo=UTC)
 SIGNED = AT + timedelta(minutes=1)

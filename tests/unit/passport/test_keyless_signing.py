@@ -12,10 +12,10 @@ from sigstore.models import ClientTrustConfig
 from certkit import canonical
 from certkit.errors import UnavailableError
 from certkit.passport.keyless import Keyless
-from tests.sigstore_service import Service, token
+from tests.support.sigstore_service import Service, token
+from tests.support.virtual_sigstore import Sigstore, compact
 from tests.unit.passport.making import sealed_bundle
 from tests.vectors.running import certkit
-from tests.virtual_sigstore import Sigstore, compact
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,7 +13,7 @@ from certkit.assessment.drift.standing import standing as of_bundle
 from certkit.errors import CertkitError
 from certkit.passport import statement as st
 from certkit.passport.standing import carries_margins, standing
-from tests import bundles
+from tests.support import bundles
 from tests.unit.passport import making
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from certkit import canonical
-from certkit.assessment.catalogue import CATALOGUE
+from certkit.assessment.metrics.catalogue import CATALOGUE
 from certkit.errors import NegativeError
 from certkit.passport import agreement, claim, statement
 from tests.unit.passport.making import issued

@@ -14,15 +14,15 @@ import pytest
 from certkit import canonical, passport
 from certkit.errors import CertkitError
 from certkit.passport import sealed, timestamp
-from tests.sigstore_service import Service
+from tests.support.sigstore_service import Service
+from tests.support.virtual_sigstore import Sigstore, b64
 from tests.vectors import passport_parts as maker
-from tests.virtual_sigstore import Sigstore, b64
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from tests.virtual_sigstore import Json
+    from tests.support.virtual_sigstore import Json
 
 STARTS = datetime(2026, 2, 1, tzinfo=UTC)  # the beginning of the validity that the maker writes
 AT = STARTS + timedelta(minutes=3)

@@ -10,14 +10,14 @@ import pytest
 from certkit import canonical, passport
 from certkit.errors import CertkitError
 from certkit.passport import keyless, trusted_root
+from tests.support.virtual_sigstore import Sigstore
 from tests.vectors.running import certkit
-from tests.virtual_sigstore import Sigstore
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from tests.virtual_sigstore import Json
+    from tests.support.virtual_sigstore import Json
 
 AT = datetime(2026, 2, 1, tzinfo=UTC)
 DAY = timedelta(days=1)

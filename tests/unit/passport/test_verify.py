@@ -20,7 +20,7 @@ from certkit.passport import trust as trust_policy
 from certkit.passport.trust import Witnesses
 from certkit.progress import SILENT
 from certkit.tlog import checkpoint, hashing, note, proof
-from tests import bundles
+from tests.support import bundles
 from tests.unit.passport.making import KEY, NOW, issued, of_bundle, runs, sealed_bundle, trust
 from tests.vectors.running import certkit
 

@@ -9,7 +9,7 @@ from msgspec import structs
 
 from certkit import passport
 from certkit.canonical import Digest
-from certkit.evidence.summary import CLUSTER_FIELDS
+from certkit.evidence.summary.summary import CLUSTER_FIELDS
 from certkit.registry import Registry
 from certkit.registry.admission import admit
 from certkit.registry.ending import Hand
@@ -20,7 +20,7 @@ from tests.unit.registry.build import LOG_KEY
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from certkit.evidence.summary import Summary
+    from certkit.evidence.summary.summary import Summary
     from certkit.passport.keys import PrivateKey
     from certkit.registry.admission import Admitted
     from certkit.tlog.note import VerifierKey

@@ -19,7 +19,7 @@ from certkit.registry import Entry, Registry, audit
 from certkit.registry.entry import LIMIT, PAYLOAD_TYPE, Previous, read, write
 from certkit.registry.log import Log
 from certkit.tlog.note import Signer
-from tests import merkle
+from tests.support import merkle
 from tests.unit.registry.build import (
     AT,
     LOG_KEY,

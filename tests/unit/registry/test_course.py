@@ -9,7 +9,7 @@ from msgspec import structs
 
 from certkit.assessment.drift import drift
 from certkit.errors import NegativeError
-from certkit.evidence.summary import CLUSTER_FIELDS
+from certkit.evidence.summary.summary import CLUSTER_FIELDS
 from certkit.registry.admission import inspect
 from certkit.registry.consequences import Consequences, standing
 from certkit.registry.course import BASES, Course
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from certkit.assessment.drift.standing import Standing
-    from certkit.evidence.summary import Summary
+    from certkit.evidence.summary.summary import Summary
     from certkit.passport import Passport
     from certkit.registry.entry import Drift
 

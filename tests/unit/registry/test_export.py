@@ -16,7 +16,7 @@ from certkit.registry import Registry
 from certkit.registry.export import Exported
 from certkit.registry.export import export as write
 from certkit.tlog.checkpoint import open_checkpoint
-from tests import merkle
+from tests.support import merkle
 from tests.unit.registry.build import AT, LOG_KEY, append, audited, contents, filled, new, passport
 from tests.unit.registry.notes import extend, following, noted
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from certkit.evidence.summary import Summary
+    from certkit.evidence.summary.summary import Summary
 
 
 def terms(folder: Path, days: float) -> dict[str, tuple[float, str]]:

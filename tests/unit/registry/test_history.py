@@ -10,7 +10,7 @@ from certkit.errors import MismatchError
 from certkit.registry.history import reading
 from certkit.tlog.checkpoint import Checkpoint
 from certkit.tlog.hashing import Hash
-from tests import merkle
+from tests.support import merkle
 from tests.unit.registry.notes import noted
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from certkit.registry.entry import (
 from certkit.registry.heads import Head
 from certkit.registry.log import Log
 from certkit.tlog.hashing import leaf_hash
-from tests import merkle
+from tests.support import merkle
 from tests.unit.registry import build
 from tests.unit.registry.build import LOG_KEY, SUBMITTER, digest, poison
 from tests.unit.registry.lineages import NOW

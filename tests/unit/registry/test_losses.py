@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
-from certkit.evidence.summary import CLUSTER_FIELDS
+from certkit.evidence.summary.summary import CLUSTER_FIELDS
 from certkit.registry.steps import steps
-from tests import bundles
+from tests.support import bundles
 from tests.unit.assessment import build as assessments
 from tests.unit.assessment import test_drift as drifts
 from tests.unit.registry.lineages import issue, log, new
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from certkit.assessment.drift.standing import Standing
     from certkit.assessment.reliability import Moments
-    from certkit.evidence.summary import Summary
+    from certkit.evidence.summary.summary import Summary
     from certkit.registry.score import Step
 
 Cells = dict[tuple[str, str], dict[int, tuple[int, int]]]

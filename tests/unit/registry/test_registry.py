@@ -19,7 +19,7 @@ from certkit.registry.log_key import KEY_FILE, load_log_key
 from certkit.tlog import proof
 from certkit.tlog.checkpoint import open_checkpoint
 from certkit.tlog.hashing import leaf_hash
-from tests import merkle
+from tests.support import merkle
 from tests.unit.registry.build import (
     AT,
     LOG_KEY,

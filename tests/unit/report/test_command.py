@@ -11,11 +11,11 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from certkit import evidence, report, workflow
-from certkit.cli import doctor as doctor_command
+from certkit.cli.commands import doctor as doctor_command
 from certkit.passport import Issuer, issue
-from tests import bundles
 from tests.cli.running import certkit
 from tests.cli.test_degenerate import GOOD, failed
+from tests.support import bundles
 from tests.unit.report.drawing import DAY, needs_pdf
 
 if TYPE_CHECKING:

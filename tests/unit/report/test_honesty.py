@@ -8,7 +8,7 @@ import pytest
 from msgspec import structs
 
 from certkit import report
-from certkit.evidence.summary import Summary, Tally
+from certkit.evidence.summary.summary import Summary, Tally
 from tests.unit.assessment.build import FIELD_RUNS, cell, outcomes, summary, window
 from tests.unit.report.drawing import judged, page, strong
 

@@ -13,7 +13,7 @@ from certkit.tlog.checkpoint import Checkpoint, sign_checkpoint
 from certkit.tlog.hashing import Hash
 from certkit.tlog.note import Signature, Signer, write_note
 from certkit.tlog.proof import LogProof
-from tests import merkle
+from tests.support import merkle
 
 LOG = Signer("certkit.test/log", Ed25519PrivateKey.from_private_bytes(b"\1" * 32))
 OTHER = Signer("certkit.test/log", Ed25519PrivateKey.from_private_bytes(b"\2" * 32))

@@ -10,7 +10,7 @@ import pytest
 from certkit.errors import InputError, MismatchError
 from certkit.tlog import hashing, tiles, tree
 from certkit.tlog.tiles import Tile
-from tests import merkle
+from tests.support import merkle
 
 if TYPE_CHECKING:
     from certkit.tlog.hashing import Hash

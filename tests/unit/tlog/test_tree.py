@@ -11,7 +11,7 @@ from certkit import canonical
 from certkit.errors import MismatchError
 from certkit.tlog import hashing, tree
 from certkit.tlog.hashing import Hash
-from tests import merkle
+from tests.support import merkle
 
 if TYPE_CHECKING:
     from pathlib import Path

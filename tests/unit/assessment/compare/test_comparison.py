@@ -12,14 +12,14 @@ from scipy import stats
 from certkit import canonical
 from certkit.assessment.compare import METRICS, SEED, compare
 from certkit.assessment.compare.comparison import Comparison, Unlike
-from certkit.evidence.record import Split
-from certkit.evidence.summary import Tally, add
+from certkit.evidence.records.record import Split
+from certkit.evidence.summary.summary import Tally, add
 from tests.unit.assessment.build import facts
 from tests.unit.assessment.compare.build import Rows, evidence, tasks
 
 if TYPE_CHECKING:
-    from certkit.evidence.manifest import Facts
-    from certkit.evidence.summary import Summary
+    from certkit.evidence.bundle.manifest import Facts
+    from certkit.evidence.summary.summary import Summary
 
 STRONG = [4, 4, 3, 4, 4, 4, 3, 4, 4, 4, 4, 3]
 WEAK = [2, 3, 1, 2, 2, 4, 0, 1, 3, 2, 2, 1]

@@ -12,7 +12,7 @@ from scipy import stats
 from certkit.assessment.compare import sample as sampling
 from certkit.assessment.compare.matched import Matched, matched
 from certkit.assessment.compare.sample import Sample, arm, components, match
-from certkit.assessment.series import series
+from certkit.assessment.metrics.series import series
 from tests.unit.assessment.compare.build import Rows, evidence, tasks
 
 if TYPE_CHECKING:

@@ -1,0 +1,1 @@
+"""Findings: what a careful reader would ask about the evidence."""

@@ -1,0 +1,110 @@
+"""Findings that set runs against each other: those that no row counts, and those that repeat a task."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from certkit.assessment.criteria import Status
+from certkit.assessment.findings.findings import finding, runs
+from certkit.assessment.rater_error import seen_by_judge
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from certkit.assessment.bounded import Clustered
+    from certkit.assessment.evaluate import Judged
+    from certkit.assessment.findings.findings import Finding
+
+ALPHA: Final = 0.05
+"""One-sided level at which nominal runs are said to succeed less often than those under faults."""
+
+
+def contrasts(judged: Judged) -> Iterator[Finding]:
+    """Yield what the runs of a judged summary show when some of them are set against the others."""
+    yield from _held_out(judged)
+    yield from _nominal(judged)
+    yield from _repeats(judged)
+
+
+def _held_out(judged: Judged) -> Iterator[Finding]:
+    view = judged.view
+    records, held_out = view.summary.records, view.summary.records - view.total.runs
+    if not held_out:
+        return
+    told = f"{held_out:,} of {records:,} runs are held-out faults (split novel_fault), which no row counts"
+    novel = view.novel
+    if not novel.runs:
+        told += "; none of them is under a fault"
+    else:
+        rate = novel.success / novel.runs
+        told += f"; under faults {novel.success:,} of {novel.runs:,} succeed ({rate:.1%})"
+    if novel.runs and view.fault.runs:
+        told += f", where {view.fault.success / view.fault.runs:.1%} of the fault runs that count do"
+        p = _worse(judged, "r_op", "novel_fault")
+        told += " (too few clusters for a test)" if p is None else f" ({_chance(p)})"
+    yield finding("held-out-runs", told)
+
+
+def _nominal(judged: Judged) -> Iterator[Finding]:
+    nominal, fault = judged.view.nominal, judged.view.fault
+    if not (nominal.runs and fault.runs) or nominal.success * fault.runs >= fault.success * nominal.runs:
+        return
+    p = _worse(judged, "r_op", "c_nom")
+    if p is not None and p < ALPHA:
+        yield finding(
+            "nominal-below-faults",
+            f"nominal runs succeed in {nominal.success / nominal.runs:.1%}, runs under faults in"
+            f" {fault.success / fault.runs:.1%} ({_chance(p)}): runs that failed"
+            " under a fault may be labelled nominal, where r_op does not count them",
+        )
+
+
+def _worse(judged: Judged, whole: str, part: str) -> float | None:
+    """Return the one-sided p against no loss from a rate to another, by clusters; None without a variance.
+
+    Clusters that both have count as if they were apart, which asks more of a difference.
+    """
+    from certkit.assessment.drift.difference import difference, plain  # noqa: PLC0415 - heavy, seldom needed
+    from certkit.assessment.reliability import Moments  # noqa: PLC0415 - the same
+
+    def mean(data: Clustered) -> Moments | None:
+        if data.sums is None:
+            return None
+        columns = {name: getattr(data.sums, name) for name in ("y", "n", "k", "yy", "yn", "nn")}
+        return Moments(metric="r_op", domain=None, condition=None, scale=data.of.scale, **columns)
+
+    one, other = (mean(judged.reader.clustered(name)) for name in (whole, part))
+    if one is None or other is None:
+        return None
+    test = difference(plain(one), plain(other)).test
+    return None if test is None else test.p_loss
+
+
+def _chance(p: float) -> str:
+    from certkit.assessment.compare.words import chance  # noqa: PLC0415 - heavy, seldom needed
+
+    return f"one-sided {chance(p)}, clusters respected"
+
+
+def _repeats(judged: Judged) -> Iterator[Finding]:
+    """Warn of a tier by the table that is lost as soon as repeats of a task do not count as independent."""
+    table, bounded = judged.tier("table"), judged.tier("bounded")
+    sums = judged.reader.clustered("r_op").sums
+    if judged.profile.reading != "table" or bounded >= table or sums is None or sums.n == sums.k:
+        return
+    lost = [
+        row.tier
+        for row in judged.rows
+        if row.metric.id == "posterior" and row.tier <= table and row.status is Status.MET
+        if row.bounded is not None and row.bounded.status is not Status.MET
+    ]
+    seen = seen_by_judge(judged)
+    if lost and seen is not None:
+        attained = f"Tier {bounded}" if bounded else "no tier"
+        worth = runs(round(seen.n_eff), "independent run")
+        yield finding(
+            "repeats-as-independent",
+            f"the table reading takes {runs(sums.n)} under faults as independent, and attains Tier {table};"
+            f" they are repeats in {runs(sums.k, 'cluster')}, worth {worth}, not enough to show the success"
+            f" that Tier {min(lost)} asks for: the bounded reading attains {attained}",
+        )

@@ -1,0 +1,140 @@
+"""Findings about who was evaluated, how and by whom: what the manifest says and what it leaves out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from certkit.assessment.bounded.bounds import corrected
+from certkit.assessment.findings.findings import finding, runs
+from certkit.assessment.metrics.metric import names, percent
+from certkit.evidence.bundle.manifest import UNVERSIONED
+from certkit.evidence.records.record import Condition
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from certkit.assessment.findings.findings import Finding
+    from certkit.assessment.metrics.view import View
+    from certkit.assessment.profile import Profile
+    from certkit.evidence.bundle.manifest import Facts, Manifest
+
+
+def provenance(view: View, facts: Facts, profile: Profile) -> Iterator[Finding]:
+    """Yield the findings that the manifest gives rise to."""
+    yield from _bundle(facts)
+    yield from _agent(facts.manifest)
+    yield from _missing(view)
+    yield from _protocol(view, profile)
+    yield from _import(facts.manifest)
+    yield from _period(view)
+
+
+def _bundle(facts: Facts) -> Iterator[Finding]:
+    if facts.manifest.protocol.origin == "simulated":
+        yield finding("simulated-origin", "the evidence is simulated: it says nothing about a real agent")
+    if not facts.sealed:
+        yield finding("unsealed", "the bundle is not sealed: its files can change without being noticed")
+    if facts.unread:
+        yield finding("unread-parts", f"listed and hashed, but not read: {names(facts.unread)}")
+
+
+def _agent(manifest: Manifest) -> Iterator[Finding]:
+    agent = manifest.agent
+    if agent.version == UNVERSIONED:
+        yield finding("unversioned-agent", "the agent has no version: a later one cannot be told from it")
+    if not agent.components:
+        yield finding(
+            "components-not-listed", "the agent's components (model, prompt, tools …) are not listed"
+        )
+    loose = [f"{part.role} {part.name}" for part in agent.components if part.digest is None]
+    if loose:
+        yield finding(
+            "unpinned-components",
+            f"{len(loose)} of {len(agent.components)} components are not pinned by a digest: {names(loose)}",
+        )
+
+
+def _missing(view: View) -> Iterator[Finding]:
+    """Name the protocol facts that are left out and would bear on this evidence."""
+    protocol, total = view.manifest.protocol, view.total
+    judged = total.ti_n > 0 or total.composite_checked > 0
+    facts = (
+        ("methodology", protocol.methodology, True),
+        ("temperature", protocol.temperature, True),
+        ("judge", protocol.judge, judged),
+        ("memory_observable", protocol.memory_observable, view.fault.irs_recoveries > 0),
+        ("cascade_definition", protocol.cascade_definition, view.condition(Condition.CASCADE).runs > 0),
+        ("evaluator", protocol.evaluator, True),
+        ("period", protocol.period, True),
+    )
+    missing = [name for name, value, bears in facts if bears and value is None]
+    if missing:
+        yield finding("protocol-not-stated", f"the manifest does not state: {', '.join(missing)}")
+
+
+def _protocol(view: View, profile: Profile) -> Iterator[Finding]:
+    protocol = view.manifest.protocol
+    evaluator, judge = protocol.evaluator, protocol.judge
+    if evaluator is not None and evaluator.relation != "independent":
+        relation = {"same": "is the developer", "affiliated": "is affiliated with the developer", None: None}
+        stands = relation[evaluator.relation] or "does not state their relation to the developer"
+        yield finding("evaluator-not-independent", f"the evaluator, {evaluator.name}, {stands}")
+    if judge is not None and not judge.independent:
+        yield finding("judge-not-independent", f"the judge, {judge.name}, is not independent of the agent")
+    if protocol.temperature:
+        yield finding(
+            "temperature-not-zero", f"the runs were made at temperature {protocol.temperature:g}, not 0"
+        )
+    yield from _attempt(protocol.attempt, profile)
+    if protocol.declared_runs is None and profile.stopping == "declared":
+        yield finding(
+            "undeclared-runs",
+            "how many runs were planned is not declared: who stops when a bound looks good passes far more"
+            " often than its confidence says",
+        )
+    if protocol.success_rule is not None:
+        yield finding("success-reading", f"success was read as: {protocol.success_rule}")
+    cascades = view.condition(Condition.CASCADE).runs
+    needed = any(row.metric == "cascade_penalty" for row in profile.criteria)
+    if needed and cascades and protocol.cascade_definition not in {None, "simultaneous"}:
+        yield finding(
+            "cascade-definition",
+            f"{runs(cascades, 'cascade run')} defined as {protocol.cascade_definition!r};"
+            " the source means adversarial injection and context corruption at once",
+        )
+
+
+def _attempt(attempt: int | None, profile: Profile) -> Iterator[Finding]:
+    if attempt is None:
+        yield finding("undeclared-attempt", "the attempt is not declared: bounds take it as the first")
+    elif attempt > 1:
+        raised = ", ".join(
+            f"Tier {tier}: {percent(float(corrected(profile.confidence(tier), attempt)))}"
+            for tier in profile.tier_numbers
+        )
+        yield finding(
+            "repeated-attempt",
+            f"this is attempt {attempt:,}: the best of several looks better than the agent is; bounds ask"
+            f" for more confidence ({raised})",
+        )
+
+
+def _import(manifest: Manifest) -> Iterator[Finding]:
+    notes = manifest.imported.notes if manifest.imported else ()
+    for note in notes:
+        if note.kind in {"odd", "refused"}:
+            detail = f": {note.detail}" if note.detail else ""
+            yield finding(f"import-{note.kind}", f"{note.what} ({note.count:,}){detail}")
+
+
+def _period(view: View) -> Iterator[Finding]:
+    """Compare the declared period with the first and last start time."""
+    period, times = view.manifest.protocol.period, view.summary.times
+    if period is None or times.first is None or times.last is None:
+        return
+    start, end = period.span
+    early = start is not None and times.first < start
+    late = end is not None and times.last > end
+    if early or late:
+        side = "before and after" if early and late else "before" if early else "after"
+        yield finding("outside-period", f"runs started {side} the declared period")

@@ -1,0 +1,1 @@
+"""The metrics of the papers: what each one is, and its value from a summary."""

@@ -1,0 +1,227 @@
+"""One metric's result: value, unit, denominator, the counts it came from, interval, source and state.
+
+Values are exact fractions until they are written (`plain`), so that a value equal to a threshold is seen
+to be equal; only `csi` and `posterior` are floating point numbers. A metric without evidence has state
+`unmeasured`, no value and a reason, and is never 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct, structs
+
+from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
+from certkit.assessment.statistics.estimators import Interval, wilson
+
+if TYPE_CHECKING:
+    from certkit.evidence.summary.summary import Tally
+
+Value = Fraction | float
+"""An exact fraction, or a float where the metric has no exact form."""
+
+HARNESS_LIMIT: Final = Fraction(1, 100)
+"""Share of harness errors above which a field metric cannot be judged."""
+
+
+SHOWN: Final = 8
+"""Names listed in one message."""
+
+
+class State(StrEnum):
+    """How much of the evidence a metric needs was there."""
+
+    MEASURED = "measured"
+    PARTIAL = "partial"
+    UNMEASURED = "unmeasured"
+
+
+class Metric(Struct, frozen=True, kw_only=True):
+    """The result of one metric.
+
+    `n` is the denominator, None where an attestation does not state it. `least_n` is the smallest of
+    several denominators, where a row rests on several. `interval` is Wilson's, `intervals` are further
+    ones. `coverage` is the share of eligible runs that carry the fields. `blocked` says why the row cannot
+    be judged whatever its coverage. `by_tier` holds the values of a metric that differs from tier to tier.
+    """
+
+    id: str
+    state: State
+    value: Value | None = None
+    n: int | None = 0
+    counts: Mapping[str, int] = {}
+    interval: Interval | None = None
+    intervals: tuple[Interval, ...] = ()
+    reason: str | None = None
+    coverage: Fraction = Fraction(1)
+    blocked: str | None = None
+    least_n: int | None = None
+    by_tier: Mapping[int, float] | None = None
+    detail: Mapping[str, Any] = {}
+
+    @property
+    def unit(self) -> Unit:
+        """The unit of the value."""
+        return CATALOGUE[self.id].unit
+
+    @property
+    def all_intervals(self) -> tuple[Interval, ...]:
+        """Every interval of the value, Wilson's first."""
+        return self.intervals if self.interval is None else (self.interval, *self.intervals)
+
+    @property
+    def source(self) -> str:
+        """The equation or table that defines the metric."""
+        return CATALOGUE[self.id].source
+
+    def at(self, tier: int) -> Value | None:
+        """Return the value that a criterion of `tier` compares."""
+        return self.value if self.by_tier is None else self.by_tier.get(tier)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the metric as JSON values; the counts stand beside the value."""
+        document: dict[str, Any] = {"state": self.state.value}
+        if self.by_tier is None:
+            document["value"] = number(self.value, self.unit)
+        document |= {"unit": self.unit.value, "n": self.n, **self.counts}
+        if self.by_tier is not None:
+            document["by_tier"] = {str(tier): value for tier, value in self.by_tier.items()}
+        if self.interval is not None:
+            document["interval"] = plain(self.interval)
+        if self.intervals:
+            document["intervals"] = plain(self.intervals)
+        if self.state is State.PARTIAL:
+            document["coverage"] = float(self.coverage)
+        if reason := self.reason or self.blocked:
+            document["reason"] = reason
+        return document | {key: plain(value) for key, value in self.detail.items()} | {"source": self.source}
+
+
+def number(value: Value | None, unit: Unit) -> float | bool | None:
+    """Return a value as a JSON number, or as a boolean where the unit is one."""
+    if value is None:
+        return None
+    return bool(value) if unit is Unit.BOOLEAN else float(value)
+
+
+def plain(value: Any) -> Any:
+    """Return `value` with fractions as floats, structs and mappings as dicts, sequences as lists."""
+    if isinstance(value, Fraction):
+        return float(value)
+    if isinstance(value, Interval):
+        return {name: item for name, item in structs.asdict(value).items() if item is not None}
+    if isinstance(value, Struct):
+        return {name: plain(getattr(value, name)) for name in value.__struct_fields__}
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [plain(item) for item in value]
+    return value
+
+
+def names(listed: Sequence[str]) -> str:
+    """Return the first few names, and how many more there are."""
+    rest = len(listed) - SHOWN
+    return ", ".join(listed[:SHOWN]) + (f" and {rest:,} more" if rest > 0 else "")
+
+
+def percent(share: float) -> str:
+    """Return a confidence as people read it: ``95 %``, ``99.5 %``."""
+    return f"{100 * share:.5g} %"
+
+
+def unmeasured(name: str, reason: str, *, n: int = 0, counts: Mapping[str, int] | None = None) -> Metric:
+    """Return the result of a metric without evidence."""
+    return Metric(id=name, state=State.UNMEASURED, n=n, reason=reason, counts=counts or {})
+
+
+def proportion(
+    name: str,
+    successes: int,
+    n: int,
+    *,
+    empty: str,
+    counts: Mapping[str, int] | None = None,
+    detail: Mapping[str, Any] | None = None,
+) -> Metric:
+    """Return `successes` of `n` with Wilson's interval; unmeasured with reason `empty` where n is 0."""
+    if n == 0:
+        return unmeasured(name, empty, counts=counts)
+    return Metric(
+        id=name,
+        state=State.MEASURED,
+        value=Fraction(successes, n),
+        n=n,
+        counts={"successes": successes, **(counts or {})},
+        interval=wilson(successes, n),
+        detail=detail or {},
+    )
+
+
+def rate(name: str, tally: Tally, *, empty: str) -> Metric:
+    """Return the success rate of a group of runs; the rate without harness errors is shown beside it."""
+    eligible = tally.runs - tally.harness_error
+    return proportion(
+        name,
+        tally.success,
+        tally.runs,
+        empty=empty,
+        counts={"harness_errors": tally.harness_error},
+        detail={
+            "without_harness_errors": {
+                "successes": tally.success,
+                "n": eligible,
+                "value": Fraction(tally.success, eligible) if eligible else None,
+            }
+        },
+    )
+
+
+def mean(
+    name: str,
+    total: Fraction,
+    n: int,
+    *,
+    missing: int,
+    scope: Tally,
+    field: str,
+    counts: Mapping[str, int] | None = None,
+    detail: Mapping[str, Any] | None = None,
+) -> Metric:
+    """Return the mean of a field metric: `total` over `n` runs that carry `field`, of n + `missing`.
+
+    Too many harness errors in `scope` block the row.
+    """
+    shown = {"missing": missing, "harness_errors": scope.harness_error, **(counts or {})}
+    if n == 0:
+        return unmeasured(name, nothing(scope, missing, field), counts=shown)
+    return Metric(
+        id=name,
+        state=State.PARTIAL if missing else State.MEASURED,
+        value=total / n,
+        n=n,
+        counts=shown,
+        coverage=Fraction(n, n + missing),
+        reason=f"{missing:,} of {n + missing:,} eligible runs carry no {field}" if missing else None,
+        blocked=too_many_harness_errors(scope),
+        detail=detail or {},
+    )
+
+
+def nothing(scope: Tally, missing: int, field: str) -> str:
+    """Return why a field metric has no run to rest on."""
+    if scope.runs == 0:
+        return "no run of the kind that it is measured on"
+    if missing == 0:
+        return "every run of the kind that it is measured on is a harness error or is left out"
+    return f"the runs carry no {field}"
+
+
+def too_many_harness_errors(scope: Tally) -> str | None:
+    """Return why a field metric over `scope` is blocked, or None where harness errors are few enough."""
+    if scope.runs == 0 or Fraction(scope.harness_error, scope.runs) <= HARNESS_LIMIT:
+        return None
+    return f"{scope.harness_error:,} of {scope.runs:,} runs are harness errors, above 1 %"

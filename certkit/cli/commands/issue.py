@@ -1,0 +1,242 @@
+"""``certkit issue``."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from certkit.cli import clock, output, passphrase
+from certkit.cli.options import BundleFolders, HeadsFile, Jobs, Json, Out, ProfileName, Quiet, heads_path
+from certkit.cli.passphrase import PassphraseFile, signing_key
+from certkit.cli.policy import TrustFile, load
+from certkit.cli.views import following
+from certkit.cli.views.bar import progress
+from certkit.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from certkit.passport.keyless import Keyless
+    from certkit.passport.keys import PrivateKey
+    from certkit.workflow import IssuedFiles, Logging
+
+MAX_TOKEN: Final = 64 * 1024
+MAX_CONFIG: Final = 4 * 1024 * 1024
+
+
+class Relation(StrEnum):
+    """How the issuer stands to somebody else."""
+
+    SAME = "same"
+    AFFILIATED = "affiliated"
+    INDEPENDENT = "independent"
+
+
+def issue(
+    bundles: BundleFolders,
+    out: Out,
+    issuer: Annotated[
+        str, typer.Option("--issuer", envvar="CERTKIT_ISSUER", help="The issuer's name, as it calls itself.")
+    ],
+    key: Annotated[
+        Path | None, typer.Option("--key", metavar="FILE", help="The issuer's private key.")
+    ] = None,
+    timestamp: Annotated[
+        str | None,
+        typer.Option(
+            "--timestamp",
+            metavar="URL",
+            help="Have this RFC 3161 authority prove when the key signed. Uses the network.",
+        ),
+    ] = None,
+    keyless: Annotated[
+        bool,
+        typer.Option(
+            "--keyless",
+            help="Sign with a Sigstore certificate instead of a key. Uses the network, and puts your "
+            "identity into a public log for ever.",
+        ),
+    ] = False,
+    identity_token_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--identity-token-file",
+            metavar="FILE",
+            help="With --keyless: the OIDC token. Default: that of the CI system around.",
+        ),
+    ] = None,
+    trust_config: Annotated[
+        Path | None,
+        typer.Option(
+            "--trust-config",
+            metavar="FILE",
+            help="With --keyless: the ClientTrustConfig of another Sigstore instance than the public one.",
+        ),
+    ] = None,
+    evaluator: Annotated[
+        Relation | None,
+        typer.Option("--relation-to-evaluator", help="How the issuer stands to who ran the evaluation."),
+    ] = None,
+    developer: Annotated[
+        Relation | None,
+        typer.Option("--relation-to-developer", help="How the issuer stands to who made the agent."),
+    ] = None,
+    profile: ProfileName = "hb-eval-2026",
+    require_tier: Annotated[
+        int, typer.Option("--require-tier", min=1, max=9, help="The tier that the claim speaks of.")
+    ] = 1,
+    registry: Annotated[
+        Path | None,
+        typer.Option("-r", "--registry", metavar="DIR", envvar="CERTKIT_REGISTRY", help="Also log it here."),
+    ] = None,
+    log_key: Annotated[
+        Path | None,
+        typer.Option("--log-key", metavar="FILE", help="The log's private key. Default: in the registry."),
+    ] = None,
+    heads: HeadsFile = None,
+    trust: TrustFile = None,
+    valid_from: Annotated[
+        str | None, typer.Option("--valid-from", metavar="TIME", help="Default: now.")
+    ] = None,
+    days: Annotated[int, typer.Option("--days", min=1, max=366, help="How long it is valid.")] = 90,
+    supersedes: Annotated[
+        str | None, typer.Option("--supersedes", metavar="ID", help="The id of the passport it replaces.")
+    ] = None,
+    passphrase_file: PassphraseFile = None,
+    jobs: Jobs = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Judge a sealed bundle again, sign the judgement as a passport, and draw its safety case.
+
+    Several bundles of one agent are pooled, and the passport lists them with their periods.
+    A passport that says "no tier", with its reasons, is a valid passport. With --registry it is logged
+    and the proof is put beside it; only an issuer whom --trust knows (by default: this key) is admitted.
+    Nothing reaches the network but with --timestamp or --keyless.
+    Exit code 0: issued, whatever the tier; 2, 3 and above: nothing was issued.
+
+    Example: certkit issue bundle --key issuer-key.pem --issuer "Example Lab" -o issued
+    """
+    from certkit import passport, workflow  # noqa: PLC0415 - keeps the help fast
+    from certkit.canonical import Digest, is_digest  # noqa: PLC0415 - the same
+
+    if supersedes is not None and not is_digest(supersedes):
+        raise UsageError("usage.option", "--supersedes: expected sha256: and 64 hexadecimal digits")
+    if not keyless and (identity_token_file or trust_config):
+        raise UsageError("usage.option", "--identity-token-file and --trust-config are for --keyless")
+    private = _key(key, passphrase_file, keyless=keyless, timestamp=timestamp, registry=registry)
+    signer = private or _sign_in(identity_token_file, trust_config)
+    issued = workflow.issue(
+        bundles,
+        out,
+        key=signer,
+        issuer=passport.Issuer(
+            name=issuer,
+            relation_to_evaluator=evaluator.value if evaluator else None,
+            relation_to_developer=developer.value if developer else None,
+        ),
+        at=clock.moment(valid_from, "--valid-from") if valid_from else clock.now(),
+        validity=timedelta(days=days),
+        profile=profile,
+        required_tier=require_tier,
+        supersedes=Digest(supersedes) if supersedes else None,
+        logging=_logging(registry, log_key, heads, trust, private, issuer) if registry and private else None,
+        timestamp=_asking(timestamp) if timestamp else None,
+        jobs=jobs,
+        progress=progress(hidden=quiet or json),
+    )
+    if json:
+        output.document(document(issued, out))
+    elif not quiet:
+        show(issued, out)
+
+
+def _key(
+    key: Path | None,
+    passphrase_file: Path | None,
+    *,
+    keyless: bool,
+    timestamp: str | None,
+    registry: Path | None,
+) -> PrivateKey | None:
+    """Return the key to sign with, None for keyless; raise `UsageError` where the options contradict."""
+    if (key is not None) == keyless:
+        raise UsageError("usage.option", "expected either --key or --keyless")
+    if key is not None:
+        return signing_key(key, passphrase_file)
+    if timestamp:
+        raise UsageError("usage.option", "--timestamp is for keys", hint="Sigstore proves the time by itself")
+    if registry:
+        raise UsageError(
+            "usage.option",
+            "--registry needs a key that submits the entry",
+            hint="issue first, then: certkit registry append",
+        )
+    return None
+
+
+def _sign_in(token_file: Path | None, trust_config: Path | None) -> Keyless:
+    from certkit import files  # noqa: PLC0415 - keeps the help fast
+    from certkit.passport.keyless import Keyless  # noqa: PLC0415 - the same
+
+    token = files.read(token_file, limit=MAX_TOKEN).decode(errors="replace").strip() if token_file else None
+    config = files.read(trust_config, limit=MAX_CONFIG) if trust_config else None
+    return Keyless.sign_in(token, config)
+
+
+def _asking(url: str) -> Callable[[bytes], bytes]:
+    from certkit.passport import timestamp  # noqa: PLC0415 - keeps the help fast
+
+    return lambda signature: timestamp.ask(url, signature)
+
+
+def _logging(
+    registry: Path,
+    log_key: Path | None,
+    heads: Path | None,
+    trust: Path | None,
+    signer: PrivateKey,
+    issuer: str,
+) -> Logging:
+    from certkit import workflow  # noqa: PLC0415 - keeps the help fast
+
+    return workflow.Logging(
+        registry=registry,
+        log_key=passphrase.log_key(log_key, registry),
+        heads=heads_path(heads),
+        trust=load(trust) if trust else workflow.own_trust(issuer, signer),
+        now=clock.now(),
+    )
+
+
+def document(issued: IssuedFiles, out: Path) -> dict[str, object]:
+    """Return what ``certkit issue --json`` prints."""
+    return {
+        "schema": "urn:certkit:issued:v1",
+        "passport": str(out / "passport.json"),
+        "passport_id": issued.passport.passport_id,
+        "tier": issued.assessment.verdict.tier,
+        "index": issued.logged.index if issued.logged else None,
+        **following.document(issued.logged),
+        "pdf_missing": issued.pdf_missing,
+    }
+
+
+def show(issued: IssuedFiles, out: Path) -> None:
+    """Print what was issued."""
+    from certkit.assessment import sentence  # noqa: PLC0415 - keeps the help fast
+    from certkit.cli.commands.report import say_missing  # noqa: PLC0415 - the same
+
+    output.wrapped(sentence(issued.assessment))
+    output.say(f"passport {out}/passport.json")
+    output.say(f"id       {issued.passport.passport_id}")
+    if issued.logged is not None:
+        output.say(f"logged   entry {issued.logged.index}; proof in {out}/passport.json.tlog-proof")
+        following.show(issued.logged)
+    output.say(f"report   {out}/safety-case.html" + ("" if issued.pdf_missing else ", safety-case.pdf"))
+    if issued.pdf_missing:
+        say_missing(issued.pdf_missing)

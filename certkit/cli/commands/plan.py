@@ -1,0 +1,118 @@
+"""``certkit plan``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from certkit.cli import output
+from certkit.cli.options import (
+    DomainCount,
+    FaultMix,
+    Force,
+    Icc,
+    Json,
+    ProfileName,
+    Quiet,
+    check_outputs,
+    mix,
+)
+
+
+def plan(
+    tier: Annotated[int, typer.Option("--tier", min=1, max=9, help="The tier that shall be shown.")],
+    expect: Annotated[
+        list[str],
+        typer.Option(
+            "--expect",
+            metavar="METRIC=VALUE",
+            help="What is expected of a metric; as often as wanted, or several with commas between."
+            " VALUE:SD states the standard deviation of one run of a mean.",
+        ),
+    ],
+    profile: ProfileName = "hb-eval-2026",
+    reading: Annotated[
+        Literal["table", "bounded"] | None,
+        typer.Option("--reading", help="Default: the reading that the profile has."),
+    ] = None,
+    icc: Icc = 0.1,
+    power: Annotated[
+        float,
+        typer.Option("--power", min=0.01, max=0.999, help="Probability with which every row shall be met."),
+    ] = 0.8,
+    joint: Annotated[
+        bool, typer.Option("--joint", help="The probability is wanted of all rows together.")
+    ] = False,
+    domains: DomainCount = 5,
+    cluster_size: Annotated[
+        int | None,
+        typer.Option(
+            "--cluster-size", min=1, help="Runs under faults of one task or family of tasks. Default: 5."
+        ),
+    ] = None,
+    clusters: Annotated[
+        int | None,
+        typer.Option(
+            "--clusters", min=1, help="Tasks or families in all, where their number is fixed instead."
+        ),
+    ] = None,
+    fault_mix: FaultMix = None,
+    attempt: Annotated[
+        int, typer.Option("--attempt", min=1, help="Which attempt of the lineage at this profile it is.")
+    ] = 1,
+    svg: Annotated[
+        Path | None, typer.Option("--svg", help="Also write the curve of power and runs to this file.")
+    ] = None,
+    force: Force = False,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Tell how many runs a tier takes: per domain and condition, and which row asks for most.
+
+    Every row shall be met with the wanted probability if the agent is as good as expected; runs of one
+    cluster stand or fall together as --icc says. Exit code 0: planned; 1: no number of runs shows the tier
+    at these expectations; 2: an expectation that cannot be.
+
+    Example: certkit plan --tier 2 --expect r_op=.88 --icc .1 --domains 5
+    """
+    from certkit import workflow  # noqa: PLC0415 - keeps the help fast
+    from certkit.assessment import plan as room  # noqa: PLC0415 - the same
+    from certkit.assessment.plan.demand import expectations  # noqa: PLC0415 - the same
+    from certkit.assessment.plan.schedule import design  # noqa: PLC0415 - the same
+
+    check_outputs(svg, force=force)
+    judged = workflow.load_profile(profile)
+    wanted = design(
+        reading or judged.reading,
+        domains=domains,
+        icc=icc,
+        power=power,
+        joint=joint,
+        attempt=attempt,
+        cluster_size=cluster_size,
+        clusters=clusters,
+        fault_mix=mix(fault_mix),
+    )
+    found = room.plan(judged, tier, expectations(expect), wanted)
+    if svg is not None:
+        from certkit import files  # noqa: PLC0415 - only where a file is written
+        from certkit.report.svg import power as drawn  # noqa: PLC0415 - the same
+
+        figure = drawn(
+            [(point.runs, point.driver, point.together) for point in found.curve],
+            planned=found.schedule.runs,
+            wanted=power,
+            driver=found.curve_of.demand.criterion.id,
+            title=f"Power by number of runs, Tier {tier} of {judged.id}",
+        )
+        files.write(svg, figure.encode(), overwrite=force)
+    if json:
+        output.document(found.to_dict())
+    elif not quiet:
+        from certkit.cli.views.plan import show  # noqa: PLC0415 - only where it is shown
+
+        show(found)
+        if svg is not None:
+            output.note(f"written to {svg}")

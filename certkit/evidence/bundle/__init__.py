@@ -1,0 +1,1 @@
+"""The bundle: its folder, its manifest, several bundles pooled, and calibration items."""

@@ -1,0 +1,174 @@
+"""The fast reader: a block of JSON lines becomes columns, or is handed back as not understood.
+
+A `Layout` is a struct type made for the fields that a producer really writes, so that decoding a line
+and taking it apart costs little more than parsing it. It is an accelerator and never a judge: `decode`
+returns columns only where every line is proved to be one well-typed record with no key twice, and
+returns None in every other case, upon which `reading` looks at the lines one by one.
+
+How a repeated key is noticed without decoding twice: in valid JSON without escaped quotes every key and
+every string value carries exactly two quotation marks. A decoded record tells how many distinct keys
+and string values it has; if the block holds more marks than that, something was said twice.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+import numpy as np
+from msgspec import UNSET
+
+from certkit.canonical import MAX_INTEGER
+from certkit.evidence.reading.columns import ABSENT, DEFAULTS, FIELDS, KINDS, Columns, pack
+from certkit.evidence.records import timestamps
+from certkit.evidence.records.record import CONDITION_PATTERN, MAX_LINE, REQUIRED, USER_FIELD
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+MAX_USER_FIELDS: Final = 64
+
+_NEWLINE, _OPEN, _CLOSE, _RETURN, _QUOTE = (ord(mark) for mark in '\n{}\r"')
+# Escaped quotes and backslashes would upset the count of quotation marks; surrogates need a closer look.
+_NEEDS_A_CLOSER_LOOK = re.compile(rb'\\["\\]|\\u[dD][89a-fA-F]')
+_CONDITION = re.compile(CONDITION_PATTERN)
+# Whole columns are checked much faster than one value: few conditions differ, and times are all alike.
+_CHECKED_LATER: Final[dict[str, Any]] = {"condition": str, "started_at": str | None}
+_USER_TYPE: Final = str | int | float | bool | None
+
+
+class _NotUnderstoodError(Exception):
+    """The block needs a closer look."""
+
+
+class Layout:
+    """A decoder for records that use only the fields `names` (the required ones always included)."""
+
+    def __init__(self, names: frozenset[str] = frozenset()) -> None:
+        self.known = tuple(name for name in FIELDS if name in names or name in REQUIRED)
+        self.user = tuple(sorted(name for name in names if USER_FIELD.match(name)))[:MAX_USER_FIELDS]
+        fields: list[tuple[str, Any, Any]] = []
+        for name in self.known:
+            default = msgspec.NODEFAULT if name in REQUIRED else DEFAULTS[KINDS[name]]
+            fields.append((name, _CHECKED_LATER.get(name, FIELDS[name].type), default))
+        fields += [(name, _USER_TYPE, UNSET) for name in self.user]
+        line = msgspec.defstruct("Line", fields, forbid_unknown_fields=True, gc=False)
+        self._decoder = msgspec.json.Decoder(line)
+
+    def covers(self, names: frozenset[str]) -> bool:
+        """Tell whether every field in `names` is in the layout already."""
+        return names <= frozenset(self.known + self.user)
+
+    def decode(self, block: bytes) -> Columns | None:
+        """Return the columns of a block of whole lines, or None where the lines need a closer look."""
+        lines = _count_lines(block)
+        if lines is None or (b"\\" in block and _NEEDS_A_CLOSER_LOOK.search(block)):
+            return None
+        try:
+            records = self._decoder.decode_lines(block)
+            if len(records) != lines:
+                return None
+            values = zip(*map(msgspec.structs.astuple, records), strict=True)
+            columns, marked = self._columns(lines, values)
+        except (msgspec.DecodeError, UnicodeDecodeError, _NotUnderstoodError):
+            return None
+        marks = int(np.count_nonzero(np.frombuffer(block, np.uint8) == _QUOTE))
+        return columns if marks == 2 * marked else None
+
+    def _columns(self, size: int, values: zip[tuple[Any, ...]]) -> tuple[Columns, int]:
+        """Return the columns, and the number of keys plus the number of string values in them."""
+        numbers: dict[str, NDArray[Any]] = {}
+        texts: dict[str, Sequence[str]] = {}
+        times = None
+        marked = 0
+        for name, column in zip((*self.known, *self.user), values, strict=True):
+            kind = KINDS.get(name)
+            if kind is None:
+                marked += _count_own(column)
+            elif kind in {"string", "time"}:
+                text, count = _text(name, column)
+                marked += count
+                if kind == "time":
+                    times = _times(text)
+                else:
+                    texts[name] = text
+            else:
+                numbers[name], count = _numbers(name, column)
+                marked += count
+        if not all(_CONDITION.match(condition) for condition in set(texts["condition"])):
+            raise _NotUnderstoodError
+        own = frozenset(self.user)
+        return Columns(size, numbers=numbers, texts=texts, times=times, user_fields=own), marked
+
+
+def _text(name: str, column: tuple[Any, ...]) -> tuple[Sequence[str], int]:
+    """Return a text column without nulls, and its keys plus string values."""
+    if name in REQUIRED:
+        return column, 2 * len(column)
+    absent, nulls = column.count(""), column.count(None)
+    text = column if not nulls else tuple(value or "" for value in column)
+    return text, 2 * (len(column) - absent) - nulls
+
+
+def _numbers(name: str, column: tuple[Any, ...]) -> tuple[NDArray[Any], int]:
+    """Return a number column, and its keys."""
+    default = DEFAULTS[KINDS[name]]
+    nulls = 0
+    try:
+        array = pack(name, column)
+    except struct.error:
+        nulls = column.count(None)
+        array = pack(name, [default if value is None else value for value in column])
+    return array, int(np.count_nonzero(array != default)) + nulls
+
+
+def _count_own(column: tuple[Any, ...]) -> int:
+    """Return the keys plus string values of a field of the user's own."""
+    types = set(map(type, column))
+    if types == {str}:
+        return 2 * len(column)
+    if types & {int, float} and any(
+        isinstance(value, int | float) and abs(value) > MAX_INTEGER for value in column
+    ):
+        # The decoder may have turned an integer that no double holds into a float.
+        raise _NotUnderstoodError
+    return sum(2 if isinstance(value, str) else 1 for value in column if value is not UNSET)
+
+
+def _times(column: Sequence[str]) -> NDArray[np.int64]:
+    """Return times in microseconds; whatever is not understood is left to the closer look."""
+    result = np.full(len(column), ABSENT)
+    lengths = np.fromiter(map(len, column), np.int64, len(column))
+    for length in np.unique(lengths[lengths > 0]).tolist():
+        where = np.flatnonzero(lengths == length)
+        same = column if len(where) == len(column) else [column[i] for i in where.tolist()]
+        times = timestamps.parse("".join(same), len(where))
+        if times is None:
+            raise _NotUnderstoodError
+        result[where] = times
+    return result
+
+
+def _count_lines(block: bytes) -> int | None:
+    """Return the number of lines if each begins with ``{`` and ends with ``}``, else None.
+
+    In flat records a brace outside a string is the record's own, so no record can then span two lines,
+    and as many records as lines means one on each.
+    """
+    marks = np.frombuffer(block, np.uint8)
+    ends = np.flatnonzero(marks == _NEWLINE)
+    if len(ends) == 0 or ends[-1] != len(marks) - 1:
+        ends = np.append(ends, len(marks))
+    starts = np.concatenate(([0], ends[:-1] + 1))
+    lengths = ends - starts
+    if (lengths < 2).any() or (lengths > MAX_LINE).any():  # noqa: PLR2004 - the shortest record is {}
+        return None
+    last = marks[ends - 1]
+    last = np.where(last == _RETURN, marks[ends - 2], last)
+    if (marks[starts] != _OPEN).any() or (last != _CLOSE).any():
+        return None
+    return len(ends)

@@ -1,0 +1,238 @@
+"""Reading record files in pieces, in this process or in several.
+
+A `Piece` is a stretch of whole lines of one file. Pieces are reduced independently and their partials
+come back in the order of the file, so that the outcome does not depend on how many processes worked.
+Workers are plain interpreters that talk over pipes: nothing is imported from the caller's main module,
+so a notebook or a script without a main guard can use certkit.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import struct
+import subprocess
+import sys
+from collections import deque
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Final
+
+import msgspec
+from msgspec import Struct
+
+from certkit.errors import InputError
+from certkit.evidence.reading.lines import Reader
+from certkit.evidence.records.faults import Fault  # noqa: TC001 - msgspec resolves the annotation at run time
+from certkit.evidence.records.record import MAX_LINE
+from certkit.evidence.summary.reduce import Partial, Reducer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+PIECE: Final = 8 * 1024 * 1024
+"""Bytes of one piece of work, which is decoded at once."""
+MANY_GROUPS: Final = 200_000
+"""Groups beyond which a reader hands over its sums, so that its memory stays bounded."""
+MANY_RECORDS: Final = 250_000
+"""Records beyond which it does so too."""
+WORTH_A_PROCESS: Final = 24 * 1024 * 1024
+"""Bytes of records below which starting processes costs more than it saves."""
+
+# Blocks are large, alike and short-lived: keeping their memory saves a tenth of the time. A reader
+# multiplies no matrices, and idle threads that wait for some would cost time.
+_TUNING: Final = {
+    "MALLOC_MMAP_THRESHOLD_": "268435456",
+    "MALLOC_TRIM_THRESHOLD_": "268435456",
+    "OPENBLAS_NUM_THREADS": "1",
+}
+_FRAME: Final = struct.Struct("<Q")
+
+
+class Piece(Struct):
+    """`size` bytes of `path` from `offset`: whole lines."""
+
+    path: str
+    offset: int
+    size: int
+
+
+class Outcome(Struct, kw_only=True):
+    """What became of a piece: its faults, with lines counted from its first, and now and then the sums.
+
+    The sums of several pieces are handed over together; the last outcome of every reader carries some.
+    """
+
+    lines: int = 0
+    size: int = 0
+    partial: Partial | None = None
+    faults: list[Fault] = []
+    total_faults: int = 0
+
+
+def pieces(path: Path, *, piece: int = PIECE) -> Iterator[Piece]:
+    """Cut a file of lines into pieces at newlines.
+
+    A line that goes on for more than `MAX_LINE` beyond a piece is cut there, to be refused by whoever
+    reads it, and its rest is left out, so that it stays one line.
+    """
+    try:
+        with path.open("rb") as stream:
+            end = stream.seek(0, os.SEEK_END)
+            start = 0
+            while start < end:
+                stop = min(start + piece, end)
+                following = stop
+                if stop < end:
+                    stream.seek(stop)
+                    # One more than the limit shows the reader that the line is too long.
+                    rest = stream.readline(MAX_LINE + 2)
+                    stop += len(rest)
+                    while rest and not rest.endswith(b"\n"):
+                        rest = stream.readline(piece)
+                    following = stream.tell()
+                yield Piece(str(path), start, stop - start)
+                start = following
+    except OSError as error:
+        raise InputError(
+            "file.unreadable", (error.strerror or "unreadable").lower(), where=str(path)
+        ) from error
+
+
+class Station:
+    """Reads pieces one after another, and hands over the sums when there are many or no more pieces."""
+
+    def __init__(self) -> None:
+        self._reader = Reader()
+        self._reducer = Reducer()
+
+    def read_piece(self, piece: Piece) -> Outcome:
+        """Read and reduce one piece of a file."""
+        with Path(piece.path).open("rb") as stream:
+            stream.seek(piece.offset)
+            return self.read_data(stream.read(piece.size))
+
+    def read_data(self, data: bytes) -> Outcome:
+        """Read and reduce lines that are in memory."""
+        outcome = Outcome(size=len(data))
+        result = self._reader.read(data)
+        if isinstance(result, list):
+            outcome.total_faults, outcome.faults = result.total, list(result)
+            outcome.lines = data.count(b"\n") + (not data.endswith(b"\n"))
+        else:
+            outcome.lines = result.size
+            self._reducer.add(result)
+        if self._reducer.groups > MANY_GROUPS or self._reducer.records > MANY_RECORDS:
+            outcome.partial = self._reducer.take()
+        return outcome
+
+    def finish(self) -> Outcome:
+        """Hand over what is left."""
+        return Outcome(partial=self._reducer.take())
+
+
+def run(work: Iterable[Piece], *, processes: int) -> Iterator[Outcome]:
+    """Yield the outcome of each piece in order, read by `processes` processes, this one among them.
+
+    The outcomes with the last sums come at the end and stand for no piece.
+    """
+    helpers: list[_Helper] = []
+    collecting = gc.isenabled()
+    # Records are taken apart as fast as they are made; looking for cycles among them finds none.
+    gc.disable()
+    try:
+        for _ in range(processes - 1):
+            helpers.append(_Helper())  # noqa: PERF401 - those that began are ended whatever happens
+        yield from _in_turn(iter(work), [*helpers, _Here()])
+    finally:
+        if collecting:
+            gc.enable()
+        for helper in helpers:
+            helper.close()
+
+
+def _in_turn(work: Iterator[Piece], readers: list[_Helper | _Here]) -> Iterator[Outcome]:
+    # Pieces are dealt round robin, two ahead, so that results come back in order without a queue.
+    waiting: deque[_Helper | _Here] = deque()
+    for turn, piece in enumerate(work):
+        reader = readers[turn % len(readers)]
+        reader.send(piece)
+        waiting.append(reader)
+        if len(waiting) >= 2 * len(readers):
+            yield waiting.popleft().receive()
+    while waiting:
+        yield waiting.popleft().receive()
+    for reader in readers:
+        reader.send(None)
+    for reader in readers:
+        yield reader.receive()
+
+
+class _Here:
+    """This process as a reader: it works when its outcome is asked for, while the others are at theirs."""
+
+    def __init__(self) -> None:
+        self._station = Station()
+        self._waiting: deque[Piece | None] = deque()
+
+    def send(self, piece: Piece | None) -> None:
+        self._waiting.append(piece)
+
+    def receive(self) -> Outcome:
+        piece = self._waiting.popleft()
+        return self._station.finish() if piece is None else self._station.read_piece(piece)
+
+
+class _Helper:
+    """Another interpreter that runs `main`."""
+
+    def __init__(self) -> None:
+        # The child finds this very package, whether it is installed, editable or on a changed path.
+        package = str(Path(__file__).parents[3])
+        command = (
+            "import sys; sys.path.insert(0, sys.argv[1]); "
+            "from certkit.evidence.reading.work import main; main()"
+        )
+        self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and constant arguments
+            [sys.executable, "-c", command, package],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=os.environ | _TUNING,
+        )
+
+    def send(self, piece: Piece | None) -> None:
+        assert self._process.stdin is not None  # noqa: S101 - opened as a pipe
+        _write(self._process.stdin, msgspec.msgpack.encode(piece))
+
+    def receive(self) -> Outcome:
+        assert self._process.stdout is not None  # noqa: S101 - opened as a pipe
+        data = _read(self._process.stdout)
+        if data is None:
+            raise RuntimeError(f"a reader process ended with status {self._process.wait()}")
+        return msgspec.msgpack.decode(data, type=Outcome)
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.communicate()
+
+
+def _write(stream: IO[bytes], data: bytes) -> None:
+    stream.write(_FRAME.pack(len(data)))
+    stream.write(data)
+    stream.flush()
+
+
+def _read(stream: IO[bytes]) -> bytes | None:
+    head = stream.read(_FRAME.size)
+    if len(head) < _FRAME.size:
+        return None
+    return stream.read(_FRAME.unpack(head)[0])
+
+
+def main() -> None:
+    """Serve as a worker: pieces on standard input (null: no more), outcomes on standard output."""
+    gc.disable()
+    station = Station()
+    while (data := _read(sys.stdin.buffer)) is not None:
+        piece = msgspec.msgpack.decode(data, type=Piece | None)
+        outcome = station.finish() if piece is None else station.read_piece(piece)
+        _write(sys.stdout.buffer, msgspec.msgpack.encode(outcome))

@@ -1,0 +1,114 @@
+"""The published JSON Schemas of bundle and record, made from the types that read them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from functools import cache
+from typing import Annotated, Any, Final
+
+import msgspec
+from msgspec import Meta
+
+from certkit.evidence.reading.columns import KINDS
+from certkit.evidence.records.record import (
+    GRADES,
+    MAX_LINE,
+    RECORD_SCHEMA,
+    TIMESTAMP_PATTERN,
+    USER_FIELD_PATTERN,
+    Condition,
+    Record,
+)
+
+DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+TIME: Final = Annotated[datetime, Meta(tz=True)]
+_TYPES: Final[dict[str, tuple[type, ...]]] = {
+    "string": (str,),
+    "time": (str,),
+    "integer": (int,),
+    "floating": (int, float),
+    "ternary": (bool,),
+}
+_WORDS: Final = {
+    "string": "text",
+    "integer": "an integer",
+    "number": "a number",
+    "boolean": "true or false",
+}
+
+
+@cache
+def record_schema() -> dict[str, Any]:
+    """Return the JSON Schema (2020-12) of one record.
+
+    It says what one field may hold; the closed list of contradictions between fields and between records
+    is prose on the format's reference page, because a schema cannot compare two numbers.
+    """
+    document = msgspec.json.schema(Record)
+    definitions = document["$defs"]
+    body = definitions.pop("Record")
+    properties = body["properties"]
+    for field in properties.values():
+        field.pop("default", None)
+        for option in field.get("anyOf", ()):
+            if option.get("format") == "date-time":
+                option["pattern"] = TIMESTAMP_PATTERN
+    return {
+        "$schema": DIALECT,
+        "$id": RECORD_SCHEMA,
+        "title": "certkit evaluation record",
+        "description": (
+            "One line of records/*.jsonl. Null and absent mean the same: not measured. A line is at most "
+            f"{MAX_LINE:,} bytes; keys occur once."
+        ),
+        "type": "object",
+        "properties": properties,
+        "patternProperties": {USER_FIELD_PATTERN: {"description": "the user's own; carried, not read"}},
+        "required": body["required"],
+        "additionalProperties": False,
+        "$defs": definitions,
+    }
+
+
+@cache
+def manifest_schema() -> dict[str, Any]:
+    """Return the JSON Schema (2020-12) of ``bundle.json``."""
+    from certkit.evidence.bundle.manifest import MANIFEST_SCHEMA, Manifest  # noqa: PLC0415 - readers need no pydantic
+
+    document = Manifest.model_json_schema(by_alias=True)
+    return {"$schema": DIALECT, "$id": MANIFEST_SCHEMA, **document, "title": "certkit evidence bundle"}
+
+
+def has_type(name: str, value: Any) -> bool:
+    """Tell whether `value` has the JSON type of record field `name`, whatever its range."""
+    kind = KINDS[name]
+    return isinstance(value, _TYPES[kind]) and (kind == "ternary" or not isinstance(value, bool))
+
+
+def expected(name: str) -> str:
+    """Return in words what record field `name` may hold."""
+    if name == "started_at":
+        return "a time with offset, such as 2026-01-31T12:00:00Z"
+    if name == "condition":
+        return ", ".join(Condition) + " or x_…"
+    if name == "recovery_grade":
+        return ", ".join(f"{grade:g}" for grade in GRADES)
+    if name == "trace":
+        return "sha256: and 64 hexadecimal digits"
+    schema = record_schema()
+    field = schema["properties"][name]
+    for option in field.get("anyOf", [field]):
+        if "$ref" in option:
+            return "one of " + ", ".join(schema["$defs"][option["$ref"].rpartition("/")[2]]["enum"])
+        if option.get("type") != "null":
+            return _words(option)
+    raise AssertionError(name)
+
+
+def _words(option: dict[str, Any]) -> str:
+    kind = _WORDS[option["type"]]
+    if "maxLength" in option:
+        return f"{kind} of {option['minLength']} to {option['maxLength']} characters"
+    if "minimum" in option:
+        return f"{kind} from {option['minimum']:,} to {option['maximum']:,}"
+    return kind

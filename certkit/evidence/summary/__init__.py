@@ -1,0 +1,1 @@
+"""From records to integer sums: the only thing that an assessment reads."""

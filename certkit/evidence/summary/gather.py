@@ -1,0 +1,365 @@
+"""From the record files of a bundle to its `Summary`.
+
+Every record is validated before anything is counted: one bad record refuses the bundle whole, with all
+faults listed up to a limit. Partials are merged in the order of the files, and what can only be seen
+across records (an id used twice, a task in two domains) is found by sorted 64-bit hashes and then
+confirmed on the names themselves, so that a collision of hashes can never refuse good evidence.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+import numpy as np
+
+from certkit.evidence.bundle.calibration import read_calibration
+from certkit.evidence.reading import parquet, work
+from certkit.evidence.reading.columns import ABSENT, Index
+from certkit.evidence.reading.lines import repeated, split_lines, two_domains
+from certkit.evidence.records.faults import LIMIT, Fault, RecordFaultsError
+from certkit.evidence.records.record import Split
+from certkit.evidence.summary.ordering import order
+from certkit.evidence.summary.reduce import GROUP, RUN, CellKey, Partial, name_hash
+from certkit.evidence.summary.summary import CLUSTER_FIELDS, Cell, Clusters, Summary, Tally
+from certkit.progress import SILENT, Progress
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from numpy.typing import NDArray
+
+    from certkit.evidence.bundle.folder import Bundle
+
+COMPACT: Final = 1_000_000
+"""Rows of unmerged groups that are held before they are merged."""
+
+CONFIRM: Final = 100_000
+"""Repeated hashes that are confirmed by name; a bundle with more is refused on the first ones."""
+
+
+def summarise(bundle: Bundle, *, jobs: int | None = None, progress: Progress = SILENT) -> Summary:
+    """Read and validate every record of `bundle` and reduce them to integer sums; read its ratings.
+
+    `jobs` is the number of processes (None: one per core, for large bundles only); it changes the time
+    and nothing else. Raises `RecordFaultsError` where any record is refused.
+    """
+    merge = gathered(bundle, jobs=jobs, progress=progress)
+    merge.forget_names()
+    return msgspec.structs.replace(merge.summary(), calibration=read_calibration(bundle))
+
+
+def gathered(bundle: Bundle, *, jobs: int | None = None, progress: Progress = SILENT) -> Merge:
+    """Return the merged records of `bundle`, each validated and none repeated; raises as `summarise` does."""
+    processes = (jobs or _cores()) if bundle.records_size >= work.WORTH_A_PROCESS else 1
+    merge = Merge()
+    faults: list[Fault] = []
+    total = 0
+    progress.start("reading records", bundle.records_size, "bytes")
+    for path in bundle.record_files:
+        line = 0
+        for outcome in _outcomes(bundle, path, processes):
+            faults += [
+                msgspec.structs.replace(fault, file=path, line=fault.line + line)
+                for fault in outcome.faults[: LIMIT - len(faults)]
+            ]
+            total += outcome.total_faults
+            line += outcome.lines
+            if outcome.partial is not None and not total:
+                merge.add(outcome.partial)
+            progress.advance(outcome.size)
+    progress.finish()
+    if total:
+        raise RecordFaultsError(faults, total)
+    sequence = merge.run("sequence")
+    refuse_repetitions(record_lines(bundle), merge, _repeated(sequence[sequence != ABSENT]))
+    return merge
+
+
+def _cores() -> int:
+    """Return how many cores this process may use; only the time of a reading depends on it."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _outcomes(bundle: Bundle, path: str, processes: int) -> Iterator[work.Outcome]:
+    if path.endswith(".parquet"):
+        station = work.Station()
+        for block in parquet.lines(bundle.root / path, shown=path):
+            yield station.read_data(block)
+        yield station.finish()
+    else:
+        yield from work.run(work.pieces(bundle.root / path), processes=processes)
+
+
+class Merge:
+    """Collects partials; every sum is an integer, so the order of arrival does not matter."""
+
+    def __init__(self) -> None:
+        self.cells: dict[CellKey, int] = {}
+        self._tallies: list[list[int]] = []
+        self._pei: list[dict[int, int]] = []
+        self._pei25: list[dict[int, int]] = []
+        self._groups: list[NDArray[np.void]] = []
+        self._pending = 0
+        self._runs: dict[str, list[NDArray[Any]]] = {name: [] for name in RUN.names or ()}
+        self._user_fields: set[str] = set()
+
+    def add(self, partial: Partial) -> None:
+        """Add the sums of some pieces."""
+        keys = [(key[0], key[1], key[2]) for key in partial.cells]
+        numbers = self._numbers(keys, partial.tallies, partial.pei_terms, partial.pei25_terms)
+        runs = np.frombuffer(partial.runs, RUN)
+        self._take(
+            numbers,
+            np.frombuffer(partial.groups, GROUP).copy(),
+            {name: runs[name].copy() for name in self._runs},
+            partial.user_fields,
+        )
+
+    def absorb(self, other: Merge) -> None:
+        """Add all that `other` holds, which is of no use afterwards."""
+        numbers = self._numbers([*other.cells], other._tallies, other._pei, other._pei25)
+        runs = {name: other.run(name) for name in self._runs}
+        self._take(numbers, other.groups(), runs, other._user_fields)
+
+    def _numbers(
+        self,
+        keys: list[CellKey],
+        tallies: list[list[int]],
+        pei: list[dict[int, int]],
+        pei25: list[dict[int, int]],
+    ) -> NDArray[np.int32]:
+        """Add the sums of cells; return their numbers here."""
+        numbers = [self._number(key) for key in keys]
+        for number, tally, terms, terms25 in zip(numbers, tallies, pei, pei25, strict=True):
+            self._tallies[number] = [a + b for a, b in zip(self._tallies[number], tally, strict=True)]
+            _add_terms(self._pei[number], terms)
+            _add_terms(self._pei25[number], terms25)
+        return np.array(numbers, np.int32)
+
+    def _take(
+        self,
+        numbers: NDArray[np.int32],
+        groups: NDArray[np.void],
+        runs: dict[str, NDArray[Any]],
+        user_fields: Iterable[str],
+    ) -> None:
+        """Take arrays over, whose cells have these numbers here."""
+        if len(numbers):
+            groups["cell"] = numbers[groups["cell"]]
+            runs["cell"] = numbers[runs["cell"]]
+        self._groups.append(groups)
+        for name, parts in self._runs.items():
+            parts.append(runs[name])
+        self._pending += len(groups)
+        self._user_fields.update(user_fields)
+        if self._pending >= COMPACT:
+            self._compact()
+
+    def _number(self, key: CellKey) -> int:
+        if key not in self.cells:
+            self.cells[key] = len(self.cells)
+            self._tallies.append([0] * len(Tally.__struct_fields__))
+            self._pei.append({})
+            self._pei25.append({})
+        return self.cells[key]
+
+    def _compact(self) -> None:
+        self._groups = [merge_groups(np.concatenate(self._groups))] if self._groups else []
+        self._pending = 0
+
+    def run(self, name: str) -> NDArray[Any]:
+        """Return one column of `RUN` over all runs, in no particular order but the same for every column."""
+        parts = self._runs[name]
+        # Joined column by column, so that the whole table never stands in memory twice.
+        if len(parts) != 1:
+            self._runs[name] = parts = [np.concatenate(parts) if parts else np.empty(0, RUN[name])]
+        return parts[0]
+
+    def put(self, name: str, column: NDArray[Any]) -> None:
+        """Put another column in the place of the one over all runs."""
+        self._runs[name] = [column]
+
+    def forget_names(self) -> None:
+        """Let go of the hashes of run ids, which only the search for repetitions needs."""
+        self._runs.pop("run_id")
+
+    def groups(self) -> NDArray[np.void]:
+        """Return the merged groups; their cells are numbered as in `cells`."""
+        self._compact()
+        return self._groups[0] if self._groups else np.empty(0, GROUP)
+
+    def summary(self, *, unordered: str | None = None) -> Summary:
+        """Return the summary, its cells in sorted order; `unordered` tells why the runs have no order."""
+        keys = sorted(self.cells)
+        cells = []
+        for key in keys:
+            number = self.cells[key]
+            cells.append(
+                Cell(
+                    split=Split(key[0]),
+                    domain=key[1],
+                    condition=key[2],
+                    tally=Tally(**dict(zip(Tally.__struct_fields__, self._tallies[number], strict=True))),
+                    pei_terms=dict(sorted(self._pei[number].items())),
+                    pei25_terms=dict(sorted(self._pei25[number].items())),
+                )
+            )
+        place = np.empty(len(keys), np.int32)
+        place[[self.cells[key] for key in keys]] = np.arange(len(keys))
+        groups, joined = join(self.groups())
+        by_place = np.lexsort((groups["task"], groups["cluster"], place[groups["cell"]]))
+        groups = groups[by_place]
+        groups["cell"] = place[groups["cell"]]
+        runs = {name: self.run(name) for name in self._runs}
+        runs["cell"] = place[runs["cell"]]
+        records = len(runs["cell"])
+        window, times = order(runs, cells, unordered=unordered)
+        return Summary(
+            records=records,
+            cells=tuple(cells),
+            clusters=Clusters(
+                cell=groups["cell"].astype(np.int32),
+                cluster=groups["cluster"].astype(np.uint64),
+                task=groups["task"].astype(np.uint64),
+                sums={name: groups[name].astype(np.int64) for name in CLUSTER_FIELDS},
+            ),
+            window=window,
+            times=times,
+            joined=joined,
+            user_fields=tuple(sorted(self._user_fields)),
+        )
+
+
+def _add_terms(into: dict[int, int], terms: dict[int, int]) -> None:
+    for steps, numerator in terms.items():
+        into[steps] = into.get(steps, 0) + numerator
+
+
+def merge_groups(rows: NDArray[np.void]) -> NDArray[np.void]:
+    """Add up rows of the same cell, cluster and task."""
+    if not len(rows):
+        return rows
+    by = np.lexsort((rows["task"], rows["cluster"], rows["cell"]))
+    rows = rows[by]
+    new = np.ones(len(rows), np.bool_)
+    new[1:] = (
+        (rows["cell"][1:] != rows["cell"][:-1])
+        | (rows["cluster"][1:] != rows["cluster"][:-1])
+        | (rows["task"][1:] != rows["task"][:-1])
+    )
+    starts = np.flatnonzero(new)
+    merged = rows[starts].copy()
+    for name in CLUSTER_FIELDS:
+        merged[name] = np.add.reduceat(rows[name], starts)
+    return merged
+
+
+def join(rows: NDArray[np.void]) -> tuple[NDArray[np.void], int]:
+    """Return the rows with clusters that share a task as one, and how many clusters were joined.
+
+    Runs of one task stand or fall together, so that no `cluster_id` can make them count as several.
+    """
+    tasks, task = np.unique(rows["task"], return_inverse=True)
+    names, cluster = np.unique(rows["cluster"], return_inverse=True)
+    pairs = np.unique(np.stack([task, cluster]), axis=1)
+    if pairs.shape[1] == len(tasks):
+        return rows, 0
+    from scipy.sparse import coo_array  # noqa: PLC0415 - heavy, and next to never needed
+    from scipy.sparse.csgraph import connected_components  # noqa: PLC0415 - the same
+
+    size = len(names) + len(tasks)
+    links = coo_array((np.ones(pairs.shape[1]), (pairs[1], len(names) + pairs[0])), shape=(size, size))
+    count, part = connected_components(links, directed=False)
+    least = np.full(count, np.iinfo(np.uint64).max, np.uint64)
+    np.minimum.at(least, part[: len(names)], names)
+    whole = rows.copy()
+    whole["cluster"] = least[part[cluster]]
+    return merge_groups(whole), len(names) - len(np.unique(whole["cluster"]))
+
+
+def _repeated(values: NDArray[np.generic]) -> NDArray[np.generic]:
+    ordered = np.sort(values)
+    return np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
+
+
+def refuse_repetitions(
+    lines: Iterable[tuple[str, int, bytes]], merge: Merge, sequences: NDArray[np.generic]
+) -> None:
+    """Raise `RecordFaultsError` where a run id or one of `sequences` occurs twice, or a task in two domains.
+
+    `lines` are those of the merged records, each with its file and number; they are read only on suspicion.
+    """
+    groups = merge.groups()
+    run_hashes = _repeated(merge.run("run_id"))
+    domain_of_cell = {number: domain for (_, domain, _condition), number in merge.cells.items()}
+    number_of = Index()
+    numbers = np.array([number_of[domain_of_cell[i]] for i in range(len(domain_of_cell))], np.int32)
+    pairs = np.unique(np.stack([groups["task"], numbers[groups["cell"]].astype(np.uint64)]), axis=1)
+    tasks = _repeated(pairs[0])
+    if len(run_hashes) or len(sequences) or len(tasks):
+        suspects = (
+            set(run_hashes[:CONFIRM].tolist()),
+            set(sequences[:CONFIRM].tolist()),
+            set(tasks[:CONFIRM].tolist()),
+        )
+        faults, total = _confirm(lines, *suspects)
+        if total:
+            raise RecordFaultsError(faults, total)
+
+
+class _Named(msgspec.Struct):
+    run_id: str
+    domain: str
+    task_id: str
+    sequence: int | float | None = None
+
+
+def _confirm(
+    lines: Iterable[tuple[str, int, bytes]], run_hashes: set[int], sequences: set[int], tasks: set[int]
+) -> tuple[list[Fault], int]:
+    """Read the names again and return the repetitions that are real, the first ones in full."""
+    decoder = msgspec.json.Decoder(_Named)
+    seen: dict[tuple[str, str | int], tuple[str, str]] = {}
+    faults: list[Fault] = []
+    total = 0
+    for path, number, line in lines:
+        record = decoder.decode(line)
+        found = []
+        place = f"{path}:{number}"
+        if name_hash(record.run_id) in run_hashes:
+            first = seen.setdefault(("run", record.run_id), (place, ""))
+            if first[0] != place:
+                found.append(repeated(number, "run_id", record.run_id, first[0]))
+        if record.sequence is not None and record.sequence in sequences:
+            first = seen.setdefault(("sequence", int(record.sequence)), (place, ""))
+            if first[0] != place:
+                found.append(repeated(number, "sequence", int(record.sequence), first[0]))
+        if name_hash(record.task_id) in tasks:
+            first = seen.setdefault(("task", record.task_id), (place, record.domain))
+            if first[1] != record.domain:
+                found.append(two_domains(number, record.task_id, first[1], record.domain, first[0]))
+        total += len(found)
+        faults += [msgspec.structs.replace(fault, file=path) for fault in found[: LIMIT - len(faults)]]
+    return faults, total
+
+
+def record_lines(bundle: Bundle) -> Iterator[tuple[str, int, bytes]]:
+    """Yield every line of every record file with the file's path and its number from 1."""
+    for path in bundle.record_files:
+        number = 0
+        for block in _blocks(bundle, path):
+            for line in split_lines(block):
+                number += 1
+                yield path, number, line
+
+
+def _blocks(bundle: Bundle, path: str) -> Iterator[bytes]:
+    if path.endswith(".parquet"):
+        yield from parquet.lines(bundle.root / path, shown=path)
+        return
+    for piece in work.pieces(bundle.root / path):
+        with (bundle.root / path).open("rb") as stream:
+            stream.seek(piece.offset)
+            yield stream.read(piece.size)

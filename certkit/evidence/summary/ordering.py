@@ -1,0 +1,170 @@
+"""The order of the runs in time, and what CSI and the plausibility checks need of it.
+
+The order is ``sequence`` where every run has one, else ``started_at`` where every run has one and all
+differ; otherwise there is none, and the reason is said. Only the standard split is ordered.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from certkit.evidence.reading.columns import ABSENT, Index
+from certkit.evidence.records.record import Split
+from certkit.evidence.summary.summary import (
+    PEI_SCALE,
+    STRETCHES,
+    WINDOW,
+    Cell,
+    Stretch,
+    Times,
+    Window,
+    WindowRun,
+)
+from certkit.evidence.summary.terms import GAMMA_FIFTHS, NOT_A_RECOVERY
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+def order(
+    runs: dict[str, NDArray[Any]], cells: list[Cell], *, unordered: str | None = None
+) -> tuple[Window, Times]:
+    """Return the ordered window and the facts about time of all `runs`.
+
+    `runs` holds the columns of `reduce.RUN`; ``cell`` is an index into `cells`. `unordered` tells why the
+    runs have no order, whatever their columns say.
+    """
+    times = _times(runs)
+    standard = np.array([cell.split == Split.STANDARD for cell in cells], np.bool_)
+    chosen = None if standard.all() else np.flatnonzero(standard[runs["cell"]])
+    standing = _Ordered(runs, chosen)
+    by, name, reason = (None, "", unordered) if unordered else _key(standing)
+    if by is None:
+        return Window(order=None, reason=reason, runs=standing.size), times
+    index = _order_of(by)
+    if isinstance(index, slice):
+        ordered = standing
+    else:
+        ordered = _Ordered(runs, index if chosen is None else chosen[index])
+    failed = np.flatnonzero(~ordered.column("success"))
+    window = Window(
+        order=name,
+        reason=None,
+        runs=ordered.size,
+        latest=ordered.latest(),
+        stretches=_stretches(ordered, cells),
+        failures=len(failed),
+        failure_moment=int(failed.sum()),
+    )
+    return window, times
+
+
+class _Ordered:
+    """Runs in an order: the columns as they are, and the index that orders them (None: as they stand)."""
+
+    def __init__(self, runs: dict[str, NDArray[Any]], index: NDArray[np.intp] | None) -> None:
+        self._runs = runs
+        self._index = index
+        self.size = len(runs["cell"]) if index is None else len(index)
+
+    def column(self, name: str, start: int = 0, stop: int | None = None) -> NDArray[Any]:
+        """Return runs `start` to `stop` of a column, without copying the others."""
+        column = self._runs[name]
+        return column[start:stop] if self._index is None else column[self._index[start:stop]]
+
+    def latest(self) -> tuple[WindowRun, ...]:
+        """Return the last `WINDOW` runs, oldest first."""
+        tail = (self.column(name, -WINDOW).tolist() for name in ("numerator", "steps", "irs", "success"))
+        return tuple(
+            WindowRun(
+                pei=None if numerator < 0 else (numerator, GAMMA_FIFTHS * steps),
+                irs=None if irs == NOT_A_RECOVERY else irs,
+                success=success,
+            )
+            for numerator, steps, irs, success in zip(*tail, strict=True)
+        )
+
+
+def _sorted(values: NDArray[np.int64]) -> NDArray[np.int64]:
+    return values[_order_of(values)]
+
+
+def _order_of(values: NDArray[np.int64]) -> NDArray[np.intp] | slice:
+    """Return what sorts `values`; logs are mostly written in order, which is quicker to see than to sort."""
+    return slice(None) if (values[1:] >= values[:-1]).all() else np.argsort(values, kind="stable")
+
+
+def _key(runs: _Ordered) -> tuple[NDArray[np.int64] | None, str, str | None]:
+    if not runs.size:
+        return None, "", "there are no runs"
+    sequence, started = runs.column("sequence"), runs.column("started")
+    if (sequence != ABSENT).all():
+        return sequence, "sequence", None
+    if (started == ABSENT).any():
+        unordered = int(((sequence == ABSENT) & (started == ABSENT)).sum())
+        if unordered:
+            return None, "", f"{unordered:,} of {runs.size:,} runs have neither sequence nor started_at"
+        return None, "", "some runs have only a sequence and others only a started_at"
+    if not np.diff(_sorted(started)).all():
+        return None, "", "runs have no sequence, and some share their started_at"
+    return started, "started_at", None
+
+
+def _stretches(ordered: _Ordered, cells: list[Cell]) -> tuple[Stretch, ...]:
+    if ordered.size < STRETCHES:
+        return ()
+    number_of = Index()
+    domain = np.array([number_of[cell.domain] if cell.split == Split.STANDARD else -1 for cell in cells])
+    bounds = [ordered.size * i // STRETCHES for i in range(STRETCHES + 1)]
+    return tuple(_stretch(ordered, start, stop, domain) for start, stop in pairwise(bounds))
+
+
+def _stretch(ordered: _Ordered, start: int, stop: int, domain: NDArray[np.int64]) -> Stretch:
+    """Return the sums of runs `start` to `stop`; `domain` numbers the domain of each cell."""
+    numerator = ordered.column("numerator", start, stop).astype(np.int64)
+    known = numerator >= 0
+    numerator, steps = numerator[known], ordered.column("steps", start, stop)[known].astype(np.int64)
+    fixed = (2 * numerator * PEI_SCALE + GAMMA_FIFTHS * steps) // (2 * GAMMA_FIFTHS * steps)
+    irs = ordered.column("irs", start, stop)
+    met = np.unique(domain[ordered.column("cell", start, stop)])
+    return Stretch(
+        runs=stop - start,
+        failures=int((~ordered.column("success", start, stop)).sum()),
+        harness_errors=int(ordered.column("harness", start, stop).sum()),
+        pei_n=len(numerator),
+        pei_fixed=int(fixed.sum()),
+        pei_squares=_squares(fixed),
+        irs_yes=int((irs == 1).sum()),
+        irs_no=int((irs == 0).sum()),
+        irs_silent=int((irs == -1).sum()),
+        irs_incomplete=int((irs == -2).sum()),  # noqa: PLR2004 - see reduce
+        domains_missing=int(domain.max()) + 1 - len(met),
+    )
+
+
+def _squares(values: NDArray[np.int64]) -> int:
+    """Return Σx² of values up to 2^30 exactly, by halves of 15 bits: whole squares would leave 64 bits."""
+    high, low = np.divmod(values, 2**15)
+    return (int((high * high).sum()) << 30) + (int((high * low).sum()) << 16) + int((low * low).sum())
+
+
+def _times(runs: dict[str, NDArray[Any]]) -> Times:
+    started = runs["started"]
+    timed = _sorted(started[started != ABSENT])
+    if not len(timed):
+        return Times()
+    gaps = np.diff(timed)
+    constant = int(gaps[0]) if len(gaps) > 1 and (gaps == gaps[0]).all() else None
+    both = (runs["sequence"] != ABSENT) & (started != ABSENT)
+    in_sequence = started[both][_order_of(runs["sequence"][both])]
+    return Times(
+        timed=len(timed),
+        first=int(timed[0]),
+        last=int(timed[-1]),
+        distinct=1 + int((gaps != 0).sum()),
+        constant_interval=constant,
+        backwards=int((np.diff(in_sequence) < 0).sum()),
+    )

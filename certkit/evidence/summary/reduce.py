@@ -1,0 +1,211 @@
+"""Columns of records become integer sums; what each run adds is said in `terms`.
+
+A `Reducer` adds up blocks; a `Partial` is what it hands over. Partials of different blocks, read in any
+order by any number of processes, merge to the same summary, because every sum in them is an integer.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import xxhash
+from msgspec import Struct
+
+from certkit.evidence.reading.columns import Index
+from certkit.evidence.records.record import Split
+from certkit.evidence.summary.summary import CLUSTER_FIELDS, TALLY_FIELDS
+from certkit.evidence.summary.terms import Terms
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from certkit.evidence.reading.columns import Columns
+
+    Integers = NDArray[np.int64]
+    Booleans = NDArray[np.bool_]
+
+EXACT_DOUBLE: Final = 2**53
+CellKey = tuple[str, str, str]
+"""(split, domain, condition)"""
+
+
+class Partial(Struct, kw_only=True):
+    """The sums of some records. Arrays travel between processes as the bytes of their elements."""
+
+    cells: list[CellKey]
+    tallies: list[list[int]]  # per cell, in the order of TALLY_FIELDS
+    pei_terms: list[dict[int, int]]  # per cell
+    pei25_terms: list[dict[int, int]]
+    groups: bytes  # structured array GROUP
+    runs: bytes  # structured array RUN, in the order of the lines
+    user_fields: list[str]
+
+
+GROUP: Final = np.dtype(
+    [("cell", "<i4"), ("cluster", "<u8"), ("task", "<u8"), *((name, "<i8") for name in CLUSTER_FIELDS)]
+)
+"""One row per cell × cluster × task."""
+
+RUN: Final = np.dtype(
+    [
+        ("run_id", "<u8"),  # hash
+        ("sequence", "<i8"),
+        ("started", "<i8"),  # microseconds
+        ("cell", "<i4"),
+        ("numerator", "<i4"),  # of PEI; −1 not measured
+        ("steps", "<i4"),  # steps_actual
+        ("irs", "<i1"),
+        ("success", "?"),
+        ("harness", "?"),
+    ]
+)
+"""One row per record: what repeats, and what CSI orders."""
+
+_STANDARD: Final = Split.STANDARD.value
+
+
+def name_hash(name: str) -> int:
+    """Return the 64-bit hash that stands for a run, task or cluster name."""
+    return xxhash.xxh3_64_intdigest(name.encode())
+
+
+class Reducer:
+    """Adds up the columns of any number of blocks; `take` hands over the sums and begins anew."""
+
+    def __init__(self) -> None:
+        self._begin()
+
+    def _begin(self) -> None:
+        self._cells, self._groups = Index(), Index()
+        self._cell_of: list[int] = []  # group → cell
+        self._tallies = np.zeros((0, len(TALLY_FIELDS)), np.int64)
+        self._sums = np.zeros((0, len(CLUSTER_FIELDS)), np.int64)
+        self._terms: dict[tuple[int, int], int] = {}
+        self._terms25: dict[tuple[int, int], int] = {}
+        self._runs: list[NDArray[np.void]] = []
+        self._user_fields: set[str] = set()
+
+    @property
+    def groups(self) -> int:
+        """How many groups are held."""
+        return len(self._groups)
+
+    @property
+    def records(self) -> int:
+        """How many records the held sums are of."""
+        return sum(len(runs) for runs in self._runs)
+
+    def add(self, columns: Columns) -> None:
+        """Add the records of one block."""
+        cell, group = self._indices(columns)
+        terms = Terms(columns)
+        sums = terms.sums()
+        self._tallies = _grown(self._tallies, len(self._cells))
+        self._sums = _grown(self._sums, len(self._groups))
+        _add_rows(self._tallies, cell, [sums[name] for name in TALLY_FIELDS])
+        _add_rows(self._sums, group, [sums[name] for name in CLUSTER_FIELDS])
+        _add_by_steps(self._terms, cell, terms.steps, terms.numerator, terms.pei_known)
+        _add_by_steps(self._terms25, cell, terms.steps, terms.numerator25, terms.pei25_known)
+        self._runs.append(_runs(columns, cell, terms))
+        self._user_fields |= columns.user_fields
+
+    def _indices(self, columns: Columns) -> tuple[Integers, Integers]:
+        """Return for each record the number of its cell and of its group."""
+        split = columns.text("split")
+        splits = [value or _STANDARD for value in split] if any(split) else (_STANDARD,) * columns.size
+        keys = zip(
+            splits,
+            columns.text("domain"),
+            columns.text("condition"),
+            columns.text("cluster_id"),
+            columns.text("task_id"),
+            strict=True,
+        )
+        group = np.fromiter(map(self._groups.__getitem__, keys), np.int64, columns.size)
+        for key in islice(self._groups, len(self._cell_of), None):
+            self._cell_of.append(self._cells[key[:3]])
+        return np.array(self._cell_of, np.int64)[group], group
+
+    def take(self) -> Partial:
+        """Return the sums so far, and forget them."""
+        table = np.zeros(len(self._groups), GROUP)
+        table["cell"] = self._cell_of
+        table["task"] = [name_hash(task) for *_, task in self._groups]
+        table["cluster"] = [name_hash(cluster or task) for *_, cluster, task in self._groups]
+        for column, name in enumerate(CLUSTER_FIELDS):
+            table[name] = self._sums[: len(self._groups), column]
+        runs = np.concatenate(self._runs) if self._runs else np.zeros(0, RUN)
+        partial = Partial(
+            cells=list(self._cells),
+            tallies=self._tallies[: len(self._cells)].tolist(),
+            pei_terms=_of_cells(self._terms, len(self._cells)),
+            pei25_terms=_of_cells(self._terms25, len(self._cells)),
+            groups=table.tobytes(),
+            runs=runs.tobytes(),
+            user_fields=sorted(self._user_fields),
+        )
+        self._begin()
+        return partial
+
+
+def _grown(table: Integers, rows: int) -> Integers:
+    """Return `table` with room for `rows` rows; grows by half, so that growing stays cheap."""
+    if rows <= len(table):
+        return table
+    return np.concatenate([table, np.zeros((rows + rows // 2 - len(table), table.shape[1]), np.int64)])
+
+
+def _add_rows(table: Integers, index: Integers, columns: list[NDArray[Any]]) -> None:
+    """Add to row index[i] of `table` the i-th value of each column."""
+    rows, place = np.unique(index, return_inverse=True)
+    for column, values in enumerate(columns):
+        # Most fields of most producers are never written, and adding nothing takes time too.
+        if values.any():
+            table[rows, column] += _sum(place, values, len(rows))
+
+
+def _sum(index: Integers, values: NDArray[Any], size: int) -> Integers:
+    if values.dtype != np.bool_ and len(values) and int(values.max()) * len(values) >= EXACT_DOUBLE:
+        total = np.zeros(size, np.int64)
+        np.add.at(total, index, values)
+        return total
+    # bincount is much faster and adds in doubles, which is exact below 2^53.
+    return np.bincount(index, weights=values, minlength=size).astype(np.int64)
+
+
+def _runs(columns: Columns, cell: Integers, terms: Terms) -> NDArray[Any]:
+    table = np.zeros(columns.size, RUN)
+    digest = xxhash.xxh3_64_intdigest
+    table["run_id"] = [digest(name.encode()) for name in columns.text("run_id")]
+    table["sequence"] = columns.integer("sequence")
+    table["started"] = columns.microseconds()
+    table["cell"] = cell
+    table["numerator"] = np.where(terms.pei_known, terms.numerator, -1)
+    table["steps"] = np.where(terms.pei_known, terms.steps, 1)
+    table["irs"] = terms.irs
+    table["success"] = columns.success
+    table["harness"] = columns.harness_error
+    return table
+
+
+def _add_by_steps(
+    into: dict[tuple[int, int], int], cell: Integers, steps: Integers, numerator: Integers, known: Booleans
+) -> None:
+    """Add to (cell, steps_actual) the numerators of the cell's runs of that length."""
+    if not known.any():
+        return
+    width = int(steps[known].max()) + 1
+    places, index = np.unique(cell[known] * width + steps[known], return_inverse=True)
+    totals = _sum(index, numerator[known], len(places))
+    for place, total in zip(places.tolist(), totals.tolist(), strict=True):
+        key = divmod(place, width)
+        into[key] = into.get(key, 0) + total
+
+
+def _of_cells(terms: dict[tuple[int, int], int], size: int) -> list[dict[int, int]]:
+    result: list[dict[int, int]] = [{} for _ in range(size)]
+    for (cell, steps), total in terms.items():
+        result[cell][steps] = total
+    return result

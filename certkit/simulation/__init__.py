@@ -1,0 +1,1 @@
+"""Simulated evidence, drawn from a seed and marked as simulated."""
