@@ -48,11 +48,11 @@ from certkit.registry.lineage import Drifts, Lineages, LogKeys
 from certkit.registry.published import CHECKPOINT, Published
 from certkit.registry.rules import Dates, Endings, Evidence, is_written_so, outside
 from certkit.registry.source import Database, Fault, Source
-from certkit.registry.structure import Structure
 from certkit.registry.unshown import unshown
 from certkit.tlog import tiles, tree
 from certkit.tlog.checkpoint import open_checkpoint
 from certkit.tlog.hashing import Hash, leaf_hash
+from certkit.tlog.rebuild import Rebuild
 from certkit.tlog.witness import NOBODY, Quorum, counted
 
 if TYPE_CHECKING:
@@ -192,7 +192,7 @@ class _Work:
         self._dates = Dates(at)
         self._endings = Endings({name: one.issuer for name, one in submitters.items()})
         self._blobs: set[str] = set()
-        self._structure = Structure(lambda _level, _n: b"", lambda _level, _n: None)
+        self._structure = Rebuild(lambda _level, _n: b"", lambda _level, _n: None)
         self._passports = True
 
     def found(self, code: str, where: str, message: str, exit_code: Exit = Exit.MISMATCH) -> None:
@@ -208,7 +208,7 @@ class _Work:
         """Go through everything."""
         self._source, self._passports = source, source.passports
         self._index = "agrees" if source.indexed else None
-        self._structure = Structure(source.tile, self._differs)
+        self._structure = Rebuild(source.tile, self._differs)
         progress.start("auditing", source.count(), "entries")
         try:
             for batch in source.batches():
