@@ -13,13 +13,14 @@ from certkit.cli import clock, output, places
 from certkit.cli.policy import load
 from certkit.cli.standing import memory
 from certkit.cli.views.bar import progress
-from certkit.errors import MismatchError, UnavailableError, UntrustedError, UsageError
+from certkit.errors import MismatchError, UnavailableError, UntrustedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from certkit.passport.trust import Trust
-    from certkit.registry.history import History, Log
+    from certkit.registry.reader import Reader
+    from certkit.registry.state import History
     from certkit.tlog.note import VerifierKey
 
 Words = Annotated[
@@ -65,7 +66,7 @@ class OfLineage(TyperCommand):
 class Told(NamedTuple):
     """A lineage's history with its log, and what is known of who signed."""
 
-    log: Log
+    log: Reader
     history: History
     policy: Path | None
     left_out: tuple[int, ...]
@@ -105,8 +106,7 @@ def opened(words: list[str], registry: Path | None, trust: Path | None, *, hidde
     """Open the log that the words name, and read the lineage's history; with a policy, what counts of it."""
     from certkit.passport.checks import CLOCK_SKEW  # noqa: PLC0415 - keeps the help fast
     from certkit.registry.admission import keys_of_log  # noqa: PLC0415 - the same
-    from certkit.registry.history import reading  # noqa: PLC0415 - the same
-    from certkit.registry.vetted import vetted  # noqa: PLC0415 - the same
+    from certkit.registry.reader import reading  # noqa: PLC0415 - the same
     from certkit.tlog.witness import Quorum, counted  # noqa: PLC0415 - the same
 
     folder, lineage = places.split(words, registry, "LINEAGE")
@@ -128,19 +128,13 @@ def opened(words: list[str], registry: Path | None, trust: Path | None, *, hidde
                 where=str(folder),
                 hint="the log's keeper takes in what they sign: certkit registry cosign",
             )
-        found, left_out = vetted(log.history(lineage), policy, log.passport, log.head.checkpoint.origin)
-        if not found.passports:
-            raise UsageError(
-                "registry.unknown",
-                f"no passport of {lineage[:80]!r} counts under the policy",
-                where=str(trust),
-            )
-        yield Told(log, found, trust, left_out)
+        found = log.history(lineage, policy)
+        yield Told(log, found, trust, found.left_out)
 
 
 def _key(folder: Path, policy: Trust) -> VerifierKey:
     """Return the policy's present key of a log; raise `UntrustedError` where it did not sign."""
-    from certkit.registry.auditing import opened as source  # noqa: PLC0415 - keeps the help fast
+    from certkit.registry.reader import opened as source  # noqa: PLC0415 - keeps the help fast
     from certkit.registry.status import log_key  # noqa: PLC0415 - the same
 
     with source(folder) as files:

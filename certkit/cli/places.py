@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from certkit.registry import Registry
-    from certkit.registry.history import Log
+    from certkit.registry.reader import Reader
     from certkit.tlog.checkpoint import Checkpoint
     from certkit.tlog.note import VerifierKey
 
@@ -63,15 +63,15 @@ def split(words: list[str], option: Path | None, what: str) -> tuple[Path, str]:
 
 
 @contextmanager
-def own(folder: Path, *, hidden: bool) -> Iterator[Log]:
+def own(folder: Path, *, hidden: bool) -> Iterator[Reader]:
     """Open a log to read it whole, by the verifier key that a registry says is its own.
 
     It must go on from what this user remembers by that key. An exported tree says no key, and is read by what
     its checkpoint says. How far that is, is shown unless it is `hidden`. Raises as
-    `certkit.registry.history.reading` does.
+    `certkit.registry.reader.reading` does.
     """
     from certkit.registry import store  # noqa: PLC0415 - keeps the help fast
-    from certkit.registry.history import reading  # noqa: PLC0415 - the same
+    from certkit.registry.reader import reading  # noqa: PLC0415 - the same
     from certkit.registry.registry import Registry  # noqa: PLC0415 - the same
 
     keys: list[VerifierKey] = []

@@ -87,18 +87,12 @@ ROWS: Final[dict[str, tuple[str, dict[str, Schema]]]] = {
         {"origin": TEXT, "size": COUNT, "before": or_null(COUNT), "written": COUNT},
     ),
     "registry-rotation": ("A new key of the log.", {"vkey": _VKEY, "size": COUNT}),
-    "registry-migration": ("A registry in the present format.", {"format": SOME, "new": FLAG}),
-    "registry-reindex": (
-        "The derived tables against the entries.",
-        {"differences": listed(TEXT), "rebuilt": FLAG, "exit_code": COUNT},
-    ),
     "registry-audit": (
         "What an audit found.",
         {
             "result": {"enum": ["sound", "unsound"]},
             **_HEAD,
             "passports": COUNT,
-            "index": or_null({"enum": ["agrees", "differs"]}),
             "total": {**COUNT, "description": "all findings; `findings` lists the first ones"},
             "findings": listed(closed(code=_CODE, where=TEXT, message=TEXT)),
             "notes": listed(TEXT),
@@ -129,9 +123,10 @@ ROWS: Final[dict[str, tuple[str, dict[str, Schema]]]] = {
     "status": (
         "A passport's status for offline use, with the log's signed word on it.",
         {
+            "says": TEXT,
             "checkpoint": TEXT,
             "word": TEXT,
-            "entries": listed(closed(index=COUNT, entry=TEXT, hashes=listed(TEXT))),
+            "entries": listed(closed(index=COUNT, entry=TEXT)),
         },
     ),
 }

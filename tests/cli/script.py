@@ -74,13 +74,11 @@ registry supersede registry 0 --by 1 {LOGGING}
 registry revoke registry 1 --reason issued-in-error --detail words {LOGGING}
 registry history registry {{lineage}}
 registry drift registry {{lineage}}
-registry reindex registry --check
 registry checkpoint --registry registry
 registry vkey registry
 registry cosign registry cosigned --witness {{witness}} --heads heads.db --at 2026-03-04
 registry audit registry --trust trust.json --heads heads.db
 registry export registry tree
-registry migrate registry
 registry rotate-key --registry registry --heads heads.db --at 2026-03-04
 trust add --trust trust.json --log {{vkey}}
 trust set --trust trust.json --max-status-age P30D

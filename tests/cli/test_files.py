@@ -138,7 +138,6 @@ LINES: Final = {
     "keys generate": ("-o never",),
     "keys rotate": ("public.pem -o never --public never.pem",),
     "registry cosign": ("registry cosigned --trust trust.json",),
-    "registry reindex": ("registry",),
     "registry init": ("never --name lab",),
     "registry rotate-key": ("registry --log-key key.pem --new-log-key next.pem",),
     "report": ("first/passport.json --bundle a -o never.html",),

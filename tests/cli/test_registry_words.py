@@ -14,8 +14,8 @@ from msgspec import structs
 from certkit.cli.commands.registry_history import _exit
 from certkit.errors import Exit
 from certkit.registry import store
-from certkit.registry.history import reading
 from certkit.registry.log_key import KEY_FILE
+from certkit.registry.reader import reading
 from certkit.tlog.note import Signer, write_note
 from tests.cli.running import certkit
 from tests.cli.test_registry_history import DAY, NAME, ending, log, narrow, place  # noqa: F401 - a fixture

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 
 from certkit.errors import CertkitError
 from certkit.progress import SILENT
-from certkit.registry.auditing import opened
 from certkit.registry.export import export
+from certkit.registry.reader import opened
 from certkit.registry.store import FILE
 from certkit.tlog import tiles
 from certkit.tlog.checkpoint import open_checkpoint

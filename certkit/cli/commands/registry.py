@@ -221,6 +221,13 @@ def audit(
         Path | None,
         typer.Option("--since", metavar="FILE", help="A checkpoint, or a proof, that the log must continue."),
     ] = None,
+    repair: Annotated[
+        bool,
+        typer.Option(
+            "--repair",
+            help="First make the stored tree again from the entries, if these are what was signed.",
+        ),
+    ] = False,
     heads: HeadsFile = None,
     json: Json = False,
     quiet: Quiet = False,
@@ -237,9 +244,15 @@ def audit(
     """
     from certkit.registry.admission import checkpoint_in, inspect  # noqa: PLC0415 - keeps the help fast
 
-    policy = load(trust)
+    policy, place = load(trust), places.the(folder, registry)
+    if repair:
+        from certkit.registry.registry import Registry  # noqa: PLC0415 - the same
+
+        with Registry.open(place, heads=heads_path(heads)) as opened:
+            for what in opened.repair():
+                output.note(f"made again: {what}")
     report = inspect(
-        places.the(folder, registry),
+        place,
         trust=policy,
         heads=heads_path(heads),
         since=checkpoint_in(since, policy) if since else None,
@@ -261,8 +274,6 @@ def _show_audit(report: Audit) -> None:
         output.wrapped(f"UNSOUND: {found} in {entries} of {report.origin}")
     else:
         output.wrapped(f"SOUND: {entries}, {passports}, signed as {report.origin}")
-    if report.index is not None:
-        output.say(f"the tables that searches read {'agree' if report.index == 'agrees' else 'DO NOT agree'}")
     for one in report.findings:
         output.wrapped(f"{one.where}: {one.message} [{one.code}]", first="  ", rest="    ")
     if report.total > len(report.findings):
@@ -284,7 +295,6 @@ for command in (
     registry_events.supersede,
     registry_events.note,
     registry_events.status,
-    registry_events.reindex,
 ):
     app.command(command.__name__)(command)
 app.command("checkpoint")(operator.checkpoint)
@@ -292,4 +302,3 @@ app.command("vkey")(operator.vkey)
 app.command("cosign")(registry_witness.cosign)
 app.command("export")(operator.export)
 app.command("rotate-key")(operator.rotate_key)
-app.command("migrate")(operator.migrate)

@@ -12,10 +12,10 @@ from certkit.cli import clock, output, passphrase, places
 from certkit.cli.commands.registry_operator import LogKey
 from certkit.cli.options import Force, HeadsFile, Json, Quiet, check_outputs, heads_path
 from certkit.cli.passphrase import PassphraseFile, signing_key
-from certkit.cli.places import RegistryArgument, RegistryOption
+from certkit.cli.places import RegistryOption
 from certkit.cli.policy import TrustFile, load
 from certkit.cli.views.bar import progress
-from certkit.errors import Exit, UsageError
+from certkit.errors import UsageError
 
 if TYPE_CHECKING:
     from certkit.registry.ending import Hand
@@ -191,45 +191,6 @@ def status(
         output.raw(data.decode())
     elif not quiet:
         output.say(f"status of entry {index} written to {out}")
-
-
-def reindex(
-    folder: RegistryArgument = None,
-    registry: RegistryOption = None,
-    check: Annotated[
-        bool, typer.Option("--check", help="Only tell what is wrong; exit code 7 where something is.")
-    ] = False,
-    heads: HeadsFile = None,
-    json: Json = False,
-    quiet: Quiet = False,
-) -> None:
-    """Make the derived tables again from the entries; searches read them.
-
-    Example: certkit registry reindex registry --check
-    """
-    from certkit.registry.registry import Registry  # noqa: PLC0415 - keeps the help fast
-
-    place = places.the(folder, registry)
-    with (
-        Registry.open(place, heads=None if check else heads_path(heads)) as opened,
-        opened.searching() as one,
-    ):
-        wrong = list(one.differences())
-        if not check:
-            one.rebuild()
-    code = Exit.MISMATCH if check and wrong else Exit.OK
-    if json:
-        schema = "urn:certkit:registry-reindex:v1"
-        output.document(
-            {"schema": schema, "differences": wrong, "rebuilt": not check, "exit_code": int(code)}
-        )
-    elif not quiet:
-        for text in wrong:
-            output.wrapped(text, rest="  ")
-        output.say(
-            "rebuilt" if not check else "the tables are what the entries give" if not wrong else "differ"
-        )
-    raise typer.Exit(code)
 
 
 def _hand(

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from certkit.assessment.drift.chain import Link
     from certkit.assessment.drift.standing import Standing
     from certkit.cli.lineage import Told
-    from certkit.registry.course import Step
-    from certkit.registry.history import History, Issued, Log
+    from certkit.registry.drifts import Step
+    from certkit.registry.reader import Reader
+    from certkit.registry.state import History, Issued
 
 _BARS: Final = "▁▂▃▄▅▆▇█"
 _LEVELS: Final = len(_BARS) - 1
@@ -128,20 +129,17 @@ def _row(one: Issued, rate: float | None, at: datetime) -> dict[str, Any]:
 
 def _status(one: Issued, at: datetime) -> str:
     from certkit.registry.entry import timestamp  # noqa: PLC0415 - keeps the help fast
-    from certkit.registry.search import timely  # noqa: PLC0415 - the same
 
-    if one.ending is not None:
-        return one.ending.how
-    return timely(one.claims.not_before, one.claims.not_after, timestamp(at))
+    return one.standing(timestamp(at))
 
 
-def _rate(log: Log, one: Issued) -> float | None:
+def _rate(log: Reader, one: Issued) -> float | None:
     """Return a passport's r_op, None where it has none or its file is not here."""
-    from certkit.registry.history import r_op, statement  # noqa: PLC0415 - keeps the help fast
+    from certkit.registry.drifts import r_op  # noqa: PLC0415 - keeps the help fast
 
     data = log.passport(one.file)
     try:
-        row = r_op(statement(data)) if data else None
+        row = r_op(data) if data else None
     except CertkitError:
         return None
     return None if row is None else row.y / (row.scale * row.n)
@@ -185,9 +183,9 @@ def _show_events(found: History) -> None:
         )
 
 
-def _standing(log: Log, one: Issued) -> Standing | str:
+def _standing(log: Reader, one: Issued) -> Standing | str:
     """Return a passport's standing, or why there is none."""
-    from certkit.registry.consequences import standing  # noqa: PLC0415 - keeps the help fast
+    from certkit.registry.drifts import standing  # noqa: PLC0415 - keeps the help fast
 
     data = log.passport(one.file)
     if data is None:
@@ -200,7 +198,7 @@ def _standing(log: Log, one: Issued) -> Standing | str:
 
 def _pairs(found: History, standings: list[Standing | str]) -> list[dict[str, Any]]:
     """Compare each passport but the first with those before it, and with what was logged of that."""
-    from certkit.registry.course import Course  # noqa: PLC0415 - keeps the help fast
+    from certkit.registry.drifts import Course  # noqa: PLC0415 - keeps the help fast
 
     ids = [one.claims.passport_id for one in found.passports]
     known = {name: side for name, side in zip(ids, standings, strict=True) if not isinstance(side, str)}
@@ -211,7 +209,7 @@ def _pairs(found: History, standings: list[Standing | str]) -> list[dict[str, An
 
 def _pair(found: History, standings: list[Standing | str], number: int, step: Step | None) -> dict[str, Any]:
     """Return the comparison of a passport that counts, and what the log says of it."""
-    from certkit.registry.consequences import agree, logged  # noqa: PLC0415 - keeps the help fast
+    from certkit.registry.drifts import agree, logged  # noqa: PLC0415 - keeps the help fast
 
     places = {one.claims.passport_id: one.index for one in found.passports}
     one = found.passports[number]
@@ -265,7 +263,7 @@ def _is_again(found: History, pair: dict[str, Any]) -> bool:
     """Tell whether a pair's passports rest on one bundle about one agent, so that it shows nothing."""
     both = [one.claims for one in found.passports if one.index in {pair["old"], pair["new"]}]
     one, other = both
-    return one.evidence is not None and (one.evidence, one.agent) == (other.evidence, other.agent)
+    return (one.evidence, one.agent) == (other.evidence, other.agent)
 
 
 def _show_drift(told: Told, pairs: list[dict[str, Any]], links: list[tuple[int, Link]]) -> None:

@@ -1,9 +1,9 @@
-"""``certkit registry list``: the entries of a registry, and what its derived tables find among them."""
+"""``certkit registry list``: the entries of a registry, or the passports among them that are looked for."""
 
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from certkit.registry import Logged
     from certkit.registry.entry import AnyClaims
-    from certkit.registry.search import Found, Query
+    from certkit.registry.state import Issued
 
 
 class Ended(StrEnum):
@@ -54,44 +54,53 @@ def list_(
     """List the entries of a registry, oldest first, or the passports that the options ask for.
 
     DIR is a registry or an exported tree. The dates are those of the entries. All must give the checkpoint's
-    root, which the registry's own key must have signed; who signed the entries is not checked. A search reads
-    a registry's derived tables, which 'certkit registry reindex --check' compares with the entries.
+    root, which the registry's own key must have signed; who signed the entries is not checked.
 
     Example: certkit registry list registry --status current
     """
-    from certkit.registry.search import Query  # noqa: PLC0415 - keeps the help fast
-
     place = places.the(folder, registry)
     if any(one is not None for one in (agent, tier, profile, status)):
-        query = Query(
-            agent=agent,
-            tier=tier,
-            profile=profile_digest(profile) if profile else None,
-            status=status.value if status else None,
-        )
-        _search(place, query, clock.moment(at, "--at") if at else clock.now(), json=json)
+        wanted = _Wanted(agent, tier, profile_digest(profile) if profile else None, status)
+        _search(place, wanted, clock.moment(at, "--at") if at else clock.now(), json=json)
         return
     if at is not None:
         raise UsageError("usage.option", "--at goes with a search: the entries are what they are at any time")
     _all(place, json=json)
 
 
-def _search(place: Path, query: Query, at: datetime, *, json: bool) -> None:
-    """Show the passports that a search finds."""
-    from certkit.registry.registry import Registry  # noqa: PLC0415 - keeps the help fast
+class _Wanted(NamedTuple):
+    """What is looked for; None asks nothing. `agent` is a lineage, a part of one, or an agent's digest."""
 
-    with Registry.open(place) as opened:
-        origin = places.signed_head(opened).origin
-        with opened.searching() as search:
-            found = search.passports(query, at=at)
-        logged = [opened.logged(one.index).found.entry.issued_at for one in found]
-    _show_found(origin, found, logged, json=json)
+    agent: str | None
+    tier: int | None
+    profile: str | None
+    status: Ended | None
+
+    def takes(self, one: Issued, status: str) -> bool:
+        """Tell whether a passport is one of those that are looked for."""
+        claims = one.claims
+        return (
+            (self.agent is None or self.agent == claims.agent or self.agent in one.lineage)
+            and self.tier in {None, claims.tier}
+            and self.profile in {None, claims.profile}
+            and self.status in {None, status}
+        )
+
+
+def _search(place: Path, wanted: _Wanted, at: datetime, *, json: bool) -> None:
+    """Show the passports that a search finds."""
+    from certkit.registry.entry import timestamp  # noqa: PLC0415 - keeps the help fast
+
+    now = timestamp(at)
+    with places.own(place, hidden=json) as log:
+        origin = log.head.checkpoint.origin
+        found = [(one, one.standing(now)) for one in log.passports()]
+    _show_found(origin, [(one, status) for one, status in found if wanted.takes(one, status)], json=json)
 
 
 def _all(place: Path, *, json: bool) -> None:
     """Show every entry."""
-    from certkit.registry.entry import read  # noqa: PLC0415 - keeps the help fast
-    from certkit.registry.registry import Logged  # noqa: PLC0415 - the same
+    from certkit.registry.entry import Logged, read  # noqa: PLC0415 - keeps the help fast
 
     with places.own(place, hidden=json) as log:
         origin = log.head.checkpoint.origin
@@ -137,17 +146,35 @@ def _line(index: int, time: str, what: str, tier: str, passport: str, lineage: s
         output.wrapped(lineage, first="        ", rest="        ")
 
 
-def _show_found(origin: str, found: list[Found], logged: list[str], *, json: bool) -> None:
-    from msgspec import to_builtins  # noqa: PLC0415 - keeps the help fast
-
+def _show_found(origin: str, found: list[tuple[Issued, str]], *, json: bool) -> None:
     if json:
-        document = {"schema": "urn:certkit:registry-search:v1", "origin": origin}
-        output.document({**document, "passports": [to_builtins(one) for one in found]})
+        passports = [_found(one, status) for one, status in found]
+        output.document(
+            {"schema": "urn:certkit:registry-search:v1", "origin": origin, "passports": passports}
+        )
         return
-    output.wrapped(f"{origin}, {output.counted(len(found), 'passport')}, by tables that are not checked")
-    for one, time in zip(found, logged, strict=True):
-        tier = f"Tier {one.tier}" if one.tier else "no tier"
-        _line(one.index, time, one.status, tier, output.brief(one.passport_id), one.lineage)
+    output.wrapped(f"{origin}, {output.counted(len(found), 'passport')}, signatures not checked")
+    for one, status in found:
+        tier = f"Tier {one.claims.tier}" if one.claims.tier else "no tier"
+        _line(one.index, one.issued_at, status, tier, output.brief(one.claims.passport_id), one.lineage)
+
+
+def _found(one: Issued, status: str) -> dict[str, Any]:
+    """Return a passport as JSON values."""
+    claims = one.claims
+    return {
+        "index": one.index,
+        "passport_id": claims.passport_id,
+        "lineage": one.lineage,
+        "agent": claims.agent,
+        "profile": claims.profile,
+        "tier": claims.tier,
+        "not_before": claims.not_before,
+        "not_after": claims.not_after,
+        "attempt": claims.attempt,
+        "status": status,
+        "ended_by": one.ending.index if one.ending else None,
+    }
 
 
 def entry(logged: Logged) -> dict[str, Any]:

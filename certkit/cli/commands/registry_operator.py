@@ -188,29 +188,3 @@ def _made(path: Path) -> Ed25519PrivateKey:
 
     keys.write_private(path, make_log_key(), passphrase=None)
     return load_log_key(path)
-
-
-def migrate(
-    folder: RegistryArgument = None,
-    registry: RegistryOption = None,
-    json: Json = False,
-    quiet: Quiet = False,
-) -> None:
-    """Bring a registry that an older certkit wrote into the present format, in one transaction.
-
-    Appending does the same by itself. No entry, tile or checkpoint changes.
-
-    Example: certkit registry migrate registry
-    """
-    from certkit.registry import store  # noqa: PLC0415 - keeps the help fast
-
-    place = places.the(folder, registry)
-    with store.translated(place / store.FILE):
-        before = store.version(place)
-        store.connect(place, writable=True).close()
-    new = before != int(store.FORMAT)
-    if json:
-        schema = "urn:certkit:registry-migration:v1"
-        output.document({"schema": schema, "format": int(store.FORMAT), "new": new})
-    elif not quiet:
-        output.say(f"{place}: format {store.FORMAT}" + ("" if new else ", as it was"))

@@ -11,9 +11,8 @@ from certkit.assessment.drift import drift
 from certkit.errors import NegativeError
 from certkit.evidence.summary.summary import CLUSTER_FIELDS
 from certkit.registry.admission import inspect
-from certkit.registry.consequences import Consequences, standing
-from certkit.registry.course import BASES, Course
-from certkit.registry.history import reading
+from certkit.registry.drifts import BASES, Consequences, Course, standing
+from certkit.registry.reader import reading
 from tests.unit.assessment import build as assessments
 from tests.unit.registry.lineages import LINEAGE, clustered, issue, log, new, policy
 from tests.unit.registry.test_drift_audit import found, silently

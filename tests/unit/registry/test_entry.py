@@ -118,6 +118,7 @@ def test_an_entry_is_written_up_to_the_limit() -> None:
             prev=None,
             issued_at="2026-03-01T00:00:00Z",
             submitter=ONE,
+            log="certkit.test/x",
         )
 
     def size(length: int) -> int:

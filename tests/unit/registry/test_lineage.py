@@ -19,7 +19,7 @@ from certkit.registry.entry import (
     read,
     write,
 )
-from certkit.registry.lineage import Lineages, LogKeys
+from certkit.registry.state import Lineages, LogKeys
 from certkit.tlog.hashing import leaf_hash
 from certkit.tlog.note import Signer
 from tests.unit.registry.build import LOG_KEY, STRANGER, SUBMITTER, check, digest, passport
@@ -66,6 +66,7 @@ def made(
         prev=prev,
         issued_at="2026-03-01T00:00:00Z",
         submitter=keys.key_id(named.public_key()),
+        log=ORIGIN,
     )
     return write(entry, key)
 

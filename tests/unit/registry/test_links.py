@@ -10,8 +10,8 @@ import pytest
 
 from certkit.errors import CertkitError, InputError, MismatchError
 from certkit.progress import SILENT
-from certkit.registry.auditing import opened
 from certkit.registry.export import export
+from certkit.registry.reader import opened
 from tests.unit.registry.build import audited, contents, filled, passport
 from tests.unit.registry.notes import extend, following, noted
 

@@ -20,7 +20,7 @@ from certkit.registry.ending import note, revoke
 from certkit.registry.entry import Entry, Note, read, timestamp
 from certkit.registry.entry import write as write_entry
 from certkit.registry.heads import remembered
-from certkit.registry.history import reading
+from certkit.registry.reader import reading
 from certkit.registry.statusfile import write
 from certkit.tlog.checkpoint import Checkpoint
 from certkit.tlog.hashing import leaf_hash
@@ -185,17 +185,6 @@ def test_an_entry_that_was_signed_for_another_log_logs_nothing_here(tmp_path: Pa
     report = inspect(second, trust=trust)
     assert [one.code for one in report.findings] == ["registry.entry-signature"] * 2
     assert f"signed for another log, {here.name}" in report.findings[0].message
-
-
-def test_an_entry_of_an_earlier_version_names_no_log_and_counts(tmp_path: Path) -> None:
-    source, folder = tmp_path / "source", tmp_path / "r"
-    new(source)
-    log(source, one := issue(1))
-    vkey = new(folder)
-    slip(folder, copied(source, 0, KEY, log=msgspec.UNSET))
-    assert read(stored(folder, 0)).entry.log is msgspec.UNSET
-    assert b'"log"' not in read(stored(folder, 0)).envelope.payload
-    assert standing(folder, one, policy(vkey, require=("status",))).status == "passed"
 
 
 def test_a_file_is_shown_to_go_on_from_what_is_remembered_or_does_not_let_a_passport_stand(

@@ -14,7 +14,7 @@ from certkit.errors import CertkitError
 from certkit.passport import keys
 from certkit.passport.trust import Witnesses
 from certkit.registry import Registry
-from certkit.registry.consequences import claims
+from certkit.registry.drifts import claims
 from certkit.registry.entry import LIMIT, PAYLOAD_TYPE, ROW_LENGTH, Note, timestamp
 from certkit.registry.statusfile import MAX_SIZE, write
 from certkit.tlog.checkpoint import Checkpoint
