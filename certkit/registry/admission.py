@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     from certkit.passport.keys import PrivateKey
+    from certkit.passport.statement import Statement
     from certkit.passport.trust import Candidate, Trust
     from certkit.registry.registry import Warn
     from certkit.registry.source import Source
@@ -90,11 +91,17 @@ def admit(
     `UntrustedError` ``registry.submitter``, and what `Registry.append` does.
     """
     refuse_stranger(submitter, trust, at)
-    following = Consequences(passport)
+    following, policy = Consequences(passport), structs.replace(trust, require=())
+
+    def check(data: bytes) -> PassportFacts:
+        facts, statement = _verified(data, policy, at)
+        following.known = facts.passport_id, statement
+        return facts
+
     with Registry.open(folder, heads=heads, now=now, progress=progress, warn=warn) as registry:
         appended = registry.append(
             passport,
-            check=checker(trust, at),
+            check=check,
             submitter=submitter,
             log_key=log_key,
             at=at,
@@ -199,10 +206,11 @@ def checker(trust: Trust, at: datetime | None) -> Check:
     """Return what verifies a passport at a time, or (None) at the beginning of its own validity."""
     # Whether a timestamp is required is asked by verifiers; the log's own time is no part of a passport.
     policy = structs.replace(trust, require=())
-    return lambda data: _facts(data, policy, at)
+    return lambda data: _verified(data, policy, at)[0]
 
 
-def _facts(data: bytes, trust: Trust, at: datetime | None) -> PassportFacts:
+def _verified(data: bytes, trust: Trust, at: datetime | None) -> tuple[PassportFacts, Statement]:
+    """Return what the log repeats of a passport that verifies, and what it states."""
     step = "parse"
     try:
         file = sealed.parse(data)
@@ -238,7 +246,7 @@ def _facts(data: bytes, trust: Trust, at: datetime | None) -> PassportFacts:
             raise NegativeError("passport.key-window", message, hint=hint)
     except CertkitError as error:
         raise RefusedPassportError(step, error) from None
-    return _repeated(case, key_until)
+    return _repeated(case, key_until), statement
 
 
 def _repeated(case: checks.Case, key_until: datetime | None) -> PassportFacts:

@@ -113,6 +113,8 @@ class Consequences:
 
     def __init__(self, passport: bytes) -> None:
         self._passport = passport
+        self.known: tuple[str, st.Statement] | None = None
+        """The passport's id and what it states, where it was read already."""
         self.drift: comparing.Drift | None = None
         self.earlier: str | None = None
         self.reason: str | None = None
@@ -130,7 +132,8 @@ class Consequences:
     def compared(self, earlier: Iterable[bytes]) -> Drift | None:
         """Return what is logged of the passport against those before it, None where nothing is."""
         files = {str(number): data for number, data in enumerate((*earlier, self._passport))}
-        read = cache(lambda name: standing(files[name]))
+        last = next(reversed(files))
+        read = cache(lambda name: self._standing() if name == last else standing(files[name]))
         course = Course(lambda name: read(name)[1])
         step = None
         for name in files:
@@ -144,6 +147,15 @@ class Consequences:
             return None
         self.earlier, self.drift = read(step.told.earlier)[0], step.told.drift
         return logged(self.drift, read(name)[0], self.earlier)
+
+    def _standing(self) -> tuple[str, Standing]:
+        """Return the id of the passport that is appended, and its standing."""
+        from certkit.passport.standing import standing as of  # noqa: PLC0415 - heavy
+
+        if self.known is None:
+            return standing(self._passport)
+        passport_id, statement = self.known
+        return passport_id, of(statement)
 
 
 def logged(found: comparing.Drift, passport_id: str, earlier: str) -> Drift | None:

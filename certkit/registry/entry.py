@@ -18,6 +18,7 @@ import binascii
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple
 
 import msgspec
@@ -296,6 +297,7 @@ def write(entry: Entry, key: PrivateKey) -> bytes:
     return data
 
 
+@lru_cache(maxsize=64)  # who writes asks for the last entries again and again
 def read(data: bytes) -> UnverifiedEntry:
     """Return the form of an entry; raise `InputError` ``registry.entry``."""
     if len(data) > HARD_LIMIT:

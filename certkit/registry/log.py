@@ -201,9 +201,7 @@ class Log:
             rebuild.add(leaves)
         rebuild.finish()
         if (rebuild.size, rebuild.root) != (head.size, head.root):
-            message = (
-                f"the entries are not those of the checkpoint over {head.size:,}, and cannot be made again"
-            )
+            message = f"the entries are not those of the checkpoint over {head.size:,}, nothing was repaired"
             raise MismatchError("registry.inconsistent", message)
         stored = set(self._connection.execute("SELECT level, n FROM tile"))
         surplus = sorted(stored - made.keys())

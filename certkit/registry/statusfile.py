@@ -9,7 +9,7 @@ is no other: a signed note of the log's key over
     certkit.status/v1
     origin of the log, its size and its root, each on a line
     the passport's id
-    SHA-256 of the entries' leaf hashes, one after the other
+    SHA-256 of the entries: the place and leaf hash of each on a line
     time
 
 That there is no other entry is the word of the log's key: no proof of a Merkle log could show it, and a
@@ -129,7 +129,8 @@ def write(
         found = [(place, data, leaf) for place, data, leaf in log.entries() if names_it(data)]
         node = tiles.node_reader(tiles.verified(head.size, head.root, source.tile))
         going_on = UNSET if since is None else _going_on(since, head, node)
-    text = _word(head, passport.passport_id, [leaf for _, _, leaf in found], timestamp(at))
+    places = [(place, leaf) for place, _, leaf in found]
+    text = _word(head, passport.passport_id, places, timestamp(at))
     document = _File(
         checkpoint=note.decode(),
         word=write_note(text, [signer.sign(text)]).decode(),
@@ -165,8 +166,9 @@ def _going_on(since: Checkpoint, head: Checkpoint, node: tree.Node) -> _Since:
     return _Since(size=since.size, hashes=tuple(map(encode64, hashes)))
 
 
-def _word(head: Checkpoint, passport_id: str, leaves: Iterable[Hash], time: str) -> str:
-    entries = hashlib.sha256(b"".join(leaves)).hexdigest()
+def _word(head: Checkpoint, passport_id: str, places: Iterable[tuple[int, Hash]], time: str) -> str:
+    listed = "".join(f"{index} {leaf.hex()}\n" for index, leaf in places)
+    entries = hashlib.sha256(listed.encode()).hexdigest()
     root = encode64(head.root)
     lines = (_FIRST, head.origin, str(head.size), root, passport_id, entries, time)
     return "".join(f"{line}\n" for line in lines)
@@ -255,8 +257,8 @@ def _check_word(
     lines = text.split("\n")
     if len(lines) != _LINES + 1:
         raise MismatchError("registry.status", f"the log's word has {len(lines) - 1} lines, not {_LINES}")
-    leaves = [one.leaf for one in entries]
-    expected = _word(head, passport_id, leaves, lines[_LINES - 1]).split("\n")
+    places = [(one.index, one.leaf) for one in entries]
+    expected = _word(head, passport_id, places, lines[_LINES - 1]).split("\n")
     for name, stated, found in zip(_SAYS, lines, expected, strict=False):
         if stated != found:
             message = f"the log's word is about {name} {stated[:80]!r}, expected {found!r}"

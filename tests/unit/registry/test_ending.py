@@ -71,14 +71,6 @@ def forged(folder: Path, one: passports.Passport, key: PrivateKey, **more: Any) 
 # What a revocation rests on
 
 
-def test_no_derived_table_swallows_a_revocation(tmp_path: Path) -> None:
-    folder = tmp_path / "r"
-    trust = policy(new(folder))
-    log(folder, issue(1))
-    assert (ended(folder)[1].index, types(folder)) == (1, ["passport", "revoke"])
-    assert "registry.index-differs" in {one.code for one in inspect(folder, trust=trust).findings}
-
-
 def test_a_revocation_in_another_log_is_none_in_this_one(tmp_path: Path) -> None:
     folder = tmp_path / "r"
     new(folder)
@@ -222,7 +214,7 @@ def test_what_another_writer_logged_meanwhile_is_read(tmp_path: Path) -> None:
 # What a supersession and a note rest on
 
 
-def test_no_derived_table_and_no_stranger_swallows_a_supersession(tmp_path: Path) -> None:
+def test_no_stranger_swallows_a_supersession(tmp_path: Path) -> None:
     folder = tmp_path / "r"
     new(folder)
     log(folder, first := issue(1))

@@ -61,7 +61,6 @@ def test_a_format_that_is_none_is_refused(tmp_path: Path, version: str) -> None:
         with pytest.raises(InputError) as caught:
             Registry.open(folder, heads=where)
         assert caught.value.code == "registry.format"
-        assert caught.value.hint is None
 
 
 def test_cosignatures_have_a_place(tmp_path: Path) -> None:
