@@ -225,7 +225,6 @@ CODES: Final[dict[str, str]] = {
     "registry.passport": "a logged passport does not verify",
     "registry.drift": "the drift entries are not what comparing the passports gives",
     "registry.claims": "an entry claims something else than the passport that it is about",
-    "registry.index-differs": "a derived table is not what the entries give",
     # reports
     "report.source": "the file is neither an assessment nor a passport",
     "report.assessment-invalid": "the assessment file does not have the published form",

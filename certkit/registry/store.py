@@ -139,16 +139,16 @@ def open_file(path: Path, mode: str, patience: float) -> sqlite3.Connection:
 
 
 def _check(connection: sqlite3.Connection, path: Path) -> None:
-    if (version := _version(connection)) == FORMAT:
-        if not has_schema(connection, _DDL):
-            raise MismatchError("registry.damaged", "holds other tables than a registry", where=str(path))
-        return
-    raise InputError(
-        "registry.format",
-        f"expected format {FORMAT}, found {version or 'none'}",
-        where=str(path),
-        hint="another version of certkit wrote it" if version else None,
-    )
+    version = _version(connection)
+    if version in {"", FORMAT} and not has_schema(connection, _DDL):
+        raise MismatchError("registry.damaged", "holds other tables than a registry", where=str(path))
+    if version != FORMAT:
+        raise InputError(
+            "registry.format",
+            f"expected format {FORMAT}, found {version or 'none'}",
+            where=str(path),
+            hint="another version of certkit wrote it" if version else None,
+        )
 
 
 def _version(connection: sqlite3.Connection) -> str:

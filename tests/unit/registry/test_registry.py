@@ -383,7 +383,7 @@ def test_a_database_with_anything_else_in_it_is_not_opened(tmp_path: Path, state
 def test_another_format_is_not_opened(tmp_path: Path) -> None:
     filled(tmp_path / "r", 1)
     connection = sqlite3.connect(tmp_path / "r" / "registry.db")
-    connection.execute("UPDATE meta SET value = '3' WHERE key = 'format'")
+    connection.execute("UPDATE meta SET value = '4' WHERE key = 'format'")
     connection.commit()
     connection.close()
     assert code_of_opening(tmp_path / "r") == "registry.format"

@@ -40,7 +40,7 @@ from certkit.tlog.hashing import EMPTY_ROOT
 from certkit.tlog.note import Signer, write_note
 from tests.unit.passport import test_timestamp as stamps
 from tests.unit.registry.build import LOG_KEY, STRANGER
-from tests.unit.registry.lineages import KEY, NOW, clustered, heads, issue, log, new, policy
+from tests.unit.registry.lineages import KEY, NOW, ORIGIN, clustered, heads, issue, log, new, policy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -135,6 +135,7 @@ def dated(folder: Path, claims: AnyClaims, moved: timedelta, **more: Any) -> byt
         issued_at=timestamp(NOW + moved),
         submitter=keys.key_id(KEY.public_key()),
         **{"passport": None} | more,
+        log=ORIGIN,
     )
     return write(entry, KEY)
 
