@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct
 
 from certkit import canonical
-from certkit.assessment import assessment_schema
+from certkit.assessment import AssessmentDocument
+from certkit.document import schema_of
 from certkit.errors import InputError
 from certkit.report import consistency
 
@@ -67,9 +68,8 @@ def of_document(document: Any, *, profile: Profile | None, where: str) -> Materi
 def _validate(document: Any, where: str) -> None:
     from jsonschema import Draft202012Validator  # noqa: PLC0415 - only for a file
 
-    errors = sorted(
-        Draft202012Validator(assessment_schema()).iter_errors(document), key=lambda e: e.json_path
-    )
+    validator = Draft202012Validator(schema_of(AssessmentDocument))
+    errors = sorted(validator.iter_errors(document), key=lambda e: e.json_path)
     if not errors:
         return
     lines = [f"{error.json_path}: {error.message[:200]}" for error in errors[:_SHOWN]]

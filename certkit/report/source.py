@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from certkit import canonical, files
-from certkit.assessment.result import ASSESSMENT_SCHEMA
+from certkit.assessment.documents import ASSESSMENT_SCHEMA
 from certkit.errors import InputError
 from certkit.passport.sealed import MEDIA_TYPE
 from certkit.report import issued
