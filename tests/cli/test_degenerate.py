@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.cli.running import certkit
 from tests.support import bundles
 from tests.support.bundles import Run, run
+from tests.support.running import certkit
 
 if TYPE_CHECKING:
     from pathlib import Path

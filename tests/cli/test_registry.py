@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from certkit.passport import keys
-from tests.cli.running import certkit
-from tests.unit.passport.making import KEY, issued
+from tests.support.making import KEY, issued
+from tests.support.running import certkit
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cli.running import certkit
 from tests.cli.test_registry_history import NAME, log, narrow
 from tests.cli.test_registry_history import place as place_
-from tests.unit.registry.lineages import clustered, issue
+from tests.support.lineages import clustered, issue
+from tests.support.running import certkit
 from tests.unit.registry.test_course import TINY
 
 if TYPE_CHECKING:

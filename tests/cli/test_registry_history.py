@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from certkit.passport import keys
-from tests.cli.running import Done, certkit
-from tests.unit.registry.lineages import KEY, clustered, issue
+from tests.support.lineages import KEY, clustered, issue
+from tests.support.running import Done, certkit
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -22,9 +22,9 @@ from certkit.registry.registry import Logged
 from certkit.registry.vetted import vetted
 from certkit.tlog.hashing import leaf_hash
 from certkit.tlog.note import Signature, Signer, parse_note, write_note
-from tests.cli.running import Done, certkit
 from tests.cli.test_registry_history import DAY, NAME, ending, log, narrow, place  # noqa: F401 - a fixture
-from tests.unit.registry.lineages import clustered, issue
+from tests.support.lineages import clustered, issue
+from tests.support.running import Done, certkit
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -230,7 +230,7 @@ def test_a_passport_of_an_unknown_issuer_does_not_count(place: Path) -> None:  #
 
 
 def test_a_false_signature_in_a_known_name_is_no_matter_of_counting(place: Path) -> None:  # noqa: F811 - a fixture
-    from tests.unit.registry.lineages import KEY  # noqa: PLC0415 - one test poses as it
+    from tests.support.lineages import KEY  # noqa: PLC0415 - one test poses as it
 
     forge(place / "registry", revocation(place / "registry"), pose=KEY)
     assert told("history").code == 0

@@ -17,11 +17,11 @@ from certkit.registry import store
 from certkit.registry.history import reading
 from certkit.registry.log_key import KEY_FILE
 from certkit.tlog.note import Signer, write_note
-from tests.cli.running import certkit
 from tests.cli.test_registry_history import DAY, NAME, ending, log, narrow, place  # noqa: F401 - a fixture
 from tests.cli.test_registry_reading import STRANGER, TRUST, passport_ids
-from tests.unit.registry.build import contents
-from tests.unit.registry.lineages import clustered, issue
+from tests.support.lineages import clustered, issue
+from tests.support.registries import contents
+from tests.support.running import certkit
 
 if TYPE_CHECKING:
     from pathlib import Path

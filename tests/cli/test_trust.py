@@ -9,7 +9,7 @@ import pytest
 
 from certkit import canonical, workflow
 from certkit.passport import keys, trust
-from tests.cli.running import Done, certkit
+from tests.support.running import Done, certkit
 from tests.unit.tlog.test_note import LOG, OTHER, WITNESS
 
 if TYPE_CHECKING:

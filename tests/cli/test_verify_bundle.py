@@ -11,9 +11,9 @@ import pytest
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from tests.support import passport_parts as maker
+from tests.support.documents import certkit
 from tests.support.virtual_sigstore import Sigstore, b64, compact, pae
-from tests.vectors import passport_parts as maker
-from tests.vectors.running import certkit
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,7 +10,7 @@ import pytest
 from certkit import report, workflow
 from tests.cli.test_degenerate import GOOD, failed
 from tests.support import bundles
-from tests.unit.report.drawing import Page
+from tests.support.drawing import Page
 
 FOLDER = Path(__file__).parent
 SETS = {

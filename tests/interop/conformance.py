@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from tests.vectors.running import certkit
+from tests.support.documents import certkit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,8 +8,8 @@ import pytest
 
 from tests.cli.test_verify_bundle import DATA, INSTANCE, SIGNER, WHERE, WHO, plain
 from tests.interop import conformance
+from tests.support import passport_parts as maker
 from tests.support.virtual_sigstore import compact
-from tests.vectors import passport_parts as maker
 
 if TYPE_CHECKING:
     from pathlib import Path

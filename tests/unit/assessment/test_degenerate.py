@@ -11,8 +11,7 @@ from certkit import canonical
 from certkit.assessment import Status, assess, measure_next, parse, sentence
 from certkit.errors import Exit, UsageError
 from certkit.evidence.records.record import Split
-
-from . import build
+from tests.support import build
 
 if TYPE_CHECKING:
     from certkit.evidence.summary.summary import Cell, Summary

@@ -15,10 +15,10 @@ from certkit.passport import keys, sealed, statement
 from certkit.passport import parts as pooled_parts
 from certkit.passport.exports.periods import periods
 from certkit.progress import SILENT
-from tests.cli.running import certkit as cli
 from tests.support import bundles
-from tests.unit.passport.making import ISSUER, KEY, NOW, trust
-from tests.vectors.running import certkit
+from tests.support.documents import certkit
+from tests.support.making import ISSUER, KEY, NOW, trust
+from tests.support.running import certkit as cli
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,9 +14,9 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from certkit import canonical
 from certkit.errors import CertkitError, UsageError
 from certkit.passport import anybundle, keyless, trusted_root
+from tests.support import passport_parts as maker
+from tests.support.making import KEY
 from tests.support.virtual_sigstore import Sigstore, b64, compact, pae, spki
-from tests.unit.passport.making import KEY
-from tests.vectors import passport_parts as maker
 
 if TYPE_CHECKING:
     from collections.abc import Callable

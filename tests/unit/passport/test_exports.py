@@ -26,7 +26,7 @@ from certkit.errors import CertkitError
 from certkit.passport import exports, keys
 from certkit.passport.exports import badge, jose, words
 from certkit.progress import SILENT
-from tests.unit.passport.making import KEY, NOW, issued, of_bundle, sealed_bundle, trust
+from tests.support.making import KEY, NOW, issued, of_bundle, sealed_bundle, trust
 
 if TYPE_CHECKING:
     from pathlib import Path

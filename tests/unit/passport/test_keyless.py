@@ -21,8 +21,8 @@ from certkit import canonical, passport
 from certkit.errors import CertkitError
 from certkit.passport import keyless, sealed
 from certkit.registry.admission import checker
+from tests.support import passport_parts as maker
 from tests.support.virtual_sigstore import Sigstore, b64, compact, der_of
-from tests.vectors import passport_parts as maker
 
 if TYPE_CHECKING:
     from collections.abc import Callable

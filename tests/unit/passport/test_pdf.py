@@ -11,10 +11,10 @@ import pytest
 from certkit import passport, report
 from certkit.errors import CertkitError, InputError
 from certkit.passport import pdf
-from tests.cli.running import certkit
-from tests.unit.passport.making import KEY, NOW, issued, trust
-from tests.unit.passport.pdfs import CATALOGUE, PAGES, attaching, bomb, document, draws, stream
-from tests.unit.report.drawing import judged, needs_pdf, strong, tool
+from tests.support.drawing import judged, needs_pdf, strong, tool
+from tests.support.making import KEY, NOW, issued, trust
+from tests.support.pdfs import CATALOGUE, PAGES, attaching, bomb, document, draws, stream
+from tests.support.running import certkit
 
 if TYPE_CHECKING:
     from pathlib import Path

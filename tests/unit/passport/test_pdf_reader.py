@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from certkit.passport import pdf, pdf_reader
-from tests.unit.passport.pdfs import attaching, packed, stream
+from tests.support.pdfs import attaching, packed, stream
 from tests.unit.passport.test_pdf import PASSPORT, code
 
 INSIDE = [

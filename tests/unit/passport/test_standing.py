@@ -13,8 +13,7 @@ from certkit.assessment.drift.standing import standing as of_bundle
 from certkit.errors import CertkitError
 from certkit.passport import statement as st
 from certkit.passport.standing import carries_margins, standing
-from tests.support import bundles
-from tests.unit.passport import making
+from tests.support import bundles, making
 
 if TYPE_CHECKING:
     from collections.abc import Callable

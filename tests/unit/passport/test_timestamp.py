@@ -14,9 +14,9 @@ import pytest
 from certkit import canonical, passport
 from certkit.errors import CertkitError
 from certkit.passport import sealed, timestamp
+from tests.support import passport_parts as maker
 from tests.support.sigstore_service import Service
 from tests.support.virtual_sigstore import Sigstore, b64
-from tests.vectors import passport_parts as maker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -25,7 +25,7 @@ from certkit.tlog.checkpoint import Checkpoint, sign_checkpoint
 from certkit.tlog.note import KeyType, Signer, VerifierKey
 from certkit.tlog.proof import parse
 from certkit.tlog.witness import Quorum
-from tests.unit.registry.build import (
+from tests.support.registries import (
     AT,
     LOG_KEY,
     SUBMITTER,

@@ -15,8 +15,8 @@ from certkit.registry.consequences import Consequences, standing
 from certkit.registry.course import BASES, Course
 from certkit.registry.history import reading
 from certkit.registry.past import past
-from tests.unit.assessment import build as assessments
-from tests.unit.registry.lineages import clustered, issue, log, new, policy
+from tests.support import build as assessments
+from tests.support.lineages import clustered, issue, log, new, policy
 from tests.unit.registry.test_drift_audit import found, silently
 from tests.unit.registry.test_past import LINEAGE, scored, valued
 

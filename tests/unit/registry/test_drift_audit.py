@@ -13,8 +13,8 @@ from certkit.registry.admission import checker, inspect
 from certkit.registry.consequences import Consequences
 from certkit.registry.entry import Claims, Stored, read, write
 from certkit.registry.export import export
-from tests.unit.registry.build import LOG_KEY
-from tests.unit.registry.lineages import KEY, NOW, clustered, heads, issue, log, new, policy
+from tests.support.lineages import KEY, NOW, clustered, heads, issue, log, new, policy
+from tests.support.registries import LOG_KEY
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -17,8 +17,8 @@ from certkit.registry.export import Exported
 from certkit.registry.export import export as write
 from certkit.tlog.checkpoint import open_checkpoint
 from tests.support import merkle
-from tests.unit.registry.build import AT, LOG_KEY, append, audited, contents, filled, new, passport
-from tests.unit.registry.notes import extend, following, noted
+from tests.support.notes import extend, following, noted
+from tests.support.registries import AT, LOG_KEY, append, audited, contents, filled, new, passport
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -18,7 +18,7 @@ from certkit.registry.history import reading
 from certkit.registry.past import _age, _attempt, _Bundle, _is_recent, _Side
 from certkit.registry.registry import Registry
 from certkit.registry.score import REVOKED, bound, score
-from tests.unit.registry.lineages import NOW, clustered, hand, heads, issue, log, new, policy
+from tests.support.lineages import NOW, clustered, hand, heads, issue, log, new, policy
 from tests.unit.registry.test_course import TINY
 from tests.unit.registry.test_past import LINEAGE, asked, scored, valued
 from tests.unit.registry.test_standing import DAY

@@ -19,10 +19,10 @@ from certkit.registry.history import reading
 from certkit.registry.past import past
 from certkit.registry.score import score
 from certkit.registry.search import Query
-from tests.unit.assessment import build as assessments
+from tests.support import build as assessments
+from tests.support.lineages import KEY, NOW, clustered, hand, heads, issue, log, new, policy
+from tests.support.registries import LOG_KEY
 from tests.unit.passport.test_accumulated import campaign, made
-from tests.unit.registry.build import LOG_KEY
-from tests.unit.registry.lineages import KEY, NOW, clustered, hand, heads, issue, log, new, policy
 from tests.unit.registry.test_standing import DAY, rows
 from tests.unit.registry.test_status import drafted, slip
 

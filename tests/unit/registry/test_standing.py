@@ -32,8 +32,8 @@ from certkit.tlog.checkpoint import Checkpoint
 from certkit.tlog.hashing import leaf_hash
 from certkit.tlog.note import Signer
 from certkit.tlog.witness import with_signatures
-from tests.unit.registry.build import LOG_KEY, contents
-from tests.unit.registry.lineages import KEY, NOW, clustered, hand, heads, issue, log, new, policy
+from tests.support.lineages import KEY, NOW, clustered, hand, heads, issue, log, new, policy
+from tests.support.registries import LOG_KEY, contents
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -24,8 +24,8 @@ from certkit.registry.history import reading
 from certkit.registry.statusfile import write
 from certkit.tlog.checkpoint import Checkpoint
 from certkit.tlog.hashing import leaf_hash
-from tests.unit.registry.build import LOG_KEY, STRANGER
-from tests.unit.registry.lineages import KEY, NOW, hand, heads, issue, log, new, policy
+from tests.support.lineages import KEY, NOW, hand, heads, issue, log, new, policy
+from tests.support.registries import LOG_KEY, STRANGER
 from tests.unit.registry.test_standing import (
     DAY,
     ended,

@@ -9,7 +9,7 @@ import pytest
 
 from certkit.tlog.note import write_note
 from tests import generate
-from tests.cli.running import Done, certkit
+from tests.support.running import Done, certkit
 from tests.unit.tlog.test_note import WITNESS
 
 if TYPE_CHECKING:
