@@ -10,7 +10,7 @@ import pytest
 from certkit import canonical, workflow
 from certkit.passport import keys, trust
 from tests.support.running import Done, certkit
-from tests.unit.tlog.test_note import LOG, OTHER, WITNESS
+from tests.support.signers import LOG, OTHER, WITNESS
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -19,7 +19,7 @@ from certkit.registry.export import export
 from tests.support.notes import extend, following, noted
 from tests.support.powercut import Disk, Killed, Recorder, states
 from tests.support.registries import audited, contents
-from tests.unit.registry.test_export import definition
+from tests.support.tile_tree import definition
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

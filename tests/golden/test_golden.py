@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_degenerate import GOOD, failed, full
 from tests.support import bundles
+from tests.support.extremes import GOOD, failed, full
 from tests.support.running import certkit
 
 FOLDER = Path(__file__).parent

@@ -10,7 +10,7 @@ import pytest
 from certkit.tlog.note import write_note
 from tests import generate
 from tests.support.running import Done, certkit
-from tests.unit.tlog.test_note import WITNESS
+from tests.support.signers import WITNESS
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -19,13 +19,12 @@ from certkit.registry.rules import Rest
 from certkit.tlog import proof
 from certkit.tlog.hashing import leaf_hash
 from tests.support import registries as build
+from tests.support.campaigns import campaign, made
 from tests.support.lineages import KEY, NOW, clustered, hand, heads, issue, log, new, policy
 from tests.support.making import ISSUER
 from tests.support.registries import LOG_KEY, STRANGER, digest
-from tests.unit.passport.test_accumulated import campaign, made
-from tests.unit.registry.test_hiding import begun as with_times
-from tests.unit.registry.test_standing import DAY, standing
-from tests.unit.registry.test_status import drafted, slip, stored
+from tests.support.standings import DAY, drafted, slip, standing, stored
+from tests.support.standings import begun as with_times
 
 if TYPE_CHECKING:
     from pathlib import Path

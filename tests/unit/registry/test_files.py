@@ -21,7 +21,7 @@ from tests.support import build as assessments
 from tests.support.lineages import KEY, NOW, clustered, issue, log, new, policy
 from tests.support.making import ISSUER
 from tests.support.registries import STRANGER
-from tests.unit.registry.test_status import drafted, slip, stored
+from tests.support.standings import drafted, slip, stored
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -23,7 +23,7 @@ from certkit.tlog.checkpoint import Checkpoint, sign_checkpoint
 from certkit.tlog.note import KeyType, Signature, Signer, VerifierKey
 from tests.support.lineages import NOW, heads, issue, log, new, policy
 from tests.support.registries import LOG_KEY, STRANGER
-from tests.unit.registry.test_standing import DAY, standing, step, unseen
+from tests.support.standings import DAY, standing, step, unseen
 
 if TYPE_CHECKING:
     from pathlib import Path

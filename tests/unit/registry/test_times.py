@@ -23,8 +23,7 @@ from certkit.tlog.note import Signer
 from certkit.tlog.witness import with_signatures
 from tests.support.lineages import KEY, NOW, clustered, heads, issue, log, new, policy
 from tests.support.registries import LOG_KEY
-from tests.unit.registry.test_standing import DAY, file, offline, rows, standing
-from tests.unit.registry.test_status import drafted
+from tests.support.standings import DAY, drafted, file, offline, rows, standing
 
 if TYPE_CHECKING:
     from pathlib import Path

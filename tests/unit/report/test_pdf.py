@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from certkit import canonical, report, resources
-from tests.cli.test_degenerate import GOOD
 from tests.support import build, bundles
 from tests.support.drawing import judged, needs_pdf, passport, strong, tool, written
+from tests.support.extremes import GOOD
 from tests.support.running import certkit, program
 
 if TYPE_CHECKING:
