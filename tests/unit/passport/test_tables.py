@@ -10,7 +10,8 @@ import msgspec
 import pytest
 
 from certkit import canonical, passport, workflow
-from certkit.passport import sealed, statement, tables
+from certkit.passport import agreement, sealed, tables
+from certkit.passport.statement import Predicate
 from tests.support import build
 from tests.support.making import ISSUER, KEY, NOW, issued, of_bundle, runs, sealed_bundle, trust
 
