@@ -10,8 +10,7 @@ import msgspec
 import pytest
 
 from certkit import canonical, passport, workflow
-from certkit.passport import agreement, sealed, tables
-from certkit.passport.statement import Predicate
+from certkit.passport import agreement, sealed, statement, tables
 from tests.support import build
 from tests.support.making import ISSUER, KEY, NOW, issued, of_bundle, runs, sealed_bundle, trust
 
