@@ -27,7 +27,6 @@ _COMMANDS: Final = {
     "verify": "verify",
     "show": "show",
     "export": "export",
-    "verify-bundle": "verify_bundle",
     "drift": "drift",
     "plan": "plan",
     "simulate": "simulate",

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.cli.test_verify_bundle import DATA, INSTANCE, SIGNER, WHERE, WHO, plain
 from tests.interop import conformance
+from tests.interop.test_client import DATA, INSTANCE, SIGNER, WHERE, WHO, plain
 from tests.support.virtual_sigstore import compact
 from tests.vectors import passport_parts as maker
 
