@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from tests.cli.running import certkit
-from tests.cli.script import LEAVES, through
+from tests.support.running import certkit
+from tests.support.script import LEAVES, through
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,9 +15,9 @@ from certkit import canonical
 from certkit.errors import CertkitError, UsageError
 from certkit.passport import keyless, trusted_root
 from tests.interop import anybundle
+from tests.support import passport_parts as maker
+from tests.support.making import KEY
 from tests.support.virtual_sigstore import Sigstore, b64, compact, pae, spki
-from tests.unit.passport.making import KEY
-from tests.vectors import passport_parts as maker
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -4,29 +4,23 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec
 
 from tests.interop import client
-from tests.support.virtual_sigstore import Sigstore, b64, compact, pae
-from tests.vectors import passport_parts as maker
+from tests.support import passport_parts as maker
+from tests.support.plain_bundles import AT, DATA, INSTANCE, SIGNER, WHERE, WHO, plain
+from tests.support.virtual_sigstore import b64, compact, pae
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.support.virtual_sigstore import Json
 
-AT = datetime(2026, 2, 1, 0, 0, 30, tzinfo=UTC)
 SIGNED = AT + timedelta(minutes=1)
-WHO, WHERE = "a@example.com", "https://accounts.example.com"
-INSTANCE = Sigstore.new(AT)
-SIGNER = INSTANCE.signer(WHO, WHERE)
 OTHER = "passport.other-evidence"
-DATA = b"What was signed.\n"
 DIGEST = hashlib.sha256(DATA).hexdigest()
 STATEMENT = {
     "_type": "https://in-toto.io/Statement/v1",
@@ -38,20 +32,6 @@ STATEMENT = {
     "predicate": {},
 }
 IDENTITY = ("--certificate-identity", WHO, "--certificate-oidc-issuer", WHERE)
-
-
-def plain(key: maker.Key, *, data: bytes = DATA, **digest: str) -> Json:
-    """Return a bundle of a plain signature by a key."""
-    signature = (
-        key.sign(data)
-        if not isinstance(key, ec.EllipticCurvePrivateKey)
-        else key.sign(data, ec.ECDSA(hashes.SHA384() if key.curve.name == "secp384r1" else hashes.SHA256()))
-    )
-    return {
-        "mediaType": "application/vnd.dev.sigstore.bundle.v0.3+json",
-        "verificationMaterial": {"publicKey": {"hint": "anything"}, "tlogEntries": []},
-        "messageSignature": {"signature": b64(signature), **({"messageDigest": digest} if digest else {})},
-    }
 
 
 def attested(key: maker.Key, statement: Any = STATEMENT) -> Json:

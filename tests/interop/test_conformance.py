@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.interop import conformance
-from tests.interop.test_client import DATA, INSTANCE, SIGNER, WHERE, WHO, plain
+from tests.support import passport_parts as maker
+from tests.support.plain_bundles import DATA, INSTANCE, SIGNER, WHERE, WHO, plain
 from tests.support.virtual_sigstore import compact
-from tests.vectors import passport_parts as maker
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,8 +14,7 @@ from certkit.errors import CertkitError
 from certkit.passport import payload
 from certkit.passport import statement as st
 from certkit.passport.standing import carries_margins, standing
-from tests.support import bundles
-from tests.unit.passport import making
+from tests.support import bundles, making
 
 if TYPE_CHECKING:
     from collections.abc import Callable

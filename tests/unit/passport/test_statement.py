@@ -12,8 +12,8 @@ from certkit import canonical
 from certkit.assessment.metrics.catalogue import CATALOGUE
 from certkit.errors import NegativeError
 from certkit.passport import agreement, claim, payload, statement
-from tests.unit.passport.making import issued
-from tests.vectors import passport_parts as maker
+from tests.support import passport_parts as maker
+from tests.support.making import issued
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,8 +12,8 @@ import pytest
 from certkit import canonical, passport, workflow
 from certkit.passport import agreement, sealed, tables
 from certkit.passport.statement import Predicate
-from tests.unit.assessment import build
-from tests.unit.passport.making import ISSUER, KEY, NOW, issued, of_bundle, runs, sealed_bundle, trust
+from tests.support import build
+from tests.support.making import ISSUER, KEY, NOW, issued, of_bundle, runs, sealed_bundle, trust
 
 if TYPE_CHECKING:
     from collections.abc import Callable

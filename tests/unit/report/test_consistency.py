@@ -9,7 +9,7 @@ import pytest
 
 from certkit import report
 from certkit.errors import InputError
-from tests.unit.report.drawing import judged, profile, strong
+from tests.support.drawing import judged, profile, strong
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,8 +9,8 @@ import pytest
 
 from certkit.tlog.note import write_note
 from tests import generate
-from tests.cli.running import Done, certkit
-from tests.unit.tlog.test_note import WITNESS
+from tests.support.running import Done, certkit
+from tests.support.signers import WITNESS
 
 if TYPE_CHECKING:
     from pathlib import Path
