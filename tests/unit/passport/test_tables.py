@@ -10,7 +10,8 @@ import msgspec
 import pytest
 
 from certkit import canonical, passport, workflow
-from certkit.passport import agreement, sealed, statement, tables
+from certkit.passport import agreement, sealed, tables
+from certkit.passport.statement import Predicate
 from tests.support import build
 from tests.support.making import ISSUER, KEY, NOW, issued, of_bundle, runs, sealed_bundle, trust
 
@@ -170,10 +171,8 @@ def test_a_row_without_a_bound_is_held_to_the_table_all_the_same() -> None:
     assert tables.disagreement(typed(document)) is not None
 
 
-def typed(document: dict[str, Any]) -> statement.Predicate:
-    import msgspec  # noqa: PLC0415 - what contradicts itself is looked at all the same
-
-    return msgspec.convert(document["predicate"], statement.Predicate)
+def typed(document: dict[str, Any]) -> Predicate:
+    return msgspec.convert(document["predicate"], Predicate)
 
 
 def test_an_early_passport_without_margins_has_the_tables_rows() -> None:
