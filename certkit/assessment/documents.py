@@ -23,8 +23,6 @@ from certkit.assessment.statistics.estimators import Interval
 from certkit.document import BESIDE, Count, Digest, Document, Part, Positive, Share, TierKey, Time
 from certkit.evidence.records.record import Split
 
-ASSESSMENT_SCHEMA: Final = "urn:certkit:assessment:v1"
-
 Number = float | bool | None
 MetricId = Annotated[str, Meta(extra_json_schema={"enum": list(CATALOGUE)})]
 Origin = Literal["measured", "simulated"]
@@ -205,7 +203,7 @@ Pooled = Annotated[
 ]
 
 
-class AssessmentDocument(Document, frozen=True, kw_only=True, tag=ASSESSMENT_SCHEMA):
+class AssessmentDocument(Document, frozen=True, kw_only=True, tag="urn:certkit:assessment:v1"):
     """The judgement of an evidence bundle under a profile."""
 
     tool: ToolPart = ToolPart()

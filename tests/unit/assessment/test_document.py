@@ -11,9 +11,8 @@ from certkit import canonical
 from certkit.assessment import AssessmentDocument, asked, measure_next, profile_schema, sentence, shown
 from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
 from certkit.document import schema_of
-
-from . import build
-from .test_degenerate import CASES
+from tests.support import build
+from tests.support.degenerate import CASES
 
 if TYPE_CHECKING:
     from certkit.evidence.summary.summary import Summary

@@ -26,8 +26,7 @@ from certkit.assessment.statistics.estimators import posterior
 from certkit.document import schema_of, to_builtins
 from certkit.evidence.bundle.calibration import ABSENT, Calibration, Rater, millionths
 from certkit.evidence.bundle.manifest import Protocol
-
-from . import build
+from tests.support import build
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -12,8 +12,7 @@ from certkit.assessment.result import metric_part
 from certkit.document import to_builtins
 from certkit.evidence.records.record import Split
 from certkit.evidence.summary.summary import Tally
-
-from . import build
+from tests.support import build
 
 
 def of(name: str, *cells: Any, **protocol: Any) -> Metric:
