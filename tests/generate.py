@@ -19,8 +19,11 @@ import typer
 
 from certkit import canonical, workflow
 from certkit.assessment import CATALOGUE, AssessmentDocument, profile_schema
+from certkit.assessment.compare.document import ComparisonDocument
 from certkit.assessment.plan.schema import plan_schema
-from certkit.assessment.published import claims_schema, comparison_schema, drift_schema, recheck_schema
+from certkit.assessment.published import drift_schema
+from certkit.assessment.recheck import claims_schema
+from certkit.assessment.recheck.document import RecheckDocument
 from certkit.assessment.words import asked
 from certkit.cli.main import tree
 from certkit.cli.schemas import schemas
@@ -82,18 +85,21 @@ def error_schema() -> dict[str, Any]:
     }
 
 
-DOCUMENTS: Final[tuple[type[Document], ...]] = (Accumulation, AssessmentDocument)
+DOCUMENTS: Final[tuple[type[Document], ...]] = (
+    Accumulation,
+    AssessmentDocument,
+    ComparisonDocument,
+    RecheckDocument,
+)
 SCHEMAS: Final[dict[str, Callable[[], dict[str, Any]]]] = {
     "bundle.v1": manifest_schema,
     "calibration.v1": calibration_schema,
     "claims.v1": claims_schema,
-    "comparison.v1": comparison_schema,
     "drift.v1": drift_schema,
     "error.v1": error_schema,
     "passport.v1": passport_schema,
     "plan.v1": plan_schema,
     "profile.v1": profile_schema,
-    "recheck.v1": recheck_schema,
     "record.v1": record_schema,
     "trust.v1": trust_schema,
     "verification.v1": verification_schema,
