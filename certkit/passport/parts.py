@@ -1,18 +1,23 @@
 """Whether the bundles of an accumulated passport are the parts of its whole, as far as the statement tells.
 
-Their integers must add up, their times must lie in the time of the whole, and the tier of each must be one
+Their integers must add up, their times must allow the order they stand in, and the tier of each must be one
 that its own successes carry. What else each bundle gives alone is told by a replay.
 """
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from certkit.passport.statement import BundleClaim, Dates, Predicate, RowAtTier
 
+    Key = tuple[datetime, datetime, str]
+
+_NEVER: Final = datetime.max.replace(tzinfo=UTC)
+_DATE: Final = len("2026-01-31")
 _MICRO: Final = 10**6
 
 
@@ -36,6 +41,7 @@ def disagreements(predicate: Predicate) -> Iterator[str]:
         yield from _tiers(number, part, predicate)
     yield from _by_domain(predicate)
     yield from _dates(predicate)
+    yield from _order(parts)
 
 
 def in_order(dates: Dates) -> bool:
@@ -111,3 +117,43 @@ def _dates(predicate: Predicate) -> Iterator[str]:
     last = max((one.last_run for one in dates if one.last_run is not None), default=None)
     if (predicate.scope.dates.first_run, predicate.scope.dates.last_run) != (first, last):
         yield "the runs of its bundles were not made in the time that its scope states"
+
+
+def _order(parts: Sequence[BundleClaim]) -> Iterator[str]:
+    """Yield the first bundle that cannot stand where it does: they are in the order of time, then of digests.
+
+    A bundle's time is that of its runs where every run has one, which the statement does not tell, and else
+    the declared one; without either it stands last. So only what no such choice allows is refused.
+    """
+    before: Key | None = None
+    for number, part in enumerate(parts, 1):
+        after = [key for key in sorted(_keys(part)) if before is None or key > before]
+        if not after:
+            yield f"bundle {number} does not stand in the order of time"
+            return
+        before = after[0]
+
+
+def _keys(part: BundleClaim) -> Iterator[Key]:
+    """Yield the places in the order that a bundle may take."""
+    dates = part.dates
+    if dates.first_run is not None and dates.last_run is not None:
+        yield dates.first_run, dates.last_run, part.digest
+    start, end = _moment(dates.declared_from), _moment(dates.declared_to, whole_day=True)
+    if start is None or end is None or end < start:
+        yield _NEVER, _NEVER, part.digest
+    else:
+        yield start, end, part.digest
+
+
+def _moment(text: str | None, *, whole_day: bool = False) -> datetime | None:
+    """Return a declared time, None where the calendar has no such; a date at the end means the whole day."""
+    try:
+        found = None if text is None else datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    if found is None or text is None:
+        return None
+    if whole_day and len(text) == _DATE:
+        found += timedelta(days=1, microseconds=-1)
+    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
