@@ -224,9 +224,6 @@ CODES: Final[dict[str, str]] = {
     "registry.claims": "an entry claims something else than the passport that it is about",
     "registry.index-differs": "a derived table is not what the entries give",
     # reports
-    "report.source": "the file is neither an assessment nor a passport",
-    "report.assessment-invalid": "the assessment file does not have the published form",
-    "report.assessment-contradicts": "the assessment file's rows do not carry its verdict",
     "report.passport-differs": "the passport is about another assessment than the evidence gives",
     "report.pdf-unavailable": "the machine lacks what it takes to make a PDF",
     # simulation and usage
