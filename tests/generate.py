@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 import typer
 
 from certkit import canonical, workflow
-from certkit.assessment import CATALOGUE, assessment_schema, profile_schema
+from certkit.assessment import CATALOGUE, AssessmentDocument, profile_schema
 from certkit.assessment.plan.schema import plan_schema
 from certkit.assessment.published import claims_schema, comparison_schema, drift_schema, recheck_schema
 from certkit.assessment.words import asked
@@ -83,9 +83,8 @@ def error_schema() -> dict[str, Any]:
     }
 
 
-DOCUMENTS: Final[tuple[type[Document], ...]] = (Accumulation, VerificationDocument)
+DOCUMENTS: Final[tuple[type[Document], ...]] = (Accumulation, AssessmentDocument, VerificationDocument)
 SCHEMAS: Final[dict[str, Callable[[], dict[str, Any]]]] = {
-    "assessment.v1": assessment_schema,
     "bundle.v1": manifest_schema,
     "calibration.v1": calibration_schema,
     "claims.v1": claims_schema,
