@@ -175,9 +175,6 @@ CODES: Final[dict[str, str]] = {
     "pdf.no-passport": "the PDF carries no passport under the name that certkit gives it",
     "pdf.several": "the PDF carries more than one passport, or more than one proof of registration",
     "pdf.other-passport": "the PDF was drawn of another passport than the one attached to it",
-    # Sigstore bundles of any kind
-    "sigstore.bundle": "the file is not a Sigstore bundle that certkit reads",
-    "sigstore.artifact": "the bundle is about another artifact",
     # transparency logs: formats and proofs
     "tlog.key": "a verifier key does not have the C2SP form, or is of a type that certkit does not read",
     "tlog.note": "a signed note does not have the C2SP form",

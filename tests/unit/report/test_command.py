@@ -13,10 +13,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from certkit import evidence, report, workflow
 from certkit.cli.commands import doctor as doctor_command
 from certkit.passport import Issuer, issue
-from tests.cli.running import certkit
-from tests.cli.test_degenerate import GOOD, failed
 from tests.support import bundles
-from tests.unit.report.drawing import DAY
+from tests.support.drawing import DAY
+from tests.support.extremes import GOOD, failed
+from tests.support.running import certkit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
