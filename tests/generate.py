@@ -34,7 +34,8 @@ from certkit.evidence.bundle.identity import Accumulation
 from certkit.evidence.records.faults import Fault
 from certkit.evidence.records.record import Condition
 from certkit.evidence.records.schema import DIALECT, manifest_schema, record_schema
-from certkit.passport import passport_schema, trust_schema, verification_schema
+from certkit.passport import passport_schema, trust_schema
+from certkit.passport.outcome import VerificationDocument
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -90,6 +91,7 @@ DOCUMENTS: Final[tuple[type[Document], ...]] = (
     AssessmentDocument,
     ComparisonDocument,
     RecheckDocument,
+    VerificationDocument,
 )
 SCHEMAS: Final[dict[str, Callable[[], dict[str, Any]]]] = {
     "bundle.v1": manifest_schema,
@@ -102,7 +104,6 @@ SCHEMAS: Final[dict[str, Callable[[], dict[str, Any]]]] = {
     "profile.v1": profile_schema,
     "record.v1": record_schema,
     "trust.v1": trust_schema,
-    "verification.v1": verification_schema,
     **{f"{name}.v1": partial(dict, schema) for name, schema in schemas().items()},
     **{name_of(kind): partial(schema_of, kind) for kind in DOCUMENTS},
 }
