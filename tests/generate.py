@@ -27,13 +27,13 @@ from certkit.assessment.recheck.document import RecheckDocument
 from certkit.assessment.words import asked
 from certkit.cli.main import tree
 from certkit.cli.schemas import schemas
-from certkit.document import Document, name_of, schema_of
+from certkit.document import DIALECT, Document, name_of, schema_of
 from certkit.errors import CODES, EXIT_MEANING
 from certkit.evidence.bundle.calibration import calibration_schema
 from certkit.evidence.bundle.identity import Accumulation
 from certkit.evidence.records.faults import Fault
 from certkit.evidence.records.record import Condition
-from certkit.evidence.records.schema import DIALECT, manifest_schema, record_schema
+from certkit.evidence.records.schema import manifest_schema, record_schema
 from certkit.passport import passport_schema, trust_schema
 from certkit.passport.outcome import VerificationDocument
 
