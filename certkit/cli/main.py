@@ -27,7 +27,6 @@ _COMMANDS: Final = {
     "verify": "commands.verify",
     "show": "commands.show",
     "export": "commands.export",
-    "verify-bundle": "commands.verify_bundle",
     "drift": "commands.drift",
     "plan": "commands.plan",
     "simulate": "commands.simulate",

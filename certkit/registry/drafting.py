@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from certkit.errors import CertkitError, InputError, MismatchError
-from certkit.passport import issuing, keys
-from certkit.passport import statement as st
+from certkit.passport import keys, opening
 from certkit.registry.entry import CLAIMS, Claims, Entry, KeyChange, timestamp, write
 from certkit.registry.rules import Rest, is_before, is_signed, issuer_of, rest
 
@@ -91,7 +90,7 @@ class Drafts:
         if claims is None or not is_signed(found, theirs):
             return None
         if data is not None:
-            return rest(st.read(issuing.parse(data).payload))
+            return rest(opening.parse(data).unverified_statement())
         return Rest(frozenset({claims.evidence}))
 
     def entry(

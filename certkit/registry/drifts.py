@@ -27,8 +27,7 @@ from msgspec import Struct, structs
 
 from certkit import canonical
 from certkit.errors import CertkitError, MismatchError
-from certkit.passport import issuing
-from certkit.passport import statement as st
+from certkit.passport import opening
 from certkit.registry.entry import ROW_LENGTH, ROWS, Drift, Supersession
 
 if TYPE_CHECKING:
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
     from certkit.assessment import drift as comparing
     from certkit.assessment.drift.standing import Standing
     from certkit.assessment.reliability import Moments
+    from certkit.passport.statement import Statement
     from certkit.registry.entry import AnyClaims, Claims, PassportFacts
 
 LOGGED: Final = {"DRIFTED", "IDENTITY_CHANGED"}
@@ -113,7 +113,7 @@ class Consequences:
 
     def __init__(self, passport: bytes) -> None:
         self._passport = passport
-        self.known: tuple[str, st.Statement] | None = None
+        self.known: tuple[str, Statement] | None = None
         """The passport's id and what it states, where it was read already."""
         self.drift: comparing.Drift | None = None
         self.earlier: str | None = None
@@ -150,12 +150,12 @@ class Consequences:
 
     def _standing(self) -> tuple[str, Standing]:
         """Return the id of the passport that is appended, and its standing."""
-        from certkit.passport.standing import standing as of  # noqa: PLC0415 - heavy
+        from certkit.passport.drift_side import drift_side  # noqa: PLC0415 - heavy
 
         if self.known is None:
             return standing(self._passport)
         passport_id, statement = self.known
-        return passport_id, of(statement)
+        return passport_id, drift_side(statement)
 
 
 def logged(found: comparing.Drift, passport_id: str, earlier: str) -> Drift | None:
@@ -178,10 +178,10 @@ def standing(passport: bytes) -> tuple[str, Standing]:
 
     Raises `CertkitError` where it cannot be read or its integers contradict each other.
     """
-    from certkit.passport.standing import standing as of  # noqa: PLC0415 - heavy
+    from certkit.passport.drift_side import drift_side  # noqa: PLC0415 - heavy
 
-    found = issuing.parse(passport)
-    return found.passport_id, of(st.read(found.payload))
+    found = opening.parse(passport)
+    return found.passport_id, drift_side(found.unverified_statement())
 
 
 def r_op(passport: bytes) -> Moments | None:

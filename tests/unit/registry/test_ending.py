@@ -20,8 +20,8 @@ from certkit.registry.entry import (
     read,
     write,
 )
-from tests.unit.registry.build import LOG_KEY, STRANGER, digest
-from tests.unit.registry.lineages import KEY, NOW, hand, heads, issue, log, new, policy
+from tests.support.lineages import KEY, NOW, hand, heads, issue, log, new, policy
+from tests.support.registries import LOG_KEY, STRANGER, digest
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -16,9 +16,9 @@ from certkit.registry.reader import reading
 from certkit.tlog.checkpoint import Checkpoint
 from certkit.tlog.hashing import Hash
 from tests.support import merkle
-from tests.unit.registry.lineages import LINEAGE, NOW, hand, heads, issue, log, new
-from tests.unit.registry.notes import noted
-from tests.unit.registry.test_standing import DAY, rows
+from tests.support.lineages import LINEAGE, NOW, hand, heads, issue, log, new
+from tests.support.notes import noted
+from tests.support.standings import DAY, rows
 
 if TYPE_CHECKING:
     from pathlib import Path

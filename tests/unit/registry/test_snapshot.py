@@ -13,9 +13,9 @@ from msgspec import structs
 from certkit.registry import registry as module
 from certkit.registry.ledger import Ledger, Snapshot
 from certkit.registry.registry import Registry
-from tests.unit.registry import build
-from tests.unit.registry.build import LOG_KEY, SUBMITTER, check, passport
-from tests.unit.registry.notes import following
+from tests.support import registries as build
+from tests.support.notes import following
+from tests.support.registries import LOG_KEY, SUBMITTER, check, passport
 
 if TYPE_CHECKING:
     from pathlib import Path
