@@ -35,11 +35,6 @@ def _standing(material: Material) -> Iterator[tuple[str, str]]:
     document = material.document
     yield "No reviewer is recorded: nobody but the tool has looked at this argument.", "no-reviewer"
     yield "No hazards were supplied: the criteria are not tied to any harm in operation.", "no-hazards"
-    if not material.reassessed:
-        yield (
-            "The evidence was not read for this report: its figures are those of the assessment file.",
-            "from-file",
-        )
     verdict = document["verdict"]
     bounded = verdict["bounded"]["tier"]
     if verdict["tier"] > bounded:

@@ -27,7 +27,7 @@ _SMALL: Final = 10
 
 def scope(material: Material) -> tuple[Entry, ...]:
     """Return who was evaluated, how and by whom, as the manifest states it."""
-    agent, stated = material.document["agent"], material.manifest or {}
+    agent, stated = material.document["agent"], material.manifest
     protocol = stated.get("protocol", {})
     evaluator, judge = protocol.get("evaluator") or {}, protocol.get("judge") or {}
     period = protocol.get("period") or {}
@@ -77,7 +77,7 @@ def _period(period: dict[str, Any]) -> str | None:
 
 def components(material: Material) -> Table:
     """Return the exact configuration, part by part."""
-    parts = ((material.manifest or {}).get("agent") or {}).get("components") or ()
+    parts = (material.manifest.get("agent") or {}).get("components") or ()
     body = (
         (
             part["role"].replace("_", " "),
@@ -93,7 +93,7 @@ def components(material: Material) -> Table:
 
 def imports(material: Material) -> Table:
     """Return the account of the import, where the bundle was made by one."""
-    notes = ((material.manifest or {}).get("imported") or {}).get("notes") or ()
+    notes = (material.manifest.get("imported") or {}).get("notes") or ()
     body = (
         (note["kind"], words.count(note["count"]), note["what"], note.get("detail") or "–") for note in notes
     )

@@ -10,7 +10,6 @@ from markupsafe import Markup
 from certkit.assessment import CATALOGUE, State, Status, Unit
 from certkit.assessment.statistics.estimators import runs_needed
 from certkit.report import words
-from certkit.report.consistency import deciding
 from certkit.report.formulas import FORMULAS
 from certkit.report.svg import Track, forest, judged, mark
 from certkit.report.table import Column, Table, table
@@ -37,6 +36,12 @@ Row = dict[str, Any]
 def unit(row: Row) -> Unit:
     """Return the unit of a row's metric."""
     return CATALOGUE[row["metric"]].unit
+
+
+def deciding(row: Row, reading: str) -> Status:
+    """Return the status of a row under a reading; what a tier does not specify has no bounded one."""
+    bounded = row["bounded"]
+    return Status(row["status"] if reading == "table" or bounded is None else bounded["status"])
 
 
 def rows(document: Document, tier: int) -> list[Row]:

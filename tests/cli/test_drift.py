@@ -10,10 +10,9 @@ import pytest
 from certkit import canonical, evidence, passport
 from certkit.passport import keys, sealed
 from certkit.simulation.simulate import simulate
-from tests.cli.running import certkit
-from tests.cli.test_startup import HEAVY, loaded
 from tests.support import bundles
-from tests.unit.passport.making import KEY, of_bundle, trust
+from tests.support.making import KEY, of_bundle, trust
+from tests.support.running import HEAVY, certkit, loaded
 
 if TYPE_CHECKING:
     from pathlib import Path

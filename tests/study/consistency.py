@@ -15,7 +15,7 @@ from certkit.evidence.summary.ordering import order
 from certkit.evidence.summary.summary import Tally
 from certkit.evidence.summary.terms import GAMMA_FIFTHS, NOT_A_RECOVERY
 from tests.study.draws import PROFILE, Cell, markdown, percent, uniforms
-from tests.unit.assessment import build
+from tests.support import build
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -11,7 +11,7 @@ from msgspec import structs
 from certkit.evidence.summary.summary import PEI_SCALE, STRETCHES, Stretch, Window
 from tests.study.draws import LEVELS, Limit, bounded, drawn, markdown, table
 from tests.study.proportion import enough
-from tests.unit.assessment import build
+from tests.support import build
 
 if TYPE_CHECKING:
     from certkit.evidence.summary.summary import Cell, Summary

@@ -27,7 +27,7 @@ from tests.study.draws import (
     successes,
     uniforms,
 )
-from tests.unit.assessment import build
+from tests.support import build
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

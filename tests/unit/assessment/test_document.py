@@ -10,9 +10,8 @@ from jsonschema import Draft202012Validator
 from certkit import canonical
 from certkit.assessment import asked, assessment_schema, measure_next, profile_schema, sentence, shown
 from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
-
-from . import build
-from .test_degenerate import CASES
+from tests.support import build
+from tests.support.degenerate import CASES
 
 if TYPE_CHECKING:
     from certkit.evidence.summary.summary import Summary

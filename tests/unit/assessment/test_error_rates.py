@@ -13,8 +13,7 @@ from certkit.assessment.bounded import bounds
 from certkit.assessment.criteria import Status
 from tests.study import coverage, drifting, identical, others, page, proportion, stopping
 from tests.study.draws import ICCS, LEVELS, Cell, _cumulative, bounded, drawn, sizes, successes, table
-
-from . import build
+from tests.support import build
 
 DRAWS = 4000
 PUBLISHED = page.read()

@@ -12,10 +12,9 @@ from scipy import stats
 from certkit.assessment import assess, fragile, parse
 from certkit.assessment.bounded.anytime import log_evidence
 from certkit.assessment.bounded.fragility import Fragility, fragility
-from tests.support import clustered
+from tests.support import build, clustered
 from tests.support.bounded_oracle import family
 from tests.support.clustered import Design
-from tests.unit.assessment import build
 
 DESIGNS = {
     "strong": Design(seed=3, tasks=60, runs=9, domains=2, family=0, success=0.97),

@@ -26,8 +26,7 @@ from certkit.assessment.rater_error.correction import Correction, confusion, cor
 from certkit.assessment.statistics.estimators import posterior
 from certkit.evidence.bundle.calibration import ABSENT, Calibration, Rater, millionths
 from certkit.evidence.bundle.manifest import Protocol
-
-from . import build
+from tests.support import build
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -10,8 +10,7 @@ import pytest
 from certkit.assessment import Assessment, Metric, State, Status
 from certkit.evidence.records.record import Split
 from certkit.evidence.summary.summary import Tally
-
-from . import build
+from tests.support import build
 
 
 def of(name: str, *cells: Any, **protocol: Any) -> Metric:

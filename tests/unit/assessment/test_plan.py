@@ -32,7 +32,7 @@ from certkit.assessment.plan.schema import plan_schema
 from certkit.errors import NegativeError, UsageError
 from certkit.evidence.records.record import SINGLE_FAULTS
 from certkit.evidence.summary.summary import CLUSTER_FIELDS, Clusters
-from tests.unit.assessment import build
+from tests.support import build
 
 if TYPE_CHECKING:
     from certkit.assessment.plan import Plan, Planned

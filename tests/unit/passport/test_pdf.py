@@ -9,26 +9,18 @@ from typing import TYPE_CHECKING
 import pytest
 
 from certkit import passport, report
-from certkit.errors import CertkitError, InputError
+from certkit.errors import CertkitError
 from certkit.passport import pdf
-from tests.cli.running import certkit
-from tests.unit.passport.making import KEY, NOW, issued, trust
-from tests.unit.passport.pdfs import CATALOGUE, PAGES, attaching, bomb, document, draws, stream
-from tests.unit.report.drawing import judged, needs_pdf, strong, tool
+from tests.support.drawing import judged, needs_pdf, strong, tool
+from tests.support.making import KEY, NOW, issued, trust
+from tests.support.pdfs import CATALOGUE, PAGES, PASSPORT, attaching, bomb, code, document, draws, stream
+from tests.support.running import certkit
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-PASSPORT = issued().to_json()
 OTHER = issued(origin="simulated").to_json()
 PROOF = b"c2sp.org/tlog-proof@v1\n"
-
-
-def code(data: bytes) -> str:
-    with pytest.raises(InputError) as caught:
-        pdf.passport_of(data)
-    assert caught.value.exit_code == 3
-    return caught.value.code
 
 
 # --- what is taken out

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from certkit.passport import pdf, pdf_reader
-from tests.unit.passport.pdfs import attaching, packed, stream
-from tests.unit.passport.test_pdf import PASSPORT, code
+from tests.support.pdfs import PASSPORT, attaching, code, packed, stream
 
 INSIDE = [
     (1, b"<< /Type /Catalog /Names << /EmbeddedFiles << /Names [(passport.json) 10 0 R] >> >> >>"),

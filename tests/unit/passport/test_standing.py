@@ -11,10 +11,10 @@ from msgspec import structs
 from certkit import assessment, evidence, workflow
 from certkit.assessment.drift.standing import standing as of_bundle
 from certkit.errors import CertkitError
+from certkit.passport import payload
 from certkit.passport import statement as st
 from certkit.passport.standing import carries_margins, standing
-from tests.support import bundles
-from tests.unit.passport import making
+from tests.support import bundles, making
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,7 +27,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def stated(root: Path) -> st.Statement:
-    return st.read(making.of_bundle(root).payload)
+    return payload.read(making.of_bundle(root).payload)
 
 
 def with_sums(statement: st.Statement, change: Callable[[st.Sums], st.Sums | None]) -> st.Statement:

@@ -21,8 +21,8 @@ from certkit.passport.trust import Witnesses
 from certkit.progress import SILENT
 from certkit.tlog import checkpoint, hashing, note, proof
 from tests.support import bundles
-from tests.unit.passport.making import KEY, NOW, issued, of_bundle, runs, sealed_bundle, trust
-from tests.vectors.running import certkit
+from tests.support.documents import certkit
+from tests.support.making import KEY, NOW, issued, of_bundle, runs, sealed_bundle, trust
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

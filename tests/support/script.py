@@ -9,8 +9,8 @@ import pytest
 
 from certkit.tlog.note import write_note
 from tests import generate
-from tests.cli.running import Done, certkit
-from tests.unit.tlog.test_note import WITNESS
+from tests.support.running import Done, certkit
+from tests.support.signers import WITNESS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -61,8 +61,6 @@ issue a -o second {ISSUE}2
 registry append second/passport.json --registry registry {LOGGING}
 verify first/passport.json --trust trust.json --at 2026-03-02
 verify rows.csv --trust trust.json
-verify-bundle --bundle first/passport.json --key public.pem {{agent}}
-verify-bundle --bundle first/passport.json --key public.pem sha256:{"0" * 64}
 export first/passport.json --format markdown --unverified
 report a -o case.html
 registry list registry
@@ -93,7 +91,6 @@ keys id missing.pem
 
 REFUSED: Final = {
     "keys id missing.pem",
-    f"verify-bundle --bundle first/passport.json --key public.pem sha256:{'0' * 64}",
 }
 
 

@@ -1,31 +1,26 @@
-"""``certkit verify-bundle``: the client protocol of sigstore-conformance, and what is refused under it."""
+"""The client protocol of sigstore-conformance, and what is refused under it."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec
 
-from tests.support.virtual_sigstore import Sigstore, b64, compact, pae
-from tests.vectors import passport_parts as maker
-from tests.vectors.running import certkit
+from tests.interop import client
+from tests.support import passport_parts as maker
+from tests.support.plain_bundles import AT, DATA, INSTANCE, SIGNER, WHERE, WHO, plain
+from tests.support.virtual_sigstore import b64, compact, pae
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.support.virtual_sigstore import Json
 
-AT = datetime(2026, 2, 1, 0, 0, 30, tzinfo=UTC)
 SIGNED = AT + timedelta(minutes=1)
-WHO, WHERE = "a@example.com", "https://accounts.example.com"
-INSTANCE = Sigstore.new(AT)
-SIGNER = INSTANCE.signer(WHO, WHERE)
-DATA = b"What was signed.\n"
+OTHER = "passport.other-evidence"
 DIGEST = hashlib.sha256(DATA).hexdigest()
 STATEMENT = {
     "_type": "https://in-toto.io/Statement/v1",
@@ -39,20 +34,6 @@ STATEMENT = {
 IDENTITY = ("--certificate-identity", WHO, "--certificate-oidc-issuer", WHERE)
 
 
-def plain(key: maker.Key, *, data: bytes = DATA, **digest: str) -> Json:
-    """Return a bundle of a plain signature by a key."""
-    signature = (
-        key.sign(data)
-        if not isinstance(key, ec.EllipticCurvePrivateKey)
-        else key.sign(data, ec.ECDSA(hashes.SHA384() if key.curve.name == "secp384r1" else hashes.SHA256()))
-    )
-    return {
-        "mediaType": "application/vnd.dev.sigstore.bundle.v0.3+json",
-        "verificationMaterial": {"publicKey": {"hint": "anything"}, "tlogEntries": []},
-        "messageSignature": {"signature": b64(signature), **({"messageDigest": digest} if digest else {})},
-    }
-
-
 def attested(key: maker.Key, statement: Any = STATEMENT) -> Json:
     payload = compact(statement)
     return maker.passport(payload, key, signature=maker.signed(maker.IN_TOTO, payload, key))
@@ -64,9 +45,7 @@ def run(folder: Path, bundle: Json | bytes, *options: str, artifact: str | None 
     (folder / "root.json").write_bytes(compact(INSTANCE.trusted_root()))
     before = {path: path.read_bytes() for path in folder.iterdir()}
     about = artifact or str(folder / "notes.txt")
-    code, document = certkit(
-        "verify-bundle", "--bundle", str(folder / "bundle.json"), *options, "--json", about
-    )
+    code, document = client.run("--bundle", str(folder / "bundle.json"), *options, about)
     assert {path: path.read_bytes() for path in folder.iterdir()} == before
     return code, document.get("error", {}).get("code")
 
@@ -118,14 +97,14 @@ def test_a_key_signs_a_file_or_an_attestation_of_it(tmp_path: Path, key: maker.K
     for bundle in (plain(maker.ATTACKER), plain(key, data=b"else"), attested(maker.ATTACKER)):
         assert run(tmp_path, bundle, *trusted) == (1, "dsse.signature")
     wrong = plain(key, algorithm="SHA2_256", digest=b64(bytes(32)))
-    assert run(tmp_path, wrong, *trusted) == (1, "sigstore.artifact")
+    assert run(tmp_path, wrong, *trusted) == (1, OTHER)
 
 
 @pytest.mark.parametrize("digest", ["text", 7, ["algorithm"], True])
 def test_a_digest_that_is_no_object_is_refused(tmp_path: Path, digest: object) -> None:
     bundle = plain(maker.LAB)
     bundle["messageSignature"]["messageDigest"] = digest
-    assert run(tmp_path, bundle, *with_key(tmp_path, maker.LAB)) == (1, "sigstore.bundle")
+    assert run(tmp_path, bundle, *with_key(tmp_path, maker.LAB)) == (1, "passport.form")
 
 
 def test_a_digest_is_enough_where_the_key_signs_digests(tmp_path: Path) -> None:
@@ -150,7 +129,7 @@ def test_a_digest_is_enough_where_the_key_signs_digests(tmp_path: Path) -> None:
 def test_an_attestation_of_something_else_is_refused(tmp_path: Path, statement: Any) -> None:
     trusted = with_key(tmp_path, maker.LAB)
     assert run(tmp_path, attested(maker.LAB), *trusted) == (0, None)
-    assert run(tmp_path, attested(maker.LAB, statement), *trusted) == (1, "sigstore.artifact")
+    assert run(tmp_path, attested(maker.LAB, statement), *trusted) == (1, OTHER)
 
 
 def test_another_payload_type_is_refused(tmp_path: Path) -> None:
@@ -216,5 +195,8 @@ def test_a_digest_is_never_a_file_that_bears_it_as_its_name(
     name = "sha256:" + "0" * 64
     (tmp_path / name).write_bytes(DATA)
     assert run(tmp_path, SIGNER.sign(DATA), *root, artifact=name) == (1, "passport.certificate")
-    assert run(tmp_path, SIGNER.attest(compact(STATEMENT)), *root, artifact=name) == (1, "sigstore.artifact")
+    assert run(tmp_path, SIGNER.attest(compact(STATEMENT)), *root, artifact=name) == (
+        1,
+        OTHER,
+    )
     assert run(tmp_path, SIGNER.sign(DATA), *root, artifact=f"./{name}") == (0, None)

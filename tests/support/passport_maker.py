@@ -1,6 +1,6 @@
 """Makes ``passport/*.json``: passports good and bad, with the step, code and exit code they must end in.
 
-    python -m tests.vectors.passport_maker --write
+    python -m tests.support.passport_maker --write
 
 Nothing of certkit is used: the statement is written by hand, the encoding that is signed is put together
 here, and the keys and ECDSA's nonces (RFC 6979) are fixed, so that the files are the same on every machine.
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import utils
 
-from tests.vectors.passport_parts import (
+from tests.support.passport_parts import (
     ATTACKER,
     IN_TOTO,
     LAB,
@@ -53,13 +53,13 @@ from tests.vectors.passport_parts import (
     trust,
     window,
 )
-from tests.vectors.passport_threats import evidence, keyless, other_entries, roots, statuses
+from tests.support.passport_threats import evidence, keyless, other_entries, roots, statuses
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 
-FOLDER: Final = Path(__file__).parent / "passport"
+FOLDER: Final = Path(__file__).parents[1] / "vectors" / "passport"
 
 
 def accepted() -> Iterator[Json]:

@@ -4,10 +4,11 @@
     found = verify(data, artifact, identity=(who, where), root=root)       # or by somebody who signed in
     found.signer, found.time
 
-Passports have steps and a policy of their own (`verification`); this is for everything else that is signed
-with Sigstore, and for the public conformance suite. The form is read as strictly as Sigstore's clients read
-it: a known version, nothing unknown, either a signature or an envelope, either a key or a certificate. Beside
-a key, log entries have their form in any case, and with timestamps are verified where a root is given.
+Passports have steps and a policy of their own (`certkit.passport.verification`); this is for the public
+conformance suite, and shows what the parts under both make of what it holds. The form is read as strictly as
+Sigstore's clients read it: a known version, nothing unknown, either a signature or an envelope, either a key
+or a certificate. Beside a key, log entries have their form in any case, and with timestamps are verified
+where a root is given.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from msgspec import Struct, structs
 
 from certkit import canonical
 from certkit.errors import InputError, NegativeError, UsageError
-from certkit.passport import dsse, entries, keys, sealed, trusted_root
+from certkit.passport import dsse, keys, sealed, trusted_root
+from tests.interop import entries
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -42,8 +44,8 @@ _VERSIONS: Final = {
 _HASHES: Final = {"SHA2_256": hashlib.sha256, "SHA2_384": hashlib.sha384, "SHA2_512": hashlib.sha512}
 MAX_VALUES: Final = 10_000
 """Values in a bundle; thirty log entries with their proofs have a third of it."""
-_FORM: Final = "sigstore.bundle"
-_OTHER: Final = "sigstore.artifact"
+_FORM: Final = "passport.form"
+_OTHER: Final = "passport.other-evidence"
 
 
 class Artifact(Struct, frozen=True, kw_only=True):
@@ -79,7 +81,7 @@ def verify(
 
     `identity` is the name in the certificate and the OIDC issuer; `root` is a checked trusted root, by which
     what is attached to a key's signature is verified too. Raises `CertkitError` where it is not:
-    ``sigstore.*``, ``dsse.*``, ``json.*``, ``passport.*`` or ``tlog.*`` codes.
+    ``dsse.*``, ``json.*``, ``passport.*`` or ``tlog.*`` codes.
     """
     parsed = _parse(data)
     if parsed.envelope is not None:

@@ -10,7 +10,7 @@ from certkit.evidence.bundle.folder import open_bundle
 from certkit.evidence.importers import ImportAccount, ImportOptions, run
 from certkit.progress import SILENT
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 DATA = ROOT / "tests" / "data"
 SHARED = ROOT.parent / "shared" / "evidence"
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from certkit.passport.sealed import Material
     from certkit.tlog.note import UnverifiedNote
 
-_FORM: Final = "sigstore.bundle"
+_FORM: Final = "passport.form"
 _KINDS: Final = ("hashedrekord", "dsse", "intoto")
 _LATEST: Final = int(datetime(9999, 12, 31, tzinfo=UTC).timestamp())
 
@@ -39,8 +39,8 @@ _LATEST: Final = int(datetime(9999, 12, 31, tzinfo=UTC).timestamp())
 def witnessed(material: Material, signature: bytes, root: dict[str, Any]) -> tuple[datetime, ...]:
     """Return when authorities and logs of a checked root saw `signature`, earliest first.
 
-    Raises `NegativeError` ``passport.timestamp``, ``sigstore.artifact`` or ``tlog.*``, `MismatchError` and
-    `InputError` where something that is attached does not hold or has not its form.
+    Raises `NegativeError` ``passport.timestamp``, ``passport.other-evidence`` or ``tlog.*``, `MismatchError`
+    and `InputError` where something that is attached does not hold or has not its form.
     """
     seen = timestamp.seen(material.timestamps, signature, root)
     if material.timestamps and not seen:
@@ -56,7 +56,7 @@ def _logged(
     body = dsse.decode(entry["canonicalizedBody"], "canonicalizedBody")
     written = dsse.encode(signature)
     if not {written, dsse.encode(written.encode())} & {*_texts(_read(body, entry["kindVersion"]))}:
-        raise NegativeError("sigstore.artifact", "a log entry is about another signature")
+        raise NegativeError("passport.other-evidence", "a log entry is about another signature")
     proof = entry["inclusionProof"]
     note = parse_note(proof["checkpoint"]["envelope"].encode())
     head = parse_checkpoint(note.text)
@@ -102,7 +102,7 @@ def _number(text: str, most: int = canonical.MAX_INTEGER) -> int:
 
 def _in_office(root: dict[str, Any], times: tuple[datetime, ...]) -> Iterator[PublicKeyTypes]:
     """Yield the keys of the logs that were in office at all times, or still are where no time is known."""
-    for log in trusted_root.logs(root):
+    for log in trusted_root._read(root).tlogs:
         if all(log.window.holds(time) for time in times) if times else log.window.end is None:
             try:
                 yield load_der_public_key(log.id)

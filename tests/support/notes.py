@@ -9,7 +9,7 @@ from certkit.passport import keys
 from certkit.registry.entry import Entry, Previous, read, write
 from certkit.tlog.hashing import leaf_hash
 from certkit.tlog.note import Signer
-from tests.unit.registry.build import LOG_KEY, SUBMITTER, new, opened
+from tests.support.registries import LOG_KEY, SUBMITTER, new, opened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from cryptography.hazmat.primitives.asymmetric import utils
 
-from tests.support.virtual_sigstore import Sigstore, fixed_key
-from tests.vectors import log_maker
-from tests.vectors.passport_parts import (
+from tests.support import log_maker
+from tests.support.passport_parts import (
     ATTACKER,
     LAB,
     P256_ORDER,
@@ -31,6 +30,7 @@ from tests.vectors.passport_parts import (
     statement,
     trust,
 )
+from tests.support.virtual_sigstore import Sigstore, fixed_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from certkit import canonical
 from certkit.passport import keys, sealed
+from tests.support import keyless
+from tests.support.making import issued
 from tests.support.virtual_sigstore import b64, compact
-from tests.unit.passport import test_keyless as keyless
-from tests.unit.passport.making import issued
 
 if TYPE_CHECKING:
     from collections.abc import Callable

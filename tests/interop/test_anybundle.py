@@ -13,10 +13,11 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from certkit import canonical
 from certkit.errors import CertkitError, UsageError
-from certkit.passport import anybundle, keyless, trusted_root
+from certkit.passport import keyless, trusted_root
+from tests.interop import anybundle
+from tests.support import passport_parts as maker
+from tests.support.making import KEY
 from tests.support.virtual_sigstore import Sigstore, b64, compact, pae, spki
-from tests.unit.passport.making import KEY
-from tests.vectors import passport_parts as maker
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,6 +30,7 @@ SECOND = timedelta(seconds=1)
 INSTANCE, OTHER = Sigstore.new(AT), Sigstore.new(AT)
 ROOT = INSTANCE.trusted_root()
 CERTIFICATE = INSTANCE.signer("a@example.com", "https://accounts.example.com").certificate
+ABOUT_ELSE = "passport.other-evidence"
 DATA = b"What was signed.\n"
 SHA256 = hashlib.sha256(DATA)
 STATEMENT = compact({"subject": [{"name": "notes", "digest": {"sha256": SHA256.hexdigest()}}]})
@@ -138,7 +140,7 @@ FORMS: dict[str, Callable[[Json], object]] = {
 def test_a_bundle_of_another_form_is_refused_with_a_root_and_without(name: str) -> None:
     for root in (ROOT, None):
         verify(plain(), root)
-        assert refused(edited(FORMS[name]), root) == "sigstore.bundle"
+        assert refused(edited(FORMS[name]), root) == "passport.form"
 
 
 def test_every_version_up_to_03_is_read() -> None:
@@ -168,7 +170,7 @@ ATTACHED: dict[str, tuple[Callable[[Json], object], str]] = {
     "a proof for another place": (lambda d: proof(d).update(logIndex="1"), "tlog.inclusion"),
     "a proof for another tree": (lambda d: proof(d).update(treeSize="6"), "tlog.inclusion"),
     "another root": (lambda d: proof(d).update(rootHash=b64(bytes(32))), "tlog.inclusion"),
-    "a size that is written otherwise": (lambda d: proof(d).update(treeSize="05"), "sigstore.bundle"),
+    "a size that is written otherwise": (lambda d: proof(d).update(treeSize="05"), "passport.form"),
     "a checkpoint of another size": (
         lambda d: (
             proof(d)["checkpoint"].update(envelope=TOLD.replace("\n5\n", "\n6\n")),
@@ -188,7 +190,7 @@ ATTACHED: dict[str, tuple[Callable[[Json], object], str]] = {
         lambda d: d["verificationMaterial"].update(
             tlogEntries=[INSTANCE.entry(SHA256.digest(), maker.SECOND.sign(DATA), CERTIFICATE)]
         ),
-        "sigstore.artifact",
+        ABOUT_ELSE,
     ),
     "an entry by another log": (
         lambda d: d["verificationMaterial"].update(
@@ -242,16 +244,16 @@ def test_an_entry_is_of_the_kind_that_it_states_and_holds_the_signature() -> Non
         ({**good, "kind": "rpm"}, "rpm", "0.0.1"),
         ([good], "dsse", "0.0.1"),
     ):
-        assert refused(logged(body, kind, version)) == "sigstore.bundle"
-    assert refused(logged({**good, "spec": {"signature": signature[:-4]}})) == "sigstore.artifact"
-    assert refused(logged({**good, "spec": {}, "signature": signature})) == "sigstore.artifact"
+        assert refused(logged(body, kind, version)) == "passport.form"
+    assert refused(logged({**good, "spec": {"signature": signature[:-4]}})) == ABOUT_ELSE
+    assert refused(logged({**good, "spec": {}, "signature": signature})) == ABOUT_ELSE
 
 
 def test_the_time_that_a_log_promised_is_signed() -> None:
     moved = str(int((PROMISED - SECOND).timestamp()))
     assert refused(edited(lambda d: entry(d).update(integratedTime=moved), attested())) == "tlog.signature"
     endless = edited(lambda d: entry(d).update(integratedTime="9" * 18), attested())
-    assert refused(endless) == "sigstore.bundle"
+    assert refused(endless) == "passport.form"
     silent = edited(lambda d: entry(d).pop("inclusionPromise"), attested())
     assert verify(silent).time is None  # a time that nobody signed
     for name in ("inclusionPromise", "integratedTime"):
@@ -288,7 +290,7 @@ def test_a_digest_of_another_length_is_compared_with_the_file(name: str, hashed:
     bundle = edited(lambda d: d["messageSignature"].update(messageDigest=good))
     assert verify(bundle).time == SEEN
     wrong = {"algorithm": name, "digest": b64(hashed(DATA + b"x").digest())}
-    assert refused(edited(lambda d: d["messageSignature"].update(messageDigest=wrong))) == "sigstore.artifact"
+    assert refused(edited(lambda d: d["messageSignature"].update(messageDigest=wrong))) == ABOUT_ELSE
     alone = anybundle.Artifact(sha256=SHA256.hexdigest())
     assert refused(bundle, artifact=alone) == "usage.option"
 
@@ -328,7 +330,7 @@ def test_a_bundle_of_a_crowd_is_refused_before_its_form_is_looked_at(
     bundle["verificationMaterial"] |= crowd
     with pytest.raises(CertkitError) as caught:
         anybundle.verify(compact(bundle), ARTIFACT, key=maker.LAB.public_key())
-    assert caught.value.code == "sigstore.bundle"
+    assert caught.value.code == "passport.form"
     assert "values" in caught.value.message
     assert asked == []
 

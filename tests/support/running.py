@@ -54,3 +54,30 @@ def program(*arguments: object, **environment: str) -> Done:
         [PROGRAM, *map(str, arguments)], capture_output=True, check=False, env=os.environ | environment
     )
     return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+HEAVY = (
+    "duckdb",
+    "numpy",
+    "scipy",
+    "pydantic",
+    "jsonschema",
+    "weasyprint",
+    "sigstore",
+    "rich",
+    "msgspec",
+    "cryptography",
+)
+
+
+def loaded(*arguments: str) -> set[str]:
+    """Run a command line in a fresh interpreter and return the packages that it loaded."""
+    code = (
+        "import sys\n"
+        "from certkit.cli.main import main\n"
+        f"main({[*arguments]!r})\n"
+        "sys.stderr.write(' '.join({name.partition('.')[0] for name in sys.modules}))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
+    assert done.stdout
+    return set(done.stderr.split())

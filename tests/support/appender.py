@@ -1,6 +1,6 @@
 """A process that appends stand-in passports to a registry, and is killed, starved or run beside others.
 
-    python -m tests.faults.appender FOLDER FIRST COUNT [FILE-SIZE-LIMIT]
+    python -m tests.support.appender FOLDER FIRST COUNT [FILE-SIZE-LIMIT]
 
 Prints the number and the index of each passport once its append has returned; that is what a registry
 owes to whoever read the line.
@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 from certkit.errors import CertkitError
-from tests.unit.registry.build import append, passport
+from tests.support.registries import append, passport
 
 
 def main(folder: str, first: str, count: str, limit: str | None = None) -> int:

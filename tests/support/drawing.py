@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from certkit import report
 from certkit.passport import Issuer, issue
-from tests.unit.assessment.build import facts, judged, profile, strong
+from tests.support.build import facts, judged, profile, strong
 
 if TYPE_CHECKING:
     from pathlib import Path

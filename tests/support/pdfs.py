@@ -6,8 +6,15 @@ import hashlib
 import zlib
 from typing import TYPE_CHECKING
 
+import pytest
+
+from certkit.errors import InputError
+from certkit.passport import pdf
+from tests.support.making import issued
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
 
 CATALOGUE = b"<< /Type /Catalog /Pages 2 0 R /Names 3 0 R >>"
 PAGES = b"<< /Type /Pages /Kids [] /Count 0 >>"
@@ -116,3 +123,13 @@ def draws(seed: str, count: int, below: int) -> list[int]:
         int.from_bytes(hashlib.sha256(f"{seed} {i}".encode()).digest()[:8], "big") % below
         for i in range(count)
     ]
+
+
+PASSPORT = issued().to_json()
+
+
+def code(data: bytes) -> str:
+    with pytest.raises(InputError) as caught:
+        pdf.passport_of(data)
+    assert caught.value.exit_code == 3
+    return caught.value.code

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from certkit import assessment, evidence, passport, workflow
 from certkit.passport import keys
-from tests.support import bundles
-from tests.unit.assessment import build
+from tests.support import build, bundles
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from certkit.evidence.records.record import Split
-from tests.unit.assessment.build import cell, clusters, outcomes, summary
+from tests.support.build import cell, clusters, outcomes, summary
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

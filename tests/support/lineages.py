@@ -13,9 +13,9 @@ from certkit.evidence.summary.summary import CLUSTER_FIELDS
 from certkit.registry import Registry
 from certkit.registry.admission import admit
 from certkit.registry.ending import Hand
-from tests.unit.assessment import build as assessments
-from tests.unit.passport.making import ISSUER, KEY, NOW, trust
-from tests.unit.registry.build import LOG_KEY
+from tests.support import build as assessments
+from tests.support.making import ISSUER, KEY, NOW, trust
+from tests.support.registries import LOG_KEY
 
 if TYPE_CHECKING:
     from pathlib import Path
