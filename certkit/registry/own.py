@@ -143,6 +143,24 @@ def status(passport: Issued, at: datetime) -> str:
     return timely(passport.claims.not_before, passport.claims.not_after, timestamp(at))
 
 
+def drifted(found: History) -> bool:
+    """Tell whether the log says that the latest passport drifted.
+
+    A passport on the evidence of the one before it, about the same agent, shows nothing new: that one decides.
+    """
+    logged = {claims.passport_id for _, claims in found.drifts}
+    later = None
+    for passport in reversed(found.passports):
+        claims = passport.claims
+        again = claims.evidence is not None and later == (claims.evidence, claims.agent)
+        if later is not None and not again:
+            return False
+        if claims.passport_id in logged:
+            return True
+        later = (claims.evidence, claims.agent)
+    return False
+
+
 def statuses(entries: Iterable[Logged], at: datetime) -> Mapping[int, str]:
     """Return how the passport of each passport entry stands, by the entry's index; whoever signed counts."""
     by_lineage: dict[str, list[Logged]] = {}

@@ -235,7 +235,7 @@ def test_a_false_signature_in_a_known_name_is_no_matter_of_counting(place: Path)
 def test_a_log_that_the_policy_does_not_know_is_not_trusted(command: str) -> None:
     other = certkit("registry", "init", "other", "--name", "other").out.strip()
     made = certkit(
-        *("trust", "init", "--trust", "foreign.json", "--issuer", "Lab", "--key", "public.pem"),
+        *("trust", "add", "--trust", "foreign.json", "--issuer", "Lab", "--key", "public.pem"),
         *("--log", other, "-q"),
     )
     assert made.code == 0
@@ -308,7 +308,7 @@ def test_a_witness_of_no_time_or_of_one_to_come_vouches_for_nothing(place: Path,
 def test_a_lineage_of_which_nothing_counts_is_unknown(place: Path) -> None:  # noqa: F811 - a fixture
     (place / "other.pem").write_text(keys.public_pem(STRANGER.public_key()))
     vkey = certkit("registry", "vkey", "registry").out.strip()
-    made = ("trust", "init", "--trust", "foreign.json", "--issuer", "Other", "--key", "other.pem", "-q")
+    made = ("trust", "add", "--trust", "foreign.json", "--issuer", "Other", "--key", "other.pem", "-q")
     assert certkit(*made, "--log", vkey).code == 0
     done = told("history", "--trust", "foreign.json", "--json")
     assert (done.code, done.document["error"]["code"]) == (2, "registry.unknown")

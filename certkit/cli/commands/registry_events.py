@@ -76,7 +76,7 @@ def history(
     opened = own.lineage(folder, name, policy, context.own_heads(), at=moment, progress=progress())
     with opened as lineage:
         told = views.Told.of(lineage, trust, at or moment)
-    emit(told.to_dict, views.show_history(told), code=Exit.DRIFT if told.drifted else Exit.OK)
+    emit(told.to_dict, views.show_history(told), code=Exit.DRIFT if own.drifted(lineage.history) else Exit.OK)
 
 
 def revoke(

@@ -26,7 +26,7 @@ from certkit.cli.views.passport import show_passport, show_verification, verdict
 from certkit.errors import Exit, UsageError
 from certkit.passport.exports import source
 from certkit.passport.exports.words import utc
-from certkit.passport.issuing import parse
+from certkit.passport.opening import parse
 from certkit.passport.verification import verify as check
 from certkit.workflow.verifying import evidence_of, standing_of, taken
 

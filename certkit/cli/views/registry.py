@@ -184,11 +184,6 @@ class Told(NamedTuple):
         )
         return cls(lineage, policy, tuple(rows))
 
-    @property
-    def drifted(self) -> bool:
-        """Whether the log says that the latest passport drifted."""
-        return self.rows[-1]["drift"] is not None
-
     def to_dict(self) -> dict[str, Any]:
         """Return what ``certkit registry history --json`` prints."""
         head = self.lineage.log.head.checkpoint
