@@ -146,7 +146,7 @@ def status(passport: Issued, at: datetime) -> str:
 def drifted(found: History) -> bool:
     """Tell whether the log says that the latest passport drifted.
 
-    A passport on the evidence of the one before it, about the same agent, shows nothing new: that one decides.
+    On the evidence of the passport before it, about the same agent, one shows nothing new: that one decides.
     """
     logged = {claims.passport_id for _, claims in found.drifts}
     later = None
