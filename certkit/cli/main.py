@@ -58,7 +58,7 @@ TABLE: Final[tuple[Row | Group, ...]] = (
     Row("verify", "Verify a passport against your trust policy", "verify"),
     Row("show", "Show what a passport says, on one screen", "verify"),
     Row("export", "Write what a passport says in a format of others", "export"),
-    Row("report", "Draw the safety case of a bundle, an assessment or a passport", "report"),
+    Row("report", "Draw the safety case of a bundle, or of a passport with its evidence", "report"),
     Group(
         "bundle",
         "Make, seal and check evidence bundles",
@@ -141,9 +141,15 @@ class Command(TyperCommand):
                 help="Print nothing but errors and warnings; the exit code tells.",
             ),
         ]
-        text, example, words = (self.help or "").partition(_EXAMPLE)
+
+    def format_help_text(self, ctx: Any, formatter: Any) -> None:
+        """Write the help, with an example that can be copied whatever its length."""
+        whole = self.help or ""
+        text, example, words = whole.partition(_EXAMPLE)
         if example:  # what stands after \b is printed as it is
             self.help = f"{text}\b\n{chr(10).join(_lines(example + words))}"
+        super().format_help_text(ctx, formatter)
+        self.help = whole
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Take a word such as -/name for a lineage without a provider, never for options."""

@@ -8,10 +8,13 @@ import pytest
 
 from certkit.passport import keys
 from tests.support.one_passport import AT, append
+from tests.support.one_passport import place as place_
 from tests.support.running import certkit
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+place = place_
 
 
 def test_the_way_through(place: Path) -> None:

@@ -10,9 +10,12 @@ import pytest
 from tests.support.lineages import clustered, issue
 from tests.support.running import Done, certkit
 from tests.support.two_passports import DAY, NAME, ending, log, narrow, status, verify
+from tests.support.two_passports import place as place_
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+place = place_
 
 
 @pytest.mark.usefixtures("place")
