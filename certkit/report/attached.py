@@ -60,9 +60,9 @@ def listing(attachments: tuple[Attachment, ...]) -> Table:
         for item in attachments
     )
     columns = (
-        Column("file", "code"),
-        Column("what", "wide"),
-        Column("bytes", "number"),
-        Column("digest", "digests"),
+        Column("file", 15),
+        Column("what", 29),
+        Column("bytes", 8, "number"),
+        Column("digest", 48),
     )
     return table("Attached files", columns, body)

@@ -28,7 +28,7 @@ needs_pdf = pytest.mark.skipif(
 )
 
 # Elements without content; a parser sees no end tag for them.
-_VOID = {"meta", "br", "wbr", "line", "circle", "rect", "path"}
+_VOID = {"meta", "br", "col", "wbr", "line", "circle", "rect", "path"}
 
 
 class Page(HTMLParser):
