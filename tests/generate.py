@@ -15,8 +15,6 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import typer
-
 from certkit import canonical, workflow
 from certkit.assessment import CATALOGUE, AssessmentDocument, profile_schema
 from certkit.assessment.compare.document import ComparisonDocument
@@ -120,10 +118,10 @@ def commands() -> Iterator[tuple[tuple[str, ...], Any]]:
 
     def walk(words: tuple[str, ...], command: Any) -> Iterator[tuple[tuple[str, ...], Any]]:
         yield words, command
-        for name, below in getattr(command, "commands", {}).items():
-            yield from walk((*words, name), below)
+        for name in command.list_commands(None) if hasattr(command, "commands") else ():
+            yield from walk((*words, name), command.get_command(None, name))
 
-    yield from walk(("certkit",), typer.main.get_command(tree()))
+    yield from walk(("certkit",), tree())
 
 
 def _options(command: Any) -> Sequence[tuple[str, ...]]:
