@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from certkit.assessment.findings.findings import Finding
     from certkit.assessment.profile import Profile
     from certkit.assessment.rater_error import JudgeReport
+    from certkit.assessment.statistics.variation import Variation
     from certkit.assessment.verdict import Tier, Verdict
     from certkit.errors import Exit
     from certkit.evidence.bundle.manifest import Facts
@@ -98,6 +99,7 @@ class Assessment(Struct, frozen=True, kw_only=True, eq=False):
     cells: tuple[Cell, ...]
     judge: JudgeReport
     fragility: Fragility
+    variation: Variation | None = None
     bundles: tuple[BundleResult, ...] = ()
 
     @property
@@ -135,6 +137,7 @@ class Assessment(Struct, frozen=True, kw_only=True, eq=False):
             "findings": [plain(finding) for finding in self.findings],
             "judge": self.judge.to_dict(),
             "fragility": plain(self.fragility),
+            "variation": plain(self.variation),
             **({"bundles": [bundle.to_dict() for bundle in self.bundles]} if self.bundles else {}),
         }
 

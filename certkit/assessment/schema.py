@@ -11,7 +11,7 @@ from certkit.assessment.metrics.metric import State
 from certkit.assessment.profile import PROFILE_SCHEMA, Profile
 from certkit.assessment.rater_error import judge_schema
 from certkit.assessment.result import ASSESSMENT_SCHEMA
-from certkit.assessment.statistics.estimators import PRIORS
+from certkit.assessment.statistics.posterior import PRIORS
 from certkit.schema import (
     COUNT,
     DIALECT,
@@ -77,6 +77,7 @@ def _parts(judge: dict[str, Any]) -> dict[str, Any]:
         "findings": {"type": "array", "items": _finding()},
         "judge": judge,
         "fragility": _fragility(),
+        "variation": or_null(_variation()),
     }
 
 
@@ -167,7 +168,7 @@ def _interval() -> dict[str, Any]:
         low=NUMBER,
         high=NUMBER,
         level=SHARE,
-        method={"enum": ["wilson", "clopper-pearson", "jeffreys", "cluster-t", "cluster-bootstrap"]},
+        method={"enum": ["wilson", "clopper-pearson", "jeffreys", "task-posterior"]},
     )
     interval["properties"] |= {"seed": COUNT, "draws": COUNT}
     return interval
@@ -178,9 +179,8 @@ def _criterion() -> dict[str, Any]:
         status={"enum": _JUDGED},
         bound=_VALUE,
         confidence={"type": "number", "description": "the tier's, raised for a later attempt"},
-        method={"type": ["string", "null"]},
-        clusters={"type": ["integer", "null"], "minimum": 0},
-        n_eff={"type": ["number", "null"], "minimum": 0, "description": "what the runs are worth"},
+        k={"type": ["integer", "null"], "minimum": 0, "description": "tasks that carry the row"},
+        rests_on={"type": ["string", "null"]},
         reason={"type": ["string", "null"]},
     )
     return closed(
@@ -230,7 +230,6 @@ def _fragility() -> dict[str, Any]:
     prior = {"type": "object", "propertyNames": {"enum": list(PRIORS)}, "additionalProperties": SHARE}
     row = closed(
         holds=FLAG,
-        icc_falls_at=share,
         specificity_falls_at=share,
         priors=prior,
         anytime_p=SHARE,
@@ -240,15 +239,40 @@ def _fragility() -> dict[str, Any]:
         tier=COUNT,
         reason={
             "type": ["string", "null"],
-            "description": "why there are neither flips nor clusters to leave out",
+            "description": "why there are neither flips nor tasks to leave out",
         },
-        flips=or_null(closed(needed=COUNT, of=COUNT, criterion=TEXT, domain={"type": ["string", "null"]})),
+        flips=or_null(
+            closed(
+                needed=COUNT,
+                of=COUNT,
+                criterion=TEXT,
+                domain={"type": ["string", "null"]},
+                left_out=by_name(TEXT),
+            )
+        ),
         posterior={"type": "object", "propertyNames": {"pattern": "^[1-9]$"}, "additionalProperties": row},
         without_domain={"type": "array", "items": closed(domain=TEXT, table=COUNT, bounded=COUNT)},
-        without_cluster=or_null(closed(clusters=COUNT, losing=COUNT, criteria=by_name(COUNT))),
+        without_task=or_null(closed(tasks=COUNT, losing=COUNT, criteria=by_name(COUNT))),
         missing_runs=or_null(
             closed(declared=COUNT, recorded=COUNT, missing=COUNT, successes=COUNT, n=COUNT, r_op=share)
         ),
+    )
+
+
+def _variation() -> dict[str, Any]:
+    number = {"type": ["number", "null"], "minimum": 0}
+    return closed(
+        tasks=COUNT,
+        runs=COUNT,
+        between={**number, "description": "variance between tasks"},
+        within={**number, "description": "variance between runs of a task"},
+        icc={**number, "description": "intraclass correlation, by analysis of variance"},
+        all_succeed={
+            "type": "object",
+            "propertyNames": {"pattern": "^[1-9][0-9]?$"},
+            "additionalProperties": SHARE,
+            "description": "the chance that so many runs of one task all succeed (pass^j)",
+        },
     )
 
 

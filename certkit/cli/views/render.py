@@ -130,8 +130,8 @@ def _table(assessment: Assessment) -> None:
         style="dim",
     )
     for row in (_deciding(rows, assessment) for rows in groups):
-        if row.bounded is not None and row.bounded.method and row.metric.id in {"csi", "csi_windowed"}:
-            _wrapped(f"{row.id} by bounds: {row.bounded.method}", style="dim")
+        if row.bounded is not None and row.bounded.rests_on and row.metric.id in {"csi", "csi_windowed"}:
+            _wrapped(f"{row.id} by bounds: {row.bounded.rests_on}", style="dim")
     provisional = [rows[0].id for rows in groups if rows[0].criterion.provisional]
     if provisional:
         _wrapped(f"provisional in the source: {', '.join(provisional)}", style="dim")
@@ -263,11 +263,7 @@ def _bounds(assessment: Assessment) -> None:
         found = row.bounded
         if found is None:
             continue
-        rests = [f"{percent(found.confidence)} confidence", found.method, found.reason]
-        if found.clusters is not None and found.reason is None:
-            rests.append(output.counted(found.clusters, "cluster"))
-        if found.n_eff is not None:
-            rests.append(f"worth {found.n_eff:,.1f} independent runs")
+        rests = [f"{percent(found.confidence)} confidence", found.reason or found.rests_on]
         text = ", ".join(part for part in rests if part)
         _wrapped(f"{row.id:<24}{_bound(row):>8}  {text}", first="  ", rest=" " * 36)
     _line("")
