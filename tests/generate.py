@@ -18,18 +18,21 @@ from typing import TYPE_CHECKING, Any, Final
 import typer
 
 from certkit import canonical, workflow
-from certkit.assessment import CATALOGUE, assessment_schema, profile_schema
+from certkit.assessment import CATALOGUE, AssessmentDocument, profile_schema
 from certkit.assessment.plan.schema import plan_schema
 from certkit.assessment.published import claims_schema, comparison_schema, drift_schema, recheck_schema
 from certkit.assessment.words import asked
 from certkit.cli.main import tree
 from certkit.cli.schemas import schemas
+from certkit.document import Document, name_of, schema_of
 from certkit.errors import CODES, EXIT_MEANING
 from certkit.evidence.bundle.calibration import calibration_schema
+from certkit.evidence.bundle.identity import Accumulation
 from certkit.evidence.records.faults import Fault
 from certkit.evidence.records.record import Condition
 from certkit.evidence.records.schema import DIALECT, manifest_schema, record_schema
-from certkit.passport import passport_schema, trust_schema, verification_schema
+from certkit.passport import passport_schema, trust_schema
+from certkit.passport.outcome import VerificationDocument
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -80,8 +83,8 @@ def error_schema() -> dict[str, Any]:
     }
 
 
+DOCUMENTS: Final[tuple[type[Document], ...]] = (Accumulation, AssessmentDocument, VerificationDocument)
 SCHEMAS: Final[dict[str, Callable[[], dict[str, Any]]]] = {
-    "assessment.v1": assessment_schema,
     "bundle.v1": manifest_schema,
     "calibration.v1": calibration_schema,
     "claims.v1": claims_schema,
@@ -94,8 +97,8 @@ SCHEMAS: Final[dict[str, Callable[[], dict[str, Any]]]] = {
     "recheck.v1": recheck_schema,
     "record.v1": record_schema,
     "trust.v1": trust_schema,
-    "verification.v1": verification_schema,
     **{f"{name}.v1": partial(dict, schema) for name, schema in schemas().items()},
+    **{name_of(kind): partial(schema_of, kind) for kind in DOCUMENTS},
 }
 
 

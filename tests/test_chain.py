@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from certkit import canonical, evidence
-from tests.cli.running import certkit
+from tests.support.running import certkit
 
 SAMPLE = Path(__file__).parent / "data" / "agentdojo" / "export.jsonl"
 SHARED = Path(__file__).parents[2] / "shared" / "evidence" / "agentdojo"

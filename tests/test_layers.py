@@ -118,3 +118,12 @@ def test_rooms_import_downwards_only() -> None:
 def test_tests_of_the_product_are_no_part_of_it() -> None:
     for path in MODULES:
         assert "tests" not in imports(ast.parse(path.read_text(encoding="utf-8"))), path
+
+
+def test_no_test_imports_from_another() -> None:
+    for path in (ROOT / "tests").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                names = [alias.name for alias in node.names] + [getattr(node, "module", None) or ""]
+                parts = [part for name in names for part in name.split(".")]
+                assert not [part for part in parts if part.startswith("test_")], f"{path}: tests/support"

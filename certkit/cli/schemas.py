@@ -51,10 +51,6 @@ _KEY: Final[dict[str, Schema]] = {
 }
 _BUNDLE: Final[dict[str, Schema]] = {"digest": DIGEST, "files": COUNT}
 _OF_BUNDLES: Final[dict[str, tuple[str, dict[str, Schema]]]] = {
-    "accumulation": (
-        "What is hashed for the identity of bundles that were judged together, in the order of time.",
-        {"bundles": listed(DIGEST)},
-    ),
     "bundle-init": ("What certkit bundle init prints.", {"bundle": _PATH}),
     "bundle-seal": ("What certkit bundle seal prints.", _BUNDLE),
     "bundle-show": (
@@ -163,7 +159,6 @@ def _larger() -> Iterator[tuple[str, Schema]]:
     yield "show", _show()
     yield "import", _import()
     yield "profile-show", _profile()
-    yield "bundle-verification", _any_bundle()
     yield from schemas_registry.larger()
 
 
@@ -217,13 +212,3 @@ def _profile() -> Schema:
     properties = {**body["properties"], **made["properties"]}
     required = [*made["required"], *body["required"]]
     return {**made, "properties": properties, "required": required, "$defs": body.get("$defs", {})}
-
-
-def _any_bundle() -> Schema:
-    urn = "urn:certkit:bundle-verification:v1"
-    made = document(urn, "Whether a Sigstore bundle holds for a file.", verified=FLAG)
-    found = {"signer": TEXT, "signed_by": or_null(TIME)}
-    return {
-        **optional(made, **found, error=_ERROR),
-        "oneOf": [{"required": list(found)}, {"required": ["error"]}],
-    }

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from msgspec import Struct, structs
 
 from certkit.errors import MismatchError, UsageError
-from certkit.passport import issuing
+from certkit.passport import opening
 from certkit.passport import statement as st
 from certkit.progress import SILENT, Progress, shown
 from certkit.registry import blobs
@@ -245,14 +245,14 @@ def reading(
 
 def statement(data: bytes) -> st.Statement:
     """Return the statement of a passport; whoever signed it was looked at when it was admitted."""
-    return st.read(issuing.parse(data).payload)
+    return opening.parse(data).unverified_statement()
 
 
 def r_op(found: st.Statement) -> Moments | None:
     """Return the integers of r_op over all fault runs, None where a passport carries none."""
-    from certkit.passport.standing import standing  # noqa: PLC0415 - heavy
+    from certkit.passport.drift_side import drift_side  # noqa: PLC0415 - heavy
 
-    rows = standing(found).moments
+    rows = drift_side(found).moments
     return next(
         (row for row in rows if (row.metric, row.domain, row.condition) == ("r_op", None, None)), None
     )

@@ -50,11 +50,11 @@ def posterior_table(document: Document) -> Table:
             )
         )
     columns = (
-        Column("tier"),
-        Column("τ", "number"),
-        Column("P(θ > τ)", "number"),
-        Column("asked (δ)", "number"),
-        Column("table reading"),
+        Column("tier", 20),
+        Column("τ", 20, "number"),
+        Column("P(θ > τ)", 20, "number"),
+        Column("asked (δ)", 20, "number"),
+        Column("table reading", 20),
     )
     return table("Posterior at each tier's threshold", columns, body)
 
@@ -62,10 +62,10 @@ def posterior_table(document: Document) -> Table:
 def bounds_table(document: Document, tier: int) -> Table:
     """Return how the bound of every row of a tier was got, and what it rests on."""
     columns = (
-        Column("criterion", "name"),
-        Column("confidence", "number"),
-        Column("bound", "number"),
-        Column("rests on", "wide"),
+        Column("criterion", 26),
+        Column("confidence", 11, "number"),
+        Column("bound", 10, "number"),
+        Column("rests on", 53),
     )
     body = []
     for row in rows(document, tier):
@@ -89,10 +89,10 @@ def bounds_table(document: Document, tier: int) -> Table:
 def intervals_table(document: Document) -> Table:
     """Return every 95 % interval of every value."""
     columns = (
-        Column("metric", "code"),
-        Column("method"),
-        Column("interval", "number"),
-        Column("drawn", "wide"),
+        Column("metric", 26),
+        Column("method", 22),
+        Column("interval", 20, "number"),
+        Column("drawn", 32),
     )
     body = []
     for metric_id, metric in document["metrics"].items():
@@ -115,8 +115,8 @@ def priors_table(document: Document) -> Table:
         for tier, row in sorted(found.items())
     ]
     columns = (
-        Column("tier"),
-        *(Column(f"{prior} prior", "number") for prior in PRIORS),
-        Column("p at any time", "number"),
+        Column("tier", 16),
+        *(Column(f"{prior} prior", 22, "number") for prior in PRIORS),
+        Column("p at any time", 18, "number"),
     )
     return table("P(θ > τ) under other priors", columns, body)

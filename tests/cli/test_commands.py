@@ -9,9 +9,9 @@ import pytest
 
 from certkit import canonical, workflow
 from certkit.errors import CODES
-from tests.cli.running import certkit
 from tests.support import bundles
 from tests.support.bundles import run
+from tests.support.running import certkit
 
 DATA = Path(__file__).parents[1] / "data"
 

@@ -10,10 +10,9 @@ import pytest
 from certkit import canonical, evidence, passport
 from certkit.passport import keys, sealed
 from certkit.simulation.simulate import simulate
-from tests.cli.running import certkit
-from tests.cli.test_startup import HEAVY, loaded
 from tests.support import bundles
-from tests.unit.passport.making import KEY, of_bundle, trust
+from tests.support.making import KEY, of_bundle, trust
+from tests.support.running import HEAVY, certkit, loaded
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -176,18 +175,6 @@ def test_a_bad_signature_is_refused_on_either_side(made: Made, tmp_path: Path) -
         done = certkit("drift", *pair, "--trust", made.policy, "--json")
         assert (done.code, done.document["error"]["code"]) == (1, "dsse.signature")
         assert done.document["error"]["where"] == str(forged)
-
-
-def test_older_passports_take_margins_from_the_profile_of_the_same_digest(made: Made, tmp_path: Path) -> None:
-    criteria = canonical.loads(passport.parse(made.old.read_bytes()).payload)["predicate"]["criteria"]
-    for row in criteria:
-        row.pop("drift_margin", None)
-    old = resigned(made.old, tmp_path / "old.json", criteria=criteria)
-    found = certkit("drift", old, old, "--json").document
-    assert (found["result"], found["behaviour"][0]["margin"]) == ("STABLE", 0.05)
-    found = certkit("drift", old, old, "--profile", "hb-eval-2025", "--json").document
-    assert found["result"] == "UNDERPOWERED"
-    assert {row["reason"] for row in found["behaviour"]} == {"no drift margin is stated for it"}
 
 
 def test_integers_that_contradict_each_other_are_refused(made: Made, tmp_path: Path) -> None:

@@ -10,10 +10,10 @@ import pytest
 from certkit import assessment, canonical, evidence, passport, workflow
 from certkit.cli import clock
 from certkit.passport import exports, keys
-from tests.cli.running import Done, certkit, program
-from tests.unit.passport.making import ISSUER, KEY, NOW, issued, of_bundle, sealed_bundle, trust
-from tests.unit.passport.test_accumulated import campaign, made
-from tests.unit.passport.test_exports import CARD
+from tests.support.campaigns import campaign, made
+from tests.support.making import ISSUER, KEY, NOW, issued, of_bundle, sealed_bundle, trust
+from tests.support.running import Done, certkit, program
+from tests.support.sources import CARD
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from tests.cli.running import certkit
-from tests.cli.script import LEAVES, through
+from tests.support.running import certkit
+from tests.support.script import LEAVES, through
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -146,7 +146,6 @@ LINES: Final = {
     "trust add": ("--trust trust.json --issuer Other --key next-public.pem",),
     "trust init": ("--trust never.json --issuer Lab --key public.pem",),
     "verify": ("first/passport.json --trust trust.json --bundle a --replay --at 2026-03-02",),
-    "verify-bundle": ("--bundle first/passport.json --key public.pem rows.csv",),
 }
 KEYLESS: Final = {"--identity-token-file", "--trust-config"}
 OUTPUTS: Final = {"-o", "--public", "--svg"}
@@ -184,7 +183,7 @@ def trials(leaf: str, line: str) -> Iterator[tuple[bool, list[str]]]:
         read = "Path" in type(item.type).__name__ or item.name in {"profile", "trusted_root"}
         given = set(item.opts) & set(words) or item.name in {"out", "public", "svg", "folder", "registry"}
         if read and not given and ("--keyless" in words) == (name in KEYLESS):
-            yield item.name == "bundle" and leaf != "verify-bundle", [*words, name, "./pipe"]
+            yield item.name == "bundle", [*words, name, "./pipe"]
 
 
 @pytest.mark.parametrize("leaf", LEAVES)

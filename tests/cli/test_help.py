@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from certkit.cli.helps import short
-from tests.cli.running import program
 from tests.generate import commands
+from tests.support.running import program
 
 GROUPS = [words[1:] for words, command in commands() if hasattr(command, "commands")]
 LONG = [

@@ -9,9 +9,9 @@ import pytest
 
 from certkit import evidence
 from certkit.passport import keys
-from tests.cli.running import certkit
 from tests.support import bundles
-from tests.unit.passport.making import KEY, runs
+from tests.support.making import KEY, runs
+from tests.support.running import certkit
 
 if TYPE_CHECKING:
     from pathlib import Path

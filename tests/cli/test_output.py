@@ -14,10 +14,10 @@ import pytest
 
 from certkit import canonical
 from certkit.workflow import packaged_profiles
-from tests.cli.running import PROGRAM, Done, certkit, program
-from tests.cli.script import through
 from tests.support import bundles
 from tests.support.bundles import run
+from tests.support.running import PROGRAM, Done, certkit, program
+from tests.support.script import through
 
 ESCAPE = "\x1b"
 

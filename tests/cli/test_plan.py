@@ -11,7 +11,7 @@ import pytest
 
 from certkit.assessment.plan.schema import plan_schema
 from certkit.errors import Exit
-from tests.cli.running import certkit, program
+from tests.support.running import certkit, program
 
 if TYPE_CHECKING:
     from pathlib import Path

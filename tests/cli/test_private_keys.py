@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from certkit.passport import keys
-from tests.cli.running import certkit
-from tests.cli.script import through
+from tests.support.running import certkit
+from tests.support.script import through
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cli.running import certkit
-from tests.cli.test_registry_history import NAME, log, narrow
-from tests.cli.test_registry_history import place as place_
-from tests.unit.registry.lineages import clustered, issue
-from tests.unit.registry.test_course import TINY
+from tests.support.lineages import clustered, issue
+from tests.support.running import certkit
+from tests.support.standings import TINY
+from tests.support.two_passports import NAME, log, narrow
+from tests.support.two_passports import place as place_
 
 if TYPE_CHECKING:
     from pathlib import Path

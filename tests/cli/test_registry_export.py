@@ -11,9 +11,9 @@ import pytest
 
 from certkit.passport import keys
 from certkit.registry.log_key import KEY_FILE
-from tests.cli.running import Done, certkit, program
-from tests.cli.test_registry import append, place  # noqa: F401 - a fixture is used by its name
-from tests.unit.registry.build import contents
+from tests.support.one_passport import append, place  # noqa: F401 - a fixture is used by its name
+from tests.support.registries import contents
+from tests.support.running import Done, certkit, program
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from msgspec import structs
 
 from certkit.passport import keys
@@ -22,18 +21,16 @@ from certkit.registry.registry import Logged
 from certkit.registry.vetted import vetted
 from certkit.tlog.hashing import leaf_hash
 from certkit.tlog.note import Signature, Signer, parse_note, write_note
-from tests.cli.running import Done, certkit
-from tests.cli.test_registry_history import DAY, NAME, ending, log, narrow, place  # noqa: F401 - a fixture
-from tests.unit.registry.lineages import clustered, issue
+from tests.support.lineages import clustered, issue
+from tests.support.running import Done, certkit
+from tests.support.two_passports import DAY, NAME, STRANGER, TRUST, ending, log, narrow, passport_ids, place  # noqa: F401 - a fixture
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from certkit.passport.keys import PrivateKey
 
-STRANGER = Ed25519PrivateKey.from_private_bytes(b"\x11" * 32)
 THEN = datetime(2026, 3, 2, tzinfo=UTC)
-TRUST = ("--trust", "trust.json")
 
 READING = (
     ("list", "{}"),
@@ -74,11 +71,6 @@ def forge(
                 *(f"-/{NAME}", claims), submitter=submitter, log_key=load_log_key(folder / KEY_FILE), at=THEN
             )
     return done.index
-
-
-def passport_ids(folder: Path) -> list[str]:
-    with reading(folder) as opened:
-        return [one.claims.passport_id for one in opened.history(NAME).passports]
 
 
 def revocation(folder: Path) -> Revocation:
@@ -230,7 +222,7 @@ def test_a_passport_of_an_unknown_issuer_does_not_count(place: Path) -> None:  #
 
 
 def test_a_false_signature_in_a_known_name_is_no_matter_of_counting(place: Path) -> None:  # noqa: F811 - a fixture
-    from tests.unit.registry.lineages import KEY  # noqa: PLC0415 - one test poses as it
+    from tests.support.lineages import KEY  # noqa: PLC0415 - one test poses as it
 
     forge(place / "registry", revocation(place / "registry"), pose=KEY)
     assert told("history").code == 0

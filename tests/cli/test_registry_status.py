@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.running import certkit
-from tests.cli.test_registry_history import DAY, ending, status, verify
-from tests.cli.test_registry_history import place as place_
+from tests.support.running import certkit
+from tests.support.two_passports import DAY, ending, status, verify
+from tests.support.two_passports import place as place_
 
 place = place_
 

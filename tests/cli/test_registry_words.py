@@ -17,11 +17,10 @@ from certkit.registry import store
 from certkit.registry.history import reading
 from certkit.registry.log_key import KEY_FILE
 from certkit.tlog.note import Signer, write_note
-from tests.cli.running import certkit
-from tests.cli.test_registry_history import DAY, NAME, ending, log, narrow, place  # noqa: F401 - a fixture
-from tests.cli.test_registry_reading import STRANGER, TRUST, passport_ids
-from tests.unit.registry.build import contents
-from tests.unit.registry.lineages import clustered, issue
+from tests.support.lineages import clustered, issue
+from tests.support.registries import contents
+from tests.support.running import certkit
+from tests.support.two_passports import DAY, NAME, STRANGER, TRUST, ending, log, narrow, passport_ids, place  # noqa: F401 - a fixture
 
 if TYPE_CHECKING:
     from pathlib import Path

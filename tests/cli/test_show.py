@@ -14,8 +14,8 @@ from certkit.cli.views import passport as shown
 from certkit.passport import exports, keys
 from certkit.passport.exports import words
 from certkit.passport.statement import Predicate
-from tests.cli.running import certkit, program
-from tests.unit.passport.making import NOW, issued, of_bundle, sealed_bundle, trust
+from tests.support.making import NOW, issued, of_bundle, sealed_bundle, trust
+from tests.support.running import certkit, program
 
 if TYPE_CHECKING:
     from pathlib import Path

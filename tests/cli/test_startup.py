@@ -7,31 +7,7 @@ import sys
 
 import pytest
 
-HEAVY = (
-    "duckdb",
-    "numpy",
-    "scipy",
-    "pydantic",
-    "jsonschema",
-    "weasyprint",
-    "sigstore",
-    "rich",
-    "msgspec",
-    "cryptography",
-)
-
-
-def loaded(*arguments: str) -> set[str]:
-    """Run a command line in a fresh interpreter and return the packages that it loaded."""
-    code = (
-        "import sys\n"
-        "from certkit.cli.main import main\n"
-        f"main({[*arguments]!r})\n"
-        "sys.stderr.write(' '.join({name.partition('.')[0] for name in sys.modules}))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
-    assert done.stdout
-    return set(done.stderr.split())
+from tests.support.running import HEAVY, loaded
 
 
 @pytest.mark.parametrize("arguments", [("--help",), ("--version",)])

@@ -9,8 +9,8 @@ import pytest
 
 from certkit import canonical, workflow
 from certkit.passport import keys, trust
-from tests.cli.running import Done, certkit
-from tests.unit.tlog.test_note import LOG, OTHER, WITNESS
+from tests.support.running import Done, certkit
+from tests.support.signers import LOG, OTHER, WITNESS
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.running import certkit
-from tests.cli.test_degenerate import GOOD, failed, full
 from tests.support import bundles
+from tests.support.extremes import GOOD, failed, full
+from tests.support.running import certkit
 
 FOLDER = Path(__file__).parent
 WEAK = [failed(record) if i % 3 else record for i, record in enumerate(GOOD[:60])]

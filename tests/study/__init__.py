@@ -3,6 +3,6 @@
     python -m tests.study                # prints every cell
     python -m tests.study --write        # rewrites docs/explanation/simulation-study.md and .csv
 
-`cells` draws evidence with its own generator and asks the rule of `certkit.assessment.statistics.posterior`; many
-bundles at once, 2,000 a cell. A small form runs in the tests.
+`cells` draws evidence with its own generator and asks the rule of `certkit.assessment.statistics.posterior`;
+many bundles at once, 2,000 a cell. A small form runs in the tests.
 """

@@ -12,10 +12,10 @@ DOCS = Path(__file__).parents[2] / "docs" / "explanation"
 SEED, DRAWS = 2026, 2000
 HEAD = """# The simulation study
 
-How often does the bounded reading pass an agent that is exactly at the threshold ("false pass"; 5 % are promised at
-Tier 2, 1 % at Tier 3), and how often one that is above it? `make study` draws {draws:,} bundles for each of {cells} cells
-with a generator of its own (seed {seed}) and asks the rule. A cell's standard error is .5 points at 5 %, .2 at 1 %. All
-cells are in [simulation-study.csv](simulation-study.csv).
+How often does the bounded reading pass an agent that is exactly at the threshold ("false pass"; 5 % are
+promised at Tier 2, 1 % at Tier 3), and how often one that is above it? `make study` draws {draws:,} bundles
+for each of {cells} cells with a generator of its own (seed {seed}) and asks the rule. A cell's standard error
+is .5 points at 5 %, .2 at 1 %. All cells are in [simulation-study.csv](simulation-study.csv).
 
 Tasks differ by a Beta law with the intraclass correlation named, by two points, or in that some always fail
 (*hopeless*). Sizes: five runs a task on average, all equal, or in proportion to rank^-.7 or 1/rank.

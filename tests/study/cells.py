@@ -1,14 +1,14 @@
 """The cells of the study: an agent at a threshold (or above it), and the share of bundles that pass.
 
-Every agent here has a true mean over tasks of `mean`. Tasks differ by a Beta law, by two points, or in that some
-always fail ("hopeless") while the others make up the mean. Runs of a task are drawn given its chance.
+Every agent here has a true mean over tasks of `mean`. Tasks differ by a Beta law, by two points, or in that
+some always fail ("hopeless") while the others make up the mean. Runs of a task are drawn given its chance.
 """
 
 from __future__ import annotations
 
 from fractions import Fraction
 from math import sqrt
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -47,7 +47,8 @@ def sizes(name: str, k: int, each: int = 5) -> NDArray[np.int64]:
     """Return runs by task with a mean of about `each`, one at least."""
     rank = np.arange(1, k + 1, dtype=np.float64)
     weight = {"equal": np.ones(k), "rank^-.7": rank**-0.7, "1/rank": 1 / rank}[name]
-    return np.maximum(1, np.rint(weight * each * k / weight.sum())).astype(np.int64)
+    runs: NDArray[np.int64] = np.maximum(1, np.rint(weight * each * k / weight.sum())).astype(np.int64)
+    return runs
 
 
 def chances(rng: np.random.Generator, law: str, mean: float, shape: tuple[int, ...]) -> Floats:
@@ -68,7 +69,7 @@ def chances(rng: np.random.Generator, law: str, mean: float, shape: tuple[int, .
     return rng.beta(mean * size, (1 - mean) * size, shape)
 
 
-def summed(y: Floats, n: Floats, scale: int = 1) -> TaskSums:
+def summed(y: NDArray[Any], n: NDArray[Any], scale: int = 1) -> TaskSums:
     """Return the sums of bundles (rows) over tasks (columns); tasks without a run count for nothing."""
     y, n = np.asarray(y, np.float64), np.broadcast_to(np.asarray(n, np.float64), np.shape(y))
     x = np.divide(y, n, out=np.zeros_like(y), where=n > 0)
@@ -113,9 +114,7 @@ def repeats(rng: np.random.Generator, draws: int) -> Iterator[Cell]:
                 for name, more in (("more where a pilot passed", pilot), ("more where it failed", ~pilot)):
                     n = np.where(more, 25, 1)
                     y = pilot + rng.binomial(n - 1, chance)
-                    yield Cell(
-                        "repeats", tier, f"{name}, {law}", k, draws, passes(summed(y, n), tau, delta)
-                    )
+                    yield Cell("repeats", tier, f"{name}, {law}", k, draws, passes(summed(y, n), tau, delta))
                 tried = np.minimum(rng.geometric(np.maximum(chance, 1e-9)), 25)
                 won = rng.random((draws, k)) < 1 - (1 - chance) ** 25
                 n = np.where(won, tried, 25)
@@ -124,8 +123,8 @@ def repeats(rng: np.random.Generator, draws: int) -> Iterator[Cell]:
                 )
 
 
-def others(rng: np.random.Generator, draws: int) -> Iterator[Cell]:
-    """Domains, differences over shared and separate tasks, violations."""
+def domains(rng: np.random.Generator, draws: int) -> Iterator[Cell]:
+    """One domain at the threshold among five."""
     for tier, (tau, delta) in {2: (0.65, 0.95), 3: (0.90, 0.99)}.items():
         for k in (20, 50):
             if k < {2: 6, 3: 43}[tier]:
@@ -136,6 +135,10 @@ def others(rng: np.random.Generator, draws: int) -> Iterator[Cell]:
                 y = rng.binomial(5, chances(rng, "beta .3", mean, (draws, k)))
                 met &= posterior.above(summed(y, np.full(k, 5)), SHARE, tau) > delta
             yield Cell("domains", tier, "one of five at the threshold, beta .3", k, draws, float(met.mean()))
+
+
+def differences(rng: np.random.Generator, draws: int) -> Iterator[Cell]:
+    """A cascade's penalty at its limit, over separate and over shared tasks."""
     for tier, (limit, delta) in {2: (0.20, 0.95), 3: (0.10, 0.99)}.items():
         for k in (50, 100, 200):
             for name, b in (("arms apart", 0.7), ("same tasks", 0.7), ("one arm never fails", 1 - limit)):
@@ -151,6 +154,10 @@ def others(rng: np.random.Generator, draws: int) -> Iterator[Cell]:
                 both = products(y_a, n_a, y_b, 1) if name == "same tasks" else none(draws)
                 upper = posterior.worst_difference(one, two, both, delta)
                 yield Cell("cascade", tier, name, k, draws, float((upper < limit_true).mean()))
+
+
+def counts(rng: np.random.Generator, draws: int) -> Iterator[Cell]:
+    """Violations at their limit, which few tasks cause."""
     for tier, (limit, delta) in {2: (0.3, 0.95), 3: (0.1, 0.99)}.items():
         for k in (48, 100, 227):
             if k < {2: 48, 3: 227}[tier]:
@@ -161,10 +168,12 @@ def others(rng: np.random.Generator, draws: int) -> Iterator[Cell]:
                 sums = summed(y, np.full(k, 5))
                 scale = TaskMean("violations").scale(sums, lower=False)
                 upper = scale.back(posterior.lower(sums, scale, delta))
-                yield Cell("violations", tier, f"few tasks of {most}", k, draws, float((upper < limit).mean()))
+                yield Cell(
+                    "violations", tier, f"few tasks of {most}", k, draws, float((upper < limit).mean())
+                )
 
 
-def products(y_a: Floats, n_a: int, y_b: Floats, n_b: int) -> Shared:
+def products(y_a: NDArray[Any], n_a: int, y_b: NDArray[Any], n_b: int) -> Shared:
     x_a, x_b, k = y_a / n_a, y_b / n_b, y_a.shape[1]
     return Shared(
         k=np.full(len(y_a), k), xx=(x_a * x_b).sum(1), x_a=x_a.sum(1), x_b=x_b.sum(1), yy=(y_a * y_b).sum(1),
@@ -212,7 +221,9 @@ def study(seed: int, draws: int) -> Iterator[Cell]:
         proportions,
         lambda rng, count: proportions(rng, count, above=0.4),
         repeats,
-        others,
+        domains,
+        differences,
+        counts,
         looking,
         attempts,
     )

@@ -1,7 +1,7 @@
 """The bounds of the bounded reading's oracle: values and runs by task in, numbers out.
 
-Written from the design (statistics, "One rule for every row") straight from its formulas, in fractions and with
-scipy.stats for the distributions; imports nothing of certkit.
+Written from the design (statistics, "One rule for every row") straight from its formulas, in fractions and
+with scipy.stats for the distributions; imports nothing of certkit.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from math import exp, log, sqrt
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import integrate, optimize, stats
@@ -70,12 +70,12 @@ def moments(
     return mu, (squares + failed * mu**2 + passed * (1 - mu) ** 2) / (size * (size + 1))
 
 
-def fitted(mean: float, variance: float) -> stats.rv_continuous:
+def fitted(mean: float, variance: float) -> Any:
     n = mean * (1 - mean) / variance - 1
     return stats.beta(mean * n, (1 - mean) * n)
 
 
-def posteriors(groups: Groups, *, lower: bool, prior: Fraction = ONE) -> list[stats.rv_continuous]:
+def posteriors(groups: Groups, *, lower: bool, prior: Fraction = ONE) -> list[Any]:
     x = groups.best(lower=lower)
     return [fitted(*map(float, moments(x, w, prior, prior))) for w in groups.weightings()]
 

@@ -30,7 +30,7 @@ import pytest
 
 from certkit import canonical, evidence
 from certkit.errors import CODES, CertkitError
-from tests.vectors.running import certkit
+from tests.support.documents import certkit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

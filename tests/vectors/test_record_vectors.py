@@ -23,7 +23,7 @@ import pytest
 from certkit import canonical, evidence
 from certkit.errors import CODES
 from certkit.evidence.reading.lines import check_lines
-from tests.vectors.running import certkit
+from tests.support.documents import certkit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import exp
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from msgspec import Struct, structs
@@ -118,10 +118,6 @@ class Fragility(Struct, frozen=True, kw_only=True):
     without_domain: tuple[WithoutDomain, ...]
     without_task: WithoutTask | None
     missing_runs: MissingRuns | None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the block as values that `plain` writes."""
-        return structs.asdict(self)
 
 
 def fragility(judged: Judged) -> Fragility:

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from certkit._version import __version__
 from certkit.assessment.compare.effects import PER_RUN, Test
-from certkit.assessment.metrics.metric import plain
+from certkit.document import to_builtins as plain
 from certkit.errors import Exit
 
 if TYPE_CHECKING:

@@ -263,7 +263,8 @@ _SUCCESS: Final = frozenset({"c_nom", "r_op", "single", "cascade", "adversarial_
 
 
 def _total(parts: list[NDArray[np.int64]]) -> NDArray[np.int64]:
-    return np.sum(parts, axis=0)
+    total: NDArray[np.int64] = np.sum(parts, axis=0)
+    return total
 
 
 @cache

@@ -5,17 +5,17 @@ from __future__ import annotations
 import os
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from certkit import files
 from certkit.cli import output
 from certkit.cli.options import Force, Jobs, Json, Quiet, check_outputs
 from certkit.cli.views.bar import progress
 from certkit.errors import UsageError
 
 if TYPE_CHECKING:
-    from certkit.assessment import Profile
     from certkit.progress import Progress
     from certkit.report import View
 
@@ -25,7 +25,7 @@ REPORT_SCHEMA = "urn:certkit:report:v1"
 def report(
     source: Annotated[
         Path,
-        typer.Argument(metavar="SOURCE", help="A bundle's folder, an assessment.json or a passport.json."),
+        typer.Argument(metavar="SOURCE", help="A bundle's folder, or a passport.json with --bundle."),
     ],
     out: Annotated[
         Path,
@@ -57,12 +57,11 @@ def report(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Draw the safety case of a bundle, an assessment or a passport as HTML and PDF.
+    """Draw the safety case of a bundle, or of a passport with its evidence, as HTML and PDF.
 
-    A bundle is judged first; a passport needs --bundle and is refused where the evidence gives another
-    verdict; an assessment file is repeated only where its rows carry its verdict. The same input gives the
-    same bytes; the document's date is SOURCE_DATE_EPOCH where that is set. Where Pango is missing the
-    HTML is written and the exit code is 0: the report is not a verdict.
+    The evidence is judged for the report; a passport is refused where its evidence gives another verdict.
+    The same input gives the same bytes; the document's date is SOURCE_DATE_EPOCH where that is set. Where
+    Pango is missing the HTML is written and the exit code is 0: the report is not a verdict.
 
     Example: certkit report bundle/ -o safety-case.pdf
     """
@@ -95,33 +94,19 @@ def _view(
         name, tier = profile or workflow.DEFAULT_PROFILE, require_tier or 1
         judged = workflow.assess(source, name, required_tier=tier, jobs=jobs, progress=bar)
         return room.view(judged, generated_at=date)
-    found = room.read(source)
-    _refuse(require_tier, "--require-tier goes with a bundle: the tier is stated in the file")
-    if found.passport is None:
-        _refuse(bundle, "--bundle goes with a passport")
-        table = _profile(profile, found.assessment)
-        return room.view(
-            room.of_document(found.assessment, profile=table, where=found.where), generated_at=date
-        )
+    data = files.read(source, limit=workflow.MAX_PASSPORT)
+    _refuse(require_tier, "--require-tier goes with a bundle: a passport states the tier that was asked for")
     if not bundle:
         raise UsageError(
-            "usage.option", "a passport needs --bundle: its evidence is judged again", where=found.where
+            "usage.option",
+            "a file must be a passport, and needs --bundle: its evidence is judged again",
+            where=str(source),
+            hint="without a passport: certkit report BUNDLE",
         )
-    claimed = found.passport.predicate.assessment
+    claimed = room.read(data).predicate.assessment
     name, tier = profile or claimed.profile.id, claimed.required_tier
     judged = workflow.assess(bundle, name, required_tier=tier, jobs=jobs, progress=bar)
-    return room.view(judged, passport=found.passport.data, generated_at=date)
-
-
-def _profile(name: str | None, assessment: Any) -> Profile | None:
-    """Return the named profile, else the packaged one that the assessment names, where there is one."""
-    from certkit import workflow  # noqa: PLC0415 - keeps the help fast
-
-    if name is not None:
-        return workflow.load_profile(name)
-    profile = assessment.get("profile")
-    stated = profile.get("id") if isinstance(profile, dict) else None
-    return workflow.load_profile(stated) if stated in workflow.packaged_profiles() else None
+    return room.view(judged, passport=data, generated_at=date)
 
 
 def _refuse(value: object, message: str) -> None:
@@ -143,7 +128,6 @@ def _date() -> datetime | None:
 
 
 def _write(drawn: View, out: Path, *, force: bool) -> dict[str, str | None]:
-    from certkit import files  # noqa: PLC0415 - keeps the help fast
     from certkit.report import html, pdf, pdf_missing  # noqa: PLC0415 - keeps the help fast
 
     page = html(drawn)

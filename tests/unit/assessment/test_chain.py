@@ -14,7 +14,7 @@ from scipy import optimize, stats
 from certkit.assessment.drift import chain as module
 from certkit.assessment.drift import drift
 from certkit.assessment.drift.chain import chain
-from tests.unit.assessment.test_drift import HIGH, LOW, even, one, side
+from tests.support.drift_sides import HIGH, LOW, even, one, side
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

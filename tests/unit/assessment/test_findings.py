@@ -15,7 +15,7 @@ from certkit.assessment.findings.plausibility import identical_repeats
 from certkit.evidence.records.record import Split
 from certkit.evidence.summary.summary import Stretch, Tally, Times, Window
 
-from . import build
+from tests.support import build
 
 if TYPE_CHECKING:
     from collections.abc import Callable

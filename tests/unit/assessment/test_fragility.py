@@ -12,10 +12,9 @@ from scipy import stats
 from certkit.assessment import assess, fragile, parse
 from certkit.assessment.bounded.fragility import Fragility, fragility
 from certkit.assessment.statistics.anytime import log_evidence
-from tests.support import bound_laws, bounded_oracle, clustered
+from tests.support import bound_laws, bounded_oracle, build, clustered
 from tests.support.bounded_oracle import family
 from tests.support.clustered import Design
-from tests.unit.assessment import build
 
 DESIGNS = {
     "strong": Design(seed=3, tasks=60, runs=9, domains=2, family=0, success=0.97),
@@ -49,9 +48,9 @@ def test_the_posterior_row_holds_as_the_table_says(name: str) -> None:
     assert found.posterior.keys() == ASKED.keys()
     for tier, row in found.posterior.items():
         assert row.holds == (tail(s, n, TAU[tier]) > ASKED[tier])
-        groups = bounded_oracle.Evidence(
-            clustered.made(DESIGNS[name]), clustered.manifest()
-        ).proportion("r_op")
+        groups = bounded_oracle.Evidence(clustered.made(DESIGNS[name]), clustered.manifest()).proportion(
+            "r_op"
+        )
         weights = {"uniform": Fraction(1), "jeffreys": Fraction(1, 2), "sceptical": Fraction(5)}
         assert row.priors == {
             prior: pytest.approx(

@@ -11,10 +11,9 @@ from scipy import stats
 
 from certkit import canonical
 from certkit.assessment import assess
-from tests.support import bound_laws, clustered, oracle
+from tests.support import bound_laws, build, clustered, oracle
 from tests.support.bounded_oracle import family
 from tests.support.clustered import Design
-from tests.unit.assessment import build
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -17,11 +17,11 @@ from certkit.assessment.drift import drift
 from certkit.assessment.drift.difference import limit, plain, variance
 from certkit.assessment.drift.lost import FAR, Highest, Lost
 from certkit.assessment.drift.lost import lost as told
-from tests.unit.assessment.test_drift import HIGH, LOW, both, even, one, row, side
+from tests.support.drift_sides import HIGH, LOW, both, even, one, row, side
 
 if TYPE_CHECKING:
     from certkit.assessment.drift.standing import Standing
-    from tests.unit.assessment.test_drift import Cells
+    from tests.support.drift_sides import Cells
 
 MARGIN = 0.05
 

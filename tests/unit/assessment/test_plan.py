@@ -14,7 +14,7 @@ from certkit.assessment.plan import drawn, plan
 from certkit.assessment.plan.design import design, expectations
 from certkit.assessment.plan.schema import plan_schema
 from certkit.errors import NegativeError, UsageError
-from tests.unit.assessment import build
+from tests.support import build
 
 if TYPE_CHECKING:
     from certkit.assessment.plan import Plan, Planned
@@ -118,7 +118,9 @@ def test_rows_with_no_expectation_count_with_the_tasks_they_take_at_least() -> N
 
 def test_all_rows_together_take_more_tasks_than_each() -> None:
     table = build.profile(BOUNDED)
-    each, joint = (planned("r_op=.9,frr=.92:.25", 2, table, joint=joint, domains=2) for joint in (False, True))
+    each, joint = (
+        planned("r_op=.9,frr=.92:.25", 2, table, joint=joint, domains=2) for joint in (False, True)
+    )
     assert each.tasks <= joint.tasks
     assert joint.together >= 0.8
     powers = [item.power for item in each.rows if item.power is not None]
@@ -200,7 +202,11 @@ def test_too_close_to_the_threshold_is_refused() -> None:
         ("r_op=.9", {"power": 1.0}, "power: expected more than 0 and less than 1, found 1"),
         ("r_op=.9", {"runs_per_task": 0}, "runs_per_task: expected 1 to 1,000, found 0"),
         ("r_op=.9", {"fault_mix": {"rain": 1.0}}, "fault_mix: 'rain' is none of"),
-        ("r_op=.9", {"fault_mix": {"cascade": 0.5}}, "fault_mix: expected shares of at least 0 that sum to 1"),
+        (
+            "r_op=.9",
+            {"fault_mix": {"cascade": 0.5}},
+            "fault_mix: expected shares of at least 0 that sum to 1",
+        ),
     ],
 )
 def test_what_cannot_be_is_a_wrong_use(expect: str, options: dict[str, Any], message: str) -> None:

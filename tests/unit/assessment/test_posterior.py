@@ -1,4 +1,4 @@
-"""The task posterior: the paper's law with one run a task, both weightings, least k, differences, a bootstrap."""
+"""The task posterior: the paper's law, both weightings, least k, differences, a bootstrap."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ def test_attempts_spend_at_most_a_fifth_more_however_many_there_are() -> None:
 def test_a_difference_of_arms_that_share_no_task_has_the_moments_of_both() -> None:
     a, b = sums([1] * 30 + [0] * 10, [1] * 40), sums([1] * 20 + [0] * 20, [1] * 40)
     nothing = Shared(k=0, xx=0, x_a=0, x_b=0, yy=0, yn=0, ny=0, nn=0)
-    # Prior tasks: one that passed for a, one that failed for b; the laws are then Beta(31, 10) and Beta(20, 21).
+    # Prior tasks: one that passed for a, one that failed for b, so that means are 31/41 and 20/41.
     mean_a, mean_b = 31 / 41, 20 / 41
     variance = (mean_a * (1 - mean_a) + mean_b * (1 - mean_b)) / 42 / 4
     middle = (1 - mean_a + mean_b) / 2

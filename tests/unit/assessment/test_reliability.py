@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from certkit.assessment.reliability import Moments, reliability
-from tests.support import bundles
-from tests.unit.assessment import build
+from tests.support import build, bundles
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -9,8 +9,8 @@ import pytest
 
 from certkit import canonical
 from certkit.passport import keys
-from tests.unit.passport.making import KEY, issued, trust
-from tests.vectors.running import certkit
+from tests.support.documents import certkit
+from tests.support.making import KEY, issued, trust
 
 if TYPE_CHECKING:
     from pathlib import Path

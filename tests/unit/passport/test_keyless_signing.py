@@ -12,10 +12,10 @@ from sigstore.models import ClientTrustConfig
 from certkit import canonical
 from certkit.errors import UnavailableError
 from certkit.passport.keyless import Keyless
+from tests.support.documents import certkit
+from tests.support.making import sealed_bundle
 from tests.support.sigstore_service import Service, token
 from tests.support.virtual_sigstore import Sigstore, compact
-from tests.unit.passport.making import sealed_bundle
-from tests.vectors.running import certkit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

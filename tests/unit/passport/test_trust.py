@@ -15,9 +15,9 @@ from certkit.errors import CertkitError
 from certkit.passport import keys
 from certkit.passport import trust as passport_trust
 from certkit.passport.oddities import oddities
-from tests.cli.running import certkit
+from tests.support.making import KEY, NOW, trust
+from tests.support.running import certkit
 from tests.support.virtual_sigstore import Sigstore
-from tests.unit.passport.making import KEY, NOW, trust
 
 if TYPE_CHECKING:
     from pathlib import Path

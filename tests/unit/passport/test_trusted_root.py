@@ -10,8 +10,8 @@ import pytest
 from certkit import canonical, passport
 from certkit.errors import CertkitError
 from certkit.passport import keyless, trusted_root
+from tests.support.documents import certkit
 from tests.support.virtual_sigstore import Sigstore
-from tests.vectors.running import certkit
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,10 +15,10 @@ from certkit.registry.consequences import Consequences, standing
 from certkit.registry.course import BASES, Course
 from certkit.registry.history import reading
 from certkit.registry.past import past
-from tests.unit.assessment import build as assessments
-from tests.unit.registry.lineages import clustered, issue, log, new, policy
-from tests.unit.registry.test_drift_audit import found, silently
-from tests.unit.registry.test_past import LINEAGE, scored, valued
+from tests.support import build as assessments
+from tests.support.lineages import clustered, issue, log, new, policy
+from tests.support.scores import LINEAGE, scored, valued
+from tests.support.standings import TINY, found, silently, uneven
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,20 +27,6 @@ if TYPE_CHECKING:
     from certkit.evidence.summary.summary import Summary
     from certkit.passport import Passport
     from certkit.registry.entry import Drift
-
-
-def uneven(*clusters: tuple[int, int]) -> Summary:
-    """The summary of fault runs in clusters of (runs, successes), with ten good nominal runs."""
-    runs, good = (sum(column) for column in zip(*clusters, strict=True))
-    cells = [
-        assessments.cell("bank", "nominal", assessments.outcomes(10, 10)),
-        assessments.cell("bank", "tool_failure", assessments.outcomes(runs, good)),
-    ]
-    rows = [(0, 1000 + number, 1, 1) for number in range(10)]
-    rows += [(1, number, n, y) for number, (n, y) in enumerate(clusters)]
-    none = dict.fromkeys(CLUSTER_FIELDS, 0)
-    kept = [(at, name, name, none | {"runs": n, "success": y, "failure": n - y}) for at, name, n, y in rows]
-    return assessments.summary(cells, rows=assessments.clusters(kept))
 
 
 def split(*domains: tuple[int, int, tuple[int, ...]]) -> Summary:
@@ -58,9 +44,6 @@ def split(*domains: tuple[int, int, tuple[int, ...]]) -> Summary:
         rows += [(2 * place + 1, 1000 * place + 100 + n, per, y) for n, y in enumerate(good)]
         kept += [(at, n, n, none | {"runs": r, "success": y, "failure": r - y}) for at, n, r, y in rows]
     return assessments.summary(cells, rows=assessments.clusters(kept))
-
-
-TINY = uneven(*[(1, 1)] * 3, (1, 0))
 
 
 def logged(folder: Path) -> list[tuple[str, str, str]]:

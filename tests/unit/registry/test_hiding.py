@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from msgspec import structs
 
 from certkit.registry.admission import inspect
 from certkit.registry.ending import revoke
@@ -18,29 +17,17 @@ from certkit.registry.history import reading
 from certkit.registry.past import _age, _attempt, _Bundle, _is_recent, _Side
 from certkit.registry.registry import Registry
 from certkit.registry.score import REVOKED, bound, score
-from tests.unit.registry.lineages import NOW, clustered, hand, heads, issue, log, new, policy
-from tests.unit.registry.test_course import TINY
-from tests.unit.registry.test_past import LINEAGE, asked, scored, valued
-from tests.unit.registry.test_standing import DAY
+from tests.support.lineages import NOW, clustered, hand, heads, issue, log, new, policy
+from tests.support.scores import LINEAGE, asked, scored, valued
+from tests.support.standings import DAY, TINY, begun
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from certkit.evidence.summary.summary import Summary
-
 
 def terms(folder: Path, days: float) -> dict[str, tuple[float, str]]:
     return {one.name: (one.value, one.detail) for one in scored(folder, days).terms}
-
-
-def begun(summary: Summary, days: int, last: int | None = None) -> Summary:
-    """The same runs with start times, the first of them so many days after `NOW`, and the last."""
-    first, end = (
-        int((NOW + day * DAY).timestamp() * 1_000_000) for day in (days, days if last is None else last)
-    )
-    times = structs.replace(summary.times, first=first, last=end)
-    return structs.replace(summary, times=times)
 
 
 def test_bad_evidence_is_not_forgotten_when_the_first_bundle_is_issued_again(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from certkit.registry.history import reading
 from certkit.tlog.checkpoint import Checkpoint
 from certkit.tlog.hashing import Hash
 from tests.support import merkle
-from tests.unit.registry.notes import noted
+from tests.support.notes import noted
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,11 +14,11 @@ from msgspec import structs
 
 from certkit.evidence.summary.summary import CLUSTER_FIELDS
 from certkit.registry.steps import steps
+from tests.support import build as assessments
 from tests.support import bundles
-from tests.unit.assessment import build as assessments
-from tests.unit.assessment import test_drift as drifts
-from tests.unit.registry.lineages import issue, log, new
-from tests.unit.registry.test_past import asked, scored, valued
+from tests.support import drift_sides as drifts
+from tests.support.lineages import issue, log, new
+from tests.support.scores import asked, scored, valued
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -17,44 +17,26 @@ from certkit.registry.ending import revoke
 from certkit.registry.entry import Drift
 from certkit.registry.history import reading
 from certkit.registry.past import past
-from certkit.registry.score import score
 from certkit.registry.search import Query
-from tests.unit.assessment import build as assessments
-from tests.unit.passport.test_accumulated import campaign, made
-from tests.unit.registry.build import LOG_KEY
-from tests.unit.registry.lineages import KEY, NOW, clustered, hand, heads, issue, log, new, policy
-from tests.unit.registry.test_standing import DAY, rows
-from tests.unit.registry.test_status import drafted, slip
+from tests.support import build as assessments
+from tests.support.campaigns import campaign, made
+from tests.support.lineages import KEY, NOW, clustered, hand, heads, issue, log, new, policy
+from tests.support.registries import LOG_KEY
+from tests.support.scores import LINEAGE, asked, scored, valued
+from tests.support.standings import DAY, drafted, rows, slip
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from certkit.registry.entry import PassportFacts, Reason
-    from certkit.registry.score import Past, Score
     from certkit.registry.search import Standing
 
-LINEAGE = "-/courier"
 STANDINGS: tuple[Standing, ...] = ("upcoming", "current", "expired")
-
-
-def asked(folder: Path, lineage: str = LINEAGE) -> Past:
-    with reading(folder) as whole:
-        return past(whole.history(lineage), whole.passport)
 
 
 def results(folder: Path) -> list[str]:
     """What is told of each comparison, and by further drift entries."""
     return [one.result for one in asked(folder).drift]
-
-
-def scored(folder: Path, days: float, lineage: str = LINEAGE) -> Score:
-    return score(asked(folder, lineage), at=NOW + days * DAY)
-
-
-def valued(folder: Path, days: float) -> float:
-    value = scored(folder, days).value
-    assert value is not None
-    return value
 
 
 def revoke_for(folder: Path, reason: Reason) -> None:

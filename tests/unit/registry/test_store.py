@@ -12,7 +12,7 @@ from certkit.errors import CertkitError, InputError, MismatchError
 from certkit.registry import Registry, log, store
 from certkit.registry.entry import Note
 from certkit.registry.heads import remembered
-from tests.unit.registry.build import (
+from tests.support.registries import (
     AT,
     LOG_KEY,
     SUBMITTER,

@@ -19,11 +19,10 @@ from certkit.registry.admission import inspect
 from certkit.registry.ending import note
 from certkit.registry.entry import PAYLOAD_TYPE, Note, UnverifiedEntry, timestamp
 from certkit.registry.statusfile import write
-from tests.unit.registry.build import LOG_KEY, STRANGER, append, filled, opened, poison
-from tests.unit.registry.build import passport as stand_in
-from tests.unit.registry.lineages import KEY, NOW, hand, heads, issue, log, new, policy
-from tests.unit.registry.test_standing import DAY, ended, offline, standing
-from tests.unit.registry.test_status import copied, drafted, slip, stored
+from tests.support.lineages import KEY, NOW, hand, heads, issue, log, new, policy
+from tests.support.registries import LOG_KEY, STRANGER, append, filled, opened, poison
+from tests.support.registries import passport as stand_in
+from tests.support.standings import DAY, copied, drafted, ended, offline, slip, standing, stored
 
 if TYPE_CHECKING:
     from pathlib import Path
