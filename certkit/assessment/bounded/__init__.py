@@ -25,7 +25,7 @@ from certkit.assessment.findings.findings import runs
 from certkit.assessment.kinds import AsItIs, Attested, Kind, TaskMean, holds, kind_of
 from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
 from certkit.assessment.samples import Recorded
-from certkit.assessment.statistics.posterior import corrected, tasks_needed
+from certkit.assessment.statistics.posterior import FIVE, corrected, tasks_needed
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -114,6 +114,8 @@ class Reader:
             words = f"{self._tasks(k)}, {runs(n)}" + (f" ({place})" if place else "")
             told.append((k, n, words))
             fewest = k if fewest is None else min(fewest, k)
+            if sums is not None and CATALOGUE.get(part.series, CATALOGUE["r_op"]).high is None:
+                told[-1] = (k, n, words + _beyond(float(sums.most / sums.scale)))
         if len(told) > 2:  # noqa: PLR2004 - both sides of a difference are told
             smallest = min(told)[2]
             return fewest or 0, f"{len(told)} domains; fewest: {smallest}"
@@ -191,6 +193,13 @@ class Reader:
 
 
 _PLACE = {"single": "single faults", "cascade": "cascade", "c_nom": "nominal", "r_op": "under faults"}
+
+
+def _beyond(most: float) -> str:
+    """Say where counts leave the scale that the bound was tried on: few tasks then carry most of them."""
+    if most <= FIVE:
+        return ""
+    return f"; a task averages {most:.3g}, and above {FIVE} the bound errs more often where tasks are few"
 
 
 def lower(row: Row) -> bool:

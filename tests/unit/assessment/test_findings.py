@@ -14,7 +14,6 @@ from certkit.assessment import SEVERITY, Assessment, Severity
 from certkit.assessment.findings.plausibility import identical_repeats
 from certkit.evidence.records.record import Split
 from certkit.evidence.summary.summary import Stretch, Tally, Times, Window
-
 from tests.support import build
 
 if TYPE_CHECKING:
