@@ -14,7 +14,6 @@ from certkit.assessment import SEVERITY, Assessment, Severity
 from certkit.assessment.findings.plausibility import identical_repeats
 from certkit.evidence.records.record import Split
 from certkit.evidence.summary.summary import Stretch, Tally, Times, Window
-from tests.study import identical
 from tests.support import build
 
 if TYPE_CHECKING:
@@ -145,7 +144,7 @@ CAUSES: dict[str, Callable[[], Assessment]] = {
     ),
     "times-backwards": lambda: timed(timed=100, first=late(1), last=late(2), distinct=100, backwards=3),
     "domains-in-blocks": in_blocks,
-    "repeats-as-independent": lambda: build.judged(identical.perfect(10, 20)),
+    "repeats-as-independent": lambda: build.judged(build.perfect(10, 20)),
     "repeated-identical-runs": lambda: repeated((0, 1, 1, {"runs": 4, "failure": 4})),
     "no-attack-landed": lambda: found([build.cell("a", ATTACK, build.outcomes(9, 9, not_landed=9))]),
     "attack-landed-unknown": lambda: found([build.cell("a", ATTACK, build.outcomes(9, 9, landed_unknown=9))]),
@@ -324,7 +323,7 @@ def test_nominal_runs_that_are_no_worse_or_not_clearly_worse_are_no_finding() ->
 
 
 def test_repeats_that_carry_the_verdict_are_found_where_the_table_decides() -> None:
-    few = identical.perfect(10, 20)
+    few = build.perfect(10, 20)
     message = said(build.judged(few), "repeats-as-independent")
     assert message == (
         "the table reading takes 200 runs under faults as independent, and attains Tier 3; they are repeats"
@@ -332,8 +331,8 @@ def test_repeats_that_carry_the_verdict_are_found_where_the_table_decides() -> N
         " the bounded reading attains no tier"
     )
     assert "the bounded reading attains Tier 1" in (
-        said(build.judged(identical.perfect(10, 100)), "repeats-as-independent") or ""
+        said(build.judged(build.perfect(10, 100)), "repeats-as-independent") or ""
     )
-    for clean in (identical.perfect(100, 20), identical.perfect(89, 1)):
+    for clean in (build.perfect(100, 20), build.perfect(89, 1)):
         assert said(build.judged(clean), "repeats-as-independent") is None
     assert said(build.judged(few, "hb-eval-2026-bounded"), "repeats-as-independent") is None
