@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from certkit.cli.main import TABLE, Group
+from certkit.cli.main import TABLE, Group, Row
 from tests.generate import commands
 from tests.support.running import program
 
@@ -43,7 +43,7 @@ def test_a_long_example_can_be_copied(words: tuple[str, ...], example: Any) -> N
 
 def test_a_line_of_the_table_is_the_beginning_of_the_help() -> None:
     helps = {words[1:]: command.help for words, command in commands()}
-    rows = [
+    rows: list[tuple[tuple[str, ...], Row | Group]] = [
         ((group.name, row.name), row) for group in TABLE if isinstance(group, Group) for row in group.rows
     ]
     rows += [((row.name,), row) for row in TABLE]
