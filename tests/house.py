@@ -118,7 +118,7 @@ def circles() -> list[list[str]]:
 
 
 def long_functions() -> list[str]:
-    """Functions whose body, from its docstring on, is longer than `LONGEST`; options stand before the body."""
+    """Functions whose body, from its docstring on, is longer than `LONGEST`; options come before."""
     return [
         f"{path.relative_to(ROOT)}:{node.lineno} {node.name}"
         for path, tree in modules().values()
@@ -149,7 +149,7 @@ def options() -> Counter[str]:
 
 
 def kinds_as_text() -> int:
-    """Comparisons with the name of a `SPECIAL` metric outside `assessment/metrics` and `assessment/kinds.py`."""
+    """Comparisons with the name of a `SPECIAL` metric, outside of `assessment/metrics` and `kinds.py`."""
     at_home = ("certkit.assessment.metrics.", "certkit.assessment.kinds")
     return sum(
         isinstance(part, ast.Constant) and part.value in SPECIAL

@@ -43,10 +43,10 @@ def test_a_long_example_can_be_copied(words: tuple[str, ...], example: Any) -> N
 
 def test_a_line_of_the_table_is_the_beginning_of_the_help() -> None:
     helps = {words[1:]: command.help for words, command in commands()}
-    rows: list[tuple[tuple[str, ...], Row | Group]] = [
+    rows: list[tuple[tuple[str, ...], Row | Group]] = [((row.name,), row) for row in TABLE]
+    rows += [
         ((group.name, row.name), row) for group in TABLE if isinstance(group, Group) for row in group.rows
     ]
-    rows += [((row.name,), row) for row in TABLE]
     assert len(rows) == len(helps) - 1
     for words, row in rows:
         assert " ".join((helps[words] or "").split()).startswith(row.help), words

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from certkit.assessment.compare.anova import Anova, Pair
-    from certkit.assessment.compare.comparison import Compared, Comparison, Domain, Manner, Side
+    from certkit.assessment.compare.comparison import Compared, Comparison, Manner
+    from certkit.assessment.compare.document import Domain, Side
     from certkit.assessment.compare.effects import Test
     from certkit.assessment.compare.matched import Matched
     from certkit.assessment.compare.orders import Rank
