@@ -310,8 +310,7 @@ def test_a_pdf_is_logged_as_the_passport_in_it(folder: Path) -> None:
     options = ("--key", "key.pem", "--trust", "trust.json", "--heads", "heads.db")
     at = ("--at", "2026-03-02")
     logged = [
-        certkit("registry", "append", "registry", name, *options, *at, "--json")
-        for name in ("case.pdf", "passport.json")
+        certkit("registry", "append", "registry", name, *options, *at, "--json") for name in ("case.pdf", "passport.json")
     ]
     assert [(done.code, done.document["index"], done.document["new"]) for done in logged] == [
         (0, 0, True),
