@@ -59,7 +59,7 @@ def plan(
         int, typer.Option("--attempt", min=1, help="Which attempt of the lineage at this profile it is.")
     ] = 1,
     svg: Annotated[
-        Path | None, typer.Option("--svg", help="Also write the curve of power and runs to this file.")
+        Path | None, typer.Option("--svg", help="Also write the curve of power and tasks to this file.")
     ] = None,
     force: Force = False,
 ) -> None:

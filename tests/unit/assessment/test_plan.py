@@ -93,8 +93,7 @@ def test_harder_conditions_take_more_tasks(less: dict[str, Any], more: dict[str,
 
 
 def test_a_stated_deviation_takes_fewer_tasks_than_the_largest() -> None:
-    table = one_row("pei", ">=", "1 = 0.7, 2 = 0.8")
-    table = table.model_copy(update={"tiers": {key: table.tiers[key] for key in ("1", "2")}})
+    table = one_row("pei", ">=", "1 = 0.7, 2 = 0.8, 3 = 0.9")
     assert planned("pei=.88:.1", 2, table).tasks < planned("pei=.88", 2, table).tasks
 
 
