@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from msgspec import Struct, structs
 
 from certkit.assessment.findings.findings import finding, runs
+from certkit.assessment.kinds import TaskMean
 from certkit.assessment.metrics.metric import names
 from certkit.assessment.rater_error.agreement import MAX_CATEGORIES, Agreement, Estimate, compare, fleiss, icc
 from certkit.assessment.rater_error.correction import (
@@ -28,7 +29,8 @@ from certkit.assessment.rater_error.correction import (
     corrected,
     unknown,
 )
-from certkit.assessment.statistics.estimators import LEVEL, posterior
+from certkit.assessment.statistics.estimators import posterior
+from certkit.assessment.statistics.posterior import posteriors
 from certkit.evidence.bundle.calibration import ABSENT
 
 if TYPE_CHECKING:
@@ -68,18 +70,14 @@ class Seen(Struct, frozen=True, kw_only=True):
 def seen_by_judge(judged: Judged) -> Seen | None:
     """Return the success rate of a judged summary, and what its runs are worth; None without fault runs.
 
-    One cluster is worth one run, whatever its length.
+    The worth is the size of the task posterior, less its two prior tasks.
     """
-    from certkit.assessment.bounded import bounds  # noqa: PLC0415 - heavy
-
-    metric, data = judged.metrics["r_op"], judged.reader.clustered("r_op")
-    if metric.value is None or data.sums is None:
+    metric, sums = judged.metrics["r_op"], judged.reader.sample.sums("r_op")
+    if metric.value is None or sums is None:
         return None
-    n_eff = 1.0
-    if data.sums.k > 1:
-        sample = bounds.sample(data.of, data.sums)
-        n_eff = float(bounds.effective_runs(sample, LEVEL, icc0=judged.profile.icc0))
-    return Seen(rate=Fraction(metric.value), n=data.sums.n, n_eff=n_eff)
+    scale = TaskMean("r_op").scale(sums, lower=True)
+    sizes = (float(part.size) for part in posteriors(sums, scale))
+    return Seen(rate=Fraction(metric.value), n=sums.n, n_eff=min(sums.n, max(1.0, min(sizes) - 2)))
 
 
 class RaterCount(Struct, frozen=True, kw_only=True):
