@@ -84,7 +84,7 @@ class PassportFile(_Form, frozen=True, kw_only=True):
 
 
 class Signer(Protocol):
-    """Something that signs a payload, other than a key: see `certkit.passport.keyless`."""
+    """A signer of payloads that is not a key: see `certkit.passport.keyless`."""
 
     @property
     def key_id(self) -> Digest:
