@@ -223,7 +223,6 @@ CODES: Final[dict[str, str]] = {
     "registry.passport": "a logged passport does not verify",
     "registry.drift": "the drift entries are not what comparing the passports gives",
     "registry.claims": "an entry claims something else than the passport that it is about",
-    "registry.index-differs": "a derived table is not what the entries give",
     # reports
     "report.passport-differs": "the passport is about another assessment than the evidence gives",
     "report.pdf-unavailable": "the machine lacks what it takes to make a PDF",

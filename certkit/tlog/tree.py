@@ -112,6 +112,7 @@ def verify_inclusion(leaf: Hash, index: int, size: int, proof: Sequence[Hash], e
     """Raise `MismatchError` ``tlog.inclusion`` unless `proof` leads from `leaf` to the root `expected`."""
     if not 0 <= index < size <= MAX_SIZE:
         raise MismatchError("tlog.inclusion", f"a tree of {size} entries has no entry {index}")
+    _refuse_short("tlog.inclusion", (leaf, expected, *proof))
     path = inclusion_path(index, size)
     if len(proof) != len(path):
         raise MismatchError("tlog.inclusion", f"expected a proof of {len(path)} hashes, found {len(proof)}")
@@ -127,10 +128,12 @@ def verify_consistency(old: int, old_root: Hash, new: int, new_root: Hash, proof
     code = "tlog.consistency"
     if not 0 <= old <= new <= MAX_SIZE:
         raise MismatchError(code, f"a log of {old} entries cannot have shrunk to {new}")
+    _refuse_short(code, (old_root, new_root, *proof))
+    _refuse_empty(code, (old, old_root), (new, new_root))
     if old in {0, new}:
         if proof:
             raise MismatchError(code, f"expected an empty proof, found {len(proof)} hashes")
-        if old_root != (new_root if old == new else EMPTY_ROOT):
+        if old == new and old_root != new_root:
             raise MismatchError(code, f"two different roots for a log of {old} entries")
         return
     (start, _), path = consistency_path(old, new)
@@ -146,6 +149,20 @@ def verify_consistency(old: int, old_root: Hash, new: int, new_root: Hash, proof
             later = node_hash(later, given)
     if earlier != old_root or later != new_root:
         raise MismatchError(code, "the old log is not the beginning of the new one")
+
+
+def _refuse_short(code: str, hashes: Sequence[Hash]) -> None:
+    """Raise `MismatchError` unless all are 32 bytes: two shorter ones could be split elsewhere."""
+    for given in hashes:
+        if len(given) != HASH_SIZE:
+            raise MismatchError(code, f"expected hashes of {HASH_SIZE} bytes, found one of {len(given)}")
+
+
+def _refuse_empty(code: str, *heads: tuple[int, Hash]) -> None:
+    """Raise `MismatchError` unless a log without entries, and no other, has the root of the empty tree."""
+    for size, found in heads:
+        if (size == 0) != (found == EMPTY_ROOT):
+            raise MismatchError(code, f"a root that no log of {size} entries has")
 
 
 class Frontier:
