@@ -89,7 +89,6 @@ def _document(assessment: Assessment) -> documents.AssessmentDocument:
     return fill(
         documents.AssessmentDocument,
         assessment,
-        tool=documents.ToolPart(),
         bundle=fill(documents.BundlePart, facts, origin=origin, counts=assessment.counts),
         agent=fill(documents.AgentPart, agent, digest=facts.agent_digest),
         profile=fill(documents.ProfilePart, assessment.profile),

@@ -6,12 +6,12 @@ from typing import Any, Final
 
 import msgspec
 
+from certkit.document import DIALECT
 from certkit.passport.sealed import MEDIA_TYPE, PAYLOAD_TYPE
 from certkit.passport.statement import Statement
 from certkit.passport.trust import TRUST_SCHEMA, Trust
 
 PASSPORT_SCHEMA: Final = "urn:certkit:passport:v1"
-_DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 _TEXT: Final = {"type": "string"}
 _BASE64: Final = {"type": "string", "contentEncoding": "base64"}
 
@@ -26,7 +26,7 @@ def passport_schema() -> dict[str, Any]:
         signatures={"type": "array", "items": _signature(), "minItems": 1, "maxItems": 1},
     )
     return {
-        "$schema": _DIALECT,
+        "$schema": DIALECT,
         "$id": PASSPORT_SCHEMA,
         "title": "certkit agent passport",
         "description": (
@@ -45,7 +45,7 @@ def trust_schema() -> dict[str, Any]:
     body = definitions.pop("Trust")
     body["required"] = ["schema"]
     return {
-        "$schema": _DIALECT,
+        "$schema": DIALECT,
         "$id": TRUST_SCHEMA,
         **body,
         "title": "certkit trust policy",

@@ -337,7 +337,7 @@ def _commands(document: dict[str, Any], signed: Issued | None) -> tuple[Entry, .
     options = f"--profile {document['profile']['id']} --require-tier {document['verdict']['required_tier']}"
     steps = [
         Entry("Take the attached files out of the PDF", "pdfdetach -saveall safety-case.pdf"),
-        Entry("Check the bundle's files against its seal", "certkit bundle validate BUNDLE"),
+        Entry("Check the bundle's files against its seal", "certkit bundle check BUNDLE"),
         Entry("Judge the evidence again", f"certkit assess BUNDLE {options} -o again.json"),
         Entry(
             "Compare: the same evidence, profile and version give the same bytes",

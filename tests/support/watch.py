@@ -36,13 +36,14 @@ simulate -o a --seed 3 --runs 300 --domains 2 --tier-target 1
 bundle seal a
 keys generate -o key.pem --public public.pem
 registry init registry --name lab
-trust init --trust trust.json --issuer Lab --key public.pem --log {{log}} --accept-specimens
+trust add --trust trust.json --issuer Lab --key public.pem --log {{log}}
+trust set --trust trust.json --accept-specimens
 issue a -o first {ISSUE}1
 issue a -o second {ISSUE}2
-registry append first/passport.json --registry registry {KEY}
+registry append registry first/passport.json {KEY}
 """
 TRACED: Final = {
-    "append": f"registry append second/passport.json --registry registry {KEY}",
+    "append": f"registry append registry second/passport.json {KEY}",
     "audit": "registry audit registry --trust trust.json --heads heads.db",
     "replay": "verify first/passport.json --trust trust.json --bundle a --replay --at 2026-03-03",
 }

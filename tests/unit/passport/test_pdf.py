@@ -278,7 +278,7 @@ def test_show_export_and_drift_take_the_passport_out() -> None:
 
 
 def test_a_proof_beside_the_pdf_counts_before_the_attached_one(folder: Path) -> None:
-    from certkit.cli.commands.verify import taken  # noqa: PLC0415 - a door of the command line
+    from certkit.workflow.verifying import taken  # noqa: PLC0415 - for this test only
 
     files = (("passport.json", PASSPORT), ("passport.json.tlog-proof", PROOF))
     (folder / "case.pdf").write_bytes(attaching(*files))
@@ -307,10 +307,10 @@ def test_a_pdf_is_logged_as_the_passport_in_it(folder: Path) -> None:
     keys.write_private(folder / "key.pem", KEY, passphrase=None)
     made = certkit("registry", "init", "registry", "--name", "lab", "--json").document
     assert certkit("trust", "add", "--trust", "trust.json", "--log", made["vkey"]).code == 0
-    options = ("--registry", "registry", "--key", "key.pem", "--trust", "trust.json", "--heads", "heads.db")
+    options = ("--key", "key.pem", "--trust", "trust.json", "--heads", "heads.db")
     at = ("--at", "2026-03-02")
     logged = [
-        certkit("registry", "append", name, *options, *at, "--json") for name in ("case.pdf", "passport.json")
+        certkit("registry", "append", "registry", name, *options, *at, "--json") for name in ("case.pdf", "passport.json")
     ]
     assert [(done.code, done.document["index"], done.document["new"]) for done in logged] == [
         (0, 0, True),
