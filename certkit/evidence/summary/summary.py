@@ -278,8 +278,8 @@ class Times(Struct, frozen=True, kw_only=True):
 class Summary(Struct, frozen=True, kw_only=True, eq=False):
     """The reduced records of a bundle, and its ratings. `cells` are sorted by (split, domain, condition).
 
-    `joined` counts the clusters that were merged into another because they share a task with it, `unclustered`
-    the records without a `cluster_id`, whose task stands for its own cluster.
+    `joined` counts the clusters that were merged into another because they share a task with it,
+    `unclustered` the records without a `cluster_id`, whose task stands for its own cluster.
     """
 
     records: int
