@@ -30,6 +30,7 @@ from certkit.assessment.findings.findings import runs
 from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
 from certkit.assessment.metrics.metrics_2025 import ATTESTED
 from certkit.assessment.metrics.series import METRICS, Grouped, Series, Totals, grouped, series, totals
+from certkit.assessment.rater_error.labels import OF_OUTCOMES, unlabelled
 
 if TYPE_CHECKING:
     from certkit.assessment.metrics.metric import Metric
@@ -82,6 +83,7 @@ class Reader:
         self._known: dict[str, Clustered] = {}
         self.attempt = view.manifest.protocol.attempt or 1
         self._anytime = profile.stopping == "anytime"
+        self._unlabelled = unlabelled(view.summary.calibration, view.manifest.protocol)
 
     def read(self, rows: tuple[Row, ...]) -> tuple[Row, ...]:
         """Return the rows with their bounded reading."""
@@ -104,6 +106,8 @@ class Reader:
             return Bounded(status=row.status, confidence=float(confidence), method="attested, no bound")
         if of_every_run(row):
             return Bounded(status=row.status, confidence=float(confidence), method="every run, no bound")
+        if self._unlabelled and row.metric.id in OF_OUTCOMES:
+            return Bounded(status=Status.INSUFFICIENT, confidence=float(confidence), reason=self._unlabelled)
         found = self._bound(row, row.threshold, confidence)
         status = Status.INSUFFICIENT
         if found.bound is not None:

@@ -167,11 +167,13 @@ class _Ratings:
 
     def __init__(self) -> None:
         self.scores: dict[tuple[str, str], tuple[int, str]] = {}
+        self.drawn = True
         self.stated: dict[str, dict[str, tuple[Any, str]]] = {"reference": {}, "kind": {}, "domain": {}}
 
     def add(self, where: str, one: Calibration) -> None:
         from certkit.evidence.bundle.calibration import ABSENT  # noqa: PLC0415 - most bundles hold no ratings
 
+        self.drawn = self.drawn and one.drawn
         for rater in one.raters:
             self._state("kind", rater.name, rater.kind, where)
         for name, domain, reference in zip(one.items, one.domains, one.reference.tolist(), strict=True):
@@ -219,4 +221,5 @@ class _Ratings:
             item=np.array([item_of[item] for item, _ in keys], np.int64),
             rater=np.array([rater_of[rater] for _, rater in keys], np.int64),
             score=np.array([self.scores[key][0] for key in keys], np.int64),
+            drawn=self.drawn,
         )

@@ -1,4 +1,4 @@
-"""Every table states the widths of its columns; without them the layout measures every cell, which is slow."""
+"""Every table states the widths of its columns: a layout that measures every cell instead is slow."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from certkit import report, resources
-from tests.unit.assessment.build import cell, outcomes, summary
-from tests.unit.report.drawing import Page, judged, page, passport, strong
+from tests.support.build import cell, outcomes, summary
+from tests.support.drawing import Page, judged, page, passport, strong
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
