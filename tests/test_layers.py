@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import house
+
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "certkit"
 MODULES = sorted(path for path in PACKAGE.rglob("*.py"))
@@ -113,6 +115,14 @@ def test_rooms_import_downwards_only() -> None:
         pytest.skip("import-linter is not installed beside this interpreter")
     done = subprocess.run([program, "--no-cache"], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
+
+
+def test_no_modules_load_each_other_in_a_circle() -> None:
+    assert house.circles() == []
+
+
+def test_no_function_is_long() -> None:
+    assert house.long_functions() == []
 
 
 def test_tests_of_the_product_are_no_part_of_it() -> None:

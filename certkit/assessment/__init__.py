@@ -29,6 +29,7 @@ from certkit.assessment import verdict
 from certkit.assessment.bounded.fragility import Fragility, fragility
 from certkit.assessment.bounded.intervals import with_intervals
 from certkit.assessment.criteria import Row, Status
+from certkit.assessment.documents import AssessmentDocument, Counts
 from certkit.assessment.evaluate import judge as judge_rows
 from certkit.assessment.findings import accumulated
 from certkit.assessment.findings.contrasts import contrasts
@@ -38,10 +39,9 @@ from certkit.assessment.findings.provenance import provenance
 from certkit.assessment.lint import lint
 from certkit.assessment.metrics.catalogue import CATALOGUE, Spec, Unit
 from certkit.assessment.metrics.metric import Metric, State
-from certkit.assessment.profile import Profile, parse
+from certkit.assessment.profile import Profile, parse, profile_schema
 from certkit.assessment.rater_error import JudgeReport, judge_findings, judge_report, seen_by_judge
-from certkit.assessment.result import Assessment, Counts
-from certkit.assessment.schema import assessment_schema, profile_schema
+from certkit.assessment.result import Assessment
 from certkit.assessment.verdict import Tier, Verdict
 from certkit.assessment.words import asked, fragile, measure_next, of_judge, readings, sentence, shown
 from certkit.errors import UsageError
@@ -57,6 +57,7 @@ __all__ = [
     "CATALOGUE",
     "SEVERITY",
     "Assessment",
+    "AssessmentDocument",
     "Finding",
     "Fragility",
     "JudgeReport",
@@ -73,7 +74,6 @@ __all__ = [
     "asked",
     "assess",
     "assess_accumulation",
-    "assessment_schema",
     "fragile",
     "lint",
     "measure_next",

@@ -8,11 +8,11 @@ The margin is signed so that positive passes; 0 under a strict operator is not m
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from certkit.assessment.metrics.metric import Metric, State, Value, number
+from certkit.assessment.metrics.metric import Metric, State, Value
 from certkit.assessment.profile import Criterion, Operator, Reading, exact
 
 if TYPE_CHECKING:
@@ -77,34 +77,6 @@ class Row(Struct, frozen=True, kw_only=True):
     def judged_by(self, metric: Metric) -> Row:
         """Return the same criterion at the same tier, judged by another metric."""
         return judge(self.criterion, metric, self.tier)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the row as JSON values."""
-        unit = self.metric.unit
-        bounded = None
-        if self.bounded is not None:
-            bounded = {
-                "status": self.bounded.status.value,
-                "bound": number(self.bounded.bound, unit),
-                "confidence": self.bounded.confidence,
-                "method": self.bounded.method,
-                "clusters": self.bounded.clusters,
-                "n_eff": self.bounded.n_eff,
-                "reason": self.bounded.reason,
-            }
-        return {
-            "id": self.id,
-            "metric": self.metric.id,
-            "tier": self.tier,
-            "operator": self.operator,
-            "threshold": number(self.threshold, unit),
-            "value": number(self.value, unit),
-            "status": self.status.value,
-            "margin": None if self.margin is None else float(self.margin),
-            "reason": self.reason,
-            "provisional": self.criterion.provisional,
-            "bounded": bounded,
-        }
 
 
 def judge(criterion: Criterion, metric: Metric, tier: int) -> Row:

@@ -250,9 +250,9 @@ def statement(data: bytes) -> st.Statement:
 
 def r_op(found: st.Statement) -> Moments | None:
     """Return the integers of r_op over all fault runs, None where a passport carries none."""
-    from certkit.passport.standing import standing  # noqa: PLC0415 - heavy
+    from certkit.passport.drift_side import drift_side  # noqa: PLC0415 - heavy
 
-    rows = standing(found).moments
+    rows = drift_side(found).moments
     return next(
         (row for row in rows if (row.metric, row.domain, row.condition) == ("r_op", None, None)), None
     )

@@ -87,13 +87,13 @@ def past(of: History, passport: Callable[[Stored], bytes | None]) -> Past:
 
 
 def _side(issued: Issued, data: bytes | None) -> _Side:
-    from certkit.passport.standing import standing  # noqa: PLC0415 - heavy
+    from certkit.passport.drift_side import drift_side  # noqa: PLC0415 - heavy
 
     try:
         found = None if data is None else statement(data)
         if found is not None:
             evidence = found.predicate.evidence.digest
-            return _Side(issued, evidence, _bundles(found), standing(found), r_op(found))
+            return _Side(issued, evidence, _bundles(found), drift_side(found), r_op(found))
     except CertkitError:
         pass  # integers that contradict each other tell nothing
     evidence = issued.claims.evidence or issued.claims.passport_id

@@ -138,14 +138,7 @@ def view(
         legend=results.legend(),
         provisional=any(row["provisional"] for row in document["criteria"]),
         reading=document["profile"]["reading"],
-        scope=register.scope(material),
-        components=register.components(material),
-        imports=register.imports(material),
-        register=register.register(material, signed),
-        coverage=register.coverage(document),
-        novel=register.coverage(document, split="novel_fault"),
-        coverage_gaps=register.gaps(document),
-        remarks=register.remarks(document),
+        **_evidence(material, signed),
         tiers=tuple(_tier(document, number) for number in results.tiers_shown(document)),
         gaps=results.gaps(document),
         posterior=confidence.posterior_figure(document),
@@ -171,6 +164,21 @@ def view(
         attached=attached.listing(attachments),
         attachments=attachments,
     )
+
+
+def _evidence(material: Material, signed: Issued | None) -> dict[str, Any]:
+    """Return the tables of what was evaluated and of what the evidence covers."""
+    document = material.document
+    return {
+        "scope": register.scope(material),
+        "components": register.components(material),
+        "imports": register.imports(material),
+        "register": register.register(material, signed),
+        "coverage": register.coverage(document),
+        "novel": register.coverage(document, split="novel_fault"),
+        "coverage_gaps": register.gaps(document),
+        "remarks": register.remarks(document),
+    }
 
 
 def _verdict(document: dict[str, Any]) -> dict[str, Any]:
@@ -329,7 +337,7 @@ def _commands(document: dict[str, Any], signed: Issued | None) -> tuple[Entry, .
     options = f"--profile {document['profile']['id']} --require-tier {document['verdict']['required_tier']}"
     steps = [
         Entry("Take the attached files out of the PDF", "pdfdetach -saveall safety-case.pdf"),
-        Entry("Check the bundle's files against its seal", "certkit bundle validate BUNDLE"),
+        Entry("Check the bundle's files against its seal", "certkit bundle check BUNDLE"),
         Entry("Judge the evidence again", f"certkit assess BUNDLE {options} -o again.json"),
         Entry(
             "Compare: the same evidence, profile and version give the same bytes",

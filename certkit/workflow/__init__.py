@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from certkit.assessment.drift.standing import Standing
     from certkit.canonical import Digest
     from certkit.evidence import Facts, Summary
-    from certkit.passport import Issuer, Passport, Statement, Trust
+    from certkit.passport import Issuer, Passport, Trust
     from certkit.passport.comparing import Comparison
     from certkit.passport.keys import PrivateKey
     from certkit.passport.sealed import Signer
@@ -276,6 +276,7 @@ def drift(
     """
     from certkit.assessment.drift import drift as between  # noqa: PLC0415 - keeps the help fast
     from certkit.passport.comparing import Comparison, Side, read  # noqa: PLC0415 - the same
+    from certkit.passport.drift_side import drift_side  # noqa: PLC0415 - the same
     from certkit.passport.pdf import take  # noqa: PLC0415 - the same
 
     sides = [
@@ -292,7 +293,7 @@ def drift(
     profiles = (side.statement.predicate.assessment.profile.id for side in sides if side.statement)
     chosen = profile or next(profiles, DEFAULT_PROFILE)
     standings = [
-        _of_statement(side.statement, chosen)
+        drift_side(side.statement)
         if side.statement
         else _of_bundle(path, chosen, jobs=jobs, progress=progress)
         for path, side in zip((old, new), sides, strict=True)
@@ -308,20 +309,6 @@ def _of_bundle(path: Path, profile: str, *, jobs: int | None, progress: Progress
     bundle = evidence.open_bundle(path, progress=progress)
     summary = evidence.summarise(bundle, jobs=jobs, progress=progress)
     return standing(assessment.assess(summary, bundle.facts, judged), summary)
-
-
-def _of_statement(found: Statement, profile: str) -> Standing:
-    """Return a passport's standing; the profile stands in where it carries no margins."""
-    from certkit.passport.standing import carries_margins, standing  # noqa: PLC0415 - keeps the help fast
-
-    table = None
-    if not carries_margins(found):
-        try:
-            table = load_profile(profile)
-        except CertkitError as error:
-            if error.code != "profile.unknown":
-                raise
-    return standing(found, table)
 
 
 def own_trust(name: str, key: PrivateKey) -> Trust:

@@ -12,7 +12,7 @@ from certkit.passport import keys, sealed
 from certkit.simulation.simulate import simulate
 from tests.support import bundles
 from tests.support.making import KEY, of_bundle, trust
-from tests.support.running import HEAVY, certkit, loaded
+from tests.support.running import certkit
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -177,18 +177,6 @@ def test_a_bad_signature_is_refused_on_either_side(made: Made, tmp_path: Path) -
         assert done.document["error"]["where"] == str(forged)
 
 
-def test_older_passports_take_margins_from_the_profile_of_the_same_digest(made: Made, tmp_path: Path) -> None:
-    criteria = canonical.loads(passport.parse(made.old.read_bytes()).payload)["predicate"]["criteria"]
-    for row in criteria:
-        row.pop("drift_margin", None)
-    old = resigned(made.old, tmp_path / "old.json", criteria=criteria)
-    found = certkit("drift", old, old, "--json").document
-    assert (found["result"], found["behaviour"][0]["margin"]) == ("STABLE", 0.05)
-    found = certkit("drift", old, old, "--profile", "hb-eval-2025", "--json").document
-    assert found["result"] == "UNDERPOWERED"
-    assert {row["reason"] for row in found["behaviour"]} == {"no drift margin is stated for it"}
-
-
 def test_integers_that_contradict_each_other_are_refused(made: Made, tmp_path: Path) -> None:
     profile = canonical.loads(passport.parse(made.old.read_bytes()).payload)["predicate"][
         "profile_of_reliability"
@@ -230,7 +218,3 @@ def test_a_sealed_bundle_is_not_changed(made: Made) -> None:
     digest = evidence.open_bundle(made.strong).facts.digest
     certkit("drift", made.strong, made.weak)
     assert evidence.open_bundle(made.strong).facts.digest == digest
-
-
-def test_help_loads_nothing_heavy() -> None:
-    assert loaded("drift", "--help") & set(HEAVY) <= {"pydantic"}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from certkit import assessment, canonical, evidence, passport, workflow
-from certkit.cli import clock
+from certkit.cli import context
 from certkit.passport import exports, keys
 from tests.support.campaigns import campaign, made
 from tests.support.making import ISSUER, KEY, NOW, issued, of_bundle, sealed_bundle, trust
@@ -33,7 +33,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "card.json").write_bytes(canonical.canonical(CARD))
     keys.write_private(tmp_path / "key.pem", KEY, passphrase=None)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(clock, "now", lambda: PRESENT)
+    monkeypatch.setattr(context, "now", lambda: PRESENT)
     return tmp_path
 
 

@@ -36,7 +36,7 @@ WRITES: Final = {
     ("simulate", "-o"): "--runs 300 --domains 2",
     ("demo", "-o"): "",
 }
-IN_PLACE: Final = {"trust init", "trust add", "trust set", "trust remove", "trust rotate"}
+IN_PLACE: Final = {"trust add", "trust set", "trust remove", "trust rotate"}
 """Commands that change the file that their first option names, which is what they are for."""
 
 
@@ -138,13 +138,14 @@ LINES: Final = {
     "keys generate": ("-o never",),
     "keys rotate": ("public.pem -o never --public never.pem",),
     "registry cosign": ("registry cosigned --trust trust.json",),
-    "registry reindex": ("registry",),
     "registry init": ("never --name lab",),
     "registry rotate-key": ("registry --log-key key.pem --new-log-key next.pem",),
     "report": ("first/passport.json --bundle a -o never.html",),
     "show": ("first/passport.json --trust trust.json",),
-    "trust add": ("--trust trust.json --issuer Other --key next-public.pem",),
-    "trust init": ("--trust never.json --issuer Lab --key public.pem",),
+    "trust add": (
+        "--trust trust.json --issuer Other --key next-public.pem",
+        "--trust never.json --issuer Lab --key public.pem",
+    ),
     "verify": ("first/passport.json --trust trust.json --bundle a --replay --at 2026-03-02",),
 }
 KEYLESS: Final = {"--identity-token-file", "--trust-config"}

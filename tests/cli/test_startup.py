@@ -10,15 +10,9 @@ import pytest
 from tests.support.running import HEAVY, loaded
 
 
-@pytest.mark.parametrize("arguments", [("--help",), ("--version",)])
+@pytest.mark.parametrize("arguments", [("--help",), ("--version",), ("bundle", "--help")])
 def test_help_loads_nothing_heavy(arguments: tuple[str, ...]) -> None:
     assert loaded(*arguments) & set(HEAVY) == set()
-
-
-@pytest.mark.parametrize("arguments", [("assess", "--help"), ("bundle", "--help")])
-def test_help_of_a_command_loads_nothing_heavy_but_what_typer_loads(arguments: tuple[str, ...]) -> None:
-    # typer itself asks pydantic what the type of an option is.
-    assert loaded(*arguments) & set(HEAVY) <= {"pydantic"}
 
 
 def test_importing_the_package_loads_nothing_heavy() -> None:

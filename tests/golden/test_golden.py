@@ -26,8 +26,8 @@ SCREENS = {
     "assess-missing": (MISSING, ("assess", "BUNDLE")),
     "assess-empty": ([], ("assess", "BUNDLE")),
     "assess-2025": (WEAK, ("assess", "BUNDLE", "-p", "hb-eval-2025")),
-    "bundle-show": (WEAK, ("bundle", "show", "BUNDLE")),
-    "bad-records": (BAD, ("bundle", "validate", "BUNDLE")),
+    "bundle-check": (WEAK, ("bundle", "check", "BUNDLE")),
+    "bad-records": (BAD, ("bundle", "check", "BUNDLE")),
     "profile-show": ([], ("profile", "show", "hb-eval-2026")),
 }
 

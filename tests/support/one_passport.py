@@ -26,16 +26,15 @@ def place(tmp_path: Path) -> Path:
     made = certkit("registry", "init", tmp_path / "registry", "--name", "lab")
     assert made.code == 0
     assert made.err.startswith("hint: ")
-    trust = ("trust", "init", "--trust", tmp_path / "trust.json", "--issuer", "Lab", "-q")
-    added = certkit(
-        *trust, "--key", tmp_path / "public.pem", "--log", made.out.strip(), "--require", "registry"
-    )
-    assert added.code == 0
+    trust = ("trust", "add", "--trust", tmp_path / "trust.json", "--issuer", "Lab", "-q")
+    added = certkit(*trust, "--key", tmp_path / "public.pem", "--log", made.out.strip())
+    demanded = certkit("trust", "set", "--trust", tmp_path / "trust.json", "--require", "registry", "-q")
+    assert (added.code, demanded.code) == (0, 0)
     return tmp_path
 
 
-def append(place: Path, *more: object) -> tuple[object, ...]:
+def append(place: Path, *more: object, registry: str = "registry") -> tuple[object, ...]:
     return (
-        *("registry", "append", place / "passport.json", "--registry", place / "registry"),
+        *("registry", "append", place / registry, place / "passport.json"),
         *("--key", place / "key.pem", "--trust", place / "trust.json", *AT, *more),
     )

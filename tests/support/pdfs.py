@@ -130,6 +130,6 @@ PASSPORT = issued().to_json()
 
 def code(data: bytes) -> str:
     with pytest.raises(InputError) as caught:
-        pdf.passport_of(data)
+        pdf.take(data)
     assert caught.value.exit_code == 3
     return caught.value.code

@@ -27,14 +27,12 @@ LOGGING: Final = "--key key.pem --trust trust.json --heads heads.db --at 2026-03
 
 SCRIPT: Final = f"""
 doctor
-config show
 demo -o demo
 simulate -o a --seed 3 --runs 300 --domains 2 --tier-target 1
 simulate -o b --seed 4 --runs 300 --domains 2 --tier-target 2
 bundle init empty --agent a --version 1
 bundle seal a
-bundle validate a
-bundle show a
+bundle check a
 import records rows.csv -o imported --map map.toml --agent courier --agent-version 1
 assess a
 assess empty
@@ -43,54 +41,48 @@ drift a b
 drift a a
 plan --tier 1 --expect r_op=0.9
 recheck hb-eval-papers
-profile list
+profile show
 profile show hb-eval-2026
 profile show hb-eval-2025
 profile lint hb-eval-2026
 keys generate -o key.pem --public public.pem
-keys public key.pem
-keys id key.pem
+keys show key.pem
 keys rotate public.pem -o next.pem --public next-public.pem --at 2027-01-01
 registry init registry --name lab
-trust init --trust trust.json --issuer Lab --key public.pem --log {{vkey}} --accept-specimens
+trust add --trust trust.json --issuer Lab --key public.pem --log {{vkey}}
+trust set --trust trust.json --accept-specimens
 trust show --trust trust.json
-trust check --trust trust.json
 issue a -o first {ISSUE}1 --registry registry --trust trust.json --heads heads.db
 show first/passport.json --at 2026-03-02
 issue a -o second {ISSUE}2
-registry append second/passport.json --registry registry {LOGGING}
+registry append registry second/passport.json {LOGGING}
 verify first/passport.json --trust trust.json --at 2026-03-02
 verify rows.csv --trust trust.json
 export first/passport.json --format markdown --unverified
 report a -o case.html
 registry list registry
 registry list registry --status current --at 2026-03-04
-registry show 0 --registry registry
-registry prove 0 --registry registry
+registry list registry 0
+registry prove registry 0
 registry note registry "nothing to report" {LOGGING}
-registry supersede registry 0 --by 1 {LOGGING}
+registry revoke registry 0 --replaced-by 1 {LOGGING}
 registry revoke registry 1 --reason issued-in-error --detail words {LOGGING}
 registry history registry {{lineage}}
-registry drift registry {{lineage}}
-registry score registry {{lineage}} --at 2026-03-03
-registry reindex registry --check
-registry checkpoint --registry registry
-registry vkey registry
+registry checkpoint registry
 registry cosign registry cosigned --witness {{witness}} --heads heads.db --at 2026-03-04
 registry audit registry --trust trust.json --heads heads.db
 registry export registry tree
-registry migrate registry
-registry rotate-key --registry registry --heads heads.db --at 2026-03-04
+registry rotate-key registry --heads heads.db --at 2026-03-04
 trust add --trust trust.json --log {{vkey}}
 trust set --trust trust.json --max-status-age P30D
 trust remove --trust trust.json --log {{vkey}}
 trust rotate public.pem next-public.pem --trust trust.json --at 2027-01-01
 registry status registry 0 --at 2026-03-05 --heads heads.db
-keys id missing.pem
+keys show missing.pem
 """
 
 REFUSED: Final = {
-    "keys id missing.pem",
+    "keys show missing.pem",
 }
 
 

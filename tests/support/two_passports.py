@@ -29,7 +29,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "public.pem").write_text(keys.public_pem(KEY.public_key()))
     made = certkit("registry", "init", "registry", "--name", "lab")
     added = certkit(
-        *("trust", "init", "--trust", "trust.json", "--issuer", "Lab", "--key", "public.pem"),
+        *("trust", "add", "--trust", "trust.json", "--issuer", "Lab", "--key", "public.pem"),
         *("--log", made.out.strip(), "-q"),
     )
     assert (made.code, added.code) == (0, 0)

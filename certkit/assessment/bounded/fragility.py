@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import exp
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from msgspec import Struct, structs
+from msgspec import Struct
 
 from certkit.assessment.bounded import anytime, bounds
 from certkit.assessment.bounded.flips import Flips, flips
@@ -84,10 +84,6 @@ class Fragility(Struct, frozen=True, kw_only=True):
     without_domain: tuple[WithoutDomain, ...]
     without_cluster: WithoutCluster | None
     missing_runs: MissingRuns | None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the block as values that `plain` writes."""
-        return structs.asdict(self)
 
 
 def fragility(judged: Judged) -> Fragility:

@@ -1,6 +1,6 @@
 """One side of a comparison over time: all that drift needs to know of a passport or of a bundle.
 
-A passport carries it (`certkit.passport.standing` reads it out), a bundle's assessment gives it (`standing`
+A passport carries it (`certkit.passport.drift_side` reads it out), a bundle's assessment gives it (`standing`
 here). No raw evidence is needed: rates and their cluster-robust variances follow from the integers of the
 profile of reliability.
 """

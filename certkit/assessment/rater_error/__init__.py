@@ -5,8 +5,7 @@ scored, some with a reference score, a person's, which is taken as the truth. Fr
 (`agreement`), sensitivity and specificity, and the rate without the judge's error (`corrected`).
 
     seen = seen_by_judge(judged)
-    report = judge_report(calibration, protocol, seen, profile.tau)
-    report.to_dict()                  # the block `judge` of an assessment
+    report = judge_report(calibration, protocol, seen, profile.tau)     # block `judge`
     list(judge_findings(report, protocol, seen, profile.tau, profile.delta, judged=True))
 """
 
@@ -15,13 +14,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
-import msgspec
 from msgspec import Struct, structs
 
 from certkit.assessment.findings.findings import finding, runs
-from certkit.assessment.metrics.metric import plain
 from certkit.assessment.rater_error.agreement import MAX_CATEGORIES, Agreement, Estimate, compare, fleiss, icc
 from certkit.assessment.rater_error.corrected import Confusion, Correction, Seen, above, confusion, correction
 from certkit.assessment.rater_error.labels import gives_outcomes, judge_of
@@ -111,23 +108,6 @@ class JudgeReport(Struct, frozen=True, kw_only=True):
     groups: Sequence[Group] = ()
     correction: Correction | None = None
     note: str | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the block `judge` of an assessment."""
-        document: dict[str, Any] = plain(self)
-        return document
-
-
-def judge_schema() -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the JSON Schema of the block `judge`, and the definitions that it refers to under ``$defs``."""
-    (schema,), definitions = msgspec.json.schema_components([JudgeReport])
-    for name, body in definitions.items():
-        if name != "Interval":  # whose parts that are not there are left out
-            body["required"] = list(body["properties"])
-        body["additionalProperties"] = False
-        for field in body["properties"].values():
-            field.pop("default", None)
-    return schema, definitions
 
 
 def judge_report(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import ceil, log, log1p, sqrt
 from typing import TYPE_CHECKING, Final
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -34,8 +34,8 @@ class Interval(Struct, frozen=True, kw_only=True):
     high: float
     level: float = LEVEL
     method: str = "wilson"
-    seed: int | None = None
-    draws: int | None = None
+    seed: int | UnsetType = UNSET
+    draws: int | UnsetType = UNSET
 
 
 def wilson(successes: int, n: int) -> Interval:

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from certkit.cli import output
-from certkit.cli.options import (
-    DomainCount,
-    FaultMix,
-    Force,
-    Icc,
-    Json,
-    ProfileName,
-    Quiet,
-    check_outputs,
-    mix,
-)
+from certkit import files, workflow
+from certkit.assessment import plan as room
+from certkit.assessment.plan.demand import expectations
+from certkit.assessment.plan.schedule import design
+from certkit.cli.emit import emit, note
+from certkit.cli.options import DomainCount, FaultMix, Force, Icc, ProfileName, check_outputs
+from certkit.cli.views.plan import show_plan
+from certkit.report.svg import power as drawn
+
+if TYPE_CHECKING:
+    from certkit.assessment.plan import Plan
 
 
 def plan(
@@ -66,8 +66,6 @@ def plan(
         Path | None, typer.Option("--svg", help="Also write the curve of power and runs to this file.")
     ] = None,
     force: Force = False,
-    json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """Tell how many runs a tier takes: per domain and condition, and which row asks for most.
 
@@ -77,11 +75,6 @@ def plan(
 
     Example: certkit plan --tier 2 --expect r_op=.88 --icc .1 --domains 5
     """
-    from certkit import workflow  # noqa: PLC0415 - keeps the help fast
-    from certkit.assessment import plan as room  # noqa: PLC0415 - the same
-    from certkit.assessment.plan.demand import expectations  # noqa: PLC0415 - the same
-    from certkit.assessment.plan.schedule import design  # noqa: PLC0415 - the same
-
     check_outputs(svg, force=force)
     judged = workflow.load_profile(profile)
     wanted = design(
@@ -93,26 +86,22 @@ def plan(
         attempt=attempt,
         cluster_size=cluster_size,
         clusters=clusters,
-        fault_mix=mix(fault_mix),
+        fault_mix=fault_mix,
     )
-    found = room.plan(judged, tier, expectations(expect), wanted)
+    made = room.plan(judged, tier, expectations(expect), wanted)
     if svg is not None:
-        from certkit import files  # noqa: PLC0415 - only where a file is written
-        from certkit.report.svg import power as drawn  # noqa: PLC0415 - the same
-
         figure = drawn(
-            [(point.runs, point.driver, point.together) for point in found.curve],
-            planned=found.schedule.runs,
+            [(point.runs, point.driver, point.together) for point in made.curve],
+            planned=made.schedule.runs,
             wanted=power,
-            driver=found.curve_of.demand.criterion.id,
+            driver=made.curve_of.demand.criterion.id,
             title=f"Power by number of runs, Tier {tier} of {judged.id}",
         )
         files.write(svg, figure.encode(), overwrite=force)
-    if json:
-        output.document(found.to_dict())
-    elif not quiet:
-        from certkit.cli.views.plan import show  # noqa: PLC0415 - only where it is shown
+    emit(made.to_dict, _screen(made, svg))
 
-        show(found)
-        if svg is not None:
-            output.note(f"written to {svg}")
+
+def _screen(made: Plan, svg: Path | None) -> Iterator[str]:
+    yield from show_plan(made)
+    if svg is not None:
+        note(f"written to {svg}")

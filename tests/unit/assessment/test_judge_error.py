@@ -11,18 +11,17 @@ from jsonschema import Draft202012Validator
 from msgspec import structs
 from scipy import stats
 
-from certkit.assessment import Status
+from certkit.assessment import AssessmentDocument, Status
 from certkit.assessment.evaluate import judge
 from certkit.assessment.findings.findings import SEVERITY
-from certkit.assessment.metrics.metric import plain
 from certkit.assessment.rater_error import (
     JudgeReport,
     judge_findings,
     judge_report,
-    judge_schema,
     seen_by_judge,
 )
 from certkit.assessment.rater_error.corrected import Seen, share
+from certkit.document import schema_of, to_builtins
 from certkit.evidence.bundle.calibration import ABSENT, Calibration, Rater, millionths
 from certkit.evidence.bundle.manifest import Protocol
 from tests.support import build
@@ -275,12 +274,12 @@ def test_the_order_of_ratings_changes_nothing() -> None:
         (f"{i}", rater, (i * k % 5) / 4) for i in range(30) for k, rater in enumerate(("j", "ann", "bob"), 1)
     ]
     reference = {f"{i}": float(i % 2) for i in range(0, 30, 2)} | {"1": 0.0, "3": 0.0}
-    assert plain(report(calibrated(rows, reference))) == plain(report(calibrated(rows[::-1], reference)))
+    assert report(calibrated(rows, reference)) == report(calibrated(rows[::-1], reference))
 
 
 def test_the_published_schema_holds_for_every_report() -> None:
-    schema, definitions = judge_schema()
-    whole = {**schema, "$defs": definitions}
+    definitions = schema_of(AssessmentDocument)["$defs"]
+    whole = {**definitions["JudgeReport"], "$defs": definitions}
     Draft202012Validator.check_schema(whole)
     validator = Draft202012Validator(whole)
     seen = seen_at(Fraction(82, 100), 100)
@@ -290,8 +289,8 @@ def test_the_published_schema_holds_for_every_report() -> None:
         report(calibrated([("a", "j", 1.0), ("a", "ann", 0.3)])),
     ]
     for one in reports:
-        validator.validate(one.to_dict())
-    assert not validator.is_valid({**reports[0].to_dict(), "more": 1})
+        validator.validate(to_builtins(one))
+    assert not validator.is_valid({**to_builtins(reports[0]), "more": 1})
 
 
 def worth(rows: Sequence[tuple[int, int]]) -> Seen | None:

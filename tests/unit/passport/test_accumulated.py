@@ -10,6 +10,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from certkit import assessment, canonical, evidence, passport, report, workflow
+from certkit.document import schema_of
 from certkit.errors import NegativeError
 from certkit.passport import keys, payload, sealed, statement
 from certkit.passport import parts as pooled_parts
@@ -62,7 +63,7 @@ def test_they_are_judged_as_one_bundle_that_holds_all_runs(
 
 def test_each_bundle_is_told_alone(roots: tuple[Path, Path, Path]) -> None:
     document = workflow.assess(roots).to_dict()
-    Draft202012Validator(assessment.assessment_schema()).validate(document)
+    Draft202012Validator(schema_of(assessment.AssessmentDocument)).validate(document)
     assert [one["records"] for one in document["bundles"]] == [60, 60, 60]
     for month, (root, one) in enumerate(zip(roots, document["bundles"], strict=True), 1):
         runs = campaign("x", month, (9, 8, 9)[month - 1])

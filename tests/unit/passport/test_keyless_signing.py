@@ -68,7 +68,7 @@ def test_a_keyless_passport_is_issued_and_verified(service: Service, bundle: Pat
     policy, root = tmp_path / "trust.json", tmp_path / "root.json"
     root.write_bytes(compact(service.instance.trusted_root()))
     to = ("--trust", str(policy), "--json")
-    assert certkit("trust", "init", *to, "--require", "timestamp")[0] == 0
+    assert certkit("trust", "add", *to, "--require", "timestamp")[0] == 0
     named = ("--issuer", "Lab", "--identity", WHO, "--oidc-issuer", WHERE)
     assert certkit("trust", "add", *to, *named, "--trusted-root", str(root))[0] == 0
     verify = ("verify", document["passport"], *to, "--at", "2026-03-01")
@@ -77,7 +77,7 @@ def test_a_keyless_passport_is_issued_and_verified(service: Service, bundle: Pat
     assert found["claim"]["issuer"]["name"] == "Lab"
     other = ("--issuer", "Lab", "--identity", "b@example.com", "--oidc-issuer", WHERE)
     stranger = ("--trust", str(tmp_path / "other.json"), "--json")
-    certkit("trust", "init", *stranger)
+    certkit("trust", "add", *stranger)
     certkit("trust", "add", *stranger, *other, "--trusted-root", str(root))
     assert certkit("verify", document["passport"], *stranger, "--at", "2026-03-01")[0] == 8
 
@@ -92,7 +92,7 @@ def test_a_key_based_passport_is_timestamped_where_that_is_asked(
     policy, root = tmp_path / "trust.json", tmp_path / "root.json"
     root.write_bytes(compact(service.instance.trusted_root()))
     to = ("--trust", str(policy), "--json")
-    certkit("trust", "init", *to, "--issuer", "Lab", "--key", public, "--require", "timestamp")
+    certkit("trust", "add", *to, "--issuer", "Lab", "--key", public, "--require", "timestamp")
     verify = ("verify", document["passport"], *to, "--at", "2026-03-01")
     assert certkit(*verify)[0] == 4  # nobody is trusted to tell the time yet
     certkit("trust", "add", *to, "--trusted-root", str(root))

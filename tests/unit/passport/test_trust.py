@@ -195,7 +195,7 @@ def test_what_is_odd_is_told_once(policy: passport.Trust, words: str) -> None:
 
 def test_the_command_tells_and_leaves_with_one(tmp_path: Path) -> None:
     path = tmp_path / "trust.json"
-    command = ("trust", "check", "--trust", str(path), "--at", "2026-03-01")
+    command = ("trust", "show", "--trust", str(path), "--at", "2026-03-01")
     known = workflow.load_profile("hb-eval-2026").digest
     path.write_bytes(passport.Trust(issuers=(lab(key()),), profiles=(known,)).to_json())
     good = certkit(*command)

@@ -1,4 +1,4 @@
-"""Every table states the widths of its columns: a layout that measures every cell instead is slow."""
+"""Every table states the widths of its columns; without them the layout measures every cell, slowly."""
 
 from __future__ import annotations
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from rich.text import Text
+
 from certkit.assessment import (
     CATALOGUE,
     Severity,
@@ -22,15 +24,21 @@ from certkit.assessment import (
     sentence,
 )
 from certkit.assessment.metrics.metric import percent
-from certkit.cli import output
+from certkit.assessment.result import moment
+from certkit.cli.emit import WIDTH, counted, cut, dash, fold, hint, note, unicode
+from certkit.cli.views.bundle import show_cells
 from certkit.text import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from certkit.assessment import Assessment, Finding, Metric, Profile, Row
     from certkit.assessment.metrics.metric import Value
     from certkit.assessment.profile import Criterion
+    from certkit.assessment.result import BundleResult
+    from certkit.cli.emit import Line
+    from certkit.workflow import IssuedFiles
 
 _MARKS: Final = {
     Status.MET: ("✓", "+", "green"),
@@ -49,70 +57,65 @@ _SEVERITY_STYLE: Final = {Severity.SERIOUS: "bold red", Severity.WARNING: "yello
 _VALUE, _BOUND, _COUNT, _TIER, _MARGIN = 7, 7, 8, 9, 8
 
 
-def show_assessment(assessment: Assessment, *, verbose: bool) -> None:
+def show_assessment(assessment: Assessment, *, verbose: bool) -> Iterator[Line]:
     """Print an assessment: what was judged, the table, the verdict in words, what to measure next."""
-    _head(assessment)
-    _table(assessment)
-    _verdict(assessment)
+    yield from _head(assessment)
+    yield from _table(assessment)
+    yield from _verdict(assessment)
     if assessment.bundles:
-        from certkit.cli.views.pooled import show_bundles  # noqa: PLC0415 - where there are several
-
-        show_bundles(assessment.bundles)
-    _findings(assessment.findings, verbose=verbose)
+        yield from show_bundles(assessment.bundles)
+    yield from _findings(assessment.findings, verbose=verbose)
     if verbose:
-        _bounds(assessment)
-        _breakdown(assessment)
-        _beside(assessment)
+        yield from _bounds(assessment)
+        yield from _breakdown(assessment)
+        yield from _beside(assessment)
 
 
-def _line(text: str, style: str = "") -> None:
-    output.console().print(visible(text), style=style or None)
+def _line(text: str, style: str = "") -> Iterator[Line]:
+    yield Text(visible(text), style=style) if style else text
 
 
-def _wrapped(text: str, *, first: str = "", rest: str = "", style: str = "") -> None:
-    for line in output.fold(text, first=first, rest=rest):
-        _line(line, style)
+def _wrapped(text: str, *, first: str = "", rest: str = "", style: str = "") -> Iterator[Line]:
+    for line in fold(text, first=first, rest=rest):
+        yield from _line(line, style)
 
 
 def _mark(status: Status) -> str:
-    return _MARKS[status][0 if output.unicode() else 1]
+    return _MARKS[status][0 if unicode() else 1]
 
 
-def _head(assessment: Assessment) -> None:
+def _head(assessment: Assessment) -> Iterator[Line]:
     facts, counts = assessment.facts, assessment.counts
     agent = facts.manifest.agent
-    _line(f"{agent.name} {agent.version}", "bold")
-    domains = output.counted(len(counts.domains), "domain")
+    yield from _line(f"{agent.name} {agent.version}", "bold")
+    domains = counted(len(counts.domains), "domain")
     errors = ""
     if counts.harness_errors:
-        errors = f", {output.counted(counts.harness_errors, 'harness error')}"
-    records = output.counted(counts.records, "record")
-    _wrapped(
+        errors = f", {counted(counts.harness_errors, 'harness error')}"
+    records = counted(counts.records, "record")
+    yield from _wrapped(
         f"{records}: {counts.nominal_runs:,} nominal, {counts.fault_runs:,} under faults, {domains}{errors}"
     )
     sealed = "sealed" if facts.sealed else "NOT SEALED"
-    _wrapped(f"evidence {facts.manifest.protocol.origin}, {sealed}:")
-    _wrapped(facts.digest)
-    _wrapped(f"profile {assessment.profile.id}, {assessment.profile.reading} reading:")
-    _wrapped(assessment.profile.digest)
-    _line("")
+    yield from _wrapped(f"evidence {facts.manifest.protocol.origin}, {sealed}:")
+    yield from _wrapped(facts.digest)
+    yield from _wrapped(f"profile {assessment.profile.id}, {assessment.profile.reading} reading:")
+    yield from _wrapped(assessment.profile.digest)
+    yield from _line("")
 
 
-def _table(assessment: Assessment) -> None:
-    from rich.text import Text  # noqa: PLC0415 - drawing only
-
-    console = output.console()
+def _table(assessment: Assessment) -> Iterator[Line]:
     numbers = assessment.profile.tier_numbers
     groups = _by_criterion(assessment)
     used = _VALUE + _BOUND + _COUNT + _TIER * len(numbers) + _MARGIN
-    name = min(max(len(rows[0].id) for rows in groups) + 1, max(output.WIDTH - used, 12))
+    name = min(max(len(rows[0].id) for rows in groups) + 1, max(WIDTH - used, 12))
     heads = "".join(f"{f'Tier {number}':>{_TIER}}" for number in numbers)
     head = f"{'criterion':<{name}}{'value':>{_VALUE}}{'bound':>{_BOUND}}{'n':>{_COUNT}}"
-    console.print(Text(f"{head}{heads}{'margin':>{_MARGIN}}", style="dim"))
+    yield Text(f"{head}{heads}{'margin':>{_MARGIN}}", style="dim")
     for rows in groups:
         deciding = _deciding(rows, assessment)
         metric = rows[0].metric
-        line = Text(f"{output.cut(rows[0].id, name - 1):<{name}}")
+        line = Text(f"{cut(rows[0].id, name - 1):<{name}}")
         line.append(f"{_value(metric, deciding):>{_VALUE}}")
         line.append(f"{_bound(deciding):>{_BOUND}}")
         line.append(f"{_count(metric.n):>{_COUNT}}", style="dim")
@@ -121,21 +124,21 @@ def _table(assessment: Assessment) -> None:
             line.append(f"{_threshold(row):>{_TIER}}", style=_MARKS[status][2])
         line.append(f"{_margin(deciding):>{_MARGIN}}")
         line.rstrip()
-        console.print(line)
+        yield line
     next_tier = min(assessment.verdict.tier + 1, numbers[-1])
     legend = ", ".join(f"{_mark(status)} {word}" for status, word in _WORDS.items())
-    _wrapped(
+    yield from _wrapped(
         f"{legend}: first by the table reading (point estimates), then by the bounded reading (bounds,"
         f" clusters respected); bound and margin are those to Tier {next_tier}",
         style="dim",
     )
     for row in (_deciding(rows, assessment) for rows in groups):
         if row.bounded is not None and row.bounded.method and row.metric.id in {"csi", "csi_windowed"}:
-            _wrapped(f"{row.id} by bounds: {row.bounded.method}", style="dim")
+            yield from _wrapped(f"{row.id} by bounds: {row.bounded.method}", style="dim")
     provisional = [rows[0].id for rows in groups if rows[0].criterion.provisional]
     if provisional:
-        _wrapped(f"provisional in the source: {', '.join(provisional)}", style="dim")
-    _line("")
+        yield from _wrapped(f"provisional in the source: {', '.join(provisional)}", style="dim")
+    yield from _line("")
 
 
 def _by_criterion(assessment: Assessment) -> list[list[Row]]:
@@ -178,7 +181,7 @@ def _bound(row: Row) -> str:
 
 def _number(value: Value | None, metric: Metric) -> str:
     if value is None:
-        return output.dash()
+        return dash()
     if metric.unit is Unit.BOOLEAN:
         return "yes" if value else "no"
     if metric.unit is Unit.PP:
@@ -201,7 +204,7 @@ def _threshold(row: Row) -> str:
     if row.threshold is None or row.operator is None or row.bounded is None:
         return ""
     operator = row.operator
-    if output.unicode():
+    if unicode():
         operator = {">=": "≥", "<=": "≤", "is": ""}.get(row.operator, row.operator)  # type: ignore[assignment]
     number = "yes" if row.metric.unit is Unit.BOOLEAN else f"{float(row.threshold):g}"
     number = number.replace("0.", ".", 1) if number.startswith("0.") else number
@@ -217,33 +220,33 @@ def _margin(row: Row) -> str:
     return f"{float(row.margin):+.0e}" if row.margin and float(text) == 0 else text
 
 
-def _verdict(assessment: Assessment) -> None:
+def _verdict(assessment: Assessment) -> Iterator[Line]:
     styles = {Status.MET: "bold green", Status.NOT_MET: "bold red"}
     style = "bold green" if assessment.verdict.tier else styles.get(assessment.tiers[0].status, "bold yellow")
-    _wrapped(sentence(assessment), style=style)
-    _wrapped(readings(assessment))
-    _section("What would change it:", fragile(assessment.fragility))
-    _section("The judge:", of_judge(assessment.judge))
-    _section(f"For Tier {assessment.verdict.tier + 1}:", measure_next(assessment))
+    yield from _wrapped(sentence(assessment), style=style)
+    yield from _wrapped(readings(assessment))
+    yield from _section("What would change it:", fragile(assessment.fragility))
+    yield from _section("The judge:", of_judge(assessment.judge))
+    yield from _section(f"For Tier {assessment.verdict.tier + 1}:", measure_next(assessment))
 
 
-def _section(title: str, items: Sequence[str]) -> None:
+def _section(title: str, items: Sequence[str]) -> Iterator[Line]:
     """Print sentences under a title, and nothing where there are none."""
     if items:
-        _line("")
-        _line(title, "bold")
+        yield from _line("")
+        yield from _line(title, "bold")
     for item in items:
-        _wrapped(item, first="  ", rest="    ")
+        yield from _wrapped(item, first="  ", rest="    ")
 
 
-def _findings(findings: tuple[Finding, ...], *, verbose: bool) -> None:
+def _findings(findings: tuple[Finding, ...], *, verbose: bool) -> Iterator[Line]:
     shown = [item for item in findings if verbose or item.severity is not Severity.INFO]
     if not findings:
         return
-    _line("")
-    _line("Findings:", "bold")
+    yield from _line("")
+    yield from _line("Findings:", "bold")
     for item in shown:
-        _wrapped(
+        yield from _wrapped(
             f"{item.severity.value}: {item.message} [{item.code}]",
             first="  ",
             rest="    ",
@@ -251,13 +254,13 @@ def _findings(findings: tuple[Finding, ...], *, verbose: bool) -> None:
         )
     hidden = len(findings) - len(shown)
     if hidden:
-        _line(f"  and {hidden} for information; -v shows them", "dim")
+        yield from _line(f"  and {hidden} for information; -v shows them", "dim")
 
 
-def _bounds(assessment: Assessment) -> None:
+def _bounds(assessment: Assessment) -> Iterator[Line]:
     """Print how every bound of the next tier was got, and the intervals of every value."""
-    _line("")
-    _line("Bounds:", "bold")
+    yield from _line("")
+    yield from _line("Bounds:", "bold")
     for rows in _by_criterion(assessment):
         row = _deciding(rows, assessment)
         found = row.bounded
@@ -265,32 +268,30 @@ def _bounds(assessment: Assessment) -> None:
             continue
         rests = [f"{percent(found.confidence)} confidence", found.method, found.reason]
         if found.clusters is not None and found.reason is None:
-            rests.append(output.counted(found.clusters, "cluster"))
+            rests.append(counted(found.clusters, "cluster"))
         if found.n_eff is not None:
             rests.append(f"worth {found.n_eff:,.1f} independent runs")
         text = ", ".join(part for part in rests if part)
-        _wrapped(f"{row.id:<24}{_bound(row):>8}  {text}", first="  ", rest=" " * 36)
-    _line("")
-    _line("95 % intervals:", "bold")
+        yield from _wrapped(f"{row.id:<24}{_bound(row):>8}  {text}", first="  ", rest=" " * 36)
+    yield from _line("")
+    yield from _line("95 % intervals:", "bold")
     for name, metric in assessment.metrics.items():
         shown = [f"{item.method} {item.low:.4f}–{item.high:.4f}" for item in metric.all_intervals]
         if shown:
-            _wrapped(f"{name:<24} {'; '.join(shown)}", first="  ", rest=" " * 27)
+            yield from _wrapped(f"{name:<24} {'; '.join(shown)}", first="  ", rest=" " * 27)
 
 
-def _breakdown(assessment: Assessment) -> None:
-    from certkit.cli.views.coverage import show_cells  # noqa: PLC0415 - shown on request
-
-    _line("")
-    _line("Success by domain and condition:", "bold")
-    show_cells(assessment.cells)
+def _breakdown(assessment: Assessment) -> Iterator[Line]:
+    yield from _line("")
+    yield from _line("Success by domain and condition:", "bold")
+    yield from show_cells(assessment.cells)
 
 
-def _beside(assessment: Assessment) -> None:
+def _beside(assessment: Assessment) -> Iterator[Line]:
     """Print the metrics that no row of the profile uses."""
     used = {row.metric.id for row in assessment.criteria}
-    _line("")
-    _line("Beside the table:", "bold")
+    yield from _line("")
+    yield from _line("Beside the table:", "bold")
     for name, metric in assessment.metrics.items():
         if name in used:
             continue
@@ -299,31 +300,92 @@ def _beside(assessment: Assessment) -> None:
             value = "partial"
         n = "" if metric.n is None else f"  n {metric.n:,}"
         reason = f"  ({metric.reason})" if metric.reason else ""
-        _wrapped(f"{name:<28} {value} {metric.unit.value}{n}{reason}", first="  ", rest="    ")
+        yield from _wrapped(f"{name:<28} {value} {metric.unit.value}{n}{reason}", first="  ", rest="    ")
 
 
-def show_profile(profile: Profile) -> None:
+def show_profile(profile: Profile) -> Iterator[Line]:
     """Print a profile's table."""
     numbers = profile.tier_numbers
-    _line(f"{profile.id}: {profile.title or ''}".rstrip(": "), "bold")
-    _wrapped(f"{profile.reading} reading, {profile.digest}")
+    yield from _line(f"{profile.id}: {profile.title or ''}".rstrip(": "), "bold")
+    yield from _wrapped(f"{profile.reading} reading, {profile.digest}")
     for source in profile.sources:
-        _wrapped(f"source: {source}")
-    _line("")
-    _line(f"{'criterion':<30}" + "".join(f"{f'Tier {number}':>16}" for number in numbers), "dim")
+        yield from _wrapped(f"source: {source}")
+    yield from _line("")
+    yield from _line(f"{'criterion':<30}" + "".join(f"{f'Tier {number}':>16}" for number in numbers), "dim")
     for row in profile.criteria:
         mark = " †" if row.provisional else ""
         cells = "".join(f"{_asked(row, number):>16}" for number in numbers)
-        _line(f"{row.id + mark:<30}{cells}")
+        yield from _line(f"{row.id + mark:<30}{cells}")
     if any(row.provisional for row in profile.criteria):
-        _line("† provisional in the source", "dim")
-    _line("")
+        yield from _line("† provisional in the source", "dim")
+    yield from _line("")
     for number in numbers:
         info = profile.tiers[str(number)]
         guide = "; ".join(text for text in (info.sil, info.asil) if text)
-        _wrapped(f"Tier {number}: {info.name}" + (f" (source's guidance: {guide})" if guide else ""))
+        yield from _wrapped(
+            f"Tier {number}: {info.name}" + (f" (source's guidance: {guide})" if guide else "")
+        )
 
 
 def _asked(row: Criterion, tier: int) -> str:
     threshold = row.threshold(tier)
     return "–" if threshold is None else asked(row.operator_at(tier), threshold, CATALOGUE[row.metric].unit)
+
+
+def show_bundles(bundles: Sequence[BundleResult]) -> Iterator[Line]:
+    """Print each bundle alone: period, records, successes under faults, and the tier of each reading."""
+    yield ""
+    yield f"Pooled from {len(bundles)} bundles, each alone:"
+    yield f"  {'':>3} {'period':<24}{'records':>9}{'under faults':>17}{'rate':>7}  {'table':<7}bounded"
+    for number, one in enumerate(bundles, 1):
+        rate = f"{one.successes / one.fault_runs:.3f}" if one.fault_runs else "-"
+        counts = f"{one.successes:,} of {one.fault_runs:,}"
+        yield (
+            f"  {number:>3} {_period(one):<24}{one.records:>9,}{counts:>17}{rate:>7}"
+            f"  {_tier_met(one.table):<7}{_tier_met(one.bounded)}"
+        )
+        yield f"      {one.digest}"
+
+
+def _period(one: BundleResult) -> str:
+    """Return the declared period of a bundle, else that of its start times, by days."""
+    start, end = one.declared_from, one.declared_to
+    if start is None and end is None:
+        times = (moment(one.first_run), moment(one.last_run))
+        start, end = (None if time is None else time.isoformat() for time in times)
+    if start is None and end is None:
+        return "not stated"
+    return f"{(start or '…')[:10]} to {(end or '…')[:10]}"
+
+
+def _tier_met(number: int) -> str:
+    """Return a tier as a cell shows it."""
+    return f"Tier {number}" if number else "none"
+
+
+def show_issued(issued: IssuedFiles, out: Path, logged: Iterable[str], hints: Iterable[str]) -> Iterator[str]:
+    """Print what was issued."""
+    yield from fold(sentence(issued.assessment))
+    yield f"passport {out}/passport.json"
+    yield f"id       {issued.passport.passport_id}"
+    if issued.logged is not None:
+        yield f"logged   entry {issued.logged.index}; proof in {out}/passport.json.tlog-proof"
+        yield from logged
+    yield f"report   {out}/safety-case.html" + ("" if issued.pdf_missing else ", safety-case.pdf")
+    if issued.pdf_missing:
+        _say_missing(issued.pdf_missing, hints)
+
+
+def show_report(written: Mapping[str, str | None], hints: Iterable[str]) -> Iterator[str]:
+    """Print which files a report was written to, and why there is no PDF where there is none."""
+    yield f"written: {written['html']}"
+    if written["pdf"]:
+        yield f"written: {written['pdf']}"
+    if written["pdf_missing"]:
+        _say_missing(written["pdf_missing"], hints)
+
+
+def _say_missing(reason: str, hints: Iterable[str]) -> None:
+    note(f"PDF not made: {reason}")
+    for line in hints:
+        hint(line)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,7 +12,7 @@ from certkit.assessment.drift.standing import standing as of_bundle
 from certkit.errors import CertkitError
 from certkit.passport import payload
 from certkit.passport import statement as st
-from certkit.passport.standing import carries_margins, standing
+from certkit.passport.drift_side import drift_side
 from tests.support import bundles, making
 
 if TYPE_CHECKING:
@@ -38,43 +37,17 @@ def with_sums(statement: st.Statement, change: Callable[[st.Sums], st.Sums | Non
     return structs.replace(statement, predicate=structs.replace(predicate, profile_of_reliability=profile))
 
 
-def without_margins(statement: st.Statement) -> st.Statement:
-    criteria = tuple(structs.replace(row, drift_margin=None) for row in statement.predicate.criteria)
-    return structs.replace(statement, predicate=structs.replace(statement.predicate, criteria=criteria))
-
-
 def test_a_passport_stands_where_its_evidence_stands(root: Path) -> None:
     bundle = evidence.open_bundle(root)
     summary = evidence.summarise(bundle)
     judged = assessment.assess(summary, bundle.facts, workflow.load_profile("hb-eval-2026"))
-    assert standing(stated(root)) == of_bundle(judged, summary)
+    assert drift_side(stated(root)) == of_bundle(judged, summary)
 
 
 def test_margins_are_carried_in_the_unit_of_the_metric(root: Path) -> None:
     found = {row.id: row.drift_margin for row in stated(root).predicate.criteria}
     assert (found["r_op"], found["ti"], found["cascade_penalty"]) == ("0.050000", "0.250000", "5.000000")
     assert found["posterior"] is None
-    assert carries_margins(stated(root))
-
-
-def test_a_passport_without_margins_takes_them_from_its_own_profile_alone(root: Path) -> None:
-    bare = without_margins(stated(root))
-    assert not carries_margins(bare)
-    assert {row.margin for row in standing(bare).criteria} == {None}
-    own, other = (workflow.load_profile(name) for name in ("hb-eval-2026", "hb-eval-2025"))
-    assert standing(bare, own) == standing(stated(root))
-    assert standing(bare, other) == standing(bare)
-
-
-def test_a_margin_of_the_passport_counts_before_the_profile(root: Path) -> None:
-    statement = stated(root)
-    criteria = tuple(
-        structs.replace(row, drift_margin="0.010000" if row.id == "r_op" else row.drift_margin)
-        for row in statement.predicate.criteria
-    )
-    changed = structs.replace(statement, predicate=structs.replace(statement.predicate, criteria=criteria))
-    found = standing(changed, workflow.load_profile("hb-eval-2026"))
-    assert next(row.margin for row in found.criteria if row.id == "r_op") == Fraction(1, 100)
 
 
 def changed(metric: str, /, **fields: Any) -> Callable[[st.Sums], st.Sums]:
@@ -113,7 +86,7 @@ IMPOSSIBLE: dict[str, tuple[Callable[[st.Sums], st.Sums | None], str]] = {
 def test_integers_that_no_runs_give_are_refused(root: Path, name: str) -> None:
     change, words = IMPOSSIBLE[name]
     with pytest.raises(CertkitError, match=words) as caught:
-        standing(with_sums(stated(root), change))
+        drift_side(with_sums(stated(root), change))
     assert (caught.value.code, caught.value.exit_code) == ("passport.statement", 1)
 
 
@@ -125,11 +98,11 @@ def test_a_row_twice_and_a_negative_margin_are_refused(root: Path) -> None:
         statement, predicate=structs.replace(statement.predicate, profile_of_reliability=profile)
     )
     with pytest.raises(CertkitError, match="occurs twice"):
-        standing(twice)
+        drift_side(twice)
     criteria = (structs.replace(statement.predicate.criteria[0], drift_margin="-0.100000"),)
     below = structs.replace(statement, predicate=structs.replace(statement.predicate, criteria=criteria))
     with pytest.raises(CertkitError, match="below 0"):
-        standing(below)
+        drift_side(below)
 
 
 def test_rows_of_a_later_writer_are_left_aside(root: Path) -> None:
@@ -147,12 +120,12 @@ def test_rows_of_a_later_writer_are_left_aside(root: Path) -> None:
             profile_of_reliability=structs.replace(profile, sums=(*profile.sums, *more)),
         ),
     )
-    assert standing(later) == standing(statement)
+    assert drift_side(later) == drift_side(statement)
 
 
 def test_a_bundle_without_runs_has_a_standing(tmp_path: Path) -> None:
     empty = making.sealed_bundle(tmp_path / "empty", [bundles.run(0)])
-    assert {row.metric for row in standing(stated(empty)).moments} == {"c_nom"}
+    assert {row.metric for row in drift_side(stated(empty)).moments} == {"c_nom"}
 
 
 def test_fewer_clusters_than_the_sizes_of_clusters_need_are_refused(root: Path) -> None:
@@ -165,4 +138,4 @@ def test_fewer_clusters_than_the_sizes_of_clusters_need_are_refused(root: Path) 
     whole = next(row for row in changed_sums if row.metric == "r_op" and not (row.domain or row.condition))
     assert whole.n <= int(whole.nn) < whole.n**2
     with pytest.raises(CertkitError, match="no runs give"):
-        standing(with_sums(stated(root), one_cluster))
+        drift_side(with_sums(stated(root), one_cluster))

@@ -1,4 +1,4 @@
-"""Settings that a team keeps in a file, and ``certkit config show``.
+"""The settings that a team keeps in a file, as defaults of commands.
 
 A flag counts before a ``CERTKIT_…`` variable, that before ``certkit.toml`` (or ``[tool.certkit]`` in
 ``pyproject.toml``) of the folder in which certkit runs, that before the default. A file that lies beside
@@ -12,27 +12,26 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-import typer
+from certkit import files, toml
+from certkit.errors import InputError, UsageError
 
-from certkit.cli import output
-from certkit.cli.options import Json
-from certkit.errors import UsageError
 
-app = typer.Typer(help="The settings in force.", no_args_is_help=True, rich_markup_mode=None)
+class Setting(NamedTuple):
+    """A setting: its type, default and variable, and the options of commands that it sets."""
 
-# setting → (type, default, environment variable, the commands and options that it sets)
-SETTINGS: Final[dict[str, tuple[type, Any, str, tuple[tuple[str, ...], ...]]]] = {
-    "profile": (str, "hb-eval-2026", "CERTKIT_PROFILE", (("assess", "profile"), ("plan", "profile"))),
-    "require_tier": (int, 1, "CERTKIT_REQUIRE_TIER", (("assess", "require_tier"),)),
-    "jobs": (
-        int,
-        None,
-        "CERTKIT_JOBS",
-        (("assess", "jobs"), ("bundle", "validate", "jobs"), ("bundle", "show", "jobs")),
-    ),
-    "seed": (int, 1, "CERTKIT_SEED", (("simulate", "seed"), ("demo", "seed"))),
+    kind: type
+    default: Any
+    variable: str
+    sets: tuple[tuple[str, ...], ...]
+
+
+SETTINGS: Final = {
+    "profile": Setting(str, "hb-eval-2026", "CERTKIT_PROFILE", (("assess", "profile"), ("plan", "profile"))),
+    "require_tier": Setting(int, 1, "CERTKIT_REQUIRE_TIER", (("assess", "require_tier"),)),
+    "jobs": Setting(int, None, "CERTKIT_JOBS", (("assess", "jobs"), ("bundle", "check", "jobs"))),
+    "seed": Setting(int, 1, "CERTKIT_SEED", (("simulate", "seed"), ("demo", "seed"))),
 }
 
 
@@ -55,9 +54,6 @@ def load(folder: Path) -> tuple[dict[str, Any], str | None]:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    from certkit import files, toml  # noqa: PLC0415 - only where there is a file
-    from certkit.errors import InputError  # noqa: PLC0415 - the same
-
     try:
         text = files.read(path, limit=1 << 20).decode()
         return toml.loads(text, code="config.invalid", where=path.name)
@@ -75,18 +71,18 @@ def _checked(table: Any, name: str) -> dict[str, Any]:
         if key not in SETTINGS:
             known = ", ".join(SETTINGS)
             raise UsageError("config.invalid", f"unknown setting {key!r}", where=name, hint=f"known: {known}")
-        kind = SETTINGS[key][0]
+        kind = SETTINGS[key].kind
         if not isinstance(value, kind) or isinstance(value, bool):
             wanted = "a number" if kind is int else "a text"
             raise UsageError("config.invalid", f"{key}: expected {wanted}, found {value!r}", where=name)
     return table
 
 
-def default_map(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings as defaults of the command tree."""
+def default_map(chosen: dict[str, Any]) -> dict[str, Any]:
+    """Return settings as defaults of the command tree."""
     tree: dict[str, Any] = {}
-    for key, value in settings.items():
-        for *commands, option in SETTINGS[key][3]:
+    for key, value in chosen.items():
+        for *commands, option in SETTINGS[key].sets:
             place = tree
             for command in commands:
                 place = place.setdefault(command, {})
@@ -94,24 +90,15 @@ def default_map(settings: dict[str, Any]) -> dict[str, Any]:
     return tree
 
 
-@app.command("show")
-def show(json: Json = False) -> None:
-    """Show every setting and where its value comes from: environment, file or default.
-
-    Example: certkit config show
-    """
-    settings, name = load(Path.cwd())
+def in_force(folder: Path) -> list[tuple[str, Any, str]]:
+    """Return every setting with its value and where that comes from: a variable, the file or the default."""
+    chosen, name = load(folder)
     rows: list[tuple[str, Any, str]] = []
-    for key, (_, default, variable, _) in SETTINGS.items():
-        if variable in os.environ:
-            rows.append((key, os.environ[variable], variable))
-        elif key in settings:
-            rows.append((key, settings[key], str(name)))
+    for key, setting in SETTINGS.items():
+        if setting.variable in os.environ:
+            rows.append((key, os.environ[setting.variable], setting.variable))
+        elif key in chosen:
+            rows.append((key, chosen[key], str(name)))
         else:
-            rows.append((key, default, "default"))
-    if json:
-        document = [{"name": key, "value": value, "source": source} for key, value, source in rows]
-        output.document({"schema": "urn:certkit:config:v1", "settings": document})
-        return
-    for key, value, source in rows:
-        output.say(f"{key:<14}{'one per core' if value is None else value!s:<24}{source}")
+            rows.append((key, setting.default, "default"))
+    return rows

@@ -1,6 +1,6 @@
-"""What a passport says of an agent's standing: the side of a drift comparison that needs no evidence.
+"""A passport as one side of a drift comparison, which then needs no evidence.
 
-    side = standing(statement, profile)      # profile: for passports that carry no drift margins
+    drift_side(statement)                    # `certkit.assessment.drift.standing.Standing`
 
 A signature says who wrote the integers, not that integers of clusters they can be; what no evidence at all
 could give is refused here, so that no impossible variance decides about drift.
@@ -23,12 +23,10 @@ from certkit.assessment.drift.standing import (
     named_judge,
 )
 from certkit.assessment.metrics.catalogue import CATALOGUE
-from certkit.assessment.profile import exact
 from certkit.assessment.reliability import METRICS, CellRuns, Moments
 from certkit.errors import NegativeError
 
 if TYPE_CHECKING:
-    from certkit.assessment.profile import Profile
     from certkit.passport import statement as st
 
 _JUDGED: Final = {"met", "not_met"}
@@ -36,15 +34,13 @@ _DIGITS: Final = 40
 """Longest sum of squares that counts up to 2^53 can give, and some more."""
 
 
-def standing(statement: st.Statement, profile: Profile | None = None) -> Standing:
-    """Return the standing that a statement gives.
+def drift_side(statement: st.Statement) -> Standing:
+    """Return the side of a drift comparison that a statement gives.
 
-    A margin that the passport does not carry is taken from `profile`, if that is the one it was judged by.
     Raises `NegativeError` ``passport.statement`` where the integers contradict each other.
     """
     predicate = statement.predicate
     agent, protocol, judgement = predicate.agent, predicate.protocol, predicate.assessment
-    same = profile is not None and profile.digest == judgement.profile.digest
     judge = protocol.judge
     runs, moments = _integers(predicate.profile_of_reliability)
     return Standing(
@@ -60,7 +56,7 @@ def standing(statement: st.Statement, profile: Profile | None = None) -> Standin
         tier=judgement.tier,
         profile_id=judgement.profile.id,
         profile_digest=judgement.profile.digest,
-        criteria=tuple(_tested(row, profile if same else None) for row in predicate.criteria),
+        criteria=tuple(_tested(row) for row in predicate.criteria),
         methodology=protocol.methodology,
         success_rule=protocol.success_rule,
         judge=None if judge is None else named_judge(judge.name, judge.family),
@@ -71,16 +67,8 @@ def standing(statement: st.Statement, profile: Profile | None = None) -> Standin
     )
 
 
-def carries_margins(statement: st.Statement) -> bool:
-    """Tell whether any criterion carries a drift margin; passports of early versions do not."""
-    return any(row.drift_margin is not None for row in statement.predicate.criteria)
-
-
-def _tested(row: st.CriterionClaim, profile: Profile | None) -> Watched:
+def _tested(row: st.CriterionClaim) -> Watched:
     margin = None if row.drift_margin is None else Fraction(row.drift_margin)
-    if margin is None and profile is not None:
-        found = next((item.margin for item in profile.criteria if item.id == row.id), None)
-        margin = None if found is None else exact(found)
     if margin is not None and margin < 0:
         _refuse(f"the drift margin of {row.id} is below 0")
     return Watched(

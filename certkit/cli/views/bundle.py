@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from certkit.cli import output
+from rich.table import Table
+from rich.text import Text
+
+from certkit.cli.emit import counted, fold
 from certkit.evidence.records.record import Condition, Split
 from certkit.text import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
+    from certkit.cli.emit import Line
     from certkit.evidence import Bundle, Summary
     from certkit.evidence.summary.summary import Cell
 
@@ -28,9 +32,9 @@ _SHORT = {
 
 
 def coverage(bundle: Bundle, summary: Summary) -> dict[str, Any]:
-    """Return what `certkit bundle show --json` prints."""
+    """Return what `certkit bundle check --json` prints."""
     return {
-        "schema": "urn:certkit:bundle-show:v1",
+        "schema": "urn:certkit:bundle-check:v1",
         "digest": bundle.facts.digest,
         "sealed": bundle.facts.sealed,
         "manifest": {name: value for name, value in bundle.document.items() if name != "files"},
@@ -50,37 +54,35 @@ def coverage(bundle: Bundle, summary: Summary) -> dict[str, Any]:
     }
 
 
-def show_bundle(bundle: Bundle, summary: Summary) -> None:
-    """Print who was evaluated and what the records cover."""
+def show_bundle(bundle: Bundle, summary: Summary) -> Iterator[Line]:
+    """Print that a bundle holds, who was evaluated and what the records cover."""
+    records, listed = counted(summary.records, "record"), counted(len(bundle.record_files), "file")
+    yield from fold(f"valid: {records} in {listed}, {'sealed' if bundle.facts.sealed else 'not sealed'}")
+    yield ""
     agent, protocol = bundle.manifest.agent, bundle.manifest.protocol
     provider = f"{agent.provider}/" if agent.provider else ""
-    _entry("agent", f"{provider}{agent.name} {agent.version}")
-    _entry("identity", bundle.facts.agent_digest)
-    sealed = "sealed" if bundle.facts.sealed else "not sealed"
-    _entry(f"bundle ({sealed})", bundle.facts.digest)
-    _entry("origin", protocol.origin)
+    yield from _entry("agent", f"{provider}{agent.name} {agent.version}")
+    yield from _entry("identity", bundle.facts.agent_digest)
+    yield from _entry("bundle", bundle.facts.digest)
+    yield from _entry("origin", protocol.origin)
     for name, value in protocol.model_dump(mode="json", exclude_defaults=True).items():
         if name not in {"origin", "judge", "evaluator", "period", "declared_mix"}:
-            _entry(name.replace("_", " "), value)
-    files = len(bundle.files)
-    _entry("files", f"{files:,}, {summary.records:,} records in {len(bundle.record_files):,} of them")
+            yield from _entry(name.replace("_", " "), value)
+    yield from _entry("files", f"{len(bundle.files):,}")
     if imported := bundle.manifest.imported:
-        _entry("imported", f"{imported.format}: {imported.records:,} records")
+        yield from _entry("imported", f"{imported.format}: {imported.records:,} records")
         for note in imported.notes:
-            _entry("", f"{note.kind} {note.count:,}: {note.what}")
-    output.say()
-    show_cells(summary.cells)
+            yield from _entry("", f"{note.kind} {note.count:,}: {note.what}")
+    yield ""
+    yield from show_cells(summary.cells)
 
 
-def _entry(label: str, value: object) -> None:
-    output.wrapped(str(value), first=f"{label:<{_LABEL}}", rest=" " * _LABEL)
+def _entry(label: str, value: object) -> Iterator[str]:
+    yield from fold(str(value), first=f"{label:<{_LABEL}}", rest=" " * _LABEL)
 
 
-def show_cells(cells: Sequence[Cell]) -> None:
+def show_cells(cells: Sequence[Cell]) -> Iterator[Line]:
     """Print successes / runs for each domain and condition."""
-    from rich.table import Table  # noqa: PLC0415 - drawing only
-    from rich.text import Text  # noqa: PLC0415 - drawing only
-
     for split in Split:
         chosen = [cell for cell in cells if cell.split == split]
         if not chosen:
@@ -101,5 +103,5 @@ def show_cells(cells: Sequence[Cell]) -> None:
                 tally = by_condition.get(condition)
                 row.append(Text("·" if tally is None else f"{tally.success:,}/{tally.runs:,}"))
             table.add_row(*row)
-        output.console().print(table)
-    output.say("successes/runs; · none")
+        yield table
+    yield "successes/runs; · none"
