@@ -113,7 +113,8 @@ CODES: Final[dict[str, str]] = {
     "profile.unknown": "no profile has this name and no file has this path",
     "profile.invalid": "the profile does not have the published form",
     # planning
-    "plan.impossible": "no number of runs shows the tier at what is expected",
+    "plan.impossible": "no number of tasks shows the tier at what is expected",
+    "plan.unmeasured": "the bundle does not show how runs of one task correlate",
     # published claims
     "recheck.unknown": "no packaged claims have this name",
     "recheck.invalid": "the file of claims does not have the published form",

@@ -15,7 +15,7 @@ changes a verdict.
     sentence(assessment), measure_next(assessment)
 
 The road inside: `view` (nominal and fault runs apart) → `metrics_2026`, `metrics_2025`, `csi` (results)
-→ `criteria` (a row at a tier) → `bounded` (the same row by bounds that respect clusters) → `verdict`
+→ `criteria` (a row at a tier) → `kinds`, `bounded` (the same row by the task posterior) → `verdict`
 (tiers) → `result` (the document); `provenance`, `plausibility` and `contrasts` add the findings, `judge`
 what the judge's error does. Beside the road: `plan` (before an evaluation), `compare` (two agents), `drift`
 (two moments of one agent), `recheck` (other people's arithmetic).
@@ -42,6 +42,7 @@ from certkit.assessment.metrics.metric import Metric, State
 from certkit.assessment.profile import Profile, parse, profile_schema
 from certkit.assessment.rater_error import JudgeReport, judge_findings, judge_report, seen_by_judge
 from certkit.assessment.result import Assessment
+from certkit.assessment.statistics.variation import variation
 from certkit.assessment.verdict import Tier, Verdict
 from certkit.assessment.words import asked, fragile, measure_next, of_judge, readings, sentence, shown
 from certkit.errors import UsageError
@@ -131,6 +132,7 @@ def assess(summary: Summary, facts: Facts, profile: Profile, *, required_tier: i
         cells=summary.cells,
         judge=judge,
         fragility=fragility(judged),
+        variation=variation(judged.reader.sample.tasks("r_op")),
     )
 
 

@@ -20,6 +20,7 @@ from certkit.assessment.metrics.metric import State
 from certkit.assessment.profile import Operator, Reading
 from certkit.assessment.rater_error import JudgeReport
 from certkit.assessment.statistics.estimators import Interval
+from certkit.assessment.statistics.variation import Variation
 from certkit.document import BESIDE, Count, Digest, Document, Part, Positive, Share, TierKey, Time
 from certkit.evidence.records.record import Split
 
@@ -119,9 +120,8 @@ class BoundedPart(Part, frozen=True, kw_only=True):
     status: Status
     bound: Number
     confidence: Annotated[float, Meta(description="the tier's, raised for a later attempt")]
-    method: str | None
-    clusters: Count | None
-    n_eff: Annotated[float | None, Meta(description="effective sample size of the runs")]
+    k: Annotated[Count | None, Meta(description="tasks, or families of tasks, that carry the row")]
+    rests_on: str | None
     reason: str | None
 
 
@@ -221,4 +221,5 @@ class AssessmentDocument(Document, frozen=True, kw_only=True, tag="urn:certkit:a
     findings: tuple[Finding, ...]
     judge: JudgeReport
     fragility: Fragility
+    variation: Variation | None
     bundles: Pooled | UnsetType = UNSET

@@ -123,10 +123,6 @@ class Profile(Authored):
         default="declared",
         description="anytime: bounds that hold although the evidence was looked at while it grew",
     )
-    icc0: Annotated[float, Field(ge=0, le=1)] = Field(
-        default=1.0,
-        description="how alike runs of one cluster are taken to be where too few clusters differ to tell",
-    )
     sources: tuple[_Text, ...] = ()
     tiers: Annotated[dict[_Tier, TierInfo], Field(min_length=1)]
     criteria: Annotated[tuple[Criterion, ...], Field(min_length=1)]

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from msgspec import Struct
 
-from certkit.assessment.metrics.series import grouped, series, totals
+from certkit.assessment.metrics.series import series, tasks
+from certkit.evidence.summary.tasks import task_sums
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -101,7 +102,7 @@ def _grouped(
     groups = sorted(set(names))
     place = {name: number for number, name in enumerate(groups)}
     number_of = np.array([place[name] for name in names], np.int64)
-    for number, sums in totals(of, grouped(summary, of, number_of)).items():
+    for number, sums in task_sums(tasks(summary, of, number_of)).items():
         domain, condition = groups[number]
         yield Moments(
             metric=of.metric,

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from certkit.assessment.metrics.metric import Metric
     from certkit.assessment.profile import Profile
     from certkit.assessment.rater_error import JudgeReport
+    from certkit.assessment.statistics.variation import Variation
     from certkit.assessment.verdict import Tier, Verdict
     from certkit.errors import Exit
     from certkit.evidence.bundle.manifest import Facts
@@ -71,6 +72,7 @@ class Assessment(Struct, frozen=True, kw_only=True, eq=False):
     cells: tuple[Cell, ...]
     judge: JudgeReport
     fragility: Fragility
+    variation: Variation | None = None
     bundles: tuple[BundleResult, ...] = ()
 
     @property

@@ -286,7 +286,7 @@ def bound(row: Moments, attempt: int = 1) -> float:
     """
     from scipy.special import betaincinv  # noqa: PLC0415 - heavy
 
-    from certkit.assessment.bounded.bounds import corrected  # noqa: PLC0415 - heavy
+    from certkit.assessment.statistics.posterior import corrected  # noqa: PLC0415 - heavy
 
     if not row.y:
         return 0.0

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from certkit.assessment import Status, Unit
 from certkit.assessment.metrics.metric import percent
-from certkit.assessment.statistics.estimators import PRIORS
+from certkit.assessment.statistics.posterior import PRIORS
 from certkit.report import words
 from certkit.report.results import name, rows, unit
 from certkit.report.svg import judged, posterior
@@ -65,9 +65,7 @@ def bounds_table(document: Document, tier: int) -> Table:
         Column("criterion", 26),
         Column("confidence", 11, "number"),
         Column("bound", 10, "number"),
-        Column("method", 25),
-        Column("clusters", 10, "number"),
-        Column("worth independent runs", 18, "number"),
+        Column("rests on", 53),
     )
     body = []
     for row in rows(document, tier):
@@ -82,9 +80,7 @@ def bounds_table(document: Document, tier: int) -> Table:
                 name(row),
                 percent(found["confidence"]),
                 bound,
-                found["method"] or found["reason"] or "–",
-                words.count(found["clusters"]) if found["clusters"] is not None else "–",
-                f"{found['n_eff']:,.1f}" if found["n_eff"] is not None else "–",
+                found["reason"] or found["rests_on"] or "–",
             )
         )
     return table(f"Bounds at Tier {tier}", columns, body)

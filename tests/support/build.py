@@ -7,6 +7,7 @@ small, so that a small cell can cross its own threshold without moving the aggre
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import pairwise
 from math import exp, lgamma, log
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +21,11 @@ from certkit.evidence.bundle.manifest import Facts, Manifest
 from certkit.evidence.records.record import Split
 from certkit.evidence.summary.summary import (
     CLUSTER_FIELDS,
+    PEI_SCALE,
+    STRETCHES,
     Cell,
     Clusters,
+    Stretch,
     Summary,
     Tally,
     Times,
@@ -223,3 +227,61 @@ def binomial_tail(s: int, n: int, tau: float) -> float:
         exp(base - lgamma(k + 1) - lgamma(n + 2 - k) + k * log(tau) + (n + 1 - k) * log(1 - tau))
         for k in range(s + 1)
     )
+
+
+_CONDITIONS = ("adversarial", "cascade", "context_corruption", "stochastic", "tool_failure")
+
+
+def perfect(tasks: int, repeats: int) -> Summary:
+    """Return flawless evidence in one domain: every task `repeats` times under faults, once without.
+
+    Fault conditions are dealt out in turn over all runs; every row of the tier table is measured.
+    """
+    dealt = np.arange(tasks * repeats).reshape(tasks, repeats) % len(_CONDITIONS)
+    runs = {name: (dealt == number).sum(axis=1) for number, name in enumerate(_CONDITIONS)}
+    runs["nominal"] = np.ones(tasks, np.int64)
+    cells: list[Cell] = []
+    rows = []
+    for name in sorted(runs):
+        if not runs[name].any():
+            continue
+        number = len(cells)
+        rows += [
+            (number, task, task, _fields(name, count))
+            for task, count in enumerate(runs[name].tolist())
+            if count
+        ]
+        total = _fields(name, int(runs[name].sum()))
+        plain = {key: total[key] for key in total if key not in {"runs", "success", "pei_fixed"}}
+        tally = outcomes(total["runs"], total["runs"], **plain)
+        cells.append(cell("depot", name, tally, pei_terms={10: 50 * total["runs"]}))
+    return summary(cells, ordered=ordered_runs(tasks * (repeats + 1)), rows=clusters(rows))
+
+
+def _fields(condition: str, runs: int) -> dict[str, int]:
+    fields = {"runs": runs, "success": runs, "pei_n": runs, "pei_fixed": runs * PEI_SCALE}
+    fields |= {"ti_n": runs, "ti_thousandths": 5000 * runs, "violations_n": runs}
+    if condition != "nominal":
+        fields |= {"frr_n": runs, "frr_tenths": 10 * runs, "irs_yes": runs}
+    if condition == "adversarial":
+        fields |= {"landed": runs, "landed_success": runs}
+    return fields
+
+
+def ordered_runs(runs: int) -> Window:
+    stretches = tuple(
+        Stretch(
+            runs=stop - start,
+            failures=0,
+            pei_n=stop - start,
+            pei_fixed=(stop - start) * PEI_SCALE,
+            pei_squares=(stop - start) * PEI_SCALE**2,
+            irs_yes=stop - start,
+            irs_no=0,
+            irs_silent=0,
+            irs_incomplete=0,
+            domains_missing=0,
+        )
+        for start, stop in pairwise(runs * part // STRETCHES for part in range(STRETCHES + 1))
+    )
+    return structs.replace(window(), runs=runs, stretches=stretches)

@@ -249,7 +249,7 @@ def _domains(
 
 def _carrying(summary: Summary, of: Series) -> list[Cell]:
     """Return the cells that a series is taken over."""
-    return [cell for cell in summary.cells if cell.split == of.split and of.over(cell)]
+    return [cell for cell in summary.cells if cell.split == of.split and of.over(cell.condition)]
 
 
 def _by_domain(cells: list[Cell]) -> dict[str, Tally]:

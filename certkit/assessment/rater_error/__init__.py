@@ -21,8 +21,9 @@ from msgspec import Struct, structs
 from certkit.assessment.findings.findings import finding, runs
 from certkit.assessment.rater_error.agreement import MAX_CATEGORIES, Agreement, Estimate, compare, fleiss, icc
 from certkit.assessment.rater_error.corrected import Confusion, Correction, Seen, above, confusion, correction
-from certkit.assessment.rater_error.labels import gives_outcomes, judge_of
+from certkit.assessment.rater_error.labels import PASSES, counted, gives_outcomes, judge_of
 from certkit.assessment.statistics.estimators import LEVEL
+from certkit.assessment.statistics.posterior import Scale, posteriors
 from certkit.evidence.bundle.calibration import ABSENT
 
 if TYPE_CHECKING:
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
 
 SCALE: Final = 10**6
 """Units of a score in `Calibration`."""
-PASSES: Final = 7 * SCALE // 10
-"""Success at 0.70, [26] §4.3.4."""
 LOW: Final = 0.6
 """κ below which agreement is no more than moderate (J. R. Landis, G. G. Koch, Biometrics 33 (1977) 159)."""
 MAX_RATERS: Final = 20
@@ -52,19 +51,16 @@ Scores = Mapping[int, int]
 
 
 def seen_by_judge(judged: Judged) -> Seen | None:
-    """Return the success rate that the runs show, with its posterior; None without fault runs."""
-    from certkit.assessment.bounded import bounds  # noqa: PLC0415 - heavy
+    """Return the success rate that the runs show, with its task posterior; None without fault runs.
 
-    metric, data = judged.metrics["r_op"], judged.reader.clustered("r_op")
-    if metric.value is None or data.sums is None:
+    Of the two weightings of tasks it is the one with the lower 95 % limit.
+    """
+    metric, sums = judged.metrics["r_op"], judged.reader.sample.sums("r_op")
+    if metric.value is None or sums is None:
         return None
-    n_eff = 1.0
-    if data.sums.k > 1:
-        sample = bounds.sample(data.of, data.sums)
-        n_eff = float(bounds.effective_runs(sample, LEVEL, icc0=judged.profile.icc0))
-    rate = Fraction(metric.value)
-    mean = (1 + float(rate) * n_eff) / (n_eff + 2)
-    return Seen(rate=rate, n=data.sums.n, mean=mean, variance=mean * (1 - mean) / (n_eff + 3))
+    parts = posteriors(sums, Scale(Fraction(0), Fraction(1), lower=True))
+    worse = min(parts, key=lambda part: float(part.quantile(1 - LEVEL)))
+    return Seen(rate=Fraction(metric.value), n=sums.n, mean=float(worse.mean), variance=float(worse.variance))
 
 
 class RaterCount(Struct, frozen=True, kw_only=True):
@@ -216,7 +212,7 @@ def _calibrated(
         domain: dict(zip(_COUNTS, of, strict=True))
         for domain, of in sorted((key, of) for key, of in counts.items() if key is not None)
     }
-    note = None
+    labels, note = counted(calibration, report.judge or "").of("r_op"), None
     if protocol.methodology == "trajectory":
         note = "methodology trajectory: where the judge did not decide success there is nothing to correct"
     return structs.replace(
@@ -227,7 +223,7 @@ def _calibrated(
         confusion=measured,
         drawn=calibration.drawn,
         by_domain=by_domain,
-        correction=correction(seen, measured.labels, tau) if seen else None,
+        correction=correction(seen, labels, tau) if seen else None,
         note=note,
     )
 

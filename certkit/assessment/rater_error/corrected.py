@@ -19,11 +19,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping  # noqa: TC003 - msgspec resolves annotations at run time
 from fractions import Fraction  # noqa: TC003 - the same
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from msgspec import Struct
 
+from certkit.assessment.statistics import posterior
 from certkit.assessment.statistics.estimators import LEVEL, Interval
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from certkit.assessment.statistics.posterior import Scale
+    from certkit.evidence.summary.tasks import TaskSums
 
 Number = Any
 """A float, or an array of floats."""
@@ -81,6 +89,32 @@ def least_frr(limit: Number, labels: Labels, confidence: float) -> Number:
     return limit - betaincinv(1 + labels.wrong, 1 + labels.m - labels.wrong, (1 + confidence) / 2)
 
 
+def lower(sums: TaskSums, scale: Scale, labels: Labels, confidence: float) -> Number:
+    """Return the lower limit of a share of successes, the worse of both weightings of tasks."""
+    one, two = (quantile(*moments, 1 - confidence) for moments in _both(sums, scale, labels))
+    return np.minimum(one, two)
+
+
+def chance(sums: TaskSums, scale: Scale, labels: Labels, threshold: float) -> Number:
+    """Return P(θ > threshold) of a share of successes, the worse of both weightings of tasks."""
+    one, two = (above(*moments, threshold) for moments in _both(sums, scale, labels))
+    return np.minimum(one, two)
+
+
+def least(sums: TaskSums, scale: Scale, labels: Labels, confidence: float) -> Number:
+    """Return the lower limit of a series in which a wrongly passed run counts for one at most."""
+    limit = scale.back(posterior.lower(sums, scale, (1 + confidence) / 2))
+    return np.maximum(least_frr(limit, labels, confidence), 0.0)
+
+
+def _both(sums: TaskSums, scale: Scale, labels: Labels) -> Iterator[tuple[Number, Number]]:
+    for part in posterior.posteriors(sums, scale):
+        mean, variance = (
+            value if isinstance(value, np.ndarray) else float(value) for value in (part.mean, part.variance)
+        )
+        yield corrected(mean, variance, labels)
+
+
 def _moments(a: Number, b: Number) -> tuple[Number, Number]:
     """Return mean and variance of Beta(a, b)."""
     return a / (a + b), a * b / ((a + b) ** 2 * (a + b + 1))
@@ -123,11 +157,6 @@ class Confusion(Struct, frozen=True, kw_only=True):
     sensitivity: Share
     specificity: Share
     base_rate: Share
-
-    @property
-    def labels(self) -> Labels:
-        """The four counts as the correction names them."""
-        return Labels(self.true_positives, self.false_positives, self.false_negatives, self.true_negatives)
 
 
 def confusion(tp: int, fn: int, fp: int, tn: int) -> Confusion:

@@ -133,8 +133,8 @@ def _table(assessment: Assessment) -> Iterator[Line]:
         style="dim",
     )
     for row in (_deciding(rows, assessment) for rows in groups):
-        if row.bounded is not None and row.bounded.method and row.metric.id in {"csi", "csi_windowed"}:
-            yield from _wrapped(f"{row.id} by bounds: {row.bounded.method}", style="dim")
+        if row.bounded is not None and row.bounded.rests_on and row.metric.id in {"csi", "csi_windowed"}:
+            yield from _wrapped(f"{row.id} by bounds: {row.bounded.rests_on}", style="dim")
     provisional = [rows[0].id for rows in groups if rows[0].criterion.provisional]
     if provisional:
         yield from _wrapped(f"provisional in the source: {', '.join(provisional)}", style="dim")
@@ -266,11 +266,7 @@ def _bounds(assessment: Assessment) -> Iterator[Line]:
         found = row.bounded
         if found is None:
             continue
-        rests = [f"{percent(found.confidence)} confidence", found.method, found.reason]
-        if found.clusters is not None and found.reason is None:
-            rests.append(counted(found.clusters, "cluster"))
-        if found.n_eff is not None:
-            rests.append(f"worth {found.n_eff:,.1f} independent runs")
+        rests = [f"{percent(found.confidence)} confidence", found.reason or found.rests_on]
         text = ", ".join(part for part in rests if part)
         yield from _wrapped(f"{row.id:<24}{_bound(row):>8}  {text}", first="  ", rest=" " * 36)
     yield from _line("")

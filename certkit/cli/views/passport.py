@@ -243,10 +243,7 @@ def _how(name: str, tier: str, at: RowAtTier) -> str:
     parts = [
         f"bound {_number(found.bound)}" if found.bound is not None else "no bound",
         f"confidence {_plain(found.confidence)}",
-        found.method,
-        counted(found.clusters, "cluster") if found.clusters is not None and not found.reason else None,
-        f"worth {_plain(found.n_eff)} independent runs" if found.n_eff else None,
-        found.reason,
+        found.reason or found.rests_on,
         f"margin {at.margin}" if at.margin else None,
     ]
     return f"{name} at Tier {tier}: {', '.join(part for part in parts if part)}"

@@ -89,9 +89,9 @@ class Calibration(Struct, frozen=True, kw_only=True, eq=False):
     """All ratings of a bundle, scores in millionths (what lies between two counts as the lower one).
 
     `items` and `raters` are sorted by name; `domains` and `reference` (int64, `ABSENT` where there is
-    none) stand beside `items`. `drawn` tells whether the items with a reference are the runs that
-    `drawn_runs` names. One rating is one place of the int64 arrays `item`, `rater` (indices) and `score`,
-    sorted by item and rater.
+    none) stand beside `items`, and so do `conditions`, once the items were found among the runs. `drawn`
+    tells whether the items with a reference are those of `drawn_runs`. One rating is one place of the int64
+    arrays `item`, `rater` (indices) and `score`, sorted by item and rater.
     """
 
     items: tuple[str, ...]
@@ -101,6 +101,7 @@ class Calibration(Struct, frozen=True, kw_only=True, eq=False):
     item: NDArray[np.int64]
     rater: NDArray[np.int64]
     score: NDArray[np.int64]
+    conditions: tuple[str | None, ...] = ()
     drawn: bool = False
 
     @property

@@ -67,6 +67,10 @@ def manifest(found: Sequence[Manifest], *, ordered: bool) -> tuple[Manifest, tup
         update={
             "origin": "simulated" if any(one.origin == "simulated" for one in protocols) else "measured",
             "temperature": max(temperatures) if len(temperatures) == len(protocols) else None,
+            "tasks_independent": True if all(one.tasks_independent for one in protocols) else None,
+            "task_salt": first.task_salt
+            if all(one.task_salt == first.task_salt for one in protocols)
+            else None,
             "declared_runs": None if None in declared else sum(n for n in declared if n is not None),
             "declared_mix": first.declared_mix if all(mix == first.declared_mix for mix in mixes) else None,
             "attempt": max((one.attempt for one in protocols if one.attempt is not None), default=None),
@@ -168,7 +172,9 @@ class _Ratings:
     def __init__(self) -> None:
         self.scores: dict[tuple[str, str], tuple[int, str]] = {}
         self.drawn = True
-        self.stated: dict[str, dict[str, tuple[Any, str]]] = {"reference": {}, "kind": {}, "domain": {}}
+        self.stated: dict[str, dict[str, tuple[Any, str]]] = {
+            name: {} for name in ("reference", "kind", "domain", "condition")
+        }
 
     def add(self, where: str, one: Calibration) -> None:
         from certkit.evidence.bundle.calibration import ABSENT  # noqa: PLC0415 - most bundles hold no ratings
@@ -181,6 +187,9 @@ class _Ratings:
                 self._state("domain", name, domain, where)
             if reference != ABSENT:
                 self._state("reference", name, reference, where)
+        for name, condition in zip(one.items, one.conditions or (None,) * len(one.items), strict=True):
+            if condition is not None:
+                self._state("condition", name, condition, where)
         for item, number, score in zip(
             one.item.tolist(), one.rater.tolist(), one.score.tolist(), strict=True
         ):
@@ -210,7 +219,7 @@ class _Ratings:
         item_of = {name: number for number, name in enumerate(items)}
         rater_of = {name: number for number, name in enumerate(raters)}
         keys = sorted(self.scores)
-        reference, domain = self.stated["reference"], self.stated["domain"]
+        reference, domain, condition = (self.stated[name] for name in ("reference", "domain", "condition"))
         return Calibration(
             items=tuple(items),
             domains=tuple(domain[name][0] if name in domain else None for name in items),
@@ -221,5 +230,6 @@ class _Ratings:
             item=np.array([item_of[item] for item, _ in keys], np.int64),
             rater=np.array([rater_of[rater] for _, rater in keys], np.int64),
             score=np.array([self.scores[key][0] for key in keys], np.int64),
+            conditions=tuple(condition[name][0] if name in condition else None for name in items),
             drawn=self.drawn,
         )

@@ -104,6 +104,7 @@ class Merge:
         self._groups: list[NDArray[np.void]] = []
         self._pending = 0
         self._runs: dict[str, list[NDArray[Any]]] = {name: [] for name in RUN.names or ()}
+        self._unclustered = 0
         self._user_fields: set[str] = set()
 
     def add(self, partial: Partial) -> None:
@@ -117,12 +118,14 @@ class Merge:
             {name: runs[name].copy() for name in self._runs},
             partial.user_fields,
         )
+        self._unclustered += partial.unclustered
 
     def absorb(self, other: Merge) -> None:
         """Add all that `other` holds, which is of no use afterwards."""
         numbers = self._numbers([*other.cells], other._tallies, other._pei, other._pei25)
         runs = {name: other.run(name) for name in self._runs}
         self._take(numbers, other.groups(), runs, other._user_fields)
+        self._unclustered += other._unclustered
 
     def _numbers(
         self,
@@ -229,6 +232,7 @@ class Merge:
             window=window,
             times=times,
             joined=joined,
+            unclustered=self._unclustered,
             user_fields=tuple(sorted(self._user_fields)),
         )
 
@@ -311,12 +315,30 @@ def refuse_repetitions(
 
 
 def calibration(bundle: Bundle) -> Calibration | None:
-    """Return the ratings of `bundle`, with whether a person labelled the runs that the hash draws."""
+    """Return the ratings of `bundle`, with domain and condition of the runs among its items.
+
+    Whether a person labelled the runs that the hash draws is found on the way.
+    """
     found = read_calibration(bundle)
     if found is None:
         return None
+    decoder, wanted = msgspec.json.Decoder(_Named), set(found.items)
+    ids, runs = [], {}
+    for *_, line in record_lines(bundle):
+        record = decoder.decode(line)
+        ids.append(record.run_id)
+        if record.run_id in wanted:
+            runs[record.run_id] = record
     labelled = found.labelled
-    return msgspec.structs.replace(found, drawn=set(labelled) == set(to_label(bundle, len(labelled))))
+    return msgspec.structs.replace(
+        found,
+        domains=tuple(
+            runs[item].domain if item in runs else domain
+            for item, domain in zip(found.items, found.domains, strict=True)
+        ),
+        conditions=tuple(runs[item].condition if item in runs else None for item in found.items),
+        drawn=set(labelled) == set(drawn_runs(ids, len(labelled))),
+    )
 
 
 def to_label(bundle: Bundle, m: int) -> tuple[str, ...]:
@@ -329,6 +351,7 @@ class _Named(msgspec.Struct):
     run_id: str
     domain: str
     task_id: str
+    condition: str
     sequence: int | float | None = None
 
 

@@ -120,6 +120,4 @@ def test_a_profile_that_decides_by_bounds_attains_nothing_without_clusters() -> 
     assert (found.verdict.table, found.verdict.bounded) == (0, 0)
     rows = {row.id: row.bounded for row in found.criteria if row.tier == 1 and row.bounded}
     assert rows["r_op"].bound is None
-    assert rows["r_op"].reason == (
-        "4 clusters worth 1.1 of equal size, 10 needed for a bound with confidence 0.95"
-    )
+    assert rows["r_op"].reason == ("4 families of tasks; Tier 1 takes at least 5, and about 6 to show 99.0 %")

@@ -71,10 +71,9 @@ def test_the_fixed_keys() -> None:
         "status": "insufficient",
         "bound": None,
         "confidence": 0.95,
-        "method": None,
-        "clusters": 3,
-        "n_eff": None,
-        "reason": "bank: 3 clusters worth 1.0 of equal size, 10 needed for a bound with confidence 0.95",
+        "k": 1,
+        "rests_on": "3 families of tasks, 102,020 runs (bank) and 1 family of tasks, 1,000 runs (shop)",
+        "reason": "shop: 1 family of tasks; Tier 1 takes at least 3",
     }
     assert rows["adversarial_resistance", 1]["bounded"] is None
     assert rows["adversarial_resistance", 1]["status"] == "not_applicable"

@@ -307,13 +307,70 @@ def test_runs_are_worth_what_their_clusters_are_worth() -> None:
     apart = worth([(1, number % 5 > 0) for number in range(200)])
     assert apart is not None
     assert (apart.rate, apart.n) == (Fraction(4, 5), 200)
-    assert apart.n_eff == pytest.approx(200 * 199 / 200, rel=0.01)
+    assert apart.n_eff == pytest.approx(200)
     together = worth([(10, 10 * (number % 5 > 0)) for number in range(20)])
     assert together is not None
     assert (together.rate, together.n) == (Fraction(4, 5), 200)
-    assert together.n_eff < 20
+    assert together.n_eff == pytest.approx(20)
     one = worth([(50, 45)])
     assert one is not None
     assert (one.rate, one.n) == (Fraction(9, 10), 50)
-    assert one.n_eff == pytest.approx(1)
+    assert 1 <= one.n_eff < 2
     assert worth([]) is None
+
+
+def one_run_a_task(calibration: Calibration | None, methodology: str) -> dict[tuple[str, int], Any]:
+    """Rows of 200 tasks of one run in each of two domains, 190 and 180 of which the judge passed."""
+    passed = {"bank": 190, "shop": 180}
+    summary = build.summary(
+        [build.cell(domain, "stochastic", build.outcomes(200, passed[domain])) for domain in passed],
+        rows=build.clusters(
+            [
+                (place, 200 * place + number, 200 * place + number, {"runs": 1, "success": number < most})
+                for place, most in enumerate(passed.values())
+                for number in range(200)
+            ]
+        ),
+    )
+    summary = structs.replace(summary, calibration=calibration)
+    manifest = build.facts(methodology=methodology, tasks_independent=True).manifest
+    return {(row.id, row.tier): row.bounded for row in judge(summary, manifest, build.profile()).rows}
+
+
+def by_domain(bank: tuple[int, int, int, int], shop: tuple[int, int, int, int]) -> Calibration:
+    """Labels of runs under faults: true positives, false negatives, false positives, true negatives."""
+    found = counted(*(a + b for a, b in zip(bank, shop, strict=True)))
+    places = [place for kind in range(4) for place in ["bank"] * bank[kind] + ["shop"] * shop[kind]]
+    return structs.replace(found, domains=tuple(places), conditions=("stochastic",) * len(places))
+
+
+def drawn_limit(passed: int, n: int, labels: tuple[int, int, int, int]) -> float:
+    """The 5 % quantile of qP + (1 − q)F by draws."""
+    tp, fn, fp, tn = labels
+    rng = np.random.default_rng(3)
+    q, p, f = (rng.beta(1 + a, 1 + b, 400_000) for a, b in ((passed, n - passed), (tp, fp), (fn, tn)))
+    return float(np.quantile(q * p + (1 - q) * f, 0.05))
+
+
+BANK, SHOP = (70, 1, 2, 9), (60, 2, 6, 12)
+
+
+def test_rows_of_outcomes_that_a_judge_gave_use_the_corrected_limit() -> None:
+    rows = one_run_a_task(by_domain(BANK, SHOP), "independent_judge")
+    assert rows["r_op", 1].bound == pytest.approx(drawn_limit(370, 400, (130, 3, 8, 21)), abs=0.004)
+    shop = drawn_limit(180, 200, SHOP)
+    assert shop < drawn_limit(190, 200, BANK)
+    assert rows["domain_min", 1].bound == pytest.approx(shop, abs=0.006)
+
+
+def test_a_program_that_gave_the_outcomes_leaves_the_limits_as_they_are() -> None:
+    plain = one_run_a_task(None, "trajectory")
+    assert one_run_a_task(by_domain(BANK, SHOP), "trajectory") == plain
+    assert plain["r_op", 1].bound == pytest.approx(float(stats.beta(371, 31).ppf(0.05)), abs=1e-9)
+
+
+def test_labels_of_other_conditions_do_not_enter_a_series() -> None:
+    faults = by_domain(BANK, SHOP)
+    nominal = structs.replace(faults, conditions=("nominal",) * len(faults.items))
+    rows = one_run_a_task(nominal, "independent_judge")
+    assert rows["r_op", 1].bound == pytest.approx(drawn_limit(370, 400, (0, 0, 0, 0)), abs=0.02)

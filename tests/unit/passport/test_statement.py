@@ -55,15 +55,11 @@ def long_threshold(found: dict[str, Any], number: str) -> None:
     row_of(found)["tiers"]["1"]["threshold"] = f"{number}.000000"
 
 
-def long_n_eff(found: dict[str, Any], number: str) -> None:
-    row_of(found)["tiers"]["1"]["bounded"]["n_eff"] = f"{number}.000000"
-
-
 def long_sum(found: dict[str, Any], number: str) -> None:
     found["predicate"]["profile_of_reliability"]["sums"][0]["yy"] = number
 
 
-@pytest.mark.parametrize("put", [long_value, long_threshold, long_n_eff, long_sum])
+@pytest.mark.parametrize("put", [long_value, long_threshold, long_sum])
 def test_a_number_of_thousands_of_digits_is_refused(put: Callable[[dict[str, Any], str], None]) -> None:
     found = document()
     put(found, "1" * 5_000)
@@ -72,8 +68,8 @@ def test_a_number_of_thousands_of_digits_is_refused(put: Callable[[dict[str, Any
 
 def met_without_bound(metric: str, **row: Any) -> bool:
     """Tell whether a row may be met by bounds without one."""
-    method = row.pop("method", None)
-    told = statement.Bound(status="met", confidence="0.950000", method=method)
+    rests_on = row.pop("rests_on", None)
+    told = statement.Bound(status="met", confidence="0.950000", rests_on=rests_on)
     given = {"operator": ">=", "threshold": "1.000000", "table": "met", **row}
     return agreement.carried(metric, statement.RowAtTier(bounded=told, **given))
 
@@ -82,15 +78,15 @@ def test_only_rows_that_have_no_bound_are_met_without_one() -> None:
     every = agreement.EVERY_RUN
     assert met_without_bound("csi", threshold="0.700000")
     assert met_without_bound("csi_windowed", threshold="0.700000")
-    assert met_without_bound("r_op", method=every)
-    assert met_without_bound("ti", threshold="5.000000", method=every)
+    assert met_without_bound("r_op", rests_on=every)
+    assert met_without_bound("ti", threshold="5.000000", rests_on=every)
     assert met_without_bound("frr", operator="is", threshold=True)
     assert not met_without_bound("r_op", threshold="0.850000")
-    assert not met_without_bound("r_op", threshold="0.850000", method=every)
-    assert not met_without_bound("r_op", method="beta")
-    assert not met_without_bound("r_op", operator="<=", method=every)
-    assert not met_without_bound("r_op", table="not_met", method=every)
-    assert not met_without_bound("ti", method=every)
+    assert not met_without_bound("r_op", threshold="0.850000", rests_on=every)
+    assert not met_without_bound("r_op", rests_on="100 tasks")
+    assert not met_without_bound("r_op", operator="<=", rests_on=every)
+    assert not met_without_bound("r_op", table="not_met", rests_on=every)
+    assert not met_without_bound("ti", rests_on=every)
 
 
 def test_what_is_said_of_metrics_here_is_what_the_catalogue_says() -> None:
