@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _JUDGED: Final = {"met", "not_met"}
 _DIGITS: Final = 40
-"""Longest sum of squares that counts up to 2^53 can give, and some more."""
+"""Digits that a sum of squares of counts up to 2^53 can have, with a margin."""
 
 
 def drift_side(statement: st.Statement) -> Standing:
@@ -100,7 +100,7 @@ def _integers(found: st.Reliability) -> tuple[tuple[CellRuns, ...], tuple[Moment
 
 
 def _check_sums(rows: dict[Key, Moments]) -> None:
-    """Refuse rows that are not the sums of the rows that they are made of, and sums without their row."""
+    """Refuse totals that are not the sums of their rows, and rows without their total."""
     wanted: dict[Key, tuple[int, int]] = {}
     for row in rows.values():
         for key in above(row) if is_cell(row) else ():

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
+from uuid import NAMESPACE_URL, uuid5
 
 from msgspec import structs
 
 from certkit import passport
 from certkit.canonical import Digest
 from certkit.evidence.summary.summary import CLUSTER_FIELDS
+from certkit.passport import keys
 from certkit.registry import Registry
 from certkit.registry.admission import admit
 from certkit.registry.ending import Hand
@@ -25,7 +27,26 @@ if TYPE_CHECKING:
     from certkit.registry.admission import Admitted
     from certkit.tlog.note import VerifierKey
 
-__all__ = ["KEY", "NOW", "clustered", "hand", "heads", "issue", "log", "new", "policy"]
+__all__ = [
+    "KEY",
+    "LINEAGE",
+    "NOW",
+    "ORIGIN",
+    "begun",
+    "clustered",
+    "hand",
+    "heads",
+    "issue",
+    "log",
+    "new",
+    "policy",
+]
+
+
+LINEAGE = "-/courier"
+_LOG = f"urn:certkit:log:{keys.key_id(LOG_KEY.public_key())}:{NOW.isoformat(timespec='microseconds')}"
+ORIGIN = f"certkit.lab/{uuid5(NAMESPACE_URL, _LOG)}"
+"""The name of the log that `new` makes."""
 
 
 def heads(folder: Path) -> Path:
@@ -52,6 +73,12 @@ def clustered(successes: int) -> Summary:
     none = dict.fromkeys(CLUSTER_FIELDS, 0)
     rows = [(at, name, name, none | {"runs": n, "success": y, "failure": n - y}) for at, name, n, y in runs]
     return assessments.summary(cells, rows=assessments.clusters(rows))
+
+
+def begun(summary: Summary, days: int) -> Summary:
+    """The same runs, all of them so many days after `NOW`."""
+    time = int((NOW + timedelta(days=days)).timestamp() * 1_000_000)
+    return structs.replace(summary, times=structs.replace(summary.times, first=time, last=time))
 
 
 def issue(
