@@ -18,7 +18,7 @@ from certkit.assessment.statistics.posterior import Scale
 from certkit.evidence.summary.tasks import Shared, TaskSums
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
@@ -217,7 +217,7 @@ def attempts(rng: np.random.Generator, draws: int) -> Iterator[Cell]:
 
 def study(seed: int, draws: int) -> Iterator[Cell]:
     """Yield every cell; each section draws from a generator of its own."""
-    parts = (
+    parts: tuple[Callable[[np.random.Generator, int], Iterator[Cell]], ...] = (
         proportions,
         lambda rng, count: proportions(rng, count, above=0.4),
         repeats,
