@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import secrets
 from pathlib import Path
 from typing import Annotated
 
@@ -16,6 +18,11 @@ app = typer.Typer(
 )
 
 
+def new_salt() -> str:
+    """Return 32 random bytes in base64: the salt of a new lineage's tasks."""
+    return base64.b64encode(secrets.token_bytes(32)).decode()
+
+
 @app.command("init")
 def init(
     folder: Annotated[Path, typer.Argument(metavar="BUNDLE", help="The folder to make the bundle in.")],
@@ -26,21 +33,34 @@ def init(
     simulated: Annotated[
         bool, typer.Option("--simulated", help="The records will come from a simulation, not a measurement.")
     ] = False,
+    like: Annotated[
+        Path | None,
+        typer.Option(
+            "--like",
+            metavar="OLD",
+            help="An earlier bundle of the agent: keep its task salt, so that drift can pair the tasks.",
+        ),
+    ] = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Write the manifest of a new bundle; put record files into its records/ folder afterwards.
+
+    The manifest gets a random salt, by which passports name tasks without telling their names.
 
     Example: certkit bundle init bundle --agent triage --version 1.4.0
     """
     from certkit import evidence  # noqa: PLC0415 - keeps the help fast
 
     origin = "simulated" if simulated else "measured"
-    evidence.init(folder, agent=agent, version=version, origin=origin)
+    salt = new_salt() if like is None else evidence.open_bundle(like).manifest.protocol.task_salt
+    evidence.init(folder, agent=agent, version=version, origin=origin, task_salt=salt)
     if json:
         output.document({"schema": "urn:certkit:bundle-init:v1", "bundle": str(folder)})
     elif not quiet:
         output.say(f"{folder}/bundle.json written")
+        if salt is None:
+            output.hint(f"{like} has no task salt to keep: drift will not pair tasks")
         output.hint(f"add {folder}/records/*.jsonl, then 'certkit bundle seal {folder}'")
 
 

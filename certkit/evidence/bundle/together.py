@@ -72,6 +72,7 @@ def manifest(found: Sequence[Manifest], *, ordered: bool) -> tuple[Manifest, tup
             "attempt": max((one.attempt for one in protocols if one.attempt is not None), default=None),
             "evaluator": _evaluator([one.evaluator for one in protocols]),
             "period": _period([one.period for one in protocols]),
+            "task_salt": first.task_salt if len({one.task_salt for one in protocols}) == 1 else None,
         }
     )
     pooled = Manifest(
