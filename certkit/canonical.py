@@ -1,9 +1,9 @@
 r"""The only door to JSON: strict reading, canonical and readable writing.
 
 Every JSON input is hostile. `loads` refuses duplicate keys, NaN and infinities, integers that a
-double cannot hold, lone surrogates, byte order marks, documents over a size and nesting over a depth;
-the standard library accepts all of these. `canonical` gives the RFC 8785 bytes that digests are taken
-over; `pretty` gives what people read.
+double cannot hold, numbers too small for a double, lone surrogates, byte order marks, documents over a
+size and nesting over a depth; the standard library accepts all of these. `canonical` gives the RFC 8785
+bytes that digests are taken over; `pretty` gives what people read.
 
     >>> canonical({"b": 1.0, "a": "ü"})
     b'{"a":"\\xc3\\xbc","b":1}'
@@ -34,10 +34,15 @@ MAX_BYTES: Final = 4 * 1024 * 1024
 MAX_DEPTH: Final = 64
 MAX_INTEGER: Final = 2**53 - 1
 
+_FIRST_WITH_EXPONENT: Final = 1e21
+"""From here on ECMAScript, and so RFC 8785, writes a number with an exponent."""
+
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}\Z")
 # Strings are taken out whole, so that brackets inside them are not counted; one that never ends is taken out
 # too, since to begin anew at every quotation mark in it would take time quadratic in its length.
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
+# A digit other than 0 before the exponent: the number is not zero, whatever a double makes of it.
+_NONZERO = re.compile(r"^[^eE]*[1-9]")
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 _DEEPER = [(byte in b"[{") - (byte in b"]}") for byte in range(256)]
 
@@ -75,6 +80,8 @@ def _floating(text: str) -> float:
     value = float(text)
     if value in (float("inf"), float("-inf")):
         raise _RefusedError("json.number", f"number {_shorten(text)} is beyond the range of a double")
+    if value == 0 and _NONZERO.search(text):
+        raise _RefusedError("json.number", f"number {_shorten(text)} is too small for a double")
     return value
 
 
@@ -139,11 +146,30 @@ def _has_lone_surrogate(value: Any) -> bool:
 
 
 def canonical(value: Any) -> bytes:
-    """Return the RFC 8785 (JCS) bytes of `value`, which digests are taken over."""
+    """Return the RFC 8785 (JCS) bytes of `value`, which digests are taken over.
+
+    Raises `InputError` ``json.not-canonical``, also for floats such as 1e16: RFC 8785 writes them as integers
+    that `loads` refuses.
+    """
+    if (number := _unreadable(value)) is not None:
+        raise InputError(
+            "json.not-canonical", f"{number!r} would be written as an integer beyond ±(2^53 − 1)"
+        )
     try:
         return rfc8785.dumps(value)
     except rfc8785.CanonicalizationError as error:
         raise InputError("json.not-canonical", str(error)) from None
+
+
+def _unreadable(value: Any) -> float | None:
+    """Return the first float that RFC 8785 writes as an integer beyond `MAX_INTEGER`, or None."""
+    if isinstance(value, float):
+        return value if MAX_INTEGER < abs(value) < _FIRST_WITH_EXPONENT else None
+    if isinstance(value, dict):
+        value = value.values()
+    elif not isinstance(value, list | tuple):
+        return None
+    return next((number for item in value if (number := _unreadable(item)) is not None), None)
 
 
 def pretty(value: Any) -> str:

@@ -21,26 +21,26 @@ from certkit.errors import CertkitError, Exit, UsageError
 
 # In the order of the help. A module holds either a group (`app`) or the function of one command.
 _COMMANDS: Final = {
-    "assess": "assess",
-    "import": "imports",
-    "issue": "issue",
-    "verify": "verify",
-    "show": "show",
-    "export": "export",
-    "verify-bundle": "verify_bundle",
-    "drift": "drift",
-    "plan": "plan",
-    "simulate": "simulate",
-    "report": "report",
-    "doctor": "doctor",
-    "demo": "demo",
-    "bundle": "bundle",
-    "profile": "profile",
-    "recheck": "recheck",
-    "compare": "compare",
-    "keys": "keys",
-    "trust": "trust",
-    "registry": "registry",
+    "assess": "commands.assess",
+    "import": "commands.imports",
+    "issue": "commands.issue",
+    "verify": "commands.verify",
+    "show": "commands.show",
+    "export": "commands.export",
+    "verify-bundle": "commands.verify_bundle",
+    "drift": "commands.drift",
+    "plan": "commands.plan",
+    "simulate": "commands.simulate",
+    "report": "commands.report",
+    "doctor": "commands.doctor",
+    "demo": "commands.demo",
+    "bundle": "commands.bundle",
+    "profile": "commands.profile",
+    "recheck": "commands.recheck",
+    "compare": "commands.compare",
+    "keys": "commands.keys",
+    "trust": "commands.trust",
+    "registry": "commands.registry",
     "config": "config",
 }
 
@@ -60,11 +60,11 @@ def tree(wanted: str | None = None) -> typer.Typer:
     for name, home in _COMMANDS.items():
         if wanted in _COMMANDS and name != wanted:
             continue
-        module = import_module(f"certkit.cli.commands.{home}")
+        module = import_module(f"certkit.cli.{home}")
         if hasattr(module, "app"):
             app.add_typer(module.app, name=name)
         else:
-            function = getattr(module, home, None) or getattr(module, f"{name}_")
+            function = getattr(module, home.rpartition(".")[2], None) or getattr(module, f"{name}_")
             app.command(name)(function)
     return app
 

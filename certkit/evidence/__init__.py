@@ -47,19 +47,19 @@ __all__ = [
 
 # Loaded when asked for: a reader process needs none of the manifest's machinery.
 _HOMES = {
-    "bundle.pooling": ("Accumulation", "Part", "accumulate"),
-    "bundle.folder": ("Bundle", "init", "open_bundle", "seal"),
-    "bundle.calibration": ("Calibration", "read_calibration"),
-    "records.faults": ("Fault", "RecordFaultsError"),
-    "bundle.manifest": ("Facts", "Manifest"),
-    "records.record": ("Record",),
-    "summary.gather": ("summarise",),
-    "summary.summary": ("Summary",),
+    "certkit.evidence.bundle.pooling": ("Accumulation", "Part", "accumulate"),
+    "certkit.evidence.bundle.folder": ("Bundle", "init", "open_bundle", "seal"),
+    "certkit.evidence.bundle.calibration": ("Calibration", "read_calibration"),
+    "certkit.evidence.records.faults": ("Fault", "RecordFaultsError"),
+    "certkit.evidence.bundle.manifest": ("Facts", "Manifest"),
+    "certkit.evidence.records.record": ("Record",),
+    "certkit.evidence.summary.gather": ("summarise",),
+    "certkit.evidence.summary.summary": ("Summary",),
 }
 
 
 def __getattr__(name: str) -> Any:
     for home, names in _HOMES.items():
         if name in names:
-            return getattr(import_module(f"certkit.evidence.{home}"), name)
+            return getattr(import_module(home), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
