@@ -14,20 +14,15 @@ from __future__ import annotations
 
 import sys
 from fractions import Fraction
-from math import prod
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 from msgspec import structs
 
 from certkit.assessment.drift import drift
 from certkit.assessment.drift.chain import chain
-from certkit.assessment.drift.lost import Lost, lost
 from certkit.assessment.drift.standing import Part, Standing, Watched
 from certkit.assessment.reliability import CellRuns, Moments
-from certkit.registry.score import Step
-from certkit.registry.steps import steps
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -76,15 +71,11 @@ EMPTY: Final = Standing(
 
 
 class Shares(NamedTuple):
-    """Of so many pairs: the share with any row WORSE, r_op overall among them, and the share STABLE.
-
-    `left` is what the step from the old side to the new leaves of a trust score, on average.
-    """
+    """Of so many pairs: the share with any row WORSE, r_op overall among them, and the share STABLE."""
 
     flagged: float
     overall: float
     stable: float
-    left: float
 
 
 def moments(
@@ -184,14 +175,12 @@ def pairs(count: int, *, seed: int, icc: float, loss: float) -> Iterator[tuple[S
 def study(count: int, *, seed: int, icc: float, loss: float = 0.0) -> Shares:
     """Return how `drift` answers `count` pairs."""
     flagged = overall = stable = 0
-    left = 0.0
     for old, new in pairs(count, seed=seed, icc=icc, loss=loss):
         found = drift(old, new)
         flagged += any(row.flagged for row in found.behaviour)
         overall += found.behaviour[0].flagged
         stable += found.result == "STABLE"
-        left += Step(found.result, (lost(old, new) or Lost()).margins).left
-    return Shares(flagged / count, overall / count, stable / count, left / count)
+    return Shares(flagged / count, overall / count, stable / count)
 
 
 HISTORIES: Final[dict[str, tuple[float, ...]]] = {
@@ -226,37 +215,17 @@ def accused(count: int, rates: tuple[float, ...], *, seed: int, icc: float) -> f
     return found / count
 
 
-def kept(count: int, passports: int, *, seed: int, icc: float) -> float:
-    """Return what the drift term leaves of the trust score of an agent that did not change, on average."""
-    rng = np.random.Generator(np.random.PCG64(seed))
-    even = np.arange(CLUSTERS * RUNS) % len(CONDITIONS)
-    claims = [SimpleNamespace(index=n, claims=SimpleNamespace(passport_id=str(n))) for n in range(passports)]
-    history: Any = SimpleNamespace(passports=claims)
-    total = 0.0
-    for _ in range(count):
-        mix = np.stack([rng.permutation(even).reshape(CLUSTERS, RUNS) for _ in DOMAINS])
-        sides = [side(rng, mix, icc=icc, loss=0.0, name=str(number)) for number in range(passports)]
-        total += prod(one.left for one in steps(history, sides, {passports - 1}))
-    return total / count
-
-
 def main() -> None:
     """Print the table of the documentation."""
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 2000
-    print(f"{count:,} pairs    any row flagged   r_op flagged   STABLE   left of the score")
+    print(f"{count:,} pairs    any row flagged   r_op flagged   STABLE")
     for loss in (0.0, 0.1):
         for seed, icc in enumerate((0.0, 0.1, 0.2), start=1):
             shares = study(count, seed=seed, icc=icc, loss=loss)
             print(
                 f"loss {loss:.2f} ICC {icc:.1f}  {shares.flagged:12.1%} {shares.overall:14.1%}"
-                f" {shares.stable:10.1%} {shares.left:12.3f}"
+                f" {shares.stable:10.1%}"
             )
-    for passports in (2, 4, 12):
-        found = [kept(count // 40, passports, seed=8, icc=icc) for icc in (0.0, 0.1, 0.2)]
-        shown = "   ".join(
-            f"ICC {icc:.1f} {one:.3f}" for icc, one in zip((0.0, 0.1, 0.2), found, strict=True)
-        )
-        print(f"left after {passports:2} passports of an agent that did not change   {shown}")
     for name, rates in HISTORIES.items():
         declined = [accused(300, rates, seed=7, icc=icc) for icc in (0.0, 0.1)]
         print(f"history: {name:<22} ICC 0 {declined[0]:7.1%}   ICC .1 {declined[1]:7.1%}")

@@ -126,22 +126,6 @@ ROWS: Final[dict[str, tuple[str, dict[str, Schema]]]] = {
             ),
         },
     ),
-    "registry-score": (
-        "A lineage's score; null, with the reason, where there is none.",
-        {
-            "at": TIME,
-            "value": or_null(SHARE),
-            "reason": or_null(TEXT),
-            "terms": listed(closed(name=TEXT, value=NUMBER, detail=TEXT)),
-            "passport_id": DIGEST,
-            "index": COUNT,
-            "evidence_origin": {"enum": ["measured", "simulated"]},
-            "passports": COUNT,
-            "since": TIME,
-            **_TOLD,
-            "exit_code": COUNT,
-        },
-    ),
     "status": (
         "A passport's status for offline use, with the log's signed word on it.",
         {

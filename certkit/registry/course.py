@@ -1,4 +1,4 @@
-"""What a passport of a lineage is compared with: one rule for who writes, who audits and who scores.
+"""What a passport of a lineage is compared with: one rule for who writes and who audits.
 
     course = Course(standing)                # standing(name): that of a passport, by whatever names it
     course.follow(first)                     # None: there is nothing to compare it with

@@ -73,6 +73,20 @@ Reason = Literal[
 ]
 """Why a passport was revoked."""
 
+_GRAVITY: Final[dict[Reason, int]] = {
+    "evidence-false": 3,
+    "operation-below-threshold": 3,
+    "issued-in-error": 2,
+    "key-compromise": 1,
+    "component-change": 1,
+    "agent-withdrawn": 0,
+}
+
+
+def graver(reason: Reason, than: Reason) -> bool:
+    """Tell whether one reason of a revocation is graver than another; several may weigh the same."""
+    return _GRAVITY[reason] > _GRAVITY[than]
+
 
 class _Part(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A part of an entry."""

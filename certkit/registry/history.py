@@ -22,12 +22,21 @@ from certkit.passport import statement as st
 from certkit.progress import SILENT, Progress, shown
 from certkit.registry import blobs
 from certkit.registry.auditing import opened
-from certkit.registry.entry import Claims, Drift, Revocation, Stored, Supersession, naming, read, timestamp
+from certkit.registry.entry import (
+    Claims,
+    Drift,
+    Revocation,
+    Stored,
+    Supersession,
+    graver,
+    naming,
+    read,
+    timestamp,
+)
 from certkit.registry.heads import read as read_head
 from certkit.registry.heads import refuse_fork
 from certkit.registry.registry import Logged
 from certkit.registry.rules import is_of
-from certkit.registry.score import graver
 from certkit.tlog.checkpoint import SignedCheckpoint, open_checkpoint
 from certkit.tlog.hashing import Hash, leaf_hash
 from certkit.tlog.tree import Frontier
@@ -37,6 +46,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from certkit.assessment.reliability import Moments
+    from certkit.registry.entry import Reason
     from certkit.registry.source import Source
     from certkit.tlog.checkpoint import Checkpoint
     from certkit.tlog.note import VerifierKey
@@ -50,7 +60,7 @@ class Ending(Struct, frozen=True, kw_only=True):
 
     index: int
     how: Literal["superseded", "revoked"]
-    reason: str | None = None
+    reason: Reason | None = None
     by: str | None = None
 
 

@@ -74,7 +74,6 @@ registry supersede registry 0 --by 1 {LOGGING}
 registry revoke registry 1 --reason issued-in-error --detail words {LOGGING}
 registry history registry {{lineage}}
 registry drift registry {{lineage}}
-registry score registry {{lineage}} --at 2026-03-03
 registry reindex registry --check
 registry checkpoint --registry registry
 registry vkey registry

@@ -97,28 +97,6 @@ def test_drift_is_compared_again_and_with_what_was_logged() -> None:
     )
 
 
-def test_a_score_shows_its_terms_and_what_it_is_a_function_of(place: Path) -> None:
-    done = certkit("registry", "score", "registry", NAME, "--at", DAY)
-    assert done.code == 0
-    text = narrow(done)
-    for name in ("bound", "attempts", "age", "drift", "revocations"):
-        assert f"\n{name:<12} 0." in text or f"\n{name:<12} 1.0000" in text
-    document = certkit("registry", "score", "registry", NAME, "--at", DAY, "--json").document
-    assert text.startswith(f"{document['value']:.4f}, signatures not checked (--trust FILE)\n")
-    assert document["root"] in text
-    assert (document["size"], document["evidence_origin"]) == (4, "measured")
-    assert certkit("registry", "export", "registry", "public", "--passports", "-q").code == 0
-    elsewhere = certkit("registry", "score", "public", NAME, "--at", DAY, "--json").document
-    assert elsewhere == document, "anyone who has the tree gets the same number"
-    assert ending("revoke", "registry", 1, "--reason", "evidence-false").code == 0
-    gone = certkit("registry", "score", "registry", NAME, "--at", DAY)
-    assert gone.code == 4
-    assert gone.out.startswith(
-        "no score: the latest passport is revoked: evidence-false; signatures not checked\n"
-    )
-    assert place.is_dir()
-
-
 def test_with_false_evidence_every_passport_on_it_is_revoked(place: Path) -> None:
     (place / "renewed.json").write_bytes(issue(2, summary=clustered(600), identity=1).to_json())
     assert log("renewed.json").code == 0
@@ -262,7 +240,7 @@ def test_a_search_lists_passports_and_a_poisoned_index_is_found(place: Path) -> 
     ("words", "code"),
     [
         (("history", "registry", "nobody"), "registry.unknown"),
-        (("score", "registry", "../../etc/passwd"), "registry.unknown"),
+        (("drift", "registry", "../../etc/passwd"), "registry.unknown"),
         (("history", NAME), "usage.option"),
         (("list",), "usage.option"),
         (("status", "registry", "2"), "registry.unknown"),

@@ -15,7 +15,7 @@ from msgspec import structs
 from certkit.passport import keys
 from certkit.passport.trust import parse
 from certkit.registry import Registry
-from certkit.registry.entry import Drift, Revocation, read, write
+from certkit.registry.entry import Revocation, read, write
 from certkit.registry.history import reading
 from certkit.registry.log_key import KEY_FILE, load_log_key
 from certkit.registry.registry import Logged
@@ -44,7 +44,6 @@ READING = (
     ("vkey", "{}"),
     ("history", "{}", NAME),
     ("drift", "{}", NAME),
-    ("score", "{}", NAME),
 )
 
 
@@ -125,7 +124,7 @@ def test_a_list_is_of_the_entries_that_were_signed(place: Path) -> None:  # noqa
     assert (done.code, done.document["error"]["code"]) == (7, "registry.inconsistent")
 
 
-@pytest.mark.parametrize("command", ["history", "drift", "score"])
+@pytest.mark.parametrize("command", ["history", "drift"])
 def test_what_is_told_says_first_whether_signatures_were_checked(
     place: Path,  # noqa: F811 - a fixture
     command: str,
@@ -146,19 +145,15 @@ def test_what_is_told_says_first_whether_signatures_were_checked(
 
 
 def test_a_strangers_revocation_counts_only_where_nobody_looks(place: Path) -> None:  # noqa: F811 - a fixture
-    before = told("score", *TRUST, "--json").document
     index = forge(place / "registry", revocation(place / "registry"))
     believed = told("history", "--json").document
     assert [row["status"] for row in believed["passports"]] == ["superseded", "revoked"]
-    assert told("score").code == 4
     checked = told("history", *TRUST, "--json").document
     assert [row["status"] for row in checked["passports"]] == ["superseded", "current"]
     assert (checked["left_out"], len(checked["events"])) == ([index], 2)
     assert f"trust.json; entry {index} does not count\n" in told("history", *TRUST).out
     forge(place / "registry", revocation(place / "registry"))
     assert f"; entries {index}, {index + 1} do not count\n" in told("drift", *TRUST).out
-    after = told("score", *TRUST, "--json")
-    assert (after.code, after.document["value"]) == (0, before["value"])
 
 
 def test_a_revocation_counts_wherever_it_stands(place: Path) -> None:  # noqa: F811 - a fixture
@@ -186,18 +181,6 @@ def test_without_its_file_a_passport_is_of_everybody_who_submitted_it(place: Pat
         twice = structs.replace(found, entries=(Logged(99, leaf_hash(data), read(data)), *found.entries))
         assert vetted(twice, policy, opened.passport, origin)[1] == (index,)
         assert vetted(twice, policy, lambda _file: None, origin)[1] == ()
-
-
-def test_a_strangers_drift_lowers_no_score(place: Path) -> None:  # noqa: F811 - a fixture
-    before = told("score", "--json").document["value"]
-    later, earlier = passport_ids(place / "registry")
-    entry = Drift(passport_id=later, earlier=earlier, result="DRIFTED", rows=(), document=later)
-    forge(place / "registry", entry)
-    assert (
-        told("score", "--json").document["value"]
-        == told("score", *TRUST, "--json").document["value"]
-        == before
-    )
 
 
 def test_another_issuers_revocation_does_not_count_and_its_own_does(place: Path) -> None:  # noqa: F811 - a fixture
@@ -238,7 +221,7 @@ def test_a_false_signature_in_a_known_name_is_no_matter_of_counting(place: Path)
     assert (done.code, done.document["error"]["code"]) == (7, "registry.entry-signature")
 
 
-@pytest.mark.parametrize("command", ["history", "drift", "score", "audit"])
+@pytest.mark.parametrize("command", ["history", "drift", "audit"])
 @pytest.mark.usefixtures("place")
 def test_a_log_that_the_policy_does_not_know_is_not_trusted(command: str) -> None:
     other = certkit("registry", "init", "other", "--name", "other").out.strip()
@@ -276,8 +259,8 @@ def test_only_the_logs_present_key_tells_how_things_stand(place: Path) -> None: 
     shutil.copytree(place / "registry", place / "before")
     vkey = certkit("registry", "rotate-key", "registry").out.strip()
     assert certkit("trust", "add", *TRUST, "--log", vkey, "-q").code == 0
-    assert told("score", *TRUST).code == 0
-    done = told("score", *TRUST, "--json", folder="before")
+    assert told("history", *TRUST).code == 0
+    done = told("history", *TRUST, "--json", folder="before")
     assert (done.code, done.document["error"]["code"]) == (8, "registry.untrusted-log")
 
 
@@ -285,12 +268,12 @@ def test_a_policy_that_asks_for_witnesses_is_obeyed(place: Path) -> None:  # noq
     witness = Signer("w.example", STRANGER)
     added = certkit("trust", "add", *TRUST, "--witness", witness.witness_vkey, "-q")
     assert (added.code, certkit("trust", "set", *TRUST, "--quorum", 1, "-q").code) == (0, 0)
-    done = told("score", *TRUST, "--json")
+    done = told("history", *TRUST, "--json")
     assert (done.code, done.document["error"]["code"]) == (7, "registry.witnesses")
     text = parse_note(certkit("registry", "checkpoint", "registry").out.encode()).text
     (place / "cosigned").write_bytes(write_note(text, [witness.cosign(text, int(THEN.timestamp()))]))
     assert certkit("registry", "cosign", "registry", "cosigned", *TRUST, "-q").code == 0
-    assert told("score", *TRUST).code == 0
+    assert told("history", *TRUST).code == 0
 
 
 @pytest.mark.parametrize("time", [0, 2**40, 2**62])
@@ -304,7 +287,7 @@ def test_a_witness_of_no_time_or_of_one_to_come_vouches_for_nothing(place: Path,
         row = (4, str(witness.witness_vkey), line.encode())
         connection.execute("INSERT INTO cosignature VALUES (?, ?, ?)", row)
         connection.commit()
-    assert told("score", *TRUST, "--json").document["error"]["code"] == "registry.witnesses"
+    assert told("history", *TRUST, "--json").document["error"]["code"] == "registry.witnesses"
     audit = certkit("registry", "audit", "registry", *TRUST, "--json")
     assert audit.code == 7
     assert "registry.witnesses" in {one["code"] for one in audit.document["findings"]}

@@ -279,7 +279,6 @@ def _show_audit(report: Audit) -> None:
 
 app.command("history", cls=OfLineage)(registry_history.history)
 app.command("drift", cls=OfLineage)(registry_history.drift)
-app.command("score", cls=OfLineage)(registry_history.score)
 for command in (
     registry_events.revoke,
     registry_events.supersede,

@@ -1,4 +1,4 @@
-"""Those of ``certkit registry`` that tell a lineage's history: its passports, its drift, its score."""
+"""Those of ``certkit registry`` that tell a lineage's history: its passports, its drift."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from certkit.cli.lineage import Told
     from certkit.registry.course import Step
     from certkit.registry.history import History, Issued, Log
-    from certkit.registry.score import Score
 
 _BARS: Final = "▁▂▃▄▅▆▇█"
 _LEVELS: Final = len(_BARS) - 1
@@ -105,37 +104,6 @@ def drift(words: Words, registry: RegistryOption = None, trust: Signers = None, 
         )
     else:
         _show_drift(told, pairs, links)
-    raise typer.Exit(code)
-
-
-def score(
-    words: Words,
-    registry: RegistryOption = None,
-    trust: Signers = None,
-    at: At = None,
-    json: Json = False,
-) -> None:
-    """Compute a lineage's trust score from the log, and show its terms.
-
-    Anyone with the same entries, passports and trusted keys gets the same number: see
-    docs/explanation/trust-score.md. Without a trust policy whatever the log holds counts, whoever signed it.
-    Exit code 0: there is one; 4: there is none, and why.
-
-    Example: certkit registry score registry gardener-1
-    """
-    from certkit.registry.past import past  # noqa: PLC0415 - keeps the help fast
-    from certkit.registry.score import SCORE_SCHEMA  # noqa: PLC0415 - the same
-    from certkit.registry.score import score as of  # noqa: PLC0415 - the same
-
-    with opened(words, registry, trust, hidden=json) as told:
-        result = of(past(told.history, told.log.passport), at=clock.moment(at, "--at") if at else clock.now())
-    code = Exit.OK if result.value is not None else Exit.INSUFFICIENT
-    if json:
-        output.document(
-            {"schema": SCORE_SCHEMA, **result.to_dict(), **told.to_dict(), "exit_code": int(code)}
-        )
-    else:
-        _show_score(result, told)
     raise typer.Exit(code)
 
 
@@ -344,23 +312,3 @@ def _explained(found: History, pairs: list[dict[str, Any]], links: list[tuple[in
     for base in dict.fromkeys(one.base for _, one in links if one.declined):
         first = found.passports[links[base][0]].index
         yield f"the chain shows a decline of r_op since entry {first} (log e reached 4.61)"
-
-
-def _show_score(found: Score, told: Told) -> None:
-    latest = found.past.latest
-    specimen = "SPECIMEN (simulated evidence): " if latest.origin == "simulated" else ""
-    if found.value is None:
-        output.wrapped(f"{specimen}no score: {found.reason}; {told.signed}")
-    else:
-        output.wrapped(f"{specimen}{found.value:.4f}, {told.signed}")
-        output.say()
-        for term in found.terms:
-            output.wrapped(f"{term.name:<12} {term.value:.4f}  {term.detail}", rest=" " * 21)
-    output.say()
-    since = f"{found.past.since:%Y-%m-%d}"
-    output.wrapped(
-        f"{found.past.lineage}: {output.counted(found.past.passports, 'passport')} since {since}, the latest "
-        f"is entry {latest.index}"
-    )
-    output.wrapped(f"{told.of},")
-    output.say(f"root {told.log.head.checkpoint.root.hex()}")

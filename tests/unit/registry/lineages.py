@@ -25,7 +25,10 @@ if TYPE_CHECKING:
     from certkit.registry.admission import Admitted
     from certkit.tlog.note import VerifierKey
 
-__all__ = ["KEY", "NOW", "clustered", "hand", "heads", "issue", "log", "new", "policy"]
+__all__ = ["KEY", "LINEAGE", "NOW", "begun", "clustered", "hand", "heads", "issue", "log", "new", "policy"]
+
+
+LINEAGE = "-/courier"
 
 
 def heads(folder: Path) -> Path:
@@ -52,6 +55,12 @@ def clustered(successes: int) -> Summary:
     none = dict.fromkeys(CLUSTER_FIELDS, 0)
     rows = [(at, name, name, none | {"runs": n, "success": y, "failure": n - y}) for at, name, n, y in runs]
     return assessments.summary(cells, rows=assessments.clusters(rows))
+
+
+def begun(summary: Summary, days: int) -> Summary:
+    """The same runs, all of them so many days after `NOW`."""
+    time = int((NOW + timedelta(days=days)).timestamp() * 1_000_000)
+    return structs.replace(summary, times=structs.replace(summary.times, first=time, last=time))
 
 
 def issue(

@@ -23,7 +23,7 @@ from tests.unit.passport.test_accumulated import campaign, made
 from tests.unit.registry import build
 from tests.unit.registry.build import LOG_KEY, STRANGER, digest
 from tests.unit.registry.lineages import KEY, NOW, clustered, hand, heads, issue, log, new, policy
-from tests.unit.registry.test_hiding import begun as with_times
+from tests.unit.registry.lineages import begun as with_times
 from tests.unit.registry.test_standing import DAY, standing
 from tests.unit.registry.test_status import drafted, slip, stored
 

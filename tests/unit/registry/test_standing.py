@@ -22,9 +22,6 @@ from certkit.registry.ending import note, revoke, supersede
 from certkit.registry.entry import PAYLOAD_TYPE, ROWS, Drift, Revocation, Supersession, read
 from certkit.registry.heads import read as read_head
 from certkit.registry.heads import remembered
-from certkit.registry.history import reading
-from certkit.registry.past import past
-from certkit.registry.score import score
 from certkit.registry.search import Query
 from certkit.registry.status import FolderStatus
 from certkit.registry.statusfile import FileStatus, write
@@ -426,32 +423,6 @@ def test_the_index_says_what_the_log_says_and_its_poisoning_is_found(tmp_path: P
         with Registry.open(folder, heads=heads(folder)) as registry, registry.searching() as search:
             search.rebuild()
             assert list(search.differences()) == []
-
-
-def test_the_score_of_a_log_is_that_of_its_entries(tmp_path: Path) -> None:
-    folder = tmp_path / "r"
-    new(folder)
-    log(folder, issue(1, summary=clustered(900)))
-    values = []
-    for number, change in enumerate((None, "note", "revoke the first")):
-        if change == "note":
-            with Registry.open(folder, heads=heads(folder)) as registry:
-                note(registry, None, "nothing", hand=hand())
-            log(folder, issue(2, summary=clustered(900)))
-        elif change:
-            ended(folder, 0)
-        with reading(folder) as whole:
-            found = score(past(whole.history("courier"), whole.passport), at=NOW + DAY)
-        assert found.value is not None, number
-        values.append(found.value)
-    assert values[0] > values[1] > values[2]
-    assert found.past.revocations == ("key-compromise",)
-    ended(folder, 2)
-    with reading(folder) as whole:
-        assert score(past(whole.history("-/courier"), whole.passport), at=NOW + DAY).value is None
-        with pytest.raises(CertkitError) as caught:
-            whole.history("../../etc/passwd")
-    assert caught.value.code == "registry.unknown"
 
 
 def test_a_sound_audit_remembers_and_a_rolled_back_log_is_found(tmp_path: Path) -> None:
