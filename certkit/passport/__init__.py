@@ -15,11 +15,11 @@ network is reached by `keyless.Keyless` and `timestamp.ask` alone, which sign.
 Rules. The signature is over the exact payload bytes, and nothing is normalised to verify it. The id of a
 passport is the SHA-256 of its payload, never of its file. A step that could not be made is never passed.
 
-The road inside: `claim` (from an assessment) → `statement` → `dsse`, `sealed` → `issuing`; backwards
-`sealed` → `dsse` → `checks`, `logs`, `replay` → `verification` → `outcome`; `checks` asks `keyless` and
-`timestamp` where a certificate or a timestamp is met; `agreement` and `parts` tell whether a statement adds
-up. Verifying loads `cryptography` and `msgspec` and none of the assessment's machinery; only a replay does,
-and only a certificate loads `sigstore`.
+The road inside: `claim` (from an assessment) → `statement` → `payload` → `dsse`, `sealed` → `issuing`;
+backwards `sealed`, `dsse`, `payload` → `opening` → `checks`, `logs`, `replay` → `verification` → `outcome`;
+`keyless` and `timestamp` are asked where a certificate or a timestamp is met; `agreement` and `tables` tell
+whether a statement adds up. Verifying loads `cryptography` and `msgspec` and none of the assessment's
+machinery; only a replay does, and only a certificate loads `sigstore`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from certkit.passport.checks import Status, StatusSource
-    from certkit.passport.issuing import VALIDITY, Issuer, Passport, issue, parse, replayed
+    from certkit.passport.issuing import VALIDITY, Issuer, issue, replayed
+    from certkit.passport.opening import Passport, RefusedPassportError, Signed, open_signed, parse
     from certkit.passport.outcome import Claim, Step, Verification
     from certkit.passport.replay import Opened, from_bundle
     from certkit.passport.schema import passport_schema, trust_schema, verification_schema
@@ -44,6 +45,8 @@ __all__ = [
     "Issuer",
     "Opened",
     "Passport",
+    "RefusedPassportError",
+    "Signed",
     "Statement",
     "Status",
     "StatusSource",
@@ -54,6 +57,7 @@ __all__ = [
     "Verification",
     "from_bundle",
     "issue",
+    "open_signed",
     "parse",
     "parse_trust",
     "passport_schema",
@@ -66,7 +70,8 @@ __all__ = [
 # Loaded when asked for: the registry needs the envelope alone, and help texts need nothing.
 _HOMES: Final = {
     "checks": ("Status", "StatusSource"),
-    "issuing": ("VALIDITY", "Issuer", "Passport", "issue", "parse", "replayed"),
+    "issuing": ("VALIDITY", "Issuer", "issue", "replayed"),
+    "opening": ("Passport", "RefusedPassportError", "Signed", "open_signed", "parse"),
     "outcome": ("Claim", "Step", "Verification"),
     "replay": ("Opened", "from_bundle"),
     "schema": ("passport_schema", "trust_schema", "verification_schema"),

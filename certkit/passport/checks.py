@@ -12,11 +12,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 from msgspec import Struct
 
 from certkit.errors import CertkitError, MismatchError, NegativeError, UnavailableError
-from certkit.passport import dsse, keys, sealed, tables
-from certkit.passport import statement as st
-from certkit.passport.outcome import UNTRUSTED
+from certkit.passport import opening
 from certkit.passport.replay import Opened, difference
-from certkit.passport.trust import Candidate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -24,8 +21,8 @@ if TYPE_CHECKING:
     from certkit.canonical import Digest
     from certkit.passport.keyless import Certified
     from certkit.passport.keys import PublicKey
-    from certkit.passport.sealed import Sealed
-    from certkit.passport.statement import BundleClaim, Judgement, Statement
+    from certkit.passport.opening import Signed
+    from certkit.passport.statement import BundleClaim, Judgement, Predicate, Statement
     from certkit.passport.trust import Trust
 
 CLOCK_SKEW: Final = timedelta(minutes=5)
@@ -71,108 +68,47 @@ class Signing(Struct, frozen=True, kw_only=True):
 
 
 class Case(Struct, frozen=True, kw_only=True, eq=False):
-    """What the later checks look at: a statement whose signature held, and the verifier's questions.
+    """What the later checks look at: a signed passport, and the verifier's questions.
 
     `opened` is the bundle that was handed along, or why it could not be opened.
     """
 
-    passport_id: Digest
-    statement: Statement
-    signer: Candidate
+    passport: Signed
     signing: Signing
     trust: Trust
     at: datetime
-    agent: str | None
-    domain: str | None
-    require_tier: int | None
-    opened: Opened | CertkitError | None
-    replay: Callable[[Statement], Mapping[str, Any]] | None
-    proof: bytes | CertkitError | None
-    status: StatusSource | None
+    agent: str | None = None
+    domain: str | None = None
+    require_tier: int | None = None
+    opened: Opened | CertkitError | None = None
+    replay: Callable[[Statement], Mapping[str, Any]] | None = None
+    proof: bytes | CertkitError | None = None
+    status: StatusSource | None = None
     beside: StatusSource | None = None
 
-
-def signature(found: Sealed, envelope: dsse.Envelope, trust: Trust) -> Candidate:
-    """Return the trusted key that signed the envelope.
-
-    Raises `NegativeError` ``passport.untrusted-issuer`` where no trusted key or identity comes into question,
-    ``dsse.signature`` where the one that the hint selects did not sign, and ``passport.certificate`` where
-    a certificate names a trusted identity and does not hold.
-    """
-    if found.material.keyless:
-        return _by_certificate(found, envelope, trust)
-    candidates, hint = trust.candidates(), found.material.hint
-    if hint is not None:
-        candidates = tuple(item for item in candidates if item.hint == hint)
-    if not candidates:
-        raise NegativeError(UNTRUSTED, "no trusted key has the id that the passport hints at")
-    message = dsse.pae(envelope.payload_type, envelope.payload)
-    for item in candidates:
-        if dsse.is_signature(envelope.signature, message, item.key):
-            return item
-    if hint is not None:
-        raise NegativeError("dsse.signature", f"not a signature by {candidates[0].issuer}'s key over this")
-    raise NegativeError(UNTRUSTED, "no trusted key made the signature")
+    @property
+    def predicate(self) -> Predicate:
+        """What the signed statement claims."""
+        return self.passport.statement.predicate
 
 
-def _by_certificate(found: Sealed, envelope: dsse.Envelope, trust: Trust) -> Candidate:
-    """Return the key of a certificate that names a trusted identity, once all behind it held."""
-    trusted = [(issuer.name, one) for issuer in trust.issuers for one in issuer.identities]
-    if not trusted:
-        raise NegativeError(UNTRUSTED, "signed with a certificate, and this policy trusts keys")
-    if trust.trusted_root is None or found.material.certificate is None:
-        lacking = "the policy has no trusted root" if trust.trusted_root is None else "it is not a single one"
-        raise NegativeError(UNTRUSTED, f"signed with a certificate, and {lacking}")
-    from certkit.passport import keyless  # noqa: PLC0415 - only where a certificate is met
-
-    named = keyless.read(found.material.certificate)
-    for name, identity in trusted:
-        if named.matches(identity.identity, identity.issuer):
-            _certified(found, envelope, trust).verify()
-            return Candidate(
-                issuer=name,
-                key=named.key,
-                id=keys.key_id(named.key),
-                hint=keys.hint(named.key),
-                identity=identity,
-            )
-    raise NegativeError(UNTRUSTED, f"signed in as {named}, whom the policy does not know")
-
-
-def _certified(found: Sealed, envelope: dsse.Envelope, trust: Trust) -> Certified:
-    """Return the passport as `sigstore` verifies it, with the content written as `envelope` was read."""
-    from certkit.passport.keyless import Certified  # noqa: PLC0415 - only where a certificate is met
-
-    written = {
-        "payload": dsse.encode(envelope.payload),
-        "payloadType": envelope.payload_type,
-        "signatures": [{"sig": dsse.encode(envelope.signature)}],
-    }
-    return Certified(
-        sealed.bundle(found.material.document, written),
-        found.material,
-        envelope.signature,
-        trust.trusted_root or {},
-        lambda verifier, bundle, policy: verifier.verify_dsse(bundle, policy),
-    )
-
-
-def signing(found: Sealed, envelope: dsse.Envelope, trust: Trust) -> Signing:
-    """Return when the envelope, whose signature held, was signed, as far as somebody trusted proves it.
+def signing(passport: Signed, trust: Trust) -> Signing:
+    """Return when a passport was signed, as far as somebody trusted proves it.
 
     A certificate's signature always has a proven time. One by a key has it where an RFC 3161 timestamp by an
     authority of the policy's trusted root is attached.
     """
+    material, envelope = passport.file.material, passport.envelope
     try:
-        if found.material.keyless:
-            return _signing_of_certificate(_certified(found, envelope, trust))
-        if not found.material.timestamps:
+        if material.keyless:
+            return _signing_of_certificate(opening.certified(passport.file, envelope, trust))
+        if not material.timestamps:
             return Signing()
         if trust.trusted_root is None:
             return Signing(reason="the policy has no trusted root for the attached timestamp")
         from certkit.passport import timestamp  # noqa: PLC0415 - only where a timestamp is met
 
-        times = timestamp.seen(found.material.timestamps, envelope.signature, trust.trusted_root)
+        times = timestamp.seen(material.timestamps, envelope.signature, trust.trusted_root)
     except CertkitError as error:
         return Signing(fault=error)
     if not times:
@@ -193,26 +129,9 @@ def _signing_of_certificate(certified: Certified) -> Signing:
     )
 
 
-def statement(payload: bytes, signer: Candidate) -> Statement:
-    """Return the statement in a payload that `signer` signed.
-
-    Raises `NegativeError` as `certkit.passport.statement.read` does, and ``passport.statement`` where it
-    names another key than the one that signed, or a profile that comes with certkit and has other rows.
-    """
-    found = st.read(payload)
-    if unlike := tables.disagreement(found.predicate):
-        raise NegativeError("passport.statement", unlike)
-    stated = found.predicate.issuer.key_id
-    if stated != signer.id:
-        raise NegativeError(
-            "passport.statement", f"names key {stated} as its issuer's, signed by {signer.id}"
-        )
-    return found
-
-
 def subject(case: Case) -> str:
     """Compare the statement's agent and bundle with those that the verifier has in hand."""
-    predicate = case.statement.predicate
+    predicate = case.predicate
     agent, evidence = predicate.agent.digest, predicate.evidence.digest
     compared = []
     if case.agent is not None:
@@ -242,7 +161,7 @@ def validity(case: Case) -> str:
 
     Without a proven time the signing time is the issuer's word: the beginning of the validity.
     """
-    start, end = case.statement.predicate.validity.not_before, case.statement.predicate.validity.not_after
+    start, end = case.predicate.validity.not_before, case.predicate.validity.not_after
     proven = case.signing.time
     for what, time in (("valid from", start), ("signed at", proven)):
         if time is not None and time - case.at > CLOCK_SKEW:
@@ -251,7 +170,7 @@ def validity(case: Case) -> str:
         raise NegativeError("passport.expired", f"expired at {shown(end)}, asked at {shown(case.at)}")
     if case.signing.fault is not None:
         raise case.signing.fault
-    signed, signer = proven or start, case.signer
+    signed, signer = proven or start, case.passport.signer
     if (signer.not_before and signed < signer.not_before) or (signer.not_after and signed > signer.not_after):
         window = f"{shown(signer.not_before)} to {shown(signer.not_after)}"
         raise NegativeError("passport.key-window", f"signed at {shown(signed)}, its key is trusted {window}")
@@ -280,7 +199,7 @@ def evidence(case: Case) -> str:
         raise UnavailableError(NOT_ASKED, "no bundle was given")
     if isinstance(case.opened, CertkitError):
         raise case.opened
-    _same(OTHER_EVIDENCE, case.statement.predicate.evidence.digest, case.opened.digest)
+    _same(OTHER_EVIDENCE, case.predicate.evidence.digest, case.opened.digest)
     return "every file has its digest"
 
 
@@ -290,7 +209,7 @@ def replay(case: Case) -> str:
         raise UnavailableError(NOT_ASKED, "the claim was not computed again from the evidence")
     if isinstance(case.opened, CertkitError):
         raise UnavailableError("passport.rests-on-failed", "the bundle could not be opened")
-    found = difference(case.statement, case.replay(case.statement))
+    found = difference(case.passport.statement, case.replay(case.passport.statement))
     if found is not None:
         raise MismatchError("passport.replay-differs", found)
     return "every row of the claim is what the evidence gives"
@@ -306,7 +225,7 @@ def policy(case: Case) -> str:
 
 def _refused_origin(case: Case) -> list[str]:
     refused = []
-    predicate = case.statement.predicate
+    predicate = case.predicate
     if predicate.origin == "simulated" and not case.trust.accept_specimens:
         refused.append("it is a specimen from simulated evidence, and the policy accepts none")
     profile = predicate.assessment.profile
@@ -317,7 +236,7 @@ def _refused_origin(case: Case) -> list[str]:
 
 def _refused_tier(case: Case) -> list[str]:
     wanted = max(case.trust.min_tier or 0, case.require_tier or 0)
-    judged = case.statement.predicate.assessment
+    judged = case.predicate.assessment
     tier = _tier(judged, case.trust.reading)
     if tier is None:
         return [f"the {case.trust.reading} reading is asked for and was not computed"]
@@ -334,7 +253,7 @@ def _tier(judged: Judgement, reading: str | None) -> int | None:
 
 
 def _refused_scope(case: Case) -> list[str]:
-    domains = case.statement.predicate.scope.domains
+    domains = case.predicate.scope.domains
     wanted = [*case.trust.domains, *([case.domain] if case.domain is not None else [])]
     missing = sorted(set(wanted) - set(domains))
     if not missing:

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, Literal
 from msgspec import Struct
 
 from certkit.errors import CertkitError, InputError, NegativeError, UntrustedError
-from certkit.passport import statement as st
-from certkit.passport.issuing import parse
+from certkit.passport.opening import parse
 from certkit.passport.verification import verify
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from certkit.assessment.drift import Drift
+    from certkit.passport.statement import Statement
     from certkit.passport.trust import Trust
 
 
@@ -31,7 +31,7 @@ class Side(Struct, frozen=True, kw_only=True):
     passport_id: str | None = None
     signature: Literal["trusted", "not_checked", "none"] = "none"
     doubts: tuple[str, ...] = ()
-    statement: st.Statement | None = None
+    statement: Statement | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the side as JSON values."""
@@ -60,7 +60,9 @@ def read(data: bytes, *, where: str, trust: Trust | None = None, at: datetime | 
         return _trusted(data, where, trust, at)
     try:
         found = parse(data)
-        return Side(passport_id=found.passport_id, signature="not_checked", statement=st.read(found.payload))
+        return Side(
+            passport_id=found.passport_id, signature="not_checked", statement=found.unverified_statement()
+        )
     except CertkitError as error:
         hint = error.hint or "expected the file of a passport or the folder of a bundle"
         raise type(error)(error.code, error.message, where=where, hint=hint) from None

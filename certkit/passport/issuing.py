@@ -18,10 +18,12 @@ from msgspec import Struct
 
 from certkit import canonical
 from certkit.errors import InputError, UsageError
-from certkit.passport import dsse, keys, sealed
+from certkit.passport import keys, sealed
 from certkit.passport import statement as st
 from certkit.passport.agreement import EVIDENCE_NAME, MAX_VALIDITY, title
 from certkit.passport.keys import PrivateKey
+from certkit.passport.opening import Passport, parse
+from certkit.passport.payload import plain, read, write
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,25 +47,6 @@ class Issuer(Struct, frozen=True, kw_only=True):
     name: str
     relation_to_evaluator: Relation | None = None
     relation_to_developer: Relation | None = None
-
-
-class Passport(Struct, frozen=True, kw_only=True):
-    """A passport file and the payload in it.
-
-    `document` is the bytes of the file. Whether the signature holds is not known here; `verify` tells.
-    """
-
-    payload: bytes
-    document: bytes
-
-    @property
-    def passport_id(self) -> Digest:
-        """The SHA-256 of the payload: signatures and white space can be written in other ways."""
-        return canonical.digest(self.payload)
-
-    def to_json(self) -> bytes:
-        """Return the bytes of ``passport.json``."""
-        return self.document
 
 
 def issue(
@@ -102,7 +85,7 @@ def issue(
         period=_period(not_before, not_after),
         supersedes=supersedes,
     )
-    payload = st.write(statement)
+    payload = write(statement)
     bundle = (
         sealed.seal(payload, key, timestamp=timestamp) if isinstance(key, PrivateKey) else key.seal(payload)
     )
@@ -113,20 +96,11 @@ def issue(
             f"{len(document):,} bytes, and verifiers accept {canonical.MAX_BYTES:,}",
             hint="the evidence names too many domains or conditions for one passport",
         )
-    st.read(payload)  # what leaves here must be what a verifier accepts
+    read(payload)  # what leaves here must be what a verifier accepts
     passport = parse(document)
     if passport.payload != payload:
         raise AssertionError("the signer sealed another payload")
     return passport
-
-
-def parse(data: bytes) -> Passport:
-    """Return the passport in the bytes of a file, its form checked and its signature not.
-
-    Raises `InputError` with a ``json.*``, ``passport.form`` or ``dsse.*`` code.
-    """
-    envelope = dsse.parse(sealed.parse(data).envelope, payload_type=sealed.PAYLOAD_TYPE)
-    return Passport(payload=envelope.payload, document=data)
 
 
 def _period(not_before: datetime, not_after: datetime) -> tuple[datetime, datetime]:
@@ -183,4 +157,4 @@ def replayed(assessment: Assessment, summary: Summary) -> dict[str, Any]:
     """Return the derived parts of the claim as JSON values, for `verify` to compare with what was signed."""
     from certkit.passport.claim import derive  # noqa: PLC0415 - as above
 
-    return st.plain(derive(assessment, summary))
+    return plain(derive(assessment, summary))

@@ -65,7 +65,11 @@ def _about(entry: bytes, origin: str, case: Case) -> None:
         raise MismatchError("passport.registry", f"the logged entry cannot be read: {error}") from None
     claims = document.get("claims") if isinstance(document, dict) else None
     named = claims.get("passport_id") if isinstance(claims, dict) else None
-    if not isinstance(document, dict) or document.get("type") != "passport" or named != case.passport_id:
+    if (
+        not isinstance(document, dict)
+        or document.get("type") != "passport"
+        or named != case.passport.passport_id
+    ):
         raise MismatchError("passport.registry", "the logged entry is about something else")
     if (meant := document.get("log", origin)) != origin:
         raise MismatchError("passport.registry", f"the logged entry was signed for another log, {meant}")
@@ -87,10 +91,10 @@ def _in_window(logged: object, case: Case) -> None:
         time = None
     if time is None or time.tzinfo is None:
         raise MismatchError("passport.registry", "the logged entry does not say when it was made")
-    if case.signer.not_after is not None and time > case.signer.not_after:
+    if case.passport.signer.not_after is not None and time > case.passport.signer.not_after:
         raise MismatchError(
             "passport.key-window",
-            f"logged at {shown(time)}, its key is trusted until {shown(case.signer.not_after)}",
+            f"logged at {shown(time)}, its key is trusted until {shown(case.passport.signer.not_after)}",
         )
 
 
@@ -110,9 +114,11 @@ def status(case: Case) -> str:
 
 
 def _told(source: StatusSource, case: Case) -> str:
-    revokers = {one.id: one.key for one in case.trust.candidates() if one.issuer == case.signer.issuer}
+    revokers = {
+        one.id: one.key for one in case.trust.candidates() if one.issuer == case.passport.signer.issuer
+    }
     try:
-        found = source.status(case.passport_id, revokers)
+        found = source.status(case.passport.passport_id, revokers)
     except (InputError, UsageError, MismatchError) as error:
         if isinstance(error, MismatchError) and error.code != "registry.damaged":
             raise MismatchError(error.code, f"its status does not hold together: {error}") from None
@@ -120,7 +126,7 @@ def _told(source: StatusSource, case: Case) -> str:
         raise UnavailableError(error.code, str(error), hint=error.hint) from None
     if found.standing in _ENDED:
         raise NegativeError(_ENDED[found.standing], found.detail)
-    if found.lineages and (lineage := case.statement.predicate.agent.lineage) not in found.lineages:
+    if found.lineages and (lineage := case.predicate.agent.lineage) not in found.lineages:
         raise MismatchError(
             "registry.status", f"logged under {found.lineages[0]!r}, and it is of {lineage!r}"
         )

@@ -17,6 +17,7 @@ from certkit.errors import Exit
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from certkit.errors import CertkitError
     from certkit.passport.statement import Statement
 
 VERIFICATION_SCHEMA: Final = "urn:certkit:verification:v1"
@@ -66,6 +67,25 @@ class Step(Struct, frozen=True, kw_only=True):
     def exit_code(self) -> Exit:
         """The exit code of a verification that this step rejects."""
         return Exit.UNTRUSTED if self.code == UNTRUSTED else _EXITS[self.id]
+
+
+def passed(name: str, detail: str) -> Step:
+    """Return a step that passed."""
+    return _step(name, "passed", None, detail)
+
+
+def failed(name: str, error: CertkitError) -> Step:
+    """Return a step that failed."""
+    return _step(name, "failed", error.code, str(error))
+
+
+def skipped(name: str, code: str, detail: str) -> Step:
+    """Return a step that was not made."""
+    return _step(name, "skipped", code, detail)
+
+
+def _step(name: str, status: Literal["passed", "failed", "skipped"], code: str | None, detail: str) -> Step:
+    return Step(number=STEPS.index(name) + 1, id=name, status=status, code=code, detail=detail)
 
 
 class Agent(Struct, frozen=True, kw_only=True):

@@ -129,7 +129,7 @@ def _is_passport(content: bytes) -> bool:
 
 def _compare(passport: bytes, keywords: str) -> None:
     """Refuse a PDF that was drawn of another passport, where it records which one that was."""
-    from certkit.passport.issuing import parse  # noqa: PLC0415 - as above
+    from certkit.passport.opening import parse  # noqa: PLC0415 - as above
 
     recorded = set(_RECORDED.findall(keywords))
     try:

@@ -16,12 +16,14 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct
 
 from certkit.errors import CertkitError, UnavailableError
-from certkit.passport import statement as st
+from certkit.passport.payload import plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from certkit.assessment.profile import Profile
+    from certkit.passport.statement import Profile as Judged
+    from certkit.passport.statement import Statement
     from certkit.progress import Progress
 
 # Criteria first, since that is what a reader wants named; the rest follows from them or from the records.
@@ -55,9 +57,9 @@ class Opened(Struct, frozen=True, kw_only=True):
     agent_digest: str
 
 
-def difference(statement: st.Statement, recomputed: Mapping[str, Any]) -> str | None:
+def difference(statement: Statement, recomputed: Mapping[str, Any]) -> str | None:
     """Return the first place where the claim differs from what was recomputed, None where none does."""
-    claimed = st.plain(statement)["predicate"]
+    claimed = plain(statement)["predicate"]
     for part in ORDER:
         if found := _differ((part,), claimed[part], recomputed[part]):
             return found
@@ -105,7 +107,7 @@ def from_bundle(
     *,
     progress: Progress,
     jobs: int | None = None,
-) -> tuple[Callable[[], Opened], Callable[[st.Statement], dict[str, Any]]]:
+) -> tuple[Callable[[], Opened], Callable[[Statement], dict[str, Any]]]:
     """Return what opens the bundle in a folder, or those in several, and what computes a claim from it again.
 
     `load_profile` gives the profile of an id. Both raise `UnavailableError` where there is no such
@@ -133,7 +135,7 @@ def from_bundle(
         facts = bundles()[0].facts if len(folders) == 1 else pooled().facts
         return Opened(digest=facts.digest, agent_digest=facts.agent_digest)
 
-    def replay(statement: st.Statement) -> dict[str, Any]:
+    def replay(statement: Statement) -> dict[str, Any]:
         judgement = statement.predicate.assessment
         profile, tier = _profile(load_profile, judgement.profile), judgement.required_tier
         if len(folders) > 1:
@@ -146,7 +148,7 @@ def from_bundle(
     return opened, replay
 
 
-def _profile(load: Callable[[str], Profile], wanted: st.Profile) -> Profile:
+def _profile(load: Callable[[str], Profile], wanted: Judged) -> Profile:
     try:
         profile = load(wanted.id)
     except CertkitError as error:

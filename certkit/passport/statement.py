@@ -5,19 +5,15 @@ six digits, so that two readers compare the same text; integers that may exceed 
 digits. A key that is absent makes no claim. As in-toto asks of its readers, keys that are not known here
 are ignored, so that a later writer can say more without being refused.
 
-Nothing is computed here: `claim` states, `verification` reads.
+Nothing is computed here: `claim` states, `payload` writes and reads.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Final, Literal
 
-import msgspec
 from msgspec import Meta, Struct
 
-from certkit import canonical
-from certkit.errors import InputError, NegativeError
-from certkit.passport.agreement import disagreement
 from certkit.passport.terms import (  # noqa: TC001 - msgspec resolves annotations at run time
     Count,
     Decimal,
@@ -360,41 +356,3 @@ class Statement(
     subject: Annotated[tuple[Subject, ...], Meta(min_length=2, max_length=2)]
     predicate_type: Literal["urn:certkit:agent-passport:v1"]
     predicate: Predicate
-
-
-def write(statement: Statement) -> bytes:
-    """Return the payload that is signed: the statement's canonical JSON."""
-    return canonical.canonical(plain(statement))
-
-
-def plain(part: Struct) -> dict[str, Any]:
-    """Return a part of the statement as JSON values."""
-    value: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(part))  # lists, where parts hold tuples
-    return value
-
-
-def read(payload: bytes) -> Statement:
-    """Return the statement in a payload whose signature holds.
-
-    Raises `NegativeError` ``passport.types`` where it is a statement of another kind, and
-    ``passport.statement`` or a ``json.*`` code where it is malformed or contradicts itself.
-    """
-    try:
-        document = canonical.loads(payload, where="payload")
-    except InputError as error:
-        raise NegativeError(error.code, error.message, where="payload") from None
-    if not isinstance(document, dict):
-        raise NegativeError("passport.types", "the payload is not a statement")
-    for key, expected in (("_type", STATEMENT_TYPE), ("predicateType", PREDICATE_TYPE)):
-        if document.get(key) != expected:
-            raise NegativeError(
-                "passport.types", f"expected {key} {expected}, found {str(document.get(key))[:80]}"
-            )
-    try:
-        statement = msgspec.convert(document, Statement)
-    except msgspec.ValidationError as error:
-        text = str(error)
-        raise NegativeError("passport.statement", text[:1].lower() + text[1:]) from None
-    if found := disagreement(statement):
-        raise NegativeError("passport.statement", found)
-    return statement

@@ -26,22 +26,32 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from msgspec import Struct
-
-from certkit import canonical
 from certkit.errors import CertkitError, UnavailableError, UsageError
-from certkit.passport import checks, dsse, logs, sealed, tables
-from certkit.passport import statement as st
-from certkit.passport.outcome import STEPS, Agent, Claim, Profile, SignedBy, Step, Verification
+from certkit.passport import checks, logs, tables
+from certkit.passport.opening import RefusedPassportError, open_signed
+from certkit.passport.outcome import (
+    STEPS,
+    Agent,
+    Claim,
+    Profile,
+    SignedBy,
+    Step,
+    Verification,
+    failed,
+    passed,
+    skipped,
+)
+from certkit.passport.payload import plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from datetime import datetime
 
     from certkit.passport.checks import Case, StatusSource
+    from certkit.passport.opening import Signed
     from certkit.passport.replay import Opened
-    from certkit.passport.sealed import Sealed
-    from certkit.passport.trust import Candidate, Trust
+    from certkit.passport.statement import Statement
+    from certkit.passport.trust import Trust
 
 _ON_STATEMENT: Final[dict[str, Callable[[Case], str]]] = {
     "subject": checks.subject,
@@ -55,17 +65,6 @@ _ON_STATEMENT: Final[dict[str, Callable[[Case], str]]] = {
 RESTS: Final = "passport.rests-on-failed"
 
 
-class _Read(Struct, frozen=True, kw_only=True, eq=False):
-    """What the first four steps came to: the steps made, and as much of the passport as they reached."""
-
-    steps: tuple[Step, ...]
-    file: Sealed | None
-    envelope: dsse.Envelope | None
-    signer: Candidate | None
-    statement: st.Statement | None
-    signing: checks.Signing
-
-
 def verify(
     data: bytes,
     *,
@@ -75,7 +74,7 @@ def verify(
     domain: str | None = None,
     require_tier: int | None = None,
     evidence: Callable[[], Opened] | None = None,
-    replay: Callable[[st.Statement], Mapping[str, Any]] | None = None,
+    replay: Callable[[Statement], Mapping[str, Any]] | None = None,
     proof: bytes | CertkitError | None = None,
     status: StatusSource | None = None,
     beside: StatusSource | None = None,
@@ -91,14 +90,18 @@ def verify(
     """
     if at.tzinfo is None:
         raise UsageError("usage.option", "the time of verification has no offset")
-    read = _read(data, trust)
-    steps = read.steps
-    if read.envelope and read.signer and read.statement:
+    case = None
+    try:
+        passport = open_signed(data, trust)
+    except RefusedPassportError as refused:
+        passport_id = refused.passport_id
+        resting = STEPS[len(refused.steps) :]
+        steps = refused.steps + tuple(skipped(name, RESTS, "rests on a step that failed") for name in resting)
+    else:
+        passport_id = passport.passport_id
         case = checks.Case(
-            passport_id=canonical.digest(read.envelope.payload),
-            statement=read.statement,
-            signer=read.signer,
-            signing=read.signing,
+            passport=passport,
+            signing=checks.signing(passport, trust),
             trust=trust,
             at=at,
             agent=agent,
@@ -110,53 +113,19 @@ def verify(
             status=status,
             beside=beside,
         )
-        steps += tuple(_step(name, check, case) for name, check in _ON_STATEMENT.items())
-    steps += tuple(_resting(name) for name in STEPS[len(steps) :])
+        steps = passport.steps + tuple(_step(name, check, case) for name, check in _ON_STATEMENT.items())
     asked = {"evidence": evidence, "replay": replay, "status": status}
     # A timestamp is required of the sixth step, which is among those that are always needed.
     needed = {*trust.require, *STEPS[:6], *(name for name, given in asked.items() if given is not None)}
     return Verification(
         at=at,
-        passport_id=canonical.digest(read.envelope.payload) if read.envelope else None,
+        passport_id=passport_id,
         verdict=_verdict(steps, needed),
         steps=steps,
-        not_checked=tuple(_left_open(steps, read, compared=agent is not None or evidence is not None)),
-        claim=_claim(read.statement, read.signer) if read.statement and read.signer else None,
-        statement=read.statement,
+        not_checked=tuple(_left_open(steps, case)),
+        claim=_claim(case.passport) if case else None,
+        statement=case.passport.statement if case else None,
     )
-
-
-def _read(data: bytes, trust: Trust) -> _Read:
-    """Take steps 1 to 4, each only where the one before passed."""
-    steps: list[Step] = []
-    file = envelope = signer = statement = None
-    signing = checks.Signing()
-    try:
-        file = sealed.parse(data)
-        steps.append(_passed("parse", "strict JSON in the form of a Sigstore bundle"))
-        envelope = dsse.parse(file.envelope, payload_type=sealed.PAYLOAD_TYPE)
-        steps.append(_passed("envelope", "one signature over an in-toto statement"))
-        signer = checks.signature(file, envelope, trust)
-        steps.append(_passed("signature", _signed_by(signer)))
-        statement = checks.statement(envelope.payload, signer)
-        steps.append(_passed("types", "an agent passport that agrees with itself"))
-        signing = checks.signing(file, envelope, trust)
-    except CertkitError as error:
-        steps.append(_failed(STEPS[len(steps)], error))
-    return _Read(
-        steps=tuple(steps),
-        file=file,
-        envelope=envelope,
-        signer=signer,
-        statement=statement,
-        signing=signing,
-    )
-
-
-def _signed_by(signer: Candidate) -> str:
-    if signer.identity is None:
-        return f"by {signer.issuer}, key {signer.id}"
-    return f"by {signer.issuer}, signed in as {signer.identity.identity} at {signer.identity.issuer}"
 
 
 def _opened(evidence: Callable[[], Opened]) -> Opened | CertkitError:
@@ -168,29 +137,11 @@ def _opened(evidence: Callable[[], Opened]) -> Opened | CertkitError:
 
 def _step(name: str, check: Callable[[Case], str], case: Case) -> Step:
     try:
-        return _passed(name, check(case))
+        return passed(name, check(case))
     except UnavailableError as error:
-        return _made(name, "skipped", str(error), error.code)
+        return skipped(name, error.code, str(error))
     except CertkitError as error:
-        return _failed(name, error)
-
-
-def _passed(name: str, detail: str) -> Step:
-    return _made(name, "passed", detail)
-
-
-def _failed(name: str, error: CertkitError) -> Step:
-    return _made(name, "failed", str(error), error.code)
-
-
-def _resting(name: str) -> Step:
-    return _made(name, "skipped", "rests on a step that failed", RESTS)
-
-
-def _made(
-    name: str, status: Literal["passed", "failed", "skipped"], detail: str, code: str | None = None
-) -> Step:
-    return Step(number=STEPS.index(name) + 1, id=name, status=status, code=code, detail=detail)
+        return failed(name, error)
 
 
 def _verdict(steps: tuple[Step, ...], needed: set[str]) -> Literal["verified", "rejected", "unverifiable"]:
@@ -202,7 +153,7 @@ def _verdict(steps: tuple[Step, ...], needed: set[str]) -> Literal["verified", "
     return "verified"
 
 
-def _left_open(steps: tuple[Step, ...], read: _Read, *, compared: bool) -> Iterator[str]:
+def _left_open(steps: tuple[Step, ...], case: Case | None) -> Iterator[str]:
     """Yield in words what this verification says nothing about."""
     resting = [step.id for step in steps if step.code == RESTS]
     if resting:
@@ -210,28 +161,29 @@ def _left_open(steps: tuple[Step, ...], read: _Read, *, compared: bool) -> Itera
     for step in steps:
         if step.status == "skipped" and step.code != RESTS:
             yield f"{step.id}: {step.detail}"
-    if read.statement is None:
+    if case is None:
         return
-    judged = read.statement.predicate.assessment.profile
+    profile = case.predicate.assessment.profile
     replayed = any(step.id == "replay" and step.status == "passed" for step in steps)
-    if judged.digest not in tables.packaged() and not replayed:
+    if profile.digest not in tables.packaged() and not replayed:
         yield (
-            f"criteria: whether they are those of {judged.digest}, which it calls {judged.id}; no profile of"
-            " that digest comes with certkit"
+            f"criteria: whether they are those of {profile.digest}, which it calls {profile.id}; no profile"
+            " of that digest comes with certkit"
         )
-    if not compared:
+    if case.agent is None and case.opened is None:
         yield "subject: whether the agent in use is this one; no agent digest and no bundle was given"
-    if read.signing.time is None and read.signing.fault is None:
-        yield f"signing time: it is the issuer's word, {read.signing.reason}"
-    if read.file and read.file.material.log_entries and not read.file.material.keyless:
+    if case.signing.time is None and case.signing.fault is None:
+        yield f"signing time: it is the issuer's word, {case.signing.reason}"
+    material = case.passport.file.material
+    if material.log_entries and not material.keyless:
         yield "log entries inside the file: beside a key they are not read"
     yield "the records themselves: that they tell what happened is the evaluator's word"
 
 
-def _claim(statement: st.Statement, signer: Candidate) -> Claim:
-    predicate = statement.predicate
+def _claim(passport: Signed) -> Claim:
+    predicate, signer = passport.statement.predicate, passport.signer
     judged = predicate.assessment
-    validity = st.plain(predicate.validity)
+    validity = plain(predicate.validity)
     return Claim(
         claim=predicate.claim,
         agent=Agent(

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import structs
 
-from certkit import canonical, files
+from certkit import files
 from certkit.errors import CertkitError, InputError, MismatchError, NegativeError, UntrustedError
-from certkit.passport import checks, dsse, keys, sealed
-from certkit.passport.outcome import STEPS, Step
+from certkit.passport import checks, keys
+from certkit.passport.opening import RefusedPassportError, open_signed
 from certkit.progress import SILENT, Progress
 from certkit.registry.auditing import Audit, audit, opened
 from certkit.registry.consequences import Consequences
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     from certkit.passport.keys import PrivateKey
+    from certkit.passport.opening import Signed
     from certkit.passport.trust import Candidate, Trust
     from certkit.tlog.checkpoint import Checkpoint
 
@@ -52,17 +53,6 @@ class Admitted(Appended, frozen=True, kw_only=True):
     """What became of a passport that was admitted, and what followed from it."""
 
     following: Consequences
-
-
-class RefusedPassportError(CertkitError):
-    """A passport that is not admitted; leaves with the exit code that its verification would."""
-
-    def __init__(self, step: str, cause: CertkitError) -> None:
-        super().__init__(cause.code, f"{step}: {cause.message}", where=cause.where, hint=cause.hint)
-        failed = Step(
-            number=STEPS.index(step) + 1, id=step, status="failed", code=cause.code, detail=cause.message
-        )
-        self.exit_code = failed.exit_code
 
 
 def admit(
@@ -195,54 +185,34 @@ def checker(trust: Trust, at: datetime | None) -> Check:
 
 
 def _facts(data: bytes, trust: Trust, at: datetime | None) -> PassportFacts:
-    step = "parse"
+    passport = open_signed(data, trust)
+    signing = checks.signing(passport, trust)
+    starts = passport.statement.predicate.validity.not_before
+    case = checks.Case(
+        passport=passport, signing=signing, trust=trust, at=at or max(starts, signing.time or starts)
+    )
+    key_until = None if signing.time is not None else passport.signer.not_after
     try:
-        file = sealed.parse(data)
-        step = "envelope"
-        envelope = dsse.parse(file.envelope, payload_type=sealed.PAYLOAD_TYPE)
-        step = "signature"
-        signer = checks.signature(file, envelope, trust)
-        step = "types"
-        statement = checks.statement(envelope.payload, signer)
-        step = "validity"
-        signing = checks.signing(file, envelope, trust)
-        starts = statement.predicate.validity.not_before
-        case = checks.Case(
-            passport_id=canonical.digest(envelope.payload),
-            statement=statement,
-            signer=signer,
-            signing=signing,
-            trust=trust,
-            at=at or max(starts, signing.time or starts),
-            agent=None,
-            domain=None,
-            require_tier=None,
-            opened=None,
-            replay=None,
-            proof=None,
-            status=None,
-        )
         checks.validity(case)
-        key_until = None if signing.time is not None else signer.not_after
         if at is not None and key_until is not None and at > key_until:
             message = f"logged at {timestamp(at)}, its key is trusted till {timestamp(key_until)}"
             hint = "a passport signed before needs a timestamp to show it; or issue anew, with a present key"
             raise NegativeError("passport.key-window", message, hint=hint)
     except CertkitError as error:
-        raise RefusedPassportError(step, error) from None
-    return _repeated(case, key_until)
+        raise RefusedPassportError("validity", error) from None
+    return _repeated(passport, key_until)
 
 
-def _repeated(case: checks.Case, key_until: datetime | None) -> PassportFacts:
+def _repeated(passport: Signed, key_until: datetime | None) -> PassportFacts:
     """Return what the log repeats of a passport."""
-    predicate = case.statement.predicate
+    predicate = passport.statement.predicate
     return PassportFacts(
-        passport_id=case.passport_id,
+        passport_id=passport.passport_id,
         lineage=predicate.agent.lineage,
         agent=predicate.agent.digest,
         evidence=predicate.evidence.digest,
         attempt=predicate.protocol.attempt,
-        issuer=case.signer.issuer,
+        issuer=passport.signer.issuer,
         key_until=None if key_until is None else timestamp(key_until),
         tier=predicate.assessment.tier,
         profile=predicate.assessment.profile.digest,
@@ -250,7 +220,7 @@ def _repeated(case: checks.Case, key_until: datetime | None) -> PassportFacts:
         not_after=timestamp(predicate.validity.not_after),
         supersedes=predicate.supersedes,
         bundles=tuple(one.digest for one in predicate.evidence.bundles or ()),
-        runs=rest(case.statement).runs,
+        runs=rest(passport.statement).runs,
     )
 
 

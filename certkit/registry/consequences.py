@@ -18,8 +18,7 @@ from msgspec import structs
 
 from certkit import canonical
 from certkit.errors import CertkitError
-from certkit.passport import issuing
-from certkit.passport import statement as st
+from certkit.passport import opening
 from certkit.registry.course import Course
 from certkit.registry.entry import ROW_LENGTH, ROWS, Drift, Supersession
 
@@ -94,8 +93,8 @@ def standing(passport: bytes) -> tuple[str, Standing]:
     """
     from certkit.passport.standing import standing as of  # noqa: PLC0415 - heavy
 
-    found = issuing.parse(passport)
-    return found.passport_id, of(st.read(found.payload))
+    found = opening.parse(passport)
+    return found.passport_id, of(found.unverified_statement())
 
 
 def claims(found: comparing.Drift, passport_id: str, earlier: str) -> Drift:

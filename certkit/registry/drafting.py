@@ -14,8 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from certkit.errors import CertkitError, InputError, MismatchError
-from certkit.passport import issuing, keys
-from certkit.passport import statement as st
+from certkit.passport import keys, opening
 from certkit.registry.entry import CLAIMS, Claims, Entry, KeyChange, timestamp, write
 from certkit.registry.rules import Rest, is_before, is_signed, issuer_of, rest
 
@@ -92,7 +91,7 @@ class Drafts:
         if claims is None or not is_signed(found, theirs):
             return None
         if data is not None:
-            return rest(st.read(issuing.parse(data).payload))
+            return rest(opening.parse(data).unverified_statement())
         return None if claims.evidence is None else Rest(frozenset({claims.evidence}))
 
     def entry(

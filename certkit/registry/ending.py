@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec import Struct
 
 from certkit.errors import CertkitError, MismatchError, UntrustedError, UsageError
-from certkit.passport import issuing, keys
-from certkit.passport import statement as st
+from certkit.passport import keys, opening
 from certkit.registry.admission import refuse_stranger
 from certkit.registry.entry import Claims, Note, Revocation, Supersession
 from certkit.registry.rules import Rest, is_signed, issuer_of, rest
@@ -161,7 +160,7 @@ def _own(registry: Registry, known: Ledger, index: int, hand: Hand) -> _Own:
     data = registry.passport(stored.sha256)
     if data is None:
         raise MismatchError("registry.blob-missing", f"the file of entry {index} is not here, or has changed")
-    file = issuing.parse(data)
+    file = opening.parse(data)
     if file.passport_id != found.passport.passport_id:
         raise MismatchError("registry.inconsistent", f"the file of entry {index} is another passport")
     issuer = issuer_of(data, hand.trust)
@@ -176,7 +175,7 @@ def _own(registry: Registry, known: Ledger, index: int, hand: Hand) -> _Own:
             hint="an issuer lets another key revoke by naming it in the policy under the same name",
         )
     # When the policy trusts the key is not asked: too late a word against a passport is still heard.
-    predicate = (stated := st.read(file.payload)).predicate
+    predicate = (stated := file.unverified_statement()).predicate
     on = rest(stated)
     if predicate.scope.dates.first_run is None:
         on = on._replace(runs=None)  # without times, other runs may have come out alike

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from msgspec import Struct, structs
 
 from certkit.errors import MismatchError, UsageError
-from certkit.passport import issuing
+from certkit.passport import opening
 from certkit.passport import statement as st
 from certkit.progress import SILENT, Progress, shown
 from certkit.registry import blobs
@@ -255,7 +255,7 @@ def reading(
 
 def statement(data: bytes) -> st.Statement:
     """Return the statement of a passport; whoever signed it was looked at when it was admitted."""
-    return st.read(issuing.parse(data).payload)
+    return opening.parse(data).unverified_statement()
 
 
 def r_op(found: st.Statement) -> Moments | None:

@@ -14,8 +14,8 @@ import msgspec
 from msgspec import UNSET
 
 from certkit import canonical
-from certkit.errors import CertkitError, UntrustedError
-from certkit.passport import checks, dsse, issuing, sealed
+from certkit.errors import CertkitError
+from certkit.passport import dsse, opening
 from certkit.passport import statement as st
 from certkit.passport.checks import CLOCK_SKEW, shown
 from certkit.registry.entry import Claims, Revocation, Supersession, timestamp
@@ -55,12 +55,7 @@ def is_signed(found: UnverifiedEntry, by: Mapping[str, PublicKey]) -> bool:
 
 def issuer_of(passport: bytes, trust: Trust) -> str:
     """Return the policy's name for who signed a passport; raise `CertkitError` where nobody known did."""
-    file = sealed.parse(passport)
-    envelope = dsse.parse(file.envelope, payload_type=sealed.PAYLOAD_TYPE)
-    try:
-        return checks.signature(file, envelope, trust).issuer
-    except CertkitError as error:
-        raise UntrustedError(error.code, error.message, hint=error.hint) from None
+    return opening.open_signed(passport, trust).signer.issuer
 
 
 class Rest(NamedTuple):
@@ -89,8 +84,8 @@ def rest(found: st.Statement) -> Rest:
 def is_of(passport: bytes, found: UnverifiedEntry) -> bool:
     """Tell whether a file is the passport that an entry logs, under its own lineage; nothing is verified."""
     try:
-        file = issuing.parse(passport)
-        lineage = st.read(file.payload).predicate.agent.lineage
+        file = opening.parse(passport)
+        lineage = file.unverified_statement().predicate.agent.lineage
     except CertkitError:
         return False
     claims = found.passport

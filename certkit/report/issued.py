@@ -14,7 +14,7 @@ from msgspec import Struct
 from certkit import canonical
 from certkit._version import __version__
 from certkit.errors import MismatchError
-from certkit.passport import dsse, sealed, statement
+from certkit.passport.opening import parse
 
 if TYPE_CHECKING:
     from certkit.canonical import Digest
@@ -34,9 +34,8 @@ def read(data: bytes) -> Issued:
 
     Raises `CertkitError` with the codes of the passport room where it is malformed.
     """
-    envelope = dsse.parse(sealed.parse(data).envelope, payload_type=sealed.PAYLOAD_TYPE)
-    predicate = statement.read(envelope.payload).predicate
-    return Issued(data=data, id=canonical.digest(envelope.payload), predicate=predicate)
+    passport = parse(data)
+    return Issued(data=data, id=passport.passport_id, predicate=passport.unverified_statement().predicate)
 
 
 def check(issued: Issued, document: dict[str, Any]) -> None:

@@ -74,7 +74,7 @@ def show(
 def _document(data: bytes | None, found: Verification | None) -> dict[str, Any]:
     from certkit import canonical  # noqa: PLC0415 - keeps the help fast
     from certkit.passport.exports.words import utc  # noqa: PLC0415 - the same
-    from certkit.passport.issuing import parse  # noqa: PLC0415 - the same
+    from certkit.passport.opening import parse  # noqa: PLC0415 - the same
 
     passport = parse(data) if data is not None else None
     return {

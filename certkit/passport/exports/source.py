@@ -8,9 +8,8 @@ from msgspec import Struct
 
 from certkit import canonical
 from certkit.errors import CertkitError, NegativeError
-from certkit.passport import issuing
-from certkit.passport import statement as st
 from certkit.passport.exports import words
+from certkit.passport.opening import parse
 from certkit.passport.verification import verify
 
 if TYPE_CHECKING:
@@ -74,11 +73,11 @@ def unverified(data: bytes, *, at: datetime, made: datetime | None = None) -> So
     """Return the claim of a passport whose form holds, and of which nothing else is known.
 
     `at` and `made` are as in `verified`.
-    Raises `InputError` and `NegativeError` with the codes of `certkit.passport.issuing.parse` and
-    `certkit.passport.statement.read`.
+    Raises `InputError` and `NegativeError` with the codes of `certkit.passport.parse` and
+    `certkit.passport.payload.read`.
     """
-    passport = issuing.parse(data)
-    predicate = st.read(passport.payload).predicate
+    passport = parse(data)
+    predicate = passport.unverified_statement().predicate
     return Source(passport_id=passport.passport_id, predicate=predicate, at=at, made=made or at)
 
 

@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 
 from certkit import assessment, canonical, evidence, passport, report, workflow
 from certkit.errors import NegativeError
-from certkit.passport import keys, sealed, statement
+from certkit.passport import keys, payload, sealed, statement
 from certkit.passport import parts as pooled_parts
 from certkit.passport.exports.periods import periods
 from certkit.progress import SILENT
@@ -285,11 +285,11 @@ WORDS = {
 @pytest.mark.parametrize("name", CHANGES)
 def test_parts_that_are_not_those_of_the_whole_are_refused(issued: passport.Passport, name: str) -> None:
     document = canonical.loads(issued.payload)
-    statement.read(canonical.canonical(document))
+    payload.read(canonical.canonical(document))
     changed = copy.deepcopy(document)
     CHANGES[name](changed)
     with pytest.raises(NegativeError) as caught:
-        statement.read(canonical.canonical(changed))
+        payload.read(canonical.canonical(changed))
     assert caught.value.code == "passport.statement"
     assert WORDS.get(name, "") in caught.value.message
 
@@ -301,9 +301,9 @@ def test_success_that_moved_between_bundles_is_found_by_the_replay(
     for part, step in zip(parts(document), (1, -1), strict=False):
         part["successes"] += step
         part["by_domain"]["d"]["successes"] += step
-    payload = canonical.canonical(document)
-    statement.read(payload)
-    data = canonical.line(sealed.seal(payload, KEY))
+    data = canonical.canonical(document)
+    payload.read(data)
+    data = canonical.line(sealed.seal(data, KEY))
     opened, replay = passport.from_bundle(roots, workflow.load_profile, progress=SILENT)
     found = passport.verify(data, trust=trust(), at=NOW, evidence=opened, replay=replay)
     assert found.deciding is not None

@@ -9,7 +9,7 @@ import pytest
 
 from certkit import canonical, passport
 from certkit.errors import NegativeError
-from certkit.passport import replay, statement
+from certkit.passport import payload, replay
 from tests.unit.passport.making import issued, of_bundle, sealed_bundle
 from tests.vectors import passport_parts as maker
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def refused(document: dict[str, Any]) -> str:
     with pytest.raises(NegativeError) as caught:
-        statement.read(canonical.canonical(document))
+        payload.read(canonical.canonical(document))
     assert caught.value.code == "passport.statement"
     return caught.value.message
 
@@ -135,7 +135,7 @@ CHANGES: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
 def test_what_contradicts_itself_is_refused(name: str) -> None:
     change, words = CHANGES[name]
     document = maker.statement()
-    statement.read(canonical.canonical(document))
+    payload.read(canonical.canonical(document))
     change(document["predicate"])
     assert refused(document) == words
 
@@ -143,7 +143,7 @@ def test_what_contradicts_itself_is_refused(name: str) -> None:
 def test_the_sums_of_a_later_writers_metric_are_its_own() -> None:
     document = maker.statement()
     sums(document["predicate"]).extend([sums(document["predicate"])[0] | {"metric": "later", "n": 3}] * 2)
-    assert statement.read(canonical.canonical(document)).predicate.assessment.tier == 1
+    assert payload.read(canonical.canonical(document)).predicate.assessment.tier == 1
 
 
 def test_every_row_that_binds_is_named(tmp_path: Path) -> None:
@@ -172,7 +172,7 @@ def test_bundles_under_several_conditions_add_up_in_their_domains() -> None:
         for condition, y, n in (("adversarial", 8, 10), ("cascade", 4, 6))
     ]
     profile["sums"] = [{key: value for key, value in one.items() if value} for one in profile["sums"]]
-    assert statement.read(canonical.canonical(document)).predicate.evidence.bundles is not None
+    assert payload.read(canonical.canonical(document)).predicate.evidence.bundles is not None
 
 
 @pytest.mark.parametrize("reading", ["table", "bounded"])
@@ -183,7 +183,7 @@ def test_a_tier_of_a_bundle_is_carried_by_its_successes_under_both_readings(read
     for part, successes in ((first, 8), (second, 4)):
         part["successes"] = part["by_domain"]["banking"]["successes"] = successes
         part["table"]["tier"] = part["bounded"]["tier"] = 0
-    assert statement.read(canonical.canonical(document)).predicate.assessment.tier == 1
+    assert payload.read(canonical.canonical(document)).predicate.assessment.tier == 1
     second[reading]["tier"] = 1
     assert refused(document) == (
         "bundle 2 attains Tier 1 with 4 successes in 8 runs, and r_op asks for 0.600000"
@@ -191,8 +191,8 @@ def test_a_tier_of_a_bundle_is_carried_by_its_successes_under_both_readings(read
 
 
 def test_a_replay_tells_true_from_1_and_sees_rows_that_the_evidence_does_not_give() -> None:
-    found = statement.read(issued().payload)
-    recomputed = statement.plain(found)["predicate"]
+    found = payload.read(issued().payload)
+    recomputed = payload.plain(found)["predicate"]
     assert replay.difference(found, recomputed) is None
     one = copy.deepcopy(recomputed)
     assert one["agent"]["components"][0]["pinned"] is True
@@ -221,4 +221,4 @@ def test_the_worst_domain_has_the_rate_of_its_counts(count: str) -> None:
 def test_an_honest_passport_supersedes_a_passport() -> None:
     document, predicate = predicate_of(issued())
     predicate["supersedes"] = issued().passport_id
-    assert statement.read(canonical.canonical(document)).predicate.supersedes == issued().passport_id
+    assert payload.read(canonical.canonical(document)).predicate.supersedes == issued().passport_id

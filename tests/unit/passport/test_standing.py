@@ -11,6 +11,7 @@ from msgspec import structs
 from certkit import assessment, evidence, workflow
 from certkit.assessment.drift.standing import standing as of_bundle
 from certkit.errors import CertkitError
+from certkit.passport import payload
 from certkit.passport import statement as st
 from certkit.passport.standing import carries_margins, standing
 from tests.support import bundles
@@ -27,7 +28,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def stated(root: Path) -> st.Statement:
-    return st.read(making.of_bundle(root).payload)
+    return payload.read(making.of_bundle(root).payload)
 
 
 def with_sums(statement: st.Statement, change: Callable[[st.Sums], st.Sums | None]) -> st.Statement:

@@ -11,7 +11,7 @@ import pytest
 from certkit import canonical
 from certkit.assessment.metrics.catalogue import CATALOGUE
 from certkit.errors import NegativeError
-from certkit.passport import agreement, claim, statement
+from certkit.passport import agreement, claim, payload, statement
 from tests.unit.passport.making import issued
 from tests.vectors import passport_parts as maker
 
@@ -25,7 +25,7 @@ def document() -> dict[str, Any]:
 
 
 def read(found: dict[str, Any]) -> statement.Statement:
-    return statement.read(canonical.canonical(found))
+    return payload.read(canonical.canonical(found))
 
 
 def refused(found: dict[str, Any]) -> str:

@@ -16,9 +16,10 @@ from msgspec import structs
 from certkit import canonical, passport
 from certkit.errors import Exit, MismatchError
 from certkit.passport import dsse, keys
+from certkit.passport.opening import RefusedPassportError
 from certkit.progress import SILENT
 from certkit.registry import Registry, blobs
-from certkit.registry.admission import RefusedPassportError, checker, checkpoint_in, inspect
+from certkit.registry.admission import checker, checkpoint_in, inspect
 from certkit.registry.entry import (
     CLAIMS,
     PAYLOAD_TYPE,

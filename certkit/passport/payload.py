@@ -1,0 +1,62 @@
+"""The signed payload: a statement as bytes, and back.
+
+    payload = write(statement)            # canonical JSON, the bytes that are signed
+    read(payload)                         # the statement, or why it is none
+
+`read` takes a statement only where its form holds, where it agrees with itself (`agreement`), and where a
+tier table that comes with certkit has the rows that the statement gives it (`tables`). Whose signature is
+over the payload is not known here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from certkit import canonical
+from certkit.errors import InputError, NegativeError
+from certkit.passport import agreement, tables
+from certkit.passport.statement import PREDICATE_TYPE, STATEMENT_TYPE, Statement
+
+if TYPE_CHECKING:
+    from msgspec import Struct
+
+
+def write(statement: Statement) -> bytes:
+    """Return the payload that is signed: the statement's canonical JSON."""
+    return canonical.canonical(plain(statement))
+
+
+def plain(part: Struct) -> dict[str, Any]:
+    """Return a part of the statement as JSON values."""
+    value: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(part))  # lists, where parts hold tuples
+    return value
+
+
+def read(payload: bytes) -> Statement:
+    """Return the statement in a payload whose signature holds.
+
+    Raises `NegativeError` ``passport.types`` where it is a statement of another kind, and
+    ``passport.statement`` or a ``json.*`` code where it is malformed or contradicts itself.
+    """
+    try:
+        document = canonical.loads(payload, where="payload")
+    except InputError as error:
+        raise NegativeError(error.code, error.message, where="payload") from None
+    if not isinstance(document, dict):
+        raise NegativeError("passport.types", "the payload is not a statement")
+    for key, expected in (("_type", STATEMENT_TYPE), ("predicateType", PREDICATE_TYPE)):
+        if document.get(key) != expected:
+            raise NegativeError(
+                "passport.types", f"expected {key} {expected}, found {str(document.get(key))[:80]}"
+            )
+    try:
+        statement = msgspec.convert(document, Statement)
+    except msgspec.ValidationError as error:
+        text = str(error)
+        raise NegativeError("passport.statement", text[:1].lower() + text[1:]) from None
+    contradiction = agreement.disagreement(statement) or tables.disagreement(statement.predicate)
+    if contradiction:
+        raise NegativeError("passport.statement", contradiction)
+    return statement
