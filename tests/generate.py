@@ -24,8 +24,10 @@ from certkit.assessment.published import claims_schema, comparison_schema, drift
 from certkit.assessment.words import asked
 from certkit.cli.main import tree
 from certkit.cli.schemas import schemas
+from certkit.document import Document, name_of, schema_of
 from certkit.errors import CODES, EXIT_MEANING
 from certkit.evidence.bundle.calibration import calibration_schema
+from certkit.evidence.bundle.identity import Accumulation
 from certkit.evidence.records.faults import Fault
 from certkit.evidence.records.record import Condition
 from certkit.evidence.records.schema import DIALECT, manifest_schema, record_schema
@@ -80,6 +82,7 @@ def error_schema() -> dict[str, Any]:
     }
 
 
+DOCUMENTS: Final[tuple[type[Document], ...]] = (Accumulation,)
 SCHEMAS: Final[dict[str, Callable[[], dict[str, Any]]]] = {
     "assessment.v1": assessment_schema,
     "bundle.v1": manifest_schema,
@@ -96,6 +99,7 @@ SCHEMAS: Final[dict[str, Callable[[], dict[str, Any]]]] = {
     "trust.v1": trust_schema,
     "verification.v1": verification_schema,
     **{f"{name}.v1": partial(dict, schema) for name, schema in schemas().items()},
+    **{name_of(kind): partial(schema_of, kind) for kind in DOCUMENTS},
 }
 
 

@@ -51,10 +51,6 @@ _KEY: Final[dict[str, Schema]] = {
 }
 _BUNDLE: Final[dict[str, Schema]] = {"digest": DIGEST, "files": COUNT}
 _OF_BUNDLES: Final[dict[str, tuple[str, dict[str, Schema]]]] = {
-    "accumulation": (
-        "What is hashed for the identity of bundles that were judged together, in the order of time.",
-        {"bundles": listed(DIGEST)},
-    ),
     "bundle-init": ("What certkit bundle init prints.", {"bundle": _PATH}),
     "bundle-seal": ("What certkit bundle seal prints.", _BUNDLE),
     "bundle-show": (

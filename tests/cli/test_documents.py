@@ -11,6 +11,7 @@ import pytest
 from certkit import canonical, resources, toml
 from certkit.assessment.recheck import parse
 from certkit.evidence import seal
+from certkit.evidence.bundle.identity import accumulation_digest
 from tests import generate
 from tests.cli.script import LEAVES, REFUSED, through
 from tests.support.bundles import of, run
@@ -87,11 +88,9 @@ def test_packaged_claims_fit_the_schema_of_claims() -> None:
         parse(text, path.name)
 
 
-def test_the_identity_of_pooled_bundles_fits_its_schema(tmp_path: Path) -> None:
-    from certkit.evidence.bundle.identity import ACCUMULATION_SCHEMA  # noqa: PLC0415 - for this test only
-
+def test_the_identity_of_pooled_bundles_is_the_digest_of_its_document(tmp_path: Path) -> None:
     roots = [of(tmp_path / name, [run(name, sequence=None)]) for name in "ab"]
     digests = [seal(root).facts.digest for root in roots]
-    document = {"schema": ACCUMULATION_SCHEMA, "bundles": digests}
+    document = {"schema": "urn:certkit:accumulation:v1", "bundles": list(digests)}
     jsonschema.Draft202012Validator(generate.SCHEMAS["accumulation.v1"]()).validate(document)
-    assert canonical.is_digest(canonical.digest(canonical.canonical(document)))
+    assert accumulation_digest(digests) == canonical.digest(canonical.canonical(document))

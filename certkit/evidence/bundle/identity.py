@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from certkit import canonical
+from certkit import canonical, document
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from certkit.canonical import Digest
-
-ACCUMULATION_SCHEMA: Final = "urn:certkit:accumulation:v1"
 MAX_BUNDLES: Final = 100
 
 
-def accumulation_digest(bundles: Sequence[str]) -> Digest:
+class Accumulation(document.Document, frozen=True, kw_only=True, tag="urn:certkit:accumulation:v1"):
+    """What is hashed for the identity of bundles that were judged together, in the order of time."""
+
+    bundles: tuple[document.Digest, ...]
+
+
+def accumulation_digest(bundles: Sequence[str]) -> canonical.Digest:
     """Return the digest of an accumulation, from the digests of its bundles in their order."""
-    document = {"schema": ACCUMULATION_SCHEMA, "bundles": list(bundles)}
-    return canonical.digest(canonical.canonical(document))
+    return canonical.digest(canonical.canonical(Accumulation(bundles=tuple(bundles)).to_dict()))
