@@ -20,7 +20,8 @@ import typer
 from certkit import canonical, workflow
 from certkit.assessment import CATALOGUE, assessment_schema, profile_schema
 from certkit.assessment.plan.schema import plan_schema
-from certkit.assessment.published import claims_schema, comparison_schema, drift_schema, recheck_schema
+from certkit.assessment.drift.document import DriftDocument
+from certkit.assessment.published import claims_schema, comparison_schema, recheck_schema
 from certkit.assessment.words import asked
 from certkit.cli.main import tree
 from certkit.cli.schemas import schemas
@@ -82,14 +83,13 @@ def error_schema() -> dict[str, Any]:
     }
 
 
-DOCUMENTS: Final[tuple[type[Document], ...]] = (Accumulation,)
+DOCUMENTS: Final[tuple[type[Document], ...]] = (Accumulation, DriftDocument)
 SCHEMAS: Final[dict[str, Callable[[], dict[str, Any]]]] = {
     "assessment.v1": assessment_schema,
     "bundle.v1": manifest_schema,
     "calibration.v1": calibration_schema,
     "claims.v1": claims_schema,
     "comparison.v1": comparison_schema,
-    "drift.v1": drift_schema,
     "error.v1": error_schema,
     "passport.v1": passport_schema,
     "plan.v1": plan_schema,

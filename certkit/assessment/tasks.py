@@ -1,31 +1,33 @@
 """The task table: what a passport tells of every task in integers, so that drift needs no raw evidence.
 
 Per task (or family of tasks, where `cluster_id` is declared) and domain: successes and runs under every
-condition, and sum and number of every other metric's values. A task is named by its tag, the first 9 bytes of
-HMAC-SHA-256(salt, task) in base64; only who has the salt can tell the name. Without a salt tasks are numbered,
-and no other table shares them.
+condition, and sum and number of every other metric's values. A task is named by its tag, the first 9 bytes
+of HMAC-SHA-256(salt, task) in base64; only who has the salt can tell the name. Without a salt tasks are
+numbered, and no other table shares them.
 
-A table of more than `MOST` tasks keeps those with the smallest tags, which two tables of one salt choose alike
-(coordinated sample, Cohen & Kaplan 2007); totals are over all tasks. Held-out faults are left out.
+A table of more than `MOST` tasks keeps those with the smallest tags, which two tables of one salt choose
+alike (coordinated sample, Cohen & Kaplan 2007); totals are over all tasks. Held-out faults are left out.
 """
 
 from __future__ import annotations
 
 import hashlib
 from base64 import urlsafe_b64encode
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 from msgspec import Struct
 
-from certkit.assessment.metrics.series import MILLIONTHS, series
+from certkit.assessment.metrics.series import series
 from certkit.evidence.records.record import Split
 from certkit.evidence.summary.reduce import TAG_BYTES
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from numpy.typing import NDArray
 
-    from certkit.assessment.metrics.series import Series
+    from certkit.evidence.summary.summary import Cell as SummaryCell
     from certkit.evidence.summary.summary import Summary
 
     Integers = NDArray[np.int64]
@@ -51,9 +53,9 @@ class Cell(Struct, frozen=True, kw_only=True):
 
 
 class Column(Struct, frozen=True, kw_only=True):
-    """What one pair of integers of every task is: y / scale is the sum of n values; `y` and `n` over all tasks.
+    """What one pair of integers of every task is: y / scale is the sum of n values.
 
-    `condition` is given where `metric` is `SUCCESS`.
+    `y` and `n` here are over all tasks. `condition` is given where `metric` is `SUCCESS`.
     """
 
     metric: str
@@ -99,7 +101,7 @@ def task_table(summary: Summary, *, salt: bytes | None, memory_observable: bool)
     units, unit = np.unique(number * (len(domains) + 1) + domain + 1, return_inverse=True)
     owner, own_domain = units // (len(domains) + 1), units % (len(domains) + 1) - 1
     kept = own_domain >= 0
-    columns, sums = _columns(summary, unit, len(units), memory_observable=memory_observable)
+    columns, sums = _columns(_all_sums(summary, memory_observable=memory_observable), unit, len(units))
     first = np.unique(clusters.cluster, return_index=True)[1]
     tags = (
         [index.to_bytes(TAG_BYTES) for index in range(len(names))]
@@ -134,36 +136,49 @@ def task_table(summary: Summary, *, salt: bytes | None, memory_observable: bool)
     )
 
 
-def _counts(cell: Any) -> bool:
-    return cell.split == Split.STANDARD
+def _counts(cell: SummaryCell) -> bool:
+    return cell.split is Split.STANDARD
 
 
-def _columns(
-    summary: Summary, unit: Integers, count: int, *, memory_observable: bool
-) -> tuple[tuple[Column, ...], Integers]:
-    """Return the columns that any run carries, and their y and n per unit, one row each."""
-    found: list[Column] = []
-    sums: list[Integers] = []
+class _Sums(NamedTuple):
+    """y and n of some rows of the cluster table, and what they are of."""
 
-    def add(metric: str, condition: str | None, scale: int, rows: Integers, y: Integers, n: Integers) -> None:
-        per_unit = np.zeros((2, count), np.int64)
-        np.add.at(per_unit[0], unit[rows], y[rows])
-        np.add.at(per_unit[1], unit[rows], n[rows])
-        if metric == "pei":
-            # Thousandths say enough of one task, and a passport has room for many.
-            per_unit[0] = (per_unit[0] + MILLIONTHS // _THOUSANDTHS // 2) // (MILLIONTHS // _THOUSANDTHS)
-            scale = _THOUSANDTHS
-        total_y, total_n = (int(total) for total in per_unit.sum(axis=1))
-        if total_n:
-            found.append(Column(metric=metric, condition=condition, scale=scale, y=total_y, n=total_n))
-            sums.extend(per_unit)
+    metric: str
+    condition: str | None
+    scale: int
+    rows: Integers
+    y: Integers
+    n: Integers
 
+
+def _all_sums(summary: Summary, *, memory_observable: bool) -> Iterator[_Sums]:
     condition_of = np.array([cell.condition if _counts(cell) else "" for cell in summary.cells])
     of_row = condition_of[summary.clusters.cell] if summary.cells else np.empty(0, np.str_)
     success, runs = summary.clusters.sums["success"], summary.clusters.sums["runs"]
     for condition in sorted({cell.condition for cell in summary.select()}):
-        add(SUCCESS, condition, 1, np.flatnonzero(of_row == condition), success, runs)
+        yield _Sums(SUCCESS, condition, 1, np.flatnonzero(of_row == condition), success, runs)
     for metric in METRICS:
-        of: Series = series(summary, metric, memory_observable=memory_observable)
-        add(metric, None, of.scale, of.rows(summary), of.y, of.n)
-    return tuple(found), np.array(sums, np.int64).reshape(len(sums), count).T
+        of = series(summary, metric, memory_observable=memory_observable)
+        yield _Sums(metric, None, of.scale, of.rows(summary), of.y, of.n)
+
+
+def _columns(found: Iterable[_Sums], unit: Integers, count: int) -> tuple[tuple[Column, ...], Integers]:
+    """Return the columns that any run carries, and their y and n per unit, one row each."""
+    columns: list[Column] = []
+    sums: list[Integers] = []
+    for part in found:
+        y, n = np.zeros(count, np.int64), np.zeros(count, np.int64)
+        np.add.at(y, unit[part.rows], part.y[part.rows])
+        np.add.at(n, unit[part.rows], part.n[part.rows])
+        scale = min(part.scale, _THOUSANDTHS)
+        step = part.scale // scale
+        if step > 1:
+            # Thousandths say enough of one task, and a passport has room for many.
+            y = (y + step // 2) // step
+        if n.any():
+            totals = int(y.sum()), int(n.sum())
+            columns.append(
+                Column(metric=part.metric, condition=part.condition, scale=scale, y=totals[0], n=totals[1])
+            )
+            sums += [y, n]
+    return tuple(columns), np.array(sums, np.int64).reshape(len(sums), count).T

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Final, get_args
 
 import msgspec
 
-from certkit.assessment.published import DRIFT
+from certkit.assessment.drift.document import DriftDocument
+from certkit.document import schema_of
 from certkit.errors import CODES
 from certkit.registry.entry import CLAIMS, Claims, Entry, Reason, Type
 from certkit.schema import (
@@ -14,7 +15,6 @@ from certkit.schema import (
     DIGEST,
     FLAG,
     HASH,
-    NUMBER,
     SHARE,
     SOME,
     TEXT,
@@ -30,6 +30,8 @@ from certkit.schema import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+DRIFT: Final = schema_of(DriftDocument)
+_HEAD_OF_SCHEMA: Final = {"$schema", "$id", "$defs", "title", "description"}
 _PATH: Final[Schema] = {**TEXT, "description": "a path as it was given"}
 _VKEY: Final[Schema] = {**TEXT, "description": "C2SP verifier key"}
 _HEAD: Final[dict[str, Schema]] = {"origin": TEXT, "size": COUNT, "root": HASH}
@@ -48,7 +50,7 @@ FOLLOWING: Final[dict[str, Schema]] = {
         **or_null(DIGEST),
         "description": "what it was compared with when it was logged",
     },
-    "drift": {**or_null(DRIFT["result"]), "description": "what that gave"},
+    "drift": {**or_null(DRIFT["properties"]["result"]), "description": "what that gave"},
 }
 ROWS: Final[dict[str, tuple[str, dict[str, Schema]]]] = {
     "registry-init": ("A new registry.", {"origin": TEXT, "vkey": _VKEY}),
@@ -199,7 +201,7 @@ def _history() -> Schema:
 
 
 def _lineage_drift() -> Schema:
-    result = DRIFT["result"]
+    result = DRIFT["properties"]["result"]
     pair = closed(
         old={**COUNT, "description": "the entry of the passport that the comparison which counts is with"},
         new={**COUNT, "description": "the entry of the passport"},
@@ -207,21 +209,15 @@ def _lineage_drift() -> Schema:
         result=or_null(result),
         agrees={**or_null(FLAG), "description": "whether the log says what the passports give"},
         reasons=listed(TEXT),
-        drift=or_null(closed(schema={"const": "urn:certkit:drift:v1"}, **DRIFT)),
+        drift=or_null(
+            {key: DRIFT[key] for key in ("type", "properties", "required", "additionalProperties")}
+        ),
     )
-    return document(
+    made = document(
         "urn:certkit:registry-drift:v1",
-        "Each passport of a lineage against those before it, and all against the first.",
+        "Each passport of a lineage against those before it.",
         **_TOLD,
         pairs=listed(pair),
-        chain=listed(
-            closed(
-                index={**COUNT, "description": "the entry of the passport"},
-                base={**COUNT, "description": "the entry of the passport that the chain begins with"},
-                log_e={**or_null(NUMBER), "description": "null where it was left out"},
-                declined=FLAG,
-                reason={**or_null(TEXT), "description": "why it was left out"},
-            )
-        ),
         exit_code=COUNT,
     )
+    return {**made, "$defs": DRIFT["$defs"]}

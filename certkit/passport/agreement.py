@@ -9,8 +9,8 @@ evidence can tell is told by a replay.
 
 from __future__ import annotations
 
+from base64 import urlsafe_b64decode
 from datetime import UTC, timedelta
-from itertools import product
 from typing import TYPE_CHECKING, Final
 
 from certkit.passport import parts
@@ -19,7 +19,15 @@ from certkit.passport.terms import DIGITS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from certkit.passport.statement import Bound, CriterionClaim, Predicate, RowAtTier, Statement
+    from certkit.passport.statement import (
+        Bound,
+        Column,
+        CriterionClaim,
+        Predicate,
+        RowAtTier,
+        Statement,
+        TaskTable,
+    )
 
 MAX_VALIDITY: Final = timedelta(days=366)
 SPECIMEN: Final = "SPECIMEN (simulated evidence)"
@@ -35,6 +43,17 @@ MOST: Final = {
     "human_trust_score": "5.000000",
 }
 """The most that a metric can be, where that is not 1; the catalogue is too slow to load for it."""
+
+SUCCESS: Final = "success"
+TASKS: Final = 1_000
+"""Tasks that a task table keeps."""
+
+RANGES: Final[dict[str, tuple[int, int | None]]] = {
+    **dict.fromkeys((SUCCESS, "frr", "pei", "irs", "adversarial_resistance"), (0, 1)),
+    "ti": (1, 5),
+    "violations": (0, None),
+}
+"""The least and the most that one run can add to a column of the task table."""
 
 RATES: Final = frozenset({"r_op", "domain_min"})
 """The metrics that are successes over runs, of which `domain_min` is that of one domain."""
@@ -66,7 +85,7 @@ def disagreement(statement: Statement) -> str | None:
         _words(predicate),
         _rows(predicate),
         _counted(predicate),
-        _sums(predicate),
+        _table(predicate),
         _tiers(predicate),
         _scope(predicate),
         _named(predicate),
@@ -129,36 +148,64 @@ def _rows(predicate: Predicate) -> Iterator[str]:
 
 def _counted(predicate: Predicate) -> Iterator[str]:
     """Yield where a rate under faults is not that of the integers that the passport carries."""
-    sums = predicate.profile_of_reliability.sums
-    told = [(row.y, row.n) for row in sums if (row.metric, row.domain, row.condition) == ("r_op", None, None)]
+    faults = [cell for cell in predicate.profile_of_reliability.cells if cell.condition != NOMINAL]
+    told = sum(cell.successes for cell in faults), sum(cell.runs for cell in faults)
     for row in predicate.criteria:
         if row.metric not in RATES or row.state != "measured" or not isinstance(row.value, str):
             continue
         good, runs = row.counts.get("successes"), row.n
-        whole = told == [(good, runs)] and runs == predicate.evidence.fault_runs
+        whole = told == (good, runs) and runs == predicate.evidence.fault_runs
         if good is None or not runs or (row.metric == "r_op" and not whole):
             yield f"the counts of {row.id} are not those of its profile of reliability"
         elif 2 * abs(_digits(row.value) * runs - 10**DIGITS * good) > runs:  # half of the last digit
             yield f"{row.id} is {row.value}, which {good:,} of {runs:,} is not"
 
 
-def _sums(predicate: Predicate) -> Iterator[str]:
-    """Yield the rows of the rate under faults that are over other runs than those that are counted."""
-    faults: dict[tuple[str | None, str | None], int] = {}
-    for cell in predicate.profile_of_reliability.runs:
-        if cell.condition != NOMINAL:
-            for key in product((None, cell.domain), (None, cell.condition)):
-                faults[key] = faults.get(key, 0) + cell.runs
-    seen = set()
-    for row in predicate.profile_of_reliability.sums:
-        key = (row.domain, row.condition)
-        if row.metric == "r_op":
-            of = ", ".join(filter(None, key)) or "all domains"
-            if key in seen:
-                yield f"the integers of r_op in {of} occur twice"
-            elif row.n != faults.get(key, 0):
-                yield f"the integers of r_op in {of} are not over the runs that it counts"
-            seen.add(key)
+def _table(predicate: Predicate) -> Iterator[str]:
+    """Yield how the task table is not one that any runs give."""
+    table = predicate.profile_of_reliability
+    keys = [(column.metric, column.condition) for column in table.columns]
+    if len(set(keys)) != len(keys) or len(set(table.domains)) != len(table.domains):
+        yield "a column or a domain of its task table occurs twice"
+    if any((column.condition is None) == (column.metric == SUCCESS) for column in table.columns):
+        yield "its task table tells conditions apart for other than successes"
+    runs: dict[str, tuple[int, int]] = {}
+    for cell in table.cells:
+        good, count = runs.get(cell.condition, (0, 0))
+        runs[cell.condition] = (good + cell.successes, count + cell.runs)
+    told = {str(item.condition): (item.y, item.n) for item in table.columns if item.metric == SUCCESS}
+    if told != {name: pair for name, pair in runs.items() if pair[1]}:
+        yield "the successes of its task table are not over the runs that it counts"
+    yield from _tasks(table)
+
+
+def _tasks(table: TaskTable) -> Iterator[str]:
+    """Yield how the rows of a task table are not its tasks."""
+    names = [(row.tag, row.domain) for row in table.rows]
+    order = [(urlsafe_b64decode(tag), domain) for tag, domain in names]
+    if order != sorted(set(order)):
+        yield "the rows of its task table are not sorted, or one occurs twice"
+    kept = len({tag for tag, _ in names})
+    if kept != min(table.tasks, TASKS):
+        yield f"its task table has {kept:,} of {table.tasks:,} tasks"
+    width = 2 * len(table.columns)
+    if any(len(row.sums) != width or row.domain >= len(table.domains) for row in table.rows):
+        yield "a row of its task table does not fit the columns and domains"
+        return
+    for place, column in enumerate(table.columns):
+        pairs = [(row.sums[2 * place], row.sums[2 * place + 1]) for row in table.rows]
+        if not all(_value_of_runs(column, y, n) for y, n in (*pairs, (column.y, column.n))):
+            yield f"no runs give the integers of {column.metric} in its task table"
+        total = tuple(map(sum, zip(*pairs, strict=True))) if pairs else (0, 0)
+        if kept == table.tasks and total != (column.y, column.n):
+            yield f"the integers of {column.metric} in its task table do not add up"
+
+
+def _value_of_runs(column: Column, y: int, n: int) -> bool:
+    """Tell whether y can be the sum of n values of a column's metric, scaled and rounded."""
+    low, high = RANGES.get(column.metric, (0, None))  # a later writer may carry more
+    least, most = low * column.scale * n, None if high is None else high * column.scale * n
+    return y >= least and (most is None or y <= most) and (n > 0 or y == 0)
 
 
 def _possible(criterion: CriterionClaim, row: RowAtTier) -> bool:
@@ -254,7 +301,7 @@ def _tiers(predicate: Predicate) -> Iterator[str]:
 
 
 def _scope(predicate: Predicate) -> Iterator[str]:
-    evidence, runs = predicate.evidence, predicate.profile_of_reliability.runs
+    evidence, runs = predicate.evidence, predicate.profile_of_reliability.cells
     if sorted(predicate.scope.domains) != sorted({row.domain for row in runs}):
         yield "its scope names other domains than its counts of runs"
     if len({(row.domain, row.condition) for row in runs}) != len(runs):
@@ -275,7 +322,7 @@ def _scope(predicate: Predicate) -> Iterator[str]:
 
 def _named(predicate: Predicate) -> Iterator[str]:
     """Yield what it names and cannot mean: failures of runs that nobody counted, another thing's digest."""
-    counted = {(row.domain, row.condition): row.runs for row in predicate.profile_of_reliability.runs}
+    counted = {(row.domain, row.condition): row.runs for row in predicate.profile_of_reliability.cells}
     for mode in predicate.known_failure_modes:
         of = (mode.domain, mode.condition)
         if not 1 <= mode.failures <= mode.runs or counted.get(of) != mode.runs:

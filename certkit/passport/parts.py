@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     Key = tuple[datetime, datetime, str]
 
+NOMINAL: Final = "nominal"
 _NEVER: Final = datetime.max.replace(tzinfo=UTC)
 _DATE: Final = len("2026-01-31")
 _MICRO: Final = 10**6
@@ -91,10 +92,12 @@ def _reaches(successes: int, runs: int, row: RowAtTier) -> bool:
 
 def _by_domain(predicate: Predicate) -> Iterator[str]:
     """Yield the domains whose successes or runs, over all bundles, are not those of the whole."""
-    sums = [
-        row for row in predicate.profile_of_reliability.sums if row.metric == "r_op" and not row.condition
-    ]
-    whole = {row.domain: (row.y, row.n) for row in sums}
+    whole: dict[str | None, tuple[int, int]] = {}
+    for cell in predicate.profile_of_reliability.cells:
+        if cell.condition != NOMINAL:
+            for name in (None, cell.domain):
+                y, n = whole.get(name, (0, 0))
+                whole[name] = (y + cell.successes, n + cell.runs)
     parts: dict[str | None, tuple[int, int]] = {}
     for part in predicate.evidence.bundles or ():
         counts: dict[str | None, tuple[int, int]] = {None: (part.successes, part.fault_runs)}

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from certkit.assessment import drift as comparing
-    from certkit.assessment.drift.standing import Standing
+    from certkit.assessment.drift.snapshot import Snapshot
     from certkit.registry.entry import AnyClaims, PassportFacts
 
 LOGGED: Final = {"DRIFTED", "IDENTITY_CHANGED"}
@@ -55,7 +55,7 @@ class Consequences:
     def compared(self, earlier: Iterable[bytes]) -> Drift | None:
         """Return what is logged of the passport against those before it, None where nothing is."""
         files = {str(number): data for number, data in enumerate((*earlier, self._passport))}
-        read = cache(lambda name: standing(files[name]))
+        read = cache(lambda name: snapshot(files[name]))
         course = Course(lambda name: read(name)[1])
         step = None
         for name in files:
@@ -86,12 +86,12 @@ def agree(one: Drift | None, other: Drift | None) -> bool:
     return one == structs.replace(other, document=one.document)
 
 
-def standing(passport: bytes) -> tuple[str, Standing]:
-    """Return the id of a passport that was verified before, and the standing that it gives.
+def snapshot(passport: bytes) -> tuple[str, Snapshot]:
+    """Return the id of a passport that was verified before, and the snapshot that it gives.
 
     Raises `CertkitError` where it cannot be read or its integers contradict each other.
     """
-    from certkit.passport.standing import standing as of  # noqa: PLC0415 - heavy
+    from certkit.passport.snapshot import snapshot as of  # noqa: PLC0415 - heavy
 
     found = opening.parse(passport)
     return found.passport_id, of(found.unverified_statement())

@@ -1,6 +1,6 @@
 """What a passport of a lineage is compared with: one rule for who writes and who audits.
 
-    course = Course(standing)                # standing(name): that of a passport, by whatever names it
+    course = Course(snapshot)                # snapshot(name): that of a passport, by whatever names it
     course.follow(first)                     # None: there is nothing to compare it with
     step = course.follow(second)
     step.told.earlier, step.told.drift.result
@@ -24,10 +24,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from certkit.assessment.drift import Drift
-    from certkit.assessment.drift.standing import Standing
+    from certkit.assessment.drift.snapshot import Snapshot
 
 BASES: Final = 8
 """How many bases are kept, the newest: to lose one takes as many kinds that cannot be compared with it."""
+
+
+LINE: Final = 7
+"""How many passports before the newest are kept for the trend."""
 
 
 class Compared(Struct, frozen=True):
@@ -54,36 +58,45 @@ class Step(Struct, frozen=True):
 
 
 class Course:
-    """The passports of one lineage, oldest first; only names are kept, of the last one and of the bases."""
+    """The passports of one lineage, oldest first; only names are kept, of the last ones and of the bases."""
 
-    def __init__(self, standing: Callable[[str], Standing]) -> None:
-        self._standing = standing
-        self._before: str | None = None
+    def __init__(self, snapshot: Callable[[str], Snapshot]) -> None:
+        self._snapshot = snapshot
+        self._line: list[str] = []
         self._bases: list[str] = []
 
     def follow(self, name: str) -> Step | None:
-        """Take the next passport, None where there is none before it; raise what `standing` does.
+        """Take the next passport, None where there is none before it; raise what `snapshot` does.
 
         One that raises is passed over: the next is compared with those before it.
         """
-        if self._before is None:
-            self._before, self._bases = name, [name]  # read when there is something to compare it with
+        if not self._line:
+            self._line, self._bases = [name], [name]  # read when there is something to compare it with
             return None
-        new, bases = self._standing(name), self._bases
-        found = tuple(self._compared(dict.fromkeys((self._before, *bases)), new))
+        new, bases = self._snapshot(name), self._bases
+        found = tuple(self._compared(dict.fromkeys((self._line[-1], *bases)), new))
         told = {one.earlier for one in found if _tells(one.drift)}
         compared = {one.earlier for one in found if one.drift.result != "NOT_COMPARABLE"}
         if told.intersection(bases) or not compared.intersection(bases):
             self._bases = [name, *(one for one in bases if one not in told)][:BASES]
-        self._before = name
+        self._line = [*self._line, name][-LINE:]
         return Step(found) if found else None
 
-    def _compared(self, earlier: Iterable[str], new: Standing) -> Iterator[Compared]:
+    def _compared(self, earlier: Iterable[str], new: Snapshot) -> Iterator[Compared]:
         from certkit.assessment.drift import drift  # noqa: PLC0415 - heavy
 
         for one in earlier:
             with suppress(CertkitError):  # only of the first one it is not known yet
-                yield Compared(one, drift(self._standing(one), new))
+                before = self._earlier() if one == self._line[-1] else ()
+                yield Compared(one, drift(self._snapshot(one), new, before=before))
+
+    def _earlier(self) -> list[Snapshot]:
+        """Return the passports before the last one, as far as they can be read: the trend's."""
+        found = []
+        for name in self._line[:-1]:
+            with suppress(CertkitError):
+                found.append(self._snapshot(name))
+        return found
 
 
 def _tells(found: Drift) -> bool:

@@ -19,6 +19,7 @@ from msgspec import Struct, structs
 from certkit.errors import MismatchError, UsageError
 from certkit.passport import opening
 from certkit.passport import statement as st
+from certkit.passport.agreement import NOMINAL
 from certkit.progress import SILENT, Progress, shown
 from certkit.registry import blobs
 from certkit.registry.auditing import opened
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
-    from certkit.assessment.reliability import Moments
     from certkit.registry.entry import Reason
     from certkit.registry.source import Source
     from certkit.tlog.checkpoint import Checkpoint
@@ -258,14 +258,11 @@ def statement(data: bytes) -> st.Statement:
     return opening.parse(data).unverified_statement()
 
 
-def r_op(found: st.Statement) -> Moments | None:
-    """Return the integers of r_op over all fault runs, None where a passport carries none."""
-    from certkit.passport.standing import standing  # noqa: PLC0415 - heavy
-
-    rows = standing(found).moments
-    return next(
-        (row for row in rows if (row.metric, row.domain, row.condition) == ("r_op", None, None)), None
-    )
+def r_op(found: st.Statement) -> float | None:
+    """Return the rate of success over all fault runs, None where a passport has none."""
+    cells = [cell for cell in found.predicate.profile_of_reliability.cells if cell.condition != NOMINAL]
+    runs = sum(cell.runs for cell in cells)
+    return sum(cell.successes for cell in cells) / runs if runs else None
 
 
 def moment(text: str) -> datetime:

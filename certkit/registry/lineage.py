@@ -8,7 +8,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from certkit.errors import CertkitError, MismatchError
 from certkit.passport import keys
-from certkit.registry.consequences import agree, logged, standing
+from certkit.registry.consequences import agree, logged, snapshot
 from certkit.registry.course import Course
 from certkit.registry.entry import Drift, KeyChange, Previous, Revocation, Supersession, UnverifiedEntry
 from certkit.tlog.note import VerifierKey
@@ -16,7 +16,7 @@ from certkit.tlog.note import VerifierKey
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from certkit.assessment.drift.standing import Standing
+    from certkit.assessment.drift.snapshot import Snapshot
     from certkit.registry.entry import AnyClaims, Claims
     from certkit.tlog.hashing import Hash
 
@@ -108,7 +108,7 @@ class Drifts:
 
     def passport(self, where: str, lineage: str, claims: Claims, sha256: str | None) -> None:
         """Take the next passport of a lineage; `sha256` of its file is None where that cannot be had."""
-        course = self._courses.setdefault(lineage, Course(lambda one: self._standing(one)[1]))
+        course = self._courses.setdefault(lineage, Course(lambda one: self._snapshot(one)[1]))
         if sha256 is None or course is None:
             # Whoever wrote had the file, and what they compared later passports with cannot be told any more.
             self._courses[lineage] = None
@@ -120,16 +120,16 @@ class Drifts:
             return  # it contradicts itself, which keeps nobody from logging it, and is compared with nothing
         if step is None:
             return
-        earlier = self._standing(step.told.earlier)[0]
+        earlier = self._snapshot(step.told.earlier)[0]
         if due := logged(step.told.drift, claims.passport_id, earlier):
             # A registry of format 1, whose entries do not name the evidence, logged no drift.
             self._due[claims.passport_id] = where, due, claims.evidence is not None
 
-    def _standing(self, sha256: str) -> tuple[str, Standing]:
+    def _snapshot(self, sha256: str) -> tuple[str, Snapshot]:
         data = self._load(sha256)
         if data is None:
             raise MismatchError("registry.blob-missing", "it was there a moment ago")
-        return standing(data)
+        return snapshot(data)
 
     def follow(self, where: str, said: Drift) -> str | None:
         """Take the next drift entry; return what does not hold of it."""

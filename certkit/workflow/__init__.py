@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 
     from certkit.assessment import Assessment, Profile
     from certkit.assessment import compare as comparing
-    from certkit.assessment.drift.standing import Standing
+    from certkit.assessment.drift.snapshot import Snapshot
     from certkit.canonical import Digest
     from certkit.evidence import Facts, Summary
-    from certkit.passport import Issuer, Passport, Statement, Trust
+    from certkit.passport import Issuer, Passport, Trust
     from certkit.passport.comparing import Comparison
     from certkit.passport.keys import PrivateKey
     from certkit.passport.sealed import Signer
@@ -269,7 +269,7 @@ def drift(
     jobs: int | None = None,
     progress: Progress = SILENT,
 ) -> Comparison:
-    """Compare two standings of an agent, each a passport, a PDF with one, or a bundle's folder.
+    """Compare two snapshots of an agent, each a passport, a PDF with one, or a bundle's folder.
 
     A bundle is judged under `profile`, by default that of the other side's passport. With `trust` and the
     time `at`, the signature of every passport must be trusted. Raises `CertkitError` subclasses.
@@ -277,6 +277,7 @@ def drift(
     from certkit.assessment.drift import drift as between  # noqa: PLC0415 - keeps the help fast
     from certkit.passport.comparing import Comparison, Side, read  # noqa: PLC0415 - the same
     from certkit.passport.pdf import take  # noqa: PLC0415 - the same
+    from certkit.passport.snapshot import snapshot as of_statement  # noqa: PLC0415 - the same
 
     sides = [
         Side()
@@ -291,37 +292,23 @@ def drift(
     ]
     profiles = (side.statement.predicate.assessment.profile.id for side in sides if side.statement)
     chosen = profile or next(profiles, DEFAULT_PROFILE)
-    standings = [
-        _of_statement(side.statement, chosen)
+    snapshots = [
+        of_statement(side.statement)
         if side.statement
         else _of_bundle(path, chosen, jobs=jobs, progress=progress)
         for path, side in zip((old, new), sides, strict=True)
     ]
-    return Comparison(drift=between(*standings), old=sides[0], new=sides[1])
+    return Comparison(drift=between(*snapshots), old=sides[0], new=sides[1])
 
 
-def _of_bundle(path: Path, profile: str, *, jobs: int | None, progress: Progress) -> Standing:
+def _of_bundle(path: Path, profile: str, *, jobs: int | None, progress: Progress) -> Snapshot:
     from certkit import assessment, evidence  # noqa: PLC0415 - keeps the help fast
-    from certkit.assessment.drift import standing  # noqa: PLC0415 - the same
+    from certkit.assessment.drift import snapshot  # noqa: PLC0415 - the same
 
     judged = load_profile(profile)
     bundle = evidence.open_bundle(path, progress=progress)
     summary = evidence.summarise(bundle, jobs=jobs, progress=progress)
-    return standing(assessment.assess(summary, bundle.facts, judged), summary)
-
-
-def _of_statement(found: Statement, profile: str) -> Standing:
-    """Return a passport's standing; the profile stands in where it carries no margins."""
-    from certkit.passport.standing import carries_margins, standing  # noqa: PLC0415 - keeps the help fast
-
-    table = None
-    if not carries_margins(found):
-        try:
-            table = load_profile(profile)
-        except CertkitError as error:
-            if error.code != "profile.unknown":
-                raise
-    return standing(found, table)
+    return snapshot(assessment.assess(summary, bundle.facts, judged), summary)
 
 
 def own_trust(name: str, key: PrivateKey) -> Trust:

@@ -16,21 +16,21 @@ Pure: no files, no clock. The rows and the rule that flags them are in `rows`, t
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Final, Literal
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Final
 
-from msgspec import Struct, structs
+from msgspec import Struct
 
 from certkit.assessment.drift.contrast import contrast, panel, slopes
+from certkit.assessment.drift.document import Change, DriftDocument, Result, Tiers, Trend
 from certkit.assessment.drift.rows import LEAST, MIX_LIMIT, Row, columns_of, moved, reaches, rows
 from certkit.assessment.drift.snapshot import NOMINAL, Part, Snapshot, snapshot
 from certkit.errors import Exit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from fractions import Fraction
 
 __all__ = [
-    "DRIFT_SCHEMA",
     "MIX_LIMIT",
     "Change",
     "Drift",
@@ -43,14 +43,12 @@ __all__ = [
     "trend",
 ]
 
-DRIFT_SCHEMA: Final = "urn:certkit:drift:v1"
 TREND: Final = range(3, 9)
 """Passports that a trend is taken over."""
 
 TREND_LEVEL: Final = 0.005
 """p up to which a trend is flagged."""
 
-Result = Literal["NOT_COMPARABLE", "DRIFTED", "IDENTITY_CHANGED", "STABLE", "UNDERPOWERED"]
 _EXIT: Final[dict[Result, Exit]] = {
     "STABLE": Exit.OK,
     "DRIFTED": Exit.DRIFT,
@@ -59,37 +57,6 @@ _EXIT: Final[dict[Result, Exit]] = {
     "NOT_COMPARABLE": Exit.INSUFFICIENT,
 }
 JUDGED_BY_MODEL: Final = "independent_judge"
-
-
-class Change(Struct, frozen=True, kw_only=True):
-    """One part of the identity that differs; None where a side does not have it."""
-
-    role: str
-    old: str | None
-    new: str | None
-
-
-class Trend(Struct, frozen=True, kw_only=True):
-    """The decline of r_op over the last passports: the fitted loss from the first of them to the last.
-
-    `values` is r_op of each passport, in order, over the tasks as they are compared.
-    """
-
-    loss: float
-    standard_error: float
-    degrees_of_freedom: int
-    probability: float
-    margin: float
-    values: tuple[float, ...]
-    flagged: bool
-
-    @property
-    def sentence(self) -> str:
-        """What the trend shows, in words."""
-        return (
-            f"r_op over the last {len(self.values)} passports: a fitted loss of {self.loss:.3f}"
-            f" (margin {self.margin:g}, p {self.probability:.2g})"
-        )
 
 
 class Drift(Struct, frozen=True, kw_only=True):
@@ -111,22 +78,26 @@ class Drift(Struct, frozen=True, kw_only=True):
         """0 STABLE; 5 DRIFTED and IDENTITY_CHANGED; 4 UNDERPOWERED and NOT_COMPARABLE."""
         return _EXIT[self.result]
 
+    @property
+    def document(self) -> DriftDocument:
+        """The document that ``certkit drift --json`` prints."""
+        return DriftDocument(
+            result=self.result,
+            exit_code=int(self.exit_code),
+            identity=self.identity,
+            behaviour=tuple(row.document for row in self.behaviour),
+            trend=self.trend,
+            tier=Tiers(old=self.old_tier, new=self.new_tier),
+            reasons=self.reasons,
+        )
+
     def to_dict(self) -> dict[str, Any]:
-        """Return the document that ``certkit drift --json`` prints."""
-        return {
-            "schema": DRIFT_SCHEMA,
-            "result": self.result,
-            "exit_code": int(self.exit_code),
-            "identity": [structs.asdict(change) for change in self.identity],
-            "behaviour": [row.to_dict() for row in self.behaviour],
-            "trend": None if self.trend is None else structs.asdict(self.trend),
-            "tier": {"old": self.old_tier, "new": self.new_tier},
-            "reasons": list(self.reasons),
-        }
+        """Return the document as JSON values."""
+        return self.document.to_dict()
 
 
 def drift(old: Snapshot, new: Snapshot, *, before: Sequence[Snapshot] = ()) -> Drift:
-    """Compare a later side with an earlier one; `before` are the lineage's passports earlier still, in order."""
+    """Compare a later side with an earlier one; `before` are the lineage's passports before both, in order."""
     apart = differences(old, new)
     identity = _identity(old, new)
     behaviour = () if apart else rows(old, new, panel([old.table, new.table]))
@@ -150,11 +121,13 @@ def drift(old: Snapshot, new: Snapshot, *, before: Sequence[Snapshot] = ()) -> D
 
 
 def trend(lineage: Sequence[Snapshot]) -> Trend | None:
-    """Return the trend of r_op over the last passports of a lineage, oldest first, that compare with the newest.
+    """Return the trend of r_op over the last passports of a lineage, oldest first.
 
-    None for fewer than three of them, or where one has fewer than `LEAST` tasks under faults.
+    Only passports that can be compared with the newest count, and evidence counts once. None for fewer
+    than three of them, or where one has fewer than `LEAST` tasks under faults.
     """
-    last = [side for side in lineage if not differences(side, lineage[-1])][-TREND[-1] :]
+    by_evidence = {side.evidence: side for side in lineage if not differences(side, lineage[-1])}
+    last = list(by_evidence.values())[-TREND[-1] :]
     if len(last) < TREND[0]:
         return None
     found = panel([side.table for side in last])
@@ -175,8 +148,10 @@ def trend(lineage: Sequence[Snapshot]) -> Trend | None:
     )
 
 
-def _margin(side: Snapshot) -> Fraction | int:
-    return next((row.margin for row in side.criteria if row.metric == "r_op" and row.margin is not None), 0)
+def _margin(side: Snapshot) -> Fraction:
+    return next(
+        (row.margin for row in side.criteria if row.metric == "r_op" and row.margin is not None), Fraction(0)
+    )
 
 
 def differences(old: Snapshot, new: Snapshot) -> tuple[str, ...]:
@@ -331,7 +306,7 @@ def _mix(old: Snapshot, new: Snapshot) -> Iterator[str]:
 def _shared(old: Snapshot, new: Snapshot) -> Iterator[str]:
     """Yield how many tasks both sides ran, or why none is known to be the same."""
     if old.table.salt is None or old.table.salt != new.table.salt:
-        yield "the sides name their tasks by different salts, so that no task is paired: see bundle init --like"
+        yield "the sides name tasks by different salts, so that none is paired: see bundle init --like"
         return
     shared = {row.tag for row in old.table.rows} & {row.tag for row in new.table.rows}
     yield f"{len(shared):,} tasks are on both sides and are compared as pairs"

@@ -7,18 +7,19 @@ have it, so that a task counts once however often it was rerun, and over all K t
     V = K/(K − 1) · Σ u_c²        p = 1 − T(L/√V) with min k_t − 1 degrees of freedom.
 
 Where all tasks are shared this is the paired t test (R `t.test(paired = TRUE)`); where none is, tasks are
-clusters of their own (Miller 2024). Where V is 0 every task lost the same, and p is 2^−min k_t, the sign test.
+clusters of their own (Miller 2024). Where V is 0 every task lost the same, and p is 2^−min k_t, as in the sign
+test.
 
-A task's value takes the conditions that all sides ran on it, in the proportions of its oldest side. Tasks that
-not all sides have are weighted so that every domain under every condition has the share that it had on the
-oldest side: a changed mix is no loss.
+A task's value takes the conditions that all sides ran on it, in the proportions of its oldest side. Tasks
+that not all sides have are weighted so that every domain under every condition has the share that it had on
+the oldest side: a changed mix is no loss.
 """
 
 from __future__ import annotations
 
 from fractions import Fraction
 from math import sqrt
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 from msgspec import Struct
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
     Integers = NDArray[np.int64]
+    Flags = NDArray[np.bool_]
 
 LEVEL: Final = 0.95
 """Confidence of the limit of a loss."""
@@ -129,16 +131,43 @@ def _key(column: Column) -> Key:
     return (column.metric, column.condition)
 
 
+class Observed(NamedTuple):
+    """The runs of one side, an entry per task, domain and condition: y is the sum of n values."""
+
+    unit: NDArray[np.generic]
+    domain: Integers
+    condition: Integers
+    y: NDArray[Any]
+    n: Integers
+
+
+def laid_out(observed: Sequence[Observed]) -> Sides:
+    """Return sides whose tasks, domains and conditions are numbered alike on all of them."""
+    unit = np.unique(np.concatenate([side.unit for side in observed]), return_inverse=True)[1]
+    domain = np.concatenate([side.domain for side in observed])
+    pairs, row = np.unique(np.stack([unit, domain]), axis=1, return_inverse=True)
+    conditions = 1 + max((int(side.condition.max(initial=0)) for side in observed), default=0)
+    y = np.zeros((len(observed), pairs.shape[1], conditions))
+    n = np.zeros(y.shape, np.int64)
+    start = 0
+    for number, side in enumerate(observed):
+        place = row.ravel()[start : start + len(side.n)]
+        np.add.at(y[number], (place, side.condition), side.y)
+        np.add.at(n[number], (place, side.condition), side.n)
+        start += len(side.n)
+    return weighed(y, n, unit=pairs[0], domain=pairs[1])
+
+
 def weighed(y: Floats, n: Integers, *, unit: Integers, domain: Integers) -> Sides:
     """Return the value and the weight of every row on every side.
 
     `y` and `n` are by side, row and condition; `unit` and `domain` number the task and the domain of a row.
     """
     sides, rows, _ = n.shape
-    ran = n > 0
-    has = ran.any(axis=2)
-    common = np.where(has[:, :, None], ran, True).all(axis=0) & has.any(axis=0)[:, None]
-    apart = ~common.any(axis=1)  # sides that ran it under no common condition: each keeps its own
+    ran: Flags = n > 0
+    has: Flags = np.any(ran, axis=2)
+    common: Flags = np.where(has[:, :, None], ran, True).all(axis=0) & has.any(axis=0)[:, None]
+    apart: Flags = ~np.any(common, axis=1)  # sides that ran it under no common condition: each keeps its own
     oldest = n[has.argmax(axis=0), np.arange(rows)]
     share = np.where(apart[None, :, None], n, oldest[None]).astype(np.float64)
     share *= np.where(apart[None, :, None], ran, common[None] & has[:, :, None])

@@ -11,11 +11,12 @@ Hochberg), is at most `LEVEL`; a gain is told by the same rule. Rows need `LEAST
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct, structs
 
-from certkit.assessment.drift.contrast import adjusted, contrast, limit
+from certkit.assessment.drift.contrast import Contrast, adjusted, contrast, limit
+from certkit.assessment.drift.document import Behaviour, Counts
 from certkit.assessment.drift.snapshot import NOMINAL
 from certkit.assessment.metrics.catalogue import CATALOGUE
 from certkit.assessment.tasks import METRICS, SUCCESS
@@ -23,7 +24,8 @@ from certkit.assessment.tasks import METRICS, SUCCESS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from certkit.assessment.drift.contrast import Contrast, Panel, Sides
+    from certkit.assessment.drift.contrast import Panel, Sides
+    from certkit.assessment.drift.document import State
     from certkit.assessment.drift.snapshot import Snapshot, Watched
 
 LEVEL: Final = 0.015
@@ -33,13 +35,12 @@ LEAST: Final = 10
 """Tasks a side that a row needs."""
 
 MIX_LIMIT: Final = Fraction(1, 10)
-"""Share of runs that may have moved between conditions before a row that does not tell them apart is not tested.
+"""Share of runs that may have moved between conditions where a row that does not tell them apart is tested.
 
 With conditions whose means differ by up to half of the range, a smaller move changes a mean by less than a
 margin of .05.
 """
 
-State = Literal["WORSE", "BETTER", "EQUIVALENT", "UNDERPOWERED"]
 _VIOLATIONS: Final = 5.0
 """Violations that count as all that a task can have, where no task has more ([26] eq. 5)."""
 
@@ -116,29 +117,30 @@ class Row(Struct, frozen=True, kw_only=True):
         less = "is excluded" if self.no_loss else "is not excluded"
         return f"{values}; a loss of {margin:g} {less}: at most {self.limit:.3f} with 95 % confidence"
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the row as JSON values."""
+    @property
+    def document(self) -> Behaviour:
+        """The row as it is printed."""
         old, new, found = self.old, self.new, self.found
-        return {
-            "criterion": self.criterion,
-            "metric": self.metric,
-            "domain": self.domain,
-            "condition": self.condition,
-            "unit": CATALOGUE[self.metric].unit.value,
-            "old": old.value if old else None,
-            "new": new.value if new else None,
-            "n": {"old": old.runs if old else 0, "new": new.runs if new else 0},
-            "tasks": {"old": old.tasks if old else 0, "new": new.tasks if new else 0},
-            "difference": found.loss if found else None,
-            "margin": None if self.margin is None else float(self.margin),
-            "standard_error": found.se if found else None,
-            "degrees_of_freedom": found.freedom if found else None,
-            "probability": self.p,
-            "limit": self.limit,
-            "state": self.state,
-            "flagged": self.flagged,
-            "reason": self.reason,
-        }
+        return Behaviour(
+            criterion=self.criterion,
+            metric=self.metric,
+            domain=self.domain,
+            condition=self.condition,
+            unit=CATALOGUE[self.metric].unit.value,
+            old=old.value if old else None,
+            new=new.value if new else None,
+            n=Counts(old=old.runs if old else 0, new=new.runs if new else 0),
+            tasks=Counts(old=old.tasks if old else 0, new=new.tasks if new else 0),
+            difference=found.loss if found else None,
+            margin=None if self.margin is None else float(self.margin),
+            standard_error=found.se if found else None,
+            degrees_of_freedom=found.freedom if found else None,
+            probability=self.p,
+            limit=self.limit,
+            state=self.state,
+            flagged=self.flagged,
+            reason=self.reason,
+        )
 
 
 def _value(mean: Mean | None) -> str:
@@ -205,7 +207,7 @@ def blocked(watched: Watched, old: Snapshot, new: Snapshot) -> str | None:
 
 
 def columns_of(found: Panel, metric: str, condition: str | None = None) -> list[int]:
-    """Return the columns of a panel that a metric is taken over, of one condition or of all it is taken over."""
+    """Return the places of a metric's columns, of one condition or of all that it is taken over."""
     over = _RATES.get(metric)
     return [
         place
@@ -254,7 +256,9 @@ def _means(sides: Sides) -> list[Mean | None]:
 def _unmeasured(k: Sequence[int]) -> str | None:
     if not all(k):
         return f"only the {'new' if k[1] else 'old'} side measured it"
-    few = [f"{count} on the {name} side" for name, count in zip(("old", "new"), k, strict=True) if count < LEAST]
+    few = [
+        f"{count} on the {name} side" for name, count in zip(("old", "new"), k, strict=True) if count < LEAST
+    ]
     return f"a row takes {LEAST} tasks a side, and there are {' and '.join(few)}" if few else None
 
 
@@ -265,7 +269,8 @@ def _mixed(metric: str, old: Snapshot, new: Snapshot) -> str | None:
     share = moved(old, new, faults_only=metric in _ON_FAULTS)
     if share <= MIX_LIMIT:
         return None
-    return f"{float(100 * share):.0f} % of the runs moved between conditions, and its sums do not tell them apart"
+    percent = float(100 * share)
+    return f"{percent:.0f} % of the runs moved between conditions, and its sums do not tell them apart"
 
 
 def moved(old: Snapshot, new: Snapshot, *, faults_only: bool) -> Fraction:
@@ -301,7 +306,8 @@ def _decided(found: Sequence[Row]) -> tuple[Row, ...]:
 
 
 def _state(row: Row, p_loss: float, p_gain: float) -> Row:
-    loss, state = row.found.loss if row.found else 0.0, "UNDERPOWERED"
+    loss = row.found.loss if row.found else 0.0
+    state: State = "UNDERPOWERED"
     if p_loss <= LEVEL and reaches(loss, row.margin):
         state = "WORSE"
     elif p_gain <= LEVEL and reaches(-loss, row.margin):

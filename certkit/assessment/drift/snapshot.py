@@ -47,7 +47,10 @@ class Watched(Struct, frozen=True, kw_only=True):
 
 
 class Snapshot(Struct, frozen=True, kw_only=True):
-    """One side of a comparison. `identity` is the agent's digest, `judge` the judge's name and family in one text."""
+    """One side of a comparison.
+
+    `identity` is the agent's digest, `judge` the judge's name and family in one text.
+    """
 
     lineage: str
     version: str
@@ -111,9 +114,7 @@ def snapshot(assessment: Assessment, summary: Summary) -> Snapshot:
         judge=None if judge is None else named_judge(judge.name, judge.family),
         cascade_definition=protocol.cascade_definition,
         memory_observable=protocol.memory_observable,
-        table=task_table(
-            summary, salt=protocol.salt, memory_observable=protocol.memory_observable is True
-        ),
+        table=task_table(summary, salt=protocol.salt, memory_observable=protocol.memory_observable is True),
     )
 
 

@@ -11,7 +11,6 @@ from certkit.assessment.rater_error import seen_by_judge
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from certkit.assessment.bounded import Clustered
     from certkit.assessment.evaluate import Judged
     from certkit.assessment.findings.findings import Finding
 
@@ -60,24 +59,12 @@ def _nominal(judged: Judged) -> Iterator[Finding]:
 
 
 def _worse(judged: Judged, whole: str, part: str) -> float | None:
-    """Return the one-sided p against no loss from a rate to another, by clusters; None without a variance.
+    """Return the one-sided p against no loss from a rate to another, tasks paired; None for one task."""
+    from certkit.assessment.drift.contrast import Observed, contrast, laid_out  # noqa: PLC0415 - seldom needed
 
-    Clusters that both have count as if they were apart, which asks more of a difference.
-    """
-    from certkit.assessment.drift.difference import difference, plain  # noqa: PLC0415 - heavy, seldom needed
-    from certkit.assessment.reliability import Moments  # noqa: PLC0415 - the same
-
-    def mean(data: Clustered) -> Moments | None:
-        if data.sums is None:
-            return None
-        columns = {name: getattr(data.sums, name) for name in ("y", "n", "k", "yy", "yn", "nn")}
-        return Moments(metric="r_op", domain=None, condition=None, scale=data.of.scale, **columns)
-
-    one, other = (mean(judged.reader.clustered(name)) for name in (whole, part))
-    if one is None or other is None:
-        return None
-    test = difference(plain(one), plain(other)).test
-    return None if test is None else test.p_loss
+    arms = [judged.reader.clustered(name).clusters for name in (whole, part)]
+    sides = laid_out([Observed(arm.cluster, 0 * arm.n, 0 * arm.n, arm.y, arm.n) for arm in arms])
+    return contrast(sides, (1, -1)).p_loss if min(sides.k) > 1 else None
 
 
 def _chance(p: float) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import secrets
 from pathlib import Path
 from typing import Annotated
@@ -19,8 +18,8 @@ app = typer.Typer(
 
 
 def new_salt() -> str:
-    """Return 32 random bytes in base64: the salt of a new lineage's tasks."""
-    return base64.b64encode(secrets.token_bytes(32)).decode()
+    """Return 32 random bytes in hexadecimal: the salt of a new lineage's tasks."""
+    return secrets.token_hex(32)
 
 
 @app.command("init")

@@ -12,7 +12,7 @@ from certkit.cli.options import Jobs, Json, Quiet, Verbose
 
 if TYPE_CHECKING:
     from certkit.assessment.drift import Drift, Row
-    from certkit.assessment.drift.difference import Mean
+    from certkit.assessment.drift.rows import Mean
     from certkit.passport.comparing import Comparison, Side
 
 _RESULTS: Final = {
@@ -56,8 +56,8 @@ def drift(
 ) -> None:
     """Compare an agent with itself at a later time: whether it is the same, and behaves as well.
 
-    Every row is tested for a loss of at least the profile's margin, with standard errors that respect
-    clusters; r_op under the old mix of domains and faults. No raw evidence of a passport is needed. Exit
+    Every row is tested for a loss of at least the profile's margin over tasks; tasks that both sides ran are
+    paired, and the old mix of domains and faults counts. No raw evidence of a passport is needed. Exit
     code 0: STABLE; 5: DRIFTED or IDENTITY_CHANGED; 4: UNDERPOWERED or NOT_COMPARABLE.
 
     Example: certkit drift january/passport.json april/passport.json --trust trust.json
@@ -100,6 +100,8 @@ def _show(found: Comparison, *, verbose: bool) -> None:
     if drift.behaviour:
         output.say()
         _table(drift, verbose=verbose)
+    if drift.trend is not None:
+        output.wrapped(f"trend: {drift.trend.sentence}{', a decline' if drift.trend.flagged else ''}")
     output.say()
     output.say("Reasons:")
     for reason in drift.reasons:
@@ -127,15 +129,15 @@ def _signatures(old: Side, new: Side) -> str:
 
 def _table(drift: Drift, *, verbose: bool) -> None:
     output.say(
-        f"{'row':<{_NAME}}{'old':>{_VALUE}}{'n':>{_RUNS}}{'new':>{_VALUE}}{'n':>{_RUNS}}"
+        f"{'row':<{_NAME}}{'old':>{_VALUE}}{'tasks':>{_RUNS}}{'new':>{_VALUE}}{'tasks':>{_RUNS}}"
         f"{'loss':>{_LOSS}} state"
     )
     for row in drift.behaviour:
         name = output.cut(row.name, _NAME - 1)
-        loss = f"{float(row.found.loss):+.3f}" if row.found else "-"
+        loss = f"{row.found.loss:+.3f}" if row.found else "-"
         state = "not tested" if row.reason else row.state
         output.say(f"{name:<{_NAME}}{_side(row.old)}{_side(row.new)}{loss:>{_LOSS}} {state}")
-        if verbose and row.found and row.found.test:
+        if verbose and row.is_tested:
             output.say(f"  {_details(row)}")
     output.wrapped(
         "loss: the change for the worse, in the row's unit. WORSE is drift, BETTER a gain; EQUIVALENT: no"
@@ -146,12 +148,10 @@ def _table(drift: Drift, *, verbose: bool) -> None:
 def _side(side: Mean | None) -> str:
     if side is None:
         return f"{'-':>{_VALUE}}{0:>{_RUNS}}"
-    runs = f"{side.n:,}" if side.n < 10**6 else str(side.n)
-    return f"{float(side.value):>{_VALUE}.3f}{runs:>{_RUNS}}"
+    return f"{side.value:>{_VALUE}.3f}{side.tasks:>{_RUNS},}"
 
 
 def _details(row: Row) -> str:
-    test, old, new = row.test, row.old, row.new
     margin = "no margin" if row.margin is None else f"margin {float(row.margin):g}"
-    clusters = f"clusters {old.k if old else 0:,} and {new.k if new else 0:,}"
-    return f"{margin}, se {test.se:.4f}, p {test.p_loss:.2g}, at most {test.worst:+.3f}, {clusters}"
+    se = row.found.se if row.found else 0.0
+    return f"{margin}, se {se:.4f}, adjusted p {row.p:.2g}, at most {row.limit:+.3f}"

@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
-    from certkit.assessment.drift.chain import Link
-    from certkit.assessment.drift.standing import Standing
+    from certkit.assessment.drift import Snapshot
     from certkit.cli.lineage import Told
     from certkit.registry.course import Step
     from certkit.registry.history import History, Issued, Log
@@ -77,33 +76,31 @@ def history(
 
 
 def drift(words: Words, registry: RegistryOption = None, trust: Signers = None, json: Json = False) -> None:
-    """Compare each passport of a lineage with those before it, and all with the first.
+    """Compare each passport of a lineage with those before it.
 
-    Where the one before it rests on too few runs to tell, or is of another kind, an earlier one counts. The
-    last column is the chain test on r_op, which finds a slow decline that no pair shows. Exit code 0:
-    nothing; 5: the latest passport drifted or the chain shows a decline; 4: it cannot be told. A passport on
-    the evidence of the one before it shows nothing new, and what was found before that stands.
+    Where the one before it rests on too few tasks to tell, or is of another kind, an earlier one counts. The
+    last column is the trend of r_op over up to eight passports, which finds a slow decline that no pair
+    shows. Exit code 0: nothing; 5: the latest passport drifted or the trend shows a decline; 4: it cannot be
+    told. A passport on the evidence of the one before it shows nothing new, and what was found before stands.
 
     Example: certkit registry drift registry gardener-1
     """
     with opened(words, registry, trust, hidden=json) as told:
         found = told.history
-        standings = [_standing(told.log, one) for one in found.passports]
-    pairs = _pairs(found, standings)
-    links = _chain(standings)
-    code = _exit(found, pairs, links)
+        snapshots = [_snapshot(told.log, one) for one in found.passports]
+    pairs = _pairs(found, snapshots)
+    code = _exit(found, pairs)
     if json:
         output.document(
             {
                 "schema": "urn:certkit:registry-drift:v1",
                 **told.to_dict(),
                 "pairs": pairs,
-                "chain": [_of_entries(found, links, place, one) for place, one in links],
                 "exit_code": int(code),
             }
         )
     else:
-        _show_drift(told, pairs, links)
+        _show_drift(told, pairs)
     raise typer.Exit(code)
 
 
@@ -141,10 +138,9 @@ def _rate(log: Log, one: Issued) -> float | None:
 
     data = log.passport(one.file)
     try:
-        row = r_op(statement(data)) if data else None
+        return r_op(statement(data)) if data else None
     except CertkitError:
         return None
-    return None if row is None else row.y / (row.scale * row.n)
 
 
 def sparkline(values: list[float | None]) -> str:
@@ -185,31 +181,31 @@ def _show_events(found: History) -> None:
         )
 
 
-def _standing(log: Log, one: Issued) -> Standing | str:
-    """Return a passport's standing, or why there is none."""
-    from certkit.registry.consequences import standing  # noqa: PLC0415 - keeps the help fast
+def _snapshot(log: Log, one: Issued) -> Snapshot | str:
+    """Return a passport's side of a comparison, or why there is none."""
+    from certkit.registry.consequences import snapshot  # noqa: PLC0415 - keeps the help fast
 
     data = log.passport(one.file)
     if data is None:
         return "its file is not here, or has changed"
     try:
-        return standing(data)[1]
+        return snapshot(data)[1]
     except CertkitError as error:
         return error.message
 
 
-def _pairs(found: History, standings: list[Standing | str]) -> list[dict[str, Any]]:
+def _pairs(found: History, snapshots: list[Snapshot | str]) -> list[dict[str, Any]]:
     """Compare each passport but the first with those before it, and with what was logged of that."""
     from certkit.registry.course import Course  # noqa: PLC0415 - keeps the help fast
 
     ids = [one.claims.passport_id for one in found.passports]
-    known = {name: side for name, side in zip(ids, standings, strict=True) if not isinstance(side, str)}
+    known = {name: side for name, side in zip(ids, snapshots, strict=True) if not isinstance(side, str)}
     course = Course(known.__getitem__)
     steps = [course.follow(name) if name in known else None for name in ids]
-    return [_pair(found, standings, number, steps[number]) for number in range(1, len(steps))]
+    return [_pair(found, snapshots, number, steps[number]) for number in range(1, len(steps))]
 
 
-def _pair(found: History, standings: list[Standing | str], number: int, step: Step | None) -> dict[str, Any]:
+def _pair(found: History, snapshots: list[Snapshot | str], number: int, step: Step | None) -> dict[str, Any]:
     """Return the comparison of a passport that counts, and what the log says of it."""
     from certkit.registry.consequences import agree, logged  # noqa: PLC0415 - keeps the help fast
 
@@ -218,13 +214,13 @@ def _pair(found: History, standings: list[Standing | str], number: int, step: St
     said = [claims for _, claims in found.drifts if claims.passport_id == one.claims.passport_id]
     if step is None:
         before = found.passports[number - 1].index
-        reasons = [side for side in standings[: number + 1] if isinstance(side, str)]
+        reasons = [side for side in snapshots[: number + 1] if isinstance(side, str)]
         row = {"old": before, "new": one.index, "logged": said[0].result if said else None}
         return {**row, "result": None, "agrees": None, "reasons": reasons[-1:], "drift": None}
     earlier, made = step.told.earlier, step.told.drift
     entry = next((claims for claims in said if claims.earlier == earlier), said[0] if said else None)
     # Whoever wrote had every file, and may have compared with one that is not here.
-    whole = not any(isinstance(side, str) for side in standings[:number])
+    whole = not any(isinstance(side, str) for side in snapshots[:number])
     return {
         "old": places[earlier],
         "new": one.index,
@@ -236,22 +232,7 @@ def _pair(found: History, standings: list[Standing | str], number: int, step: St
     }
 
 
-def _of_entries(found: History, links: list[tuple[int, Link]], place: int, one: Link) -> dict[str, Any]:
-    """Return a link of the chain as JSON values, with its passports by their entries."""
-    base = links[one.base][0]
-    return one.to_dict() | {"index": found.passports[place].index, "base": found.passports[base].index}
-
-
-def _chain(standings: list[Standing | str]) -> list[tuple[int, Link]]:
-    from certkit.assessment.drift.chain import chain  # noqa: PLC0415 - heavy
-
-    known = [(number, side) for number, side in enumerate(standings) if not isinstance(side, str)]
-    return list(zip((number for number, _ in known), chain([side for _, side in known]), strict=True))
-
-
-def _exit(found: History, pairs: list[dict[str, Any]], links: list[tuple[int, Link]]) -> Exit:
-    if links and links[-1][1].declined:
-        return Exit.DRIFT
+def _exit(found: History, pairs: list[dict[str, Any]]) -> Exit:
     changed = {"DRIFTED", "IDENTITY_CHANGED"}
     telling = (
         pair["result"] for pair in reversed(pairs) if pair["result"] in changed or not _is_again(found, pair)
@@ -268,20 +249,19 @@ def _is_again(found: History, pair: dict[str, Any]) -> bool:
     return one.evidence is not None and (one.evidence, one.agent) == (other.evidence, other.agent)
 
 
-def _show_drift(told: Told, pairs: list[dict[str, Any]], links: list[tuple[int, Link]]) -> None:
+def _show_drift(told: Told, pairs: list[dict[str, Any]]) -> None:
     found = told.history
     heading(told)
-    output.say(f"{'entry':>6}  {'against':>7}  {'result':<16}  {'logged':<16}  chain: log e")
-    by_place = dict(links)
+    output.say(f"{'entry':>6}  {'against':>7}  {'result':<16}  {'logged':<16}  trend of r_op")
     for number, one in enumerate(found.passports):
         pair = pairs[number - 1] if number else None
         against = "" if pair is None else pair["old"]
         result = "the first" if pair is None else pair["result"] or "unknown"
         logged = "" if pair is None else _logged(pair)
-        link = _link(by_place.get(number))
-        output.say(f"{one.index:>6}  {against:>7}  {result:<16}  {logged:<16}  {link}".rstrip())
+        trend = "" if pair is None or pair["drift"] is None else _trend(pair["drift"]["trend"])
+        output.say(f"{one.index:>6}  {against:>7}  {result:<16}  {logged:<16}  {trend}".rstrip())
     output.say()
-    for line in _explained(found, pairs, links):
+    for line in _explained(pairs):
         output.wrapped(line, first="- ", rest="  ")
 
 
@@ -290,15 +270,14 @@ def _logged(pair: dict[str, Any]) -> str:
     return f"{pair['logged'] or 'nothing'}{differs}"
 
 
-def _link(one: Link | None) -> str:
-    if one is None:
-        return "unknown"
-    if one.log_e is None:
-        return f"left out{', declined' if one.declined else ''}"
-    return f"{one.log_e:.2f}{', declined' if one.declined else ''}"
+def _trend(found: dict[str, Any] | None) -> str:
+    if found is None:
+        return "-"
+    flag = ", a decline" if found["flagged"] else ""
+    return f"{-found['loss']:+.3f} over {len(found['values'])}{flag}"
 
 
-def _explained(found: History, pairs: list[dict[str, Any]], links: list[tuple[int, Link]]) -> Iterator[str]:
+def _explained(pairs: list[dict[str, Any]]) -> Iterator[str]:
     if not pairs:
         yield "there is one passport, and nothing to compare it with"
     for pair in pairs:
@@ -306,9 +285,3 @@ def _explained(found: History, pairs: list[dict[str, Any]], links: list[tuple[in
             yield f"entry {pair['new']}: {pair['reasons'][0]}"
         if pair["agrees"] is False:
             yield f"entry {pair['new']}: the log says {pair['logged'] or 'nothing'} of it, which differs"
-    for place, one in links:
-        if one.reason:
-            yield f"entry {found.passports[place].index} is not in the chain: {one.reason}"
-    for base in dict.fromkeys(one.base for _, one in links if one.declined):
-        first = found.passports[links[base][0]].index
-        yield f"the chain shows a decline of r_op since entry {first} (log e reached 4.61)"

@@ -7,8 +7,6 @@ canonical form of this document, whose `files` list covers every byte of the bun
 
 from __future__ import annotations
 
-import base64
-import binascii
 import re
 import unicodedata
 from datetime import UTC, datetime, timedelta
@@ -23,7 +21,6 @@ from certkit.canonical import Digest  # noqa: TC001 - msgspec resolves the annot
 MANIFEST_SCHEMA: Final = "urn:certkit:bundle:v1"
 MANIFEST_NAME: Final = "bundle.json"
 UNVERSIONED: Final = "unversioned"
-SALT_BYTES: Final = 32
 
 _DIGEST_PATTERN = r"^sha256:[0-9a-f]{64}$"
 _WINDOWS_DEVICE = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?\Z", re.IGNORECASE)
@@ -81,17 +78,6 @@ def _moment(text: str | None) -> int | None:
     return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
 
 
-def _salt(text: str) -> str:
-    try:
-        salt = base64.b64decode(text, validate=True)
-    except binascii.Error:
-        salt = b""
-    if len(salt) != SALT_BYTES:
-        raise ValueError(f"not {SALT_BYTES} bytes in base64")
-    return text
-
-
-TaskSalt = Annotated[str, AfterValidator(_salt), Field(max_length=64)]
 RelativePath = Annotated[str, AfterValidator(_relative), Field(max_length=1024)]
 
 
@@ -177,16 +163,16 @@ class Protocol(Authored):
     attempt: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
     evaluator: Evaluator | None = None
     period: Period | None = None
-    task_salt: TaskSalt | None = Field(
+    task_salt: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = Field(
         default=None,
-        description="32 random bytes in base64, the same for all bundles of a lineage: by them passports"
-        " name tasks, so that drift pairs what both ran and nobody else can read the names",
+        description="32 random bytes, the same for all bundles of a lineage: under them passports name tasks,"
+        " so that drift pairs what both ran and nobody else can read the names",
     )
 
     @property
     def salt(self) -> bytes | None:
         """The bytes of `task_salt`."""
-        return None if self.task_salt is None else base64.b64decode(self.task_salt)
+        return None if self.task_salt is None else bytes.fromhex(self.task_salt)
 
 
 class Attested(Authored):
