@@ -97,7 +97,7 @@ class Drift(Struct, frozen=True, kw_only=True):
 
 
 def drift(old: Snapshot, new: Snapshot, *, before: Sequence[Snapshot] = ()) -> Drift:
-    """Compare a later side with an earlier one; `before` are the lineage's passports before both, in order."""
+    """Compare a later side with an earlier one; `before` are the passports before both, in order."""
     apart = differences(old, new)
     identity = _identity(old, new)
     behaviour = () if apart else rows(old, new, panel([old.table, new.table]))

@@ -7,8 +7,8 @@ have it, so that a task counts once however often it was rerun, and over all K t
     V = K/(K − 1) · Σ u_c²        p = 1 − T(L/√V) with min k_t − 1 degrees of freedom.
 
 Where all tasks are shared this is the paired t test (R `t.test(paired = TRUE)`); where none is, tasks are
-clusters of their own (Miller 2024). Where V is 0 every task lost the same, and p is 2^−min k_t, as in the sign
-test.
+clusters of their own (Miller 2024). Where V is 0 every task lost the same, and p is 2^−min k_t, that of a
+sign test.
 
 A task's value takes the conditions that all sides ran on it, in the proportions of its oldest side. Tasks
 that not all sides have are weighted so that every domain under every condition has the share that it had on
@@ -166,7 +166,7 @@ def weighed(y: Floats, n: Integers, *, unit: Integers, domain: Integers) -> Side
     sides, rows, _ = n.shape
     ran: Flags = n > 0
     has: Flags = np.any(ran, axis=2)
-    common: Flags = np.where(has[:, :, None], ran, True).all(axis=0) & has.any(axis=0)[:, None]
+    common: Flags = np.all(ran | ~has[:, :, None], axis=0) & np.any(has, axis=0)[:, None]
     apart: Flags = ~np.any(common, axis=1)  # sides that ran it under no common condition: each keeps its own
     oldest = n[has.argmax(axis=0), np.arange(rows)]
     share = np.where(apart[None, :, None], n, oldest[None]).astype(np.float64)
@@ -175,8 +175,9 @@ def weighed(y: Floats, n: Integers, *, unit: Integers, domain: Integers) -> Side
     mix = np.zeros((sides, int(domain.max(initial=-1)) + 1, n.shape[2]))
     for side in range(sides):
         np.add.at(mix[side], domain, share[side])
-    ratio = np.divide(mix[0], mix, out=np.zeros_like(mix), where=mix > 0)
-    share *= ratio[:, domain]
+    if mix[0].any():
+        ratio = np.divide(mix[0], mix, out=np.zeros_like(mix), where=mix > 0)
+        share *= ratio[:, domain]
     v = share.sum(axis=2)
     values = np.divide(y, n, out=np.zeros(n.shape), where=ran)
     x = np.divide((share * values).sum(axis=2), v, out=np.zeros_like(v), where=v > 0)

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 LEVEL: Final = 0.015
 """Adjusted p up to which a row is flagged."""
 
+DERIVED: Final = {"posterior", "domain_min", "gap", "cascade_penalty", "csi", "csi_windowed"}
+"""Metrics that follow from others, and those of no mean over tasks."""
+
 LEAST: Final = 10
 """Tasks a side that a row needs."""
 
@@ -179,7 +182,7 @@ def _listed(old: Snapshot, new: Snapshot) -> Iterator[Row]:
     r_op = names.get("r_op", "r_op")
     yield row(r_op, "r_op")
     for item in old.criteria:
-        if item.metric in METRICS:
+        if item.metric not in {*_RATES, *DERIVED}:
             yield row(item.id, item.metric)
     if NOMINAL in old.conditions | new.conditions:
         yield row(names.get("c_nom", "c_nom"), "c_nom")
@@ -192,6 +195,8 @@ def _listed(old: Snapshot, new: Snapshot) -> Iterator[Row]:
 
 def blocked(watched: Watched, old: Snapshot, new: Snapshot) -> str | None:
     """Return why the means of a criterion of the old side may not be compared although both have one."""
+    if watched.metric not in METRICS:
+        return "passports carry no sums of it"
     if watched.metric == "irs" and old.memory_observable != new.memory_observable:
         return "the sides declare differently whether memory queries were observable"
     if not all(any(c.metric == watched.metric for c in side.table.columns) for side in (old, new)):

@@ -304,7 +304,13 @@ def evidence(of: Plan, seed: int) -> Summary:
     sums = {name: np.zeros(len(names), np.int64) for name in CLUSTER_FIELDS}
     sums["runs"], sums["success"] = np.concatenate(n), np.concatenate(y)
     sums["failure"] = sums["runs"] - sums["success"]
-    rows = Clusters(cell=np.concatenate(cell).astype(np.int32), cluster=names, task=names, tag=np.zeros(len(names), "V9"), sums=sums)
+    rows = Clusters(
+        cell=np.concatenate(cell).astype(np.int32),
+        cluster=names,
+        task=names,
+        tag=np.zeros(len(names), "V9"),
+        sums=sums,
+    )
     return build.summary(cells, rows=rows)
 
 
