@@ -35,11 +35,6 @@ def row(predicate: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def sums(predicate: dict[str, Any]) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = predicate["profile_of_reliability"]["sums"]
-    return found
-
-
 def by_bounds(predicate: dict[str, Any]) -> None:
     """Let a row that its value does not meet be met by its bound."""
     row(predicate)["tiers"]["2"] = {
@@ -83,8 +78,8 @@ CHANGES: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
         "its scope names other domains than its counts of runs",
     ),
     "runs counted twice": (
-        lambda p: p["profile_of_reliability"]["runs"].append(
-            {"domain": "banking", "condition": "nominal", "runs": 0}
+        lambda p: p["profile_of_reliability"]["cells"].append(
+            {"domain": "banking", "condition": "nominal", "runs": 0, "successes": 0}
         ),
         "its runs of a domain under a condition are counted twice",
     ),
@@ -160,18 +155,18 @@ def test_bundles_under_several_conditions_add_up_in_their_domains() -> None:
     maker.accumulated(document)
     predicate = document["predicate"]
     profile = predicate["profile_of_reliability"]
-    profile["runs"] = [
-        {"domain": "banking", "condition": condition, "runs": count}
-        for condition, count in (("adversarial", 10), ("cascade", 6), ("nominal", 4))
+    profile["cells"] = [
+        {"domain": "banking", "condition": condition, "runs": runs, "successes": good}
+        for condition, runs, good in (("adversarial", 10, 8), ("cascade", 6, 4), ("nominal", 4, 4))
     ]
+    profile["columns"] = [
+        {"metric": "success", "condition": cell["condition"], "scale": 1}
+        | {"y": cell["successes"], "n": cell["runs"]}
+        for cell in profile["cells"]
+    ]
+    profile["tasks"], profile["rows"] = 1, [["AAAAAAAAAAAA", 0, [8, 10, 4, 6, 4, 4]]]
     predicate["scope"]["fault_mix"] = {"adversarial": 10, "cascade": 6, "nominal": 4}
     predicate["known_failure_modes"] = []
-    profile["sums"] += [
-        sums(predicate)[0] | {"domain": domain, "condition": condition, "y": y, "n": n}
-        for domain in (None, "banking")
-        for condition, y, n in (("adversarial", 8, 10), ("cascade", 4, 6))
-    ]
-    profile["sums"] = [{key: value for key, value in one.items() if value} for one in profile["sums"]]
     assert payload.read(canonical.canonical(document)).predicate.evidence.bundles is not None
 
 

@@ -125,7 +125,7 @@ def test_the_reader_and_the_writer_of_tables_know_the_same() -> None:
 
 
 def test_a_passport_of_a_thousand_tasks_has_at_most_150_kb(tmp_path: Path) -> None:
-    conditions = ["nominal", "tool_failure", "context_loss", "data_corruption", "adversarial", "cascade"]
+    conditions = ["nominal", "tool_failure", "context_corruption", "stochastic", "adversarial", "cascade"]
     runs = [
         bundles.run(
             f"{task}-{condition}-{repeat}",
