@@ -79,8 +79,11 @@ class Course:
         compared = {one.earlier for one in found if one.drift.result != "NOT_COMPARABLE"}
         if told.intersection(bases) or not compared.intersection(bases):
             self._bases = [name, *(one for one in bases if one not in told)][:BASES]
-        self._line = [*self._line, name][-LINE:]
-        return Step(found) if found else None
+        step = Step(found) if found else None
+        drifted = step is not None and step.told.drift.result == "DRIFTED"
+        # A loss that was told is the trend's past: it is not told again with every passport that follows.
+        self._line = [name] if drifted else [*self._line, name][-LINE:]
+        return step
 
     def _compared(self, earlier: Iterable[str], new: Snapshot) -> Iterator[Compared]:
         from certkit.assessment.drift import drift  # noqa: PLC0415 - heavy

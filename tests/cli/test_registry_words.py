@@ -281,7 +281,7 @@ def test_a_pair_on_one_bundle_decides_only_where_it_drifted(
         {"old": 1, "new": 9, "result": result},
     ]
     thrice = structs.replace(found, passports=(one, other, same))
-    assert _exit(thrice, pairs, []) is code
+    assert _exit(thrice, pairs) is code
     unknown = [
         structs.replace(side, claims=structs.replace(side.claims, evidence=None)) for side in (other, same)
     ]
@@ -291,9 +291,9 @@ def test_a_pair_on_one_bundle_decides_only_where_it_drifted(
     ]
     for sides in (unknown, another):
         told = structs.replace(found, passports=(one, *sides))
-        assert _exit(told, pairs, []) is (code if result == "IDENTITY_CHANGED" else Exit.INSUFFICIENT)
+        assert _exit(told, pairs) is (code if result == "IDENTITY_CHANGED" else Exit.INSUFFICIENT)
     stable: list[dict[str, Any]] = [{"old": 0, "new": 1, "result": "STABLE"}, pairs[1]]
-    assert _exit(thrice, stable, []) is (Exit.DRIFT if result == "IDENTITY_CHANGED" else Exit.OK)
+    assert _exit(thrice, stable) is (Exit.DRIFT if result == "IDENTITY_CHANGED" else Exit.OK)
 
 
 def test_one_passport_alone_is_said_to_be_one(place: Path) -> None:  # noqa: F811 - a fixture

@@ -275,15 +275,15 @@ def test_sil_arithmetic_stands_beside_the_sources_text() -> None:
 
 
 def two_means(one: list[tuple[int, int]], other: list[tuple[int, int]]) -> float:
-    """One-sided p that the other rate is no lower: cluster-robust t, k₁ + k₂ - 2 degrees of freedom."""
-    rates, variances = [], []
-    for rows in (one, other):
-        k, n, rate = len(rows), sum(m for _, m in rows), sum(s for s, _ in rows) / sum(m for _, m in rows)
-        squares = sum((s - rate * m) ** 2 for s, m in rows)
-        rates.append(rate)
-        variances.append(k / (k - 1) * squares / n**2)
-    t = (rates[0] - rates[1]) / sqrt(sum(variances))
-    return float(stats.t.sf(t, len(one) + len(other) - 2))
+    """The one-sided p against no loss, tasks being clusters of their own."""
+    sides = [[y / n for y, n in side] for side in (one, other)]
+    means = [sum(side) / len(side) for side in sides]
+    k = len(one) + len(other)
+    parts = [
+        sum((x - mean) ** 2 for x in side) / len(side) ** 2 for side, mean in zip(sides, means, strict=True)
+    ]
+    t = (means[0] - means[1]) / sqrt(k / (k - 1) * sum(parts))
+    return float(stats.t.sf(t, min(len(one), len(other)) - 1))
 
 
 def test_held_out_faults_are_set_against_the_runs_that_count() -> None:
@@ -311,10 +311,7 @@ def test_held_out_runs_without_a_fault_or_without_others_have_nothing_to_be_set_
 def test_nominal_runs_that_are_no_worse_or_not_clearly_worse_are_no_finding() -> None:
     code = "nominal-below-faults"
     below = [(9, 10), (8, 10)] * 10
-    # Nominal clusters that all agree vary as k runs do; those under faults by (1/2)² each, of 10 runs.
-    error = sqrt(stats.beta(11, 11).var() + 20 / 19 * 20 * 0.5**2 / 200**2)
-    p = stats.t.sf(0.35 / error, 38)
-    assert f"nominal runs succeed in 50.0%, runs under faults in 85.0% (one-sided p = {p:.4f}, clusters" in (
+    assert "nominal runs succeed in 50.0%, runs under faults in 85.0% (one-sided p < 0.0001, clusters" in (
         said(apart((1, 2), *below), code) or ""
     )
     assert said(apart((2, 2), *below), code) is None

@@ -107,22 +107,6 @@ CHANGES: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
         lambda p: p.update(supersedes=p["evidence"]["digest"]),
         "it supersedes what is no passport",
     ),
-    "a rate in a domain where nothing ran": (
-        lambda p: sums(p).append(sums(p)[0] | {"domain": "moon"}),
-        "the integers of r_op in moon are not over the runs that it counts",
-    ),
-    "a rate over fewer runs than the domain has": (
-        lambda p: sums(p).append(sums(p)[0] | {"domain": "banking", "n": 15}),
-        "the integers of r_op in banking are not over the runs that it counts",
-    ),
-    "a rate over nominal runs": (
-        lambda p: sums(p).append(sums(p)[0] | {"domain": "banking", "condition": "nominal", "n": 4}),
-        "the integers of r_op in banking, nominal are not over the runs that it counts",
-    ),
-    "a rate twice": (
-        lambda p: sums(p).extend([sums(p)[0] | {"domain": "banking"}, sums(p)[0] | {"domain": "banking"}]),
-        "the integers of r_op in banking occur twice",
-    ),
 }
 
 
@@ -133,12 +117,6 @@ def test_what_contradicts_itself_is_refused(name: str) -> None:
     payload.read(canonical.canonical(document))
     change(document["predicate"])
     assert refused(document) == words
-
-
-def test_the_sums_of_a_later_writers_metric_are_its_own() -> None:
-    document = maker.statement()
-    sums(document["predicate"]).extend([sums(document["predicate"])[0] | {"metric": "later", "n": 3}] * 2)
-    assert payload.read(canonical.canonical(document)).predicate.assessment.tier == 1
 
 
 def test_every_row_that_binds_is_named(tmp_path: Path) -> None:

@@ -150,7 +150,7 @@ def test_the_rate_under_faults_is_that_of_its_integers(name: str) -> None:
 
 def test_a_rate_is_written_with_six_digits() -> None:
     row, total = row_of(document()), whole(document())
-    exact = Fraction(total["y"], total["n"])
+    exact = Fraction(*total)
     assert Fraction(row["value"]) != exact
     assert abs(Fraction(row["value"]) - exact) <= Fraction(1, 2 * 10**6)
 
