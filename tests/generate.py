@@ -19,8 +19,8 @@ import typer
 
 from certkit import canonical, workflow
 from certkit.assessment import CATALOGUE, assessment_schema, profile_schema
-from certkit.assessment.plan.schema import plan_schema
 from certkit.assessment.drift.document import DriftDocument
+from certkit.assessment.plan.schema import plan_schema
 from certkit.assessment.published import claims_schema, comparison_schema, recheck_schema
 from certkit.assessment.words import asked
 from certkit.cli.main import tree
@@ -249,7 +249,8 @@ def _nested(schema: dict[str, Any], definitions: dict[str, Any]) -> str:
     parts = [_fields(schema, definitions)]
     for name, body in definitions.items():
         about = " ".join((body.get("description") or "").replace("``", "`").split())
-        parts.append(f"\n### {name}\n\n{about}\n\n{_fields(body, definitions)}")
+        fields = _fields(body, definitions) if "properties" in body else ""  # a list has none
+        parts.append(f"\n### {name}\n\n{about}\n\n{fields}".rstrip("\n") + "\n")
     return "".join(parts)
 
 

@@ -91,10 +91,10 @@ def snapshot(passport: bytes) -> tuple[str, Snapshot]:
 
     Raises `CertkitError` where it cannot be read or its integers contradict each other.
     """
-    from certkit.passport.snapshot import snapshot as of  # noqa: PLC0415 - heavy
+    from certkit.passport.drift_side import drift_side  # noqa: PLC0415 - heavy
 
     found = opening.parse(passport)
-    return found.passport_id, of(found.unverified_statement())
+    return found.passport_id, drift_side(found.unverified_statement())
 
 
 def claims(found: comparing.Drift, passport_id: str, earlier: str) -> Drift:

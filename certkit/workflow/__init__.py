@@ -276,8 +276,8 @@ def drift(
     """
     from certkit.assessment.drift import drift as between  # noqa: PLC0415 - keeps the help fast
     from certkit.passport.comparing import Comparison, Side, read  # noqa: PLC0415 - the same
+    from certkit.passport.drift_side import drift_side  # noqa: PLC0415 - the same
     from certkit.passport.pdf import take  # noqa: PLC0415 - the same
-    from certkit.passport.snapshot import snapshot as of_statement  # noqa: PLC0415 - the same
 
     sides = [
         Side()
@@ -293,7 +293,7 @@ def drift(
     profiles = (side.statement.predicate.assessment.profile.id for side in sides if side.statement)
     chosen = profile or next(profiles, DEFAULT_PROFILE)
     snapshots = [
-        of_statement(side.statement)
+        drift_side(side.statement)
         if side.statement
         else _of_bundle(path, chosen, jobs=jobs, progress=progress)
         for path, side in zip((old, new), sides, strict=True)

@@ -93,7 +93,7 @@ def signed(kind: str, payload: bytes, key: Key, *, algorithm: hashes.HashAlgorit
 SALT: Final = bytes(range(32))
 
 
-def tasks(*successes: int) -> list[Json]:
+def tasks(*successes: int) -> list[list[object]]:
     """The rows of tasks with four adversarial runs and a nominal success each, sorted by their tags."""
     tags = sorted(hmac.new(SALT, f"task {n}".encode(), hashlib.sha256).digest()[:9] for n in range(4))
     names = [base64.urlsafe_b64encode(tag).decode() for tag in tags]

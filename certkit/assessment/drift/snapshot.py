@@ -1,6 +1,6 @@
 """One side of a comparison over time: all that drift needs to know of a passport or of a bundle.
 
-A passport carries it (`certkit.passport.snapshot` reads it out), a bundle's assessment gives it (`snapshot`
+A passport carries it (`certkit.passport.drift_side` reads it out), a bundle's assessment gives it (`snapshot`
 here). No raw evidence is needed: the task table tells of every task in integers.
 """
 

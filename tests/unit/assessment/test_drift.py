@@ -21,7 +21,7 @@ from certkit.evidence.summary.reduce import tag
 from tests.support import bundles
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
 Cells = dict[tuple[str, str], dict[str, tuple[int, int]]]
@@ -39,7 +39,9 @@ def named(task: str) -> str:
 def table(cells: Cells, more: Sums, salt: str | None) -> TaskTable:
     """The table of tasks given as (successes, runs) by domain, condition and name."""
     domains = sorted({domain for domain, _ in cells})
-    keys = [(SUCCESS, condition) for condition in sorted({condition for _, condition in cells})]
+    keys: list[tuple[str, str | None]] = [
+        (SUCCESS, condition) for condition in sorted({condition for _, condition in cells})
+    ]
     keys += [(metric, None) for metric in more]
 
     def pair(task: str, domain: str, key: tuple[str, str | None]) -> tuple[int, int]:
@@ -132,15 +134,16 @@ def values(value: int, tasks: int = 60) -> dict[str, tuple[int, int]]:
     return {str(i): (value + (20 if i % 2 else -20), 1) for i in range(tasks)}
 
 
-def laid(*columns: Sequence[float | None]) -> Sides:
+def laid(*columns: Iterable[float | None]) -> Sides:
     """One condition, one domain, one run a task; None where a side lacks the task."""
+    columns = tuple(list(column) for column in columns)
     y = np.array([[0.0 if x is None else x for x in column] for column in columns])[:, :, None]
     n = np.array([[x is not None for x in column] for column in columns], np.int64)[:, :, None]
     rows = y.shape[1]
     return weighed(y, n, unit=np.arange(rows), domain=np.zeros(rows, np.int64))
 
 
-def apart(*columns: Sequence[float]) -> Sides:
+def apart(*columns: Iterable[float]) -> Sides:
     """Sides that share no task."""
     return laid(
         *(
@@ -153,7 +156,7 @@ def apart(*columns: Sequence[float]) -> Sides:
 def test_with_all_tasks_shared_it_is_the_paired_t_test() -> None:
     random = np.random.default_rng(3)
     old, new = random.random((2, 40))
-    found = contrast(laid(old, new), (1, -1))
+    found = contrast(laid(old.tolist(), new.tolist()), (1, -1))
     expected = stats.ttest_rel(old, new, alternative="greater")
     assert found.p_loss == pytest.approx(expected.pvalue, rel=1e-9)
     assert found.loss / found.se == pytest.approx(expected.statistic, rel=1e-9)
@@ -195,7 +198,7 @@ def test_a_trend_is_the_least_squares_line_from_the_first_passport_to_the_last()
         assert found.p_loss == pytest.approx(
             stats.ttest_1samp(each, 0, alternative="greater").pvalue, rel=1e-8
         )
-    assert slopes(2) == (1, -1)
+    assert [float(weight) for weight in slopes(2)] == [1, -1]
 
 
 def test_where_every_task_lost_the_same_p_is_that_of_the_sign_test() -> None:
@@ -285,7 +288,7 @@ def test_the_table_holds_the_sums_of_the_raw_records(tmp_path: Path) -> None:
     expected = []
     for task in range(7):
         its = [run for run in runs if run["task_id"] == f"t{task}"]
-        sums = {}
+        sums: dict[tuple[str, str | None], tuple[int, int]] = {}
         for condition in ("nominal", "x_f", "x_g"):
             cell = [run["outcome"] == "success" for run in its if run["condition"] == condition]
             sums[SUCCESS, condition] = (sum(cell), len(cell))

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from certkit import canonical, passport, workflow
-from certkit.passport import sealed, statement, tables
+from certkit.passport import agreement, sealed, statement, tables
 from tests.unit.assessment import build
 from tests.unit.passport.making import ISSUER, KEY, NOW, issued, of_bundle, runs, sealed_bundle, trust
 

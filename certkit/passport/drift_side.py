@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _JUDGED: Final = {"met", "not_met"}
 
 
-def snapshot(statement: st.Statement) -> Snapshot:
+def drift_side(statement: st.Statement) -> Snapshot:
     """Return the side that a statement gives.
 
     Raises `NegativeError` ``passport.statement`` for a margin below 0.

@@ -13,7 +13,7 @@ from certkit.assessment.drift import snapshot as of_bundle
 from certkit.errors import CertkitError
 from certkit.passport import agreement, payload
 from certkit.passport import statement as st
-from certkit.passport.snapshot import snapshot
+from certkit.passport.drift_side import drift_side
 from tests.support import bundles
 from tests.unit.passport import making
 
@@ -42,7 +42,7 @@ def test_a_passport_shows_what_its_evidence_shows(root: Path) -> None:
     bundle = evidence.open_bundle(root)
     summary = evidence.summarise(bundle)
     judged = assessment.assess(summary, bundle.facts, workflow.load_profile("hb-eval-2026"))
-    assert snapshot(stated(root)) == of_bundle(judged, summary)
+    assert drift_side(stated(root)) == of_bundle(judged, summary)
 
 
 def test_margins_are_carried_in_the_unit_of_the_metric(root: Path) -> None:
@@ -100,7 +100,7 @@ def test_a_negative_margin_is_refused(root: Path) -> None:
     criteria = (structs.replace(statement.predicate.criteria[0], drift_margin="-0.100000"),)
     below = structs.replace(statement, predicate=structs.replace(statement.predicate, criteria=criteria))
     with pytest.raises(CertkitError, match="below 0"):
-        snapshot(below)
+        drift_side(below)
 
 
 def test_columns_of_a_later_writer_change_nothing(root: Path) -> None:
@@ -115,7 +115,7 @@ def test_columns_of_a_later_writer_change_nothing(root: Path) -> None:
 
 def test_a_bundle_without_fault_runs_has_a_table(tmp_path: Path) -> None:
     empty = making.sealed_bundle(tmp_path / "empty", [bundles.run(0)])
-    found = snapshot(stated(empty)).table
+    found = drift_side(stated(empty)).table
     assert [(item.metric, item.condition) for item in found.columns] == [("success", "nominal")]
 
 
