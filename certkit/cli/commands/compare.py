@@ -26,6 +26,13 @@ def compare(
         int | None,
         typer.Option("--draws", min=100, max=100_000, help="Bootstrap draws. Default: 2000."),
     ] = None,
+    paper_tests: Annotated[
+        bool,
+        typer.Option(
+            "--paper-tests",
+            help="Show z, t, effect sizes, ANOVA and rank orders too, which take runs for independent.",
+        ),
+    ] = False,
     jobs: Jobs = None,
     json: Json = False,
     quiet: Quiet = False,
@@ -34,7 +41,7 @@ def compare(
     """Compare two agents on their evidence: who succeeds more often under faults, by how much, how surely.
 
     Compares what both bundles cover, paired by task where both have the tasks. Runs of one cluster stand or
-    fall together in the answer; tests that ignore this are shown, and marked. Exit code 0: compared,
+    fall together in the answer; tests that ignore this are shown on demand. Exit code 0: compared,
     whoever is better; 4: the bundles share nothing that could be compared; 3: a bundle is malformed.
 
     Example: certkit compare bundle-a bundle-b --seed 7
@@ -49,5 +56,5 @@ def compare(
     elif not quiet:
         from certkit.cli.views.comparison import show  # noqa: PLC0415 - only where it is shown
 
-        show(found, verbose=verbose)
+        show(found, verbose=verbose, paper_tests=paper_tests)
     raise typer.Exit(found.exit_code)

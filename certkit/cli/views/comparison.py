@@ -28,8 +28,8 @@ _PAIRS: Final = 5
 """Pairs of cells that are listed unless all are asked for."""
 
 
-def show(found: Comparison, *, verbose: bool) -> None:
-    """Print a comparison; `verbose` adds every pair of cells."""
+def show(found: Comparison, *, verbose: bool, paper_tests: bool) -> None:
+    """Print a comparison; `paper_tests` adds those that ignore clusters, `verbose` every pair of cells."""
     output.wrapped(found.answer)
     output.say()
     for name, facts, side in zip("AB", found.facts, (found.main.a, found.main.b), strict=True):
@@ -43,7 +43,9 @@ def show(found: Comparison, *, verbose: bool) -> None:
             f"Holm: p adjusted for {output.counted(_tested(found.domains), 'domain')}",
         )
     if found.main.matched is not None:
-        _tests(found, found.main.matched, verbose=verbose)
+        _tests(found, found.main.matched)
+        if paper_tests:
+            _paper_tests(found, verbose=verbose)
     if found.manners is not None:
         _manners(found.manners)
     others = [(row.metric, row, CATALOGUE[row.metric].unit) for row in found.metrics[1:] if row.matched]
@@ -102,7 +104,7 @@ def _span(interval: Interval | None, unit: Unit) -> str:
     return f"{change(interval.low, unit)} to {change(interval.high, unit)}"
 
 
-def _tests(found: Comparison, of: Matched, *, verbose: bool) -> None:
+def _tests(found: Comparison, of: Matched) -> None:
     output.say()
     output.say(f"Tests of {found.main.metric}")
     test = of.permutation
@@ -113,21 +115,10 @@ def _tests(found: Comparison, of: Matched, *, verbose: bool) -> None:
         _row("cluster-robust t", f"t({robust.df:.1f}) = {robust.t:.3f}", figure(robust.p))
     else:
         _row("cluster-robust t", str(robust.reason))
-    if (runs := found.main.runs) is not None:
-        if runs.z is not None:
-            _row("two-proportion z, all runs *", f"z = {runs.z.statistic:.3f}", figure(runs.z.p))
-        _row("Welch's t, all runs *", *_welch(runs.welch))
-        sizes = {"Cohen's h": runs.cohen_h, "Cohen's d": runs.cohen_d, "Hedges' g": runs.hedges_g}
-        _row("effect, all runs", ", ".join(f"{k} {v:.3f}" for k, v in sizes.items() if v is not None))
-    _analysis(found.anova, verbose=verbose)
-    _order("domain orders, Spearman's ρ", found.spearman)
-    _order("domain orders, Kendall's τ-b", found.kendall)
     output.say()
     output.say("95 % intervals")
     _row("A - B, cluster-robust t", _points(robust.interval))
     _row("A - B, cluster bootstrap", _points(of.bootstrap) + f" ({found.draws:,} draws, seed {found.seed})")
-    if runs is not None and runs.newcombe is not None:
-        _row("A - B, Newcombe, all runs *", _points(runs.newcombe))
     names = {
         "a": "A, bootstrap by cluster",
         "b": "B, bootstrap by cluster",
@@ -137,10 +128,27 @@ def _tests(found: Comparison, of: Matched, *, verbose: bool) -> None:
     }
     for key, label in names.items():
         _row(label, _share(found.rates[key]))
+    output.wrapped("Two agents are too few for an interval by agent to say more than where the two lie.")
+
+
+def _paper_tests(found: Comparison, *, verbose: bool) -> None:
+    """Print the tests that the papers use."""
+    output.say()
+    output.say("Tests as papers print them")
     output.wrapped(
-        "* ignores that runs of a cluster hang together: too sure of itself. Two agents are too few for "
-        "an interval by agent to say more than where the two lie."
+        "Those marked * take runs for independent, which repeats of a task are not: they are too sure."
     )
+    if (runs := found.main.runs) is not None:
+        if runs.z is not None:
+            _row("two-proportion z, all runs *", f"z = {runs.z.statistic:.3f}", figure(runs.z.p))
+        _row("Welch's t, all runs *", *_welch(runs.welch))
+        sizes = {"Cohen's h": runs.cohen_h, "Cohen's d": runs.cohen_d, "Hedges' g": runs.hedges_g}
+        if runs.newcombe is not None:
+            _row("A - B, Newcombe, all runs *", _points(runs.newcombe))
+        _row("effect, all runs", ", ".join(f"{k} {v:.3f}" for k, v in sizes.items() if v is not None))
+    _analysis(found.anova, verbose=verbose)
+    _order("domain orders, Spearman's ρ", found.spearman)
+    _order("domain orders, Kendall's τ-b", found.kendall)
 
 
 def _row(label: str, text: str, p: str = "") -> None:
