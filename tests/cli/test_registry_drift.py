@@ -42,15 +42,6 @@ def test_a_passport_on_few_runs_is_passed_over_where_it_cannot_tell(place: Path)
     assert done.code == 0, done.out
 
 
-def test_the_chain_names_passports_by_their_entries(place: Path) -> None:
-    brought(place, 3, 600)
-    document = certkit("registry", "drift", "registry", NAME, "--json").document
-    assert [(one["index"], one["base"]) for one in document["chain"]] == [(0, 0), (1, 0), (4, 0)]
-    assert {key for one in document["chain"] for key in one} == {
-        *("index", "base", "log_e", "declined", "reason"),
-    }
-
-
 def test_it_leaves_with_5_for_the_chain_though_the_latest_comparison_shows_no_loss(place: Path) -> None:
     brought(place, 3, 680)
     done = certkit("registry", "drift", "registry", NAME, "--json")
