@@ -42,14 +42,6 @@ def test_a_passport_on_few_runs_is_passed_over_where_it_cannot_tell(place: Path)
     assert done.code == 0, done.out
 
 
-def test_it_leaves_with_5_for_the_chain_though_the_latest_comparison_shows_no_loss(place: Path) -> None:
-    brought(place, 3, 680)
-    done = certkit("registry", "drift", "registry", NAME, "--json")
-    assert [one["result"] for one in done.document["pairs"]] == ["DRIFTED", "STABLE"]
-    assert done.document["chain"][-1]["declined"]
-    assert done.code == 5
-
-
 def test_after_a_passport_that_is_not_here_nothing_is_said_of_what_was_logged(place: Path) -> None:
     brought(place, 3, 600)
     second = (place / "second.json").read_bytes()
