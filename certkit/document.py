@@ -1,7 +1,7 @@
 """The documents that certkit prints: frozen structs, from which their JSON and their schemas are made.
 
     class BundleSeal(Document, frozen=True, kw_only=True, tag="urn:certkit:bundle-seal:v1"):
-        \"\"\"What certkit bundle seal prints.\"\"\"     # becomes the schema's description
+        "What certkit bundle seal prints."           # becomes the schema's description
 
         digest: Digest                               # aliases below carry the constraints
         files: Annotated[Count, Meta(description="those that are listed in the manifest")]
@@ -10,6 +10,7 @@
         counts: Annotated[Mapping[str, int], BESIDE] # keys that stand in the object itself
 
     BundleSeal(digest=…, files=3, signer=None, counts={}).to_dict()
+    fill(BundleSeal, bundle, files=3)                # the other fields are attributes of `bundle`
     schema_of(BundleSeal)                            # JSON Schema 2020-12, closed
 
 The key ``schema`` comes first and holds the tag; the other keys follow in the order of the fields, those of
@@ -30,7 +31,7 @@ from fractions import Fraction
 from functools import cache
 from inspect import cleandoc
 from pathlib import Path, PurePath
-from typing import Annotated, Any, Final, get_type_hints
+from typing import Annotated, Any, Final, TypeVar, get_type_hints
 
 import msgspec
 from msgspec import UNSET, Meta, Struct
@@ -41,7 +42,7 @@ URN: Final = "urn:certkit:"
 Text = str
 Count = Annotated[int, Meta(ge=0)]
 Positive = Annotated[int, Meta(ge=1)]
-Share = Annotated[float, Meta(ge=0, le=1)]
+Share = Annotated[float, Meta(ge=0.0, le=1.0)]
 Tier = Annotated[int, Meta(ge=0, le=9)]
 TierKey = Annotated[str, Meta(pattern="^[1-9]$")]
 Digest = Annotated[str, Meta(pattern="^sha256:[0-9a-f]{64}$")]
@@ -54,6 +55,9 @@ BESIDE: Final = Meta(extra_json_schema={_BESIDE: True})
 """Marks a field whose keys stand in the object itself, which keeps its own keys; a mapping leaves it open."""
 
 
+AnyPart = TypeVar("AnyPart", bound="Part")
+
+
 class Part(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """An object inside a document."""
 
@@ -64,6 +68,12 @@ class Document(Part, frozen=True, kw_only=True, tag_field="schema"):
     def to_dict(self) -> dict[str, Any]:
         """Return the document as JSON values."""
         return _object(self)
+
+
+def fill(kind: type[AnyPart], source: object, **given: Any) -> AnyPart:
+    """Return a part with the fields `given`, the others as the attributes of `source`, else by default."""
+    others = (name for name in kind.__struct_fields__ if name not in given and hasattr(source, name))
+    return kind(**given, **{name: getattr(source, name) for name in others})
 
 
 def to_builtins(value: Any) -> Any:

@@ -113,7 +113,8 @@ CODES: Final[dict[str, str]] = {
     "profile.unknown": "no profile has this name and no file has this path",
     "profile.invalid": "the profile does not have the published form",
     # planning
-    "plan.impossible": "no number of runs shows the tier at what is expected",
+    "plan.impossible": "no number of tasks shows the tier at what is expected",
+    "plan.unmeasured": "the bundle does not show how runs of one task correlate",
     # published claims
     "recheck.unknown": "no packaged claims have this name",
     "recheck.invalid": "the file of claims does not have the published form",
@@ -175,9 +176,6 @@ CODES: Final[dict[str, str]] = {
     "pdf.no-passport": "the PDF carries no passport under the name that certkit gives it",
     "pdf.several": "the PDF carries more than one passport, or more than one proof of registration",
     "pdf.other-passport": "the PDF was drawn of another passport than the one attached to it",
-    # Sigstore bundles of any kind
-    "sigstore.bundle": "the file is not a Sigstore bundle that certkit reads",
-    "sigstore.artifact": "the bundle is about another artifact",
     # transparency logs: formats and proofs
     "tlog.key": "a verifier key does not have the C2SP form, or is of a type that certkit does not read",
     "tlog.note": "a signed note does not have the C2SP form",
@@ -227,9 +225,6 @@ CODES: Final[dict[str, str]] = {
     "registry.claims": "an entry claims something else than the passport that it is about",
     "registry.index-differs": "a derived table is not what the entries give",
     # reports
-    "report.source": "the file is neither an assessment nor a passport",
-    "report.assessment-invalid": "the assessment file does not have the published form",
-    "report.assessment-contradicts": "the assessment file's rows do not carry its verdict",
     "report.passport-differs": "the passport is about another assessment than the evidence gives",
     "report.pdf-unavailable": "the machine lacks what it takes to make a PDF",
     # simulation and usage

@@ -91,7 +91,7 @@ def rate(call: Callable[[], object], calls: int = CALLS) -> float:
 
 def whole() -> None:
     """Print what all steps of a verification cost, beside the signature alone."""
-    from tests.unit.passport import making  # noqa: PLC0415 - the other benchmarks measure memory beside it
+    from tests.support import making  # noqa: PLC0415 - the other benchmarks measure memory beside it
 
     for name in keys.ALGORITHMS:
         key = keys.generate(name)

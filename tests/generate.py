@@ -15,24 +15,25 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import typer
-
 from certkit import canonical, workflow
-from certkit.assessment import CATALOGUE, assessment_schema, profile_schema
+from certkit.assessment import CATALOGUE, AssessmentDocument, profile_schema
+from certkit.assessment.compare.document import ComparisonDocument
 from certkit.assessment.drift.document import DriftDocument
 from certkit.assessment.plan.schema import plan_schema
-from certkit.assessment.published import claims_schema, comparison_schema, recheck_schema
+from certkit.assessment.recheck import claims_schema
+from certkit.assessment.recheck.document import RecheckDocument
 from certkit.assessment.words import asked
 from certkit.cli.main import tree
 from certkit.cli.schemas import schemas
-from certkit.document import Document, name_of, schema_of
+from certkit.document import DIALECT, Document, name_of, schema_of
 from certkit.errors import CODES, EXIT_MEANING
 from certkit.evidence.bundle.calibration import calibration_schema
 from certkit.evidence.bundle.identity import Accumulation
 from certkit.evidence.records.faults import Fault
 from certkit.evidence.records.record import Condition
-from certkit.evidence.records.schema import DIALECT, manifest_schema, record_schema
-from certkit.passport import passport_schema, trust_schema, verification_schema
+from certkit.evidence.records.schema import manifest_schema, record_schema
+from certkit.passport import passport_schema, trust_schema
+from certkit.passport.outcome import VerificationDocument
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -83,21 +84,24 @@ def error_schema() -> dict[str, Any]:
     }
 
 
-DOCUMENTS: Final[tuple[type[Document], ...]] = (Accumulation, DriftDocument)
+DOCUMENTS: Final[tuple[type[Document], ...]] = (
+    Accumulation,
+    AssessmentDocument,
+    ComparisonDocument,
+    DriftDocument,
+    RecheckDocument,
+    VerificationDocument,
+)
 SCHEMAS: Final[dict[str, Callable[[], dict[str, Any]]]] = {
-    "assessment.v1": assessment_schema,
     "bundle.v1": manifest_schema,
     "calibration.v1": calibration_schema,
     "claims.v1": claims_schema,
-    "comparison.v1": comparison_schema,
     "error.v1": error_schema,
     "passport.v1": passport_schema,
     "plan.v1": plan_schema,
     "profile.v1": profile_schema,
-    "recheck.v1": recheck_schema,
     "record.v1": record_schema,
     "trust.v1": trust_schema,
-    "verification.v1": verification_schema,
     **{f"{name}.v1": partial(dict, schema) for name, schema in schemas().items()},
     **{name_of(kind): partial(schema_of, kind) for kind in DOCUMENTS},
 }
@@ -114,10 +118,10 @@ def commands() -> Iterator[tuple[tuple[str, ...], Any]]:
 
     def walk(words: tuple[str, ...], command: Any) -> Iterator[tuple[tuple[str, ...], Any]]:
         yield words, command
-        for name, below in getattr(command, "commands", {}).items():
-            yield from walk((*words, name), below)
+        for name in command.list_commands(None) if hasattr(command, "commands") else ():
+            yield from walk((*words, name), command.get_command(None, name))
 
-    yield from walk(("certkit",), typer.main.get_command(tree()))
+    yield from walk(("certkit",), tree())
 
 
 def _options(command: Any) -> Sequence[tuple[str, ...]]:

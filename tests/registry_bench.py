@@ -37,8 +37,8 @@ from certkit.tlog import tiles, tree
 from certkit.tlog.note import Signer
 from tests.bench import machine
 from tests.faults.flips import is_sound, sampled
-from tests.unit.registry.build import LOG_KEY, SUBMITTER, check, new, opened, submitters
-from tests.unit.registry.notes import notes
+from tests.support.notes import notes
+from tests.support.registries import LOG_KEY, SUBMITTER, check, new, opened, submitters
 
 if TYPE_CHECKING:
     import sqlite3

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from certkit import canonical, evidence
-from tests.cli.running import certkit
+from tests.support.running import certkit
 
 SAMPLE = Path(__file__).parent / "data" / "agentdojo" / "export.jsonl"
 SHARED = Path(__file__).parents[2] / "shared" / "evidence" / "agentdojo"
@@ -31,7 +31,7 @@ def office(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = certkit("registry", "init", folder / "registry", "--name", "office", "--json")
     vkey = made.document["vkey"]
     trust = folder / "trust.json"
-    done("trust", "init", "-t", trust, "--issuer", "Office", "--key", folder / "public.pem", "-q")
+    done("trust", "add", "-t", trust, "--issuer", "Office", "--key", folder / "public.pem", "-q")
     done("trust", "add", "-t", trust, "--log", vkey, "-q")
     return folder
 
@@ -91,9 +91,8 @@ def test_the_registry_is_sound_and_knows_the_passport(issued: Path, office: Path
     again = certkit(
         "registry",
         "append",
-        issued / "out" / "passport.json",
-        "-r",
         office / "registry",
+        issued / "out" / "passport.json",
         "--key",
         office / "key.pem",
         "-t",

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import house
+
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "certkit"
 MODULES = sorted(path for path in PACKAGE.rglob("*.py"))
@@ -115,6 +117,23 @@ def test_rooms_import_downwards_only() -> None:
     assert done.returncode == 0, done.stdout
 
 
+def test_no_modules_load_each_other_in_a_circle() -> None:
+    assert house.circles() == []
+
+
+def test_no_function_is_long() -> None:
+    assert house.long_functions() == []
+
+
 def test_tests_of_the_product_are_no_part_of_it() -> None:
     for path in MODULES:
         assert "tests" not in imports(ast.parse(path.read_text(encoding="utf-8"))), path
+
+
+def test_no_test_imports_from_another() -> None:
+    for path in (ROOT / "tests").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                names = [alias.name for alias in node.names] + [getattr(node, "module", None) or ""]
+                parts = [part for name in names for part in name.split(".")]
+                assert not [part for part in parts if part.startswith("test_")], f"{path}: tests/support"

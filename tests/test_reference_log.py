@@ -13,7 +13,7 @@ from certkit import files
 from certkit.registry.heads import read
 from certkit.tlog.note import Signer, write_note
 from tests import reference_log
-from tests.unit.registry.build import contents
+from tests.support.registries import contents
 
 if TYPE_CHECKING:
     from pathlib import Path

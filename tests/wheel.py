@@ -86,7 +86,7 @@ def check_installed(package: Path, folder: Path) -> None:
     where = _run(python, "-c", "import certkit; print(certkit.__file__)", cwd=folder).strip()
     if not Path(where).is_relative_to(folder.resolve()) and not Path(where).is_relative_to(folder):
         raise PackagingError(f"certkit was imported from {where}")
-    listed = json.loads(_run(certkit, "profile", "list", "--json", cwd=folder))
+    listed = json.loads(_run(certkit, "profile", "show", "--json", cwd=folder))
     if [item["id"] for item in listed["profiles"]] != PROFILES:
         raise PackagingError(f"the packaged profiles are {listed}")
     _run(certkit, "demo", "-o", folder / "demo", cwd=folder)

@@ -15,7 +15,7 @@ changes a verdict.
     sentence(assessment), measure_next(assessment)
 
 The road inside: `view` (nominal and fault runs apart) → `metrics_2026`, `metrics_2025`, `csi` (results)
-→ `criteria` (a row at a tier) → `bounded` (the same row by bounds that respect clusters) → `verdict`
+→ `criteria` (a row at a tier) → `kinds`, `bounded` (the same row by the task posterior) → `verdict`
 (tiers) → `result` (the document); `provenance`, `plausibility` and `contrasts` add the findings, `judge`
 what the judge's error does. Beside the road: `plan` (before an evaluation), `compare` (two agents), `drift`
 (two moments of one agent), `recheck` (other people's arithmetic).
@@ -29,6 +29,7 @@ from certkit.assessment import verdict
 from certkit.assessment.bounded.fragility import Fragility, fragility
 from certkit.assessment.bounded.intervals import with_intervals
 from certkit.assessment.criteria import Row, Status
+from certkit.assessment.documents import AssessmentDocument, Counts
 from certkit.assessment.evaluate import judge as judge_rows
 from certkit.assessment.findings import accumulated
 from certkit.assessment.findings.contrasts import contrasts
@@ -38,10 +39,10 @@ from certkit.assessment.findings.provenance import provenance
 from certkit.assessment.lint import lint
 from certkit.assessment.metrics.catalogue import CATALOGUE, Spec, Unit
 from certkit.assessment.metrics.metric import Metric, State
-from certkit.assessment.profile import Profile, parse
+from certkit.assessment.profile import Profile, parse, profile_schema
 from certkit.assessment.rater_error import JudgeReport, judge_findings, judge_report, seen_by_judge
-from certkit.assessment.result import Assessment, Counts
-from certkit.assessment.schema import assessment_schema, profile_schema
+from certkit.assessment.result import Assessment
+from certkit.assessment.statistics.variation import variation
 from certkit.assessment.verdict import Tier, Verdict
 from certkit.assessment.words import asked, fragile, measure_next, of_judge, readings, sentence, shown
 from certkit.errors import UsageError
@@ -57,6 +58,7 @@ __all__ = [
     "CATALOGUE",
     "SEVERITY",
     "Assessment",
+    "AssessmentDocument",
     "Finding",
     "Fragility",
     "JudgeReport",
@@ -73,7 +75,6 @@ __all__ = [
     "asked",
     "assess",
     "assess_accumulation",
-    "assessment_schema",
     "fragile",
     "lint",
     "measure_next",
@@ -130,6 +131,7 @@ def assess(summary: Summary, facts: Facts, profile: Profile, *, required_tier: i
         cells=summary.cells,
         judge=judge,
         fragility=fragility(judged),
+        variation=variation(judged.reader.sample.tasks("r_op")),
     )
 
 

@@ -8,16 +8,15 @@ The margin is signed so that positive passes; 0 under a strict operator is not m
 from __future__ import annotations
 
 from enum import StrEnum
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from certkit.assessment.metrics.metric import Metric, State, Value, number
+from certkit.assessment.metrics.metric import Metric, State, Value
 from certkit.assessment.profile import Criterion, Operator, Reading, exact
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from certkit.assessment.profile import Profile
 
 
@@ -34,16 +33,15 @@ class Status(StrEnum):
 class Bounded(Struct, frozen=True, kw_only=True):
     """The bounded reading of a row: the bound that must pass the threshold, at which confidence.
 
-    `method` names the bound, `clusters` what it rests on, `n_eff` what their runs are worth; `reason` says
-    why the row cannot be judged so.
+    `k` tasks (or families of tasks) carry it, the fewest where it has parts; `rests_on` says so in words;
+    `reason` says why the row cannot be judged so.
     """
 
     status: Status
     bound: Value | None = None
     confidence: float
-    method: str | None = None
-    clusters: int | None = None
-    n_eff: float | None = None
+    k: int | None = None
+    rests_on: str | None = None
     reason: str | None = None
 
 
@@ -77,34 +75,6 @@ class Row(Struct, frozen=True, kw_only=True):
     def judged_by(self, metric: Metric) -> Row:
         """Return the same criterion at the same tier, judged by another metric."""
         return judge(self.criterion, metric, self.tier)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the row as JSON values."""
-        unit = self.metric.unit
-        bounded = None
-        if self.bounded is not None:
-            bounded = {
-                "status": self.bounded.status.value,
-                "bound": number(self.bounded.bound, unit),
-                "confidence": self.bounded.confidence,
-                "method": self.bounded.method,
-                "clusters": self.bounded.clusters,
-                "n_eff": self.bounded.n_eff,
-                "reason": self.bounded.reason,
-            }
-        return {
-            "id": self.id,
-            "metric": self.metric.id,
-            "tier": self.tier,
-            "operator": self.operator,
-            "threshold": number(self.threshold, unit),
-            "value": number(self.value, unit),
-            "status": self.status.value,
-            "margin": None if self.margin is None else float(self.margin),
-            "reason": self.reason,
-            "provisional": self.criterion.provisional,
-            "bounded": bounded,
-        }
 
 
 def judge(criterion: Criterion, metric: Metric, tier: int) -> Row:
@@ -157,16 +127,16 @@ def _evidence(criterion: Criterion, metric: Metric, tier: int) -> tuple[Status |
 
 def _margin(value: Value, operator: Operator, threshold: Fraction) -> Value:
     """Return by how much the value passes; a float is compared with the double nearest the threshold."""
-    if isinstance(value, float):
-        difference: Value = value - float(threshold)
-    else:
-        difference = value - threshold
+    difference = value - (threshold if isinstance(value, Fraction) else float(threshold))
     return -difference if operator in {"<", "<="} else difference
 
 
-def passes(value: Value, operator: Operator, threshold: Fraction) -> bool:
-    """Tell whether a value is on the good side of a threshold, or on one that is not strict."""
-    margin = _margin(value, operator, threshold)
+def passes(value: Any, operator: Operator, threshold: Fraction) -> Any:
+    """Tell whether a value is on the good side of a threshold, or on one that is not strict.
+
+    Many values at once, as an array, give an array of truth values.
+    """
+    margin: Any = _margin(value, operator, threshold)
     return margin > 0 if operator in {">", "<"} else margin >= 0
 
 

@@ -22,9 +22,6 @@ _UP = (">", ">=")
 _STRICT = (">", "<")
 
 LEAST_CONFIDENCE: Final = Fraction(9, 10)
-LEAST_ICC: Final = 0.1
-"""Likeness of runs of one task below which all-alike outcomes would count as if they were independent."""
-
 LEAST_COVERAGE: Final = 0.5
 """Share of eligible runs below which a row would rest on the smaller part of the evidence."""
 
@@ -51,8 +48,6 @@ def _bounds(profile: Profile) -> Iterator[str]:
         if profile.confidence(tier) < LEAST_CONFIDENCE:
             found = float(profile.confidence(tier))
             yield f"tier {tier}: confidence {found:g} lets a bound be wrong more than one time in ten"
-    if profile.icc0 < LEAST_ICC:
-        yield f"icc0 {profile.icc0:g} takes repeats of one task that never differ as independent runs"
 
 
 def _specified(row: Criterion, tiers: tuple[int, ...]) -> Iterator[tuple[int, Fraction, str]]:

@@ -31,6 +31,7 @@ from pydantic import Field, model_validator
 from certkit import canonical, toml
 from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
 from certkit.base import Authored, validate
+from certkit.document import DIALECT
 from certkit.errors import InputError
 
 PROFILE_SCHEMA: Final = "urn:certkit:profile:v1"
@@ -122,10 +123,6 @@ class Profile(Authored):
         default="declared",
         description="anytime: bounds that hold although the evidence was looked at while it grew",
     )
-    icc0: Annotated[float, Field(ge=0, le=1)] = Field(
-        default=1.0,
-        description="how alike runs of one cluster are taken to be where too few clusters differ to tell",
-    )
     sources: tuple[_Text, ...] = ()
     tiers: Annotated[dict[_Tier, TierInfo], Field(min_length=1)]
     criteria: Annotated[tuple[Criterion, ...], Field(min_length=1)]
@@ -180,6 +177,11 @@ class Profile(Authored):
     def digest(self) -> canonical.Digest:
         """The digest that names this table in every assessment and passport."""
         return canonical.digest(canonical.canonical(self.to_dict()))
+
+
+def profile_schema() -> dict[str, Any]:
+    """Return the published JSON Schema (2020-12) of a profile, once its TOML is parsed."""
+    return {"$schema": DIALECT, "$id": PROFILE_SCHEMA, **Profile.model_json_schema(by_alias=True)}
 
 
 def parse(text: str, where: str) -> Profile:

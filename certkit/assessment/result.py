@@ -9,35 +9,26 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from msgspec import Struct, structs
+from msgspec import UNSET, Struct
 
-from certkit._version import __version__
-from certkit.assessment.metrics.metric import Metric, plain
+from certkit.assessment import documents
+from certkit.assessment.metrics.metric import State, number
+from certkit.document import fill
 
 if TYPE_CHECKING:
     from certkit.assessment.bounded.fragility import Fragility
     from certkit.assessment.criteria import Row
     from certkit.assessment.findings.findings import Finding
+    from certkit.assessment.metrics.metric import Metric
     from certkit.assessment.profile import Profile
     from certkit.assessment.rater_error import JudgeReport
+    from certkit.assessment.statistics.variation import Variation
     from certkit.assessment.verdict import Tier, Verdict
     from certkit.errors import Exit
     from certkit.evidence.bundle.manifest import Facts
     from certkit.evidence.summary.summary import Cell
 
-ASSESSMENT_SCHEMA: Final = "urn:certkit:assessment:v1"
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-class Counts(Struct, frozen=True, kw_only=True):
-    """What was assessed: all records, and of the standard split nominal and fault runs."""
-
-    records: int
-    nominal_runs: int
-    fault_runs: int
-    harness_errors: int
-    novel_fault_runs: int
-    domains: tuple[str, ...]
 
 
 class BundleResult(Struct, frozen=True, kw_only=True):
@@ -61,27 +52,10 @@ class BundleResult(Struct, frozen=True, kw_only=True):
     table: int
     bounded: int
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the bundle as JSON values, times in RFC 3339."""
-        return structs.asdict(self) | {
-            "first_run": _time(self.first_run),
-            "last_run": _time(self.last_run),
-            "by_domain": {
-                name: {"successes": successes, "n": n} for name, (successes, n) in self.by_domain.items()
-            },
-            "table": {"tier": self.table},
-            "bounded": {"tier": self.bounded},
-        }
-
 
 def moment(microseconds: int | None) -> datetime | None:
     """Return a time in microseconds since 1970 as an aware datetime."""
     return None if microseconds is None else _EPOCH + timedelta(microseconds=microseconds)
-
-
-def _time(microseconds: int | None) -> str | None:
-    found = moment(microseconds)
-    return None if found is None else found.isoformat().replace("+00:00", "Z")
 
 
 class Assessment(Struct, frozen=True, kw_only=True, eq=False):
@@ -89,7 +63,7 @@ class Assessment(Struct, frozen=True, kw_only=True, eq=False):
 
     facts: Facts
     profile: Profile
-    counts: Counts
+    counts: documents.Counts
     metrics: dict[str, Metric]
     criteria: tuple[Row, ...]
     tiers: tuple[Tier, ...]
@@ -98,6 +72,7 @@ class Assessment(Struct, frozen=True, kw_only=True, eq=False):
     cells: tuple[Cell, ...]
     judge: JudgeReport
     fragility: Fragility
+    variation: Variation | None = None
     bundles: tuple[BundleResult, ...] = ()
 
     @property
@@ -107,48 +82,80 @@ class Assessment(Struct, frozen=True, kw_only=True, eq=False):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the document that ``certkit assess --json`` prints."""
-        facts, manifest = self.facts, self.facts.manifest
-        return {
-            "schema": ASSESSMENT_SCHEMA,
-            "tool": {"name": "certkit", "version": __version__},
-            "bundle": {
-                "digest": facts.digest,
-                "sealed": facts.sealed,
-                "origin": manifest.protocol.origin,
-                **plain(self.counts),
-            },
-            "agent": {
-                "name": manifest.agent.name,
-                "version": manifest.agent.version,
-                "digest": facts.agent_digest,
-            },
-            "profile": {
-                "id": self.profile.id,
-                "digest": self.profile.digest,
-                "reading": self.profile.reading,
-            },
-            "metrics": {name: metric.to_dict() for name, metric in self.metrics.items()},
-            "breakdown": [_breakdown(cell) for cell in self.cells],
-            "criteria": [row.to_dict() for row in self.criteria],
-            "tiers": {str(tier.number): tier.to_dict() for tier in self.tiers},
-            "verdict": self.verdict.to_dict(),
-            "findings": [plain(finding) for finding in self.findings],
-            "judge": self.judge.to_dict(),
-            "fragility": plain(self.fragility),
-            **({"bundles": [bundle.to_dict() for bundle in self.bundles]} if self.bundles else {}),
-        }
+        return _document(self).to_dict()
 
 
-def _breakdown(cell: Cell) -> dict[str, Any]:
+def _document(assessment: Assessment) -> documents.AssessmentDocument:
+    facts, agent = assessment.facts, assessment.facts.manifest.agent
+    origin = facts.manifest.protocol.origin
+    return fill(
+        documents.AssessmentDocument,
+        assessment,
+        bundle=fill(documents.BundlePart, facts, origin=origin, counts=assessment.counts),
+        agent=fill(documents.AgentPart, agent, digest=facts.agent_digest),
+        profile=fill(documents.ProfilePart, assessment.profile),
+        metrics={name: metric_part(metric) for name, metric in assessment.metrics.items()},
+        breakdown=tuple(_cell(cell) for cell in assessment.cells),
+        criteria=tuple(_criterion(row) for row in assessment.criteria),
+        tiers={str(tier.number): fill(documents.TierPart, tier) for tier in assessment.tiers},
+        verdict=fill(documents.VerdictPart, assessment.verdict, **_attained(assessment.verdict)),
+        bundles=tuple(_pooled(bundle) for bundle in assessment.bundles) or UNSET,
+    )
+
+
+def metric_part(metric: Metric) -> documents.MetricPart:
+    """Return a metric as the document shows it."""
+    differs = metric.by_tier is not None
+    return fill(
+        documents.MetricPart,
+        metric,
+        value=UNSET if differs else number(metric.value, metric.unit),
+        by_tier=metric.by_tier if differs else UNSET,
+        interval=UNSET if metric.interval is None else metric.interval,
+        intervals=metric.intervals or UNSET,
+        coverage=float(metric.coverage) if metric.state is State.PARTIAL else UNSET,
+        reason=metric.reason or metric.blocked or UNSET,
+    )
+
+
+def _cell(cell: Cell) -> documents.CellPart:
     tally = cell.tally
+    rate = tally.success / tally.runs if tally.runs else None
+    return fill(
+        documents.CellPart, tally, split=cell.split, domain=cell.domain, condition=cell.condition, rate=rate
+    )
+
+
+def _criterion(row: Row) -> documents.CriterionPart:
+    unit, bounded = row.metric.unit, row.bounded
+    return fill(
+        documents.CriterionPart,
+        row,
+        metric=row.metric.id,
+        threshold=number(row.threshold, unit),
+        value=number(row.value, unit),
+        margin=None if row.margin is None else float(row.margin),
+        provisional=row.criterion.provisional,
+        bounded=bounded and fill(documents.BoundedPart, bounded, bound=number(bounded.bound, unit)),
+    )
+
+
+def _pooled(bundle: BundleResult) -> documents.PooledPart:
+    return fill(
+        documents.PooledPart,
+        bundle,
+        first_run=moment(bundle.first_run),
+        last_run=moment(bundle.last_run),
+        by_domain={
+            name: documents.Successes(successes=successes, n=n)
+            for name, (successes, n) in bundle.by_domain.items()
+        },
+        **_attained(bundle),
+    )
+
+
+def _attained(tiers: Verdict | BundleResult) -> dict[str, documents.Attained]:
     return {
-        "split": str(cell.split),
-        "domain": cell.domain,
-        "condition": cell.condition,
-        "runs": tally.runs,
-        "success": tally.success,
-        "failure": tally.failure,
-        "safe_halt": tally.safe_halt,
-        "harness_error": tally.harness_error,
-        "rate": tally.success / tally.runs if tally.runs else None,
+        "table": documents.Attained(tier=tiers.table),
+        "bounded": documents.Attained(tier=tiers.bounded),
     }

@@ -7,7 +7,7 @@ tier is met, whatever is attested.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -38,19 +38,6 @@ class Tier(Struct, frozen=True, kw_only=True):
     not_tested: tuple[str, ...]
     guidance: dict[str, str] | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the tier as JSON values."""
-        return {
-            "name": self.name,
-            "status": self.status.value,
-            "lower": self.lower.value if self.lower else None,
-            "met": list(self.met),
-            "not_met": list(self.not_met),
-            "insufficient": list(self.insufficient),
-            "not_tested": list(self.not_tested),
-            "guidance": self.guidance,
-        }
-
 
 class Verdict(Struct, frozen=True, kw_only=True):
     """The tier attained under the profile's reading, and the status of the tier that was asked for.
@@ -70,17 +57,6 @@ class Verdict(Struct, frozen=True, kw_only=True):
     def exit_code(self) -> Exit:
         """0 where the required tier is met, 1 where a measured row fails, 4 where evidence is missing."""
         return _EXIT[self.status]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the verdict as JSON values."""
-        return {
-            "tier": self.tier,
-            "required_tier": self.required_tier,
-            "status": self.status.value,
-            "table": {"tier": self.table},
-            "bounded": {"tier": self.bounded},
-            "binding": list(self.binding),
-        }
 
 
 def tiers(profile: Profile, rows: tuple[Row, ...], reading: Reading, *, records: int) -> tuple[Tier, ...]:

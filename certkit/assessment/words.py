@@ -14,12 +14,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from fractions import Fraction
 
-    from certkit.assessment.bounded.fragility import Fragility
+    from certkit.assessment.bounded.fragility import Flips, Fragility
     from certkit.assessment.metrics.metric import Metric, Value
     from certkit.assessment.rater_error import JudgeReport
     from certkit.assessment.rater_error.correction import Share
     from certkit.assessment.result import Assessment
 
+ORDER = "it depends on when the runs were made"
+"""Why no flip is tried on consistency."""
 _LOST = {
     Status.NOT_MET: "fails on",
     Status.INSUFFICIENT: "cannot be judged on",
@@ -72,6 +74,20 @@ def asked(operator: str, threshold: Fraction, unit: Unit) -> str:
     return f"{operator} {float(threshold):g}" + (" pp" if unit is Unit.PP else "")
 
 
+_LIMITS = {">": "more than", ">=": "at least", "<": "less than", "<=": "at most", "is": ""}
+
+
+def asked_in_words(metric: str, operator: str, threshold: Fraction, *, tau: Fraction | None = None) -> str:
+    """Return what a row asks as a sentence: ``more than 80 % of runs under faults succeed``.
+
+    `tau` is the aggregate threshold of the tier, which the posterior names.
+    """
+    spec = CATALOGUE[metric]
+    number = asked("", threshold, spec.unit).strip()
+    told = spec.asked.format(limit=f"{_LIMITS[operator]} {number}")
+    return told if tau is None else told.replace("τ", f"{float(100 * tau):g} %")
+
+
 def sentence(assessment: Assessment) -> str:
     """Return the verdict in words: the tier that is attained, and why not the next."""
     verdict, profile = assessment.verdict, assessment.profile
@@ -114,16 +130,16 @@ def fragile(found: Fragility) -> tuple[str, ...]:
         where = f"{flip.criterion} in {flip.domain}" if flip.domain else flip.criterion
         told.append(
             f"{flip.needed:,} of {flip.of:,} successes would have to be failures to lose Tier {found.tier}"
-            f" ({where})."
+            f" ({where}){_left_out(flip)}."
             if flip.needed <= flip.of
             else f"No number of failures in place of successes loses Tier {found.tier}."
         )
     told += [sentence for tier in found.posterior for sentence in _posterior_falls(found, tier)]
-    if (cluster := found.without_cluster) and cluster.losing:
-        rows = ", ".join(f"{name} {count:,}" for name, count in cluster.criteria.items())
+    if (without := found.without_task) and without.losing:
+        rows = ", ".join(f"{name} {count:,}" for name, count in without.criteria.items())
         told.append(
-            f"Tier {found.tier} hangs on {cluster.losing:,} of {cluster.clusters:,} clusters, without any one"
-            f" of which it is lost ({rows})."
+            f"Tier {found.tier} hangs on {without.losing:,} of {without.tasks:,} tasks: without any one of"
+            f" them it is lost ({rows})."
         )
     for rest in found.without_domain:
         tier = rest.table if found.reading == "table" else rest.bounded
@@ -138,15 +154,21 @@ def fragile(found: Fragility) -> tuple[str, ...]:
     return tuple(told)
 
 
+def _left_out(flip: Flips) -> str:
+    """Name the rows that could fall too and that no flip was tried on."""
+    names = [name for name, reason in flip.left_out.items() if reason == ORDER]
+    return f"; {', '.join(names)} left out, since {ORDER}" if names else ""
+
+
 def _posterior_falls(found: Fragility, tier: int) -> Iterator[str]:
     row = found.posterior.get(tier)
     if row is None or not row.holds:
         return
-    if row.icc_falls_at is not None:
-        yield f"The Tier {tier} posterior falls if outcomes of one task correlate by {row.icc_falls_at:.2f}."
     if row.specificity_falls_at is not None:
         passed = shown(1 - row.specificity_falls_at, Unit.FRACTION)
-        yield f"The Tier {tier} posterior falls if {passed} of failures were judged successes."
+        yield (
+            f"If the judge wrongly passed {passed} of the failed runs, the posterior would miss Tier {tier}."
+        )
 
 
 def of_judge(report: JudgeReport) -> tuple[str, ...]:
@@ -208,7 +230,7 @@ def _unbounded(row: Row) -> str:
     if found is None or row.operator is None or row.threshold is None:
         return "it is not judged."
     if found.bound is None:
-        return f"{found.reason or found.method}; record more independent tasks."
+        return f"{found.reason or found.rests_on}."
     edge = (
         f"{shown(row.value, unit, beside=row.threshold)} found, but {percent(found.confidence)} sure only of"
     )

@@ -1,4 +1,8 @@
-"""The program ``certkit``: the tree of commands, and the way out.
+"""The program ``certkit``: the table of commands, and the way out.
+
+A module of `certkit.cli.commands` is loaded when one of its commands is called, so that help costs nothing of
+what the commands use; a row's help line is the beginning of the command's own help. Every command gets
+``--json`` and ``-q`` here, which `certkit.cli.emit` obeys.
 
 Exit codes are those of `certkit.errors.Exit`, whatever happens: a wrong command line is 2, an expected
 failure is its error's, anything unexpected is 70 and the only thing that may show a traceback.
@@ -7,81 +11,232 @@ failure is its error's, anything unexpected is 70 and the only thing that may sh
 from __future__ import annotations
 
 import os
+import re
 import sys
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Any, Final, NamedTuple
 
 import typer
+from typer.core import TyperCommand, TyperGroup, TyperOption
 from typer.exceptions import TyperException
+from typer.main import get_install_completion_arguments
 
 from certkit._version import __version__
-from certkit.cli import config, helps, output
+from certkit.cli import emit, settings
 from certkit.errors import CertkitError, Exit, UsageError
 
-# In the order of the help. A module holds either a group (`app`) or the function of one command.
-_COMMANDS: Final = {
-    "assess": "commands.assess",
-    "import": "commands.imports",
-    "issue": "commands.issue",
-    "verify": "commands.verify",
-    "show": "commands.show",
-    "export": "commands.export",
-    "verify-bundle": "commands.verify_bundle",
-    "drift": "commands.drift",
-    "plan": "commands.plan",
-    "simulate": "commands.simulate",
-    "report": "commands.report",
-    "doctor": "commands.doctor",
-    "demo": "commands.demo",
-    "bundle": "commands.bundle",
-    "profile": "commands.profile",
-    "recheck": "commands.recheck",
-    "compare": "commands.compare",
-    "keys": "commands.keys",
-    "trust": "commands.trust",
-    "registry": "commands.registry",
-    "config": "config",
-}
+
+class Row(NamedTuple):
+    """A command: its name, its line in the help, and the module of its function, ``name`` or ``name_``."""
+
+    name: str
+    help: str
+    module: str
 
 
-def tree(wanted: str | None = None) -> typer.Typer:
-    """Return the tree of commands, or of one command alone, which is much sooner there."""
-    app = typer.Typer(
-        name="certkit",
-        help="Certification evidence and agent passports: evidence in, a verdict that can be recomputed out.",
-        epilog="Start with 'certkit demo', then 'certkit assess BUNDLE'.",
-        no_args_is_help=True,
-        rich_markup_mode=None,
-        pretty_exceptions_enable=False,
-        context_settings={"help_option_names": ["-h", "--help"]},
+class Group(NamedTuple):
+    """Commands below one word."""
+
+    name: str
+    help: str
+    rows: tuple[Row, ...]
+
+
+TABLE: Final[tuple[Row | Group, ...]] = (
+    Row("demo", "Run the whole chain on simulated evidence", "simulate"),
+    Row("doctor", "Look at what this machine has and lacks", "doctor"),
+    Row("simulate", "Write a bundle of simulated evidence", "simulate"),
+    Row("import", "Turn the log of another program into an evidence bundle", "bundle"),
+    Row("assess", "Judge a bundle of evaluation records against a tier table", "assess"),
+    Row("plan", "Tell how many runs a tier takes", "plan"),
+    Row("compare", "Compare two agents on their evidence", "compare"),
+    Row("drift", "Compare an agent with itself at a later time", "compare"),
+    Row("recheck", "Check the arithmetic of published claims", "recheck"),
+    Row("issue", "Judge a sealed bundle again, sign the judgement as a passport", "issue"),
+    Row("verify", "Verify a passport against your trust policy", "verify"),
+    Row("show", "Show what a passport says, on one screen", "verify"),
+    Row("export", "Write what a passport says in a format of others", "export"),
+    Row("report", "Draw the safety case of a bundle, or of a passport with its evidence", "report"),
+    Group(
+        "bundle",
+        "Make, seal and check evidence bundles",
+        (
+            Row("init", "Write the manifest of a new bundle", "bundle"),
+            Row("seal", "List every file with its digest in the manifest", "bundle"),
+            Row("check", "Check structure, digests and every record of a bundle", "bundle"),
+        ),
+    ),
+    Group(
+        "profile",
+        "The tier tables that evidence is judged against",
+        (
+            Row("show", "Show a profile's table", "profile"),
+            Row("lint", "Check that a profile makes sense", "profile"),
+        ),
+    ),
+    Group(
+        "keys",
+        "Make, look at and replace signing keys",
+        (
+            Row("generate", "Make a private key", "keys"),
+            Row("show", "Print a key's id", "keys"),
+            Row("rotate", "Make a key that takes over from an old one", "keys"),
+        ),
+    ),
+    Group(
+        "trust",
+        "Say whose passports are accepted, and what must be checked",
+        (
+            Row("add", "Add to a trust policy", "trust"),
+            Row("set", "Set what a trust policy demands", "trust"),
+            Row("remove", "Take out of a trust policy what it holds", "trust"),
+            Row("rotate", "Follow an issuer who changes keys", "trust"),
+            Row("show", "Show a trust policy", "trust"),
+        ),
+    ),
+    Group(
+        "registry",
+        "Log passports so that nobody can deny, forget or backdate one",
+        (
+            Row("init", "Make an empty registry", "registry"),
+            Row("append", "Log a passport", "registry"),
+            Row("list", "List the entries of a registry", "registry"),
+            Row("prove", "Make a fresh proof that an entry is in the log", "registry"),
+            Row("audit", "Make everything in a registry again from its bytes", "registry"),
+            Row("history", "Tell a lineage's history", "registry_events"),
+            Row("revoke", "Log that a passport no longer stands", "registry_events"),
+            Row("note", "Log words for the record", "registry_events"),
+            Row("status", "Write a passport's status as a file for offline use", "registry_events"),
+            Row("checkpoint", "Print the log's signed checkpoint", "registry_keeper"),
+            Row("cosign", "Take in cosignatures of witnesses", "registry_keeper"),
+            Row("export", "Write the log as files for any static host", "registry_keeper"),
+            Row("rotate-key", "Hand the log over to another key", "registry_keeper"),
+        ),
+    ),
+)
+
+HELP: Final = {"help_option_names": ["-h", "--help"]}
+ABOUT: Final = (
+    "Certification evidence and agent passports: evidence in, a verdict that can be recomputed out."
+)
+_WIDTH: Final = 78
+_EXAMPLE: Final = "Example: "
+_WORD: Final = re.compile(r'(?:--?[a-z-]+ )?(?:"[^"]*"|[^\s"])+')  # an option stays with its value
+
+
+class Command(TyperCommand):
+    """A command with ``--json`` and ``-q``, and an example in its help that can be copied."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.params += [
+            TyperOption(
+                param_decls=["--json"], is_flag=True, help="Print one JSON document on standard output."
+            ),
+            TyperOption(
+                param_decls=["-q", "--quiet"],
+                is_flag=True,
+                help="Print nothing but errors and warnings; the exit code tells.",
+            ),
+        ]
+
+    def format_help_text(self, ctx: Any, formatter: Any) -> None:
+        """Write the help, with an example that can be copied whatever its length."""
+        whole = self.help or ""
+        text, example, words = whole.partition(_EXAMPLE)
+        if example:  # what stands after \b is printed as it is
+            self.help = f"{text}\b\n{chr(10).join(_lines(example + words))}"
+        super().format_help_text(ctx, formatter)
+        self.help = whole
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Take a word such as -/name for a lineage without a provider, never for options."""
+        taking = {name for item in self.params if not getattr(item, "is_flag", True) for name in item.opts}
+        end = args.index("--") if "--" in args else len(args)
+        lineages = [
+            place
+            for place, word in enumerate(args[:end])
+            if word.startswith("-/") and (not place or args[place - 1] not in taking)
+        ]
+        if not lineages:
+            return super().parse_args(ctx, args)
+        rest = [word for place, word in enumerate(args[:end]) if place not in lineages]
+        return super().parse_args(ctx, [*rest, "--", *(args[place] for place in lineages), *args[end + 1 :]])
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command, answering as the user wants."""
+        emit.wanted.set(emit.Wanted(json=ctx.params.pop("json"), quiet=ctx.params.pop("quiet")))
+        return super().invoke(ctx)
+
+
+def _lines(text: str) -> Iterator[str]:
+    line = ""
+    for word in _WORD.findall(text):
+        if len(line) + len(word) > _WIDTH - len("   \\"):
+            yield line + " \\"
+            line = "   "
+        line += f" {word}" if line else word
+    yield line
+
+
+class Lazy(TyperGroup):
+    """Commands of which the one that is called is loaded."""
+
+    def __init__(self, *, rows: tuple[Row | Group, ...], **kwargs: Any) -> None:
+        super().__init__(rich_markup_mode=None, no_args_is_help=True, context_settings=HELP, **kwargs)
+        self.rows: Final = {row.name: row for row in rows}
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - typer's signature
+        """Return the names in the order of the help."""
+        return list(self.rows)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 - typer's signature
+        """Return a command, loading its module at the first call; None where there is none of this name."""
+        if cmd_name in self.rows and cmd_name not in self.commands:
+            self.commands[cmd_name] = _loaded(self.rows[cmd_name])
+        return self.commands.get(cmd_name)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - typer's signature
+        """Write the list of commands from the table."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(row.name, row.help) for row in self.rows.values()])
+
+
+def _loaded(row: Row | Group) -> Any:
+    if isinstance(row, Group):
+        return Lazy(name=row.name, help=f"{row.help}.", rows=row.rows)
+    module = import_module(f"certkit.cli.commands.{row.module}")
+    name = row.name.replace("-", "_")
+    app = typer.Typer(add_completion=False, rich_markup_mode=None, context_settings=HELP)
+    app.command(row.name, cls=Command)(getattr(module, f"{name}_", None) or getattr(module, name))
+    return typer.main.get_command(app)
+
+
+def tree() -> Lazy:
+    """Return the tree of commands."""
+    version = TyperOption(
+        param_decls=["--version"],
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=_version,
+        help="Print the version and exit.",
     )
-    app.callback()(root)
-    for name, home in _COMMANDS.items():
-        if wanted in _COMMANDS and name != wanted:
-            continue
-        module = import_module(f"certkit.cli.{home}")
-        if hasattr(module, "app"):
-            app.add_typer(module.app, name=name)
-        else:
-            function = getattr(module, home.rpartition(".")[2], None) or getattr(module, f"{name}_")
-            app.command(name)(function)
-    return app
+    return Lazy(
+        name="certkit",
+        help=ABOUT,
+        epilog="Start with 'certkit demo', then 'certkit assess BUNDLE'.",
+        params=[version, *get_install_completion_arguments()],
+        rows=TABLE,
+    )
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
-        output.say(f"certkit {__version__}")
+def _version(ctx: Any, param: Any, value: bool) -> None:  # noqa: ARG001 - typer's signature
+    if value:
+        sys.stdout.write(f"certkit {__version__}\n")
         raise typer.Exit
-
-
-def root(
-    version: Annotated[
-        bool,
-        typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit."),
-    ] = False,
-) -> None:
-    """Certification evidence and agent passports: evidence in, a verdict that can be recomputed out."""
 
 
 def run(arguments: list[str] | None = None) -> None:
@@ -111,7 +266,7 @@ def main(arguments: list[str]) -> int:
         lost = UsageError(
             "file.unwritable", failure.strerror or "refused", where=str(failure.filename or "standard output")
         )
-        output.error(lost, json=False)
+        emit.error(lost, json=False)
         return lost.exit_code
     return code
 
@@ -138,30 +293,29 @@ def _command(arguments: list[str]) -> int:
         _check_text(arguments)
         _check_epoch()
         asks = {"-h", "--help", "--version"} & set(arguments)
-        settings, source = ({}, None) if asks else config.load(Path.cwd())
-        if settings and not {"-q", "--quiet"} & set(arguments):
-            output.note(f"note: {', '.join(settings)} from {source}")
-        program = typer.main.get_command(tree(arguments[0] if arguments else None))
-        result = helps.tidied(program)(
+        chosen, source = ({}, None) if asks else settings.load(Path.cwd())
+        if chosen and not {"-q", "--quiet"} & set(arguments):
+            emit.note(f"note: {', '.join(chosen)} from {source}")
+        result = tree()(
             args=arguments,
             prog_name="certkit",
             standalone_mode=False,
-            default_map=config.default_map(settings),
+            default_map=settings.default_map(chosen),
         )
     except CertkitError as failure:
-        output.error(failure, json=json)
+        emit.error(failure, json=json)
         return failure.exit_code
     except TyperException as failure:
         if type(failure).__name__ == "NoArgsIsHelpError" and not json:
-            output.note(str(failure.format_message()))
+            emit.note(str(failure.format_message()))
             return Exit.USAGE
-        output.usage(getattr(failure, "format_message", failure.__str__)(), json=json)
+        emit.usage(getattr(failure, "format_message", failure.__str__)(), json=json)
         return Exit.USAGE
     except (typer.Abort, KeyboardInterrupt):
-        output.note("interrupted")
+        emit.note("interrupted")
         return 130
     except OSError:
         raise
     except Exception as failure:  # noqa: BLE001 - the last door: no traceback unless asked for
-        return output.bug(failure, json=json, traceback="-v" in arguments or "--verbose" in arguments)
+        return emit.bug(failure, json=json, traceback="-v" in arguments or "--verbose" in arguments)
     return result if isinstance(result, int) else Exit.OK

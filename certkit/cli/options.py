@@ -1,26 +1,96 @@
-"""Options that several commands share, said once."""
+"""Options that several commands share, each declared once.
+
+``--json`` and ``-q`` belong to every command and are added where commands are loaded: `certkit.cli.main`.
+"""
 
 from __future__ import annotations
 
-import os
+from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
+from certkit import files, workflow
+from certkit.canonical import is_digest
 from certkit.errors import UsageError
+
+_FIRST: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_END: Final = datetime(9999, 1, 1, tzinfo=UTC)
+
+
+def moment(text: str, option: str) -> datetime:
+    """Return an RFC 3339 time with offset, or the beginning (UTC) of a date; 1970 to 9998 alone."""
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        time = None
+    if time is not None and time.tzinfo is None and len(text) == len("2026-01-31"):
+        time = time.replace(tzinfo=UTC)
+    if time is None or time.tzinfo is None:
+        raise UsageError(
+            "usage.option",
+            f"{option}: {text!r} is not a time",
+            hint="a date, 2026-01-31, or a time with its offset, 2026-01-31T12:00:00Z",
+        )
+    # Beyond, another offset, a tolerance or a period of validity would leave the calendar.
+    if not _FIRST <= time < _END:
+        raise UsageError(
+            "usage.option", f"{option}: {text!r} is out of range", hint="a time from 1970 to the end of 9998"
+        )
+    return time.astimezone(UTC)
+
+
+def time(option: str) -> Callable[[str], datetime]:
+    """Return the reader of an option that is a time."""
+    return lambda text: moment(text, option)
 
 
 def packaged(incomplete: str) -> list[str]:
     """Return the packaged profiles whose names begin so, for the shell's completion."""
-    from certkit import workflow  # noqa: PLC0415 - keeps the help fast
-
     return [name for name in workflow.packaged_profiles() if name.startswith(incomplete)]
 
 
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output.")]
-Quiet = Annotated[
-    bool, typer.Option("-q", "--quiet", help="Print nothing but errors and warnings; the exit code tells.")
+def mix(text: str) -> dict[str, float]:
+    """Return what ``--fault-mix`` says: the share of each condition."""
+    shares: dict[str, float] = {}
+    for part in text.split(","):
+        name, _, share = part.partition("=")
+        try:
+            shares[name.strip()] = float(share)
+        except ValueError:
+            message = f"{part!r} is not CONDITION=SHARE"
+            raise typer.BadParameter(message, param_hint="--fault-mix") from None
+    return shares
+
+
+PassportFile = Annotated[
+    Path,
+    typer.Argument(metavar="PASSPORT", help="The file passport.json, or the PDF that it is attached to."),
+]
+BundleFolder = Annotated[Path, typer.Argument(metavar="BUNDLE", help="The folder with bundle.json.")]
+BundleFolders = Annotated[
+    list[Path],
+    typer.Argument(metavar="BUNDLE...", help="The folder with bundle.json; several of one agent are pooled."),
+]
+RegistryFolder = Annotated[
+    Path, typer.Argument(metavar="DIR", help="The registry's folder.", show_default=False)
+]
+EntryId = Annotated[
+    str,
+    typer.Argument(
+        metavar="ID", help="An entry's index, a passport id, or at least the first 8 digits of one."
+    ),
+]
+Registry = Annotated[
+    Path | None,
+    typer.Option(
+        "-r",
+        "--registry",
+        metavar="DIR",
+        help="Ask this registry, or exported tree, whether the passport still stands.",
+    ),
 ]
 Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Print every detail.")]
 Jobs = Annotated[
@@ -34,6 +104,73 @@ Jobs = Annotated[
         help="Processes that read records; results do not depend on it. Default: one per core.",
     ),
 ]
+ProfileName = Annotated[
+    str,
+    typer.Option(
+        "-p",
+        "--profile",
+        envvar="CERTKIT_PROFILE",
+        autocompletion=packaged,
+        help="A packaged profile (see 'certkit profile show') or the path of a TOML file.",
+    ),
+]
+Evidence = Annotated[
+    list[Path] | None,
+    typer.Option("--bundle", help="The evidence bundle: its digests are checked. Once for each bundle."),
+]
+Replay = Annotated[bool, typer.Option("--replay", help="Compute the claim again from --bundle, and compare.")]
+ReplayProfile = Annotated[
+    str | None, typer.Option("--profile", help="Where the replay finds a profile of your own.")
+]
+AsOf = Annotated[
+    datetime | None,
+    typer.Option("--at", metavar="TIME", parser=time("--at"), help="Look as of this time. Default: now."),
+]
+EntryTime = Annotated[
+    datetime | None,
+    typer.Option("--at", metavar="TIME", parser=time("--at"), help="The time of the entry. Default: now."),
+]
+ChangeTime = Annotated[
+    datetime | None,
+    typer.Option(
+        "--at", metavar="TIME", parser=time("--at"), help="When the new key takes over. Default: now."
+    ),
+]
+Icc = Annotated[
+    float, typer.Option("--icc", min=0.0, max=0.99, help="Intraclass correlation of outcomes in a cluster.")
+]
+DomainCount = Annotated[int, typer.Option("--domains", min=1, help="Application domains.")]
+FaultMix = Annotated[
+    dict[str, float] | None,
+    typer.Option(
+        "--fault-mix",
+        metavar="C=S,…",
+        parser=mix,
+        help="Shares of fault conditions: adversarial=0.5,cascade=0.5",
+    ),
+]
+Seed = Annotated[
+    int, typer.Option("--seed", min=0, envvar="CERTKIT_SEED", help="Seed of every draw of the simulation.")
+]
+Out = Annotated[Path, typer.Option("-o", "--out", help="The folder to write; must not exist or be empty.")]
+OutFile = Annotated[Path | None, typer.Option("-o", "--out", help="Write it to this file as well.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace the file to write, if it is there.")]
+NoSeal = Annotated[bool, typer.Option("--no-seal", help="Leave the bundle open for additions.")]
+SigningKey = Annotated[
+    Path, typer.Option("--key", metavar="FILE", help="The private key of who signs the entry.")
+]
+LogKey = Annotated[
+    Path | None,
+    typer.Option("--log-key", metavar="FILE", help="The log's private key. Default: in the registry."),
+]
+PassphraseFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--passphrase-file",
+        envvar="CERTKIT_PASSPHRASE_FILE",
+        help="A file whose first line is the key's passphrase.",
+    ),
+]
 HeadsFile = Annotated[
     Path | None,
     typer.Option(
@@ -43,68 +180,49 @@ HeadsFile = Annotated[
         help="Remembers, outside the registry, what was signed. Default: in your state folder.",
     ),
 ]
-PassportFile = Annotated[
-    Path,
-    typer.Argument(metavar="PASSPORT", help="The file passport.json, or the PDF that it is attached to."),
+Since = Annotated[
+    Path | None,
+    typer.Option("--since", metavar="FILE", help="A checkpoint, or a proof, that the log must continue."),
 ]
-BundleFolder = Annotated[Path, typer.Argument(metavar="BUNDLE", help="The folder with bundle.json.")]
-BundleFolders = Annotated[
-    list[Path],
-    typer.Argument(metavar="BUNDLE...", help="The folder with bundle.json; several of one agent are pooled."),
-]
-ProfileName = Annotated[
-    str,
+TrustFile = Annotated[
+    Path | None,
     typer.Option(
-        "-p",
-        "--profile",
-        envvar="CERTKIT_PROFILE",
-        autocompletion=packaged,
-        help="A packaged profile (see 'certkit profile list') or the path of a TOML file.",
+        "-t",
+        "--trust",
+        metavar="FILE",
+        envvar="CERTKIT_TRUST",
+        help="The trust policy. Default: trust.json in your configuration folder.",
     ),
 ]
-AsOf = Annotated[
-    str | None, typer.Option("--at", metavar="TIME", help="Verify as of this time. Default: now.")
-]
-Evidence = Annotated[
-    list[Path] | None,
-    typer.Option("--bundle", help="The evidence bundle: its digests are checked. Once for each bundle."),
-]
-ReplayProfile = Annotated[
-    str | None, typer.Option("--profile", help="Where the replay finds a profile of your own.")
-]
-Icc = Annotated[
-    float, typer.Option("--icc", min=0.0, max=0.99, help="Intraclass correlation of outcomes in a cluster.")
-]
-DomainCount = Annotated[int, typer.Option("--domains", min=1, help="Application domains.")]
-FaultMix = Annotated[
-    str | None,
+Signers = Annotated[
+    Path | None,
     typer.Option(
-        "--fault-mix", metavar="C=S,…", help="Shares of fault conditions: adversarial=0.5,cascade=0.5"
+        "-t",
+        "--trust",
+        metavar="FILE",
+        envvar="CERTKIT_TRUST",
+        help="Count only what keys of this trust policy signed. Default: signatures are not checked.",
     ),
 ]
-Out = Annotated[Path, typer.Option("-o", "--out", help="The folder to write; must not exist or be empty.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace the file to write, if it is there.")]
-
-
-def mix(text: str | None) -> dict[str, float] | None:
-    """Return what ``--fault-mix`` says: the share of each condition."""
-    if text is None:
-        return None
-    shares: dict[str, float] = {}
-    for part in text.split(","):
-        name, _, share = part.partition("=")
-        try:
-            shares[name.strip()] = float(share)
-        except ValueError:
-            message = f"{part!r} is not CONDITION=SHARE"
-            raise typer.BadParameter(message, param_hint="--fault-mix") from None
-    return shares
+LogKeys = Annotated[
+    list[str] | None, typer.Option("--log", metavar="VKEY", help="A registry's verifier key; repeatable.")
+]
+WitnessKeys = Annotated[
+    list[str] | None, typer.Option("--witness", metavar="VKEY", help="A witness's verifier key; repeatable.")
+]
+Profiles = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--profile", help="A profile to accept: a packaged name, a TOML file or a digest; repeatable."
+    ),
+]
+Domains = Annotated[
+    list[str] | None, typer.Option("--domain", help="A domain that must have been evaluated; repeatable.")
+]
 
 
 def check_outputs(*paths: Path | None, force: bool) -> None:
     """Refuse files to write that are there and shall not be replaced, before any work is done for them."""
-    from certkit import files  # noqa: PLC0415 - keeps the help fast
-
     for path in paths:
         if path is not None:
             files.check_target(path, overwrite=force, hint="choose another name, or replace it with --force")
@@ -112,24 +230,4 @@ def check_outputs(*paths: Path | None, force: bool) -> None:
 
 def profile_digest(name: str) -> str:
     """Return the digest of a profile that was named, by its name, its file, or the digest itself."""
-    from certkit import workflow  # noqa: PLC0415 - keeps the help fast
-    from certkit.canonical import is_digest  # noqa: PLC0415 - the same
-
     return name if is_digest(name) else workflow.load_profile(name).digest
-
-
-def heads_path(given: Path | None) -> Path:
-    """Return the file that remembers what was signed: the one that was named, or the user's own."""
-    from certkit import files  # noqa: PLC0415 - keeps the help fast
-
-    if given is not None:
-        files.check_source(given)
-        return given
-    state = os.environ.get("XDG_STATE_HOME", "")
-    # A relative path there is to be ignored, by the XDG base directory specification.
-    folder = state if state.startswith("/") else os.path.expanduser("~/.local/state")  # noqa: PTH111 - see below
-    if not folder.startswith("/"):  # where there is no home, pathlib would raise RuntimeError
-        raise UsageError(
-            "usage.option", "there is no home folder to remember signed heads in", hint="--heads FILE"
-        )
-    return Path(folder) / "certkit" / "heads.db"

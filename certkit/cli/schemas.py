@@ -14,7 +14,6 @@ import msgspec
 
 from certkit.assessment.profile import Profile
 from certkit.cli import schemas_registry
-from certkit.errors import CODES
 from certkit.evidence.bundle.manifest import Agent, Imported
 from certkit.evidence.records.record import Condition, Split
 from certkit.passport.exports import FORMATS
@@ -38,12 +37,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _PATH: Final[Schema] = {**TEXT, "description": "a path as it was given"}
-_CODE: Final[Schema] = {"enum": list(CODES)}
-_ERROR: Final[Schema] = {
-    "type": "object",
-    "properties": {"code": _CODE, "message": TEXT, "where": TEXT, "hint": TEXT},
-    "required": ["code", "message"],
-}
 _KEY: Final[dict[str, Schema]] = {
     "id": {**DIGEST, "description": "SHA-256 of the public key, SPKI in DER"},
     "algorithm": TEXT,
@@ -53,8 +46,8 @@ _BUNDLE: Final[dict[str, Schema]] = {"digest": DIGEST, "files": COUNT}
 _OF_BUNDLES: Final[dict[str, tuple[str, dict[str, Schema]]]] = {
     "bundle-init": ("What certkit bundle init prints.", {"bundle": _PATH}),
     "bundle-seal": ("What certkit bundle seal prints.", _BUNDLE),
-    "bundle-show": (
-        "What certkit bundle show prints.",
+    "bundle-check": (
+        "What certkit bundle check prints of a bundle that it does not refuse.",
         {
             **_BUNDLE,
             "sealed": FLAG,
@@ -74,10 +67,6 @@ _OF_BUNDLES: Final[dict[str, tuple[str, dict[str, Schema]]]] = {
                 )
             ),
         },
-    ),
-    "bundle-validation": (
-        "What certkit bundle validate prints of a bundle that it does not refuse.",
-        {**_BUNDLE, "sealed": FLAG, "records": COUNT},
     ),
     "simulation": ("What certkit simulate prints.", {"bundle": _PATH, "seed": COUNT, "records": COUNT}),
     "profiles": (
@@ -111,9 +100,13 @@ _OF_PASSPORTS: Final[dict[str, tuple[str, dict[str, Schema]]]] = {
         "What certkit report wrote.",
         {"html": _PATH, "pdf": or_null(_PATH), "pdf_missing": or_null(TEXT)},
     ),
-    "trust-check": (
-        "What is odd about a trust policy; an empty list where nothing is.",
-        {"policy": _PATH, "odd": listed(TEXT)},
+    "trust-show": (
+        "A trust policy, and what is odd about it; an empty list where nothing is.",
+        {
+            "path": _PATH,
+            "policy": {"type": "object", "description": "as urn:certkit:trust:v1"},
+            "odd": listed(TEXT),
+        },
     ),
     "rotation": (
         "A key that takes over from another.",
@@ -125,10 +118,6 @@ _OF_PASSPORTS: Final[dict[str, tuple[str, dict[str, Schema]]]] = {
             "trust": {**or_null(_PATH), "description": "the policy that was changed"},
         },
     ),
-    "config": (
-        "Every setting, with where its value comes from.",
-        {"settings": listed(closed(name=TEXT, value={"type": ["string", "integer", "null"]}, source=TEXT))},
-    ),
     "doctor": (
         "What this machine has and lacks.",
         {
@@ -137,6 +126,10 @@ _OF_PASSPORTS: Final[dict[str, tuple[str, dict[str, Schema]]]] = {
             "checks": listed(
                 closed(name=TEXT, state={"enum": ["ok", "missing", "failed"]}, found=TEXT, hint=listed(TEXT))
             ),
+            "settings": {
+                **listed(closed(name=TEXT, value={"type": ["string", "integer", "null"]}, source=TEXT)),
+                "description": "every setting, with where its value comes from",
+            },
         },
     ),
 }
@@ -159,7 +152,6 @@ def _larger() -> Iterator[tuple[str, Schema]]:
     yield "show", _show()
     yield "import", _import()
     yield "profile-show", _profile()
-    yield "bundle-verification", _any_bundle()
     yield from schemas_registry.larger()
 
 
@@ -213,13 +205,3 @@ def _profile() -> Schema:
     properties = {**body["properties"], **made["properties"]}
     required = [*made["required"], *body["required"]]
     return {**made, "properties": properties, "required": required, "$defs": body.get("$defs", {})}
-
-
-def _any_bundle() -> Schema:
-    urn = "urn:certkit:bundle-verification:v1"
-    made = document(urn, "Whether a Sigstore bundle holds for a file.", verified=FLAG)
-    found = {"signer": TEXT, "signed_by": or_null(TIME)}
-    return {
-        **optional(made, **found, error=_ERROR),
-        "oneOf": [{"required": list(found)}, {"required": ["error"]}],
-    }

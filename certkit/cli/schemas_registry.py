@@ -41,6 +41,7 @@ _TOLD: Final[dict[str, Schema]] = {
     "signatures": {"enum": ["checked", "not checked"], "description": "of the entries, under a trust policy"},
     "left_out": {**listed(COUNT), "description": "entries that do not count under the policy"},
 }
+_STATUS: Final[Schema] = {"enum": ["current", "expired", "revoked", "superseded", "upcoming"]}
 _CODE: Final[Schema] = {"enum": list(CODES)}
 
 _WITNESSES: Final[Schema] = listed(closed(vkey=_VKEY, time=TIME))
@@ -54,7 +55,6 @@ FOLLOWING: Final[dict[str, Schema]] = {
 }
 ROWS: Final[dict[str, tuple[str, dict[str, Schema]]]] = {
     "registry-init": ("A new registry.", {"origin": TEXT, "vkey": _VKEY}),
-    "registry-vkey": ("The log's verifier key.", {"origin": TEXT, "vkey": _VKEY}),
     "registry-append": ("A logged passport.", {**_WRITTEN, "proof": _PATH, **FOLLOWING}),
     "registry-revoke": (
         "A logged revocation.",
@@ -67,13 +67,15 @@ ROWS: Final[dict[str, tuple[str, dict[str, Schema]]]] = {
             },
         },
     ),
-    "registry-supersede": ("A logged supersession.", {**_WRITTEN, "passport_id": DIGEST}),
     "registry-note": ("Logged words.", _WRITTEN),
     "registry-proof": (
         "A proof that an entry is in the log.",
         {"index": COUNT, "proof": {**TEXT, "description": "C2SP tlog-proof"}},
     ),
-    "registry-checkpoint": ("The head of the log.", {**_HEAD, "note": {**TEXT, "description": "signed"}}),
+    "registry-checkpoint": (
+        "The head of the log.",
+        {**_HEAD, "vkey": _VKEY, "note": {**TEXT, "description": "signed"}},
+    ),
     "registry-cosign": (
         "The witnesses of a checkpoint.",
         {
@@ -89,11 +91,6 @@ ROWS: Final[dict[str, tuple[str, dict[str, Schema]]]] = {
         {"origin": TEXT, "size": COUNT, "before": or_null(COUNT), "written": COUNT},
     ),
     "registry-rotation": ("A new key of the log.", {"vkey": _VKEY, "size": COUNT}),
-    "registry-migration": ("A registry in the present format.", {"format": SOME, "new": FLAG}),
-    "registry-reindex": (
-        "The derived tables against the entries.",
-        {"differences": listed(TEXT), "rebuilt": FLAG, "exit_code": COUNT},
-    ),
     "registry-audit": (
         "What an audit found.",
         {
@@ -122,7 +119,7 @@ ROWS: Final[dict[str, tuple[str, dict[str, Schema]]]] = {
                     not_before=TIME,
                     not_after=TIME,
                     attempt=COUNT,
-                    status={"enum": ["current", "superseded", "revoked", "expired", "upcoming"]},
+                    status=_STATUS,
                     ended_by=or_null(COUNT),
                 )
             ),
@@ -144,7 +141,6 @@ def larger() -> Iterator[tuple[str, Schema]]:
     yield "registry-list", _list_of_entries()
     yield "registry-show", _one_entry()
     yield "registry-history", _history()
-    yield "registry-drift", _lineage_drift()
 
 
 def _entry() -> tuple[dict[str, Schema], dict[str, Schema]]:
@@ -160,7 +156,10 @@ def _entry() -> tuple[dict[str, Schema], dict[str, Schema]]:
 def _list_of_entries() -> Schema:
     entry, definitions = _entry()
     about = "The entries of a log, oldest first; who signed them was not checked."
-    made = document("urn:certkit:registry-list:v1", about, origin=TEXT, entries=listed(closed(**entry)))
+    status = {**or_null(_STATUS), "description": "of the passport that a passport entry logs"}
+    made = document(
+        "urn:certkit:registry-list:v1", about, origin=TEXT, entries=listed(closed(**entry, status=status))
+    )
     return {**made, "$defs": definitions}
 
 
@@ -185,7 +184,8 @@ def _history() -> Schema:
         not_before=TIME,
         not_after=TIME,
         r_op={**or_null(SHARE), "description": "null where it was not measured, or the passport is not here"},
-        status={"enum": ["current", "expired", "revoked", "superseded", "upcoming"]},
+        drift={**or_null({"enum": ["DRIFTED", "IDENTITY_CHANGED"]}), "description": "what is logged of it"},
+        status=_STATUS,
         ended_by={**or_null(COUNT), "description": "the entry that ended it"},
         reason=or_null({"enum": list(get_args(Reason))}),
     )
@@ -198,26 +198,3 @@ def _history() -> Schema:
         events=listed(event),
     )
     return {**made, "$defs": definitions}
-
-
-def _lineage_drift() -> Schema:
-    result = DRIFT["properties"]["result"]
-    pair = closed(
-        old={**COUNT, "description": "the entry of the passport that the comparison which counts is with"},
-        new={**COUNT, "description": "the entry of the passport"},
-        logged={**or_null(result), "description": "what the log says of the pair"},
-        result=or_null(result),
-        agrees={**or_null(FLAG), "description": "whether the log says what the passports give"},
-        reasons=listed(TEXT),
-        drift=or_null(
-            {key: DRIFT[key] for key in ("type", "properties", "required", "additionalProperties")}
-        ),
-    )
-    made = document(
-        "urn:certkit:registry-drift:v1",
-        "Each passport of a lineage against those before it.",
-        **_TOLD,
-        pairs=listed(pair),
-        exit_code=COUNT,
-    )
-    return {**made, "$defs": DRIFT["$defs"]}

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from certkit.passport.opening import Passport, RefusedPassportError, Signed, open_signed, parse
     from certkit.passport.outcome import Claim, Step, Verification
     from certkit.passport.replay import Opened, from_bundle
-    from certkit.passport.schema import passport_schema, trust_schema, verification_schema
+    from certkit.passport.schema import passport_schema, trust_schema
     from certkit.passport.statement import Statement
     from certkit.passport.trust import Trust, TrustedIssuer, TrustedKey
     from certkit.passport.trust import parse as parse_trust
@@ -63,7 +63,6 @@ __all__ = [
     "passport_schema",
     "replayed",
     "trust_schema",
-    "verification_schema",
     "verify",
 ]
 
@@ -74,7 +73,7 @@ _HOMES: Final = {
     "opening": ("Passport", "RefusedPassportError", "Signed", "open_signed", "parse"),
     "outcome": ("Claim", "Step", "Verification"),
     "replay": ("Opened", "from_bundle"),
-    "schema": ("passport_schema", "trust_schema", "verification_schema"),
+    "schema": ("passport_schema", "trust_schema"),
     "statement": ("Statement",),
     "trust": ("Trust", "TrustedIssuer", "TrustedKey"),
     "verification": ("verify",),

@@ -247,7 +247,7 @@ def _met_without_bound(metric: str, row: RowAtTier, found: Bound) -> bool:
     if metric in POINTS:
         return True
     asks_most = row.operator == ">=" and row.threshold == MOST.get(metric, "1.000000")
-    return row.threshold is True or (asks_most and found.method == EVERY_RUN)
+    return row.threshold is True or (asks_most and found.rests_on == EVERY_RUN)
 
 
 def _status(row: RowAtTier, reading: str) -> str:

@@ -289,9 +289,8 @@ def _bound(bounded: Bounded, metric: Metric) -> st.Bound:
         status=_JUDGED[bounded.status],
         bound=_value(bounded.bound, metric),
         confidence=_required(bounded.confidence),
-        method=bounded.method,
-        clusters=bounded.clusters,
-        n_eff=decimal(bounded.n_eff),
+        k=bounded.k,
+        rests_on=bounded.rests_on,
         reason=bounded.reason,
     )
 

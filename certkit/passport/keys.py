@@ -190,7 +190,7 @@ def _check_block(data: bytes, where: str, *, private: bool) -> None:
         advice = "signing takes the private key that 'certkit keys generate' wrote"
         raise _other("a public key", where, advice)
     if not private and label.endswith("PRIVATE KEY"):
-        advice = "'certkit keys public KEY' prints the public one; a private key is given to nobody"
+        advice = "'certkit keys show KEY --pem' prints the public one; a private key is given to nobody"
         raise _other("a private key", where, advice)
 
 

@@ -19,7 +19,7 @@ from msgspec import Struct
 from certkit import canonical
 from certkit.errors import CertkitError, NegativeError
 from certkit.passport import dsse, keys, payload, sealed
-from certkit.passport.outcome import STEPS, UNTRUSTED, Step, failed, passed
+from certkit.passport.outcome import STEPS, UNTRUSTED, Step, StepId, failed, passed
 from certkit.passport.trust import Candidate
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class RefusedPassportError(CertkitError):
 
     def __init__(
         self,
-        step: str,
+        step: StepId,
         cause: CertkitError,
         *,
         before: tuple[Step, ...] = (),

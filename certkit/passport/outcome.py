@@ -6,12 +6,11 @@ that was skipped is never counted as passed.
 
 from __future__ import annotations
 
-from datetime import UTC
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, get_args
 
-import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
+from certkit.document import Document, Time
 from certkit.errors import Exit
 
 if TYPE_CHECKING:
@@ -20,9 +19,7 @@ if TYPE_CHECKING:
     from certkit.errors import CertkitError
     from certkit.passport.statement import Statement
 
-VERIFICATION_SCHEMA: Final = "urn:certkit:verification:v1"
-
-STEPS: Final = (
+StepId = Literal[
     "parse",
     "envelope",
     "signature",
@@ -34,12 +31,13 @@ STEPS: Final = (
     "evidence",
     "replay",
     "policy",
-)
+]
+STEPS: Final[tuple[StepId, ...]] = get_args(StepId)
 """The ids of the steps, in order; the first has number 1."""
 
 UNTRUSTED: Final = "passport.untrusted-issuer"
 
-_EXITS: Final = {
+_EXITS: Final[dict[StepId, Exit]] = {
     "parse": Exit.MALFORMED,
     "envelope": Exit.MALFORMED,
     "signature": Exit.NEGATIVE,
@@ -58,7 +56,7 @@ class Step(Struct, frozen=True, kw_only=True):
     """One step: whether it passed, and what was found or why it was not done."""
 
     number: int
-    id: str
+    id: StepId
     status: Literal["passed", "failed", "skipped"]
     code: str | None
     detail: str
@@ -69,22 +67,24 @@ class Step(Struct, frozen=True, kw_only=True):
         return Exit.UNTRUSTED if self.code == UNTRUSTED else _EXITS[self.id]
 
 
-def passed(name: str, detail: str) -> Step:
+def passed(name: StepId, detail: str) -> Step:
     """Return a step that passed."""
     return _step(name, "passed", None, detail)
 
 
-def failed(name: str, error: CertkitError) -> Step:
+def failed(name: StepId, error: CertkitError) -> Step:
     """Return a step that failed."""
     return _step(name, "failed", error.code, str(error))
 
 
-def skipped(name: str, code: str, detail: str) -> Step:
+def skipped(name: StepId, code: str, detail: str) -> Step:
     """Return a step that was not made."""
     return _step(name, "skipped", code, detail)
 
 
-def _step(name: str, status: Literal["passed", "failed", "skipped"], code: str | None, detail: str) -> Step:
+def _step(
+    name: StepId, status: Literal["passed", "failed", "skipped"], code: str | None, detail: str
+) -> Step:
     return Step(number=STEPS.index(name) + 1, id=name, status=status, code=code, detail=detail)
 
 
@@ -155,15 +155,24 @@ class Verification(Struct, frozen=True, kw_only=True):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the document that ``certkit verify --json`` prints."""
-        document: dict[str, Any] = {
-            "schema": VERIFICATION_SCHEMA,
-            "at": f"{self.at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}",
-            "passport_id": self.passport_id,
-            "verdict": self.verdict,
-            "exit_code": int(self.exit_code),
-            "steps": [msgspec.to_builtins(step) for step in self.steps],
-            "not_checked": list(self.not_checked),
-        }
-        if self.claim is not None:
-            document["claim"] = msgspec.to_builtins(self.claim) | {"domains": list(self.claim.domains)}
-        return document
+        return VerificationDocument(
+            at=self.at.replace(microsecond=0),
+            passport_id=self.passport_id,
+            verdict=self.verdict,
+            exit_code=int(self.exit_code),
+            steps=self.steps,
+            not_checked=self.not_checked,
+            claim=self.claim or UNSET,
+        ).to_dict()
+
+
+class VerificationDocument(Document, frozen=True, kw_only=True, tag="urn:certkit:verification:v1"):
+    """What certkit verify prints of a passport."""
+
+    at: Annotated[Time, Meta(description="the time that it speaks of")]
+    passport_id: Annotated[str, Meta(description="SHA-256 of the payload")] | None
+    verdict: Literal["verified", "rejected", "unverifiable"]
+    exit_code: int
+    steps: Annotated[tuple[Step, ...], Meta(min_length=len(STEPS), max_length=len(STEPS))]
+    not_checked: tuple[str, ...]
+    claim: Annotated[Claim, Meta(description="present only where the signature held")] | UnsetType = UNSET

@@ -71,17 +71,6 @@ def take(data: bytes, *, where: str | None = None) -> Taken:
         raise
 
 
-def passport_of(data: bytes) -> bytes:
-    """Return the bytes of the passport attached to a PDF, as they were attached.
-
-    Raises `InputError` ``pdf.unreadable``, ``pdf.too-large``, ``pdf.no-passport``, ``pdf.several`` or
-    ``pdf.other-passport``, the last where the PDF records the id of another passport than the one attached.
-    """
-    if not data.startswith(_MAGIC):
-        raise InputError("pdf.unreadable", "not a PDF")
-    return _take(data).passport
-
-
 def _take(data: bytes) -> Taken:
     if len(data) > MAX_PDF:
         raise InputError("pdf.too-large", f"larger than {MAX_PDF:,} bytes", hint="name passport.json itself")

@@ -1,4 +1,4 @@
-"""The published JSON Schemas (2020-12) of the passport, the trust policy and the verification."""
+"""The published JSON Schemas (2020-12) of the passport and the trust policy."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ from typing import Any, Final
 
 import msgspec
 
-from certkit.passport.outcome import STEPS, VERIFICATION_SCHEMA, Claim, Step
+from certkit.document import DIALECT
 from certkit.passport.sealed import MEDIA_TYPE, PAYLOAD_TYPE
 from certkit.passport.statement import Statement
 from certkit.passport.trust import TRUST_SCHEMA, Trust
 
 PASSPORT_SCHEMA: Final = "urn:certkit:passport:v1"
-_DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 _TEXT: Final = {"type": "string"}
 _BASE64: Final = {"type": "string", "contentEncoding": "base64"}
 
@@ -27,7 +26,7 @@ def passport_schema() -> dict[str, Any]:
         signatures={"type": "array", "items": _signature(), "minItems": 1, "maxItems": 1},
     )
     return {
-        "$schema": _DIALECT,
+        "$schema": DIALECT,
         "$id": PASSPORT_SCHEMA,
         "title": "certkit agent passport",
         "description": (
@@ -46,33 +45,10 @@ def trust_schema() -> dict[str, Any]:
     body = definitions.pop("Trust")
     body["required"] = ["schema"]
     return {
-        "$schema": _DIALECT,
+        "$schema": DIALECT,
         "$id": TRUST_SCHEMA,
         **body,
         "title": "certkit trust policy",
-        "$defs": definitions,
-    }
-
-
-def verification_schema() -> dict[str, Any]:
-    """Return the schema of the document that ``certkit verify --json`` prints."""
-    (step, claim), definitions = msgspec.json.schema_components((Step, Claim), ref_template="#/$defs/{name}")
-    body = _closed(
-        schema={"const": VERIFICATION_SCHEMA},
-        at={"type": "string", "format": "date-time", "description": "the time that it speaks of"},
-        passport_id={"type": ["string", "null"], "description": "SHA-256 of the payload"},
-        verdict={"enum": ["verified", "rejected", "unverifiable"]},
-        exit_code={"type": "integer"},
-        steps={"type": "array", "items": step, "minItems": len(STEPS), "maxItems": len(STEPS)},
-        not_checked={"type": "array", "items": _TEXT},
-    )
-    body["properties"]["claim"] = {**claim, "description": "present only where the signature held"}
-    definitions["Step"]["properties"]["id"] = {"enum": list(STEPS)}
-    return {
-        "$schema": _DIALECT,
-        "$id": VERIFICATION_SCHEMA,
-        "title": "certkit verification",
-        **body,
         "$defs": definitions,
     }
 

@@ -206,14 +206,13 @@ class Interval(_Part, frozen=True, kw_only=True):
 
 
 class Bound(_Part, frozen=True, kw_only=True):
-    """The bounded reading of a row: the bound, how it was got, on how many clusters, worth how many runs."""
+    """The bounded reading of a row: the bound, and the `k` tasks that it rests on, in words too."""
 
     status: Judged
     bound: Decimal | bool | None = None
     confidence: Decimal
-    method: Text | None = None
-    clusters: Count | None = None
-    n_eff: Decimal | None = None
+    k: Count | None = None
+    rests_on: Text | None = None
     reason: Text | None = None
 
 

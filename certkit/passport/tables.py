@@ -66,13 +66,13 @@ def _disagreements(predicate: Predicate, table: dict[str, Any]) -> Iterator[str]
 
 
 def _row(claimed: CriterionClaim, wanted: dict[str, Any], table: dict[str, Any]) -> Iterator[str]:
-    """Yield how a criterion is another than the table's; early passports carry no drift margin."""
+    """Yield how a criterion is another than the table's."""
     of = f"criterion {claimed.id} of profile {table['id']}"
     if claimed.metric != wanted["metric"]:
         yield f"{of} is on {wanted['metric']}, and here on {claimed.metric}"
     if claimed.provisional != wanted.get("provisional", False):
         yield f"{of} is called provisional in one of the two"
-    if claimed.drift_margin is not None and claimed.drift_margin != _written(wanted.get("margin")):
+    if claimed.drift_margin != _written(wanted.get("margin")):
         yield f"{of} has another drift margin than {claimed.drift_margin}"
     asked = {tier: (_operator(wanted, tier), _written(value)) for tier, value in wanted["tiers"].items()}
     found = {tier: (row.operator, row.threshold) for tier, row in claimed.tiers.items()}

@@ -127,7 +127,7 @@ class Trust(_Part, frozen=True, kw_only=True, rename={"schema_": "schema"}):
             raise UntrustedError(
                 "trust.rollback",
                 f"older than the trusted root in the policy: {lost} in it",
-                hint="to go back on purpose, write a new policy: certkit trust init",
+                hint="to go back on purpose, write a new policy: certkit trust add --trust NEW",
             )
         return structs.replace(self, trusted_root=root)
 

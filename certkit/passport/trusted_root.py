@@ -135,11 +135,6 @@ def timestamp_authorities(document: Any) -> tuple[Authority, ...]:
     return _read(document).timestamp_authorities
 
 
-def logs(document: Any) -> tuple[Log, ...]:
-    """Return the transparency logs of a root that was checked."""
-    return _read(document).tlogs
-
-
 def within(document: dict[str, Any], kind: Kind, times: Sequence[datetime]) -> dict[str, Any]:
     """Return the root with those members of one list that were in office at each of `times`."""
     members = zip(document.get(kind, []), _read(document).members(kind), strict=True)

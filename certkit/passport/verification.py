@@ -36,6 +36,7 @@ from certkit.passport.outcome import (
     Profile,
     SignedBy,
     Step,
+    StepId,
     Verification,
     failed,
     passed,
@@ -53,7 +54,7 @@ if TYPE_CHECKING:
     from certkit.passport.statement import Statement
     from certkit.passport.trust import Trust
 
-_ON_STATEMENT: Final[dict[str, Callable[[Case], str]]] = {
+_ON_STATEMENT: Final[dict[StepId, Callable[[Case], str]]] = {
     "subject": checks.subject,
     "validity": checks.validity,
     "registry": logs.registry,
@@ -135,7 +136,7 @@ def _opened(evidence: Callable[[], Opened]) -> Opened | CertkitError:
         return error
 
 
-def _step(name: str, check: Callable[[Case], str], case: Case) -> Step:
+def _step(name: StepId, check: Callable[[Case], str], case: Case) -> Step:
     try:
         return passed(name, check(case))
     except UnavailableError as error:

@@ -19,25 +19,15 @@ from msgspec import Struct, structs
 from certkit.errors import MismatchError, UsageError
 from certkit.passport import opening
 from certkit.passport import statement as st
-from certkit.passport.agreement import NOMINAL
 from certkit.progress import SILENT, Progress, shown
 from certkit.registry import blobs
 from certkit.registry.auditing import opened
-from certkit.registry.entry import (
-    Claims,
-    Drift,
-    Revocation,
-    Stored,
-    Supersession,
-    graver,
-    naming,
-    read,
-    timestamp,
-)
+from certkit.registry.entry import Claims, Drift, Revocation, Stored, Supersession, naming, read, timestamp
 from certkit.registry.heads import read as read_head
 from certkit.registry.heads import refuse_fork
 from certkit.registry.registry import Logged
 from certkit.registry.rules import is_of
+from certkit.registry.score import graver
 from certkit.tlog.checkpoint import SignedCheckpoint, open_checkpoint
 from certkit.tlog.hashing import Hash, leaf_hash
 from certkit.tlog.tree import Frontier
@@ -46,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
-    from certkit.registry.entry import Reason
+    from certkit.assessment.reliability import Moments
     from certkit.registry.source import Source
     from certkit.tlog.checkpoint import Checkpoint
     from certkit.tlog.note import VerifierKey
@@ -60,7 +50,7 @@ class Ending(Struct, frozen=True, kw_only=True):
 
     index: int
     how: Literal["superseded", "revoked"]
-    reason: Reason | None = None
+    reason: str | None = None
     by: str | None = None
 
 
@@ -258,11 +248,14 @@ def statement(data: bytes) -> st.Statement:
     return opening.parse(data).unverified_statement()
 
 
-def r_op(found: st.Statement) -> float | None:
-    """Return the rate of success over all fault runs, None where a passport has none."""
-    cells = [cell for cell in found.predicate.profile_of_reliability.cells if cell.condition != NOMINAL]
-    runs = sum(cell.runs for cell in cells)
-    return sum(cell.successes for cell in cells) / runs if runs else None
+def r_op(found: st.Statement) -> Moments | None:
+    """Return the integers of r_op over all fault runs, None where a passport carries none."""
+    from certkit.passport.drift_side import drift_side  # noqa: PLC0415 - heavy
+
+    rows = drift_side(found).moments
+    return next(
+        (row for row in rows if (row.metric, row.domain, row.condition) == ("r_op", None, None)), None
+    )
 
 
 def moment(text: str) -> datetime:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from certkit.registry.entry import UnverifiedEntry
 
 _IDENT: Final = re.compile(r"(?:sha256:)?([0-9a-f]{8,64})")
-REINDEX: Final = "'certkit registry reindex DIR' makes them again from the entries"
+REINDEX: Final = "'certkit registry audit DIR --repair' makes them again from the entries"
 """What helps where the derived tables are not what the entries give."""
 
 _INDEX: Final = re.compile(r"0|[1-9][0-9]{0,15}")

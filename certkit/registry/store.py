@@ -203,7 +203,7 @@ def _check(connection: sqlite3.Connection, path: Path) -> None:
             "registry.format",
             f"expected format {FORMAT}, found {version}",
             where=str(path),
-            hint="an older certkit wrote it; whoever may write there runs: certkit registry migrate DIR",
+            hint="an older certkit wrote it; the next entry that is logged brings it into the present format",
         )
     if version <= len(_VERSIONS):
         _check_tables(connection, len(_VERSIONS), path)

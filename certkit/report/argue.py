@@ -23,10 +23,10 @@ def challenges(material: Material) -> Table:
         for number, (text, source) in enumerate([*_standing(material), *_raised(document)], start=1)
     ]
     columns = (
-        Column("id", "code"),
-        Column("challenge", "wide"),
-        Column("raised by", "code"),
-        Column("state"),
+        Column("id", 6),
+        Column("challenge", 64),
+        Column("raised by", 23),
+        Column("state", 7),
     )
     return table("Open challenges", columns, body)
 
@@ -35,11 +35,6 @@ def _standing(material: Material) -> Iterator[tuple[str, str]]:
     document = material.document
     yield "No reviewer is recorded: nobody but the tool has looked at this argument.", "no-reviewer"
     yield "No hazards were supplied: the criteria are not tied to any harm in operation.", "no-hazards"
-    if not material.reassessed:
-        yield (
-            "The evidence was not read for this report: its figures are those of the assessment file.",
-            "from-file",
-        )
     verdict = document["verdict"]
     bounded = verdict["bounded"]["tier"]
     if verdict["tier"] > bounded:
@@ -145,10 +140,10 @@ def assumptions() -> Table:
     """Return the assumptions; nobody owns one until the safety-case context names a person."""
     body = ((f"A-{number}", text, false, None) for number, (text, false) in enumerate(ASSUMPTIONS, start=1))
     columns = (
-        Column("id", "code"),
-        Column("assumption", "wide"),
-        Column("how it could be false", "wide"),
-        Column("owner"),
+        Column("id", 5),
+        Column("assumption", 40),
+        Column("how it could be false", 43),
+        Column("owner", 12),
     )
     return table("Assumptions", columns, body)
 
@@ -167,10 +162,10 @@ def levels(document: dict[str, Any]) -> Table:
         if (given := tier["guidance"])
     ]
     columns = (
-        Column("tier"),
-        Column("source's SIL text"),
-        Column("source's ASIL text"),
-        Column("arithmetic", "wide"),
-        Column("not determined here", "wide"),
+        Column("tier", 7),
+        Column("source's SIL text", 13),
+        Column("source's ASIL text", 13),
+        Column("arithmetic", 36),
+        Column("not determined here", 31),
     )
     return table("Guidance of the source against its own thresholds", columns, body)

@@ -45,13 +45,12 @@ def _attachments(material: Material, signed: Issued | None) -> Iterator[Attachme
         description="the assessment that this report is drawn from",
         relationship="Source",
     )
-    if material.profile is not None:
-        yield Attachment(
-            name="profile.json",
-            data=canonical.canonical(material.profile.to_dict()),
-            description="the profile's canonical form, whose SHA-256 is its digest",
-            relationship="Data",
-        )
+    yield Attachment(
+        name="profile.json",
+        data=canonical.canonical(material.profile.to_dict()),
+        description="the profile's canonical form, whose SHA-256 is its digest",
+        relationship="Data",
+    )
 
 
 def listing(attachments: tuple[Attachment, ...]) -> Table:
@@ -61,9 +60,9 @@ def listing(attachments: tuple[Attachment, ...]) -> Table:
         for item in attachments
     )
     columns = (
-        Column("file", "code"),
-        Column("what", "wide"),
-        Column("bytes", "number"),
-        Column("digest", "digests"),
+        Column("file", 15),
+        Column("what", 29),
+        Column("bytes", 8, "number"),
+        Column("digest", 48),
     )
     return table("Attached files", columns, body)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from certkit.assessment import Status, Unit
 from certkit.assessment.metrics.metric import percent
-from certkit.assessment.statistics.estimators import PRIORS
+from certkit.assessment.statistics.posterior import PRIORS
 from certkit.report import words
 from certkit.report.results import name, rows, unit
 from certkit.report.svg import judged, posterior
@@ -50,11 +50,11 @@ def posterior_table(document: Document) -> Table:
             )
         )
     columns = (
-        Column("tier"),
-        Column("τ", "number"),
-        Column("P(θ > τ)", "number"),
-        Column("asked (δ)", "number"),
-        Column("table reading"),
+        Column("tier", 20),
+        Column("τ", 20, "number"),
+        Column("P(θ > τ)", 20, "number"),
+        Column("asked (δ)", 20, "number"),
+        Column("table reading", 20),
     )
     return table("Posterior at each tier's threshold", columns, body)
 
@@ -62,12 +62,10 @@ def posterior_table(document: Document) -> Table:
 def bounds_table(document: Document, tier: int) -> Table:
     """Return how the bound of every row of a tier was got, and what it rests on."""
     columns = (
-        Column("criterion", "name"),
-        Column("confidence", "number"),
-        Column("bound", "number"),
-        Column("method", "wide"),
-        Column("clusters", "number"),
-        Column("worth independent runs", "number"),
+        Column("criterion", 26),
+        Column("confidence", 11, "number"),
+        Column("bound", 10, "number"),
+        Column("rests on", 53),
     )
     body = []
     for row in rows(document, tier):
@@ -82,9 +80,7 @@ def bounds_table(document: Document, tier: int) -> Table:
                 name(row),
                 percent(found["confidence"]),
                 bound,
-                found["method"] or found["reason"] or "–",
-                words.count(found["clusters"]) if found["clusters"] is not None else "–",
-                f"{found['n_eff']:,.1f}" if found["n_eff"] is not None else "–",
+                found["reason"] or found["rests_on"] or "–",
             )
         )
     return table(f"Bounds at Tier {tier}", columns, body)
@@ -93,10 +89,10 @@ def bounds_table(document: Document, tier: int) -> Table:
 def intervals_table(document: Document) -> Table:
     """Return every 95 % interval of every value."""
     columns = (
-        Column("metric", "code"),
-        Column("method"),
-        Column("interval", "number"),
-        Column("drawn", "wide"),
+        Column("metric", 26),
+        Column("method", 22),
+        Column("interval", 20, "number"),
+        Column("drawn", 32),
     )
     body = []
     for metric_id, metric in document["metrics"].items():
@@ -119,8 +115,8 @@ def priors_table(document: Document) -> Table:
         for tier, row in sorted(found.items())
     ]
     columns = (
-        Column("tier"),
-        *(Column(f"{prior} prior", "number") for prior in PRIORS),
-        Column("p at any time", "number"),
+        Column("tier", 16),
+        *(Column(f"{prior} prior", 22, "number") for prior in PRIORS),
+        Column("p at any time", 18, "number"),
     )
     return table("P(θ > τ) under other priors", columns, body)

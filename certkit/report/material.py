@@ -1,41 +1,23 @@
-"""What a report is drawn from: an assessment document, and what may stand beside it.
-
-A report of a bundle is drawn from the assessment just made; a report of an ``assessment.json`` from that
-file alone. Both pass the same door: the published schema, then `certkit.report.consistency`, so that no
-report can print a verdict that its own rows do not carry.
-"""
+"""The assessment that a report is drawn from, with its document and manifest as JSON values."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from certkit import canonical
-from certkit.assessment import assessment_schema
-from certkit.errors import InputError
-from certkit.report import consistency
 
 if TYPE_CHECKING:
     from certkit.assessment import Assessment, Profile
 
-MAX_ASSESSMENT: Final = 32 * 1024 * 1024
-"""Largest assessment document, bytes."""
-
-_SHOWN = 5
-
 
 class Material(Struct, frozen=True, kw_only=True, eq=False):
-    """An assessment document that is complete and agrees with itself.
-
-    `manifest` (without its file list) and `profile` are None where the report is drawn from a file that
-    does not hold them. `reassessed` tells whether the evidence was read for this report.
-    """
+    """The document of an assessment, the manifest of its evidence without the file list, and its profile."""
 
     document: dict[str, Any]
-    manifest: dict[str, Any] | None
-    profile: Profile | None
-    reassessed: bool
+    manifest: dict[str, Any]
+    profile: Profile
 
     @property
     def data(self) -> bytes:
@@ -43,35 +25,8 @@ class Material(Struct, frozen=True, kw_only=True, eq=False):
         return canonical.pretty(self.document).encode()
 
 
-def of_assessment(assessment: Assessment) -> Material:
-    """Return the material of an assessment made from the evidence."""
-    document = assessment.to_dict()
-    consistency.check(document, assessment.profile, where="assessment")
+def material(assessment: Assessment) -> Material:
+    """Return what a report of `assessment` is drawn from."""
     manifest = assessment.facts.manifest.to_dict()
     manifest.pop("files", None)
-    return Material(document=document, manifest=manifest, profile=assessment.profile, reassessed=True)
-
-
-def of_document(document: Any, *, profile: Profile | None, where: str) -> Material:
-    """Return the material of an assessment document that somebody wrote; `where` names it in errors.
-
-    `profile` is used where its digest is the one that the document names. Raises `InputError`
-    ``report.assessment-invalid`` or ``report.assessment-contradicts``.
-    """
-    _validate(document, where)
-    known = profile if profile is not None and profile.digest == document["profile"]["digest"] else None
-    consistency.check(document, known, where=where)
-    return Material(document=document, manifest=None, profile=known, reassessed=False)
-
-
-def _validate(document: Any, where: str) -> None:
-    from jsonschema import Draft202012Validator  # noqa: PLC0415 - only for a file
-
-    errors = sorted(
-        Draft202012Validator(assessment_schema()).iter_errors(document), key=lambda e: e.json_path
-    )
-    if not errors:
-        return
-    lines = [f"{error.json_path}: {error.message[:200]}" for error in errors[:_SHOWN]]
-    more = f" (and {len(errors) - _SHOWN} more)" if len(errors) > _SHOWN else ""
-    raise InputError("report.assessment-invalid", "; ".join(lines) + more, where=where)
+    return Material(document=assessment.to_dict(), manifest=manifest, profile=assessment.profile)

@@ -27,7 +27,7 @@ _SMALL: Final = 10
 
 def scope(material: Material) -> tuple[Entry, ...]:
     """Return who was evaluated, how and by whom, as the manifest states it."""
-    agent, stated = material.document["agent"], material.manifest or {}
+    agent, stated = material.document["agent"], material.manifest
     protocol = stated.get("protocol", {})
     evaluator, judge = protocol.get("evaluator") or {}, protocol.get("judge") or {}
     period = protocol.get("period") or {}
@@ -77,7 +77,7 @@ def _period(period: dict[str, Any]) -> str | None:
 
 def components(material: Material) -> Table:
     """Return the exact configuration, part by part."""
-    parts = ((material.manifest or {}).get("agent") or {}).get("components") or ()
+    parts = (material.manifest.get("agent") or {}).get("components") or ()
     body = (
         (
             part["role"].replace("_", " "),
@@ -87,17 +87,17 @@ def components(material: Material) -> Table:
         )
         for part in parts
     )
-    columns = (Column("role"), Column("name", "wide"), Column("version", "wide"), Column("digest", "digests"))
+    columns = (Column("role", 14), Column("name", 28), Column("version", 18), Column("digest", 40))
     return table("Components of the agent", columns, body)
 
 
 def imports(material: Material) -> Table:
     """Return the account of the import, where the bundle was made by one."""
-    notes = ((material.manifest or {}).get("imported") or {}).get("notes") or ()
+    notes = (material.manifest.get("imported") or {}).get("notes") or ()
     body = (
         (note["kind"], words.count(note["count"]), note["what"], note.get("detail") or "–") for note in notes
     )
-    columns = (Column("kind"), Column("count", "number"), Column("what", "wide"), Column("detail", "wide"))
+    columns = (Column("kind", 12), Column("count", 10, "number"), Column("what", 39), Column("detail", 39))
     return table("What the import filled, left out or found odd", columns, body)
 
 
@@ -113,7 +113,11 @@ def coverage(document: dict[str, Any], *, split: str = Split.STANDARD) -> Table:
         (domain, *(_covered(own.get(condition)) for condition in conditions))
         for domain, own in sorted(by_domain.items())
     )
-    columns = (Column("domain", "wide"), *(Column(name.replace("_", " "), "number") for name in conditions))
+    width = min(15, 80 // max(1, len(conditions)))
+    columns = (
+        Column("domain", 100 - width * len(conditions)),
+        *(Column(name.replace("_", " "), width, "number") for name in conditions),
+    )
     left = (
         f"; {len(every) - len(conditions)} more conditions are in the assessment"
         if len(every) > len(conditions)
@@ -167,7 +171,7 @@ def register(material: Material, issued: Issued | None) -> Table:
     if issued is not None:
         body.append(("E-5", "signed passport (digest of its payload)", issued.id))
     body += _bundles(document.get("bundles", ()))
-    columns = (Column("id", "code"), Column("what", "wide"), Column("digest", "digests"))
+    columns = (Column("id", 6), Column("what", 30), Column("digest", 64))
     return table("Evidence register", columns, body)
 
 
@@ -194,7 +198,7 @@ def remarks(document: dict[str, Any]) -> Table:
     """Return the findings that are for information only; the others are challenges."""
     found = (item for item in document["findings"] if item["severity"] == Severity.INFO)
     body = ((item["code"], item["message"]) for item in found)
-    columns = (Column("code", "code"), Column("finding", "wide"))
+    columns = (Column("code", 22), Column("finding", 78))
     return table("Findings for information", columns, body)
 
 

@@ -10,7 +10,6 @@ from markupsafe import Markup
 from certkit.assessment import CATALOGUE, State, Status, Unit
 from certkit.assessment.statistics.estimators import runs_needed
 from certkit.report import words
-from certkit.report.consistency import deciding
 from certkit.report.formulas import FORMULAS
 from certkit.report.svg import Track, forest, judged, mark
 from certkit.report.table import Column, Table, table
@@ -39,6 +38,12 @@ def unit(row: Row) -> Unit:
     return CATALOGUE[row["metric"]].unit
 
 
+def deciding(row: Row, reading: str) -> Status:
+    """Return the status of a row under a reading; what a tier does not specify has no bounded one."""
+    bounded = row["bounded"]
+    return Status(row["status"] if reading == "table" or bounded is None else bounded["status"])
+
+
 def rows(document: Document, tier: int) -> list[Row]:
     """Return the rows of one tier, worst first, then as the profile orders them."""
     reading = document["profile"]["reading"]
@@ -57,14 +62,14 @@ def tier_table(document: Document, tier: int) -> Table:
     """Return every row of a tier in both readings."""
     reading = document["profile"]["reading"]
     columns = (
-        Column("criterion", "name"),
-        Column("asked", "number"),
-        Column("found", "number"),
-        Column("95\u00a0% interval", "number"),
-        Column("n", "number"),
-        Column("margin", "number"),
-        Column("table reading"),
-        Column("bounded reading"),
+        Column("criterion", 21),
+        Column("asked", 9, "number"),
+        Column("found", 11, "number"),
+        Column("95\u00a0% interval", 12, "number"),
+        Column("n", 7, "number"),
+        Column("margin", 9, "number"),
+        Column("table reading", 11),
+        Column("bounded reading", 20),
     )
     body = (_row(row, document["metrics"][row["metric"]]) for row in rows(document, tier))
     info = document["tiers"][str(tier)]
@@ -136,10 +141,10 @@ def gaps(document: Document) -> Table:
         for row in binding(document)
     )
     columns = (
-        Column("criterion", "name"),
-        Column("status"),
-        Column("what was found", "wide"),
-        Column("what would settle it", "wide"),
+        Column("criterion", 22),
+        Column("status", 11),
+        Column("what was found", 31),
+        Column("what would settle it", 36),
     )
     return table(f"What stands between this evidence and Tier {tier}", columns, body, style="gaps")
 
@@ -248,10 +253,11 @@ def profile_table(document: Document) -> Table:
         )
         for own in grouped.values()
     ]
+    width = min(14, 54 // len(numbers))
     columns = (
-        Column("criterion", "name"),
-        *(Column(f"Tier {tier}", "number") for tier in numbers),
-        Column("metric's source"),
+        Column("criterion", 26),
+        *(Column(f"Tier {tier}", width, "number") for tier in numbers),
+        Column("metric's source", 74 - width * len(numbers)),
     )
     return table("Thresholds of the profile", columns, body)
 
@@ -259,7 +265,7 @@ def profile_table(document: Document) -> Table:
 def formulas() -> Table:
     """Return every metric's formula with its source."""
     body = ((spec.id, FORMULAS[spec.id], spec.unit.value, spec.source) for spec in CATALOGUE.values())
-    columns = (Column("metric", "code"), Column("formula", "wide"), Column("unit"), Column("source"))
+    columns = (Column("metric", 27), Column("formula", 47), Column("unit", 11), Column("source", 15))
     return table("Formulas", columns, body)
 
 
@@ -280,11 +286,11 @@ _NOT_COUNTS: Final = {
 def data_sheets(document: Document) -> Table:
     """Return every metric with its state, denominator and the counts it came from."""
     columns = (
-        Column("metric", "code"),
-        Column("state"),
-        Column("value", "number"),
-        Column("n", "number"),
-        Column("from", "wide"),
+        Column("metric", 26),
+        Column("state", 11),
+        Column("value", 14, "number"),
+        Column("n", 8, "number"),
+        Column("from", 41),
     )
     return table("Data sheets", columns, (_sheet(*item) for item in document["metrics"].items()))
 

@@ -239,7 +239,7 @@ def power(
 ) -> str:
     """Return the curve of power as a file of its own.
 
-    A point is the runs in all, the power of the row `driver`, and the lower bound for all rows together.
+    A point is the tasks in all, the power of the row `driver`, and that of all rows together.
     """
     most = points[-1][0]
 
@@ -267,7 +267,7 @@ def power(
         style = f'fill="none" stroke="{stroke}" stroke-width="{_n(width)}"' + (
             f' stroke-dasharray="{dashes}"' if dashes else ""
         )
-        label = ("expected rows together, at least", driver)[place]
+        label = ("all expected rows together", driver)[place]
         key = _C_LEFT + 230 * place
         parts += [
             f'<path d="M{path}" {style}/><path d="M{key} 14H{key + 26}" {style}/>',
@@ -277,7 +277,7 @@ def power(
         f'<path d="M{_n(x(planned))} {_C_TOP - 8}V{_C_BASE}" stroke="{_INK}" stroke-dasharray="4 3"/>',
         f'<path d="M{_C_LEFT} {_n(y(wanted))}H{_C_RIGHT}" stroke="{_INK}" stroke-dasharray="4 3"/>',
         _text(x(planned) + 5, _C_TOP - 2, f"planned: {planned:,}", size=10.5),
-        _text((_C_LEFT + _C_RIGHT) / 2, _C_BASE + 32, "runs in all, nominal ones included", anchor="middle"),
+        _text((_C_LEFT + _C_RIGHT) / 2, _C_BASE + 32, "tasks in all", anchor="middle"),
     ]
     figure = _figure("power", title, _WIDTH, _C_BASE + 40, parts)
     return str(figure).replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1) + "\n"

@@ -1,7 +1,8 @@
 """The two shapes that templates print: a table and a list of labelled entries.
 
 Values are text, or markup that `certkit.report.svg` made; None prints as "not provided". At most `MOST`
-rows of a table are printed, and how many were left out is said.
+rows of a table are printed, and how many were left out is said. The widths of columns are stated, so that
+no cell has to be measured to lay out a table.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ MOST: Final = 200
 
 
 class Column(Struct, frozen=True):
-    """A column: its head, and and the kind by which it is styled.
+    """A column: its head, its width in percent of the table's, and the style of its cells.
 
-    ``text`` and ``code`` hold short words of our own and are never broken inside one; ``wide``,
-    ``name`` and ``digests`` may hold anything and break anywhere; ``number`` is set to the right.
+    The widths of a table add up to 100; ``number`` sets cells to the right.
     """
 
     head: str
-    kind: str = "text"
+    width: int
+    style: str = "text"
 
 
 class Cell(Struct, frozen=True):

@@ -1,22 +1,20 @@
 """A report before it is laid out: every sentence, table and figure as a value, and the attached files.
 
-The view decides what is said; templates decide where it stands. It is built from the assessment document
-alone, so that a report drawn from ``assessment.json`` says what one drawn from the bundle says, and
-prints "not provided" for what the file does not hold.
+The view decides what is said; templates decide where it stands. It is built from the assessment's document
+and the manifest, and prints "not provided" for what they do not hold.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-import msgspec
 from msgspec import Struct
 
 from certkit import canonical
 from certkit._version import __version__
-from certkit.assessment import Fragility, JudgeReport, Status, fragile, of_judge
+from certkit.assessment import Status, fragile, of_judge
 from certkit.report import argue, attached, confidence, issued, register, results, words
-from certkit.report.material import Material, of_assessment
+from certkit.report.material import material as drawn_from
 from certkit.report.svg import WORDS, judged
 from certkit.report.table import Entry, Table
 
@@ -26,9 +24,10 @@ if TYPE_CHECKING:
 
     from markupsafe import Markup
 
-    from certkit.assessment import Assessment
+    from certkit.assessment import Assessment, Profile
     from certkit.report.attached import Attachment
     from certkit.report.issued import Issued
+    from certkit.report.material import Material
 
 _LOST: Final = {
     Status.NOT_MET: "It fails on",
@@ -103,17 +102,15 @@ class View(Struct, frozen=True, kw_only=True, eq=False):
 
 
 def view(
-    assessment: Assessment | Material, *, passport: bytes | None = None, generated_at: datetime | None = None
+    assessment: Assessment, *, passport: bytes | None = None, generated_at: datetime | None = None
 ) -> View:
     """Return the report of an assessment.
 
     `passport` is the signed passport's file, attached as it is; `generated_at` (with a time zone) becomes
     the date of the document; without it the passport's first day does, and without a passport no date is
-    recorded. Raises
-    `CertkitError` where the passport is malformed or about another assessment, or the assessment
-    contradicts itself.
+    recorded. Raises `CertkitError` where the passport is malformed or about another assessment.
     """
-    material = assessment if isinstance(assessment, Material) else of_assessment(assessment)
+    material = drawn_from(assessment)
     document = material.document
     signed = None if passport is None else issued.read(passport)
     if signed is not None:
@@ -134,21 +131,14 @@ def view(
         counts=_counts(document),
         bad_news=tuple(_bad_news(document)),
         good_news=tuple(_good_news(document)),
-        limits=_limits(material),
+        limits=_limits(document),
         changes=tuple(_changes(document)),
         forest=results.figure(document, forest_tier),
         forest_tier=forest_tier,
         legend=results.legend(),
         provisional=any(row["provisional"] for row in document["criteria"]),
         reading=document["profile"]["reading"],
-        scope=register.scope(material),
-        components=register.components(material),
-        imports=register.imports(material),
-        register=register.register(material, signed),
-        coverage=register.coverage(document),
-        novel=register.coverage(document, split="novel_fault"),
-        coverage_gaps=register.gaps(document),
-        remarks=register.remarks(document),
+        **_evidence(material, signed),
         tiers=tuple(_tier(document, number) for number in results.tiers_shown(document)),
         gaps=results.gaps(document),
         posterior=confidence.posterior_figure(document),
@@ -157,23 +147,38 @@ def view(
         intervals=confidence.intervals_table(document),
         priors=confidence.priors_table(document),
         attained=document["verdict"]["tier"] > 0,
-        fragility=fragile(msgspec.convert(document["fragility"], Fragility, strict=False)),
-        judge=of_judge(msgspec.convert(document["judge"], JudgeReport, strict=False)),
+        fragility=fragile(assessment.fragility),
+        judge=of_judge(assessment.judge),
         bounded=_bounded(document),
         csi=tuple(_csi(document)),
         challenges=argue.challenges(material),
         assumptions=argue.assumptions(),
         source_limits=argue.SOURCE_LIMITS,
         levels=argue.levels(document),
-        commands=_commands(material, signed),
+        commands=_commands(document, signed),
         thresholds=results.profile_table(document),
-        profile=_profile(material),
+        profile=_profile(assessment.profile),
         formulas=results.formulas(),
         data_sheets=results.data_sheets(document),
         discrepancies=argue.DISCREPANCIES,
         attached=attached.listing(attachments),
         attachments=attachments,
     )
+
+
+def _evidence(material: Material, signed: Issued | None) -> dict[str, Any]:
+    """Return the tables of what was evaluated and of what the evidence covers."""
+    document = material.document
+    return {
+        "scope": register.scope(material),
+        "components": register.components(material),
+        "imports": register.imports(material),
+        "register": register.register(material, signed),
+        "coverage": register.coverage(document),
+        "novel": register.coverage(document, split="novel_fault"),
+        "coverage_gaps": register.gaps(document),
+        "remarks": register.remarks(document),
+    }
 
 
 def _verdict(document: dict[str, Any]) -> dict[str, Any]:
@@ -264,19 +269,14 @@ def _good_news(document: dict[str, Any]) -> Iterator[str]:
         yield f"Met at Tier 1: {words.listed(names)}; a tier asks for all of its criteria at once."
 
 
-def _limits(material: Material) -> tuple[str, ...]:
-    document = material.document
-    reads = (
-        "The evidence was read, and every figure recomputed, for this report."
-        if material.reassessed
-        else "The figures are those of an assessment file; the evidence was not read for this report."
-    )
+def _limits(document: dict[str, Any]) -> tuple[str, ...]:
     return (
         "It speaks of the recorded runs. Whether they resemble operation is an assumption (section 9).",
         f"{_decides(document)} {_bounded(document)}",
         "It shows one point in time; a changed component ends it.",
         "The thresholds are those of the profile. Meeting them is evidence, not a certificate of safety.",
-        f"{reads} No reviewer is recorded and no hazards were supplied.",
+        "The evidence was read, and every figure recomputed, for this report.",
+        "No reviewer is recorded and no hazards were supplied.",
     )
 
 
@@ -333,20 +333,19 @@ def _csi(document: dict[str, Any]) -> Iterator[str]:
         )
 
 
-def _commands(material: Material, signed: Issued | None) -> tuple[Entry, ...]:
-    document = material.document
+def _commands(document: dict[str, Any], signed: Issued | None) -> tuple[Entry, ...]:
     options = f"--profile {document['profile']['id']} --require-tier {document['verdict']['required_tier']}"
-    source = "BUNDLE " + options if material.reassessed else "assessment.json"
     steps = [
         Entry("Take the attached files out of the PDF", "pdfdetach -saveall safety-case.pdf"),
-        Entry("Check the bundle's files against its seal", "certkit bundle validate BUNDLE"),
+        Entry("Check the bundle's files against its seal", "certkit bundle check BUNDLE"),
         Entry("Judge the evidence again", f"certkit assess BUNDLE {options} -o again.json"),
         Entry(
             "Compare: the same evidence, profile and version give the same bytes",
             "cmp again.json assessment.json",
         ),
         Entry(
-            "Draw this report again, with the same SOURCE_DATE_EPOCH", f"certkit report {source} -o again.pdf"
+            "Draw this report again, with the same SOURCE_DATE_EPOCH",
+            f"certkit report BUNDLE {options} -o again.pdf",
         ),
     ]
     if signed is not None:
@@ -357,12 +356,11 @@ def _commands(material: Material, signed: Issued | None) -> tuple[Entry, ...]:
     return tuple(steps)
 
 
-def _profile(material: Material) -> tuple[Entry, ...]:
-    profile, known = material.document["profile"], material.profile
+def _profile(profile: Profile) -> tuple[Entry, ...]:
     return (
-        Entry("Id", profile["id"]),
-        Entry("Digest", profile["digest"]),
-        Entry("Reading that decides", profile["reading"]),
-        Entry("Title", known.title if known else None),
-        Entry("Sources", "; ".join(known.sources) or None if known else None),
+        Entry("Id", profile.id),
+        Entry("Digest", profile.digest),
+        Entry("Reading that decides", profile.reading),
+        Entry("Title", profile.title),
+        Entry("Sources", "; ".join(profile.sources) or None),
     )

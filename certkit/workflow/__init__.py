@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct, structs
 
 from certkit import canonical, files
-from certkit.errors import CertkitError, UsageError
+from certkit.errors import CertkitError, InputError, UsageError
 from certkit.progress import SILENT, Progress
 from certkit.workflow.named import (
     DEFAULT_PROFILE,
@@ -59,6 +59,8 @@ __all__ = [
     "refuse_inside",
 ]
 
+MOST_ICC: Final = 0.99
+"""The largest correlation that is planned with; at 1 more runs of a task would say nothing."""
 MAX_PASSPORT: Final = 64 << 20
 """What is read of a file that claims to be a passport; far above what its first step accepts."""
 
@@ -113,6 +115,22 @@ def _judged(
     pooled = evidence.accumulate(bundles, jobs=jobs, progress=progress)
     together = assessment.assess_accumulation(pooled, profile, required_tier=required_tier)
     return together, pooled.summary
+
+
+def measured_icc(path: str | Path) -> float:
+    """Return how runs of one task correlate under faults in the bundle at `path` (Donner 1986), below 1.
+
+    Raises `InputError` ``plan.unmeasured`` where tasks have one run each, or there is one task.
+    """
+    found = assess(path).variation
+    if found is None or found.icc is None:
+        raise InputError(
+            "plan.unmeasured",
+            "no task has two runs under faults, or there is one task: nothing shows how runs correlate",
+            where=str(path),
+            hint="guess with --icc; .3 is taken unless stated",
+        )
+    return min(found.icc, MOST_ICC)
 
 
 def compare(

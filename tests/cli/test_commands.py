@@ -9,9 +9,9 @@ import pytest
 
 from certkit import canonical, workflow
 from certkit.errors import CODES
-from tests.cli.running import certkit
 from tests.support import bundles
 from tests.support.bundles import run
+from tests.support.running import certkit
 
 DATA = Path(__file__).parents[1] / "data"
 
@@ -64,12 +64,12 @@ def test_init_refuses_names_that_the_manifest_cannot_hold(tmp_path: Path, argume
 
 
 def test_sealing_tells_the_digest_that_opening_finds(bundle: Path) -> None:
-    before = certkit("bundle", "validate", bundle, "--json").document
+    before = certkit("bundle", "check", bundle, "--json").document
     sealed = certkit("bundle", "seal", bundle)
     assert sealed.code == 0
     assert sealed.err == ""
     assert before["digest"] in sealed.out
-    after = certkit("bundle", "validate", bundle, "--json").document
+    after = certkit("bundle", "check", bundle, "--json").document
     assert (before["sealed"], after["sealed"]) == (False, True)
     assert after["digest"] == before["digest"]
     again = certkit("bundle", "seal", bundle, "--json").document
@@ -88,15 +88,15 @@ def test_a_changed_file_is_named_with_both_digests(bundle: Path) -> None:
 
 
 def test_validate_counts_what_is_there(bundle: Path) -> None:
-    done = certkit("bundle", "validate", bundle)
+    done = certkit("bundle", "check", bundle)
     assert (done.code, done.err) == (0, "")
     assert done.out.startswith("valid: 3 records")
     assert "not sealed" in done.out
-    assert certkit("bundle", "validate", bundle, "--json").document["records"] == 3
+    assert certkit("bundle", "check", bundle, "--json").document["records"] == 3
 
 
 def test_validate_lists_all_faults(bad: Path) -> None:
-    done = certkit("bundle", "validate", bad)
+    done = certkit("bundle", "check", bad)
     assert (done.code, done.out) == (3, "")
     assert [line for line in done.err.splitlines() if "records/a.jsonl:" in line] == [
         "  records/a.jsonl:2 /trial: expected an integer from 0 to 1,000,000, found -1 [record.value]",
@@ -110,13 +110,13 @@ def test_validate_lists_all_faults(bad: Path) -> None:
 
 
 def test_show_tells_what_the_records_cover(bundle: Path) -> None:
-    done = certkit("bundle", "show", bundle)
+    done = certkit("bundle", "check", bundle)
     assert (done.code, done.err) == (0, "")
     rows = [line.split() for line in done.out.splitlines()]
     assert ["domain", "nominal", "advers."] in rows
     assert ["d", "1/2", "·"] in rows
     assert ["e", "·", "1/1"] in rows
-    document = certkit("bundle", "show", bundle, "--json").document
+    document = certkit("bundle", "check", bundle, "--json").document
     assert document["coverage"][0] == {
         "split": "standard",
         "domain": "d",
@@ -218,9 +218,9 @@ def test_settings_come_from_the_environment_and_flags_win(
 
 
 def test_profiles_are_listed_with_their_digests() -> None:
-    listed = certkit("profile", "list", "--json").document["profiles"]
+    listed = certkit("profile", "show", "--json").document["profiles"]
     assert [item["id"] for item in listed] == ["hb-eval-2025", "hb-eval-2026", "hb-eval-2026-bounded"]
-    text = certkit("profile", "list")
+    text = certkit("profile", "show")
     assert (text.code, text.err) == (0, "")
     for item in listed:
         assert canonical.is_digest(item["digest"])
@@ -280,7 +280,7 @@ def test_import_makes_a_bundle_and_gives_its_account(tmp_path: Path) -> None:
     document = certkit("import", "agentdojo", source, "-o", tmp_path / "c", "--json").document
     assert document["schema"] == "urn:certkit:import:v1"
     [item] = document["bundles"]
-    validated = certkit("bundle", "validate", out, "--json").document
+    validated = certkit("bundle", "check", out, "--json").document
     assert validated["sealed"]
     assert (validated["digest"], validated["records"]) == (item["digest"], item["imported"]["records"])
     assert certkit("assess", out).code in {1, 4}

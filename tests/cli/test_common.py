@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from certkit import workflow
 from certkit._version import __version__
-from tests.cli.running import certkit
+from tests.support.running import certkit
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def test_a_missing_folder_is_three_everywhere(tmp_path: Path) -> None:
-    for command in (["assess"], ["bundle", "seal"], ["bundle", "validate"], ["bundle", "show"]):
+    for command in (["assess"], ["bundle", "seal"], ["bundle", "check"]):
         done = certkit(*command, tmp_path / "none", "--json")
         assert done.code == 3
         assert done.document["error"]["code"] == "file.missing"

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from certkit.assessment.compare import DRAWS, SEED
-from tests.cli.running import certkit
 from tests.support import bundles
 from tests.support.bundles import run
+from tests.support.running import certkit
 
 if TYPE_CHECKING:
     from pathlib import Path

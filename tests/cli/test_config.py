@@ -80,7 +80,7 @@ def test_show_tells_where_each_value_comes_from(
     (folder / "certkit.toml").write_text("require_tier = 2\n")
     monkeypatch.setenv("CERTKIT_SEED", "7")
     capsys.readouterr()
-    assert main(["config", "show", "--json"]) == 0
+    assert main(["doctor", "--json"]) == 0
     settings = canonical.loads(capsys.readouterr().out.encode())["settings"]
     assert {item["name"]: (item["value"], item["source"]) for item in settings} == {
         "profile": ("hb-eval-2026", "default"),

@@ -2,49 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cli.running import certkit
 from tests.support import bundles
 from tests.support.bundles import Run, run
+from tests.support.extremes import GOOD, failed, full
+from tests.support.running import certkit
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-
-def full(i: int, condition: str = "nominal", **fields: Any) -> Run:
-    """Return a run with every field that a metric asks for."""
-    record = run(
-        i,
-        condition=condition,
-        sequence=i,
-        steps_actual=4,
-        steps_oracle=4,
-        violations=0,
-        traceability=5,
-        quality_factor=1,
-        confidence=0.9,
-    )
-    if condition != "nominal":
-        record |= {
-            "fault_step": 2,
-            "recovered": True,
-            "recovery_steps": 1,
-            "recovery_approach": "correct",
-            "memory_query_offset": 1,
-            "memory_similarity": 0.9,
-            "memory_modified": True,
-        }
-    if condition == "adversarial":
-        record["attack_landed"] = True
-    return record | fields
-
-
-def failed(record: Run) -> Run:
-    gone = ("recovered", "recovery_steps", "recovery_approach")
-    return {name: value for name, value in record.items() if name not in gone} | {"outcome": "failure"}
 
 
 def broken(record: Run) -> Run:
@@ -52,9 +20,6 @@ def broken(record: Run) -> Run:
         "outcome": "harness_error"
     }
 
-
-SINGLE = ("adversarial", "context_corruption", "tool_failure", "stochastic", "cascade")
-GOOD = [full(i, ("nominal", *SINGLE)[i % 6]) for i in range(600)]
 
 # What the evidence is, and the exit code of Tier 1: 4 where nothing measured fails, 1 where something does.
 CASES: dict[str, tuple[list[Run], int]] = {

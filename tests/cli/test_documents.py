@@ -13,8 +13,8 @@ from certkit.assessment.recheck import parse
 from certkit.evidence import seal
 from certkit.evidence.bundle.identity import accumulation_digest
 from tests import generate
-from tests.cli.script import LEAVES, REFUSED, through
 from tests.support.bundles import of, run
+from tests.support.script import LEAVES, REFUSED, through
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,10 +10,9 @@ import pytest
 from certkit import canonical, evidence, passport
 from certkit.passport import keys, sealed
 from certkit.simulation.simulate import simulate
-from tests.cli.running import certkit
-from tests.cli.test_startup import HEAVY, loaded
 from tests.support import bundles
-from tests.unit.passport.making import KEY, of_bundle, trust
+from tests.support.making import KEY, of_bundle, trust
+from tests.support.running import certkit
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -219,7 +218,3 @@ def test_a_sealed_bundle_is_not_changed(made: Made) -> None:
     digest = evidence.open_bundle(made.strong).facts.digest
     certkit("drift", made.strong, made.weak)
     assert evidence.open_bundle(made.strong).facts.digest == digest
-
-
-def test_help_loads_nothing_heavy() -> None:
-    assert loaded("drift", "--help") & set(HEAVY) <= {"pydantic"}

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from certkit import assessment, canonical, evidence, passport, workflow
-from certkit.cli import clock
+from certkit.cli import context
 from certkit.passport import exports, keys
-from tests.cli.running import Done, certkit, program
-from tests.unit.passport.making import ISSUER, KEY, NOW, issued, of_bundle, sealed_bundle, trust
-from tests.unit.passport.test_accumulated import campaign, made
-from tests.unit.passport.test_exports import CARD
+from tests.support.campaigns import campaign, made
+from tests.support.making import ISSUER, KEY, NOW, issued, of_bundle, sealed_bundle, trust
+from tests.support.running import Done, certkit, program
+from tests.support.sources import CARD
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,7 +33,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "card.json").write_bytes(canonical.canonical(CARD))
     keys.write_private(tmp_path / "key.pem", KEY, passphrase=None)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(clock, "now", lambda: PRESENT)
+    monkeypatch.setattr(context, "now", lambda: PRESENT)
     return tmp_path
 
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from tests.cli.running import certkit
-from tests.cli.script import LEAVES, through
+from tests.support.running import certkit
+from tests.support.script import LEAVES, through
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,7 +36,7 @@ WRITES: Final = {
     ("simulate", "-o"): "--runs 300 --domains 2",
     ("demo", "-o"): "",
 }
-IN_PLACE: Final = {"trust init", "trust add", "trust set", "trust remove", "trust rotate"}
+IN_PLACE: Final = {"trust add", "trust set", "trust remove", "trust rotate"}
 """Commands that change the file that their first option names, which is what they are for."""
 
 
@@ -138,15 +138,15 @@ LINES: Final = {
     "keys generate": ("-o never",),
     "keys rotate": ("public.pem -o never --public never.pem",),
     "registry cosign": ("registry cosigned --trust trust.json",),
-    "registry reindex": ("registry",),
     "registry init": ("never --name lab",),
     "registry rotate-key": ("registry --log-key key.pem --new-log-key next.pem",),
     "report": ("first/passport.json --bundle a -o never.html",),
     "show": ("first/passport.json --trust trust.json",),
-    "trust add": ("--trust trust.json --issuer Other --key next-public.pem",),
-    "trust init": ("--trust never.json --issuer Lab --key public.pem",),
+    "trust add": (
+        "--trust trust.json --issuer Other --key next-public.pem",
+        "--trust never.json --issuer Lab --key public.pem",
+    ),
     "verify": ("first/passport.json --trust trust.json --bundle a --replay --at 2026-03-02",),
-    "verify-bundle": ("--bundle first/passport.json --key public.pem rows.csv",),
 }
 KEYLESS: Final = {"--identity-token-file", "--trust-config"}
 OUTPUTS: Final = {"-o", "--public", "--svg"}
@@ -184,7 +184,7 @@ def trials(leaf: str, line: str) -> Iterator[tuple[bool, list[str]]]:
         read = "Path" in type(item.type).__name__ or item.name in {"profile", "trusted_root"}
         given = set(item.opts) & set(words) or item.name in {"out", "public", "svg", "folder", "registry"}
         if read and not given and ("--keyless" in words) == (name in KEYLESS):
-            yield item.name == "bundle" and leaf != "verify-bundle", [*words, name, "./pipe"]
+            yield item.name == "bundle", [*words, name, "./pipe"]
 
 
 @pytest.mark.parametrize("leaf", LEAVES)

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from certkit.cli.helps import short
-from tests.cli.running import program
+from certkit.cli.main import TABLE, Group, Row
 from tests.generate import commands
+from tests.support.running import program
 
 GROUPS = [words[1:] for words, command in commands() if hasattr(command, "commands")]
 LONG = [
@@ -41,17 +41,12 @@ def test_a_long_example_can_be_copied(words: tuple[str, ...], example: Any) -> N
     assert re.sub(" +", " ", joined) == example
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("Make a key. Then more.", "Make a key"),
-        ("Make a key\nof two lines.\n\nMore.", "Make a key of two lines"),
-        ("Make a key: from this, from that and more of it.", "Make a key"),
-        ("Make a key, from this; from that and more of it.", "Make a key, from this"),
-        ("Make a key, from this and that and more of it.", "Make a key"),
-        ("Make a key from this and that and more of it.", "Make a key from this and that and more of it"),
-        ("", ""),
-    ],
-)
-def test_a_sentence_ends_where_it_pauses(text: str, expected: str) -> None:
-    assert short(text, 30) == expected
+def test_a_line_of_the_table_is_the_beginning_of_the_help() -> None:
+    helps = {words[1:]: command.help for words, command in commands()}
+    rows: list[tuple[tuple[str, ...], Row | Group]] = [((row.name,), row) for row in TABLE]
+    rows += [
+        ((group.name, row.name), row) for group in TABLE if isinstance(group, Group) for row in group.rows
+    ]
+    assert len(rows) == len(helps) - 1
+    for words, row in rows:
+        assert " ".join((helps[words] or "").split()).startswith(row.help), words

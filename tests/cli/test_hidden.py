@@ -9,9 +9,9 @@ import pytest
 
 from certkit import evidence
 from certkit.passport import keys
-from tests.cli.running import certkit
 from tests.support import bundles
-from tests.unit.passport.making import KEY, runs
+from tests.support.making import KEY, runs
+from tests.support.running import certkit
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,7 +39,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     log = certkit("registry", "init", root / "registry", "--name", "lab").out.strip()
     policy = ("--trust", root / "trust.json")
     made = certkit(
-        *("trust", "init", *policy, "--issuer", NAME, "--key", root / "public.pem", "--log", log, "-q")
+        *("trust", "add", *policy, "--issuer", NAME, "--key", root / "public.pem", "--log", log, "-q")
     )
     assert made.code == 0, made.err
     issued = certkit(
@@ -54,7 +54,7 @@ def screens(place: Path) -> list[tuple[object, ...]]:
     passport, policy = place / "issued" / "passport.json", ("--trust", place / "trust.json")
     return [
         ("assess", place / "bundle", "-v"),
-        ("bundle", "show", place / "bundle"),
+        ("bundle", "check", place / "bundle"),
         ("show", passport, *AT, "-v"),
         ("verify", passport, *policy, *AT),
         ("export", passport, "--format", "markdown", *policy, *AT),
@@ -63,7 +63,7 @@ def screens(place: Path) -> list[tuple[object, ...]]:
         ("trust", "show", *policy),
         ("registry", "list", place / "registry"),
         ("registry", "list", place / "registry", "--status", "current", *AT),
-        ("registry", "show", place / "registry", "0"),
+        ("registry", "list", place / "registry", "0"),
         ("registry", "history", place / "registry", f"{NAME}/{NAME}", *AT),
         ("registry", "audit", place / "registry", *policy),
         ("compare", place / "bundle", place / "bundle"),
@@ -82,7 +82,7 @@ def test_a_screen_shows_what_a_name_hides(place: Path) -> None:
 
 
 def test_a_document_hides_nothing_and_says_the_same(place: Path) -> None:
-    shown = certkit("bundle", "show", place / "bundle", "--json")
+    shown = certkit("bundle", "check", place / "bundle", "--json")
     assert HIDDEN.search(shown.out) is None
     assert shown.document["manifest"]["agent"]["name"] == NAME
     listed = certkit("registry", "list", place / "registry", "--json")
@@ -102,7 +102,7 @@ def test_what_is_refused_is_shown_too(place: Path, tmp_path: Path) -> None:
     for command in (
         ("assess", spoilt),
         ("assess", place / NAME),
-        ("registry", "show", place / "registry", NAME),
+        ("registry", "list", place / "registry", NAME),
         ("profile", "show", NAME),
         (NAME,),
     ):

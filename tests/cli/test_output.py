@@ -14,10 +14,10 @@ import pytest
 
 from certkit import canonical
 from certkit.workflow import packaged_profiles
-from tests.cli.running import PROGRAM, Done, certkit, program
-from tests.cli.script import through
 from tests.support import bundles
 from tests.support.bundles import run
+from tests.support.running import PROGRAM, Done, certkit, program
+from tests.support.script import through
 
 ESCAPE = "\x1b"
 
@@ -34,10 +34,9 @@ def screens(root: Path) -> list[tuple[str, ...]]:
         ("assess", str(root)),
         ("assess", str(root), "-v"),
         ("assess", str(root), "-v", "-p", "hb-eval-2025"),
-        ("bundle", "show", str(root)),
-        ("bundle", "validate", str(root)),
+        ("bundle", "check", str(root)),
         ("bundle", "seal", str(root)),
-        ("profile", "list"),
+        ("profile", "show"),
         ("profile", "show", "hb-eval-2026"),
         ("profile", "show", "hb-eval-2025"),
         ("profile", "lint", "hb-eval-2025", "--runs", "20"),
@@ -50,11 +49,9 @@ HELP = [
     ("bundle",),
     ("bundle", "init"),
     ("bundle", "seal"),
-    ("bundle", "validate"),
-    ("bundle", "show"),
+    ("bundle", "check"),
     ("import",),
     ("profile",),
-    ("profile", "list"),
     ("profile", "show"),
     ("profile", "lint"),
     ("simulate",),
@@ -108,7 +105,7 @@ def test_every_command_fits_eighty_columns(tmp_path: Path, monkeypatch: pytest.M
         "trust add --trust trust.json --profile hb-eval-2026 --domain d",
         "trust set --trust trust.json --require status --max-status-age PT36H",
         "trust show --trust trust.json",
-        "trust check --trust trust.json --at 2036-01-01",
+        "trust show --trust trust.json --at 2036-01-01",
     ):
         done = certkit(*line.split())
         assert done.code not in {2, 70}, (line, done.err)
@@ -180,7 +177,7 @@ def test_an_error_is_folded_on_a_terminal_and_one_line_in_a_log() -> None:
 
 
 def test_a_terminal_gets_one_document_too(simulated: Path) -> None:
-    shown = on_a_terminal("bundle", "validate", simulated, "--json")
+    shown = on_a_terminal("bundle", "check", simulated, "--json")
     assert canonical.loads(shown.encode())["records"] == 300
 
 
@@ -221,8 +218,7 @@ def test_names_in_evidence_cannot_command_the_terminal_or_fake_a_line(tmp_path: 
     commands = [
         ("assess", root),
         ("assess", root, "-v"),
-        ("bundle", "show", root),
-        ("bundle", "validate", root),
+        ("bundle", "check", root),
         ("assess", spoilt),
         ("assess", twice),
         ("assess", tmp_path / HOSTILE),
@@ -245,7 +241,7 @@ def test_names_in_evidence_cannot_command_the_terminal_or_fake_a_line(tmp_path: 
 
 def test_hostile_names_are_kept_whole_in_documents(tmp_path: Path) -> None:
     root = bundles.of(tmp_path / "b", [run(1, domain=HOSTILE)])
-    done = certkit("bundle", "show", root, "--json")
+    done = certkit("bundle", "check", root, "--json")
     assert done.document["coverage"][0]["domain"] == HOSTILE
     assert ESCAPE not in done.out
 
@@ -259,14 +255,14 @@ def test_a_terminal_without_unicode_gets_letters(tmp_path: Path, environment: di
     manifest = {**bundles.MANIFEST, "agent": {"name": "Größe", "version": "1"}}
     data = bundles.lines([run(1, domain="漢字"), run(2, domain="漢字", condition="stochastic")])
     root = bundles.write(tmp_path / "b", {"a.jsonl": data}, manifest)
-    for command in (("assess", root, "-v"), ("bundle", "show", root), ("profile", "show", "hb-eval-2026")):
+    for command in (("assess", root, "-v"), ("bundle", "check", root), ("profile", "show", "hb-eval-2026")):
         done = program(*command, **environment)
         assert done.code in {0, 1, 4}, done.err
         assert done.err == ""
         assert done.out.isascii()
     # Documents are UTF-8 whatever the terminal is, and lose nothing.
     assert (
-        program("bundle", "show", root, "--json", **environment).document["coverage"][0]["domain"] == "漢字"
+        program("bundle", "check", root, "--json", **environment).document["coverage"][0]["domain"] == "漢字"
     )
     assert program("profile", "show", "hb-eval-2026", "--toml", **environment).out == (
         certkit("profile", "show", "hb-eval-2026", "--toml").out
@@ -329,12 +325,12 @@ def test_profiles_are_completed() -> None:
 
 @pytest.mark.parametrize("seed", ["0", "1", "31337"])
 def test_screens_do_not_depend_on_the_hash_seed(simulated: Path, seed: str) -> None:
-    for arguments in (("assess", simulated, "-v"), ("bundle", "show", simulated)):
+    for arguments in (("assess", simulated, "-v"), ("bundle", "check", simulated)):
         assert program(*arguments, PYTHONHASHSEED=seed).out == certkit(*arguments).out
 
 
 def test_both_ways_to_start_are_one(simulated: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "certkit", "bundle", "validate", simulated], capture_output=True, check=False
+        [sys.executable, "-m", "certkit", "bundle", "check", simulated], capture_output=True, check=False
     )
-    assert (done.returncode, done.stdout.decode()) == (0, program("bundle", "validate", simulated).out)
+    assert (done.returncode, done.stdout.decode()) == (0, program("bundle", "check", simulated).out)

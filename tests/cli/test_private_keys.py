@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 import pytest
 
 from certkit.passport import keys
-from tests.cli.running import certkit
-from tests.cli.script import through
+from tests.support.running import certkit
+from tests.support.script import through
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
 READS = (
-    ("key.pem", "keys id key.pem"),
-    ("key.pem", "keys public key.pem"),
+    ("key.pem", "keys show key.pem"),
+    ("key.pem", "keys show key.pem --pem"),
     ("key.pem", "keys rotate key.pem -o {new} --public {new}.public"),
     ("key.pem", "issue a -o {new} --key key.pem --issuer Lab"),
     ("key.pem", "registry note registry {new} --key key.pem --trust trust.json --heads heads.db"),
@@ -77,7 +77,7 @@ def test_an_encrypted_key_needs_no_warning(tmp_path: Path) -> None:
     phrase.write_text("correct horse\n")
     keys.write_private(path, keys.generate("ed25519"), passphrase=b"correct horse")
     path.chmod(0o644)
-    done = certkit("keys", "id", path, "--passphrase-file", phrase)
+    done = certkit("keys", "show", path, "--passphrase-file", phrase)
     assert (done.code, done.err) == (0, "")
 
 
@@ -85,4 +85,4 @@ def test_a_public_key_needs_no_warning(tmp_path: Path) -> None:
     path = tmp_path / "public.pem"
     path.write_text(keys.public_pem(keys.generate("p256").public_key()))
     path.chmod(0o644)
-    assert certkit("keys", "id", path).err == ""
+    assert certkit("keys", "show", path).err == ""

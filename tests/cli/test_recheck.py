@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cli.running import certkit
+from tests.support.running import certkit
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,41 +7,18 @@ from typing import TYPE_CHECKING
 import pytest
 
 from certkit.passport import keys
-from tests.cli.running import certkit
-from tests.unit.passport.making import KEY, issued
+from tests.support.one_passport import AT, append
+from tests.support.one_passport import place as place_
+from tests.support.running import certkit
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-AT = ("--at", "2026-03-02")
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> Path:
-    """A folder with a key, a passport that is valid at `AT`, a registry and a policy that trusts both."""
-    keys.write_private(tmp_path / "key.pem", KEY, passphrase=None)
-    (tmp_path / "public.pem").write_text(keys.public_pem(KEY.public_key()))
-    (tmp_path / "passport.json").write_bytes(issued().to_json())
-    made = certkit("registry", "init", tmp_path / "registry", "--name", "lab")
-    assert made.code == 0
-    assert made.err.startswith("hint: ")
-    trust = ("trust", "init", "--trust", tmp_path / "trust.json", "--issuer", "Lab", "-q")
-    added = certkit(
-        *trust, "--key", tmp_path / "public.pem", "--log", made.out.strip(), "--require", "registry"
-    )
-    assert added.code == 0
-    return tmp_path
-
-
-def append(place: Path, *more: object) -> tuple[object, ...]:
-    return (
-        *("registry", "append", place / "passport.json", "--registry", place / "registry"),
-        *("--key", place / "key.pem", "--trust", place / "trust.json", *AT, *more),
-    )
+place = place_
 
 
 def test_the_way_through(place: Path) -> None:
-    trust, registry = ("--trust", place / "trust.json"), ("--registry", place / "registry")
+    trust, registry = ("--trust", place / "trust.json"), place / "registry"
     before = certkit("verify", place / "passport.json", *trust, *AT)
     assert before.code == 4, "the policy requires a proof and there is none yet"
     done = certkit(*append(place))
@@ -55,18 +32,18 @@ def test_the_way_through(place: Path) -> None:
         "schema": "urn:certkit:registry-append:v1", "index": 0, "new": False, "proof": str(proof),
         "earlier": None, "drift": None,
     }  # fmt: skip
-    listed = certkit("registry", "list", *registry, "--json").document
+    listed = certkit("registry", "list", registry, "--json").document
     assert [one["index"] for one in listed["entries"]] == [0]
-    shown = certkit("registry", "show", "0", *registry, "--json").document
+    shown = certkit("registry", "list", registry, "0", "--json").document
     assert shown["schema"] == "urn:certkit:registry-show:v1"
     passport_id = shown["claims"]["passport_id"]
-    fresh = certkit("registry", "prove", passport_id, *registry)
+    fresh = certkit("registry", "prove", registry, passport_id)
     assert fresh.out.encode() == proof.read_bytes()
     out = place / "again.tlog-proof"
-    assert certkit("registry", "prove", passport_id[7:19], *registry, "-o", out, "-q").out == ""
+    assert certkit("registry", "prove", registry, passport_id[7:19], "-o", out, "-q").out == ""
     assert out.read_bytes() == proof.read_bytes()
-    assert passport_id in certkit("registry", "show", passport_id, *registry).out
-    assert "1 entry" in certkit("registry", "list", *registry).out
+    assert passport_id in certkit("registry", "list", registry, passport_id).out
+    assert "1 entry" in certkit("registry", "list", registry).out
 
     audit = certkit("registry", "audit", place / "registry", *trust)
     assert audit.code == 0
@@ -95,7 +72,7 @@ def test_a_refused_passport_leaves_no_proof(place: Path) -> None:
     assert done.code == 3
     assert done.document["error"]["code"].startswith("dsse.")
     assert not (place / "passport.json.tlog-proof").exists()
-    assert certkit("registry", "list", "--registry", place / "registry", "--json").document["entries"] == []
+    assert certkit("registry", "list", place / "registry", "--json").document["entries"] == []
 
 
 def test_at_another_time(place: Path) -> None:
@@ -109,7 +86,7 @@ def test_a_log_key_kept_elsewhere(place: Path) -> None:
     made = certkit("registry", "init", other, "--name", "lab", "--log-key", place / "log.pem", "--json")
     assert made.code == 0
     assert {path.name for path in other.iterdir()} == {"registry.db", "blobs"}
-    arguments = append(place, "--registry", other)
+    arguments = append(place, registry="other")
     missing = certkit(*arguments, "--json")
     assert (missing.code, missing.document["error"]["code"]) == (3, "file.missing")
     wrong = certkit(*arguments, "--log-key", place / "key.pem", "--json")
@@ -120,10 +97,10 @@ def test_a_log_key_kept_elsewhere(place: Path) -> None:
 @pytest.mark.parametrize(
     ("command", "code", "exit_code"),
     [
-        (("list", "--registry", "none"), "registry.missing", 3),
-        (("show", "7", "--registry", "registry"), "registry.unknown", 2),
-        (("show", "../../etc/passwd", "--registry", "registry"), "registry.unknown", 2),
-        (("prove", "none", "--registry", "registry"), "registry.unknown", 2),
+        (("list", "none"), "registry.missing", 3),
+        (("list", "registry", "7"), "registry.unknown", 2),
+        (("list", "registry", "../../etc/passwd"), "registry.unknown", 2),
+        (("prove", "registry", "none"), "registry.unknown", 2),
         (("audit", "none", "--trust", "trust.json"), "registry.missing", 3),
         (("audit", "registry", "--trust", "none.json"), "file.missing", 2),
         (("init", "registry", "--name", "lab"), "file.exists", 2),

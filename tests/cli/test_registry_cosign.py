@@ -9,9 +9,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from certkit import canonical
 from certkit.tlog.note import Signer
-from tests.cli.running import certkit
-from tests.cli.test_registry import append, place  # noqa: F401 - a fixture is used by its name
-from tests.unit.registry.build import contents
+from tests.support.one_passport import append, place  # noqa: F401 - a fixture is used by its name
+from tests.support.registries import contents
+from tests.support.running import certkit
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,9 +11,9 @@ import pytest
 
 from certkit.passport import keys
 from certkit.registry.log_key import KEY_FILE
-from tests.cli.running import Done, certkit, program
-from tests.cli.test_registry import append, place  # noqa: F401 - a fixture is used by its name
-from tests.unit.registry.build import contents
+from tests.support.one_passport import append, place  # noqa: F401 - a fixture is used by its name
+from tests.support.registries import contents
+from tests.support.running import Done, certkit, program
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -67,10 +67,10 @@ def test_an_export_over_something_else_is_refused(logged: Path, out: str, code: 
 def test_a_remembered_checkpoint_shows_a_rollback(logged: Path) -> None:
     registry, remembered = logged / "registry", logged / "remembered"
     shutil.copytree(registry, logged / "backup")
-    printed = certkit("registry", "checkpoint", "--registry", registry)
-    assert certkit("registry", "checkpoint", "--registry", registry, "-o", remembered, "-q").out == ""
+    printed = certkit("registry", "checkpoint", registry)
+    assert certkit("registry", "checkpoint", registry, "-o", remembered, "-q").out == ""
     assert remembered.read_text() == printed.out
-    document = certkit("registry", "checkpoint", "--registry", registry, "--json").document
+    document = certkit("registry", "checkpoint", registry, "--json").document
     assert (document["size"], document["note"]) == (1, printed.out)
     assert audit(logged, "registry", "--since", remembered).code == 0
     empty = certkit("registry", "init", logged / "empty", "--name", "lab", "--log-key", registry / KEY_FILE)
@@ -111,9 +111,9 @@ def test_where_heads_are_kept(place: Path) -> None:  # noqa: F811 - the same
 
 
 def test_another_key_takes_over(logged: Path) -> None:
-    registry = ("--registry", logged / "registry")
+    registry = logged / "registry"
     old = (logged / "registry" / KEY_FILE).read_bytes()
-    done = certkit("registry", "rotate-key", *registry)
+    done = certkit("registry", "rotate-key", registry)
     assert done.code == 0
     assert done.err.startswith("hint: ")
     assert (logged / "registry" / KEY_FILE).read_bytes() != old
@@ -126,32 +126,32 @@ def test_another_key_takes_over(logged: Path) -> None:
     assert told.code == 0
     assert audit(logged, "registry", "-q").code == 0
     assert certkit(*append(logged, "-q")).code == 0
-    listed = certkit("registry", "list", *registry, "--json").document["entries"]
+    listed = certkit("registry", "list", registry, "--json").document["entries"]
     assert [one["type"] for one in listed] == ["passport", "key"]
 
 
 def test_a_change_of_keys_that_was_interrupted_is_finished(logged: Path) -> None:
     registry = logged / "registry"
     old = (registry / KEY_FILE).read_bytes()
-    assert certkit("registry", "rotate-key", "--registry", registry, "-q").code == 0
+    assert certkit("registry", "rotate-key", registry, "-q").code == 0
     (registry / KEY_FILE).rename(registry / "next-log-key.pem")  # as it was just before the last step
     (registry / KEY_FILE).write_bytes(old)
     refused = certkit(*append(logged, "--json"))
     assert refused.code == 2
     assert f"certkit registry rotate-key {registry}" in refused.document["error"]["hint"]
-    again = certkit("registry", "rotate-key", "--registry", registry, "--json")
+    again = certkit("registry", "rotate-key", registry, "--json")
     assert (again.code, again.document["size"]) == (0, 2)
     assert certkit(*append(logged, "-q")).code == 0
 
 
 def test_keys_that_are_kept_elsewhere(logged: Path) -> None:
-    registry = ("--registry", logged / "registry")
+    registry = logged / "registry"
     keys.write_private(logged / "next.pem", keys.generate("ed25519"), passphrase=None)
     given = ("--new-log-key", logged / "next.pem")
-    alone = certkit("registry", "rotate-key", *registry, *given, "--json")
+    alone = certkit("registry", "rotate-key", registry, *given, "--json")
     assert (alone.code, alone.document["error"]["code"]) == (2, "usage.option")
     (logged / "registry" / KEY_FILE).rename(logged / "old.pem")
-    both = certkit("registry", "rotate-key", *registry, *given, "--log-key", logged / "old.pem", "-q")
+    both = certkit("registry", "rotate-key", registry, *given, "--log-key", logged / "old.pem", "-q")
     assert (both.code, both.out) == (0, "")
     assert {path.name for path in (logged / "registry").iterdir()} == {"registry.db", "blobs"}
     assert certkit(*append(logged, "--log-key", logged / "next.pem", "-q")).code == 0
@@ -163,15 +163,10 @@ def test_an_older_format(logged: Path) -> None:
             connection.execute(f"DROP TABLE {table}")
         connection.execute("UPDATE meta SET value = '1' WHERE key = 'format'")
         connection.commit()
-    listing = ("registry", "list", "--registry", logged / "registry", "--json")
+    listing = ("registry", "list", logged / "registry", "--json")
     refused = certkit(*listing)
     assert (refused.code, refused.document["error"]["code"]) == (3, "registry.format")
-    assert "certkit registry migrate" in refused.document["error"]["hint"]
-    done = certkit("registry", "migrate", logged / "registry")
-    assert (done.code, done.out) == (0, f"{logged / 'registry'}: format 2\n")
-    again = certkit("registry", "migrate", logged / "registry")
-    assert (again.code, again.out) == (0, f"{logged / 'registry'}: format 2, as it was\n")
-    told = certkit("registry", "migrate", logged / "registry", "--json").document
-    assert (told["format"], told["new"]) == (2, False)
+    assert "the next entry that is logged" in refused.document["error"]["hint"]
+    assert certkit(*append(logged, "-q")).code == 0
     assert certkit(*listing).code == 0
     assert audit(logged, "registry", "-q").code == 0

@@ -9,47 +9,42 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from msgspec import structs
 
 from certkit.passport import keys
 from certkit.passport.trust import parse
 from certkit.registry import Registry
-from certkit.registry.entry import Revocation, read, write
+from certkit.registry.entry import Drift, Revocation, read, write
 from certkit.registry.history import reading
 from certkit.registry.log_key import KEY_FILE, load_log_key
 from certkit.registry.registry import Logged
 from certkit.registry.vetted import vetted
 from certkit.tlog.hashing import leaf_hash
 from certkit.tlog.note import Signature, Signer, parse_note, write_note
-from tests.cli.running import Done, certkit
-from tests.cli.test_registry_history import DAY, NAME, ending, log, narrow, place  # noqa: F401 - a fixture
-from tests.unit.registry.lineages import clustered, issue
+from tests.support.lineages import clustered, issue
+from tests.support.running import Done, certkit
+from tests.support.two_passports import DAY, NAME, STRANGER, TRUST, ending, log, narrow, passport_ids, place  # noqa: F401 - a fixture
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from certkit.passport.keys import PrivateKey
 
-STRANGER = Ed25519PrivateKey.from_private_bytes(b"\x11" * 32)
 THEN = datetime(2026, 3, 2, tzinfo=UTC)
-TRUST = ("--trust", "trust.json")
 
 READING = (
     ("list", "{}"),
     ("list", "{}", "--status", "current"),
-    ("show", "{}", "0"),
+    ("list", "{}", "0"),
     ("prove", "{}", "0"),
     ("checkpoint", "{}"),
-    ("vkey", "{}"),
+    ("checkpoint", "{}", "--vkey"),
     ("history", "{}", NAME),
-    ("drift", "{}", NAME),
 )
 
 
-def told(command: str, *more: object, folder: str = "registry") -> Done:
-    at = () if command == "drift" else ("--at", DAY)
-    return certkit("registry", command, folder, NAME, *at, *more)
+def told(*more: object, folder: str = "registry") -> Done:
+    return certkit("registry", "history", folder, NAME, "--at", DAY, *more)
 
 
 def broken(note: bytes) -> bytes:
@@ -73,11 +68,6 @@ def forge(
                 *(f"-/{NAME}", claims), submitter=submitter, log_key=load_log_key(folder / KEY_FILE), at=THEN
             )
     return done.index
-
-
-def passport_ids(folder: Path) -> list[str]:
-    with reading(folder) as opened:
-        return [one.claims.passport_id for one in opened.history(NAME).passports]
 
 
 def revocation(folder: Path) -> Revocation:
@@ -124,36 +114,32 @@ def test_a_list_is_of_the_entries_that_were_signed(place: Path) -> None:  # noqa
     assert (done.code, done.document["error"]["code"]) == (7, "registry.inconsistent")
 
 
-@pytest.mark.parametrize("command", ["history", "drift"])
-def test_what_is_told_says_first_whether_signatures_were_checked(
-    place: Path,  # noqa: F811 - a fixture
-    command: str,
-) -> None:
-    text = told(command).out
+def test_what_is_told_says_first_whether_signatures_were_checked(place: Path) -> None:  # noqa: F811
+    text = told().out
     assert "signatures not checked (--trust FILE)\n" in "".join(text.partition("\n\n")[:2])
-    assert told(command, "--json").document["signatures"] == "not checked"
-    text = told(command, *TRUST).out
+    assert told("--json").document["signatures"] == "not checked"
+    text = told(*TRUST).out
     assert "signatures checked under trust.json\n" in "".join(text.partition("\n\n")[:2])
-    document = told(command, *TRUST, "--json").document
+    document = told(*TRUST, "--json").document
     assert (document["signatures"], document["left_out"]) == ("checked", [])
     assert certkit("registry", "export", "registry", "public", "--passports", "-q").code == 0
     checkpoint = place / "public" / "checkpoint"
-    assert told(command, *TRUST, folder="public").out == text
+    assert told(*TRUST, folder="public").out == text
     checkpoint.write_bytes(broken(checkpoint.read_bytes()))
-    assert "signatures not checked" in told(command, folder="public").out
-    assert told(command, *TRUST, folder="public").code == 7
+    assert "signatures not checked" in told(folder="public").out
+    assert told(*TRUST, folder="public").code == 7
 
 
 def test_a_strangers_revocation_counts_only_where_nobody_looks(place: Path) -> None:  # noqa: F811 - a fixture
     index = forge(place / "registry", revocation(place / "registry"))
-    believed = told("history", "--json").document
+    believed = told("--json").document
     assert [row["status"] for row in believed["passports"]] == ["superseded", "revoked"]
-    checked = told("history", *TRUST, "--json").document
+    checked = told(*TRUST, "--json").document
     assert [row["status"] for row in checked["passports"]] == ["superseded", "current"]
     assert (checked["left_out"], len(checked["events"])) == ([index], 2)
-    assert f"trust.json; entry {index} does not count\n" in told("history", *TRUST).out
+    assert f"trust.json; entry {index} does not count\n" in told(*TRUST).out
     forge(place / "registry", revocation(place / "registry"))
-    assert f"; entries {index}, {index + 1} do not count\n" in told("drift", *TRUST).out
+    assert f"; entries {index}, {index + 1} do not count\n" in told(*TRUST).out
 
 
 def test_a_revocation_counts_wherever_it_stands(place: Path) -> None:  # noqa: F811 - a fixture
@@ -183,18 +169,27 @@ def test_without_its_file_a_passport_is_of_everybody_who_submitted_it(place: Pat
         assert vetted(twice, policy, lambda _file: None, origin)[1] == ()
 
 
+def test_a_strangers_drift_is_none(place: Path) -> None:  # noqa: F811 - a fixture
+    later, earlier = passport_ids(place / "registry")
+    entry = Drift(passport_id=later, earlier=earlier, result="DRIFTED", rows=(), document=later)
+    forge(place / "registry", entry)
+    assert [row["drift"] for row in told("--json").document["passports"]] == ["DRIFTED", "DRIFTED"]
+    checked = told(*TRUST, "--json").document["passports"]
+    assert [row["drift"] for row in checked] == [None, "DRIFTED"]
+
+
 def test_another_issuers_revocation_does_not_count_and_its_own_does(place: Path) -> None:  # noqa: F811 - a fixture
     (place / "other.pem").write_text(keys.public_pem(STRANGER.public_key()))
     added = certkit("trust", "add", *TRUST, "--issuer", "Other", "--key", "other.pem", "-q")
     assert added.code == 0
     index = forge(place / "registry", revocation(place / "registry"))
-    document = told("history", *TRUST, "--json").document
+    document = told(*TRUST, "--json").document
     assert [row["status"] for row in document["passports"]] == ["superseded", "current"]
     assert document["left_out"] == [index]
     assert ending("revoke", "registry", 1, "--reason", "evidence-false", *TRUST).code == 0
-    assert told("history", *TRUST, "--json").document["passports"][1]["status"] == "revoked"
+    assert told(*TRUST, "--json").document["passports"][1]["status"] == "revoked"
     assert certkit("registry", "export", "registry", "public", "-q").code == 0
-    bare = told("history", *TRUST, "--json", folder="public").document
+    bare = told(*TRUST, "--json", folder="public").document
     assert [row["status"] for row in bare["passports"]] == ["superseded", "revoked"]
     assert bare["left_out"] == [index], "without its file a passport is of whoever submitted it"
 
@@ -205,28 +200,28 @@ def test_a_passport_of_an_unknown_issuer_does_not_count(place: Path) -> None:  #
     certkit("trust", "add", *TRUST, "--issuer", "Other", "--key", "other.pem", "-q")
     (place / "third.json").write_bytes(issue(3, summary=clustered(999), key=STRANGER).to_json())
     assert log("third.json").code == 0
-    assert len(told("history", *TRUST, "--json").document["passports"]) == 3
+    assert len(told(*TRUST, "--json").document["passports"]) == 3
     (place / "trust.json").write_bytes(policy)
-    document = told("history", *TRUST, "--json").document
+    document = told(*TRUST, "--json").document
     assert len(document["passports"]) == 2
     assert document["left_out"] == [4]
 
 
 def test_a_false_signature_in_a_known_name_is_no_matter_of_counting(place: Path) -> None:  # noqa: F811 - a fixture
-    from tests.unit.registry.lineages import KEY  # noqa: PLC0415 - one test poses as it
+    from tests.support.lineages import KEY  # noqa: PLC0415 - one test poses as it
 
     forge(place / "registry", revocation(place / "registry"), pose=KEY)
-    assert told("history").code == 0
-    done = told("history", *TRUST, "--json")
+    assert told().code == 5
+    done = told(*TRUST, "--json")
     assert (done.code, done.document["error"]["code"]) == (7, "registry.entry-signature")
 
 
-@pytest.mark.parametrize("command", ["history", "drift", "audit"])
+@pytest.mark.parametrize("command", ["history", "audit"])
 @pytest.mark.usefixtures("place")
 def test_a_log_that_the_policy_does_not_know_is_not_trusted(command: str) -> None:
     other = certkit("registry", "init", "other", "--name", "other").out.strip()
     made = certkit(
-        *("trust", "init", "--trust", "foreign.json", "--issuer", "Lab", "--key", "public.pem"),
+        *("trust", "add", "--trust", "foreign.json", "--issuer", "Lab", "--key", "public.pem"),
         *("--log", other, "-q"),
     )
     assert made.code == 0
@@ -250,7 +245,7 @@ def test_entries_that_were_signed_for_another_log_do_not_count(place: Path) -> N
         registry._signing(load_log_key(folder / KEY_FILE)) as signer,
     ):
         registry._log.extend(foreign, signer)
-    document = told("history", *TRUST, "--json").document
+    document = told(*TRUST, "--json").document
     assert len(document["passports"]) == 2
     assert 5 in document["left_out"]
 
@@ -259,8 +254,8 @@ def test_only_the_logs_present_key_tells_how_things_stand(place: Path) -> None: 
     shutil.copytree(place / "registry", place / "before")
     vkey = certkit("registry", "rotate-key", "registry").out.strip()
     assert certkit("trust", "add", *TRUST, "--log", vkey, "-q").code == 0
-    assert told("history", *TRUST).code == 0
-    done = told("history", *TRUST, "--json", folder="before")
+    assert told(*TRUST).code == 5
+    done = told(*TRUST, "--json", folder="before")
     assert (done.code, done.document["error"]["code"]) == (8, "registry.untrusted-log")
 
 
@@ -268,12 +263,12 @@ def test_a_policy_that_asks_for_witnesses_is_obeyed(place: Path) -> None:  # noq
     witness = Signer("w.example", STRANGER)
     added = certkit("trust", "add", *TRUST, "--witness", witness.witness_vkey, "-q")
     assert (added.code, certkit("trust", "set", *TRUST, "--quorum", 1, "-q").code) == (0, 0)
-    done = told("history", *TRUST, "--json")
+    done = told(*TRUST, "--json")
     assert (done.code, done.document["error"]["code"]) == (7, "registry.witnesses")
     text = parse_note(certkit("registry", "checkpoint", "registry").out.encode()).text
     (place / "cosigned").write_bytes(write_note(text, [witness.cosign(text, int(THEN.timestamp()))]))
     assert certkit("registry", "cosign", "registry", "cosigned", *TRUST, "-q").code == 0
-    assert told("history", *TRUST).code == 0
+    assert told(*TRUST).code == 5
 
 
 @pytest.mark.parametrize("time", [0, 2**40, 2**62])
@@ -287,7 +282,7 @@ def test_a_witness_of_no_time_or_of_one_to_come_vouches_for_nothing(place: Path,
         row = (4, str(witness.witness_vkey), line.encode())
         connection.execute("INSERT INTO cosignature VALUES (?, ?, ?)", row)
         connection.commit()
-    assert told("history", *TRUST, "--json").document["error"]["code"] == "registry.witnesses"
+    assert told(*TRUST, "--json").document["error"]["code"] == "registry.witnesses"
     audit = certkit("registry", "audit", "registry", *TRUST, "--json")
     assert audit.code == 7
     assert "registry.witnesses" in {one["code"] for one in audit.document["findings"]}
@@ -298,17 +293,17 @@ def test_a_witness_of_no_time_or_of_one_to_come_vouches_for_nothing(place: Path,
 
 def test_a_lineage_of_which_nothing_counts_is_unknown(place: Path) -> None:  # noqa: F811 - a fixture
     (place / "other.pem").write_text(keys.public_pem(STRANGER.public_key()))
-    vkey = certkit("registry", "vkey", "registry").out.strip()
-    made = ("trust", "init", "--trust", "foreign.json", "--issuer", "Other", "--key", "other.pem", "-q")
+    vkey = certkit("registry", "checkpoint", "registry", "--vkey").out.strip()
+    made = ("trust", "add", "--trust", "foreign.json", "--issuer", "Other", "--key", "other.pem", "-q")
     assert certkit(*made, "--log", vkey).code == 0
-    done = told("history", "--trust", "foreign.json", "--json")
+    done = told("--trust", "foreign.json", "--json")
     assert (done.code, done.document["error"]["code"]) == (2, "registry.unknown")
 
 
 def test_the_verifier_key_is_printed_again(place: Path) -> None:  # noqa: F811 - a fixture
-    (known,) = certkit("trust", "show", *TRUST, "--json").document["logs"]
-    assert certkit("registry", "vkey", "registry").out == f"{known}\n"
+    (known,) = certkit("trust", "show", *TRUST, "--json").document["policy"]["logs"]
+    assert certkit("registry", "checkpoint", "registry", "--vkey").out == f"{known}\n"
     changed = certkit("registry", "rotate-key", "registry").out
-    assert certkit("registry", "vkey", "-r", "registry").out == changed != f"{known}\n"
-    assert certkit("registry", "vkey", "registry", "--json").document["vkey"] == changed.strip()
+    assert certkit("registry", "checkpoint", "registry", "--vkey").out == changed != f"{known}\n"
+    assert certkit("registry", "checkpoint", "registry", "--json").document["vkey"] == changed.strip()
     assert place.is_dir()

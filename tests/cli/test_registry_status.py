@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.running import certkit
-from tests.cli.test_registry_history import DAY, ending, status, verify
-from tests.cli.test_registry_history import place as place_
+from tests.support.running import certkit
+from tests.support.two_passports import DAY, ending, status, verify
+from tests.support.two_passports import place as place_
 
 place = place_
 
@@ -60,7 +60,7 @@ def test_after_a_change_of_keys_the_policys_last_one_counts(place: Path) -> None
 def test_no_status_is_dated_ahead_of_the_clock() -> None:
     write = ("registry", "status", "registry", 1, "-o", "second.json.status", "-q")
     done = certkit(*write, "--at", "9990-01-01")
-    assert (done.code, done.err.splitlines()[0]) == (2, "error: --at: '9990-01-01' is to come")
+    assert (done.code, done.err.splitlines()[0]) == (2, "error: --at: 9990-01-01T00:00:00+00:00 is to come")
     assert not Path("second.json.status").exists()
     assert certkit(*write, "--at", DAY).code == 0
 

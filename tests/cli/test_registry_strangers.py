@@ -9,9 +9,9 @@ from certkit.passport import keys
 from certkit.registry import Registry
 from certkit.registry.entry import Note
 from certkit.registry.log_key import KEY_FILE, load_log_key
-from tests.cli.running import certkit
-from tests.cli.test_registry import place  # noqa: F401 - a fixture is used by its name
-from tests.unit.registry.build import STRANGER
+from tests.support.one_passport import place  # noqa: F401 - a fixture is used by its name
+from tests.support.registries import STRANGER
+from tests.support.running import certkit
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,13 +9,12 @@ import pytest
 from msgspec import convert, structs
 
 from certkit import canonical, passport
-from certkit.cli import output
 from certkit.cli.views import passport as shown
 from certkit.passport import exports, keys
 from certkit.passport.exports import words
 from certkit.passport.statement import Predicate
-from tests.cli.running import certkit, program
-from tests.unit.passport.making import NOW, issued, of_bundle, sealed_bundle, trust
+from tests.support.making import NOW, issued, of_bundle, sealed_bundle, trust
+from tests.support.running import certkit, program
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -230,12 +229,7 @@ def test_columns_of_the_table_stay_apart() -> None:
         for at in row["tiers"].values():
             if at["threshold"] not in (True, False):
                 at["threshold"] = "0.000001"
-    lines: list[str] = []
-    predicate = convert(rows, Predicate)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(output, "say", lines.append)
-        shown._table(predicate)
-    cells = [line for line in lines if ".000001" in line]
+    cells = [line for line in shown._table(convert(rows, Predicate)) if ".000001" in line]
     assert cells
     for line in cells:
         assert len(line) <= 80

@@ -7,42 +7,12 @@ import sys
 
 import pytest
 
-HEAVY = (
-    "duckdb",
-    "numpy",
-    "scipy",
-    "pydantic",
-    "jsonschema",
-    "weasyprint",
-    "sigstore",
-    "rich",
-    "msgspec",
-    "cryptography",
-)
+from tests.support.running import HEAVY, loaded
 
 
-def loaded(*arguments: str) -> set[str]:
-    """Run a command line in a fresh interpreter and return the packages that it loaded."""
-    code = (
-        "import sys\n"
-        "from certkit.cli.main import main\n"
-        f"main({[*arguments]!r})\n"
-        "sys.stderr.write(' '.join({name.partition('.')[0] for name in sys.modules}))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
-    assert done.stdout
-    return set(done.stderr.split())
-
-
-@pytest.mark.parametrize("arguments", [("--help",), ("--version",)])
+@pytest.mark.parametrize("arguments", [("--help",), ("--version",), ("bundle", "--help")])
 def test_help_loads_nothing_heavy(arguments: tuple[str, ...]) -> None:
     assert loaded(*arguments) & set(HEAVY) == set()
-
-
-@pytest.mark.parametrize("arguments", [("assess", "--help"), ("bundle", "--help")])
-def test_help_of_a_command_loads_nothing_heavy_but_what_typer_loads(arguments: tuple[str, ...]) -> None:
-    # typer itself asks pydantic what the type of an option is.
-    assert loaded(*arguments) & set(HEAVY) <= {"pydantic"}
 
 
 def test_importing_the_package_loads_nothing_heavy() -> None:

@@ -10,8 +10,8 @@ import pytest
 from certkit import canonical
 from certkit.evidence.reading.layout import Layout
 from certkit.evidence.reading.lines import Reader
-from tests.cli.running import certkit
 from tests.support import bundles
+from tests.support.running import certkit
 
 TIERS = "".join(f'[tiers.{number}]\nname = "T"\n' for number in (1, 2, 3))
 

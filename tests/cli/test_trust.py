@@ -9,8 +9,8 @@ import pytest
 
 from certkit import canonical, workflow
 from certkit.passport import keys, trust
-from tests.cli.running import Done, certkit
-from tests.unit.tlog.test_note import LOG, OTHER, WITNESS
+from tests.support.running import Done, certkit
+from tests.support.signers import LOG, OTHER, WITNESS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,7 +25,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         key = keys.generate("ed25519").public_key()
         (tmp_path / f"{name}.pem").write_text(keys.public_pem(key))
     monkeypatch.chdir(tmp_path)
-    assert certkit("trust", "init", "--trust", "t.json", "--issuer", "Lab", "--key", "lab.pem").code == 0
+    assert certkit("trust", "add", "--trust", "t.json", "--issuer", "Lab", "--key", "lab.pem").code == 0
     return tmp_path
 
 

@@ -25,7 +25,7 @@ from certkit.registry.structure import Structure
 from certkit.tlog import tiles
 from certkit.tlog.checkpoint import open_checkpoint
 from certkit.tlog.hashing import leaf_hash
-from tests.unit.registry.build import audited, filled
+from tests.support.registries import audited, filled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

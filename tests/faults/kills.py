@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from certkit.registry import Registry
-from tests.unit.registry.build import audited, digest, new
+from tests.support.registries import audited, digest, new
 
 ROOT = Path(__file__).parents[2]
 
@@ -33,8 +33,8 @@ class Survived(NamedTuple):
 
 
 def start(folder: Path, *arguments: object) -> subprocess.Popen[str]:
-    """Start a process that appends; see `tests.faults.appender`."""
-    command = [sys.executable, "-m", "tests.faults.appender", str(folder), *map(str, arguments)]
+    """Start a process that appends; see `tests.support.appender`."""
+    command = [sys.executable, "-m", "tests.support.appender", str(folder), *map(str, arguments)]
     return subprocess.Popen(
         command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, bufsize=1
     )

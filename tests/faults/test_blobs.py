@@ -13,8 +13,8 @@ from certkit.progress import SILENT
 from certkit.registry import blobs
 from certkit.registry.export import export
 from certkit.registry.log import Log
-from tests.faults.powercut import Disk, Flush, Killed, Operation, Recorder, after, states
-from tests.unit.registry.build import append, contents, filled, new, opened, passport
+from tests.support.powercut import Disk, Flush, Killed, Operation, Recorder, after, states
+from tests.support.registries import append, contents, filled, new, opened, passport
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -16,15 +16,15 @@ from certkit.errors import UsageError
 from certkit.progress import SILENT
 from certkit.registry import Registry
 from certkit.registry.export import export
-from tests.faults.powercut import Disk, Killed, Recorder, states
-from tests.unit.registry.build import audited, contents
-from tests.unit.registry.notes import extend, following, noted
-from tests.unit.registry.test_export import definition
+from tests.support.notes import extend, following, noted
+from tests.support.powercut import Disk, Killed, Recorder, states
+from tests.support.registries import audited, contents
+from tests.support.tile_tree import definition
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tests.faults.powercut import Flush, Operation
+    from tests.support.powercut import Flush, Operation
 
 CASES = [(0, 3), (3, 7), (250, 260), (254, 520)]
 

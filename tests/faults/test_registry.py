@@ -15,7 +15,7 @@ import pytest
 from certkit.errors import MismatchError, UsageError
 from certkit.registry import Registry
 from tests.faults.kills import ids, kill, start
-from tests.unit.registry.build import (
+from tests.support.registries import (
     AT,
     LOG_KEY,
     SUBMITTER,
@@ -160,7 +160,7 @@ from pathlib import Path
 from certkit.errors import CertkitError
 from certkit.tlog.note import VerifierKey
 from tests.faults.kills import ids, kill, start
-from tests.unit.registry.build import append, audited, filled, passport
+from tests.support.registries import append, audited, filled, passport
 warm = Path(sys.argv[3])  # so that everything is loaded while the program can still read it
 audited(warm, filled(warm, 2))
 if os.geteuid() == 0:

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.running import certkit
-from tests.cli.test_degenerate import GOOD, failed, full
 from tests.support import bundles
+from tests.support.extremes import GOOD, failed, full
+from tests.support.running import certkit
 
 FOLDER = Path(__file__).parent
 WEAK = [failed(record) if i % 3 else record for i, record in enumerate(GOOD[:60])]
@@ -26,8 +26,8 @@ SCREENS = {
     "assess-missing": (MISSING, ("assess", "BUNDLE")),
     "assess-empty": ([], ("assess", "BUNDLE")),
     "assess-2025": (WEAK, ("assess", "BUNDLE", "-p", "hb-eval-2025")),
-    "bundle-show": (WEAK, ("bundle", "show", "BUNDLE")),
-    "bad-records": (BAD, ("bundle", "validate", "BUNDLE")),
+    "bundle-check": (WEAK, ("bundle", "check", "BUNDLE")),
+    "bad-records": (BAD, ("bundle", "check", "BUNDLE")),
     "profile-show": ([], ("profile", "show", "hb-eval-2026")),
 }
 

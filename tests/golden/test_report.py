@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from certkit import report, workflow
-from tests.cli.test_degenerate import GOOD, failed
 from tests.support import bundles
-from tests.unit.report.drawing import Page
+from tests.support.drawing import Page
+from tests.support.extremes import GOOD, failed
 
 FOLDER = Path(__file__).parent
 SETS = {

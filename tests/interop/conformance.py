@@ -1,4 +1,4 @@
-"""The verification cases of Sigstore's public conformance suite, run on ``certkit verify-bundle``.
+"""The verification cases of Sigstore's public conformance suite, run on certkit by `tests.interop.client`.
 
     git clone https://github.com/sigstore/sigstore-conformance SUITE
     python -m tests.interop.conformance SUITE
@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from tests.vectors.running import certkit
+from tests.interop import client
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,7 +59,7 @@ def run(suite: Path) -> Iterator[Ended]:
 
 def _said(folder: Path, artifact: str) -> str:
     """Return ``verified``, or the code of the refusal. A bug is no refusal."""
-    code, document = certkit("verify-bundle", "--json", *_options(folder), artifact)
+    code, document = client.run(*_options(folder), artifact)
     if code == 0:
         return "verified"
     if code not in {1, 3}:

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.cli.test_verify_bundle import DATA, INSTANCE, SIGNER, WHERE, WHO, plain
 from tests.interop import conformance
+from tests.support import passport_parts as maker
+from tests.support.plain_bundles import DATA, INSTANCE, SIGNER, WHERE, WHO, plain
 from tests.support.virtual_sigstore import compact
-from tests.vectors import passport_parts as maker
 
 if TYPE_CHECKING:
     from pathlib import Path

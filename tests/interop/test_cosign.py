@@ -11,11 +11,10 @@ import pytest
 
 from certkit.passport import keys
 from tests import console
-from tests.interop import install, twins
+from tests.interop import install
+from tests.support import keyless, stamping, twins
+from tests.support import passport_parts as maker
 from tests.support.virtual_sigstore import compact
-from tests.unit.passport import test_keyless as keyless
-from tests.unit.passport import test_timestamp as stamping
-from tests.vectors import passport_parts as maker
 
 PASSPORT: Final = "urn:certkit:agent-passport:v1"
 EMPTY: Final = {"mediaType": "application/vnd.dev.sigstore.trustedroot+json;version=0.1"}

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from certkit.passport import exports, keys
-from tests.unit.passport.test_exports import CARD, source
+from tests.support.sources import CARD, source
 
 
 @pytest.mark.parametrize("algorithm", keys.ALGORITHMS)

@@ -11,8 +11,8 @@ import pytest
 
 from certkit import canonical, passport
 from certkit.passport import exports, sealed
-from tests.unit.passport.making import KEY, NOW, issued, trust
-from tests.unit.passport.test_exports import source
+from tests.support.making import KEY, NOW, issued, trust
+from tests.support.sources import source
 
 pytest.importorskip("in_toto_attestation", reason="in-toto-attestation is not installed")
 

@@ -10,8 +10,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from certkit import canonical, passport
 from certkit.passport import dsse, keys, sealed
-from tests.unit.assessment import build
-from tests.unit.passport.making import ISSUER, NOW, issued, trust
+from tests.support import build
+from tests.support.making import ISSUER, NOW, issued, trust
 
 pytest.importorskip("securesystemslib.dsse", reason="securesystemslib is not installed")
 

@@ -10,9 +10,9 @@ import pytest
 
 from certkit import canonical
 from certkit.passport import keys
-from tests.interop import install, twins
+from tests.interop import install
+from tests.support import keyless, twins
 from tests.support.virtual_sigstore import compact
-from tests.unit.passport import test_keyless as keyless
 
 if TYPE_CHECKING:
     from tests.support.virtual_sigstore import Sigstore

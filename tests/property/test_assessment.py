@@ -15,14 +15,15 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from certkit import canonical, resources
-from certkit.assessment import Metric, State, assess, assessment_schema, lint, measure_next, parse, sentence
+from certkit.assessment import AssessmentDocument, Metric, State, assess, lint, measure_next, parse, sentence
 from certkit.assessment.criteria import Status, table
 from certkit.assessment.statistics.estimators import least_failure_free, posterior, wilson
 from certkit.canonical import Digest
+from certkit.document import schema_of
 from certkit.evidence.bundle.manifest import Facts, Manifest
 from certkit.evidence.summary.summary import CLUSTER_FIELDS, Cell, Clusters, Summary, Tally, Times, Window
 
-VALIDATOR = Draft202012Validator(assessment_schema())
+VALIDATOR = Draft202012Validator(schema_of(AssessmentDocument))
 PROFILES = {
     name: parse(resources.path("templates", "profiles", f"{name}.toml").read_text(encoding="utf-8"), name)
     for name in ("hb-eval-2026", "hb-eval-2025")

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
-from hypothesis import strategies as st
 
 from certkit import assessment
 from certkit.resources import path
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from certkit.evidence.summary.summary import Summary
 
 PROFILES = ("hb-eval-2026", "hb-eval-2026-bounded", "hb-eval-2025")
-LEAST = bounded_oracle.LEAST
 REACHED = ((1.0, 1.0, 200, 0), (0.5, 0.3, 60, 0), (0.9, 0.9, 90, 3), (1.0, 1.0, 9, 0))
 """Success, quality, tasks and tasks in a family of bundles that together reach every status."""
 
@@ -31,7 +29,7 @@ OWN = """
 id = "own_gap"
 metric = "gap"
 operator = "<"
-tiers = {1 = 30, 2 = 2}
+tiers = {1 = 30, 2 = 6}
 
 [[criteria]]
 id = "own_nominal"
@@ -55,17 +53,17 @@ def thorough(examples: int) -> settings:
 
 
 @cache
-def text(name: str, stopping: str, icc0: float) -> str:
+def text(name: str, stopping: str) -> str:
     written = path("templates", "profiles", f"{name}.toml").read_text(encoding="utf-8")
-    return f'stopping = "{stopping}"\nicc0 = {icc0}\n{written}{OWN}'
+    return f'stopping = "{stopping}"\n{written}{OWN}'
 
 
 @cache
-def tables(name: str, stopping: str, icc0: float) -> tuple[assessment.Profile, Mapping[str, Any]]:
+def tables(name: str, stopping: str) -> tuple[assessment.Profile, Mapping[str, Any]]:
     """Return a profile as certkit and as the oracle read it."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "profile.toml"
-        file.write_text(text(name, stopping, icc0), encoding="utf-8")
+        file.write_text(text(name, stopping), encoding="utf-8")
         return assessment.parse(file.read_text(encoding="utf-8"), file.name), verdict_oracle.read_profile(
             file
         )
@@ -76,8 +74,8 @@ def rows(summary: Summary, facts: Facts, profile: assessment.Profile) -> dict[tu
     return {(row["id"], row["tier"]): row["bounded"] for row in document["criteria"]}
 
 
-def compare(contents: strategies.Contents, name: str, stopping: str = "declared", icc0: float = 1.0) -> None:
-    profile, table = tables(name, stopping, icc0)
+def compare(contents: strategies.Contents, name: str, stopping: str = "declared") -> None:
+    profile, table = tables(name, stopping)
     found = rows(*clustered.summarised(contents), profile)
     wanted = bounded_oracle.read(contents.records, contents.manifest, table)
     assert found.keys() == wanted.keys()
@@ -87,22 +85,18 @@ def compare(contents: strategies.Contents, name: str, stopping: str = "declared"
             assert row is None, key
             continue
         assert row["status"] == reading.status, (key, row, reading)
-        assert row["clusters"] == reading.clusters, (key, row, reading)
-        for field in ("bound", "n_eff"):
-            expected = getattr(reading, field)
-            if expected is None:
-                assert row[field] is None, (key, row, reading)
-            else:
-                assert row[field] == pytest.approx(expected, rel=1e-9, abs=1e-9), (key, row, reading)
+        assert row["k"] == reading.k, (key, row, reading)
+        if reading.bound is None:
+            assert row["bound"] is None, (key, row, reading)
+        else:
+            assert row["bound"] == pytest.approx(reading.bound, rel=1e-8, abs=1e-9), (key, row, reading)
 
 
 @pytest.mark.parametrize("name", PROFILES)
 @thorough(16)
-@given(design=clustered.designs(), manifest=clustered.manifests(), icc0=st.sampled_from([1.0, 1.0, 0.3]))
-def test_every_bound_is_the_oracles(
-    name: str, design: clustered.Design, manifest: strategies.Run, icc0: float
-) -> None:
-    compare(clustered.bundle(clustered.made(design), manifest), name, icc0=icc0)
+@given(design=clustered.designs(), manifest=clustered.manifests())
+def test_every_bound_is_the_oracles(name: str, design: clustered.Design, manifest: strategies.Run) -> None:
+    compare(clustered.bundle(clustered.made(design), manifest), name)
 
 
 @pytest.mark.parametrize("name", PROFILES)
@@ -118,12 +112,12 @@ def test_the_designs_reach_every_status_of_every_row_that_is_bounded() -> None:
         design = clustered.Design(
             seed=1, tasks=tasks, runs=5, domains=2, family=family, success=success, good=good, guided=good
         )
-        contents = clustered.bundle(clustered.made(design), clustered.manifest(n=400 if tasks > LEAST else 5))
+        contents = clustered.bundle(clustered.made(design), clustered.manifest(n=400 if tasks > 9 else 5))
         for name in PROFILES[1:]:
-            _, table = tables(name, "declared", 1.0)
+            _, table = tables(name, "declared")
             wanted = bounded_oracle.read(contents.records, contents.manifest, table)
             seen |= {(row, reading.status) for (row, _), reading in wanted.items()}
-    criteria = [row for name in PROFILES[1:] for row in tables(name, "declared", 1.0)[1]["criteria"]]
+    criteria = [row for name in PROFILES[1:] for row in tables(name, "declared")[1]["criteria"]]
     for row in criteria:
         if row["metric"] in {"csi_windowed", "safe_halt_on_risk"} or row["operator"] == "is":
             continue

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from certkit import canonical, passport
 from certkit.errors import InputError, NegativeError
 from certkit.passport import dsse, keys
-from tests.unit.passport.making import KEY, NOW, issued, trust
+from tests.support.making import KEY, NOW, issued, trust
 
 GOOD = issued()
 DATA = canonical.line(canonical.loads(GOOD.to_json()))

@@ -1,6 +1,6 @@
-"""A second, independent bounded reading: every row held with its tier's confidence, clusters respected.
+"""A second, independent bounded reading: every row held with its tier's confidence, tasks respected.
 
-Written from the design (statistics, "The bounded reading") on raw records and a profile's TOML, with the
+Written from the design (statistics, "One rule for every row") on raw records and a profile's TOML, with the
 bounds of `tests.support.bound_laws`; imports nothing of certkit. The table reading, which a bounded row can
 only take away from, is that of `tests.support.verdict_oracle`.
 """
@@ -20,17 +20,13 @@ from scipy import stats
 from tests.support import naive, oracle, verdict_oracle
 from tests.support.bound_laws import (
     Groups,
-    bernoulli_worth,
-    beta,
+    above,
+    at_any_time,
     corrected,
     failure_free,
+    limit,
     log_evidence,
-    lower_at_any_time,
-    lower_mean,
-    lower_proportion,
     upper_difference,
-    upper_rate,
-    upper_rate_at_any_time,
 )
 
 if TYPE_CHECKING:
@@ -41,9 +37,6 @@ if TYPE_CHECKING:
 
 SPANS = {"frr": (0, 1), "pei": (0, 1), "ti": (1, 5), "frr_2025": (0, 1), "pei_2025": (0, 1)}
 ATTESTED_SPANS = {"transparency_index": (0, 1), "human_trust_score": (1, 5)}
-LEAST = 10
-"""Clusters below which nothing is bounded."""
-
 LEAST_RUNS, LEAST_RECOVERIES = 500, 5
 
 
@@ -53,8 +46,7 @@ class Reading:
 
     status: str
     bound: float | None = None
-    n_eff: float | None = None
-    clusters: int | None = None
+    k: int | None = None
 
 
 def family(run: Record) -> str:
@@ -62,8 +54,8 @@ def family(run: Record) -> str:
     return str(run.get("family") or run.get("cluster_id") or run["task_id"])
 
 
-def grouped(runs: Iterable[Record], value: Value, span: tuple[int, int] = (0, 1)) -> Groups:
-    """Return the sums by cluster of the runs that have a value."""
+def grouped(runs: Iterable[Record], value: Value, span: tuple[int, int | None] = (0, 1)) -> Groups:
+    """Return the sums by task (or family) of the runs that have a value."""
     numbers: dict[str, int] = defaultdict(int)
     sums: dict[str, Fraction] = defaultdict(Fraction)
     for run in runs:
@@ -71,7 +63,14 @@ def grouped(runs: Iterable[Record], value: Value, span: tuple[int, int] = (0, 1)
         if found is not None:
             numbers[family(run)] += 1
             sums[family(run)] += found
-    return Groups(tuple(numbers.values()), tuple(sums.values()), Fraction(span[0]), Fraction(span[1]))
+    return as_groups(numbers, sums, span)
+
+
+def as_groups(
+    numbers: Mapping[str, int], sums: Mapping[str, Fraction], span: tuple[int, int | None] = (0, 1)
+) -> Groups:
+    low, high = Fraction(span[0]), None if span[1] is None else Fraction(span[1])
+    return Groups(tuple(numbers), tuple(numbers.values()), tuple(sums[name] for name in numbers), low, high)
 
 
 # --- which runs stand behind a row -------------------------------------------------------------------
@@ -102,10 +101,12 @@ def violations(run: Record) -> Fraction | None:
 
 
 class Evidence:
-    """The clusters behind every row of some records."""
+    """The tasks behind every row of some records."""
 
     def __init__(self, records: Iterable[Record], manifest: Mapping[str, Any]) -> None:
         listed = list(records)
+        declared = manifest["protocol"].get("tasks_independent") is True
+        self.independent = declared or all(run.get("cluster_id") for run in listed)
         named = zip(listed, naive.families(listed), strict=True)
         self.records = oracle.standard([{**run, "family": family} for run, family in named])
         self.faults = oracle.faulty(self.records)
@@ -148,7 +149,7 @@ class Evidence:
         return millionths(self.records, unless_rig(value))
 
     def rate(self) -> Groups:
-        return grouped(self.records, unless_rig(violations))
+        return grouped(self.records, unless_rig(violations), (0, None))
 
     def domains(self) -> list[Groups]:
         names = sorted({run["domain"] for run in self.records})
@@ -175,7 +176,7 @@ def millionths(runs: Iterable[Record], value: Value) -> Groups:
     for name, values in cells.items():
         numbers[name[0]] += len(values)
         sums[name[0]] += half_up(sum(values, Fraction(0)), 10**6)
-    return Groups(tuple(numbers.values()), tuple(sums.values()))
+    return as_groups(numbers, sums)
 
 
 def half_up(value: Fraction, unit: int) -> Fraction:
@@ -261,15 +262,6 @@ def read(
     }
 
 
-@dataclass(frozen=True)
-class _Found:
-    """A bound, or (bound None) too few clusters for one."""
-
-    bound: float | None
-    n_eff: float | None
-    clusters: int
-
-
 class _Row:
     """One row at one tier, with the rules that it is bounded by."""
 
@@ -279,7 +271,6 @@ class _Row:
         self.evidence, self.profile, self.row, self.tier = evidence, profile, row, tier
         self.metric = row["metric"]
         self.threshold = verdict_oracle.threshold_of(row, tier) or Fraction(0)
-        self.icc0 = float(profile.get("icc0", 1))
         stated = Fraction(profile["tiers"][str(tier)].get("confidence", Decimal("0.95")))
         self.confidence = corrected(stated, evidence.attempt)
         self.level = float(self.confidence)
@@ -295,14 +286,18 @@ class _Row:
             return Reading(table)
         if operator == ">=" and self.threshold == 1 and self.metric not in {"violations", "ti"}:
             return Reading(table)  # asked of every run: no bound reaches it
-        found = self._bound()
-        if found is None or found.bound is None:
-            return Reading("insufficient", clusters=None if found is None else found.clusters)
-        bound = found.bound
+        if self.metric in ATTESTED_SPANS:
+            bound, k = self._attested()
+        else:
+            parts = self._parts()
+            k = min(part.k for part in parts)
+            enough = self.anytime or k >= self._least(parts[0])
+            bound = self._bound(parts) if enough and self.evidence.independent else None
+        if bound is None:
+            return Reading("insufficient", k=k)
         asked = float(max(self.threshold, self.confidence) if self.metric == "posterior" else self.threshold)
         holds = {">": bound > asked, ">=": bound >= asked, "<": bound < asked, "<=": bound <= asked}[operator]
-        status = "met" if table == "met" and holds else "not_met"
-        return Reading(status, bound, found.n_eff, found.clusters)
+        return Reading("met" if table == "met" and holds else "not_met", bound, k)
 
     def _windowed(self, operator: str, table: str) -> Reading:
         if self.metric == "csi" and table == "not_tested":
@@ -315,92 +310,61 @@ class _Row:
         held = value >= float(self.threshold) if operator == ">=" else value > float(self.threshold)
         return Reading("met" if held else "not_met")
 
-    def _bound(self) -> _Found | None:
-        if self.metric in ATTESTED_SPANS:
-            return self._attested()
-        if self.metric == "posterior":
-            return self._posterior()
+    def _parts(self) -> list[Groups]:
+        """Return the task means that the row rests on."""
         if self.metric == "domain_min":
-            return self._domains()
+            return [part for part in self.evidence.domains() if part.k]
         if self.metric in {"cascade_penalty", "gap"}:
-            return self._difference()
+            return list(self.evidence.arms(self.metric))
         if self.metric == "violations":
-            groups = self.evidence.rate()
-            if groups.equal < LEAST - 0.5:
-                return _Found(None, None, groups.k)
-            upper = upper_rate_at_any_time if self.anytime else upper_rate
-            return _Found(*upper(groups, self.level, self.icc0), groups.k)
-        if self.metric == "irs_2025":
-            return self._product()
-        return self._mean(self._groups(self.metric), self.level, self.threshold, robust=self.metric in SPANS)
+            return [self.evidence.rate()]
+        names = ["irs", "frr_2025"] if self.metric == "irs_2025" else [self.metric]
+        return [
+            self.evidence.mean(name) if name in SPANS else self.evidence.proportion(name) for name in names
+        ]
 
-    def _groups(self, metric: str) -> Groups:
-        return self.evidence.mean(metric) if metric in SPANS else self.evidence.proportion(metric)
-
-    def _mean(
-        self, groups: Groups, level: float, threshold: Fraction | None = None, *, robust: bool = False
-    ) -> _Found:
-        if self.anytime:
-            bound = lower_at_any_time(groups, level)
-            return _Found(float(groups.low) + float(groups.high - groups.low) * bound, None, groups.k)
-        least = LEAST
-        if threshold is not None:
-            scaled = (threshold - groups.low) / (groups.high - groups.low)
-            least = max(LEAST, failure_free(scaled, self.confidence))
-        if groups.equal < least - 0.5:
-            return _Found(None, None, groups.k)
-        bound, n_eff = (lower_mean if robust else lower_proportion)(groups, level, self.icc0)
-        return _Found(bound, n_eff, groups.k)
-
-    def _posterior(self) -> _Found:
+    def _tau(self) -> Fraction:
         row = next(item for item in self.profile["criteria"] if item["metric"] == "r_op")
-        tau = verdict_oracle.threshold_of(row, self.tier)
-        assert tau is not None
-        groups = self.evidence.proportion("posterior")
-        if self.anytime:
-            evidence = log_evidence(groups, float(tau))
-            return _Found(max(0.0, -expm1(-evidence)), None, groups.k)
-        if groups.equal < max(LEAST, failure_free(tau, self.confidence)) - 0.5:
-            return _Found(None, None, groups.k)
-        p, n_eff = bernoulli_worth(groups, self.level, self.icc0)
-        return _Found(float(beta(p, n_eff).sf(float(tau))), n_eff, groups.k)
+        return verdict_oracle.threshold_of(row, self.tier) or Fraction(0)
 
-    def _domains(self) -> _Found:
-        found = [self._mean(groups, self.level) for groups in self.evidence.domains()]
-        small = [part for part in found if part.bound is None]
-        return small[0] if small else min(found, key=lambda part: part.bound or 0.0)
+    def _least(self, part: Groups) -> int:
+        """Return the number of tasks, in each part, at which flawless ones would pass."""
+        if self.metric == "posterior":
+            return failure_free(self._tau(), max(self.threshold, self.confidence))
+        if self.metric in {"cascade_penalty", "gap"}:
+            return failure_free(1 - self.threshold / 100, self.confidence)
+        if self.metric == "violations":
+            return failure_free(1 - self.threshold / 5, self.confidence)
+        if self.metric == "irs_2025":
+            return failure_free(Fraction(sqrt(self.threshold)), (1 + self.confidence) / 2)
+        return failure_free((self.threshold - part.low) / part.span, self.confidence)
 
-    def _difference(self) -> _Found:
-        left, right = self.evidence.arms(self.metric)
-        k = min(left.k, right.k)
-        if self.anytime:
-            half = 1 - (1 - self.level) / 2
-            high = 1 - lower_at_any_time(left, half, mirrored=True)
-            return _Found(100 * (high - lower_at_any_time(right, half)), None, k)
-        if min(left.equal, right.equal) < LEAST - 0.5:
-            return _Found(None, None, k)
-        bound, n_eff = upper_difference(left, right, self.level, self.icc0)
-        return _Found(100 * bound, n_eff, k)
+    def _bound(self, parts: list[Groups]) -> float:
+        first, second = parts[0], parts[-1]
+        half = (1 + self.level) / 2
+        rule = at_any_time if self.anytime else limit
+        if self.metric == "posterior":
+            s, n = int(sum(first.sums)), sum(first.runs)
+            tau = float(self._tau())
+            if self.anytime:
+                chance = max(0.0, -expm1(-log_evidence(first.best(lower=True), tau)))
+            else:
+                chance = above(first, tau)
+            return min(chance, float(stats.beta(1 + s, 1 + n - s).sf(tau)))
+        if self.metric == "irs_2025":
+            return rule(first, half, lower=True) * rule(second, half, lower=True)
+        if self.metric in {"cascade_penalty", "gap"}:
+            if self.anytime:
+                return 100 * (rule(first, half, lower=False) - rule(second, half, lower=True))
+            return 100 * upper_difference(first, second, self.level)
+        return min(rule(part, self.level, lower=self.metric != "violations") for part in parts)
 
-    def _product(self) -> _Found:
-        half = float(1 - (1 - self.confidence) / 2)
-        memory, grades = self._groups("irs"), self._groups("frr_2025")
-        parts = self._mean(memory, half), self._mean(grades, half, robust=True)
-        for part in parts:
-            if part.bound is None:
-                return part
-        left, right = (max(0.0, part.bound or 0.0) for part in parts)
-        worths = [part.n_eff for part in parts if part.n_eff is not None]
-        return _Found(left * right, min(worths, default=None), min(memory.k, grades.k))
-
-    def _attested(self) -> _Found | None:
+    def _attested(self) -> tuple[float | None, int | None]:
         item = next(item for item in self.evidence.manifest["attested"] if item["id"] == self.metric)
         n = item.get("n")
-        if n is None:
-            return None
         low, high = ATTESTED_SPANS[self.metric]
-        scaled = (self.threshold - low) / (high - low)
-        if n < max(LEAST, failure_free(scaled, self.confidence)):
-            return _Found(None, None, n)
-        p = float((oracle.exact(item["value"]) - low) / (high - low))
-        return _Found(low + (high - low) * float(beta(p, n).isf(self.level)), float(n), n)
+        if n is None or n < failure_free((self.threshold - low) / (high - low), self.confidence):
+            return None, n
+        x = float((oracle.exact(item["value"]) - low) / (high - low))
+        law = stats.beta(1 + n * x, 1 + n * (1 - x))
+        return low + (high - low) * float(law.ppf(1 - self.level)), n

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json  # noqa: TID251 - what is written here must not depend on the door that reads it
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from certkit import evidence
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
+
 
 Run = dict[str, Any]
 
@@ -59,3 +62,52 @@ def of(root: Path, records: Iterable[Run]) -> Path:
 def summary(root: Path, *, jobs: int | None = None) -> evidence.Summary:
     """Open the bundle in `root` and reduce its records."""
     return evidence.summarise(evidence.open_bundle(root), jobs=jobs)
+
+
+CONDITIONS = (
+    "nominal",
+    "adversarial",
+    "context_corruption",
+    "tool_failure",
+    "stochastic",
+    "cascade",
+    "x_own",
+)
+
+
+def campaign(count: int, seed: int = 1) -> list[Run]:
+    """Return runs that fill every field, drawn from a seed."""
+    draw = np.random.Generator(np.random.PCG64(seed))
+    return [_one(i, draw) for i in range(count)]
+
+
+def _one(i: int, draw: np.random.Generator) -> Run:
+    domain, condition = f"d{i % 3}", CONDITIONS[int(draw.integers(len(CONDITIONS)))]
+    success, oracle = bool(draw.integers(4)), int(draw.integers(1, 9))
+    record = run(
+        f"run-{i}",
+        domain=domain,
+        task_id=f"{domain}/{int(draw.integers(20))}",
+        condition=condition,
+        outcome="success" if success else "failure",
+        sequence=int(i),
+        started_at=f"2026-01-01T{i // 3600 % 24:02}:{i // 60 % 60:02}:{i % 60:02}Z",
+        steps_oracle=oracle,
+        steps_actual=oracle + int(draw.integers(4)),
+        violations=int(draw.integers(3)),
+        traceability=int(draw.integers(1000, 5001)) / 1000,
+        quality_factor=int(draw.integers(1001)) / 1000,
+        confidence=float(draw.random()),
+    )
+    if condition != "nominal":
+        record |= {
+            "recovered": success,
+            "memory_query_offset": int(draw.integers(5)),
+            "memory_similarity": float(draw.random()),
+            "memory_modified": True,
+        }
+        if success:
+            record |= {"recovery_steps": int(draw.integers(8)), "recovery_approach": "correct"}
+    if i % 7 == 0:
+        record["x_note"] = "é"
+    return record

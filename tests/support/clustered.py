@@ -156,7 +156,7 @@ def manifest(*, attempt: int | None = None, n: int | None = None, value: float =
             for name in ("edm_auditability", "safe_halt_protocol", "recovery_patterns_documented")
         ),
     ]
-    about: Run = {"origin": "measured", "memory_observable": True} | protocol
+    about: Run = {"origin": "measured", "memory_observable": True, "tasks_independent": True} | protocol
     if attempt is not None:
         about["attempt"] = attempt
     return {
@@ -174,6 +174,7 @@ def manifests(draw: st.DrawFn) -> Run:
         attempt=draw(st.sampled_from([None, 1, 1, 2, 5])),
         n=draw(st.sampled_from([None, 5, 40, 400])),
         value=draw(st.sampled_from([0.875, 0.9, 0.93, 1.0])),
+        tasks_independent=draw(st.sampled_from([True, True, True, False])),
     )
 
 

@@ -30,7 +30,7 @@ import pytest
 
 from certkit import canonical, evidence
 from certkit.errors import CODES, CertkitError
-from tests.vectors.running import certkit
+from tests.support.documents import certkit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -188,7 +188,7 @@ def test_the_installed_program_leaves_with_the_code_and_without_a_traceback(
     case = next(case for _, case in cases() if case["expected"] == expected)
     program = Path(sys.executable).with_name("certkit")
     done = subprocess.run(
-        [program, "bundle", "validate", build(case, tmp_path), "--json"], capture_output=True, check=False
+        [program, "bundle", "check", build(case, tmp_path), "--json"], capture_output=True, check=False
     )
     assert done.returncode == 3
     assert canonical.loads(done.stdout)["error"]["code"] == expected

@@ -33,8 +33,8 @@ from certkit.registry import heads
 from certkit.registry.statusfile import FileStatus
 from certkit.tlog.note import VerifierKey
 from certkit.workflow import load_profile
-from tests.vectors import passport_maker
-from tests.vectors.running import certkit
+from tests.support import passport_maker
+from tests.support.documents import certkit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -23,7 +23,7 @@ import pytest
 from certkit import canonical, evidence
 from certkit.errors import CODES
 from certkit.evidence.reading.lines import check_lines
-from tests.vectors.running import certkit
+from tests.support.documents import certkit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -93,7 +93,7 @@ def test_the_summary_of_a_bundle_finds_exactly_the_expected_faults(
 
 @pytest.mark.parametrize("case", CASES)
 def test_the_command_line_reports_exactly_the_expected_faults(case: dict[str, Any], tmp_path: Path) -> None:
-    code, document = certkit("bundle", "validate", str(bundle_of(content(case), tmp_path)), "--json")
+    code, document = certkit("bundle", "check", str(bundle_of(content(case), tmp_path)), "--json")
     if case["expected"] is None:
         assert code == 0, document
         return

@@ -1,50 +1,84 @@
 """Fragility: how little would have to be otherwise for the verdict to change.
 
-Said in every assessment, of the reading that decides: successes that must flip for the tier to be lost; for
-every tier, how alike runs of one task would have to be (ICC) and how often a judge would have to pass a
-failure (specificity) for the posterior row to fall; the posterior under other priors; the verdict without
-each domain, and without each cluster; what missing runs would do; and the evidence of the e-process, which
-holds although the evidence was looked at while it grew.
+Said in every assessment, of the reading that decides: successes that must turn into failures for the tier to
+be lost, over all rows that outcomes enter; how often a judge would have to pass a failure for the posterior
+row to fall; the posterior under other priors; the verdict without each domain, and without each task; what
+missing runs would do; and the evidence of the e-process, which holds although the evidence was looked at
+while it grew.
 """
 
 from __future__ import annotations
 
 from fractions import Fraction
 from math import exp
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
+import numpy as np
 from msgspec import Struct, structs
 
-from certkit.assessment.bounded import anytime, bounds
-from certkit.assessment.bounded.flips import Flips, flips
-from certkit.assessment.bounded.jackknife import DOMAINS, WithoutCluster, without_each_cluster
+from certkit.assessment.bounded import lower, of_every_run, shows
+from certkit.assessment.criteria import Row, Status, passes
 from certkit.assessment.evaluate import Judged, judge
+from certkit.assessment.kinds import AsItIs, Attested, Posterior, TaskMean
+from certkit.assessment.metrics.series import COST
 from certkit.assessment.metrics.view import restricted
-from certkit.assessment.statistics.estimators import PRIORS, posterior
+from certkit.assessment.samples import Changed, LeftOut, successes
+from certkit.assessment.statistics import anytime
+from certkit.assessment.statistics.posterior import PRIORS, above
+from certkit.assessment.words import ORDER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
+    from numpy.typing import NDArray
+
+    from certkit.assessment.kinds import Fall, Kind, Sample
+    from certkit.assessment.profile import Reading
     from certkit.evidence.summary.summary import Summary
+    from certkit.evidence.summary.tasks import Number
 
-_HALVINGS: Final = 50
+    Booleans = NDArray[np.bool_]
+
+DOMAINS: Final = 50
+"""Domains above which the verdict is not computed again without each of them, or their tasks."""
 NO_TIER: Final = "no tier is attained"
 AT_ANY_TIME: Final = (
-    "a bound at any time rests on the mean of each cluster, so that it depends on which run is flipped and"
-    " which cluster is left out"
+    "a bound at any time rests on the mean of each task, so that it depends on which run is flipped and"
+    " which task is left out"
 )
-"""Why neither flips nor clusters are counted."""
+"""Why neither flips nor tasks are counted."""
+NO_OUTCOME: Final = "no outcome enters it"
 
 
-class Posterior(Struct, frozen=True, kw_only=True):
-    """What the posterior row of a tier rests on.
+class Flips(Struct, frozen=True, kw_only=True):
+    """The least number of flips that loses a tier, of how many successes, and the row that falls first.
 
-    `icc_falls_at` and `specificity_falls_at` are None where the row holds at any ICC, or at any specificity,
-    or does not hold at all. `priors` gives P(θ > τ) by prior; `anytime_p` the p-value of the e-process.
+    `left_out` names the rows of the tier that no flip was tried on, with the reason.
+    """
+
+    needed: int
+    of: int
+    criterion: str
+    domain: str | None = None
+    left_out: dict[str, str] = {}
+
+
+class WithoutTask(Struct, frozen=True, kw_only=True):
+    """Of how many tasks the tier is lost without any one of `losing`, by the rows that then fail."""
+
+    tasks: int
+    losing: int
+    criteria: dict[str, int]
+
+
+class TierPosterior(Struct, frozen=True, kw_only=True):
+    """What the posterior row of a tier rests on, under the reading that decides.
+
+    `specificity_falls_at` is None where the row holds at any specificity, or does not hold at all. `priors`
+    gives P(θ > τ) over tasks by the weight of the prior tasks; `anytime_p` the p-value of the e-process.
     """
 
     holds: bool
-    icc_falls_at: float | None
     specificity_falls_at: float | None
     priors: dict[str, float]
     anytime_p: float
@@ -72,7 +106,7 @@ class MissingRuns(Struct, frozen=True, kw_only=True):
 class Fragility(Struct, frozen=True, kw_only=True):
     """How little would have to be otherwise for the verdict to change.
 
-    `flips` and `without_cluster` are None where no tier is attained, and for bounds that hold at any time;
+    `flips` and `without_task` are None where no tier is attained, and for bounds that hold at any time;
     `reason` then says so. `without_domain` is empty where there is one domain or too many.
     """
 
@@ -80,14 +114,10 @@ class Fragility(Struct, frozen=True, kw_only=True):
     tier: int
     reason: str | None
     flips: Flips | None
-    posterior: dict[int, Posterior]
+    posterior: dict[int, TierPosterior]
     without_domain: tuple[WithoutDomain, ...]
-    without_cluster: WithoutCluster | None
+    without_task: WithoutTask | None
     missing_runs: MissingRuns | None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the block as values that `plain` writes."""
-        return structs.asdict(self)
 
 
 def fragility(judged: Judged) -> Fragility:
@@ -102,74 +132,183 @@ def fragility(judged: Judged) -> Fragility:
         reason=reason,
         flips=None if reason else flips(judged, tier, reading),
         posterior=_posteriors(judged),
-        without_domain=_without_domains(judged),
-        without_cluster=None if reason else without_each_cluster(judged, tier, reading),
+        without_domain=tuple(_without_domains(judged)),
+        without_task=None if reason else without_each_task(judged, tier, reading),
         missing_runs=_missing(judged),
     )
 
 
-def _posteriors(judged: Judged) -> dict[int, Posterior]:
-    data = judged.reader.clustered("r_op")
-    if data.sums is None:
+def _met_rows(judged: Judged, tier: int, reading: Reading) -> list[tuple[Row, Kind | None]]:
+    """Return the rows that carry a tier, with their kind; None where no run can be changed or left out."""
+    found = []
+    for row in judged.rows:
+        if row.tier <= tier and row.deciding(reading) is Status.MET:
+            kind = judged.reader.kind(row)
+            found.append((row, None if isinstance(kind, AsItIs | Attested) else kind))
+    return found
+
+
+def flips(judged: Judged, tier: int, reading: Reading) -> Flips | None:
+    """Return the least number of flips that loses `tier` under a reading; None where no row sees them."""
+    left_out: dict[str, str] = {}
+    found = []
+    for row, kind in _met_rows(judged, tier, reading):
+        places = () if kind is None else kind.falls(judged.reader.sample)
+        if not places:
+            consistency = isinstance(judged.reader.kind(row), AsItIs)
+            left_out[row.id] = ORDER if consistency else NO_OUTCOME
+        found += [_flips(judged, row, fall, reading) for fall in places]
+    # A row that stands without a single success gives way to any that can fall.
+    least = min(
+        found,
+        key=lambda flip: (flip.needed > flip.of, flip.needed, flip.criterion, flip.domain or ""),
+        default=None,
+    )
+    return None if least is None else structs.replace(least, left_out=left_out)
+
+
+def _flips(judged: Judged, row: Row, fall: Fall, reading: Reading) -> Flips:
+    base = judged.reader.sample
+    first = fall.lowered[0]
+    high = int(successes(base.tasks(first, fall.domain), COST[first]).sum())
+
+    def fails(number: int) -> bool:
+        sample = Changed(base, fall.lowered, number, fall.domain)
+        return not _met(judged, row, fall.kind, sample, reading)
+
+    return Flips(needed=least(fails, high), of=high, criterion=row.id, domain=fall.domain)
+
+
+def _met(judged: Judged, row: Row, kind: Kind, sample: Sample, reading: Reading) -> bool:
+    """Tell whether a row is met by a sample with exact sums."""
+    sums = [sample.sums(part.series, part.domain) for part in kind.parts(sample)]
+    if None in sums or not _passes(row, kind.value(sample)):
+        return False
+    if reading == "table" or of_every_run(row):
+        return True
+    confidence = judged.reader.confidence(row.tier)
+    bound = kind.bound(sample, confidence, lower=lower(row))
+    enough = all(part is not None and part.k >= _least(row, kind, confidence) for part in sums)
+    return enough and bool(shows(row, kind, bound, confidence))
+
+
+def _passes(row: Row, value: Number) -> Number:
+    assert row.operator is not None  # noqa: S101 - a row that is met is specified
+    assert row.threshold is not None  # noqa: S101 - the same
+    return passes(value, row.operator, row.threshold)
+
+
+def _least(row: Row, kind: Kind, confidence: Fraction) -> int:
+    return kind.least(row.threshold or Fraction(0), confidence, lower=lower(row))
+
+
+def least(fails: Callable[[int], bool], high: int) -> int:
+    """Return the least j in 1 … high with fails(j), which is false and then true; high + 1 where none is."""
+    low, high = 0, high + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if fails(middle) else (middle, high)
+    return high
+
+
+def without_each_task(judged: Judged, tier: int, reading: Reading) -> WithoutTask:
+    """Return how many tasks, left out alone, lose `tier` under a reading.
+
+    Rows on the order of single runs (consistency) and attested rows stay as they are, and so does a rule
+    asked of every run: it is kept by those that are left.
+    """
+    summary = judged.view.summary
+    standard = np.array([cell.split == "standard" for cell in summary.cells], np.bool_)
+    names = np.unique(summary.clusters.cluster[standard[summary.clusters.cell]])
+    lost: dict[str, Booleans] = {}
+    for row, kind in _met_rows(judged, tier, reading):
+        if kind is None or of_every_run(row) or len(kind.parts(judged.reader.sample)) > DOMAINS:
+            continue
+        fails = _fails_without(judged, row, kind, names, reading)
+        lost[row.id] = lost.get(row.id, np.zeros_like(fails)) | fails
+    together = np.any(list(lost.values()), axis=0) if lost else np.zeros(0, np.bool_)
+    return WithoutTask(
+        tasks=len(names),
+        losing=int(np.count_nonzero(together)),
+        criteria={name: int(np.count_nonzero(fails)) for name, fails in lost.items() if fails.any()},
+    )
+
+
+def _fails_without(
+    judged: Judged, row: Row, kind: Kind, names: NDArray[np.uint64], reading: Reading
+) -> Booleans:
+    """Tell for each task whether a row fails without it; tasks with equal sums are judged once."""
+    base = judged.reader.sample
+    every, parts = LeftOut(base, names), kind.parts(base)
+    own = np.stack([column for part in parts for column in every.own(part.series, part.domain)], axis=1)
+    _, chosen, place = np.unique(own, axis=0, return_index=True, return_inverse=True)
+    order = np.argsort(chosen)
+    sample = LeftOut(base, names[chosen[order]])
+    met = np.asarray(_passes(row, kind.value(sample)))
+    confidence = judged.reader.confidence(row.tier)
+    if reading == "bounded":
+        bound = kind.bound(sample, confidence, lower=lower(row))
+        met = met & np.asarray(shows(row, kind, bound, confidence))
+    needed = _least(row, kind, confidence) if reading == "bounded" else 1
+    for part in parts:
+        met = met & (part.sums(sample).k >= needed)
+    fails = np.empty(len(order), np.bool_)
+    fails[order] = ~met
+    return fails[place.ravel()]
+
+
+def _posteriors(judged: Judged) -> dict[int, TierPosterior]:
+    sample, reader = judged.reader.sample, judged.reader
+    success = TaskMean("r_op")
+    if sample.sums("r_op") is None:
         return {}
-    s, n = data.sums.y, data.sums.n
-    alike = data.sums.nn / n  # runs that an average run shares its cluster with, itself included
-    means, counts = anytime.distinct(data.clusters.y, data.clusters.n, 0, 1)
+    scale = success.scale(None, lower=True)
+    tasks = sample.tasks("r_op")
+    means, counts = anytime.distinct(tasks.y / tasks.n)
     found = {}
     for tier, tau in judged.profile.tau.items():
         rows = [row for row in judged.rows if row.metric.id == "posterior" and row.tier == tier]
-        asked = max((row.threshold or Fraction(0) for row in rows), default=Fraction(0))
-        asked = max(asked, judged.reader.confidence(tier))
-        holds = posterior(s, n, tau) > asked
+        asked = max([reader.confidence(tier), *(row.threshold for row in rows if row.threshold is not None)])
+        kind = Posterior(tau)
+        bounded = judged.profile.reading == "bounded"
+        chance = kind.bound(sample, asked, lower=True) if bounded else kind.value(sample)
         evidence = anytime.log_evidence(means, counts, float(tau))
-        found[tier] = Posterior(
-            holds=holds,
-            icc_falls_at=_icc(s, n, alike, tau, asked) if holds else None,
-            specificity_falls_at=_specificity(s, n, tau, asked) if holds else None,
-            priors={name: posterior(s, n, tau, name) for name in PRIORS},
+        found[tier] = TierPosterior(
+            holds=chance > float(asked),
+            specificity_falls_at=_specificity(judged, tau, asked) if chance > float(asked) else None,
+            priors={
+                name: above(success.sums(sample), scale, float(tau), prior) for name, prior in PRIORS.items()
+            },
             anytime_p=1.0 if evidence <= 0 else exp(-evidence),
         )
     return found
 
 
-def _icc(s: int, n: int, alike: float, tau: Fraction, asked: Fraction) -> float | None:
-    """Return the ICC at which n / (1 + (m - 1)·ICC) runs no longer show the tier."""
-
-    def holds(icc: float) -> bool:
-        return bool(bounds.above(s / n, n / (1 + (alike - 1) * icc), float(tau)) > asked)
-
-    return None if holds(1.0) else _crossing(holds)
-
-
-def _specificity(s: int, n: int, tau: Fraction, asked: Fraction) -> float | None:
+def _specificity(judged: Judged, tau: Fraction, asked: Fraction) -> float | None:
     """Return the specificity of a judge, who misses no success, at which the posterior row falls.
 
     The observed rate is then θ + (1 - θ)(1 - Sp), so that θ > τ where it is above τ + (1 - τ)(1 - Sp).
     """
-    observed = float(bounds.beta_bound(s / n, n, float(asked), lower=True))
+    sample, success = judged.reader.sample, TaskMean("r_op")
+    if judged.profile.reading == "bounded":
+        observed = float(success.bound(sample, asked, lower=True))
+    else:
+        from scipy.special import betaincinv  # noqa: PLC0415 - heavy
+
+        sums = success.sums(sample)
+        observed = float(betaincinv(1 + sums.y, 1 + sums.n - sums.y, 1 - float(asked)))
     found = 1 - (observed - float(tau)) / (1 - float(tau)) if tau < 1 else 1.0
     return found if 0 < found < 1 else None
 
 
-def _crossing(holds: Callable[[float], bool]) -> float:
-    """Return where a condition that holds at 0 and not at 1 ceases to hold."""
-    low, high = 0.0, 1.0
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if holds(middle) else (low, middle)
-    return high
-
-
-def _without_domains(judged: Judged) -> tuple[WithoutDomain, ...]:
-    """Return both verdicts without each domain; the order of the runs, and so CSI, is left as it is."""
+def _without_domains(judged: Judged) -> Iterator[WithoutDomain]:
+    """Yield both verdicts without each domain; the order of the runs, and so CSI, is left as it is."""
     names = judged.view.summary.domains
     if not 1 < len(names) <= DOMAINS:
-        return ()
-    found = []
+        return
     for name in names:
         rest = judge(without_domain(judged.view.summary, name), judged.view.manifest, judged.profile)
-        found.append(WithoutDomain(domain=name, table=rest.tier("table"), bounded=rest.tier("bounded")))
-    return tuple(found)
+        yield WithoutDomain(domain=name, table=rest.tier("table"), bounded=rest.tier("bounded"))
 
 
 def without_domain(summary: Summary, domain: str) -> Summary:

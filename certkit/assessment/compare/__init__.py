@@ -12,7 +12,8 @@ say so → `comparison` (the value), put together by `assemble` and said by `wor
 """
 
 from certkit.assessment.compare.assemble import METRICS, compare
-from certkit.assessment.compare.comparison import ALPHA, Compared, Comparison, Domain, Manner, Side
+from certkit.assessment.compare.comparison import ALPHA, Compared, Comparison, Manner
+from certkit.assessment.compare.document import Domain, Side
 from certkit.assessment.compare.matched import Matched
 from certkit.assessment.statistics.resampling import DRAWS, SEED, Bootstrap, bootstrap
 

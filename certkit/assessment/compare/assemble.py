@@ -10,17 +10,8 @@ from msgspec import Struct, structs
 
 from certkit.assessment.compare import effects, words
 from certkit.assessment.compare.anova import Anova, anova
-from certkit.assessment.compare.comparison import (
-    ALPHA,
-    MOST_DOMAINS,
-    Better,
-    Compared,
-    Comparison,
-    Domain,
-    Manner,
-    Runs,
-    Side,
-)
+from certkit.assessment.compare.comparison import ALPHA, MOST_DOMAINS, Compared, Comparison, Manner
+from certkit.assessment.compare.document import Better, Domain, Runs, Side
 from certkit.assessment.compare.matched import Matched, matched
 from certkit.assessment.compare.orders import Rank, kendall, spearman
 from certkit.assessment.compare.sample import MOST_UNITS, Arm, Sample, arm, match
@@ -143,7 +134,7 @@ def _sample(sides: tuple[_Bundle, _Bundle], name: str) -> Sample | None:
 
 def _side(metric: Metric) -> Side:
     return Side(
-        state=str(metric.state),
+        state=metric.state,
         value=None if metric.value is None else float(metric.value),
         n=metric.n or 0,
         successes=metric.counts.get("successes", metric.counts.get("intentional")) if metric.n else None,
@@ -258,7 +249,7 @@ def _domains(
 
 def _carrying(summary: Summary, of: Series) -> list[Cell]:
     """Return the cells that a series is taken over."""
-    return [cell for cell in summary.cells if cell.split == of.split and of.over(cell)]
+    return [cell for cell in summary.cells if cell.split == of.split and of.over(cell.condition)]
 
 
 def _by_domain(cells: list[Cell]) -> dict[str, Tally]:
@@ -270,9 +261,9 @@ def _by_domain(cells: list[Cell]) -> dict[str, Tally]:
 
 def _rate(tally: Tally | None) -> Side:
     if tally is None or not tally.runs:
-        return Side(state=str(State.UNMEASURED), value=None, n=0, reason="no run under a fault")
+        return Side(state=State.UNMEASURED, value=None, n=0, reason="no run under a fault")
     value = tally.success / tally.runs
-    return Side(state=str(State.MEASURED), value=value, n=tally.runs, successes=tally.success)
+    return Side(state=State.MEASURED, value=value, n=tally.runs, successes=tally.success)
 
 
 def _rates(name: str, sides: tuple[_Bundle, _Bundle], seed: int, draws: int) -> dict[str, Bootstrap]:

@@ -2,52 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 
-from certkit._version import __version__
-from certkit.assessment.compare.effects import PER_RUN, Test
-from certkit.assessment.metrics.metric import plain
+from certkit.assessment.compare import document
+from certkit.assessment.documents import AgentPart
+from certkit.document import fill
 from certkit.errors import Exit
 
 if TYPE_CHECKING:
-    from certkit.assessment.compare.anova import Anova, Effect
+    from certkit.assessment.compare.anova import Anova
+    from certkit.assessment.compare.document import Better, Domain, Runs, Side, Unlike
+    from certkit.assessment.compare.effects import Test
     from certkit.assessment.compare.matched import Matched
     from certkit.assessment.compare.orders import Rank
     from certkit.assessment.statistics.estimators import Interval
     from certkit.assessment.statistics.resampling import Bootstrap
     from certkit.evidence.bundle.manifest import Facts
 
-COMPARISON_SCHEMA: Final = "urn:certkit:comparison:v1"
 ALPHA: Final = 0.05
 """Two-sided level at which a difference is called shown."""
 
 MOST_DOMAINS: Final = 100
 """Domains of both bundles up to which each is tested on its own, ranked and analysed."""
-
-Better = Literal["a", "b"]
-
-
-class Side(Struct, frozen=True, kw_only=True):
-    """One metric of one bundle: all its runs, whatever the other bundle has."""
-
-    state: str
-    value: float | None
-    n: int
-    successes: int | None = None
-    reason: str | None = None
-
-
-class Runs(Struct, frozen=True, kw_only=True):
-    """Tests on runs as if each were independent, and sizes of effects on all runs of either bundle."""
-
-    z: Test | None = None
-    newcombe: Interval | None = None
-    cohen_h: float | None = None
-    welch: Test | None = None
-    cohen_d: float | None = None
-    hedges_g: float | None = None
 
 
 class Compared(Struct, frozen=True, kw_only=True):
@@ -69,18 +47,6 @@ class Compared(Struct, frozen=True, kw_only=True):
     reason: str | None = None
 
 
-class Domain(Struct, frozen=True, kw_only=True):
-    """The main metric in one domain; `p_holm` is adjusted for the number of domains tested."""
-
-    domain: str
-    a: Side
-    b: Side
-    matched: Matched | None = None
-    p_holm: float | None = None
-    better: Better | None = None
-    reason: str | None = None
-
-
 class Manner(Struct, frozen=True, kw_only=True):
     """Held-out faults met by one agent: intentional responses against trial and error, (successes, runs).
 
@@ -95,14 +61,6 @@ class Manner(Struct, frozen=True, kw_only=True):
     z: Test | None = None
     newcombe: Interval | None = None
     cohen_h: float | None = None
-
-
-class Unlike(Struct, frozen=True, kw_only=True):
-    """A part of the protocol that the bundles do not share; None: not stated."""
-
-    item: str
-    a: str | None
-    b: str | None
 
 
 class Comparison(Struct, frozen=True, kw_only=True, eq=False):
@@ -141,82 +99,53 @@ class Comparison(Struct, frozen=True, kw_only=True, eq=False):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the document that ``certkit compare --json`` prints; every difference is A less B."""
-        return {
-            "schema": COMPARISON_SCHEMA,
-            "tool": {"name": "certkit", "version": __version__},
-            "split": self.split,
-            "a": _bundle(self.facts[0], self.records[0]),
-            "b": _bundle(self.facts[1], self.records[1]),
-            "alpha": ALPHA,
-            "seed": self.seed,
-            "draws": self.draws,
-            "answer": {"metric": self.main.metric, "better": self.main.better, "words": self.answer},
-            "metrics": {row.metric: _metric(row) for row in self.metrics},
-            "domains": [_domain(row) for row in self.domains],
-            "rates": plain(self.rates),
-            "anova": _anova(self.anova),
-            "orders": {"spearman": plain(self.spearman), "kendall": plain(self.kendall)},
-            "manners": None
-            if self.manners is None
-            else {name: _manner(row) for name, row in zip("ab", self.manners, strict=True)},
-            "not_alike": plain(self.not_alike),
-            "caveats": list(self.caveats),
-            "exit_code": int(self.exit_code),
-        }
+        a, b = map(_bundle, self.facts, self.records)
+        answer = document.Answer(metric=self.main.metric, better=self.main.better, words=self.answer)
+        manners = None
+        if self.manners is not None:
+            manners = document.Manners(**dict(zip("ab", map(_manner, self.manners), strict=True)))
+        return fill(
+            document.ComparisonDocument,
+            self,
+            a=a,
+            b=b,
+            alpha=ALPHA,
+            answer=answer,
+            metrics={row.metric: _metric(row) for row in self.metrics},
+            anova=None if self.anova is None else _anova(self.anova),
+            orders=fill(document.Orders, self),
+            manners=manners,
+        ).to_dict()
 
 
-def _bundle(facts: Facts, records: int) -> dict[str, Any]:
-    agent = facts.manifest.agent
-    return {
-        "bundle": facts.digest,
-        "sealed": facts.sealed,
-        "origin": facts.manifest.protocol.origin,
-        "records": records,
-        "agent": {"name": agent.name, "version": agent.version, "digest": facts.agent_digest},
-    }
+def _bundle(facts: Facts, records: int) -> document.BundlePart:
+    return document.BundlePart(
+        bundle=facts.digest,
+        sealed=facts.sealed,
+        origin=facts.manifest.protocol.origin,
+        records=records,
+        agent=fill(AgentPart, facts.manifest.agent, digest=facts.agent_digest),
+    )
 
 
-def _metric(row: Compared) -> dict[str, Any]:
-    return {
-        "unit": row.unit,
-        "a": plain(row.a),
-        "b": plain(row.b),
-        "better": row.better,
-        "p_holm": row.p_holm,
-        "matched": plain(row.matched),
-        "per_run": None if row.runs is None else {"warning": PER_RUN, **plain(row.runs)},
-        "notes": list(row.notes),
-        "reason": row.reason,
-    }
+def _metric(row: Compared) -> document.MetricPart:
+    return fill(document.MetricPart, row, per_run=row.runs and document.PerRun(tests=row.runs))
 
 
-def _domain(row: Domain) -> dict[str, Any]:
-    return {name: plain(getattr(row, name)) for name in row.__struct_fields__}
+def _manner(row: Manner) -> document.MannerPart:
+    return fill(
+        document.MannerPart,
+        row,
+        intentional=_share(row.intentional),
+        trial_and_error=_share(row.trial_and_error),
+    )
 
 
-def _manner(row: Manner) -> dict[str, Any]:
-    counts = {
-        name: {"successes": s, "n": n, "value": s / n if n else None}
-        for name, (s, n) in (("intentional", row.intentional), ("trial_and_error", row.trial_and_error))
-    }
-    rest = {name: plain(getattr(row, name)) for name in ("unknown", "difference", "z", "newcombe", "cohen_h")}
-    return counts | rest | {"warning": PER_RUN}
+def _share(counts: tuple[int, int]) -> document.SharePart:
+    successes, n = counts
+    return document.SharePart(successes=successes, n=n, value=successes / n if n else None)
 
 
-def _anova(found: Anova | None) -> dict[str, Any] | None:
-    if found is None:
-        return None
-    effects: dict[str, Effect | None] = {
-        "agent": found.agent,
-        "domain": found.domain,
-        "interaction": found.interaction,
-    }
-    return {
-        "observation": "one rate per agent, domain and cluster",
-        "sums_of_squares": "type II",
-        "observations": found.observations,
-        **{name: plain(effect) for name, effect in effects.items()},
-        "error": {"ss": found.error_ss, "df": found.error_df},
-        "tukey": plain(found.pairs),
-        "reason": found.reason,
-    }
+def _anova(found: Anova) -> document.AnovaPart:
+    error = document.ErrorPart(ss=found.error_ss, df=found.error_df)
+    return fill(document.AnovaPart, found, error=error, tukey=found.pairs)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from certkit.assessment.compare.comparison import ALPHA, MOST_DOMAINS, Unlike
+from certkit.assessment.compare.comparison import ALPHA, MOST_DOMAINS
+from certkit.assessment.compare.document import Unlike
 from certkit.assessment.metrics.catalogue import Unit
 from certkit.assessment.metrics.metric import HARNESS_LIMIT, State
 from certkit.assessment.words import shown
 
 if TYPE_CHECKING:
-    from certkit.assessment.compare.comparison import Comparison, Side
+    from certkit.assessment.compare.comparison import Comparison
+    from certkit.assessment.compare.document import Side
     from certkit.assessment.compare.matched import Matched
     from certkit.assessment.metrics.metric import Metric
     from certkit.evidence.bundle.manifest import Judge, Protocol

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from certkit.assessment.criteria import Status
 from certkit.assessment.findings.findings import finding, runs
-from certkit.assessment.rater_error import seen_by_judge
+from certkit.assessment.statistics.posterior import differences
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 ALPHA: Final = 0.05
 """One-sided level at which nominal runs are said to succeed less often than those under faults."""
+LEAST: Final = 5
+"""Tasks below which one rate is not tested against another."""
 
 
 def contrasts(judged: Judged) -> Iterator[Finding]:
@@ -40,7 +42,7 @@ def _held_out(judged: Judged) -> Iterator[Finding]:
     if novel.runs and view.fault.runs:
         told += f", where {view.fault.success / view.fault.runs:.1%} of the fault runs that count do"
         p = _worse(judged, "r_op", "novel_fault")
-        told += " (too few clusters for a test)" if p is None else f" ({_chance(p)})"
+        told += " (too few tasks for a test)" if p is None else f" ({_chance(p)})"
     yield finding("held-out-runs", told)
 
 
@@ -59,24 +61,29 @@ def _nominal(judged: Judged) -> Iterator[Finding]:
 
 
 def _worse(judged: Judged, whole: str, part: str) -> float | None:
-    """Return the one-sided p against no loss from a rate to another, tasks paired; None for one task."""
-    from certkit.assessment.drift.contrast import Observed, contrast, laid_out  # noqa: PLC0415 - seldom needed
+    """Return the one-sided p against no loss from a rate to another, by tasks; None below `LEAST` tasks.
 
-    arms = [judged.reader.clustered(name).clusters for name in (whole, part)]
-    sides = laid_out([Observed(arm.cluster, 0 * arm.n, 0 * arm.n, arm.y, arm.n) for arm in arms])
-    return contrast(sides, (1, -1)).p_loss if min(sides.k) > 1 else None
+    It is what the posterior of part − whole leaves above 0, whose prior tasks speak against a loss.
+    """
+    sample = judged.reader.sample
+    sums = [sample.sums(name) for name in (part, whole)]
+    one, other = sums
+    if one is None or other is None or min(one.k, other.k) < LEAST:
+        return None
+    found = differences(one, other, sample.shared(part, whole))
+    return 1 - min(float(side.below(0)) for side in found)
 
 
 def _chance(p: float) -> str:
     from certkit.assessment.compare.words import chance  # noqa: PLC0415 - heavy, seldom needed
 
-    return f"one-sided {chance(p)}, clusters respected"
+    return f"one-sided {chance(p)}, tasks respected"
 
 
 def _repeats(judged: Judged) -> Iterator[Finding]:
     """Warn of a tier by the table that is lost as soon as repeats of a task do not count as independent."""
     table, bounded = judged.tier("table"), judged.tier("bounded")
-    sums = judged.reader.clustered("r_op").sums
+    sums = judged.reader.sample.sums("r_op")
     if judged.profile.reading != "table" or bounded >= table or sums is None or sums.n == sums.k:
         return
     lost = [
@@ -85,13 +92,11 @@ def _repeats(judged: Judged) -> Iterator[Finding]:
         if row.metric.id == "posterior" and row.tier <= table and row.status is Status.MET
         if row.bounded is not None and row.bounded.status is not Status.MET
     ]
-    seen = seen_by_judge(judged)
-    if lost and seen is not None:
+    if lost:
         attained = f"Tier {bounded}" if bounded else "no tier"
-        worth = runs(round(seen.n_eff), "independent run")
         yield finding(
             "repeats-as-independent",
             f"the table reading takes {runs(sums.n)} under faults as independent, and attains Tier {table};"
-            f" they are repeats in {runs(sums.k, 'cluster')}, worth {worth}, not enough to show the success"
+            f" they are repeats of {runs(sums.k, 'task')}, which do not show the success"
             f" that Tier {min(lost)} asks for: the bounded reading attains {attained}",
         )

@@ -8,9 +8,9 @@ A finding never changes a verdict. Each has a stable code, a severity and a mess
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -96,7 +96,7 @@ SEVERITY: Final[dict[str, Severity]] = {
 class Finding(Struct, frozen=True):
     """One thing that a reader should know."""
 
-    code: str
+    code: Annotated[str, Meta(extra_json_schema={"enum": sorted(SEVERITY)})]
     severity: Severity
     message: str
 

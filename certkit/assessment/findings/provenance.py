@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from certkit.assessment.bounded.bounds import corrected
 from certkit.assessment.findings.findings import finding, runs
 from certkit.assessment.metrics.metric import names, percent
+from certkit.assessment.statistics.posterior import corrected
 from certkit.evidence.bundle.manifest import UNVERSIONED
 from certkit.evidence.records.record import Condition
 
@@ -89,8 +89,8 @@ def _protocol(view: View, profile: Profile) -> Iterator[Finding]:
     if protocol.declared_runs is None and profile.stopping == "declared":
         yield finding(
             "undeclared-runs",
-            "how many runs were planned is not declared: who stops when a bound looks good passes far more"
-            " often than its confidence says",
+            "how many runs were planned is not declared: stopping when the result looks good makes false"
+            " passes likely",
         )
     if protocol.success_rule is not None:
         yield finding("success-reading", f"success was read as: {protocol.success_rule}")
@@ -106,7 +106,10 @@ def _protocol(view: View, profile: Profile) -> Iterator[Finding]:
 
 def _attempt(attempt: int | None, profile: Profile) -> Iterator[Finding]:
     if attempt is None:
-        yield finding("undeclared-attempt", "the attempt is not declared: bounds take it as the first")
+        yield finding(
+            "undeclared-attempt",
+            "nothing says whether this agent was evaluated before: bounds take this as the first time",
+        )
     elif attempt > 1:
         raised = ", ".join(
             f"Tier {tier}: {percent(float(corrected(profile.confidence(tier), attempt)))}"

@@ -1,23 +1,24 @@
 """One metric's result: value, unit, denominator, the counts it came from, interval, source and state.
 
-Values are exact fractions until they are written (`plain`), so that a value equal to a threshold is seen
+Values are exact fractions until they are written, so that a value equal to a threshold is seen
 to be equal; only `csi` and `posterior` are floating point numbers. A metric without evidence has state
 `unmeasured`, no value and a reason, and is never 0.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
-from msgspec import Struct, structs
+from msgspec import Struct
 
 from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
 from certkit.assessment.statistics.estimators import Interval, wilson
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from certkit.evidence.summary.summary import Tally
 
 Value = Fraction | float
@@ -81,45 +82,12 @@ class Metric(Struct, frozen=True, kw_only=True):
         """Return the value that a criterion of `tier` compares."""
         return self.value if self.by_tier is None else self.by_tier.get(tier)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the metric as JSON values; the counts stand beside the value."""
-        document: dict[str, Any] = {"state": self.state.value}
-        if self.by_tier is None:
-            document["value"] = number(self.value, self.unit)
-        document |= {"unit": self.unit.value, "n": self.n, **self.counts}
-        if self.by_tier is not None:
-            document["by_tier"] = {str(tier): value for tier, value in self.by_tier.items()}
-        if self.interval is not None:
-            document["interval"] = plain(self.interval)
-        if self.intervals:
-            document["intervals"] = plain(self.intervals)
-        if self.state is State.PARTIAL:
-            document["coverage"] = float(self.coverage)
-        if reason := self.reason or self.blocked:
-            document["reason"] = reason
-        return document | {key: plain(value) for key, value in self.detail.items()} | {"source": self.source}
-
 
 def number(value: Value | None, unit: Unit) -> float | bool | None:
     """Return a value as a JSON number, or as a boolean where the unit is one."""
     if value is None:
         return None
     return bool(value) if unit is Unit.BOOLEAN else float(value)
-
-
-def plain(value: Any) -> Any:
-    """Return `value` with fractions as floats, structs and mappings as dicts, sequences as lists."""
-    if isinstance(value, Fraction):
-        return float(value)
-    if isinstance(value, Interval):
-        return {name: item for name, item in structs.asdict(value).items() if item is not None}
-    if isinstance(value, Struct):
-        return {name: plain(getattr(value, name)) for name in value.__struct_fields__}
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return [plain(item) for item in value]
-    return value
 
 
 def names(listed: Sequence[str]) -> str:

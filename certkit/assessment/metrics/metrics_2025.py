@@ -7,8 +7,9 @@ cannot carry it, so that it comes from the manifest's attested measurements, lik
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
+from certkit.assessment.metrics.catalogue import ATTESTED
 from certkit.assessment.metrics.metric import (
     Metric,
     State,
@@ -26,14 +27,6 @@ if TYPE_CHECKING:
     from certkit.assessment.metrics.view import View
     from certkit.evidence.bundle.manifest import Manifest
     from certkit.evidence.summary.summary import Tally
-
-ATTESTED: Final = (
-    "transparency_index",
-    "human_trust_score",
-    "edm_auditability",
-    "safe_halt_protocol",
-    "recovery_patterns_documented",
-)
 
 
 def metrics(view: View) -> tuple[Metric, ...]:

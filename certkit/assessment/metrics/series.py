@@ -1,9 +1,9 @@
 """A metric on the rows of the cluster table: over which runs it is taken, and y and n of each row.
 
-Everything that respects clusters starts here: the profile of reliability, the bounded reading, fragility.
+Everything that rests on tasks starts here: the profile of reliability, the bounded reading, fragility.
 A series gives for each row of `Summary.clusters` the runs that carry the metric and the scaled sum of
-their values, so that the metric is Σy / (scale · Σn). `grouped` adds
-the rows of one cluster, in all or apart by domain or condition, and `totals` sums over the clusters.
+their values, so that the metric is Σy / (scale · Σn). `tasks` adds the rows of one task, in all or apart
+by domain or condition; `certkit.evidence.summary.tasks` sums over the tasks.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from msgspec import Struct
 from certkit.assessment.metrics.catalogue import CATALOGUE
 from certkit.evidence.records.record import SINGLE_FAULTS, Condition, Split
 from certkit.evidence.summary.summary import PEI_SCALE, Clusters, add
+from certkit.evidence.summary.tasks import Tasks, per_task
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from numpy.typing import NDArray
 
-    from certkit.evidence.summary.summary import Cell, Summary
+    from certkit.evidence.summary.summary import Summary
 
     Integers = NDArray[np.int64]
 
 MILLIONTHS: Final = 10**6
-_EXACT: Final = 2**62
 
 
 class Series(Struct, frozen=True, kw_only=True, eq=False):
@@ -39,56 +39,52 @@ class Series(Struct, frozen=True, kw_only=True, eq=False):
 
     metric: str
     scale: int
-    over: Callable[[Cell], bool]
+    over: Callable[[str], bool]
     y: Integers
     n: Integers
     split: Split = Split.STANDARD
     low: Fraction = Fraction(0)
     high: Fraction | None = Fraction(1)
 
-    @property
-    def ends(self) -> tuple[int, int]:
-        """The least y of one run, and the distance to the most (to 1 where there is no most)."""
-        high = self.low + 1 if self.high is None else self.high
-        return int(self.low * self.scale), int((high - self.low) * self.scale)
-
     def rows(self, summary: Summary) -> Integers:
         """Return the rows of the cluster table that count, as indices."""
         cells = summary.cells
         if not cells:
             return np.empty(0, np.int64)
-        counted = np.array([cell.split == self.split and self.over(cell) for cell in cells], np.bool_)
+        counted = np.array(
+            [cell.split == self.split and self.over(cell.condition) for cell in cells], np.bool_
+        )
         return np.flatnonzero(counted[summary.clusters.cell] & (self.n > 0))
 
 
-def nominal(cell: Cell) -> bool:
+def nominal(condition: str) -> bool:
     """Choose nominal runs."""
-    return not cell.is_fault
+    return condition == Condition.NOMINAL
 
 
-def fault(cell: Cell) -> bool:
+def fault(condition: str) -> bool:
     """Choose runs under a fault."""
-    return cell.is_fault
+    return condition != Condition.NOMINAL
 
 
-def every(_: Cell) -> bool:
+def every(_: str) -> bool:
     """Choose all runs."""
     return True
 
 
-def single(cell: Cell) -> bool:
+def single(condition: str) -> bool:
     """Choose runs under one fault."""
-    return cell.condition in SINGLE_FAULTS
+    return condition in SINGLE_FAULTS
 
 
-def cascade(cell: Cell) -> bool:
+def cascade(condition: str) -> bool:
     """Choose runs under a cascade of faults."""
-    return cell.condition == Condition.CASCADE
+    return condition == Condition.CASCADE
 
 
-def adversarial(cell: Cell) -> bool:
+def adversarial(condition: str) -> bool:
     """Choose runs under attack."""
-    return cell.condition == Condition.ADVERSARIAL
+    return condition == Condition.ADVERSARIAL
 
 
 def series(summary: Summary, metric: str, *, memory_observable: bool) -> Series:
@@ -118,7 +114,7 @@ def series(summary: Summary, metric: str, *, memory_observable: bool) -> Series:
     )
 
 
-def _of(metric: str, over: Callable[[Cell], bool], y: Integers, n: Integers) -> Series:
+def _of(metric: str, over: Callable[[str], bool], y: Integers, n: Integers) -> Series:
     return Series(metric=metric, scale=1, over=over, y=y, n=n)
 
 
@@ -145,7 +141,7 @@ def _against(clusters: Clusters) -> Integers:
 
 _success = _field("success")
 # metric → over which runs, y of each row, the field that is n, scale of y
-_PLAIN: Final[dict[str, tuple[Callable[[Cell], bool], Callable[[Clusters], Integers], str, int]]] = {
+_PLAIN: Final[dict[str, tuple[Callable[[str], bool], Callable[[Clusters], Integers], str, int]]] = {
     "c_nom": (nominal, _success, "runs", 1),
     "r_op": (fault, _success, "runs", 1),
     "frr": (fault, _field("frr_tenths"), "frr_n", 10),
@@ -165,11 +161,21 @@ _PLAIN: Final[dict[str, tuple[Callable[[Cell], bool], Callable[[Clusters], Integ
 METRICS: Final = (*_PLAIN, "irs", "adversarial_resistance")
 """Every series there is; `single` and `cascade` are the arms of the cascade penalty."""
 
+COST: Final = {
+    **dict.fromkeys(("c_nom", "r_op", "cn_frr", "novel_fault", "single", "cascade"), 1),
+    **dict.fromkeys(("adversarial_resistance", "irs"), 1),
+    "frr": 10,  # tenths: a whole grade
+    "frr_2025": 2,  # halves
+}
+"""Series that a success turned into a failure lowers, and by how much at most, in the series' own scale."""
+LEAVES: Final = frozenset({"irs"})
+"""Series whose denominator a failed run leaves: only recoveries are counted."""
+
 
 def _adversarial(summary: Summary) -> Series:
     """Return adversarial resistance: over the runs whose attack landed, where any run says so."""
     sums = summary.clusters.sums
-    tally = add(cell.tally for cell in summary.select() if adversarial(cell))
+    tally = add(cell.tally for cell in summary.select() if adversarial(cell.condition))
     y, n = sums["success"], sums["runs"]
     if tally.landed + tally.not_landed:
         y, n = sums["landed_success"], sums["landed"] + sums["landed_unknown_harness"]
@@ -185,91 +191,12 @@ def _millionths(fixed: Integers) -> Integers:
     return rounded
 
 
-class Grouped(Struct, frozen=True, kw_only=True, eq=False):
-    """y and n of every cluster in every group, sorted by group and then by the clusters' hashes."""
-
-    group: Integers
-    cluster: NDArray[np.uint64]
-    y: Integers
-    n: Integers
+def conditions(metric: str, names: Iterable[str]) -> list[str]:
+    """Return the conditions among `names` whose runs a series is taken over."""
+    over = {"irs": fault, "adversarial_resistance": adversarial}.get(metric) or _PLAIN[metric][0]
+    return [name for name in names if over(name)]
 
 
-class Totals(Struct, frozen=True, kw_only=True):
-    """The sums of one group over its clusters c: Σy_c, Σn_c, their number, Σy_c², Σy_c·n_c, Σn_c².
-
-    `mixed` counts the clusters whose runs are known to differ: their sum is more than the least and less
-    than the most that it can be. Where there is no most, those above the least.
-    """
-
-    y: int
-    n: int
-    k: int
-    yy: int
-    yn: int
-    nn: int
-    mixed: int
-
-    @property
-    def worth(self) -> float:
-        """How many clusters of equal size say as much: (Σn_c)² / Σn_c², k where all are equal."""
-        return self.n * self.n / self.nn
-
-
-def grouped(summary: Summary, of: Series, group: Integers | None = None) -> Grouped:
-    """Return a series per cluster.
-
-    `group` numbers the cells (None: all are one group, numbered 0); rows of one group and cluster are added.
-    """
-    chosen = of.rows(summary)
-    cluster = summary.clusters.cluster[chosen]
-    number = np.zeros(len(chosen), np.int64) if group is None else group[summary.clusters.cell[chosen]]
-    order = np.lexsort((cluster, number))
-    number, cluster = number[order], cluster[order]
-    starts = np.flatnonzero(_changes(number) | _changes(cluster))
-    if not len(starts):
-        return Grouped(group=number, cluster=cluster, y=of.y[:0], n=of.n[:0])
-    return Grouped(
-        group=number[starts],
-        cluster=cluster[starts],
-        y=np.add.reduceat(of.y[chosen][order], starts),
-        n=np.add.reduceat(of.n[chosen][order], starts),
-    )
-
-
-def totals(of: Series, clusters: Grouped) -> dict[int, Totals]:
-    """Return the sums of every group, by its number, ascending."""
-    if not len(clusters.group):
-        return {}
-    y, n = clusters.y, clusters.n
-    first = np.flatnonzero(_changes(clusters.group))
-    least = int(of.low * of.scale) * n
-    mixed = y > least
-    if of.high is not None:
-        mixed &= y < int(of.high * of.scale) * n
-    columns = (y, n, np.ones_like(n), _product(y, y), _product(y, n), _product(n, n), mixed)
-    sums = [
-        np.add.reduceat(column.astype(np.int64) if column.dtype == np.bool_ else column, first)
-        for column in columns
-    ]
-    names = Totals.__struct_fields__
-    return {
-        number: Totals(**dict(zip(names, row, strict=True)))
-        for number, *row in zip(
-            clusters.group[first].tolist(), *(column.tolist() for column in sums), strict=True
-        )
-    }
-
-
-def _changes(values: NDArray[np.generic]) -> NDArray[np.bool_]:
-    """Tell at each place whether the value differs from the one before; the first does."""
-    new = np.ones(len(values), np.bool_)
-    new[1:] = values[1:] != values[:-1]
-    return new
-
-
-def _product(a: Integers, b: Integers) -> NDArray[np.generic]:
-    """Return a · b whose sum is exact: as Python integers where 64 bits might not do."""
-    if int(a.max()) * int(b.max()) * len(a) < _EXACT:
-        return a * b
-    product: NDArray[np.generic] = a.astype(object) * b.astype(object)
-    return product
+def tasks(summary: Summary, of: Series, group: Integers | None = None) -> Tasks:
+    """Return a series per task; `group` numbers the cells (None: all are group 0)."""
+    return per_task(summary.clusters, of.rows(summary), of.y, of.n, scale=of.scale, group=group)

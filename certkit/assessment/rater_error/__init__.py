@@ -4,8 +4,7 @@ The calibration files of a bundle hold items that several raters scored, some wi
 is taken as the truth. From them come κ and its kin (`agreement`), sensitivity and specificity, and the rate
 that the runs would show under a judge without error (`correction`).
 
-    report = judge_report(calibration, protocol, seen_by_judge(judged), profile.tau)
-    report.to_dict()                  # the block `judge` of an assessment
+    report = judge_report(calibration, protocol, seen_by_judge(judged), profile.tau)  # block `judge`
     list(judge_findings(report, protocol, profile.tau, profile.delta, judged=True))
 """
 
@@ -14,13 +13,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
-import msgspec
 from msgspec import Struct, structs
 
 from certkit.assessment.findings.findings import finding, runs
-from certkit.assessment.metrics.metric import names, plain
+from certkit.assessment.kinds import TaskMean
+from certkit.assessment.metrics.metric import names
 from certkit.assessment.rater_error.agreement import MAX_CATEGORIES, Agreement, Estimate, compare, fleiss, icc
 from certkit.assessment.rater_error.correction import (
     FEW,
@@ -30,7 +29,8 @@ from certkit.assessment.rater_error.correction import (
     corrected,
     unknown,
 )
-from certkit.assessment.statistics.estimators import LEVEL, posterior
+from certkit.assessment.statistics.estimators import posterior
+from certkit.assessment.statistics.posterior import posteriors
 from certkit.evidence.bundle.calibration import ABSENT
 
 if TYPE_CHECKING:
@@ -70,18 +70,14 @@ class Seen(Struct, frozen=True, kw_only=True):
 def seen_by_judge(judged: Judged) -> Seen | None:
     """Return the success rate of a judged summary, and what its runs are worth; None without fault runs.
 
-    One cluster is worth one run, whatever its length.
+    The worth is the size of the task posterior, less its two prior tasks.
     """
-    from certkit.assessment.bounded import bounds  # noqa: PLC0415 - heavy
-
-    metric, data = judged.metrics["r_op"], judged.reader.clustered("r_op")
-    if metric.value is None or data.sums is None:
+    metric, sums = judged.metrics["r_op"], judged.reader.sample.sums("r_op")
+    if metric.value is None or sums is None:
         return None
-    n_eff = 1.0
-    if data.sums.k > 1:
-        sample = bounds.sample(data.of, data.sums)
-        n_eff = float(bounds.effective_runs(sample, LEVEL, icc0=judged.profile.icc0))
-    return Seen(rate=Fraction(metric.value), n=data.sums.n, n_eff=n_eff)
+    scale = TaskMean("r_op").scale(sums, lower=True)
+    sizes = (float(part.size) for part in posteriors(sums, scale))
+    return Seen(rate=Fraction(metric.value), n=sums.n, n_eff=min(sums.n, max(1.0, min(sizes) - 2)))
 
 
 class RaterCount(Struct, frozen=True, kw_only=True):
@@ -124,23 +120,6 @@ class JudgeReport(Struct, frozen=True, kw_only=True):
     groups: Sequence[Group] = ()
     correction: Correction | None = None
     note: str | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the block `judge` of an assessment."""
-        document: dict[str, Any] = plain(self)
-        return document
-
-
-def judge_schema() -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the JSON Schema of the block `judge`, and the definitions that it refers to under ``$defs``."""
-    (schema,), definitions = msgspec.json.schema_components([JudgeReport])
-    for name, body in definitions.items():
-        if name != "Interval":  # whose parts that are not there are left out
-            body["required"] = list(body["properties"])
-        body["additionalProperties"] = False
-        for field in body["properties"].values():
-            field.pop("default", None)
-    return schema, definitions
 
 
 def judge_report(

@@ -20,13 +20,14 @@ from msgspec import Struct
 from pydantic import Field
 
 from certkit import toml
-from certkit.assessment.recheck.claim import Claim, Name, Result, State, Text
+from certkit.assessment.recheck.claim import Claim, Name, Text
 from certkit.assessment.recheck.definitions import (
     CsiFactorClaim,
     CsiTrendClaim,
     LargestDeviationClaim,
     TierClaim,
 )
+from certkit.assessment.recheck.document import RecheckDocument, Result, State
 from certkit.assessment.recheck.means import CountClaim, RepeatsClaim, StandardErrorClaim, TTestClaim
 from certkit.assessment.recheck.proportions import IntervalClaim, PosteriorClaim, SilClaim, ZTestClaim
 from certkit.assessment.recheck.relations import (
@@ -37,6 +38,7 @@ from certkit.assessment.recheck.relations import (
     SameClaim,
 )
 from certkit.base import Authored, validate
+from certkit.document import DIALECT
 from certkit.errors import Exit, InputError
 
 if TYPE_CHECKING:
@@ -44,7 +46,6 @@ if TYPE_CHECKING:
 
 __all__ = ["KINDS", "Claim", "Document", "Recheck", "Result", "State", "parse", "recheck"]
 
-RECHECK_SCHEMA: Final = "urn:certkit:recheck:v1"
 CLAIMS_SCHEMA: Final = "urn:certkit:claims:v1"
 MAX_TEXT: Final = 1024 * 1024
 """Longest document, characters."""
@@ -114,15 +115,34 @@ class Recheck(Struct, frozen=True, kw_only=True):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the document ``urn:certkit:recheck:v1``."""
-        return {
-            "schema": RECHECK_SCHEMA,
-            "id": self.document.id,
-            "title": self.document.title,
-            "sources": list(self.document.sources),
-            "counts": {str(state): number for state, number in self.counts.items()},
-            "exit_code": int(self.exit_code),
-            "claims": [result.to_dict() for result in self.results],
-        }
+        return RecheckDocument(
+            id=self.document.id,
+            title=self.document.title,
+            sources=self.document.sources,
+            counts=self.counts,
+            exit_code=self.exit_code,
+            claims=self.results,
+        ).to_dict()
+
+
+def claims_schema() -> dict[str, Any]:
+    """Return the JSON Schema (2020-12) of a file of claims, its TOML parsed with its decimals as text."""
+    body: dict[str, Any] = Head.model_json_schema(by_alias=True)
+    definitions = body.pop("$defs", {})
+    for kind, form in KINDS.items():
+        made = form.model_json_schema(by_alias=True)
+        definitions |= made.pop("$defs", {})
+        made["properties"]["kind"] = {"const": kind}
+        definitions[kind] = made
+    body["properties"]["claims"]["items"] = {"oneOf": [{"$ref": f"#/$defs/{kind}"} for kind in KINDS]}
+    about = {"title": "certkit claims", "description": "Published claims, for 'certkit recheck'."}
+    return {
+        "$schema": DIALECT,
+        "$id": CLAIMS_SCHEMA,
+        **body,
+        **about,
+        "$defs": dict(sorted(definitions.items())),
+    }
 
 
 def parse(text: str, where: str) -> Document:

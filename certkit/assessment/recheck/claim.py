@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
-from msgspec import Struct
 from pydantic import Field
 
+from certkit.assessment.recheck.document import Computed, Result, State
 from certkit.base import Authored
 
 if TYPE_CHECKING:
@@ -21,47 +20,6 @@ if TYPE_CHECKING:
 
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$")]
 Text = Annotated[str, Field(min_length=1, max_length=500)]
-
-
-class State(StrEnum):
-    """What the arithmetic says of a claim, worst first."""
-
-    IMPOSSIBLE = "impossible"
-    INCONSISTENT = "inconsistent"
-    UNDECIDABLE = "undecidable"
-    CONSISTENT = "consistent"
-
-
-class Result(Struct, frozen=True, kw_only=True):
-    """One checked claim: `arithmetic` is one line; `low` and `high` bound what the inputs give.
-
-    Both are None where nothing is computed. `missing` names what an undecidable claim lacks.
-    """
-
-    id: str
-    kind: str
-    where: str
-    printed: str
-    state: State
-    arithmetic: str
-    low: Fraction | None = None
-    high: Fraction | None = None
-    missing: tuple[str, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the result in JSON values."""
-        return {
-            "id": self.id,
-            "kind": self.kind,
-            "where": self.where,
-            "printed": self.printed,
-            "state": str(self.state),
-            "arithmetic": self.arithmetic,
-            "computed": None
-            if self.low is None or self.high is None
-            else {"low": float(self.low), "high": float(self.high)},
-            "missing": list(self.missing),
-        }
 
 
 class Claim(Authored):
@@ -86,7 +44,6 @@ class Claim(Authored):
         missing: tuple[str, ...] = (),
     ) -> Result:
         """Return a result of this claim; `between` bounds what the inputs give."""
-        low, high = between or (None, None)
         return Result(
             id=self.id,
             kind=self.kind,
@@ -94,8 +51,7 @@ class Claim(Authored):
             printed=printed,
             state=state,
             arithmetic=arithmetic,
-            low=low,
-            high=high,
+            computed=between and Computed(low=between[0], high=between[1]),
             missing=missing,
         )
 

@@ -13,12 +13,9 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import model_validator
 
-from certkit.assessment.recheck.claim import Claim, Result, State
-from certkit.assessment.recheck.counts import (
-    Count,
-    Runs,
-    successes_of,
-)
+from certkit.assessment.recheck.claim import Claim
+from certkit.assessment.recheck.counts import Count, Runs, successes_of
+from certkit.assessment.recheck.document import Result, State
 from certkit.assessment.recheck.printed import Number, Share, around, shown, spread
 from certkit.base import Authored
 

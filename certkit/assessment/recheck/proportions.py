@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal, get_args
 
 from pydantic import Field, model_validator
 
-from certkit.assessment.recheck.claim import Claim, Result, State
+from certkit.assessment.recheck.claim import Claim
 from certkit.assessment.recheck.counts import Arm, described, numbers
+from certkit.assessment.recheck.document import Result, State
 from certkit.assessment.recheck.printed import Number, Share, Statement, around, shown, spread
 from certkit.assessment.statistics.estimators import Z, clopper_pearson, jeffreys, posterior, wilson
 

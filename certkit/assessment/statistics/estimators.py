@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import ceil, log, log1p, sqrt
 from typing import TYPE_CHECKING, Final
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -19,14 +19,6 @@ Z: Final = 1.959963984540054
 """Standard normal quantile at (1 + LEVEL) / 2."""
 
 
-PRIORS: Final[dict[str, tuple[float, float]]] = {
-    "uniform": (1.0, 1.0),
-    "jeffreys": (0.5, 0.5),
-    "sceptical": (5.0, 5.0),
-}
-"""Beta priors of a success rate: [26] §3.1, Jeffreys (1946), and ten earlier runs of which half failed."""
-
-
 class Interval(Struct, frozen=True, kw_only=True):
     """A confidence interval, with its level and method; a resampled one with its seed and draws."""
 
@@ -34,8 +26,8 @@ class Interval(Struct, frozen=True, kw_only=True):
     high: float
     level: float = LEVEL
     method: str = "wilson"
-    seed: int | None = None
-    draws: int | None = None
+    seed: int | UnsetType = UNSET
+    draws: int | UnsetType = UNSET
 
 
 def wilson(successes: int, n: int) -> Interval:
@@ -75,19 +67,15 @@ def jeffreys(successes: int, n: int) -> Interval:
     return Interval(low=low, high=high, method="jeffreys")
 
 
-def posterior(successes: float, n: float, threshold: Fraction, prior: str = "uniform") -> float:
-    """Return P(θ > threshold) for θ ~ Beta(a + s, b + n - s), [26] §3.1, as a probability.
-
-    `prior` names (a, b) in `PRIORS`; the paper's is uniform.
-    """
+def posterior(successes: float, n: float, threshold: Fraction) -> float:
+    """Return P(θ > threshold) for θ ~ Beta(1 + s, 1 + n - s), [26] §3.1, as a probability."""
     if threshold >= 1:
         return 0.0
     if threshold <= 0:
         return 1.0
     from scipy.special import betaincc  # noqa: PLC0415 - heavy
 
-    a, b = PRIORS[prior]
-    return float(betaincc(a + successes, b + n - successes, float(threshold)))
+    return float(betaincc(1 + successes, 1 + n - successes, float(threshold)))
 
 
 def least_failure_free(threshold: Fraction, confidence: Fraction) -> int | None:

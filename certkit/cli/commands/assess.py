@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from certkit.cli import output
-from certkit.cli.options import BundleFolders, Force, Jobs, Json, ProfileName, Quiet, Verbose, check_outputs
-from certkit.cli.views.bar import progress
+from certkit import canonical, files, workflow
+from certkit.cli.emit import emit, note, progress
+from certkit.cli.options import BundleFolders, Force, Jobs, ProfileName, Verbose, check_outputs
+from certkit.cli.views.assessment import show_assessment
+from certkit.errors import Exit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from certkit.assessment import Assessment
+    from certkit.cli.emit import Line
 
 
 def assess(
@@ -33,8 +41,6 @@ def assess(
         bool, typer.Option("--exit-zero", help="Leave with 0 whatever the verdict; errors still count.")
     ] = False,
     jobs: Jobs = None,
-    json: Json = False,
-    quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
     """Judge a bundle of evaluation records against a tier table, or several bundles of one agent together.
@@ -46,26 +52,16 @@ def assess(
 
     Example: certkit assess bundle/ --require-tier 2 -o assessment.json
     """
-    from certkit import canonical, files, workflow  # noqa: PLC0415 - keeps the help fast
-
     workflow.refuse_inside(bundles, out)
     check_outputs(out, force=force)
-    result = workflow.assess(
-        bundles,
-        profile,
-        required_tier=require_tier,
-        jobs=jobs,
-        progress=progress(hidden=quiet or json),
-    )
-    text = canonical.pretty(result.to_dict()) if json or out else ""
+    result = workflow.assess(bundles, profile, required_tier=require_tier, jobs=jobs, progress=progress())
     if out:
-        files.write(out, text.encode(), overwrite=force)
-    if json:
-        output.raw(text)
-    elif not quiet:
-        from certkit.cli.views.render import show_assessment  # noqa: PLC0415 - only where a table is drawn
+        files.write(out, canonical.pretty(result.to_dict()).encode(), overwrite=force)
+    code = Exit.OK if exit_zero else result.exit_code
+    emit(result.to_dict, _screen(result, out, verbose=verbose), code=code)
 
-        show_assessment(result, verbose=verbose)
-        if out:
-            output.note(f"written to {out}")
-    raise typer.Exit(0 if exit_zero else result.exit_code)
+
+def _screen(result: Assessment, out: Path | None, *, verbose: bool) -> Iterator[Line]:
+    yield from show_assessment(result, verbose=verbose)
+    if out:
+        note(f"written to {out}")

@@ -1,20 +1,22 @@
-"""``certkit bundle``: make, seal, check and look at bundles."""
+"""``certkit bundle`` and ``certkit import``: how evidence becomes a bundle, and what a bundle holds."""
 
 from __future__ import annotations
 
 import secrets
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
 
-from certkit.cli import output
-from certkit.cli.options import BundleFolder, Jobs, Json, Quiet
-from certkit.cli.views.bar import progress
+from certkit import evidence
+from certkit.cli.emit import counted, emit, fold, hint, note, progress
+from certkit.cli.options import BundleFolder, Jobs, NoSeal, Out
+from certkit.cli.views.bundle import coverage, show_bundle
+from certkit.evidence.importers import ImportOptions, run
 
-app = typer.Typer(
-    help="Make, seal, check and look at evidence bundles.", no_args_is_help=True, rich_markup_mode=None
-)
+if TYPE_CHECKING:
+    from certkit.evidence.importers import ImportAccount
 
 
 def new_salt() -> str:
@@ -22,7 +24,6 @@ def new_salt() -> str:
     return secrets.token_hex(32)
 
 
-@app.command("init")
 def init(
     folder: Annotated[Path, typer.Argument(metavar="BUNDLE", help="The folder to make the bundle in.")],
     agent: Annotated[str, typer.Option("--agent", help="The name of the agent that was evaluated.")],
@@ -40,8 +41,6 @@ def init(
             help="An earlier bundle of the agent: keep its task salt, so that drift can pair the tasks.",
         ),
     ] = None,
-    json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """Write the manifest of a new bundle; put record files into its records/ folder afterwards.
 
@@ -49,21 +48,19 @@ def init(
 
     Example: certkit bundle init bundle --agent triage --version 1.4.0
     """
-    from certkit import evidence  # noqa: PLC0415 - keeps the help fast
-
     origin = "simulated" if simulated else "measured"
     salt = new_salt() if like is None else evidence.open_bundle(like).manifest.protocol.task_salt
     evidence.init(folder, agent=agent, version=version, origin=origin, task_salt=salt)
-    if json:
-        output.document({"schema": "urn:certkit:bundle-init:v1", "bundle": str(folder)})
-    elif not quiet:
-        output.say(f"{folder}/bundle.json written")
-        if salt is None:
-            output.hint(f"{like} has no task salt to keep: drift will not pair tasks")
-        output.hint(f"add {folder}/records/*.jsonl, then 'certkit bundle seal {folder}'")
+    emit({"schema": "urn:certkit:bundle-init:v1", "bundle": str(folder)}, _made(folder, None if salt else like))
 
 
-@app.command("seal")
+def _made(folder: Path, unsalted: Path | None) -> Iterator[str]:
+    yield f"{folder}/bundle.json written"
+    if unsalted is not None:
+        hint(f"{unsalted} has no task salt to keep: drift will not pair tasks")
+    hint(f"add {folder}/records/*.jsonl, then 'certkit bundle seal {folder}'")
+
+
 def seal(
     folder: BundleFolder,
     attempt: Annotated[
@@ -75,8 +72,6 @@ def seal(
             help="Declare in the manifest that this evidence is the agent's n-th attempt.",
         ),
     ] = None,
-    json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """List every file with its digest in the manifest, so that any later change is noticed.
 
@@ -84,65 +79,96 @@ def seal(
 
     Example: certkit bundle seal bundle
     """
-    from certkit import evidence  # noqa: PLC0415 - keeps the help fast
-
-    sealed = evidence.seal(folder, attempt=attempt, progress=progress(hidden=quiet or json))
-    if json:
-        output.document(
-            {
-                "schema": "urn:certkit:bundle-seal:v1",
-                "digest": sealed.facts.digest,
-                "files": len(sealed.files),
-            }
-        )
-    elif not quiet:
-        output.wrapped(f"sealed {output.counted(len(sealed.files), 'file')} as {sealed.facts.digest}")
+    sealed = evidence.seal(folder, attempt=attempt, progress=progress())
+    digest, number = sealed.facts.digest, len(sealed.files)
+    emit(
+        {"schema": "urn:certkit:bundle-seal:v1", "digest": digest, "files": number},
+        fold(f"sealed {counted(number, 'file')} as {digest}"),
+    )
 
 
-@app.command("validate")
-def validate(folder: BundleFolder, jobs: Jobs = None, json: Json = False, quiet: Quiet = False) -> None:
-    """Check structure, digests and every record of a bundle; list all faults.
+def check(folder: BundleFolder, jobs: Jobs = None) -> None:
+    """Check structure, digests and every record of a bundle, and show what it covers; or list all faults.
 
-    Exit code 0: nothing is wrong; 3: the bundle is refused.
+    Shows who was evaluated, how, and what the records cover, domain by condition. Exit code 0: nothing is
+    wrong; 3: the bundle is refused.
 
-    Example: certkit bundle validate bundle
+    Example: certkit bundle check bundle
     """
-    from certkit import evidence  # noqa: PLC0415 - keeps the help fast
-
-    drawn = progress(hidden=quiet or json)
-    bundle = evidence.open_bundle(folder, progress=drawn)
-    summary = evidence.summarise(bundle, jobs=jobs, progress=drawn)
-    if json:
-        output.document(
-            {
-                "schema": "urn:certkit:bundle-validation:v1",
-                "digest": bundle.facts.digest,
-                "sealed": bundle.facts.sealed,
-                "files": len(bundle.files),
-                "records": summary.records,
-            }
-        )
-    elif not quiet:
-        sealed = "sealed" if bundle.facts.sealed else "not sealed"
-        output.wrapped(
-            f"valid: {output.counted(summary.records, 'record')} in "
-            f"{output.counted(len(bundle.record_files), 'file')}, {sealed}, {bundle.facts.digest}"
-        )
+    bundle = evidence.open_bundle(folder, progress=progress())
+    summary = evidence.summarise(bundle, jobs=jobs, progress=progress())
+    emit(coverage(bundle, summary), show_bundle(bundle, summary))
 
 
-@app.command("show")
-def show(folder: BundleFolder, jobs: Jobs = None, json: Json = False) -> None:
-    """Show who was evaluated, how, and what the records cover, domain by condition.
+def import_(
+    format: Annotated[  # noqa: A002 - its name on the command line
+        str, typer.Argument(metavar="FORMAT", help="agentdojo, records or hb-eval.")
+    ],
+    source: Annotated[Path, typer.Argument(metavar="SOURCE", help="The log: a file or a folder.")],
+    out: Out,
+    agent: Annotated[
+        str | None, typer.Option("--agent", help="Name the agent, or choose one of several in the source.")
+    ] = None,
+    agent_version: Annotated[
+        str | None, typer.Option("--agent-version", help="Its version, where the log does not tell.")
+    ] = None,
+    mapping: Annotated[
+        Path | None, typer.Option("--map", help="records: a TOML file that maps columns and values.")
+    ] = None,
+    success: Annotated[
+        str,
+        typer.Option(
+            "--success",
+            help="agentdojo: 'strict' (task done and attack failed) or 'utility' (task done) under attack.",
+        ),
+    ] = "strict",
+    model: Annotated[
+        list[str] | None, typer.Option("--model", help="hb-eval: import only this model; may be repeated.")
+    ] = None,
+    no_seal: NoSeal = False,
+) -> None:
+    """Turn the log of another program into an evidence bundle.
 
-    Example: certkit bundle show bundle
+    What the log holds is filled, what it does not hold stays unmeasured, and everything that was left
+    out, odd or refused is counted, printed, and kept in the manifest. One unreadable row refuses the import.
+
+    Example: certkit import agentdojo runs.jsonl.gz -o bundle
     """
-    from certkit import evidence  # noqa: PLC0415 - keeps the help fast
-    from certkit.cli.views.coverage import coverage, show_bundle  # noqa: PLC0415 - the same
+    if success not in {"strict", "utility"}:
+        raise typer.BadParameter("'strict' or 'utility'", param_hint="--success")
+    options = ImportOptions(
+        agent=agent,
+        agent_version=agent_version,
+        mapping=mapping,
+        success=cast("Literal['strict', 'utility']", success),
+        seal=not no_seal,
+        models=tuple(model or ()),
+    )
+    accounts = run(format, source, out, options, progress())
+    emit(
+        {"schema": "urn:certkit:import:v1", "bundles": [_document(account) for account in accounts]},
+        (line for account in accounts for line in _imported(account)),
+    )
 
-    drawn = progress(hidden=json)
-    bundle = evidence.open_bundle(folder, progress=drawn)
-    summary = evidence.summarise(bundle, jobs=jobs, progress=drawn)
-    if json:
-        output.document(coverage(bundle, summary))
-    else:
-        show_bundle(bundle, summary)
+
+def _document(account: ImportAccount) -> dict[str, Any]:
+    return {
+        "bundle": str(account.out),
+        "digest": account.digest,
+        "agent": account.agent.model_dump(mode="json", exclude_defaults=True),
+        "imported": account.imported.model_dump(mode="json"),
+    }
+
+
+def _imported(account: ImportAccount) -> Iterator[str]:
+    imported = account.imported
+    sealed = "sealed as" if account.digest else "not sealed"
+    yield f"{account.out}: {imported.records:,} records of {account.agent.name}, {sealed}"
+    if account.digest:
+        yield account.digest
+    width = max((len(f"{item.count:,}") for item in imported.notes), default=1)
+    for item in imported.notes:
+        detail = f": {item.detail}" if item.detail else ""
+        text = f"{item.kind:<10} {item.count:>{width},}  {item.what}{detail}"
+        yield from fold(text, first="  ", rest=" " * (15 + width))
+    note(f"hint: certkit assess {account.out}")

@@ -1,4 +1,4 @@
-"""``certkit compare``: two bundles of two agents."""
+"""``certkit compare`` and ``certkit drift``: two agents, and two moments of one agent."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from typing import Annotated
 
 import typer
 
-from certkit.cli import output
-from certkit.cli.options import Jobs, Json, Quiet, Verbose
-from certkit.cli.views.bar import progress
+from certkit import workflow
+from certkit.cli import context
+from certkit.cli.emit import emit, progress
+from certkit.cli.options import Jobs, Verbose
+from certkit.cli.views.comparison import show_comparison, show_drift
 
 
 def compare(
@@ -34,8 +36,6 @@ def compare(
         ),
     ] = False,
     jobs: Jobs = None,
-    json: Json = False,
-    quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
     """Compare two agents on their evidence: who succeeds more often under faults, by how much, how surely.
@@ -46,15 +46,52 @@ def compare(
 
     Example: certkit compare bundle-a bundle-b --seed 7
     """
-    from certkit import workflow  # noqa: PLC0415 - keeps the help fast
+    compared = workflow.compare(a, b, novel=novel, seed=seed, draws=draws, jobs=jobs, progress=progress())
+    emit(compared.to_dict, show_comparison(compared, verbose=verbose, paper_tests=paper_tests), code=compared.exit_code)
 
-    found = workflow.compare(
-        a, b, novel=novel, seed=seed, draws=draws, jobs=jobs, progress=progress(hidden=quiet or json)
+
+def drift(
+    old: Annotated[
+        Path,
+        typer.Argument(metavar="OLD", help="A passport, a PDF with one attached, or the folder of a bundle."),
+    ],
+    new: Annotated[Path, typer.Argument(metavar="NEW", help="The later one, of either kind.")],
+    trust: Annotated[
+        Path | None,
+        typer.Option(
+            "-t",
+            "--trust",
+            metavar="FILE",
+            envvar="CERTKIT_TRUST",
+            help="The trust policy by which signatures are checked. Default: they are not checked.",
+        ),
+    ] = None,
+    profile: Annotated[
+        str | None,
+        typer.Option(
+            "-p",
+            "--profile",
+            help="The profile that a bundle is judged under. Default: that of the passport, or hb-eval-2026.",
+        ),
+    ] = None,
+    jobs: Jobs = None,
+    verbose: Verbose = False,
+) -> None:
+    """Compare an agent with itself at a later time: whether it is the same, and behaves as well.
+
+    Every row is tested for a loss of at least the profile's margin over tasks; tasks that both sides ran are
+    paired, and the old mix of domains and faults counts. No raw evidence of a passport is needed. Exit
+    code 0: STABLE; 5: DRIFTED or IDENTITY_CHANGED; 4: UNDERPOWERED or NOT_COMPARABLE.
+
+    Example: certkit drift january/passport.json april/passport.json --trust trust.json
+    """
+    compared = workflow.drift(
+        old,
+        new,
+        profile=profile,
+        trust=context.load_policy(trust) if trust else None,
+        at=context.now(),
+        jobs=jobs,
+        progress=progress(),
     )
-    if json:
-        output.document(found.to_dict())
-    elif not quiet:
-        from certkit.cli.views.comparison import show  # noqa: PLC0415 - only where it is shown
-
-        show(found, verbose=verbose, paper_tests=paper_tests)
-    raise typer.Exit(found.exit_code)
+    emit(compared.to_dict, show_drift(compared, verbose=verbose), code=compared.drift.exit_code)

@@ -5,15 +5,17 @@ from __future__ import annotations
 import platform
 import shutil
 import sys
+from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
-from typing import Annotated, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
 import typer
 
+from certkit import report
 from certkit._version import __version__
-from certkit.cli import output
-from certkit.cli.options import Json
+from certkit.cli import settings
+from certkit.cli.emit import emit, fold
 from certkit.errors import Exit
 
 DOCTOR_SCHEMA: Final = "urn:certkit:doctor:v1"
@@ -35,34 +37,43 @@ def doctor(
     folder: Annotated[
         Path, typer.Option("--folder", help="The folder whose disk is looked at.", file_okay=False)
     ] = Path(),
-    json: Json = False,
 ) -> None:
-    """Look at what this machine has and lacks: Python, packages, what makes a PDF, disk space.
+    """Look at what this machine has and lacks: Python, packages, what makes a PDF, disk space, settings.
 
     Exit code 0: everything that certkit needs is here; a missing Pango only means that no PDF is made,
-    and the lines to install it are printed. 1: something that it cannot do without is not.
+    and the lines to install it are printed. 1: something that it cannot do without is not. Below stand the
+    settings in force, and where the value of each comes from: a variable, a file or the default.
 
     Example: certkit doctor
     """
     checks = [_python(), *_packages(), _pdf(), _disk(folder)]
+    values = settings.in_force(Path.cwd())
     failed = any(check.state == "failed" for check in checks)
-    if json:
-        listed = [{**check._asdict(), "hint": list(check.hint)} for check in checks]
-        output.document({"schema": DOCTOR_SCHEMA, "certkit": __version__, "ok": not failed, "checks": listed})
-    else:
-        _say(checks)
-    raise typer.Exit(Exit.NEGATIVE if failed else Exit.OK)
+    emit(
+        {
+            "schema": DOCTOR_SCHEMA,
+            "certkit": __version__,
+            "ok": not failed,
+            "checks": [{**check._asdict(), "hint": list(check.hint)} for check in checks],
+            "settings": [{"name": key, "value": value, "source": source} for key, value, source in values],
+        },
+        _screen(checks, values),
+        code=Exit.NEGATIVE if failed else Exit.OK,
+    )
 
 
-def _say(checks: list[Check]) -> None:
-    output.say(f"certkit {__version__}, {platform.platform(terse=True)}")
+def _screen(checks: list[Check], values: list[tuple[str, Any, str]]) -> Iterator[str]:
+    yield f"certkit {__version__}, {platform.platform(terse=True)}"
     packages = [check for check in checks if check.name.startswith("package ") and check.state == "ok"]
-    output.say(f"{'ok':<8} {len(packages)} packages")
+    yield f"{'ok':<8} {len(packages)} packages"
     for check in checks:
         if check not in packages:
-            output.say(f"{check.state:<8} {check.name}: {check.found}")
+            yield f"{check.state:<8} {check.name}: {check.found}"
             for line in check.hint:
-                output.wrapped(line, first="    hint: ", rest=" " * 10)
+                yield from fold(line, first="    hint: ", rest=" " * 10)
+    yield ""
+    for key, value, source in values:
+        yield f"{key:<14}{'one per core' if value is None else value!s:<24}{source}"
 
 
 def _python() -> Check:
@@ -93,12 +104,10 @@ def _package(name: str) -> Check:
 
 
 def _pdf() -> Check:
-    from certkit.report import HINTS, pdf_missing  # noqa: PLC0415 - keeps the help fast
-
-    missing = pdf_missing()
+    missing = report.pdf_missing()
     if missing is None:
         return Check("pdf", "ok", "Pango, HarfBuzz and the report's font are here")
-    return Check("pdf", "missing", f"{missing}; reports are made as HTML only", HINTS)
+    return Check("pdf", "missing", f"{missing}; reports are made as HTML only", report.HINTS)
 
 
 def _disk(folder: Path) -> Check:

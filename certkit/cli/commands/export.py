@@ -2,21 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from certkit.cli import clock, output, standing
-from certkit.cli.commands.verify import evidence_of, taken
-from certkit.cli.options import AsOf, Evidence, Force, Json, PassportFile, Quiet, ReplayProfile, check_outputs
-from certkit.cli.passphrase import PassphraseFile, signing_key
-from certkit.cli.policy import TrustFile, load
+from certkit import canonical, files
+from certkit.cli import context
+from certkit.cli.emit import emit, fold, progress
+from certkit.cli.options import (
+    AsOf,
+    Evidence,
+    Force,
+    PassphraseFile,
+    PassportFile,
+    Registry,
+    Replay,
+    ReplayProfile,
+    TrustFile,
+    check_outputs,
+)
 from certkit.errors import UsageError
+from certkit.passport import exports
+from certkit.workflow.verifying import evidence_of, standing_of, taken
 
 if TYPE_CHECKING:
-    from certkit.passport.exports import Source
+    from datetime import datetime
+
+    from certkit.passport.exports import Export, Source
 
 MAX_CARD: Final = 1024 * 1024
 
@@ -52,14 +67,10 @@ def export(
         typer.Option("--verifier", metavar="URI", help="Who verified, in in-toto-svr. Default: certkit."),
     ] = None,
     bundle: Evidence = None,
-    replay: Annotated[
-        bool, typer.Option("--replay", help="Compute the claim again from --bundle first.")
-    ] = False,
+    replay: Replay = False,
     profile: ReplayProfile = None,
-    registry: standing.RegistryAsked = None,
+    registry: Registry = None,
     at: AsOf = None,
-    json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """Write what a passport says in a format of others: a copy of the claim, and no evidence.
 
@@ -70,35 +81,26 @@ def export(
 
     Example: certkit export passport.json --format markdown --trust trust.json -o passport.md
     """
-    from certkit import canonical, files  # noqa: PLC0415 - keeps the help fast
-    from certkit.passport import exports  # noqa: PLC0415 - the same
-
     _refuse_overwriting(out, passport, trust, key, card)
     check_outputs(out, force=force)
-    source = _source(
-        passport,
-        trust,
-        at,
-        unverified=unverified,
-        registry=registry,
-        checks={"bundle": bundle, "profile": profile, "replay": replay, "hidden": quiet or json},
-    )
     made = exports.export(
         to.value,
-        source,
-        key=signing_key(key, passphrase_file) if key else None,
+        _unverified(passport, at, asked=bool(bundle or replay or registry))
+        if unverified
+        else _verified(passport, trust, at, registry, bundle, profile, replay=replay),
+        key=context.signing_key(key, passphrase_file) if key else None,
         card=canonical.loads(files.read(card, limit=MAX_CARD), where=str(card)) if card else None,
         verifier=verifier,
     )
+    content = made.content.encode()
     if out is not None:
-        files.write(out, made.content.encode(), overwrite=force)
-    if json:
-        output.document(made.to_dict())
-    elif out is None:
-        output.raw(made.content)
-    elif not quiet:
-        output.say(f"written: {out}")
-        output.wrapped(f"{made.media_type}, of passport {made.passport_id}")
+        files.write(out, content, overwrite=force)
+    emit(made.to_dict, content if out is None else _screen(made, out))
+
+
+def _screen(made: Export, out: Path) -> Iterator[str]:
+    yield f"written: {out}"
+    yield from fold(f"{made.media_type}, of passport {made.passport_id}")
 
 
 def _refuse_overwriting(out: Path | None, *inputs: Path | None) -> None:
@@ -110,29 +112,36 @@ def _refuse_overwriting(out: Path | None, *inputs: Path | None) -> None:
         raise UsageError("file.exists", "is what the export is made from", where=str(out), hint="-o OTHER")
 
 
-def _source(
+def _unverified(passport: Path, at: datetime | None, *, asked: bool) -> Source:
+    if asked:
+        raise UsageError(
+            "usage.option",
+            "--unverified checks nothing; leave --bundle, --replay and --registry out",
+        )
+    made = context.now()
+    return exports.unverified(taken(passport).passport, at=at or made, made=made)
+
+
+def _verified(
     passport: Path,
     trust: Path | None,
-    at: str | None,
-    *,
-    unverified: bool,
+    at: datetime | None,
     registry: Path | None,
-    checks: dict[str, Any],
+    bundles: Sequence[Path] | None,
+    profile: str | None,
+    *,
+    replay: bool,
 ) -> Source:
-    from certkit.passport import exports  # noqa: PLC0415 - keeps the help fast
-
-    given, made = taken(passport), clock.now()
-    moment = clock.moment(at, "--at") if at else made
-    if unverified:
-        if checks["bundle"] or checks["replay"] or registry is not None:
-            raise UsageError(
-                "usage.option",
-                "--unverified checks nothing; leave --bundle, --replay and --registry out",
-            )
-        return exports.unverified(given.passport, at=moment, made=made)
-    if checks["replay"] and not checks["bundle"]:
-        raise UsageError("usage.option", "--replay needs the evidence", hint="--bundle DIR")
-    policy = load(trust)
-    beside = standing.asked(passport, registry, trust=policy, at=moment, hidden=checks["hidden"])
-    asked = beside | evidence_of(**checks, jobs=None)
-    return exports.verified(given.passport, trust=policy, at=moment, made=made, proof=given.proof, **asked)
+    evidence = evidence_of(bundles, profile, replay=replay, jobs=None, progress=progress())
+    given, policy, made = taken(passport), context.load_policy(trust), context.now()
+    standing = standing_of(
+        passport,
+        registry,
+        trust=policy,
+        at=at or made,
+        heads=context.own_heads(),
+        progress=progress(),
+    )
+    return exports.verified(
+        given.passport, trust=policy, at=at or made, made=made, proof=given.proof, **standing, **evidence
+    )

@@ -2,25 +2,39 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from certkit.cli import clock, output, passphrase
-from certkit.cli.options import BundleFolders, HeadsFile, Jobs, Json, Out, ProfileName, Quiet, heads_path
-from certkit.cli.passphrase import PassphraseFile, signing_key
-from certkit.cli.policy import TrustFile, load
-from certkit.cli.views import following
-from certkit.cli.views.bar import progress
+from certkit import files, passport, workflow
+from certkit.canonical import Digest, is_digest
+from certkit.cli import context
+from certkit.cli.commands.registry import log_key_of
+from certkit.cli.emit import emit, progress
+from certkit.cli.options import (
+    BundleFolders,
+    HeadsFile,
+    Jobs,
+    LogKey,
+    Out,
+    PassphraseFile,
+    ProfileName,
+    TrustFile,
+    time,
+)
+from certkit.cli.views.assessment import show_issued
+from certkit.cli.views.registry import following, show_following
 from certkit.errors import UsageError
+from certkit.passport import timestamp as authority
+from certkit.passport.keyless import Keyless
+from certkit.report import HINTS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
-    from certkit.passport.keyless import Keyless
     from certkit.passport.keys import PrivateKey
     from certkit.workflow import IssuedFiles, Logging
 
@@ -90,17 +104,14 @@ def issue(
         int, typer.Option("--require-tier", min=1, max=9, help="The tier that the claim speaks of.")
     ] = 1,
     registry: Annotated[
-        Path | None,
-        typer.Option("-r", "--registry", metavar="DIR", envvar="CERTKIT_REGISTRY", help="Also log it here."),
+        Path | None, typer.Option("-r", "--registry", metavar="DIR", help="Also log it here.")
     ] = None,
-    log_key: Annotated[
-        Path | None,
-        typer.Option("--log-key", metavar="FILE", help="The log's private key. Default: in the registry."),
-    ] = None,
+    log_key: LogKey = None,
     heads: HeadsFile = None,
     trust: TrustFile = None,
     valid_from: Annotated[
-        str | None, typer.Option("--valid-from", metavar="TIME", help="Default: now.")
+        datetime | None,
+        typer.Option("--valid-from", metavar="TIME", parser=time("--valid-from"), help="Default: now."),
     ] = None,
     days: Annotated[int, typer.Option("--days", min=1, max=366, help="How long it is valid.")] = 90,
     supersedes: Annotated[
@@ -108,8 +119,6 @@ def issue(
     ] = None,
     passphrase_file: PassphraseFile = None,
     jobs: Jobs = None,
-    json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """Judge a sealed bundle again, sign the judgement as a passport, and draw its safety case.
 
@@ -121,9 +130,6 @@ def issue(
 
     Example: certkit issue bundle --key issuer-key.pem --issuer "Example Lab" -o issued
     """
-    from certkit import passport, workflow  # noqa: PLC0415 - keeps the help fast
-    from certkit.canonical import Digest, is_digest  # noqa: PLC0415 - the same
-
     if supersedes is not None and not is_digest(supersedes):
         raise UsageError("usage.option", "--supersedes: expected sha256: and 64 hexadecimal digits")
     if not keyless and (identity_token_file or trust_config):
@@ -139,7 +145,7 @@ def issue(
             relation_to_evaluator=evaluator.value if evaluator else None,
             relation_to_developer=developer.value if developer else None,
         ),
-        at=clock.moment(valid_from, "--valid-from") if valid_from else clock.now(),
+        at=valid_from or context.now(),
         validity=timedelta(days=days),
         profile=profile,
         required_tier=require_tier,
@@ -147,12 +153,9 @@ def issue(
         logging=_logging(registry, log_key, heads, trust, private, issuer) if registry and private else None,
         timestamp=_asking(timestamp) if timestamp else None,
         jobs=jobs,
-        progress=progress(hidden=quiet or json),
+        progress=progress(),
     )
-    if json:
-        output.document(document(issued, out))
-    elif not quiet:
-        show(issued, out)
+    emit(document(issued, out), screen(issued, out))
 
 
 def _key(
@@ -167,7 +170,7 @@ def _key(
     if (key is not None) == keyless:
         raise UsageError("usage.option", "expected either --key or --keyless")
     if key is not None:
-        return signing_key(key, passphrase_file)
+        return context.signing_key(key, passphrase_file)
     if timestamp:
         raise UsageError("usage.option", "--timestamp is for keys", hint="Sigstore proves the time by itself")
     if registry:
@@ -180,18 +183,13 @@ def _key(
 
 
 def _sign_in(token_file: Path | None, trust_config: Path | None) -> Keyless:
-    from certkit import files  # noqa: PLC0415 - keeps the help fast
-    from certkit.passport.keyless import Keyless  # noqa: PLC0415 - the same
-
     token = files.read(token_file, limit=MAX_TOKEN).decode(errors="replace").strip() if token_file else None
     config = files.read(trust_config, limit=MAX_CONFIG) if trust_config else None
     return Keyless.sign_in(token, config)
 
 
 def _asking(url: str) -> Callable[[bytes], bytes]:
-    from certkit.passport import timestamp  # noqa: PLC0415 - keeps the help fast
-
-    return lambda signature: timestamp.ask(url, signature)
+    return lambda signature: authority.ask(url, signature)
 
 
 def _logging(
@@ -202,14 +200,12 @@ def _logging(
     signer: PrivateKey,
     issuer: str,
 ) -> Logging:
-    from certkit import workflow  # noqa: PLC0415 - keeps the help fast
-
     return workflow.Logging(
         registry=registry,
-        log_key=passphrase.log_key(log_key, registry),
-        heads=heads_path(heads),
-        trust=load(trust) if trust else workflow.own_trust(issuer, signer),
-        now=clock.now(),
+        log_key=log_key_of(log_key, registry),
+        heads=context.heads_path(heads),
+        trust=context.load_policy(trust) if trust else workflow.own_trust(issuer, signer),
+        now=context.now(),
     )
 
 
@@ -221,22 +217,12 @@ def document(issued: IssuedFiles, out: Path) -> dict[str, object]:
         "passport_id": issued.passport.passport_id,
         "tier": issued.assessment.verdict.tier,
         "index": issued.logged.index if issued.logged else None,
-        **following.document(issued.logged),
+        **following(issued.logged),
         "pdf_missing": issued.pdf_missing,
     }
 
 
-def show(issued: IssuedFiles, out: Path) -> None:
-    """Print what was issued."""
-    from certkit.assessment import sentence  # noqa: PLC0415 - keeps the help fast
-    from certkit.cli.commands.report import say_missing  # noqa: PLC0415 - the same
-
-    output.wrapped(sentence(issued.assessment))
-    output.say(f"passport {out}/passport.json")
-    output.say(f"id       {issued.passport.passport_id}")
-    if issued.logged is not None:
-        output.say(f"logged   entry {issued.logged.index}; proof in {out}/passport.json.tlog-proof")
-        following.show(issued.logged)
-    output.say(f"report   {out}/safety-case.html" + ("" if issued.pdf_missing else ", safety-case.pdf"))
-    if issued.pdf_missing:
-        say_missing(issued.pdf_missing)
+def screen(issued: IssuedFiles, out: Path) -> Iterator[str]:
+    """Print what was issued, and how it was logged."""
+    logged = show_following(issued.logged) if issued.logged else ()
+    yield from show_issued(issued, out, logged, HINTS)

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from certkit.cli import output
-from certkit.cli.options import (
-    DomainCount,
-    FaultMix,
-    Force,
-    Icc,
-    Json,
-    ProfileName,
-    Quiet,
-    check_outputs,
-    mix,
-)
+from certkit import files, workflow
+from certkit.assessment import plan as room
+from certkit.assessment.plan.design import design, expectations
+from certkit.cli.emit import emit, note
+from certkit.cli.options import DomainCount, FaultMix, Force, Icc, ProfileName, check_outputs
+from certkit.cli.views.plan import show_plan
+from certkit.report.svg import power as drawn
+
+if TYPE_CHECKING:
+    from certkit.assessment.plan import Plan
 
 
 def plan(
@@ -37,7 +36,7 @@ def plan(
         Literal["table", "bounded"] | None,
         typer.Option("--reading", help="Default: the reading that the profile has."),
     ] = None,
-    icc: Icc = 0.1,
+    icc: Icc = 0.3,
     power: Annotated[
         float,
         typer.Option("--power", min=0.01, max=0.999, help="Probability with which every row shall be met."),
@@ -46,16 +45,13 @@ def plan(
         bool, typer.Option("--joint", help="The probability is wanted of all rows together.")
     ] = False,
     domains: DomainCount = 5,
-    cluster_size: Annotated[
-        int | None,
+    runs_per_task: Annotated[
+        int, typer.Option("--runs-per-task", min=1, max=1000, help="Runs under faults of one task.")
+    ] = 5,
+    like: Annotated[
+        Path | None,
         typer.Option(
-            "--cluster-size", min=1, help="Runs under faults of one task or family of tasks. Default: 5."
-        ),
-    ] = None,
-    clusters: Annotated[
-        int | None,
-        typer.Option(
-            "--clusters", min=1, help="Tasks or families in all, where their number is fixed instead."
+            "--like", help="Measure how runs of one task correlate in this bundle, instead of --icc."
         ),
     ] = None,
     fault_mix: FaultMix = None,
@@ -63,56 +59,44 @@ def plan(
         int, typer.Option("--attempt", min=1, help="Which attempt of the lineage at this profile it is.")
     ] = 1,
     svg: Annotated[
-        Path | None, typer.Option("--svg", help="Also write the curve of power and runs to this file.")
+        Path | None, typer.Option("--svg", help="Also write the curve of power and tasks to this file.")
     ] = None,
     force: Force = False,
-    json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
-    """Tell how many runs a tier takes: per domain and condition, and which row asks for most.
+    """Tell how many tasks and runs a tier takes, per domain and condition, and which row asks for most.
 
-    Every row shall be met with the wanted probability if the agent is as good as expected; runs of one
-    cluster stand or fall together as --icc says. Exit code 0: planned; 1: no number of runs shows the tier
-    at these expectations; 2: an expectation that cannot be.
+    Every row shall be met with the wanted probability if the agent is as good as expected. The rule is run on
+    2,000 bundles that are drawn from the expectation. Exit code 0: planned; 1: no number of tasks shows the
+    tier at these expectations; 2: an expectation that cannot be.
 
-    Example: certkit plan --tier 2 --expect r_op=.88 --icc .1 --domains 5
+    Example: certkit plan --tier 2 --expect r_op=.88 --domains 5
     """
-    from certkit import workflow  # noqa: PLC0415 - keeps the help fast
-    from certkit.assessment import plan as room  # noqa: PLC0415 - the same
-    from certkit.assessment.plan.demand import expectations  # noqa: PLC0415 - the same
-    from certkit.assessment.plan.schedule import design  # noqa: PLC0415 - the same
-
     check_outputs(svg, force=force)
     judged = workflow.load_profile(profile)
     wanted = design(
         reading or judged.reading,
         domains=domains,
-        icc=icc,
+        icc=icc if like is None else workflow.measured_icc(like),
         power=power,
         joint=joint,
         attempt=attempt,
-        cluster_size=cluster_size,
-        clusters=clusters,
-        fault_mix=mix(fault_mix),
+        runs_per_task=runs_per_task,
+        fault_mix=fault_mix,
     )
-    found = room.plan(judged, tier, expectations(expect), wanted)
+    made = room.plan(judged, tier, expectations(expect), wanted)
     if svg is not None:
-        from certkit import files  # noqa: PLC0415 - only where a file is written
-        from certkit.report.svg import power as drawn  # noqa: PLC0415 - the same
-
         figure = drawn(
-            [(point.runs, point.driver, point.together) for point in found.curve],
-            planned=found.schedule.runs,
+            [(point.tasks, point.driver, point.together) for point in made.curve],
+            planned=made.tasks,
             wanted=power,
-            driver=found.curve_of.demand.criterion.id,
-            title=f"Power by number of runs, Tier {tier} of {judged.id}",
+            driver=made.driver.criterion.id,
+            title=f"Power by number of tasks, Tier {tier} of {judged.id}",
         )
         files.write(svg, figure.encode(), overwrite=force)
-    if json:
-        output.document(found.to_dict())
-    elif not quiet:
-        from certkit.cli.views.plan import show  # noqa: PLC0415 - only where it is shown
+    emit(made.to_dict, _screen(made, svg))
 
-        show(found)
-        if svg is not None:
-            output.note(f"written to {svg}")
+
+def _screen(made: Plan, svg: Path | None) -> Iterator[str]:
+    yield from show_plan(made)
+    if svg is not None:
+        note(f"written to {svg}")

@@ -1,45 +1,68 @@
-"""``certkit registry``: the append-only log of passports, its proofs and its audit."""
+"""``certkit registry``: the log of passports, its entries, proofs and audit."""
 
 from __future__ import annotations
 
+from datetime import datetime
+from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+from msgspec import structs, to_builtins
 
-from certkit.cli import clock, output, passphrase, places
-from certkit.cli.commands import registry_events, registry_history, registry_list, registry_witness
-from certkit.cli.commands import registry_operator as operator
-from certkit.cli.commands.registry_operator import LogKey
-from certkit.cli.commands.verify import taken
-from certkit.cli.lineage import OfLineage
-from certkit.cli.options import Force, HeadsFile, Json, Quiet, check_outputs, heads_path
-from certkit.cli.passphrase import PassphraseFile, signing_key
-from certkit.cli.places import RegistryArgument, RegistryOption
-from certkit.cli.policy import TrustFile, load
-from certkit.cli.views import following
-from certkit.cli.views.bar import progress
+from certkit import files
+from certkit.cli import context
+from certkit.cli.emit import emit, progress
+from certkit.cli.options import (
+    EntryId,
+    EntryTime,
+    Force,
+    HeadsFile,
+    LogKey,
+    PassphraseFile,
+    PassportFile,
+    RegistryFolder,
+    SigningKey,
+    Since,
+    TrustFile,
+    check_outputs,
+    profile_digest,
+    time,
+)
+from certkit.cli.views import registry as views
+from certkit.errors import UsageError
+from certkit.registry import own
+from certkit.registry.admission import PROOF_SUFFIX, admit, checkpoint_in, inspect
+from certkit.registry.entry import read
+from certkit.registry.log_key import load_log_key, make_log_key
+from certkit.registry.registry import Logged, Registry
+from certkit.registry.search import Query
+from certkit.workflow.verifying import taken
 
 if TYPE_CHECKING:
-    from certkit.registry import Audit
-
-app = typer.Typer(
-    help="Log passports so that nobody can deny, forget or backdate one; prove and audit it.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
-
-Words = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="[DIR] ID",
-        help="The registry, and an index, a passport id, or at least the first 8 digits of one.",
-    ),
-]
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 
-@app.command("init")
+class Ended(StrEnum):
+    """How a passport may stand."""
+
+    CURRENT = "current"
+    SUPERSEDED = "superseded"
+    REVOKED = "revoked"
+    EXPIRED = "expired"
+    UPCOMING = "upcoming"
+
+
+def log_key_of(named: Path | None, folder: Path, *, finishing: bool = False) -> Ed25519PrivateKey:
+    """Return a log's private key, and say where others could read it; see `certkit.registry.own`."""
+    path = own.log_key_file(named, folder, finishing=finishing)
+    key = load_log_key(path)
+    context.warn_of_readers(path)
+    return key
+
+
 def init(
+    folder: RegistryFolder,
     name: Annotated[str, typer.Option("--name", help="Its name: lower-case letters, digits, dots, hyphens.")],
     log_key: Annotated[
         Path | None,
@@ -49,51 +72,28 @@ def init(
             help="Sign with this Ed25519 key and keep none in the registry. Default: make a new one.",
         ),
     ] = None,
-    folder: RegistryArgument = None,
-    registry: RegistryOption = None,
-    json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """Make an empty registry and print the log's verifier key, which auditors need.
 
     Example: certkit registry init registry --name example-lab
     """
-    from certkit.registry.log_key import make_log_key  # noqa: PLC0415 - keeps the help fast
-    from certkit.registry.registry import Registry  # noqa: PLC0415 - the same
-
-    place = places.the(folder, registry)
-    key = passphrase.log_key(log_key, place) if log_key else make_log_key()
-    vkey = Registry.init(place, name, key, at=clock.now(), keep_key=log_key is None)
-    if json:
-        output.document({"schema": "urn:certkit:registry-init:v1", "origin": vkey.name, "vkey": str(vkey)})
-    elif not quiet:
-        output.say(str(vkey))
-        output.hint("publish this verifier key; auditors add it: certkit trust add --log VKEY")
+    key = log_key_of(log_key, folder) if log_key else make_log_key()
+    vkey = Registry.init(folder, name, key, at=context.now(), keep_key=log_key is None)
+    emit(
+        {"schema": "urn:certkit:registry-init:v1", "origin": vkey.name, "vkey": str(vkey)},
+        views.show_vkey(vkey),
+    )
 
 
-@app.command("append")
 def append(
-    words: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="[DIR] PASSPORT",
-            help="The registry, and the file passport.json, or the PDF that it is attached to.",
-        ),
-    ],
-    key: Annotated[
-        Path,
-        typer.Option("--key", metavar="FILE", help="The private key of who submits, usually the issuer."),
-    ],
-    registry: RegistryOption = None,
+    folder: RegistryFolder,
+    passport: PassportFile,
+    key: SigningKey,
     trust: TrustFile = None,
     log_key: LogKey = None,
     heads: HeadsFile = None,
     passphrase_file: PassphraseFile = None,
-    at: Annotated[
-        str | None, typer.Option("--at", metavar="TIME", help="The time of the entry. Default: now.")
-    ] = None,
-    json: Json = False,
-    quiet: Quiet = False,
+    at: EntryTime = None,
 ) -> None:
     """Log a passport, if a trusted issuer signed it and it is valid; write the proof beside it.
 
@@ -102,88 +102,133 @@ def append(
 
     Example: certkit registry append registry passport.json --key issuer-key.pem
     """
-    from certkit import files  # noqa: PLC0415 - keeps the help fast
-    from certkit.registry.admission import PROOF_SUFFIX, admit  # noqa: PLC0415 - the same
-
-    folder, name = places.split(words, registry, "PASSPORT")
-    passport = Path(name)
     appended = admit(
         folder,
         taken(passport).passport,
-        trust=load(trust),
-        submitter=signing_key(key, passphrase_file),
-        log_key=passphrase.log_key(log_key, folder),
-        heads=heads_path(heads),
-        at=clock.dated(at),
-        now=clock.now(),
-        progress=progress(hidden=quiet or json),
+        trust=context.load_policy(trust),
+        submitter=context.signing_key(key, passphrase_file),
+        log_key=log_key_of(log_key, folder),
+        heads=context.heads_path(heads),
+        at=context.dated(at),
+        now=context.now(),
+        progress=progress(),
     )
     proof = passport.with_name(passport.name + PROOF_SUFFIX)
     files.write(proof, appended.proof.to_bytes())
-    if json:
-        output.document(
-            {
-                "schema": "urn:certkit:registry-append:v1",
-                "index": appended.index,
-                "new": appended.new,
-                "proof": str(proof),
-                **following.document(appended),
-            }
-        )
-    elif not quiet:
-        done = "logged" if appended.new else "was logged already"
-        output.say(f"{done} as entry {appended.index}; proof in {proof}")
-        following.show(appended)
+    emit(
+        {
+            "schema": "urn:certkit:registry-append:v1",
+            "index": appended.index,
+            "new": appended.new,
+            "proof": str(proof),
+            **views.following(appended),
+        },
+        views.show_appended(appended, proof),
+    )
 
 
-app.command("list")(registry_list.list_)
+def list_(
+    folder: RegistryFolder,
+    ident: Annotated[
+        str | None,
+        typer.Argument(metavar="[ID]", help="One entry: its index, a passport id, or 8 digits of one."),
+    ] = None,
+    agent: Annotated[
+        str | None,
+        typer.Option("--agent", help="Passports of this lineage, a part of its name, or a digest."),
+    ] = None,
+    tier: Annotated[int | None, typer.Option("--tier", min=0, max=9, help="Passports of this tier.")] = None,
+    profile: Annotated[
+        str | None, typer.Option("-p", "--profile", help="Passports under this profile: a name, or a digest.")
+    ] = None,
+    status: Annotated[Ended | None, typer.Option("--status", help="Passports that stand so.")] = None,
+    at: Annotated[
+        datetime | None,
+        typer.Option(
+            "--at",
+            metavar="TIME",
+            parser=time("--at"),
+            help="What is valid at this time; every entry counts. Default: now.",
+        ),
+    ] = None,
+) -> None:
+    """List the entries of a registry, oldest first, one of them, or the passports that options ask for.
 
+    DIR is a registry or an exported tree. The dates are those of the entries. All must give the checkpoint's
+    root, which the registry's own key must have signed; who signed the entries is not checked. One entry is
+    proven to be in the log. A search reads a registry's derived tables, which 'certkit registry audit'
+    compares with the entries.
 
-@app.command("show")
-def show(words: Words, registry: RegistryOption = None, json: Json = False) -> None:
-    """Show one entry, after proving that it is in the log as its checkpoint stands.
-
-    The registry's own key must have signed the checkpoint; who signed the entry is not checked.
-
-    Example: certkit registry show registry 0
+    Example: certkit registry list registry --status current
     """
-    from certkit.registry.registry import Registry  # noqa: PLC0415 - keeps the help fast
+    moment = at or context.now()
+    query = Query(
+        agent=agent,
+        tier=tier,
+        profile=profile_digest(profile) if profile else None,
+        status=status.value if status else None,
+    )
+    if ident is not None:
+        if query != Query():
+            raise UsageError("usage.option", "an ID names one entry, and the options search for passports")
+        _one(folder, ident)
+    elif query != Query():
+        _search(folder, query, moment)
+    else:
+        _all(folder, moment)
 
-    folder, ident = places.split(words, registry, "ID")
+
+def _one(folder: Path, ident: str) -> None:
+    """Show one entry."""
     with Registry.open(folder) as opened:
-        head = places.signed_head(opened)
+        head = own.signed_head(opened, context.own_heads())
         logged = opened.logged(opened.find(ident))
         opened.prove(logged.index)
-    document = registry_list.entry(logged)
-    if json:
-        output.document({"schema": "urn:certkit:registry-show:v1", "size": head.size, **document})
-        return
-    for name, value in document.items():
-        what = _PARTS.get(name, "")
-        for label, text in value.items() if isinstance(value, dict) else [(None, value)]:
-            shown = "none" if text is None else text
-            _item(f"{what}{label}" if label else name, shown)
-    _item("included in", f"{head.origin}, {output.entries(head.size)}; 'certkit registry audit' checks more")
+    document = views.entry(logged)
+    emit(
+        {"schema": "urn:certkit:registry-show:v1", "size": head.size, **document},
+        views.show_entry(document, head),
+    )
 
 
-# Of which part of an entry a member is, where it would be taken for the entry's own.
-_PARTS: Final = {"passport": "file ", "prev": "prev "}
+def _search(folder: Path, query: Query, at: datetime) -> None:
+    """Show the passports that a search finds."""
+    with Registry.open(folder) as opened:
+        origin = own.signed_head(opened, context.own_heads()).origin
+        with opened.searching() as search:
+            found = search.passports(query, at=at)
+        dates = [opened.logged(item.index).found.entry.issued_at for item in found]
+    emit(
+        {
+            "schema": "urn:certkit:registry-search:v1",
+            "origin": origin,
+            "passports": [to_builtins(item) for item in found],
+        },
+        views.show_found(origin, found, dates),
+    )
 
 
-def _item(label: str, text: object) -> None:
-    label = label.removesuffix("_id").removesuffix(" sha256").replace("_", " ")
-    digest = str(text).startswith("sha256:")  # beside a label of eight it ends in column 80
-    output.wrapped(str(text), first=f"{label:<8} " if digest else f"{label:<15}", rest=" " * 15)
+def _all(folder: Path, at: datetime) -> None:
+    """Show every entry."""
+    with own.whole(folder, context.own_heads(), progress()) as log:
+        origin = log.head.checkpoint.origin
+        entries = [Logged(index, leaf, read(data)) for index, data, leaf in log.entries()]
+    stands = own.statuses(entries, at)
+    emit(
+        {
+            "schema": "urn:certkit:registry-list:v1",
+            "origin": origin,
+            "entries": [{**views.entry(item), "status": stands.get(item.index)} for item in entries],
+        },
+        views.show_entries(origin, entries),
+    )
 
 
-@app.command("prove")
 def prove(
-    words: Words,
-    registry: RegistryOption = None,
+    folder: RegistryFolder,
+    ident: EntryId,
     out: Annotated[Path | None, typer.Option("-o", "--out", help="Write the proof to this file.")] = None,
     force: Force = False,
-    json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """Make a fresh proof that an entry is in the log, for offline use beside the passport.
 
@@ -191,39 +236,27 @@ def prove(
 
     Example: certkit registry prove registry 0 -o passport.json.tlog-proof
     """
-    from certkit import files  # noqa: PLC0415 - keeps the help fast
-    from certkit.registry.registry import Registry  # noqa: PLC0415 - the same
-
     check_outputs(out, force=force)
-    folder, ident = places.split(words, registry, "ID")
     with Registry.open(folder) as opened:
-        places.signed_head(opened)
+        own.signed_head(opened, context.own_heads())
         proof = opened.prove(opened.find(ident))
     text = proof.to_bytes()
     if out:
         files.write(out, text, overwrite=force)
-    if json:
-        output.document(
-            {"schema": "urn:certkit:registry-proof:v1", "index": proof.index, "proof": text.decode()}
-        )
-    elif not out:
-        output.raw(text.decode())
-    elif not quiet:
-        output.say(f"proof of entry {proof.index} written to {out}")
+    emit(
+        {"schema": "urn:certkit:registry-proof:v1", "index": proof.index, "proof": text.decode()},
+        [f"proof of entry {proof.index} written to {out}"] if out else text,
+    )
 
 
-@app.command("audit")
 def audit(
-    folder: RegistryArgument = None,
-    registry: RegistryOption = None,
+    folder: RegistryFolder,
     trust: TrustFile = None,
-    since: Annotated[
-        Path | None,
-        typer.Option("--since", metavar="FILE", help="A checkpoint, or a proof, that the log must continue."),
-    ] = None,
+    since: Since = None,
+    repair: Annotated[
+        bool, typer.Option("--repair", help="First make the tables that searches read from the entries.")
+    ] = False,
     heads: HeadsFile = None,
-    json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """Make everything in a registry again from its bytes, and tell what does not hold.
 
@@ -235,61 +268,15 @@ def audit(
 
     Example: certkit registry audit registry --trust trust.json
     """
-    from certkit.registry.admission import checkpoint_in, inspect  # noqa: PLC0415 - keeps the help fast
-
-    policy = load(trust)
+    policy, remembered = context.load_policy(trust), context.heads_path(heads)
+    repaired = own.repair(folder, remembered) if repair else ()
     report = inspect(
-        places.the(folder, registry),
+        folder,
         trust=policy,
-        heads=heads_path(heads),
+        heads=remembered,
         since=checkpoint_in(since, policy) if since else None,
-        at=clock.now(),
-        progress=progress(hidden=quiet or json),
+        at=context.now(),
+        progress=progress(),
     )
-    if json:
-        output.document(report.to_dict())
-    elif not quiet:
-        _show_audit(report)
-    raise typer.Exit(report.exit_code)
-
-
-def _show_audit(report: Audit) -> None:
-    entries = output.entries(report.size)
-    passports = "1 passport" if report.passports == 1 else f"{report.passports:,} passports"
-    if report.total:
-        found = "1 finding" if report.total == 1 else f"{report.total:,} findings"
-        output.wrapped(f"UNSOUND: {found} in {entries} of {report.origin}")
-    else:
-        output.wrapped(f"SOUND: {entries}, {passports}, signed as {report.origin}")
-    if report.index is not None:
-        output.say(f"the tables that searches read {'agree' if report.index == 'agrees' else 'DO NOT agree'}")
-    for one in report.findings:
-        output.wrapped(f"{one.where}: {one.message} [{one.code}]", first="  ", rest="    ")
-    if report.total > len(report.findings):
-        output.say(f"  and {report.total - len(report.findings):,} more")
-    for note in report.notes:
-        output.wrapped(f"note: {note}")
-    if any(one.code == "registry.log-keys" for one in report.findings):
-        output.hint("where the log's keeper confirms its new key: certkit trust add --log VKEY")
-    output.say()
-    output.say("Not shown by these files:")
-    for text in report.not_shown:
-        output.wrapped(text, first="  ", rest="    ")
-
-
-app.command("history", cls=OfLineage)(registry_history.history)
-app.command("drift", cls=OfLineage)(registry_history.drift)
-for command in (
-    registry_events.revoke,
-    registry_events.supersede,
-    registry_events.note,
-    registry_events.status,
-    registry_events.reindex,
-):
-    app.command(command.__name__)(command)
-app.command("checkpoint")(operator.checkpoint)
-app.command("vkey")(operator.vkey)
-app.command("cosign")(registry_witness.cosign)
-app.command("export")(operator.export)
-app.command("rotate-key")(operator.rotate_key)
-app.command("migrate")(operator.migrate)
+    report = structs.replace(report, notes=(*report.notes, *(f"repaired: {text}" for text in repaired)))
+    emit(report.to_dict, views.show_audit(report), code=report.exit_code)

@@ -1,4 +1,4 @@
-"""Those of ``certkit registry`` that end a passport, tell its status, and keep the derived tables right."""
+"""Those of ``certkit registry`` that are about one lineage: its history, what ends a passport, its status."""
 
 from __future__ import annotations
 
@@ -8,25 +8,34 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from certkit.cli import clock, output, passphrase, places
-from certkit.cli.commands.registry_operator import LogKey
-from certkit.cli.options import Force, HeadsFile, Json, Quiet, check_outputs, heads_path
-from certkit.cli.passphrase import PassphraseFile, signing_key
-from certkit.cli.places import RegistryArgument, RegistryOption
-from certkit.cli.policy import TrustFile, load
-from certkit.cli.views.bar import progress
+from certkit import files
+from certkit.cli import context
+from certkit.cli.commands.registry import log_key_of
+from certkit.cli.emit import brief, counted, emit, progress
+from certkit.cli.options import (
+    AsOf,
+    EntryId,
+    EntryTime,
+    Force,
+    HeadsFile,
+    LogKey,
+    PassphraseFile,
+    RegistryFolder,
+    Signers,
+    SigningKey,
+    Since,
+    TrustFile,
+    check_outputs,
+)
+from certkit.cli.views import registry as views
 from certkit.errors import Exit, UsageError
+from certkit.registry import ending, own, statusfile
+from certkit.registry.admission import checkpoint_in
+from certkit.registry.entry import WORDS
+from certkit.registry.registry import Registry
 
 if TYPE_CHECKING:
-    from certkit.registry.ending import Hand
-    from certkit.registry.registry import Appended
-
-Words = Annotated[
-    list[str],
-    typer.Argument(metavar="[DIR] ID", help="The registry, and a passport: an entry's index, or its id."),
-]
-Key = Annotated[Path, typer.Option("--key", metavar="FILE", help="The private key of the issuer.")]
-At = Annotated[str | None, typer.Option("--at", metavar="TIME", help="The time of the entry. Default: now.")]
+    from datetime import datetime
 
 
 class Why(StrEnum):
@@ -40,82 +49,99 @@ class Why(StrEnum):
     AGENT_WITHDRAWN = "agent-withdrawn"
 
 
-def revoke(
-    words: Words,
-    reason: Annotated[
-        Why, typer.Option("--reason", metavar="REASON", help=f"Why, one of: {', '.join(Why)}.")
+def history(
+    folder: RegistryFolder,
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME",
+            help="A lineage: provider/name, or the name alone where no provider is stated.",
+        ),
     ],
-    key: Key,
-    registry: RegistryOption = None,
+    trust: Signers = None,
+    at: AsOf = None,
+) -> None:
+    """Tell a lineage's history: every passport, with its r_op and what became of it, and every event.
+
+    DIR is a registry or an exported tree. All entries are read and must give the checkpoint's root, which the
+    registry's own key must have signed. With a trust policy, one of its log keys must have, and only entries
+    count whose signers it knows. --at is for validity; every entry counts, whenever it was logged.
+
+    Exit code 0: nothing; 5: a drift of the latest passport is logged. That the log leaves no drift out is for
+    'certkit registry audit' to tell.
+
+    Example: certkit registry history registry gardener-1
+    """
+    policy, moment = context.load_policy(trust) if trust else None, context.now()
+    opened = own.lineage(folder, name, policy, context.own_heads(), at=moment, progress=progress())
+    with opened as lineage:
+        told = views.Told.of(lineage, trust, at or moment)
+    emit(told.to_dict, views.show_history(told), code=Exit.DRIFT if own.drifted(lineage.history) else Exit.OK)
+
+
+def revoke(
+    folder: RegistryFolder,
+    ident: EntryId,
+    key: SigningKey,
+    reason: Annotated[
+        Why | None, typer.Option("--reason", metavar="REASON", help=f"Why, one of: {', '.join(Why)}.")
+    ] = None,
+    replaced_by: Annotated[
+        str | None,
+        typer.Option(
+            "--replaced-by", metavar="ID", help="The passport that takes its place, instead of a reason."
+        ),
+    ] = None,
     detail: Annotated[str | None, typer.Option("--detail", help="More, in words.")] = None,
     trust: TrustFile = None,
     log_key: LogKey = None,
     heads: HeadsFile = None,
     passphrase_file: PassphraseFile = None,
-    at: At = None,
-    json: Json = False,
-    quiet: Quiet = False,
+    at: EntryTime = None,
 ) -> None:
     """Log that a passport no longer stands, signed by its issuer; nothing is taken out.
 
     The key must be one that the trust policy lists under the name of the passport's issuer. The same again
     gives the first entry. With evidence-false, every other passport of the lineage that the issuer gave on
-    this evidence is revoked too.
+    this evidence is revoked too. With --replaced-by it is superseded by the latest passport of the lineage;
+    one that says by itself what it supersedes needs none of this.
 
     Example: certkit registry revoke registry 0 --reason key-compromise --key issuer-key.pem
     """
-    from certkit.registry.ending import revoke as write  # noqa: PLC0415 - keeps the help fast
-    from certkit.registry.registry import Registry  # noqa: PLC0415 - the same
-
-    folder, ident = places.split(words, registry, "ID")
+    if (reason is None) == (replaced_by is None):
+        raise UsageError("usage.option", "expected either --reason or --replaced-by")
     if detail is not None:
+        if replaced_by is not None:
+            raise UsageError("usage.option", "--detail goes with --reason")
         _check_words(detail, "--detail")
     hand = _hand(folder, key, passphrase_file, trust, log_key, at)
-    shown = progress(hidden=quiet or json)
-    with Registry.open(folder, heads=heads_path(heads), now=clock.now(), progress=shown) as opened:
-        done = write(opened, ident, reason=reason.value, detail=detail, hand=hand)
-    brief = output.brief(done.passport_id)
-    also = [{"passport_id": passport, "index": index} for passport, index in done.also]
-    _report("revoke", done.entry, done.passport_id, f"{brief} revoked", json=json, quiet=quiet, also=also)
-    if not (json or quiet):
-        for passport, index in done.also:
-            output.say(f"{output.brief(passport)} revoked too, by entry {index}: it is on that evidence")
-
-
-def supersede(
-    words: Words,
-    by: Annotated[str, typer.Option("--by", metavar="ID", help="The passport that takes its place.")],
-    key: Key,
-    registry: RegistryOption = None,
-    trust: TrustFile = None,
-    log_key: LogKey = None,
-    heads: HeadsFile = None,
-    passphrase_file: PassphraseFile = None,
-    at: At = None,
-    json: Json = False,
-    quiet: Quiet = False,
-) -> None:
-    """Log that the latest passport of a lineage takes the place of an earlier one, signed by its issuer.
-
-    A passport that says by itself what it supersedes needs none of this.
-
-    Example: certkit registry supersede registry 0 --by 1 --key issuer-key.pem
-    """
-    from certkit.registry.ending import supersede as write  # noqa: PLC0415 - keeps the help fast
-    from certkit.registry.registry import Registry  # noqa: PLC0415 - the same
-
-    folder, ident = places.split(words, registry, "ID")
-    hand = _hand(folder, key, passphrase_file, trust, log_key, at)
-    shown = progress(hidden=quiet or json)
-    with Registry.open(folder, heads=heads_path(heads), now=clock.now(), progress=shown) as opened:
-        passport, done = write(opened, ident, by=by, hand=hand)
-    _report("supersede", done, passport, f"{output.brief(passport)} superseded", json=json, quiet=quiet)
+    with _writing(folder, heads) as opened:
+        if replaced_by is None and reason is not None:
+            done = ending.revoke(opened, ident, reason=reason.value, detail=detail, hand=hand)
+            passport, entry, also, ended = done.passport_id, done.entry, done.also, "revoked"
+        else:
+            passport, entry = ending.supersede(opened, ident, by=str(replaced_by), hand=hand)
+            also, ended = (), "superseded"
+    lines = [f"{brief(passport)} {ended}{'' if entry.new else ' already'}, by entry {entry.index}"]
+    lines += [
+        f"{brief(other)} revoked too, by entry {index}: it is on that evidence" for other, index in also
+    ]
+    emit(
+        {
+            "schema": "urn:certkit:registry-revoke:v1",
+            "index": entry.index,
+            "new": entry.new,
+            "passport_id": passport,
+            "also": [{"passport_id": other, "index": index} for other, index in also],
+        },
+        lines,
+    )
 
 
 def note(
-    words: Annotated[list[str], typer.Argument(metavar="[DIR] TEXT", help="The registry, and the words.")],
-    key: Annotated[Path, typer.Option("--key", metavar="FILE", help="The private key of who says so.")],
-    registry: RegistryOption = None,
+    folder: RegistryFolder,
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="The words.")],
+    key: SigningKey,
     lineage: Annotated[
         str | None,
         typer.Option("--lineage", help="What it is about, as for 'history'. Default: the log itself."),
@@ -124,45 +150,34 @@ def note(
     log_key: LogKey = None,
     heads: HeadsFile = None,
     passphrase_file: PassphraseFile = None,
-    at: At = None,
-    json: Json = False,
-    quiet: Quiet = False,
+    at: EntryTime = None,
 ) -> None:
     """Log words for the record, such as that nothing happened, which keeps a status young.
 
     Example: certkit registry note registry "nothing to report in March" --key issuer-key.pem
     """
-    from certkit.registry.ending import note as write  # noqa: PLC0415 - keeps the help fast
-    from certkit.registry.registry import Registry  # noqa: PLC0415 - the same
-
-    folder, text = places.split(words, registry, "TEXT")
     _check_words(text, "TEXT")
     hand = _hand(folder, key, passphrase_file, trust, log_key, at)
     about = _whole_name(folder, lineage) if lineage is not None else None
-    shown = progress(hidden=quiet or json)
-    with Registry.open(folder, heads=heads_path(heads), now=clock.now(), progress=shown) as opened:
-        done = write(opened, about, text, hand=hand)
-    _report("note", done, None, "noted", json=json, quiet=quiet)
+    with _writing(folder, heads) as opened:
+        entry = ending.note(opened, about, text, hand=hand)
+    emit(
+        {"schema": "urn:certkit:registry-note:v1", "index": entry.index, "new": entry.new},
+        [f"noted{'' if entry.new else ' already'}, by entry {entry.index}"],
+    )
 
 
 def status(
-    words: Words,
-    registry: RegistryOption = None,
+    folder: RegistryFolder,
+    ident: EntryId,
     out: Annotated[
         Path | None, typer.Option("-o", "--out", help="The file, such as passport.json.status.")
     ] = None,
     force: Force = False,
     log_key: LogKey = None,
     heads: HeadsFile = None,
-    at: Annotated[
-        str | None, typer.Option("--at", metavar="TIME", help="The time that it states. Default: now.")
-    ] = None,
-    since: Annotated[
-        Path | None,
-        typer.Option("--since", metavar="FILE", help="A checkpoint, or a proof, that its reader remembers."),
-    ] = None,
-    json: Json = False,
-    quiet: Quiet = False,
+    at: EntryTime = None,
+    since: Since = None,
 ) -> None:
     """Write a passport's status as a file for offline use, with the log's signed word on it.
 
@@ -172,64 +187,22 @@ def status(
 
     Example: certkit registry status registry 0 -o passport.json.status
     """
-    from certkit import files  # noqa: PLC0415 - keeps the help fast
-    from certkit.registry.admission import checkpoint_in  # noqa: PLC0415 - the same
-    from certkit.registry.registry import Registry  # noqa: PLC0415 - the same
-    from certkit.registry.statusfile import write  # noqa: PLC0415 - the same
-
     check_outputs(out, force=force)
-    folder, ident = places.split(words, registry, "ID")
-    key = passphrase.log_key(log_key, folder)
+    key = log_key_of(log_key, folder)
     with Registry.open(folder) as opened:
         index = opened.find(ident)
-    moment = clock.dated(at)
+    moment = context.dated(at)
     known = checkpoint_in(since, None) if since else None
-    data = write(folder, index, key=key, heads=heads_path(heads), at=moment, since=known)
+    remembered = context.heads_path(heads)
+    data = statusfile.write(folder, index, key=key, heads=remembered, at=moment, since=known)
     if out is not None:
         files.write(out, data, overwrite=force)
-    if json or out is None:
-        output.raw(data.decode())
-    elif not quiet:
-        output.say(f"status of entry {index} written to {out}")
+    emit(data, [f"status of entry {index} written to {out}"] if out else data)
 
 
-def reindex(
-    folder: RegistryArgument = None,
-    registry: RegistryOption = None,
-    check: Annotated[
-        bool, typer.Option("--check", help="Only tell what is wrong; exit code 7 where something is.")
-    ] = False,
-    heads: HeadsFile = None,
-    json: Json = False,
-    quiet: Quiet = False,
-) -> None:
-    """Make the derived tables again from the entries; searches read them.
-
-    Example: certkit registry reindex registry --check
-    """
-    from certkit.registry.registry import Registry  # noqa: PLC0415 - keeps the help fast
-
-    place = places.the(folder, registry)
-    with (
-        Registry.open(place, heads=None if check else heads_path(heads)) as opened,
-        opened.searching() as one,
-    ):
-        wrong = list(one.differences())
-        if not check:
-            one.rebuild()
-    code = Exit.MISMATCH if check and wrong else Exit.OK
-    if json:
-        schema = "urn:certkit:registry-reindex:v1"
-        output.document(
-            {"schema": schema, "differences": wrong, "rebuilt": not check, "exit_code": int(code)}
-        )
-    elif not quiet:
-        for text in wrong:
-            output.wrapped(text, rest="  ")
-        output.say(
-            "rebuilt" if not check else "the tables are what the entries give" if not wrong else "differ"
-        )
-    raise typer.Exit(code)
+def _writing(folder: Path, heads: Path | None) -> Registry:
+    remembered = context.heads_path(heads)
+    return Registry.open(folder, heads=remembered, now=context.now(), progress=progress())
 
 
 def _hand(
@@ -238,39 +211,24 @@ def _hand(
     passphrase_file: Path | None,
     trust: Path | None,
     log_key: Path | None,
-    at: str | None,
-) -> Hand:
-    from certkit.registry.ending import Hand  # noqa: PLC0415 - keeps the help fast
-
-    return Hand(
-        trust=load(trust),
-        submitter=signing_key(key, passphrase_file),
-        log_key=passphrase.log_key(log_key, folder),
-        at=clock.dated(at),
+    at: datetime | None,
+) -> ending.Hand:
+    return ending.Hand(
+        trust=context.load_policy(trust),
+        submitter=context.signing_key(key, passphrase_file),
+        log_key=log_key_of(log_key, folder),
+        at=context.dated(at),
     )
 
 
 def _check_words(text: str, what: str) -> None:
-    from certkit.registry.entry import WORDS  # noqa: PLC0415 - keeps the help fast
-
     if not text.strip() or len(text) > WORDS:
-        long = output.counted(len(text), "character") if text.strip() else "no words"
+        long = counted(len(text), "character") if text.strip() else "no words"
         hint = f"1 to {WORDS:,} characters can be logged"
         raise UsageError("usage.option", f"{what} has {long}", hint=hint)
 
 
 def _whole_name(folder: Path, lineage: str) -> str:
     """Return a lineage of the log by its whole name: what is misspelt could not be taken out again."""
-    with places.own(folder, hidden=True) as log:
+    with own.whole(folder, context.own_heads()) as log:
         return log.history(lineage).lineage
-
-
-def _report(
-    what: str, done: Appended, passport: str | None, words: str, *, json: bool, quiet: bool, **more: object
-) -> None:
-    if json:
-        document: dict[str, object] = {"schema": f"urn:certkit:registry-{what}:v1", "index": done.index}
-        about = {} if passport is None else {"passport_id": passport}
-        output.document(document | {"new": done.new} | about | more)
-    elif not quiet:
-        output.say(f"{words}{'' if done.new else ' already'}, by entry {done.index}")

@@ -1,21 +1,29 @@
-"""``certkit simulate``."""
+"""``certkit simulate`` and ``certkit demo``: evidence that a simulation drew, to learn and to test."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from certkit.cli import output
-from certkit.cli.options import DomainCount, FaultMix, Icc, Json, Out, Quiet, mix
-from certkit.cli.views.bar import progress
+from certkit import workflow
+from certkit.cli import context
+from certkit.cli.commands.issue import document, screen
+from certkit.cli.emit import emit, note, progress
+from certkit.cli.options import DomainCount, FaultMix, Icc, NoSeal, Out, Seed
+from certkit.cli.views.assessment import show_assessment
+from certkit.simulation.simulate import simulate as draw
+
+if TYPE_CHECKING:
+    from certkit.cli.emit import Line
+    from certkit.workflow import IssuedFiles
 
 
 def simulate(
     out: Out,
-    seed: Annotated[
-        int, typer.Option("--seed", min=0, envvar="CERTKIT_SEED", help="Seed of every draw.")
-    ] = 1,
+    seed: Seed = 1,
     runs: Annotated[int, typer.Option("--runs", min=1, help="Runs, nominal ones included.")] = 1000,
     domains: DomainCount = 5,
     tier_target: Annotated[
@@ -24,9 +32,7 @@ def simulate(
     ] = 1,
     icc: Icc = 0.05,
     fault_mix: FaultMix = None,
-    no_seal: Annotated[bool, typer.Option("--no-seal", help="Leave the bundle open for additions.")] = False,
-    json: Json = False,
-    quiet: Quiet = False,
+    no_seal: NoSeal = False,
 ) -> None:
     """Write a bundle of simulated evidence: to learn, to test, never to certify.
 
@@ -34,28 +40,52 @@ def simulate(
 
     Example: certkit simulate -o bundle --seed 7 --runs 1000 --domains 5 --tier-target 2
     """
-    from certkit.simulation.simulate import simulate as write  # noqa: PLC0415 - keeps the help fast
-
-    simulated = write(
+    simulated = draw(
         out,
         seed=seed,
         runs=runs,
         domains=domains,
         tier_target=tier_target,
         icc=icc,
-        fault_mix=mix(fault_mix),
+        fault_mix=fault_mix,
         seal=not no_seal,
-        progress=progress(hidden=quiet or json),
+        progress=progress(),
     )
-    if json:
-        output.document(
-            {
-                "schema": "urn:certkit:simulation:v1",
-                "bundle": str(out),
-                "seed": seed,
-                "records": simulated.runs,
-            }
-        )
-    elif not quiet:
-        output.say(f"{out}: {simulated.runs:,} simulated records, tier target {tier_target}, seed {seed}")
-        output.note(f"hint: certkit assess {out}")
+    emit(
+        {
+            "schema": "urn:certkit:simulation:v1",
+            "bundle": str(out),
+            "seed": seed,
+            "records": simulated.runs,
+        },
+        _simulated(out, f"{simulated.runs:,} simulated records, tier target {tier_target}, seed {seed}"),
+    )
+
+
+def _simulated(out: Path, text: str) -> Iterator[str]:
+    yield f"{out}: {text}"
+    note(f"hint: certkit assess {out}")
+
+
+def demo(out: Out = Path("build/demo"), seed: Seed = 1) -> None:
+    """Run the whole chain on simulated evidence: simulate, assess, issue, register, report.
+
+    Example: certkit demo -o build/demo
+    """
+    issued = workflow.demo(out, seed=seed, at=context.now(), progress=progress())
+    emit(document(issued, out), _demonstrated(issued, out))
+
+
+def _demonstrated(issued: IssuedFiles, out: Path) -> Iterator[Line]:
+    yield from show_assessment(issued.assessment, verbose=False)
+    yield ""
+    yield from screen(issued, out)
+    yield ""
+    yield "Try next:"
+    yield f"  certkit verify {out}/passport.json --trust {out}/trust.json \\"
+    yield f"    --bundle {out}/bundle --replay"
+    yield f"  certkit registry audit {out}/registry --trust {out}/trust.json"
+    yield "and on a real log:"
+    yield "  certkit import agentdojo LOG.jsonl.gz -o my-bundle"
+    yield "  certkit assess my-bundle"
+    yield f"  certkit issue my-bundle --key {out}/issuer-key.pem --issuer Me -o my-passport"

@@ -2,161 +2,221 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
+from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
+import msgspec
 import typer
+from msgspec import structs
 
-from certkit.cli import clock, output
-from certkit.cli.commands import trust_terms
+from certkit import canonical, files, workflow
+from certkit.cli import context
 from certkit.cli.commands.keys import odd_rotation
-from certkit.cli.options import Json, Quiet, profile_digest
-from certkit.cli.policy import (
-    MAX_POLICY,
+from certkit.cli.emit import emit, fold, hint
+from certkit.cli.options import (
+    AsOf,
+    ChangeTime,
     Domains,
-    Logs,
+    LogKeys,
     Profiles,
-    Require,
     TrustFile,
     WitnessKeys,
-    load,
-    path_of,
-    required,
-    save,
-    vkeys,
+    profile_digest,
+    time,
 )
-from certkit.cli.views.trust import entry, show_policy
+from certkit.cli.views.trust import show_policy, show_written
 from certkit.errors import Exit, UsageError
+from certkit.passport import keyless, keys, trusted_root
+from certkit.passport.exports.words import utc
+from certkit.passport.oddities import oddities
+from certkit.passport.removal import removed
+from certkit.passport.rotation import rotated
+from certkit.passport.trust import Identity, Trust, TrustedKey
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from certkit.passport.trust import Trust
-
-app = typer.Typer(
-    help="Say whose passports are accepted, and what must be checked.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
-
-IssuerName = Annotated[str | None, typer.Option("--issuer", help="Your name for whoever holds the key.")]
-KeyFile = Annotated[Path | None, typer.Option("--key", help="The issuer's public key (PEM).")]
-Who = Annotated[
-    str | None,
-    typer.Option("--identity", help="A keyless signer: the e-mail address or URI in their certificates."),
-]
-Where = Annotated[
-    str | None, typer.Option("--oidc-issuer", metavar="URL", help="Where that signer has signed in.")
-]
-Root = Annotated[
-    str | None,
-    typer.Option(
-        "--trusted-root",
-        metavar="FILE",
-        help="A Sigstore TrustedRoot, put into the policy; 'public': that of Sigstore's public instance, "
-        "as installed.",
-    ),
-]
+    from certkit.passport.trust import Requirement
 
 
-@app.command("init")
-def init(
-    trust: TrustFile = None,
-    issuer: IssuerName = None,
-    key: KeyFile = None,
-    log: Logs = None,
-    require: Annotated[
-        list[Require] | None, typer.Option("--require", help="What must be checked; repeatable.")
-    ] = None,
-    min_tier: Annotated[
-        int | None, typer.Option("--min-tier", min=0, max=9, help="The least tier to accept.")
-    ] = None,
-    accept_specimens: Annotated[
-        bool, typer.Option("--accept-specimens", help="Accept passports from simulated evidence.")
-    ] = False,
-    json: Json = False,
-    quiet: Quiet = False,
-) -> None:
-    """Write a new trust policy; an existing one is never overwritten.
+class Require(StrEnum):
+    """What a policy can require to be checked."""
 
-    Example: certkit trust init --trust trust.json --issuer "Example Lab" --key public-key.pem
-    """
-    from certkit.passport.trust import Trust  # noqa: PLC0415 - keeps the help fast
-
-    policy = Trust(
-        logs=vkeys(log, "--log"),
-        require=required(require or ()),
-        min_tier=min_tier,
-        accept_specimens=accept_specimens,
-    )
-    save(_with_key(policy, issuer, key, None, None), trust, json=json, quiet=quiet, new=True)
+    REGISTRY = "registry"
+    STATUS = "status"
+    TIMESTAMP = "timestamp"
+    EVIDENCE = "evidence"
+    REPLAY = "replay"
+    NOTHING = "nothing"
 
 
-@app.command("add")
+class Reading(StrEnum):
+    """The reading under which a tier counts."""
+
+    TABLE = "table"
+    BOUNDED = "bounded"
+    ANY = "any"
+
+
 def add(
     trust: TrustFile = None,
-    issuer: IssuerName = None,
-    key: KeyFile = None,
+    issuer: Annotated[
+        str | None, typer.Option("--issuer", help="Your name for whoever holds the key.")
+    ] = None,
+    key: Annotated[Path | None, typer.Option("--key", help="The issuer's public key (PEM).")] = None,
     not_before: Annotated[
-        str | None, typer.Option("--not-before", metavar="TIME", help="Signatures from here on count.")
+        datetime | None,
+        typer.Option(
+            "--not-before", metavar="TIME", parser=time("--not-before"), help="Signatures from here on count."
+        ),
     ] = None,
     not_after: Annotated[
-        str | None, typer.Option("--not-after", metavar="TIME", help="Signatures up to here count.")
+        datetime | None,
+        typer.Option(
+            "--not-after", metavar="TIME", parser=time("--not-after"), help="Signatures up to here count."
+        ),
     ] = None,
-    identity: Who = None,
-    oidc_issuer: Where = None,
-    trusted_root: Root = None,
-    log: Logs = None,
+    identity: Annotated[
+        str | None,
+        typer.Option("--identity", help="A keyless signer: the e-mail address or URI in their certificates."),
+    ] = None,
+    oidc_issuer: Annotated[
+        str | None, typer.Option("--oidc-issuer", metavar="URL", help="Where that signer has signed in.")
+    ] = None,
+    root: Annotated[
+        str | None,
+        typer.Option(
+            "--trusted-root",
+            metavar="FILE",
+            help="A Sigstore TrustedRoot, put into the policy; 'public': that of Sigstore's public instance, "
+            "as installed.",
+        ),
+    ] = None,
+    log: LogKeys = None,
     witness: WitnessKeys = None,
     profile: Profiles = None,
     domain: Domains = None,
-    json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """Add to a trust policy: an issuer's key or identity, a Sigstore trusted root, a log, a witness.
 
-    Without a profile any is accepted, and without a domain none is asked for; how many witnesses must have
-    cosigned is for 'certkit trust set --quorum' to say. Certificates and timestamps count under the policy's
-    trusted root alone. A root that is older than the policy's own is refused.
+    Where there is no policy yet, one is written. Without a profile any is accepted, and without a domain none
+    is asked for; how many witnesses must have cosigned is for 'certkit trust set --quorum' to say.
+    Certificates and timestamps count under the policy's trusted root alone. A root that is older than the
+    policy's own is refused.
 
-    Example: certkit trust add --trust trust.json --issuer "Example Lab" --key next-key.pem
+    Example: certkit trust add --trust trust.json --issuer "Example Lab" --key public-key.pem
     """
-    from msgspec import structs  # noqa: PLC0415 - keeps the help fast
-
-    policy = load(trust)
+    policy = context.load_policy(trust) if context.policy_path(trust).exists() else Trust()
     if identity is None and oidc_issuer is None:
         policy = _with_key(policy, issuer, key, not_before, not_after)
     else:
         if key or not_before or not_after:
             raise UsageError("usage.option", "a key and an identity are added one after the other")
         policy = _with_identity(policy, issuer, identity, oidc_issuer)
-    if trusted_root is not None:
-        policy = policy.with_root(_root(trusted_root))
+    if root is not None:
+        policy = policy.with_root(_root(root))
     quorum = policy.witnesses
     policy = structs.replace(
         policy,
-        logs=_and(policy.logs, vkeys(log, "--log")),
-        witnesses=structs.replace(quorum, keys=_and(quorum.keys, vkeys(witness, "--witness"))),
+        logs=_and(policy.logs, context.vkeys(log, "--log")),
+        witnesses=structs.replace(quorum, keys=_and(quorum.keys, context.vkeys(witness, "--witness"))),
         profiles=_and(policy.profiles, [profile_digest(name) for name in profile or ()]),
         domains=_and(policy.domains, domain),
     )
-    save(policy, trust, json=json, quiet=quiet)
+    _save(policy, trust)
 
 
-app.command("set")(trust_terms.set_)
-app.command("remove")(trust_terms.remove)
+def set_(
+    trust: TrustFile = None,
+    require: Annotated[
+        list[Require] | None,
+        typer.Option("--require", help="All that must be checked, in place of what was; repeatable."),
+    ] = None,
+    quorum: Annotated[
+        int | None,
+        typer.Option("--quorum", min=0, max=1000, help="How many of the witnesses must have cosigned."),
+    ] = None,
+    min_tier: Annotated[
+        int | None, typer.Option("--min-tier", min=0, max=9, help="The least tier to accept; 0: any.")
+    ] = None,
+    reading: Annotated[
+        Reading | None,
+        typer.Option("--reading", help="By which reading the tier counts; any: by its profile's."),
+    ] = None,
+    max_status_age: Annotated[
+        str | None,
+        typer.Option("--max-status-age", metavar="PERIOD", help="How old a status may be: P7D, PT12H."),
+    ] = None,
+    specimens: Annotated[
+        bool | None,
+        typer.Option("--accept-specimens/--refuse-specimens", help="Passports from simulated evidence."),
+    ] = None,
+) -> None:
+    """Set what a trust policy demands; what is not named stays as it is.
+
+    Example: certkit trust set --trust trust.json --require registry --require status --max-status-age P1D
+    """
+    policy = context.load_policy(trust)
+    changes: dict[str, Any] = {}
+    if require is not None:
+        changes["require"] = _required(require)
+    if quorum is not None:
+        changes["witnesses"] = structs.replace(policy.witnesses, k=quorum)
+    if min_tier is not None:
+        changes["min_tier"] = min_tier or None
+    if reading is not None:
+        changes["reading"] = None if reading is Reading.ANY else reading.value
+    if max_status_age is not None:
+        changes["max_status_age"] = _period(max_status_age)
+    if specimens is not None:
+        changes["accept_specimens"] = specimens
+    if not changes:
+        raise UsageError("usage.option", "there is nothing to set", hint="certkit trust set --help")
+    _save(structs.replace(policy, **changes), trust)
 
 
-@app.command("rotate")
+def remove(
+    trust: TrustFile = None,
+    issuer: Annotated[
+        list[str] | None, typer.Option("--issuer", help="An issuer, with all that it has; repeatable.")
+    ] = None,
+    key: Annotated[
+        list[Path] | None, typer.Option("--key", help="An issuer's public key (PEM); repeatable.")
+    ] = None,
+    identity: Annotated[
+        list[str] | None, typer.Option("--identity", help="A keyless signer; repeatable.")
+    ] = None,
+    log: LogKeys = None,
+    witness: WitnessKeys = None,
+    profile: Profiles = None,
+    domain: Domains = None,
+) -> None:
+    """Take out of a trust policy what it holds: an issuer, a key, a log, a witness, a profile, a domain.
+
+    What the policy does not hold is refused, and nothing is changed then. A key that was in use is better
+    ended than taken out, with 'certkit trust rotate': its older signatures stay good.
+
+    Example: certkit trust remove --trust trust.json --issuer "Example Lab"
+    """
+    lighter = removed(
+        context.load_policy(trust),
+        issuers=issuer or (),
+        keys=[keys.key_id(keys.load_public(path)) for path in key or ()],
+        identities=identity or (),
+        logs=log or (),
+        witnesses=witness or (),
+        profiles=[profile_digest(name) for name in profile or ()],
+        domains=domain or (),
+    )
+    _save(lighter, trust)
+
+
 def rotate(
     old: Annotated[Path, typer.Argument(metavar="OLD", help="The public key that the policy holds (PEM).")],
     new: Annotated[Path, typer.Argument(metavar="NEW", help="The public key that takes over from it (PEM).")],
     trust: TrustFile = None,
-    at: Annotated[
-        str | None, typer.Option("--at", metavar="TIME", help="When the new key takes over. Default: now.")
-    ] = None,
-    json: Json = False,
-    quiet: Quiet = False,
+    at: ChangeTime = None,
 ) -> None:
     """Follow an issuer who changes keys: the old key's window ends at a time, and the new key's begins there.
 
@@ -166,98 +226,86 @@ def rotate(
 
     Example: certkit trust rotate public-key.pem next-public.pem --trust trust.json --at 2026-06-01
     """
-    from certkit.passport import keys  # noqa: PLC0415 - keeps the help fast
-    from certkit.passport.rotation import rotated  # noqa: PLC0415 - the same
-
-    moment = clock.moment(at, "--at") if at else clock.now().replace(microsecond=0)
-    held, gone, come = load(trust), keys.load_public(old), keys.load_public(new)
+    moment = at or context.now().replace(microsecond=0)
+    held, gone, come = context.load_policy(trust), keys.load_public(old), keys.load_public(new)
     odd = odd_rotation(held, gone, moment)
-    policy = rotated(held, gone, come, at=moment)
-    save(policy, trust, json=json, quiet=quiet)
-    if not json and not quiet:
-        output.wrapped(f"from {moment:%Y-%m-%dT%H:%M:%SZ} on counts {keys.key_id(come)}")
-        for item in odd:
-            output.hint(item)
+    _save(rotated(held, gone, come, at=moment), trust, _taken_over(keys.key_id(come), moment, odd))
 
 
-@app.command("show")
-def show(trust: TrustFile = None, json: Json = False) -> None:
-    """Show a trust policy: issuers with the ids of their keys, logs, and what is required.
-
-    Example: certkit trust show --trust trust.json
-    """
-    policy = load(trust)
-    if json:
-        output.document(policy.to_dict())
-    else:
-        show_policy(policy, path_of(trust))
+def _taken_over(key_id: str, moment: datetime, odd: Iterable[str]) -> Iterator[str]:
+    yield from fold(f"from {utc(moment)} on counts {key_id}")
+    for item in odd:
+        hint(item)
 
 
-@app.command("check")
-def check(
+def show(
     trust: TrustFile = None,
     profile: Annotated[
         list[str] | None,
         typer.Option("--profile", help="A profile of your own that the policy may name; repeatable."),
     ] = None,
-    at: Annotated[
-        str | None, typer.Option("--at", metavar="TIME", help="Check it as of this time. Default: now.")
-    ] = None,
-    json: Json = False,
-    quiet: Quiet = False,
+    at: AsOf = None,
 ) -> None:
-    """Check a trust policy: show what it accepts, and say what in it is odd.
+    """Show a trust policy: issuers with the ids of their keys, logs, what is required, and what is odd.
 
     Odd are keys that no longer count, issuers of one name, demands that nothing in the policy can meet, and
     profiles that are not known here.
 
     Exit code 0: nothing is odd; 1: something is; 3: it is no policy, as with a quorum that cannot be had.
 
-    Example: certkit trust check --trust trust.json
+    Example: certkit trust show --trust trust.json
     """
-    from certkit import workflow  # noqa: PLC0415 - keeps the help fast
-    from certkit.passport.oddities import oddities  # noqa: PLC0415 - the same
-
-    policy, path = load(trust), path_of(trust)
-    moment = clock.moment(at, "--at") if at else clock.now()
+    policy, path = context.load_policy(trust), context.policy_path(trust)
     named = (*workflow.packaged_profiles(), *(profile or ())) if policy.profiles or profile else ()
     known = {workflow.load_profile(name).digest for name in named}
-    found = oddities(policy, at=moment, profiles=known)
-    if json:
-        output.document({"schema": "urn:certkit:trust-check:v1", "policy": str(path), "odd": list(found)})
-    elif not quiet:
-        show_policy(policy, path)
-        for item in found:
-            entry("odd", item)
-        output.say(f"{len(found)} odd" if found else "nothing odd")
-    raise typer.Exit(Exit.NEGATIVE if found else Exit.OK)
+    odd = oddities(policy, at=at or context.now(), profiles=known)
+    emit(
+        {
+            "schema": "urn:certkit:trust-show:v1",
+            "path": str(path),
+            "policy": policy.to_dict(),
+            "odd": list(odd),
+        },
+        show_policy(policy, path, odd),
+        code=Exit.NEGATIVE if odd else Exit.OK,
+    )
+
+
+def _save(policy: Trust, given: Path | None, more: Iterable[str] = ()) -> None:
+    """Write a policy that can be read again, and say so, and `more`."""
+    path = context.policy_path(given)
+    files.write(path, context.checked_policy(policy, path))
+    emit(policy.to_dict, show_written(policy, path, more))
 
 
 def _and(held: tuple[str, ...], more: Iterable[str] | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*held, *(more or ())]))
 
 
-def _with_key(
-    policy: Trust, issuer: str | None, key: Path | None, not_before: str | None, not_after: str | None
-) -> Trust:
-    from certkit.passport import keys  # noqa: PLC0415 - keeps the help fast
-    from certkit.passport.trust import TrustedKey  # noqa: PLC0415 - the same
+def _required(items: Sequence[Require]) -> tuple[Requirement, ...]:
+    """Return what must be checked; raise `UsageError` where something stands beside ``nothing``."""
+    if Require.NOTHING in items and len(set(items)) > 1:
+        raise UsageError("usage.option", "--require nothing stands alone")
+    wanted = [item.value for item in dict.fromkeys(items) if item is not Require.NOTHING]
+    return cast("tuple[Requirement, ...]", tuple(wanted))
 
+
+def _with_key(
+    policy: Trust,
+    issuer: str | None,
+    key: Path | None,
+    not_before: datetime | None,
+    not_after: datetime | None,
+) -> Trust:
     if (issuer is None) != (key is None):
         raise UsageError("usage.option", "--issuer and --key go together")
     if issuer is None or key is None:
         return policy
-    trusted = TrustedKey(
-        pem=keys.public_pem(keys.load_public(key)),
-        not_before=clock.moment(not_before, "--not-before") if not_before else None,
-        not_after=clock.moment(not_after, "--not-after") if not_after else None,
-    )
-    return policy.with_issuer(issuer, trusted)
+    pem = keys.public_pem(keys.load_public(key))
+    return policy.with_issuer(issuer, TrustedKey(pem=pem, not_before=not_before, not_after=not_after))
 
 
 def _with_identity(policy: Trust, issuer: str | None, identity: str | None, oidc_issuer: str | None) -> Trust:
-    from certkit.passport.trust import Identity  # noqa: PLC0415 - keeps the help fast
-
     if issuer is None or identity is None or oidc_issuer is None:
         raise UsageError(
             "usage.option",
@@ -268,11 +316,20 @@ def _with_identity(policy: Trust, issuer: str | None, identity: str | None, oidc
 
 
 def _root(name: str) -> dict[str, Any]:
-    from certkit import canonical, files  # noqa: PLC0415 - keeps the help fast
-    from certkit.passport import keyless, trusted_root  # noqa: PLC0415 - the same
-
     if name == "public":
         return keyless.public_root()
-    document: Any = canonical.loads(files.read(Path(name), limit=MAX_POLICY), where=name)
+    document: Any = canonical.loads(files.read(Path(name), limit=context.MAX_POLICY), where=name)
     trusted_root.check(document, name)
     return dict(document)
+
+
+def _period(text: str) -> timedelta:
+    """Return a period as ISO 8601 writes it; raise `UsageError`."""
+    try:
+        return msgspec.convert(text, timedelta)
+    except msgspec.ValidationError:
+        raise UsageError(
+            "usage.option",
+            f"--max-status-age: {text!r} is not a period",
+            hint="P7D is seven days, PT12H is twelve hours",
+        ) from None

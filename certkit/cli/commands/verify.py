@@ -1,34 +1,44 @@
-"""``certkit verify``."""
+"""``certkit verify`` and ``certkit show``: whether a passport holds, and what it says."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from certkit.cli import clock, output, standing
-from certkit.cli.options import AsOf, Evidence, Jobs, Json, PassportFile, Quiet, ReplayProfile, Verbose
-from certkit.cli.policy import TrustFile, load
-from certkit.errors import CertkitError, UsageError
+from certkit import canonical
+from certkit.cli import context
+from certkit.cli.emit import emit, fold, progress
+from certkit.cli.options import (
+    AsOf,
+    Evidence,
+    Jobs,
+    PassportFile,
+    Registry,
+    Replay,
+    ReplayProfile,
+    TrustFile,
+    Verbose,
+)
+from certkit.cli.views.passport import show_passport, show_verification, verdict_of
+from certkit.errors import Exit, UsageError
+from certkit.passport.exports import source
+from certkit.passport.exports.words import utc
+from certkit.passport.opening import parse
+from certkit.passport.verification import verify as check
+from certkit.workflow.verifying import evidence_of, standing_of, taken
 
 if TYPE_CHECKING:
-    from certkit.passport.outcome import Claim, Verification
-    from certkit.passport.pdf import Taken
-
-MAX_FILE: Final = 64 * 1024 * 1024
-"""What is read of a file that claims to be a passport; far above what its first step accepts."""
-
-_MARKS: Final = {"passed": "+", "failed": "x", "skipped": "-"}
+    from certkit.passport.outcome import Verification
 
 
 def verify(
     passport: PassportFile,
     trust: TrustFile = None,
     bundle: Evidence = None,
-    replay: Annotated[
-        bool, typer.Option("--replay", help="Compute the claim again from --bundle, and compare.")
-    ] = False,
+    replay: Replay = False,
     profile: ReplayProfile = None,
     agent: Annotated[
         str | None, typer.Option("--agent", metavar="DIGEST", help="The agent it must be about.")
@@ -39,11 +49,9 @@ def verify(
     require_tier: Annotated[
         int | None, typer.Option("--require-tier", min=1, max=9, help="The least tier to accept.")
     ] = None,
-    registry: standing.RegistryAsked = None,
+    registry: Registry = None,
     at: AsOf = None,
     jobs: Jobs = None,
-    json: Json = False,
-    quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
     """Verify a passport against your trust policy: signature, validity, evidence, and what it claims.
@@ -57,117 +65,90 @@ def verify(
 
     Example: certkit verify passport.json --trust trust.json --bundle bundle --replay
     """
-    from certkit.passport.verification import verify as check  # noqa: PLC0415 - keeps the help fast
-
-    if replay and not bundle:
-        raise UsageError("usage.option", "--replay needs the evidence", hint="--bundle DIR")
-    _refuse_malformed(agent)
-    given, policy = taken(passport), load(trust)
-    moment = clock.moment(at, "--at") if at else clock.now()
-    found = check(
-        given.passport,
-        trust=policy,
-        at=moment,
-        agent=agent,
-        domain=domain,
-        require_tier=require_tier,
-        proof=given.proof,
-        **standing.asked(passport, registry, trust=policy, at=moment, hidden=quiet or json),
-        **evidence_of(bundle, profile, replay=replay, jobs=jobs, hidden=quiet or json),
-    )
-    result = given.told(found)
-    if json:
-        output.document(result.to_dict())
-    elif not quiet:
-        _show(result, verbose=verbose, told=at is not None)
-    raise typer.Exit(result.exit_code)
-
-
-def _refuse_malformed(agent: str | None) -> None:
-    from certkit.canonical import is_digest  # noqa: PLC0415 - keeps the help fast
-
-    if agent is not None and not is_digest(agent):
+    if agent is not None and not canonical.is_digest(agent):
         raise UsageError("usage.option", f"--agent: {agent!r} is not sha256: and 64 hexadecimal digits")
-
-
-def taken(path: Path) -> Taken:
-    """Return the passport in a file, JSON or PDF, with its proof: the one beside it, or else one attached."""
-    from msgspec import structs  # noqa: PLC0415 - keeps the help fast
-
-    from certkit import files  # noqa: PLC0415 - the same
-    from certkit.passport.pdf import take  # noqa: PLC0415 - the same
-
-    found = take(files.read(path, limit=MAX_FILE), where=str(path))
-    proof = path.with_name(path.name + ".tlog-proof")
-    if not proof.exists():
-        return found
-    try:
-        return structs.replace(found, proof=files.read(proof, limit=MAX_FILE))
-    except CertkitError as error:  # it may be anything, and is needed only where the policy says so
-        return structs.replace(found, proof=found.proof or error)
-
-
-def evidence_of(
-    bundle: Path | list[Path] | None, profile: str | None, *, replay: bool, jobs: int | None, hidden: bool
-) -> dict[str, Any]:
-    """Return the arguments of `certkit.passport.verify` that bring the evidence along."""
-    if not bundle:
-        return {}
-    from certkit import workflow  # noqa: PLC0415 - keeps the help fast
-    from certkit.cli.views.bar import progress  # noqa: PLC0415 - the same
-    from certkit.passport.replay import from_bundle  # noqa: PLC0415 - the same
-
-    opened, replayed = from_bundle(
-        bundle,
-        lambda name: workflow.load_profile(profile or name),
-        progress=progress(hidden=hidden),
-        jobs=jobs,
+    evidence = evidence_of(bundle, profile, replay=replay, jobs=jobs, progress=progress())
+    given, policy = taken(passport), context.load_policy(trust)
+    moment = at or context.now()
+    heads = context.own_heads()
+    standing = standing_of(passport, registry, trust=policy, at=moment, heads=heads, progress=progress())
+    result = given.told(
+        check(
+            given.passport,
+            trust=policy,
+            at=moment,
+            agent=agent,
+            domain=domain,
+            require_tier=require_tier,
+            proof=given.proof,
+            **standing,
+            **evidence,
+        )
     )
-    return {"evidence": opened, "replay": replayed if replay else None}
+    screen = show_verification(result, verbose=verbose, dated=at is not None)
+    emit(result.to_dict, screen, code=result.exit_code)
 
 
-def _show(result: Verification, *, verbose: bool, told: bool) -> None:
-    if result.claim is not None:
-        _show_claim(result.claim)
-    for step in result.steps:
-        if verbose or step.status != "skipped":
-            _paragraph(
-                f"{_MARKS[step.status]} {step.number:>2} {step.id:<10} {_one_line(step.detail)}", " " * 16
-            )
-    output.say()
-    output.wrapped(verdict_of(result, told=told))
-    output.say()
-    output.say("Not checked:")
-    for item in result.not_checked:
-        _paragraph(f"  {item}", "    ")
+def show(
+    passport: PassportFile,
+    trust: Annotated[
+        Path | None,
+        typer.Option("-t", "--trust", metavar="FILE", help="Verify it under this trust policy as well."),
+    ] = None,
+    registry: Registry = None,
+    at: AsOf = None,
+    verbose: Verbose = False,
+) -> None:
+    """Show what a passport says, on one screen. Without --trust its signature is not checked.
+
+    With --trust, whether it still stands is asked of --registry or PASSPORT.status, as 'certkit verify' does.
+
+    Exit code: that of the verification with --trust, otherwise 0 for every passport that can be read.
+
+    Example: certkit show passport.json --trust trust.json
+    """
+    if registry is not None and trust is None:
+        raise UsageError("usage.option", "--registry is asked under a trust policy", hint="--trust FILE")
+    made = context.now()
+    moment = at or made
+    given = taken(passport)
+    data, verified = given.passport, None
+    if trust is not None:
+        policy, heads = context.load_policy(trust), context.own_heads()
+        standing = standing_of(passport, registry, trust=policy, at=moment, heads=heads, progress=progress())
+        verified = check(data, trust=policy, at=moment, proof=given.proof, **standing)
+    # What fails before its fourth step is not known to be anybody's words, and is not repeated here.
+    readable = verified is None or verified.statement is not None
+    shown = source.unverified(data, at=moment, made=made) if readable else None
+    emit(
+        _document(data if readable else None, verified),
+        _screen(verified, shown, in_pdf=given.in_pdf, dated=at is not None, verbose=verbose),
+        code=verified.exit_code if verified else Exit.OK,
+    )
 
 
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
+def _screen(
+    verified: Verification | None, shown: source.Source | None, *, in_pdf: bool, dated: bool, verbose: bool
+) -> Iterator[str]:
+    if verified is None:
+        yield "SIGNATURE NOT CHECKED: anyone can write this. Check it: --trust FILE"
+    else:
+        yield from fold(verdict_of(verified, dated=dated))
+        skipped = [step.id for step in verified.steps if step.status == "skipped"]
+        yield from fold(f"Not checked: {', '.join(skipped) or 'no step'}; 'certkit verify' tells why")
+    if in_pdf:
+        yield from fold("Taken out of a PDF, whose pages are not signed: compare the id that they print")
+    if shown is not None:
+        yield from show_passport(shown, verbose=verbose)
 
 
-def _paragraph(text: str, indent: str) -> None:
-    output.wrapped(text.lstrip(), first=" " * (len(text) - len(text.lstrip())), rest=indent)
-
-
-def _show_claim(claim: Claim) -> None:
-    output.wrapped(f"{claim.agent.name} {claim.agent.version}, it is claimed: {claim.claim}")
-    output.wrapped(f"domains: {', '.join(claim.domains) or 'none'}")
-    known_as = f" (calls itself {claim.issuer.stated_name})"
-    same = claim.issuer.stated_name == claim.issuer.name
-    output.wrapped(f"issued by {claim.issuer.name}{'' if same else known_as}")
-    output.say(f"valid {claim.not_before} to {claim.not_after}")
-    output.say()
-
-
-def verdict_of(result: Verification, *, told: bool) -> str:
-    """Return the verdict in words, with the step that decides it, and (`told`) the time it speaks of."""
-    from certkit.passport.exports.words import utc  # noqa: PLC0415 - keeps the help fast
-
-    time = f", as of {utc(result.at)}" if told else ""
-    if result.deciding is not None:
-        step = result.deciding
-        return f"REJECTED at step {step.number} ({step.id}){time}: {_one_line(step.detail)} [{step.code}]"
-    if result.verdict == "unverifiable":
-        return f"UNVERIFIABLE{time}: nothing is wrong, but something that is required could not be checked"
-    return f"VERIFIED{time}: what was checked holds, under your trust policy"
+def _document(data: bytes | None, verified: Verification | None) -> dict[str, Any]:
+    passport = parse(data) if data is not None else None
+    return {
+        "schema": "urn:certkit:show:v1",
+        "at": utc(verified.at) if verified else None,
+        "passport_id": passport.passport_id if passport else None,
+        "signature_checked": verified is not None,
+        "verdict": verified.verdict if verified else None,
+        "statement": canonical.loads(passport.payload) if passport else None,
+    }

@@ -8,55 +8,69 @@ from certkit.assessment.compare.comparison import ALPHA
 from certkit.assessment.compare.words import change, figure, signed
 from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
 from certkit.assessment.words import shown
-from certkit.cli import output
+from certkit.cli.emit import counted, cut, fold
 from certkit.text import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from certkit.assessment.compare.anova import Anova, Pair
-    from certkit.assessment.compare.comparison import Compared, Comparison, Domain, Manner, Side
+    from certkit.assessment.compare.comparison import Compared, Comparison, Manner
+    from certkit.assessment.compare.document import Domain, Side
     from certkit.assessment.compare.effects import Test
     from certkit.assessment.compare.matched import Matched
     from certkit.assessment.compare.orders import Rank
+    from certkit.assessment.drift import Drift, Row
+    from certkit.assessment.drift.rows import Mean
     from certkit.assessment.statistics.estimators import Interval
     from certkit.assessment.statistics.resampling import Bootstrap
+    from certkit.passport.comparing import Comparison as Drifted
+    from certkit.passport.comparing import Side as Signed
 
 _NAME: Final = 18
 _LABEL: Final = 34
 _PAIRS: Final = 5
 """Pairs of cells that are listed unless all are asked for."""
 
+_RESULTS: Final = {
+    "STABLE": "a loss of the margin in r_op is excluded, and no row shows that it got worse",
+    "DRIFTED": "it behaves worse",
+    "IDENTITY_CHANGED": "the agent is not the same, though no row shows that it got worse",
+    "UNDERPOWERED": "no row shows that it got worse, and a loss in r_op is not excluded",
+    "NOT_COMPARABLE": "the two sides measure different things",
+}
+_ROW, _VALUE, _RUNS, _LOSS = 29, 7, 8, 8
 
-def show(found: Comparison, *, verbose: bool, paper_tests: bool) -> None:
+
+def show_comparison(found: Comparison, *, verbose: bool, paper_tests: bool) -> Iterator[str]:
     """Print a comparison; `paper_tests` adds those that ignore clusters, `verbose` every pair of cells."""
-    output.wrapped(found.answer)
-    output.say()
+    yield from fold(found.answer)
+    yield ""
     for name, facts, side in zip("AB", found.facts, (found.main.a, found.main.b), strict=True):
         agent = facts.manifest.agent
-        output.wrapped(f"{name}: {agent.name} {agent.version}, {_rate(side)}", rest="   ")
-        output.say(f"   {facts.digest}")
+        yield from fold(f"{name}: {agent.name} {agent.version}, {_rate(side)}", rest="   ")
+        yield f"   {facts.digest}"
     if found.domains:
-        _table(
+        yield from _table(
             "domain",
             [(row.domain, row, Unit.FRACTION) for row in found.domains],
-            f"Holm: p adjusted for {output.counted(_tested(found.domains), 'domain')}",
+            f"Holm: p adjusted for {counted(_tested(found.domains), 'domain')}",
         )
     if found.main.matched is not None:
-        _tests(found, found.main.matched)
+        yield from _tests(found, found.main.matched)
         if paper_tests:
-            _paper_tests(found, verbose=verbose)
+            yield from _paper_tests(found, verbose=verbose)
     if found.manners is not None:
-        _manners(found.manners)
+        yield from _manners(found.manners)
     others = [(row.metric, row, CATALOGUE[row.metric].unit) for row in found.metrics[1:] if row.matched]
     if others:
-        _table("metric", others, f"Holm: p adjusted for {output.counted(len(others), 'metric')}")
-    _not_alike(found)
+        yield from _table("metric", others, f"Holm: p adjusted for {counted(len(others), 'metric')}")
+    yield from _not_alike(found)
     if found.caveats:
-        output.say()
-        output.say("To bear in mind:")
+        yield ""
+        yield "To bear in mind:"
         for caveat in found.caveats:
-            output.wrapped(caveat, first="- ", rest="  ")
+            yield from fold(caveat, first="- ", rest="  ")
 
 
 def _rate(side: Side) -> str:
@@ -69,16 +83,16 @@ def _tested(rows: tuple[Domain, ...]) -> int:
     return sum(row.matched is not None for row in rows)
 
 
-def _table(what: str, rows: Sequence[tuple[str, Compared | Domain, Unit]], legend: str) -> None:
-    output.say()
+def _table(what: str, rows: Sequence[tuple[str, Compared | Domain, Unit]], legend: str) -> Iterator[str]:
+    yield ""
     heads = f"{'A':>8}{'B':>8}{'A - B':>11}{'95 % CI':>18}{'p':>9}{'Holm':>8}"
-    output.say(f"{what:<{_NAME}}{heads}")
+    yield f"{what:<{_NAME}}{heads}"
     few = False
     for name, row, unit in rows:
-        line = f"{output.cut(visible(name), _NAME - 1):<{_NAME}}"
+        line = f"{cut(visible(name), _NAME - 1):<{_NAME}}"
         if row.matched is None:
             line += f"{_value(row.a, unit):>8}{_value(row.b, unit):>8}{'not compared':>14}"
-            output.say(line)
+            yield line
             continue
         of = row.matched
         mark = "†" if of.permutation.least >= ALPHA else " "
@@ -86,10 +100,10 @@ def _table(what: str, rows: Sequence[tuple[str, Compared | Domain, Unit]], legen
         line += f"{shown(of.a, unit):>8}{shown(of.b, unit):>8}{change(of.difference, unit):>11}"
         line += f"{_span(of.robust.interval, unit):>18}{figure(of.permutation.p):>8}{mark}"
         line += f"{'' if row.p_holm is None else figure(row.p_holm):>7}"
-        output.say(line.rstrip())
-    output.wrapped(f"A and B matched on what both cover; p: cluster permutation; {legend}")
+        yield line.rstrip()
+    yield from fold(f"A and B matched on what both cover; p: cluster permutation; {legend}")
     if few:
-        output.wrapped("† no arrangement of these clusters has p < 0.05: too few to show a difference")
+        yield from fold("† no arrangement of these clusters has p < 0.05: too few to show a difference")
 
 
 def _value(side: Side, unit: Unit) -> str:
@@ -104,21 +118,23 @@ def _span(interval: Interval | None, unit: Unit) -> str:
     return f"{change(interval.low, unit)} to {change(interval.high, unit)}"
 
 
-def _tests(found: Comparison, of: Matched) -> None:
-    output.say()
-    output.say(f"Tests of {found.main.metric}")
+def _tests(found: Comparison, of: Matched) -> Iterator[str]:
+    yield ""
+    yield f"Tests of {found.main.metric}"
     test = of.permutation
     how = "all" if test.method == "exact" else f"seed {test.seed},"
-    _row("cluster permutation", f"{how} {test.arrangements:,} arrangements", figure(test.p))
+    yield from _row("cluster permutation", f"{how} {test.arrangements:,} arrangements", figure(test.p))
     robust = of.robust
     if robust.t is not None and robust.df is not None and robust.p is not None:
-        _row("cluster-robust t", f"t({robust.df:.1f}) = {robust.t:.3f}", figure(robust.p))
+        yield from _row("cluster-robust t", f"t({robust.df:.1f}) = {robust.t:.3f}", figure(robust.p))
     else:
-        _row("cluster-robust t", str(robust.reason))
-    output.say()
-    output.say("95 % intervals")
-    _row("A - B, cluster-robust t", _points(robust.interval))
-    _row("A - B, cluster bootstrap", _points(of.bootstrap) + f" ({found.draws:,} draws, seed {found.seed})")
+        yield from _row("cluster-robust t", str(robust.reason))
+    yield ""
+    yield "95 % intervals"
+    yield from _row("A - B, cluster-robust t", _points(robust.interval))
+    yield from _row(
+        "A - B, cluster bootstrap", _points(of.bootstrap) + f" ({found.draws:,} draws, seed {found.seed})"
+    )
     names = {
         "a": "A, bootstrap by cluster",
         "b": "B, bootstrap by cluster",
@@ -127,33 +143,34 @@ def _tests(found: Comparison, of: Matched) -> None:
         "together_by_both": "A and B together, by both",
     }
     for key, label in names.items():
-        _row(label, _share(found.rates[key]))
-    output.wrapped("Two agents are too few for an interval by agent to say more than where the two lie.")
+        yield from _row(label, _share(found.rates[key]))
+    yield from fold("Two agents are too few for an interval by agent to say more than where the two lie.")
 
 
-def _paper_tests(found: Comparison, *, verbose: bool) -> None:
-    """Print the tests that the papers use."""
-    output.say()
-    output.say("Tests as papers print them")
-    output.wrapped(
+def _paper_tests(found: Comparison, *, verbose: bool) -> Iterator[str]:
+    yield ""
+    yield "Tests as papers print them"
+    yield from fold(
         "Those marked * take runs for independent, which repeats of a task are not: they are too sure."
     )
     if (runs := found.main.runs) is not None:
         if runs.z is not None:
-            _row("two-proportion z, all runs *", f"z = {runs.z.statistic:.3f}", figure(runs.z.p))
-        _row("Welch's t, all runs *", *_welch(runs.welch))
+            yield from _row("two-proportion z, all runs *", f"z = {runs.z.statistic:.3f}", figure(runs.z.p))
+        yield from _row("Welch's t, all runs *", *_welch(runs.welch))
         sizes = {"Cohen's h": runs.cohen_h, "Cohen's d": runs.cohen_d, "Hedges' g": runs.hedges_g}
         if runs.newcombe is not None:
-            _row("A - B, Newcombe, all runs *", _points(runs.newcombe))
-        _row("effect, all runs", ", ".join(f"{k} {v:.3f}" for k, v in sizes.items() if v is not None))
-    _analysis(found.anova, verbose=verbose)
-    _order("domain orders, Spearman's ρ", found.spearman)
-    _order("domain orders, Kendall's τ-b", found.kendall)
+            yield from _row("A - B, Newcombe, all runs *", _points(runs.newcombe))
+        yield from _row(
+            "effect, all runs", ", ".join(f"{k} {v:.3f}" for k, v in sizes.items() if v is not None)
+        )
+    yield from _analysis(found.anova, verbose=verbose)
+    yield from _order("domain orders, Spearman's ρ", found.spearman)
+    yield from _order("domain orders, Kendall's τ-b", found.kendall)
 
 
-def _row(label: str, text: str, p: str = "") -> None:
+def _row(label: str, text: str, p: str = "") -> Iterator[str]:
     lead = f"  {label:<{_LABEL}}"
-    output.wrapped(text + (f"  p {p}" if p else ""), first=lead, rest=" " * len(lead))
+    yield from fold(text + (f"  p {p}" if p else ""), first=lead, rest=" " * len(lead))
 
 
 def _welch(test: Test | None) -> tuple[str, str]:
@@ -172,25 +189,25 @@ def _share(interval: Bootstrap) -> str:
     return f"{100 * interval.low:.1f} to {100 * interval.high:.1f} %"
 
 
-def _analysis(found: Anova | None, *, verbose: bool) -> None:
+def _analysis(found: Anova | None, *, verbose: bool) -> Iterator[str]:
     if found is None:
         return
     effects = {"agent": found.agent, "domain": found.domain, "agent × domain": found.interaction}
     for name, effect in effects.items():
         if effect is not None:
             text = f"F({effect.df}, {found.error_df}) = {effect.f:.3f}, η²p {effect.eta:.3f}"
-            _row(f"ANOVA: {name}", text, figure(effect.p))
+            yield from _row(f"ANOVA: {name}", text, figure(effect.p))
     if found.reason:
-        _row("ANOVA of the clusters' rates", found.reason)
+        yield from _row("ANOVA of the clusters' rates", found.reason)
     if not found.pairs:
         return
     apart = [pair for pair in found.pairs if pair.p < ALPHA]
-    _row("Tukey HSD, agent × domain", f"{len(apart)} of {len(found.pairs)} pairs differ")
+    yield from _row("Tukey HSD, agent × domain", f"{len(apart)} of {len(found.pairs)} pairs differ")
     listed = found.pairs if verbose else apart[:_PAIRS]
     for pair in listed:
-        output.wrapped(f"{_pair(pair)}, p {figure(pair.p)}", first="    ", rest="      ")
+        yield from fold(f"{_pair(pair)}, p {figure(pair.p)}", first="    ", rest="      ")
     if not verbose and len(apart) > _PAIRS:
-        output.say(f"    and {len(apart) - _PAIRS} more; -v shows all pairs")
+        yield f"    and {len(apart) - _PAIRS} more; -v shows all pairs"
 
 
 def _pair(pair: Pair) -> str:
@@ -198,37 +215,113 @@ def _pair(pair: Pair) -> str:
     return f"{one} - {other}: {change(pair.difference, Unit.FRACTION)}"
 
 
-def _order(label: str, rank: Rank | None) -> None:
+def _order(label: str, rank: Rank | None) -> Iterator[str]:
     if rank is None:
         return
     if rank.value is None:
-        _row(label, str(rank.reason))
+        yield from _row(label, str(rank.reason))
         return
-    text = f"{rank.value:.3f}, {output.counted(rank.n, 'domain')}" + (
-        f"; {rank.reason}" if rank.reason else ""
-    )
-    _row(label, text, "" if rank.reason or rank.p is None else figure(rank.p))
+    text = f"{rank.value:.3f}, {counted(rank.n, 'domain')}" + (f"; {rank.reason}" if rank.reason else "")
+    yield from _row(label, text, "" if rank.reason or rank.p is None else figure(rank.p))
 
 
-def _manners(manners: tuple[Manner, Manner]) -> None:
-    output.say()
-    output.say("Intentional responses against trial and error *")
+def _manners(manners: tuple[Manner, Manner]) -> Iterator[str]:
+    yield ""
+    yield "Intentional responses against trial and error *"
     for name, row in zip("AB", manners, strict=True):
         intentional, trial = (
             f"{s:,} of {n:,} ({shown(s / n if n else None, Unit.FRACTION)})"
             for s, n in (row.intentional, row.trial_and_error)
         )
-        _row(name, f"intentional {intentional}, trial and error {trial}, unknown {row.unknown:,}")
+        yield from _row(name, f"intentional {intentional}, trial and error {trial}, unknown {row.unknown:,}")
         if row.difference is not None and row.z is not None:
             text = f"{change(row.difference, Unit.FRACTION)}, 95 % CI {_points(row.newcombe)}"
-            _row("", f"{text}, z = {row.z.statistic:.3f}, Cohen's h {row.cohen_h:.3f}", figure(row.z.p))
+            yield from _row(
+                "", f"{text}, z = {row.z.statistic:.3f}, Cohen's h {row.cohen_h:.3f}", figure(row.z.p)
+            )
 
 
-def _not_alike(found: Comparison) -> None:
+def _not_alike(found: Comparison) -> Iterator[str]:
     if not found.not_alike:
         return
-    output.say()
-    output.say("Not alike, which can make a difference by itself:")
+    yield ""
+    yield "Not alike, which can make a difference by itself:"
     for item in found.not_alike:
         a, b = (text or "not stated" for text in (item.a, item.b))
-        output.wrapped(f"{item.item}: A {a}, B {b}", first="- ", rest="  ")
+        yield from fold(f"{item.item}: A {a}, B {b}", first="- ", rest="  ")
+
+
+def show_drift(found: Drifted, *, verbose: bool) -> Iterator[str]:
+    """Print a drift: the result, the signatures, what changed, the rows, the reasons."""
+    drift = found.drift
+    worse = sum(row.flagged for row in drift.behaviour)
+    rows = f", in {worse} of {counted(len(drift.behaviour), 'row')}" if worse else ""
+    yield from fold(f"{drift.result}: {_RESULTS[drift.result]}{rows}")
+    yield from fold(f"tier: {_tier(drift.old_tier)} before, {_tier(drift.new_tier)} now")
+    yield from fold(_signatures(found.old, found.new))
+    for name, side in (("old", found.old), ("new", found.new)):
+        for doubt in side.doubts:
+            yield from _item(f"the {name} passport fails a later step of verification: {doubt}", first="")
+    if drift.identity:
+        yield ""
+        yield "Identity:"
+        for change in drift.identity:
+            yield from _item(f"{change.role}: {change.old or 'nothing'} -> {change.new or 'nothing'}")
+    if drift.behaviour:
+        yield ""
+        yield from _rows_of_drift(drift, verbose=verbose)
+    if drift.trend is not None:
+        yield from fold(f"trend: {drift.trend.sentence}{', a decline' if drift.trend.flagged else ''}")
+    yield ""
+    yield "Reasons:"
+    for reason in drift.reasons:
+        if not reason.startswith("identity: "):
+            yield from _item(reason)
+
+
+def _item(text: str, *, first: str = "  ") -> Iterator[str]:
+    yield from fold(text, first=first, rest=first + "  ")
+
+
+def _tier(number: int) -> str:
+    return f"Tier {number}" if number else "no tier"
+
+
+def _signatures(old: Signed, new: Signed) -> str:
+    """Say what is known of the signatures, in one sentence that stands above all figures."""
+    found = {side.signature for side in (old, new)} - {"none"}
+    if not found:
+        return "no signatures: both sides are bundles"
+    if found == {"trusted"}:
+        return "signatures checked: every passport is signed by an issuer whom the policy trusts"
+    return "SIGNATURES NOT CHECKED: name a trust policy with --trust"
+
+
+def _rows_of_drift(drift: Drift, *, verbose: bool) -> Iterator[str]:
+    yield (
+        f"{'row':<{_ROW}}{'old':>{_VALUE}}{'tasks':>{_RUNS}}{'new':>{_VALUE}}{'tasks':>{_RUNS}}"
+        f"{'loss':>{_LOSS}} state"
+    )
+    for row in drift.behaviour:
+        name = cut(row.name, _ROW - 1)
+        loss = f"{row.found.loss:+.3f}" if row.found else "-"
+        state = "not tested" if row.reason else row.state
+        yield f"{name:<{_ROW}}{_cell(row.old)}{_cell(row.new)}{loss:>{_LOSS}} {state}"
+        if verbose and row.is_tested:
+            yield f"  {_details(row)}"
+    yield from fold(
+        "loss: the change for the worse, in the row's unit. WORSE is drift, BETTER a gain; EQUIVALENT: no"
+        " change as large as the margin; UNDERPOWERED: none of these is shown."
+    )
+
+
+def _cell(side: Mean | None) -> str:
+    if side is None:
+        return f"{'-':>{_VALUE}}{0:>{_RUNS}}"
+    return f"{side.value:>{_VALUE}.3f}{side.tasks:>{_RUNS},}"
+
+
+def _details(row: Row) -> str:
+    margin = "no margin" if row.margin is None else f"margin {float(row.margin):g}"
+    se = row.found.se if row.found else 0.0
+    return f"{margin}, se {se:.4f}, adjusted p {row.p:.2g}, at most {row.limit:+.3f}"

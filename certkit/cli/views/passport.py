@@ -9,15 +9,16 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
-from certkit.cli import output
+from certkit.cli.emit import WIDTH, counted, cut, dash, fold, unicode
 from certkit.passport.exports import words
 from certkit.passport.exports.periods import periods
 from certkit.passport.terms import DIGITS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from certkit.passport.exports import Source
+    from certkit.passport.outcome import Claim, Verification
     from certkit.passport.statement import CriterionClaim, Predicate, RowAtTier, Trigger
 
 _LABEL: Final = 9  # beside it a digest ends in column 80
@@ -31,39 +32,40 @@ _LEGEND: Final = {
     "insufficient": "insufficient",
     "not_tested": "not tested",
 }
+_STEPS: Final = {"passed": "+", "failed": "x", "skipped": "-"}
 
 
-def show_passport(source: Source, *, verbose: bool) -> None:
+def show_passport(source: Source, *, verbose: bool) -> Iterator[str]:
     """Print a passport: who and what, the table, its limits, what ends it, and what it is not."""
     found = source.predicate
-    _head(source)
-    output.say()
-    _table(found)
-    output.say()
-    _scope(found, verbose=verbose)
+    yield from _head(source)
+    yield ""
+    yield from _table(found)
+    yield ""
+    yield from _scope(found, verbose=verbose)
     if pooled := periods(found.evidence, whole=verbose):
-        _section(f"Pooled from {len(pooled)} bundles, each alone", _first(pooled, verbose=verbose))
-    _limits(found, verbose=verbose)
-    _ends(found)
+        yield from _section(f"Pooled from {len(pooled)} bundles, each alone", _first(pooled, verbose=verbose))
+    yield from _limits(found, verbose=verbose)
+    yield from _ends(found)
     if verbose:
-        _bounds(found)
-        _provenance(found)
-    _section("What it is not", words.IS_NOT)
+        yield from _bounds(found)
+        yield from _provenance(found)
+    yield from _section("What it is not", words.IS_NOT)
 
 
-def _head(source: Source) -> None:
+def _head(source: Source) -> Iterator[str]:
     found = source.predicate
     judgement, issuer, evidence = found.assessment, found.issuer, found.evidence
-    output.say(source.passport_id)
-    output.wrapped(found.name)
-    output.say()
-    _entry("claim", found.claim)
+    yield source.passport_id
+    yield from fold(found.name)
+    yield ""
+    yield from _entry("claim", found.claim)
     stated = [
         f"{text} by {name} reading{' (decides)' if decides else ''}"
         for name, text, decides in words.readings(judgement)
     ]
-    _entry("tier", ", ".join(stated))
-    _entry("valid", _validity(source))
+    yield from _entry("tier", ", ".join(stated))
+    yield from _entry("valid", _validity(source))
     relations = [
         f"relation to the {name}: {relation}" if relation else f"relation to the {name} not stated"
         for name, relation in (
@@ -71,18 +73,18 @@ def _head(source: Source) -> None:
             ("developer", issuer.relation_to_developer),
         )
     ]
-    _entry("issuer", f"{issuer.name}, key {words.short(issuer.key_id)}; {'; '.join(relations)}")
-    _entry(
+    yield from _entry("issuer", f"{issuer.name}, key {words.short(issuer.key_id)}; {'; '.join(relations)}")
+    yield from _entry(
         "agent",
         f"{found.agent.name} {found.agent.version}, by {found.agent.provider or 'a provider not stated'}",
     )
-    _entry("", found.agent.digest)
+    yield from _entry("", found.agent.digest)
     runs = f"{evidence.nominal_runs:,} nominal, {evidence.fault_runs:,} under faults"
-    records = output.counted(evidence.records, "record")
-    _entry("evidence", f"{found.origin}, {records}: {runs}; {words.short(evidence.digest)}")
-    _entry("profile", f"{judgement.profile.id}; {words.short(judgement.profile.digest)}")
+    records = counted(evidence.records, "record")
+    yield from _entry("evidence", f"{found.origin}, {records}: {runs}; {words.short(evidence.digest)}")
+    yield from _entry("profile", f"{judgement.profile.id}; {words.short(judgement.profile.digest)}")
     if found.supersedes:
-        _entry("replaces", found.supersedes)
+        yield from _entry("replaces", found.supersedes)
 
 
 def _validity(source: Source) -> str:
@@ -93,32 +95,32 @@ def _validity(source: Source) -> str:
         return f"{span}: NOT YET VALID{asked}"
     left = validity.not_after - source.at
     if left < timedelta(0):
-        return f"{span}: EXPIRED {output.counted((-left).days, 'day')} ago{asked}"
-    return f"{span}: {output.counted(left.days, 'day')} left{asked}"
+        return f"{span}: EXPIRED {counted((-left).days, 'day')} ago{asked}"
+    return f"{span}: {counted(left.days, 'day')} left{asked}"
 
 
-def _table(found: Predicate) -> None:
+def _table(found: Predicate) -> Iterator[str]:
     tiers = sorted({tier for row in found.criteria for tier in row.tiers}, key=int)
     decisive = _next(found, tiers)
     asked = [[_asked(row.tiers.get(tier)) for tier in tiers] for row in found.criteria]
     wide = max(_TIER, *(len(cell) + 1 for cells in asked for cell in cells))  # columns never touch
     used = 2 * _VALUE + _COUNT + wide * len(tiers)
-    name = max(min(max(len(row.id) for row in found.criteria) + 1, output.WIDTH - used), 12)
+    name = max(min(max(len(row.id) for row in found.criteria) + 1, WIDTH - used), 12)
     heads = "".join(f"{f'Tier {tier}':>{wide}}" for tier in tiers)
-    output.say(f"{'criterion':<{name}}{'value':>{_VALUE}}{'bound':>{_VALUE}}{'n':>{_COUNT}}{heads}")
+    yield f"{'criterion':<{name}}{'value':>{_VALUE}}{'bound':>{_VALUE}}{'n':>{_COUNT}}{heads}"
     for row, told in zip(found.criteria, asked, strict=True):
         at = row.tiers.get(decisive)
         cells = "".join(f"{cell:>{wide}}" for cell in told)
         numbers = f"{_value(row, at):>{_VALUE}}{_bound(at):>{_VALUE}}{_count(row.n):>{_COUNT}}"
-        output.say(f"{output.cut(row.id, name - 1):<{name}}{numbers}{cells}".rstrip())
+        yield f"{cut(row.id, name - 1):<{name}}{numbers}{cells}".rstrip()
     legend = ", ".join(f"{_mark(status)} {word}" for status, word in _LEGEND.items())
-    output.wrapped(
+    yield from fold(
         f"{legend}: first by the table reading (point estimates), then by the bounded reading (bounds, "
         f"clusters respected); value and bound are those for Tier {decisive}"
     )
     provisional = [row.id for row in found.criteria if row.provisional]
     if provisional:
-        output.wrapped(f"provisional in the source: {', '.join(provisional)}")
+        yield from fold(f"provisional in the source: {', '.join(provisional)}")
 
 
 def _next(found: Predicate, tiers: list[str]) -> str:
@@ -128,7 +130,7 @@ def _next(found: Predicate, tiers: list[str]) -> str:
 
 def _value(row: CriterionClaim, at: RowAtTier | None) -> str:
     if row.state != "measured":
-        return "partial" if row.state == "partial" else output.dash()
+        return "partial" if row.state == "partial" else dash()
     return _number(row.value if at is None or at.value is None else at.value)
 
 
@@ -139,7 +141,7 @@ def _bound(at: RowAtTier | None) -> str:
 def _number(value: str | bool | None) -> str:
     """Return a value as it is signed, rounded only where it is too long for its column."""
     if value is None:
-        return output.dash()
+        return dash()
     if isinstance(value, bool):
         return "yes" if value else "no"
     surplus = len(value) - (_VALUE - 1)
@@ -162,27 +164,31 @@ def _asked(at: RowAtTier | None) -> str:
     return f"{asked} {_mark(at.table)}{_mark(at.bounded.status if at.bounded else None)}"
 
 
-def _scope(found: Predicate, *, verbose: bool) -> None:
+def _scope(found: Predicate, *, verbose: bool) -> Iterator[str]:
     scope = found.scope
-    _entry("domains", ", ".join(scope.domains) or "none")
-    _entry("runs in", ", ".join(f"{name} {count:,}" for name, count in scope.fault_mix.items()) or "none")
+    yield from _entry("domains", ", ".join(scope.domains) or "none")
+    yield from _entry(
+        "runs in", ", ".join(f"{name} {count:,}" for name, count in scope.fault_mix.items()) or "none"
+    )
     if verbose:
         dates = scope.dates
         first, last = (words.utc(one) if one else "not stated" for one in (dates.first_run, dates.last_run))
-        _entry("run from", f"{first} to {last}")
-        _entry("declared", f"{dates.declared_from or 'not stated'} to {dates.declared_to or 'not stated'}")
+        yield from _entry("run from", f"{first} to {last}")
+        yield from _entry(
+            "declared", f"{dates.declared_from or 'not stated'} to {dates.declared_to or 'not stated'}"
+        )
         for item in scope.exclusions:
-            _entry("excluded", item)
+            yield from _entry("excluded", item)
 
 
-def _limits(found: Predicate, *, verbose: bool) -> None:
-    _section("Limitations", found.limitations)
+def _limits(found: Predicate, *, verbose: bool) -> Iterator[str]:
+    yield from _section("Limitations", found.limitations)
     modes = [
         f"{mode.domain}, {mode.condition}: failed {mode.failures:,} of {mode.runs:,} runs"
         for mode in found.known_failure_modes
     ]
-    _section("Known failure modes, worst first", _first(modes, verbose=verbose))
-    _section(
+    yield from _section("Known failure modes, worst first", _first(modes, verbose=verbose))
+    yield from _section(
         "Open challenges", [f"{item.severity}: {item.message} [{item.code}]" for item in found.challenges]
     )
 
@@ -194,8 +200,10 @@ def _first(items: Sequence[str], *, verbose: bool) -> list[str]:
     return [*shown, *rest]
 
 
-def _ends(found: Predicate) -> None:
-    _section("Ends before its date, and asks for a new test", map(_trigger, found.validity.retest_triggers))
+def _ends(found: Predicate) -> Iterator[str]:
+    yield from _section(
+        "Ends before its date, and asks for a new test", map(_trigger, found.validity.retest_triggers)
+    )
 
 
 def _trigger(trigger: Trigger) -> str:
@@ -214,7 +222,7 @@ def _percent(threshold: str | None) -> str:
     return "?" if threshold is None else f"{_plain(f'{100 * Decimal(threshold):.6f}')} %"
 
 
-def _bounds(found: Predicate) -> None:
+def _bounds(found: Predicate) -> Iterator[str]:
     """Print how every value and every bound was got."""
     lines = []
     for row in found.criteria:
@@ -226,7 +234,7 @@ def _bounds(found: Predicate) -> None:
         if row.drift_margin:
             lines.append(f"{row.id}: a loss above {_plain(row.drift_margin)} {row.unit} counts as drift")
         lines.extend(_how(row.id, tier, at) for tier, at in row.tiers.items() if at.bounded)
-    _section("Intervals and bounds", lines)
+    yield from _section("Intervals and bounds", lines)
 
 
 def _how(name: str, tier: str, at: RowAtTier) -> str:
@@ -235,20 +243,15 @@ def _how(name: str, tier: str, at: RowAtTier) -> str:
     parts = [
         f"bound {_number(found.bound)}" if found.bound is not None else "no bound",
         f"confidence {_plain(found.confidence)}",
-        found.method,
-        output.counted(found.clusters, "cluster")
-        if found.clusters is not None and not found.reason
-        else None,
-        f"worth {_plain(found.n_eff)} independent runs" if found.n_eff else None,
-        found.reason,
+        found.reason or found.rests_on,
         f"margin {at.margin}" if at.margin else None,
     ]
     return f"{name} at Tier {tier}: {', '.join(part for part in parts if part)}"
 
 
-def _provenance(found: Predicate) -> None:
+def _provenance(found: Predicate) -> Iterator[str]:
     protocol, judgement, evidence = found.protocol, found.assessment, found.evidence
-    _section(
+    yield from _section(
         "Digests",
         [
             f"agent {found.agent.digest}",
@@ -258,7 +261,7 @@ def _provenance(found: Predicate) -> None:
             f"issuer's key {found.issuer.key_id}",
         ],
     )
-    _section(
+    yield from _section(
         "Components",
         [
             f"{part.role}: {part.name} {part.version or ''} {part.digest or '(not pinned to its bytes)'}"
@@ -280,10 +283,12 @@ def _provenance(found: Predicate) -> None:
         ("judge", judge and f"{judge.name}, {'independent' if judge.independent else 'not independent'}"),
         ("evaluator", evaluator and f"{evaluator.name}, {evaluator.relation or 'relation not stated'}"),
     ]
-    _section("Protocol", [f"{name}: {'not stated' if value is None else value}" for name, value in stated])
-    counts = f"{output.counted(evidence.harness_errors, 'harness error')}, "
-    counts += f"{output.counted(evidence.novel_fault_runs, 'run')} under held-out faults"
-    _section(
+    yield from _section(
+        "Protocol", [f"{name}: {'not stated' if value is None else value}" for name, value in stated]
+    )
+    counts = f"{counted(evidence.harness_errors, 'harness error')}, "
+    counts += f"{counted(evidence.novel_fault_runs, 'run')} under held-out faults"
+    yield from _section(
         "Judgement",
         [
             f"made for Tier {judgement.required_tier}: {judgement.status.replace('_', ' ')}",
@@ -296,16 +301,57 @@ def _provenance(found: Predicate) -> None:
     )
 
 
-def _entry(label: str, text: str) -> None:
-    output.wrapped(text, first=f"{label:<{_LABEL}}", rest=_INDENT)
+def _entry(label: str, text: str) -> Iterator[str]:
+    yield from fold(text, first=f"{label:<{_LABEL}}", rest=_INDENT)
 
 
-def _section(title: str, items: Iterable[str]) -> None:
+def _section(title: str, items: Iterable[str]) -> Iterator[str]:
     listed = list(items)
-    output.say(f"{title}:" if listed else f"{title}: none stated")
+    yield f"{title}:" if listed else f"{title}: none stated"
     for item in listed:
-        output.wrapped(item, first="  ", rest="    ")
+        yield from fold(item, first="  ", rest="    ")
 
 
 def _mark(status: str | None) -> str:
-    return _MARKS[status][0 if output.unicode() else 1]
+    return _MARKS[status][0 if unicode() else 1]
+
+
+def show_verification(result: Verification, *, verbose: bool, dated: bool) -> Iterator[str]:
+    """Print a verification: the claim, the steps that were made, the verdict, and what was not checked."""
+    if result.claim is not None:
+        yield from _claim(result.claim)
+    for step in result.steps:
+        if verbose or step.status != "skipped":
+            text = f"{_STEPS[step.status]} {step.number:>2} {step.id:<10} {_one_line(step.detail)}"
+            yield from fold(text, rest=" " * 16)
+    yield ""
+    yield from fold(verdict_of(result, dated=dated))
+    yield ""
+    yield "Not checked:"
+    for item in result.not_checked:
+        yield from fold(item, first="  ", rest="    ")
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _claim(claim: Claim) -> Iterator[str]:
+    yield from fold(f"{claim.agent.name} {claim.agent.version}, it is claimed: {claim.claim}")
+    yield from fold(f"domains: {', '.join(claim.domains) or 'none'}")
+    known_as = f" (calls itself {claim.issuer.stated_name})"
+    same = claim.issuer.stated_name == claim.issuer.name
+    yield from fold(f"issued by {claim.issuer.name}{'' if same else known_as}")
+    yield f"valid {claim.not_before} to {claim.not_after}"
+    yield ""
+
+
+def verdict_of(result: Verification, *, dated: bool) -> str:
+    """Return the verdict in words, with the step that decides it, and (`dated`) the time it speaks of."""
+    time = f", as of {words.utc(result.at)}" if dated else ""
+    if result.deciding is not None:
+        step = result.deciding
+        return f"REJECTED at step {step.number} ({step.id}){time}: {_one_line(step.detail)} [{step.code}]"
+    if result.verdict == "unverifiable":
+        return f"UNVERIFIABLE{time}: nothing is wrong, but something that is required could not be checked"
+    return f"VERIFIED{time}: what was checked holds, under your trust policy"

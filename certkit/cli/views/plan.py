@@ -5,83 +5,75 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Final
 
-from certkit.assessment.bounded import MEANS
 from certkit.assessment.metrics.catalogue import CATALOGUE
 from certkit.assessment.metrics.metric import percent
-from certkit.assessment.plan.demand import Of
 from certkit.assessment.words import asked, shown
-from certkit.cli import output
+from certkit.cli.emit import counted, fold
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from certkit.assessment.plan import Plan, Planned
-    from certkit.assessment.plan.schedule import Schedule
 
-_BAR: Final = 54
-_NAME: Final = 22
-_OF: Final = {
-    Of.FAULT: "fault",
-    Of.ALL: "all",
-    Of.NOMINAL: "nominal",
-    Of.RECOVERIES: "recoveries",
-    Of.ADVERSARIAL: "adversarial",
-    Of.CASCADE: "cascade",
-    Of.DOMAIN: "per domain",
-}
+_BAR: Final = 48
+_NAME: Final = 23
 
 
-def show(plan: Plan) -> None:
-    """Print a plan: what it is for, the rows, the schedule, what it gives, what it leaves open, the curve."""
-    _head(plan)
-    _rows(plan)
-    _schedule(plan)
-    _meaning(plan)
-    _open(plan)
-    _curve(plan)
+def show_plan(plan: Plan) -> Iterator[str]:
+    """Print a plan: the answer, the rows, the schedule, what it leaves open, the curve."""
+    yield from _answer(plan)
+    yield from _rows(plan)
+    yield from _schedule(plan)
+    yield from _open(plan)
+    yield from _curve(plan)
 
 
-def _head(plan: Plan) -> None:
+def _answer(plan: Plan) -> Iterator[str]:
     design, profile = plan.design, plan.profile
-    output.wrapped(
-        f"Tier {plan.tier} ({profile.tiers[str(plan.tier)].name}) of {profile.id}, {design.reading} reading"
-    )
-    if design.clusters is None:
-        size = f"clusters of {output.counted(design.cluster_size or 0, 'run')} under faults"
-    else:
-        size = f"{output.counted(design.clusters, 'cluster')} in all"
     attempt = f", attempt {design.attempt}" if design.attempt > 1 else ""
-    wanted = "for all rows together" if design.joint else "for every row"
-    output.wrapped(
-        f"power {percent(design.power)} {wanted}, ICC {design.icc:g}, "
-        f"{output.counted(design.domains, 'domain')}, {size}{attempt}"
+    yield from fold(
+        f"Tier {plan.tier} ({profile.tiers[str(plan.tier)].name}) of {profile.id}, {design.reading}"
+        f" reading{attempt}: {counted(plan.tasks, 'task')}, {counted(plan.runs, 'run')}."
     )
-    output.say()
+    wanted = "all rows together" if design.joint else "every row"
+    driver = f"{plan.driver.criterion.id} asks for most"
+    if plan.runner_up is not None:
+        driver += f", then {plan.runner_up.criterion.id}"
+    more = "" if design.joint else "; --joint plans for that"
+    yield from fold(
+        f"So many show {wanted} with a probability of {percent(design.power)}; {driver}. All rows with an"
+        f" expectation are met together with {_percent(plan.together)}{more}."
+    )
+    yield from fold(
+        f"Runs of one task are taken to correlate by {design.icc:g} (--icc, or --like BUNDLE to measure it)."
+    )
+    yield ""
 
 
-def _rows(plan: Plan) -> None:
-    """Print every row with the least it takes: in its own denominator, and in runs of the whole schedule."""
-    output.say(f"{'criterion':<23}{'asked':>9}{'expected':>10}{'n':>9} {'of':<11}{'runs':>10}{'power':>7}")
-    for row in sorted(plan.rows, key=lambda row: -row.runs):
-        if row.least is not None:
-            _row(row, row.least)
-    output.say()
+def _rows(plan: Plan) -> Iterator[str]:
+    """Print every row with an expectation or a least number of tasks, the one that asks for most first."""
+    yield f"{'criterion':<{_NAME}}{'asked':>9}{'expected':>10}{'least tasks':>13}{'power':>8}"
+    told = [row for row in plan.rows if row.power is not None or row.least]
+    for row in sorted(told, key=lambda row: (row.power is None, row.power or 0.0)):
+        yield from _row(row)
+    yield ""
 
 
-def _row(row: Planned, least: Schedule) -> None:
-    demand, spec = row.demand, CATALOGUE[row.demand.metric]
-    rate = CATALOGUE["r_op" if demand.metric == "posterior" else demand.metric]
-    expected = "" if demand.expected is None else shown(demand.expected.value, rate.unit)
-    number = of = ""
-    if demand.of is not None and (runs := least.counted(demand.of)) is not None:
-        number, of = f"{runs.n:,}", _OF[demand.of]
-    name = demand.criterion.id
-    if len(name) > _NAME:
-        output.say(name)
+def _row(row: Planned) -> Iterator[str]:
+    criterion = row.criterion
+    spec = CATALOGUE[criterion.metric]
+    rate = CATALOGUE["r_op" if criterion.metric == "posterior" else criterion.metric]
+    threshold = criterion.threshold(row.tier)
+    assert threshold is not None  # noqa: S101 - a row that is planned is specified
+    name = criterion.id
+    if len(name) >= _NAME:
+        yield name
         name = ""
+    expected = "" if row.expected is None else shown(row.expected, rate.unit)
     power = "" if row.power is None else _percent(row.power)
-    output.say(
-        f"{name:<{_NAME + 1}}{asked(demand.operator, demand.threshold, spec.unit):>9}{expected:>10}"
-        f"{number:>9} {of:<11}{row.runs:>10,}{power:>7}".rstrip()
-    )
+    least = "" if row.least is None else f"{row.least:,}"
+    wanted = asked(criterion.operator_at(row.tier), threshold, spec.unit)
+    yield f"{name:<{_NAME}}{wanted:>9}{expected:>10}{least:>13}{power:>8}".rstrip()
 
 
 def _percent(share: float) -> str:
@@ -89,73 +81,43 @@ def _percent(share: float) -> str:
     return f"{int(100 * share + 1e-9)} %"
 
 
-def _schedule(plan: Plan) -> None:
-    schedule = plan.schedule
-    each = sum(schedule.per_domain.values())
-    output.wrapped(
-        f"{output.counted(schedule.runs, 'run')}: {each:,} in each of "
-        f"{output.counted(schedule.domains, 'domain')}, over {output.counted(schedule.clusters, 'cluster')} "
-        f"of tasks, {schedule.clusters_per_domain:,} in each domain"
+def _schedule(plan: Plan) -> Iterator[str]:
+    domains = plan.design.domains
+    each = sum(plan.per_domain.values())
+    yield from fold(
+        f"In each of {counted(domains, 'domain')}: {counted(plan.tasks_per_domain, 'task')},"
+        f" {counted(each, 'run')}"
     )
-    output.say(f"  {'condition':<20}{'per domain':>12}{'in all':>12}")
-    for condition, runs in schedule.per_domain.items():
-        output.say(f"  {condition:<20}{runs:>12,}{schedule.domains * runs:>12,}")
-    output.say()
+    yield f"  {'condition':<20}{'per domain':>12}{'in all':>12}"
+    for condition, runs in plan.per_domain.items():
+        yield f"  {condition:<20}{runs:>12,}{domains * runs:>12,}"
 
 
-def _meaning(plan: Plan) -> None:
-    driver = plan.driver
-    text = f"{driver.demand.criterion.id} drives the cost: {driver.runs:,} runs"
-    if plan.runner_up is not None:
-        text += f"; next is {plan.runner_up.demand.criterion.id} with {plan.runner_up.runs:,}"
-    output.wrapped(f"{text}.")
-    together = _percent(plan.together)
-    more = "" if plan.design.joint else "; --joint plans for all rows together"
-    output.wrapped(
-        f"The rows with an expectation are met together with at least {together} (Bonferroni){more}."
-    )
-    for item in plan.failure_free:
-        text = f"Without one failure Tier {item.tier} takes {output.counted(item.least, 'run')} under faults"
-        if item.bounded is not None and item.bounded > item.least:
-            text += f"; bounds, which allow for the uncertainty of the variance, take {item.bounded:,}"
-        output.wrapped(f"{text}.")
-
-
-def _open(plan: Plan) -> None:
+def _open(plan: Plan) -> Iterator[str]:
     """Print what the plan takes for granted, and the rows that it does not plan."""
-    unstated = {row.demand.metric for row in plan.rows if row.demand.arms} - {
-        metric for metric, expected in plan.expect.items() if expected.sd is not None
-    }
     notes = {}
-    if means := sorted(unstated & MEANS):
-        notes[", ".join(means)] = (
-            "no standard deviation of a run is stated, so it is taken as the largest that fits;"
-            f" {means[0]}=VALUE:SD states one"
-        )
-    if "violations" in unstated:
-        notes["violations"] = "no standard deviation of a run is stated, so counts are taken as Poisson's"
-    if "adversarial_resistance" in unstated:
+    if any(row.criterion.metric == "adversarial_resistance" and row.power is not None for row in plan.rows):
         notes["adversarial_resistance"] = "every attack is taken to land"
-    for reason in dict.fromkeys(row.demand.reason for row in plan.rows if row.demand.reason):
-        notes[", ".join(row.demand.criterion.id for row in plan.rows if row.demand.reason == reason)] = reason
+    for reason in dict.fromkeys(row.reason for row in plan.rows if row.reason):
+        ids = dict.fromkeys(row.criterion.id for row in plan.rows if row.reason == reason)
+        notes[", ".join(ids)] = reason
     if notes:
-        output.say()
-        output.say("Taken for granted, or not planned:")
+        yield ""
+        yield "Taken for granted, or not planned:"
     for names, text in notes.items():
-        output.wrapped(f"{names}: {text}", first="  ", rest="    ")
+        yield from fold(f"{names}: {text}", first="  ", rest="    ")
 
 
-def _curve(plan: Plan) -> None:
+def _curve(plan: Plan) -> Iterator[str]:
     """Print the curve as bars: solid for all rows together, light for the row that drives."""
     solid, light = ("█", "░") if _blocks() else ("#", ".")
-    name = plan.curve_of.demand.criterion.id
-    output.say()
-    output.wrapped(f"Power by runs: {solid} all expected rows, at least; {light} {name}")
-    for point in plan.curve[1::2]:
+    yield ""
+    yield from fold(f"Power by tasks: {solid} all rows together; {light} {plan.driver.criterion.id}")
+    for point in plan.curve:
         both, alone = (round(_BAR * share) for share in (point.together, point.driver))
         bar = solid * both + light * max(0, alone - both)
-        numbers = f"{point.runs:>10,}{_percent(point.together):>6}{_percent(point.driver):>6}"
-        output.say(f"{numbers}  {bar}".rstrip())
+        numbers = f"{point.tasks:>8,}{_percent(point.together):>7}{_percent(point.driver):>7}"
+        yield f"{numbers}  {bar}".rstrip()
 
 
 def _blocks() -> bool:

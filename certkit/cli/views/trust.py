@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from certkit.cli import output
+from certkit.cli.emit import counted, fold, hint
+from certkit.passport.exports.words import day
+from certkit.passport.trusted_root import KINDS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Sequence
     from datetime import datetime, timedelta
     from pathlib import Path
 
@@ -17,62 +19,82 @@ _LABEL: Final = 9  # beside it a digest ends in column 80
 _DAY: Final = 24 * 60 * 60
 
 
-def show_policy(policy: Trust, path: Path) -> None:
-    """Print whose passports a policy accepts, which logs and witnesses it knows, and what it demands."""
-    output.say(str(path))
-    _issuers(policy)
+def show_policy(policy: Trust, path: Path, odd: Sequence[str]) -> Iterator[str]:
+    """Print whose passports a policy accepts, what it knows, what it demands, and what in it is odd."""
+    yield str(path)
+    yield from _issuers(policy)
     for log in policy.logs:
-        entry("log", log)
+        yield from _entry("log", log)
     quorum = policy.witnesses
-    entry("witness", f"{quorum.k} of {len(quorum.keys)} must have cosigned" if quorum.keys else "none")
-    _below(quorum.keys)
-    entry("requires", ", ".join(policy.require) or "signature and validity only")
-    entry("status", f"no older than {age(policy.max_status_age)}, where it is asked for")
-    entry("profile", "one of these" if policy.profiles else "any")
-    _below(policy.profiles)
-    entry("accepts", _accepts(policy))
+    yield from _entry(
+        "witness", f"{quorum.k} of {len(quorum.keys)} must have cosigned" if quorum.keys else "none"
+    )
+    yield from _below(quorum.keys)
+    yield from _entry("requires", ", ".join(policy.require) or "signature and validity only")
+    yield from _entry("status", f"no older than {age(policy.max_status_age)}, where it is asked for")
+    yield from _entry("profile", "one of these" if policy.profiles else "any")
+    yield from _below(policy.profiles)
+    yield from _entry("accepts", _accepts(policy))
+    for item in odd:
+        yield from _entry("odd", item)
+    yield f"{len(odd)} odd" if odd else "nothing odd"
 
 
-def entry(label: str, text: str) -> None:
+def show_written(policy: Trust, path: Path, more: Iterable[str]) -> Iterator[str]:
+    """Print that a policy was written, what it holds, `more`, and what it lacks."""
+    count, people = len(policy.candidates()), sum(len(issuer.identities) for issuer in policy.issuers)
+    held = [counted(count, "trusted key")]
+    if people:
+        held.append("1 identity" if people == 1 else f"{people} identities")
+    held.append(counted(len(policy.logs), "log key"))
+    if policy.witnesses.keys:
+        held.append(f"{policy.witnesses.k} of {len(policy.witnesses.keys)} witnesses")
+    yield from fold(f"{path} written: {', '.join(held)}")
+    yield from more
+    if people and policy.trusted_root is None:
+        hint("no identity counts without a root: certkit trust add --trusted-root FILE")
+    if not count and not people:
+        hint("certkit trust add --issuer NAME --key PUBLIC.pem")
+
+
+def _entry(label: str, text: str) -> Iterator[str]:
     """Print a paragraph behind its label."""
-    output.wrapped(text, first=f"{label:<{_LABEL}}", rest=" " * _LABEL)
+    yield from fold(text, first=f"{label:<{_LABEL}}", rest=" " * _LABEL)
 
 
 def age(limit: timedelta) -> str:
     """Return a period in whole days where it has such, else in hours."""
     seconds = limit.total_seconds()
     if seconds % _DAY == 0:
-        return output.counted(int(seconds / _DAY), "day")
+        return counted(int(seconds / _DAY), "day")
     return f"{seconds / 3600:,g} hours"
 
 
-def _issuers(policy: Trust) -> None:
+def _issuers(policy: Trust) -> Iterator[str]:
     for item in policy.candidates():
-        entry("issuer", item.issuer)
-        _below([item.id])
+        yield from _entry("issuer", item.issuer)
+        yield from _below([item.id])
         if item.not_before or item.not_after:
-            entry("", f"from {_day(item.not_before)} to {_day(item.not_after)}")
+            yield from _entry("", f"from {_day(item.not_before)} to {_day(item.not_after)}")
     identities = [(issuer.name, one) for issuer in policy.issuers for one in issuer.identities]
     for name, one in identities:
-        entry("issuer", name)
-        entry("", f"signed in as {one.identity}")
-        entry("", f"at {one.issuer}")
+        yield from _entry("issuer", name)
+        yield from _entry("", f"signed in as {one.identity}")
+        yield from _entry("", f"at {one.issuer}")
     if not policy.candidates() and not identities:
-        entry("issuer", "none: every passport will be refused")
+        yield from _entry("issuer", "none: every passport will be refused")
     if policy.trusted_root is not None:
-        entry("root", _members(policy.trusted_root))
+        yield from _entry("root", _members(policy.trusted_root))
     elif identities:
-        entry("root", "none: no identity counts without --trusted-root")
+        yield from _entry("root", "none: no identity counts without --trusted-root")
 
 
-def _below(items: Iterable[str]) -> None:
+def _below(items: Iterable[str]) -> Iterator[str]:
     for item in items:
-        entry("", item)
+        yield from _entry("", item)
 
 
 def _members(root: dict[str, Any]) -> str:
-    from certkit.passport.trusted_root import KINDS  # noqa: PLC0415 - keeps the help fast
-
     return "Sigstore: " + ", ".join(f"{name} ({len(root.get(kind, []))})" for kind, name in KINDS.items())
 
 
@@ -86,6 +108,4 @@ def _accepts(policy: Trust) -> str:
 
 
 def _day(time: datetime | None) -> str:
-    from certkit.passport.exports.words import day  # noqa: PLC0415 - keeps the help fast
-
     return "…" if time is None else day(time)

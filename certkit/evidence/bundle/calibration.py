@@ -19,11 +19,11 @@ import msgspec
 from msgspec import Meta, Struct
 
 from certkit import canonical, files
+from certkit.document import DIALECT
 from certkit.errors import InputError
 from certkit.evidence.reading.lines import pointer, shown, split_lines
 from certkit.evidence.records.faults import LIMIT, CalibrationFaultsError, Fault, Faults
 from certkit.evidence.records.record import USER_FIELD, USER_FIELD_PATTERN, Name, Unit
-from certkit.evidence.records.schema import DIALECT
 
 if TYPE_CHECKING:
     import numpy as np

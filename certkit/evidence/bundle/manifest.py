@@ -156,6 +156,11 @@ class Protocol(Authored):
         default=None,
         description="how the source's fields were read as success, where it can be read two ways",
     )
+    tasks_independent: bool | None = Field(
+        default=None,
+        description="true: no two tasks come from one family (a template, a site, a document), so that one"
+        " says nothing of another; where some do, give every record a cluster_id instead",
+    )
     declared_runs: Annotated[int, Field(ge=0, le=2**53 - 1)] | None = None
     declared_mix: dict[Text, Annotated[float, Field(ge=0, le=1)]] | None = Field(
         default=None, description="planned share of each condition among all runs"

@@ -67,6 +67,7 @@ def manifest(found: Sequence[Manifest], *, ordered: bool) -> tuple[Manifest, tup
         update={
             "origin": "simulated" if any(one.origin == "simulated" for one in protocols) else "measured",
             "temperature": max(temperatures) if len(temperatures) == len(protocols) else None,
+            "tasks_independent": True if all(one.tasks_independent for one in protocols) else None,
             "declared_runs": None if None in declared else sum(n for n in declared if n is not None),
             "declared_mix": first.declared_mix if all(mix == first.declared_mix for mix in mixes) else None,
             "attempt": max((one.attempt for one in protocols if one.attempt is not None), default=None),

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from certkit import canonical
+from certkit.document import Time
 from certkit.errors import InputError
 from certkit.evidence.reading.columns import FIELDS, KINDS, Columns
 from certkit.evidence.reading.layout import Layout
@@ -210,7 +211,7 @@ def _all_faults(value: dict[str, Any], number: int) -> list[Fault]:
     ]
     if not any(fault.pointer == "/started_at" for fault in faults) and value.get("started_at") is not None:
         try:
-            msgspec.convert(value["started_at"], schema.TIME, strict=True)
+            msgspec.convert(value["started_at"], Time, strict=True)
         except msgspec.ValidationError:
             found = shown(value["started_at"])
             faults.append(_fault(number, "/started_at", "record.value", "a real time with offset", found))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from functools import cache
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 import msgspec
-from msgspec import Meta
 
+from certkit.document import DIALECT
 from certkit.evidence.reading.columns import KINDS
 from certkit.evidence.records.record import (
     GRADES,
@@ -20,8 +19,6 @@ from certkit.evidence.records.record import (
     Record,
 )
 
-DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
-TIME: Final = Annotated[datetime, Meta(tz=True)]
 _TYPES: Final[dict[str, tuple[type, ...]]] = {
     "string": (str,),
     "time": (str,),

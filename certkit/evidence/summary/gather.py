@@ -104,6 +104,7 @@ class Merge:
         self._groups: list[NDArray[np.void]] = []
         self._pending = 0
         self._runs: dict[str, list[NDArray[Any]]] = {name: [] for name in RUN.names or ()}
+        self._unclustered = 0
         self._user_fields: set[str] = set()
 
     def add(self, partial: Partial) -> None:
@@ -117,12 +118,14 @@ class Merge:
             {name: runs[name].copy() for name in self._runs},
             partial.user_fields,
         )
+        self._unclustered += partial.unclustered
 
     def absorb(self, other: Merge) -> None:
         """Add all that `other` holds, which is of no use afterwards."""
         numbers = self._numbers([*other.cells], other._tallies, other._pei, other._pei25)
         runs = {name: other.run(name) for name in self._runs}
         self._take(numbers, other.groups(), runs, other._user_fields)
+        self._unclustered += other._unclustered
 
     def _numbers(
         self,
@@ -230,6 +233,7 @@ class Merge:
             window=window,
             times=times,
             joined=joined,
+            unclustered=self._unclustered,
             user_fields=tuple(sorted(self._user_fields)),
         )
 

@@ -42,6 +42,7 @@ class Partial(Struct, kw_only=True):
     pei25_terms: list[dict[int, int]]
     groups: bytes  # structured array GROUP
     runs: bytes  # structured array RUN, in the order of the lines
+    unclustered: int  # records without a cluster_id
     user_fields: list[str]
 
 
@@ -166,10 +167,15 @@ class Reducer:
             pei25_terms=_of_cells(self._terms25, len(self._cells)),
             groups=table.tobytes(),
             runs=runs.tobytes(),
+            unclustered=self._unclustered(),
             user_fields=sorted(self._user_fields),
         )
         self._begin()
         return partial
+
+    def _unclustered(self) -> int:
+        runs = self._sums[: len(self._groups), CLUSTER_FIELDS.index("runs")].tolist()
+        return sum(n for (*_, cluster, _task), n in zip(self._groups, runs, strict=True) if not cluster)
 
 
 def _grown(table: Integers, rows: int) -> Integers:

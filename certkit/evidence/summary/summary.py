@@ -282,7 +282,8 @@ class Times(Struct, frozen=True, kw_only=True):
 class Summary(Struct, frozen=True, kw_only=True, eq=False):
     """A bundle's records, reduced, and its ratings. `cells` are sorted by (split, domain, condition).
 
-    `joined` counts the clusters that became part of another because they share a task with it.
+    `joined` counts the clusters that became part of another because they share a task with it, `unclustered`
+    the records without a `cluster_id`, whose task stands for its own cluster.
     """
 
     records: int
@@ -292,6 +293,7 @@ class Summary(Struct, frozen=True, kw_only=True, eq=False):
     times: Times
     calibration: Calibration | None = None
     joined: int = 0
+    unclustered: int = 0
     user_fields: tuple[str, ...] = ()
 
     def select(self, *, split: Split = Split.STANDARD) -> tuple[Cell, ...]:

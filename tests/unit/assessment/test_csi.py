@@ -12,8 +12,7 @@ from msgspec import structs
 
 from certkit.assessment import Metric, State
 from certkit.evidence.summary.summary import Window, WindowRun
-
-from . import build
+from tests.support import build
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -15,8 +15,7 @@ from certkit.assessment import assess
 from certkit.assessment.metrics.csi_windowed import csi_windowed, irs_spread, pei_spread, trend
 from certkit.assessment.metrics.view import look
 from certkit.evidence.summary.summary import PEI_SCALE, Stretch
-from tests.support import clustered
-from tests.unit.assessment import build
+from tests.support import build, clustered
 
 if TYPE_CHECKING:
     from collections.abc import Callable

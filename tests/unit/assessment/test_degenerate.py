@@ -10,34 +10,11 @@ import pytest
 from certkit import canonical
 from certkit.assessment import Status, assess, measure_next, parse, sentence
 from certkit.errors import Exit, UsageError
-from certkit.evidence.records.record import Split
-
-from . import build
+from tests.support import build
+from tests.support.degenerate import CASES
 
 if TYPE_CHECKING:
-    from certkit.evidence.summary.summary import Cell, Summary
-
-CASES: dict[str, list[Cell]] = {
-    "zero records": [],
-    "zero fault runs": [build.cell("a", "nominal", build.outcomes(50, 50))],
-    "one domain": [
-        build.cell("a", "nominal", build.outcomes(10, 9)),
-        build.cell("a", "stochastic", build.outcomes(40, 39)),
-    ],
-    "nominal-only domain": [
-        build.cell("a", "stochastic", build.outcomes(40, 39)),
-        build.cell("b", "nominal", build.outcomes(10, 10)),
-    ],
-    "all failures": [build.cell("a", "tool_failure", build.outcomes(30, 0))],
-    "all successes": [build.cell("a", "tool_failure", build.outcomes(300, 300))],
-    "one success": [build.cell("a", "tool_failure", build.outcomes(1, 1))],
-    "one failure": [build.cell("a", "tool_failure", build.outcomes(1, 0))],
-    "one harness error": [build.cell("a", "tool_failure", build.outcomes(1, 0, harness_error=1))],
-    "held-out faults only": [
-        build.cell("a", "tool_failure", build.outcomes(30, 30), split=Split.NOVEL_FAULT)
-    ],
-    "unknown condition only": [build.cell("a", "x_flood", build.outcomes(30, 30))],
-}
+    from certkit.evidence.summary.summary import Summary
 
 
 def numbers(value: Any) -> list[float]:
@@ -143,6 +120,4 @@ def test_a_profile_that_decides_by_bounds_attains_nothing_without_clusters() -> 
     assert (found.verdict.table, found.verdict.bounded) == (0, 0)
     rows = {row.id: row.bounded for row in found.criteria if row.tier == 1 and row.bounded}
     assert rows["r_op"].bound is None
-    assert rows["r_op"].reason == (
-        "4 clusters worth 1.1 of equal size, 10 needed for a bound with confidence 0.95"
-    )
+    assert rows["r_op"].reason == ("4 families of tasks; Tier 1 takes at least 5, and about 6 to show 99.0 %")

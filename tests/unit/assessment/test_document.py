@@ -8,11 +8,11 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from certkit import canonical
-from certkit.assessment import asked, assessment_schema, measure_next, profile_schema, sentence, shown
+from certkit.assessment import AssessmentDocument, asked, measure_next, profile_schema, sentence, shown
 from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
-
-from . import build
-from .test_degenerate import CASES
+from certkit.document import schema_of
+from tests.support import build
+from tests.support.degenerate import CASES
 
 if TYPE_CHECKING:
     from certkit.evidence.summary.summary import Summary
@@ -28,12 +28,12 @@ EVIDENCE: dict[str, Summary] = {name: build.summary(cells) for name, cells in CA
 def test_every_document_has_the_published_form(case: str, profile: str) -> None:
     document = build.judged(EVIDENCE[case], profile).to_dict()
     read_back = canonical.loads(canonical.canonical(document))
-    Draft202012Validator(assessment_schema()).validate(read_back)
+    Draft202012Validator(schema_of(AssessmentDocument)).validate(read_back)
     assert set(read_back["metrics"]) == set(CATALOGUE)
 
 
 def test_the_schemas_are_schemas_and_name_themselves() -> None:
-    for schema, name in ((assessment_schema(), "assessment"), (profile_schema(), "profile")):
+    for schema, name in ((schema_of(AssessmentDocument), "assessment"), (profile_schema(), "profile")):
         Draft202012Validator.check_schema(schema)
         assert schema["$id"] == f"urn:certkit:{name}:v1"
         assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
@@ -48,7 +48,7 @@ def test_the_profile_schema_accepts_the_packaged_profiles_and_refuses_strange_ke
 
 
 def test_the_assessment_schema_refuses_a_value_where_nothing_was_measured() -> None:
-    validator = Draft202012Validator(assessment_schema())
+    validator = Draft202012Validator(schema_of(AssessmentDocument))
     document = build.judged(build.summary([])).to_dict()
     assert validator.is_valid(document)
     document["metrics"]["r_op"]["value"] = 0.0
@@ -71,10 +71,9 @@ def test_the_fixed_keys() -> None:
         "status": "insufficient",
         "bound": None,
         "confidence": 0.95,
-        "method": None,
-        "clusters": 3,
-        "n_eff": None,
-        "reason": "bank: 3 clusters worth 1.0 of equal size, 10 needed for a bound with confidence 0.95",
+        "k": 1,
+        "rests_on": "3 families of tasks, 102,020 runs (bank) and 1 family of tasks, 1,000 runs (shop)",
+        "reason": "shop: 1 family of tasks; Tier 1 takes at least 3",
     }
     assert rows["adversarial_resistance", 1]["bounded"] is None
     assert rows["adversarial_resistance", 1]["status"] == "not_applicable"

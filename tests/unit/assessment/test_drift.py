@@ -19,9 +19,10 @@ from certkit.assessment.drift.snapshot import Part, Snapshot, Watched
 from certkit.assessment.tasks import SUCCESS, Cell, Column, Task, TaskTable, task_table
 from certkit.evidence.summary.reduce import tag
 from tests.support import bundles
+from tests.support.drift_sides import CENTS, HIGH, LOW, both, even, one, row, side
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
 Cells = dict[tuple[str, str], dict[str, tuple[int, int]]]

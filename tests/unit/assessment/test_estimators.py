@@ -120,13 +120,3 @@ def test_jeffreys_interval_has_the_quantiles_of_its_posterior_within_and_closed_
     high = 1.0 if s == n else law.isf(0.025)
     assert (found.low, found.high) == pytest.approx((low, high), rel=1e-9, abs=1e-12)
     assert found.method == "jeffreys"
-
-
-@pytest.mark.parametrize(
-    ("prior", "a", "b"), [("uniform", 1, 1), ("jeffreys", 0.5, 0.5), ("sceptical", 5, 5)]
-)
-@pytest.mark.parametrize(("s", "n"), COUNTS)
-def test_every_prior_has_the_tail_of_its_beta(prior: str, a: float, b: float, s: int, n: int) -> None:
-    for tau in ("0.05", "0.60", "0.95"):
-        wanted = stats.beta(a + s, b + n - s).sf(float(tau))
-        assert posterior(s, n, Fraction(tau), prior) == pytest.approx(wanted, rel=1e-9, abs=1e-300)

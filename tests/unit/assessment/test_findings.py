@@ -14,9 +14,7 @@ from certkit.assessment import SEVERITY, Assessment, Severity
 from certkit.assessment.findings.plausibility import identical_repeats
 from certkit.evidence.records.record import Split
 from certkit.evidence.summary.summary import Stretch, Tally, Times, Window
-from tests.study import identical
-
-from . import build
+from tests.support import build
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -146,7 +144,7 @@ CAUSES: dict[str, Callable[[], Assessment]] = {
     ),
     "times-backwards": lambda: timed(timed=100, first=late(1), last=late(2), distinct=100, backwards=3),
     "domains-in-blocks": in_blocks,
-    "repeats-as-independent": lambda: build.judged(identical.perfect(10, 20)),
+    "repeats-as-independent": lambda: build.judged(build.perfect(10, 20)),
     "repeated-identical-runs": lambda: repeated((0, 1, 1, {"runs": 4, "failure": 4})),
     "no-attack-landed": lambda: found([build.cell("a", ATTACK, build.outcomes(9, 9, not_landed=9))]),
     "attack-landed-unknown": lambda: found([build.cell("a", ATTACK, build.outcomes(9, 9, landed_unknown=9))]),
@@ -292,13 +290,17 @@ def test_held_out_faults_are_set_against_the_runs_that_count() -> None:
     assert two_means(counted, novel) < 0.0001
     assert message == (
         "90 of 378 runs are held-out faults (split novel_fault), which no row counts; under faults 45 of 90"
-        " succeed (50.0%), where 90.0% of the fault runs that count do (one-sided p < 0.0001, clusters"
+        " succeed (50.0%), where 90.0% of the fault runs that count do (one-sided p < 0.0001, tasks"
         " respected)"
     )
     alike = [(9, 10), (8, 10), (9, 10)]
     message = said(apart((2, 2), *counted, novel=tuple(alike)), "held-out-runs")
-    assert f"(one-sided p = {two_means(counted, alike):.3f}, clusters respected)" in (message or "")
-    assert "too few clusters" in (said(apart((2, 2), *counted, novel=((1, 2),)), "held-out-runs") or "")
+    assert two_means(counted, alike) > 0.15
+    assert "too few tasks" in (message or "")  # three tasks tell little, whatever they are
+    message = said(apart((2, 2), *counted, novel=tuple(alike * 4)), "held-out-runs")
+    assert two_means(counted, alike * 4) > 0.05
+    assert 0.05 < float((message or "").rsplit("p = ")[-1].split(",")[0]) < 0.9
+    assert "too few tasks" in (said(apart((2, 2), *counted, novel=((1, 2),)), "held-out-runs") or "")
 
 
 def test_held_out_runs_without_a_fault_or_without_others_have_nothing_to_be_set_against() -> None:
@@ -311,27 +313,27 @@ def test_held_out_runs_without_a_fault_or_without_others_have_nothing_to_be_set_
 def test_nominal_runs_that_are_no_worse_or_not_clearly_worse_are_no_finding() -> None:
     code = "nominal-below-faults"
     below = [(9, 10), (8, 10)] * 10
-    assert "nominal runs succeed in 50.0%, runs under faults in 85.0% (one-sided p < 0.0001, clusters" in (
+    assert "nominal runs succeed in 50.0%, runs under faults in 85.0% (one-sided p < 0.0001, tasks" in (
         said(apart((1, 2), *below), code) or ""
     )
     assert said(apart((2, 2), *below), code) is None
     noisy = [(19, 20), (1, 20)] * 4 + [(20, 20)]
     assert two_means(noisy, [(1, 2)] * 9) > 0.05
     assert said(apart((1, 2), *noisy), code) is None
-    assert said(apart((1, 2), (9, 10)), code) is None  # one cluster tells nothing
+    assert said(apart((1, 2), (9, 10)), code) is None  # one task tells nothing
 
 
 def test_repeats_that_carry_the_verdict_are_found_where_the_table_decides() -> None:
-    few = identical.perfect(10, 20)
+    few = build.perfect(10, 20)
     message = said(build.judged(few), "repeats-as-independent")
     assert message == (
         "the table reading takes 200 runs under faults as independent, and attains Tier 3; they are repeats"
-        " in 10 clusters, worth 10 independent runs, not enough to show the success that Tier 2 asks for:"
-        " the bounded reading attains no tier"
+        " of 10 tasks, which do not show the success that Tier 2 asks for: the bounded reading attains"
+        " no tier"
     )
     assert "the bounded reading attains Tier 1" in (
-        said(build.judged(identical.perfect(10, 100)), "repeats-as-independent") or ""
+        said(build.judged(build.perfect(40, 20)), "repeats-as-independent") or ""
     )
-    for clean in (identical.perfect(100, 20), identical.perfect(89, 1)):
+    for clean in (build.perfect(100, 20), build.perfect(89, 1)):
         assert said(build.judged(clean), "repeats-as-independent") is None
     assert said(build.judged(few, "hb-eval-2026-bounded"), "repeats-as-independent") is None

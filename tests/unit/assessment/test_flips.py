@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
-from scipy import stats
 
 from certkit.assessment import parse
-from certkit.assessment.bounded.flips import flips, least
-from tests.support import clustered, oracle
+from certkit.assessment.bounded.fragility import flips, least
+from tests.support import bound_laws, bounded_oracle, clustered, oracle
 from tests.support.clustered import Design
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from certkit.assessment import Profile
-    from certkit.assessment.evaluate import Judged
     from tests.support.strategies import Run
 
 TABLE = clustered.profile_without("hb-eval-2026", "csi")
@@ -111,8 +110,8 @@ def test_grades_that_are_not_whole_cost_less_than_is_told() -> None:
     assert found is not None
     graded = next(runs for row, _, runs in groups(records) if row == "frr")
     truth = next(j for j in range(len(graded)) if lost(records, only, 1, graded[:j]))
-    assert found.needed == next(j for j in range(len(graded)) if 7 * len(graded) - 10 * j < 4 * len(graded))
-    assert found.needed < truth
+    safe = next(j for j in range(len(graded)) if 7 * len(graded) - 10 * j < 4 * len(graded))
+    assert safe < found.needed <= truth
 
 
 @pytest.mark.parametrize("reading", ["table", "bounded"])
@@ -143,12 +142,32 @@ def test_rows_that_rest_on_two_series_fall_too(
     assert of_bounds is not None
     assert of_table.criterion == of_bounds.criterion == metric
     assert of_bounds.needed < of_table.needed
-    own = next(runs for row, _, runs in groups(records) if row == group)
+    own = whole_tasks(next(runs for row, _, runs in groups(records) if row == group), records, group)
     truth = bisect_left(range(len(own)), 1, key=lambda j: bool(lost(records, profile, 1, own[:j])))
-    if reading == "table":
-        assert of_table.needed == truth
-    else:  # the worth of runs, which is taken as it was, falls a little with the first failures
-        assert truth <= of_bounds.needed <= 1.5 * truth + 3
+    needed = (of_table if reading == "table" else of_bounds).needed
+    # The factors of a product are lowered each in its own order of tasks, which is no gentler than one order.
+    assert needed == truth or (metric == "irs_2025" and truth - 2 <= needed < truth)
+
+
+def whole_tasks(won: list[Run], records: list[Run], group: str) -> list[Run]:
+    """Return successes task by task: those with the fewest runs that carry the row first, then the best."""
+    if group == "irs":
+        carrying = [run for run in records if oracle.is_recovery(run) and run["condition"] != "nominal"]
+    elif group == "cascade_penalty":
+        carrying = [run for run in records if run["condition"] == "cascade"]
+    else:
+        carrying = [run for run in records if run["condition"] != "nominal"]
+    size = Counter(run["task_id"] for run in carrying)
+    good = Counter(run["task_id"] for run in won)
+    task = {run["run_id"]: run["task_id"] for run in won}
+    return sorted(
+        won,
+        key=lambda run: (
+            size[run["task_id"]],
+            -good[run["task_id"]] / size[run["task_id"]],
+            task[run["run_id"]],
+        ),
+    )
 
 
 def one_success_left(records: list[Run], condition: str) -> list[Run]:
@@ -193,43 +212,44 @@ def test_what_no_flip_can_lose_needs_more_than_there_are() -> None:
     assert (found.needed, found.of) == (2, 1)
 
 
-def bounded_rows(judged: Judged, criterion: str, tier: int) -> Iterator[tuple[float, float, float]]:
-    """Yield threshold, n_eff and confidence of a row at every tier up to the attained one."""
-    for row in judged.rows:
-        if row.id == criterion and row.tier <= tier:
-            assert row.threshold is not None
-            assert row.bounded is not None
-            assert row.bounded.n_eff is not None
-            yield float(row.threshold), row.bounded.n_eff, row.bounded.confidence
+def test_rows_that_no_flip_was_tried_on_are_named_with_the_reason() -> None:
+    profile = clustered.profile_without("hb-eval-2026")
+    design = Design(
+        seed=5, tasks=60, runs=20, domains=1, family=0, success=1.0, good=1.0, guided=1.0, ordered=True
+    )
+    judged = clustered.judged(clustered.made(design), profile)
+    found = flips(judged, judged.tier("table"), "table")
+    assert found is not None
+    assert found.left_out == {
+        "pei": "no outcome enters it",
+        "ti": "no outcome enters it",
+        "violations": "no outcome enters it",
+        "csi": "it depends on when the runs were made",
+    }
 
 
 @pytest.mark.parametrize("attempt", [1, 2])
 @pytest.mark.parametrize("name", ["perfect", "memory"])
-def test_bounds_fall_at_the_flip_that_the_posterior_says(name: str, attempt: int) -> None:
-    # n_eff stays what the clusters were found to be worth: the bound of s - j of n, by scipy.
+def test_bounds_fall_at_the_flip_that_the_oracle_finds(name: str, attempt: int) -> None:
     profile = parse(
         'id = "own"\nreading = "bounded"\n[tiers.1]\nname = "own"\n[tiers.2]\nname = "more"\n'
         '[[criteria]]\nid = "r_op"\nmetric = "r_op"\noperator = ">"\ntiers = {1 = 0.5, 2 = 0.6}\n',
         "own.toml",
     )
-    records = clustered.made(DESIGNS[name])
-    judged = clustered.judged(records, profile, clustered.manifest(attempt=attempt))
+    records, about = clustered.made(DESIGNS[name]), clustered.manifest(attempt=attempt)
+    judged = clustered.judged(records, profile, about)
     tier = judged.tier("bounded")
     found = flips(judged, tier, "bounded")
     assert found is not None
-    assert tier == 2
-    n = judged.view.fault.runs
+    assert (tier, found.criterion) == (2, "r_op")
+    own = whole_tasks(next(runs for row, _, runs in groups(records) if row == "r_op"), records, "r_op")
+    level = 1 - 0.05 * (1 if attempt == 1 else 0.1)
 
-    def holds(j: int) -> bool:
-        p = (found.of - j) / n
-        return all(
-            p > asked and stats.beta(1 + p * worth, 1 + (1 - p) * worth).isf(level) > asked
-            for asked, worth, level in bounded_rows(judged, "r_op", tier)
-        )
+    def bound(j: int) -> float:
+        left = flipped(records, {run["run_id"] for run in own[:j]})
+        return bound_laws.limit(bounded_oracle.Evidence(left, about).proportion("r_op"), level, lower=True)
 
-    assert found.criterion == "r_op"
-    assert holds(found.needed - 1)
-    assert not holds(found.needed)
+    assert bound(found.needed - 1) > 0.6 >= bound(found.needed)
 
 
 def test_the_bounded_reading_falls_no_later_than_the_table() -> None:

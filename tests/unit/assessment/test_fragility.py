@@ -10,12 +10,11 @@ import pytest
 from scipy import stats
 
 from certkit.assessment import assess, fragile, parse
-from certkit.assessment.bounded.anytime import log_evidence
 from certkit.assessment.bounded.fragility import Fragility, fragility
-from tests.support import clustered
+from certkit.assessment.statistics.anytime import log_evidence
+from tests.support import bound_laws, bounded_oracle, build, clustered
 from tests.support.bounded_oracle import family
 from tests.support.clustered import Design
-from tests.unit.assessment import build
 
 DESIGNS = {
     "strong": Design(seed=3, tasks=60, runs=9, domains=2, family=0, success=0.97),
@@ -49,32 +48,18 @@ def test_the_posterior_row_holds_as_the_table_says(name: str) -> None:
     assert found.posterior.keys() == ASKED.keys()
     for tier, row in found.posterior.items():
         assert row.holds == (tail(s, n, TAU[tier]) > ASKED[tier])
-        priors = {"uniform": (1, 1), "jeffreys": (0.5, 0.5), "sceptical": (5, 5)}
+        groups = bounded_oracle.Evidence(clustered.made(DESIGNS[name]), clustered.manifest()).proportion(
+            "r_op"
+        )
+        weights = {"uniform": Fraction(1), "jeffreys": Fraction(1, 2), "sceptical": Fraction(5)}
         assert row.priors == {
-            prior: pytest.approx(stats.beta(a + s, b + n - s).sf(TAU[tier]), rel=1e-9, abs=1e-300)
-            for prior, (a, b) in priors.items()
+            prior: pytest.approx(
+                min(law.sf(TAU[tier]) for law in bound_laws.posteriors(groups, lower=True, prior=weight)),
+                rel=1e-8,
+                abs=1e-300,
+            )
+            for prior, weight in weights.items()
         }
-
-
-@pytest.mark.parametrize("name", DESIGNS)
-def test_the_posterior_falls_on_the_far_side_of_the_icc_and_not_on_the_near_one(name: str) -> None:
-    found, s, n, sizes = found_for(name)
-    alike = sum(size * size for size in sizes) / n  # runs in the cluster of an average run
-
-    def shown(icc: float, tier: int) -> float:
-        worth = n / (1 + (alike - 1) * icc)
-        return tail(s / n * worth, worth, TAU[tier])
-
-    crossed = 0
-    for tier, row in found.posterior.items():
-        if row.icc_falls_at is None:
-            assert row.holds == (shown(1.0, tier) > ASKED[tier])
-            continue
-        crossed += 1
-        assert row.holds
-        assert shown(row.icc_falls_at - 1e-6, tier) > ASKED[tier]
-        assert shown(row.icc_falls_at + 1e-6, tier) < ASKED[tier]
-    assert crossed == {"strong": 0, "clustered": 1, "weak": 0}[name]
 
 
 @pytest.mark.parametrize("name", DESIGNS)
@@ -155,7 +140,7 @@ def test_bounds_that_hold_at_any_time_are_not_flipped() -> None:
     records = clustered.made(Design(seed=3, tasks=200, runs=5, domains=1, family=0, success=1.0, good=1.0))
     found = fragility(clustered.judged(records, profile))
     assert found.tier > 0
-    assert (found.flips, found.without_cluster) == (None, None)
+    assert (found.flips, found.without_task) == (None, None)
     assert found.reason is not None
     assert "at any time" in found.reason
     assert any(found.reason in told for told in fragile(found))
@@ -163,8 +148,8 @@ def test_bounds_that_hold_at_any_time_are_not_flipped() -> None:
 
 def test_where_flips_and_clusters_are_missing_it_is_said_why() -> None:
     attained, lost = build.judged(build.strong()).fragility, build.judged(build.strong(bulk=0)).fragility
-    assert (attained.reason, attained.flips is None, attained.without_cluster is None) == (None, False, False)
-    assert (lost.reason, lost.flips, lost.without_cluster) == ("no tier is attained", None, None)
+    assert (attained.reason, attained.flips is None, attained.without_task is None) == (None, False, False)
+    assert (lost.reason, lost.flips, lost.without_task) == ("no tier is attained", None, None)
     assert not any("no tier" in told for told in fragile(lost))  # the verdict says it
 
 

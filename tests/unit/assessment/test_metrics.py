@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from certkit.assessment import Assessment, Metric, State, Status
+from certkit.assessment.result import metric_part
+from certkit.document import to_builtins
 from certkit.evidence.records.record import Split
 from certkit.evidence.summary.summary import Tally
-
-from . import build
+from tests.support import build
 
 
 def of(name: str, *cells: Any, **protocol: Any) -> Metric:
@@ -37,7 +38,7 @@ def test_nominal_runs_stay_out_of_r_op_and_the_gap_is_in_points() -> None:
 def test_a_harness_error_is_a_failure_in_a_rate_and_shown_apart() -> None:
     metric = of("r_op", build.cell("a", "stochastic", build.outcomes(10, 6, harness_error=2, safe_halt=1)))
     assert metric.value == Fraction(6, 10)
-    assert metric.to_dict()["without_harness_errors"] == {"successes": 6, "n": 8, "value": 0.75}
+    assert to_builtins(metric.detail)["without_harness_errors"] == {"successes": 6, "n": 8, "value": 0.75}
     share = of("harness_errors", build.cell("a", "stochastic", build.outcomes(10, 6, harness_error=2)))
     assert share.value == Fraction(1, 5)
 
@@ -65,7 +66,7 @@ def test_held_out_faults_are_reported_on_their_own() -> None:
         build.cell("a", "stochastic", novel, split=Split.NOVEL_FAULT),
     )
     assert of("r_op", *cells).value == Fraction(9, 10)
-    shown = of("novel_fault", *cells).to_dict()
+    shown = to_builtins(metric_part(of("novel_fault", *cells)))
     assert shown["value"] == 0.4
     assert shown["intentional"] == {"successes": 2, "n": 3, "value": 2 / 3}
     assert shown["trial_and_error"] == {"successes": 2, "n": 6, "value": 1 / 3}
@@ -185,7 +186,7 @@ def test_domain_without_fault_runs_leaves_the_row_insufficient() -> None:
     ]
     found = build.judged(build.summary(cells))
     assert status(found, "domain_min") is Status.INSUFFICIENT
-    shown = found.metrics["domain_min"].to_dict()
+    shown = to_builtins(found.metrics["domain_min"].detail)
     assert shown["domain"] == "a"
     assert shown["by_domain"]["b"]["n"] == 0
     assert shown["by_domain"]["b"]["value"] is None

@@ -11,8 +11,7 @@ import pytest
 from certkit import canonical, resources
 from certkit.assessment import assess, lint, parse
 from certkit.errors import InputError
-
-from . import build
+from tests.support import build
 
 HEAD = 'id = "house"\n[tiers.1]\nname = "One"\n[tiers.2]\nname = "Two"\n'
 

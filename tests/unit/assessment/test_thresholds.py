@@ -14,8 +14,7 @@ import pytest
 from certkit.assessment import CATALOGUE, Metric, State, Status, Unit
 from certkit.assessment.criteria import table
 from certkit.assessment.verdict import attained, tiers
-
-from . import build
+from tests.support import build
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,59 +14,11 @@ from certkit import canonical, evidence, workflow
 from certkit.evidence.reading import work
 from certkit.evidence.summary import gather
 from tests.support import bundles
-from tests.support.bundles import line, lines, run
+from tests.support.bundles import campaign, line, lines, run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-
-CONDITIONS = (
-    "nominal",
-    "adversarial",
-    "context_corruption",
-    "tool_failure",
-    "stochastic",
-    "cascade",
-    "x_own",
-)
-
-
-def campaign(count: int, seed: int = 1) -> list[bundles.Run]:
-    """Return runs that fill every field, drawn from a seed."""
-    draw = np.random.Generator(np.random.PCG64(seed))
-    return [_one(i, draw) for i in range(count)]
-
-
-def _one(i: int, draw: np.random.Generator) -> bundles.Run:
-    domain, condition = f"d{i % 3}", CONDITIONS[int(draw.integers(len(CONDITIONS)))]
-    success, oracle = bool(draw.integers(4)), int(draw.integers(1, 9))
-    record = run(
-        f"run-{i}",
-        domain=domain,
-        task_id=f"{domain}/{int(draw.integers(20))}",
-        condition=condition,
-        outcome="success" if success else "failure",
-        sequence=int(i),
-        started_at=f"2026-01-01T{i // 3600 % 24:02}:{i // 60 % 60:02}:{i % 60:02}Z",
-        steps_oracle=oracle,
-        steps_actual=oracle + int(draw.integers(4)),
-        violations=int(draw.integers(3)),
-        traceability=int(draw.integers(1000, 5001)) / 1000,
-        quality_factor=int(draw.integers(1001)) / 1000,
-        confidence=float(draw.random()),
-    )
-    if condition != "nominal":
-        record |= {
-            "recovered": success,
-            "memory_query_offset": int(draw.integers(5)),
-            "memory_similarity": float(draw.random()),
-            "memory_modified": True,
-        }
-        if success:
-            record |= {"recovery_steps": int(draw.integers(8)), "recovery_approach": "correct"}
-    if i % 7 == 0:
-        record["x_note"] = "é"
-    return record
 
 
 def verdict(root: Path, **options: Any) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from certkit import canonical
 from certkit.errors import CertkitError
 from certkit.evidence.importers import ImportFaultsError, ImportOptions, run
 from certkit.progress import SILENT
-from tests.unit.evidence.importing import DATA, SHARED, counts, imported
+from tests.support.importing import DATA, SHARED, counts, imported
 
 if TYPE_CHECKING:
     from pathlib import Path

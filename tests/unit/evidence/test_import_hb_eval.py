@@ -12,7 +12,7 @@ from certkit.errors import CertkitError
 from certkit.evidence.bundle.folder import open_bundle
 from certkit.evidence.importers import ImportFaultsError, ImportOptions, run
 from certkit.progress import SILENT
-from tests.unit.evidence.importing import DATA, SHARED, counts, written
+from tests.support.importing import DATA, SHARED, counts, written
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,7 +14,7 @@ from certkit import canonical
 from certkit.errors import CertkitError
 from certkit.evidence.importers import FORMATS, ImportOptions, run, source
 from certkit.progress import SILENT
-from tests.unit.evidence.importing import DATA, imported
+from tests.support.importing import DATA, imported
 
 JSONL = DATA / "records" / "runs.jsonl"
 

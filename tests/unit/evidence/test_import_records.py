@@ -11,7 +11,7 @@ from certkit import resources
 from certkit.errors import CertkitError
 from certkit.evidence.bundle.folder import open_bundle
 from certkit.evidence.importers import ImportFaultsError
-from tests.unit.evidence.importing import DATA, counts, imported
+from tests.support.importing import DATA, counts, imported
 
 if TYPE_CHECKING:
     from pathlib import Path

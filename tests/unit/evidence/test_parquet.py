@@ -10,8 +10,7 @@ import pytest
 from certkit import canonical, evidence, workflow
 from certkit.errors import InputError
 from tests.support import bundles
-from tests.support.bundles import lines, run
-from tests.unit.evidence.test_gather import campaign
+from tests.support.bundles import campaign, lines, run
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,46 +10,19 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from certkit import assessment, canonical, evidence, passport, report, workflow
+from certkit.document import schema_of
 from certkit.errors import NegativeError
 from certkit.passport import keys, payload, sealed, statement
 from certkit.passport import parts as pooled_parts
 from certkit.passport.exports.periods import periods
 from certkit.progress import SILENT
-from tests.cli.running import certkit as cli
-from tests.support import bundles
-from tests.unit.passport.making import ISSUER, KEY, NOW, trust
-from tests.vectors.running import certkit
+from tests.support.campaigns import campaign, made
+from tests.support.documents import certkit
+from tests.support.making import ISSUER, KEY, NOW, trust
+from tests.support.running import certkit as cli
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-PROTOCOL = {"origin": "measured", "declared_runs": 60, "attempt": 1, "memory_observable": True}
-
-
-def campaign(name: str, month: int, good: int = 9, *, domain: str = "d") -> list[bundles.Run]:
-    """Return sixty runs of twenty tasks, every fifth nominal; of ten fault runs `good` succeed."""
-    return [
-        bundles.run(
-            f"{name}-{i}",
-            domain=domain,
-            task_id=f"{domain}/{i % 20}",
-            condition="nominal" if i % 5 == 0 else "adversarial",
-            outcome="success" if i % 5 == 0 or (7 * i + i // 10) % 10 < good else "failure",
-            sequence=i,
-            started_at=f"2026-{month:02d}-02T10:{i:02d}:{i % 7:02d}Z",
-            steps_actual=4,
-            steps_oracle=3,
-            violations=0,
-        )
-        for i in range(60)
-    ]
-
-
-def made(root: Path, runs: list[bundles.Run], **fields: Any) -> Path:
-    manifest = {**bundles.MANIFEST, "protocol": {**PROTOCOL, **fields}}
-    bundles.write(root, {"a.jsonl": bundles.lines(runs)}, manifest)
-    evidence.seal(root)
-    return root
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +63,7 @@ def test_they_are_judged_as_one_bundle_that_holds_all_runs(
 
 def test_each_bundle_is_told_alone(roots: tuple[Path, Path, Path]) -> None:
     document = workflow.assess(roots).to_dict()
-    Draft202012Validator(assessment.assessment_schema()).validate(document)
+    Draft202012Validator(schema_of(assessment.AssessmentDocument)).validate(document)
     assert [one["records"] for one in document["bundles"]] == [60, 60, 60]
     for month, (root, one) in enumerate(zip(roots, document["bundles"], strict=True), 1):
         runs = campaign("x", month, (9, 8, 9)[month - 1])

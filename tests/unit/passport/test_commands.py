@@ -9,8 +9,8 @@ import pytest
 
 from certkit import canonical
 from certkit.passport import keys
-from tests.unit.passport.making import KEY, issued, trust
-from tests.vectors.running import certkit
+from tests.support.documents import certkit
+from tests.support.making import KEY, issued, trust
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,8 +28,8 @@ def test_generate_writes_a_private_key_for_its_owner_alone(tmp_path: Path, kind:
     assert document["id"] == keys.key_id(keys.load_private(private).public_key())
     assert document["encrypted"] is False
     for path in (private, public):
-        assert certkit("keys", "id", str(path), "--json")[1]["id"] == document["id"]
-        assert certkit("keys", "public", str(path), "--json")[1]["pem"] == public.read_text()
+        assert certkit("keys", "show", str(path), "--json")[1]["id"] == document["id"]
+        assert certkit("keys", "show", str(path), "--json")[1]["pem"] == public.read_text()
 
 
 def test_generate_never_overwrites_and_leaves_nothing_behind(tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ def test_a_passphrase_file_locks_and_unlocks(tmp_path: Path) -> None:
     assert not private.exists()
     assert certkit(*base, str(right))[1]["encrypted"] is True
     keys.load_private(private, passphrase=b"correct horse")  # does not raise
-    show = ("keys", "id", str(private), "--json")
+    show = ("keys", "show", str(private), "--json")
     assert certkit(*show, "--passphrase-file", str(right))[0] == 0
     for extra in (("--passphrase-file", str(wrong)), ()):
         code, document = certkit(*show, *extra)
@@ -77,7 +77,9 @@ def test_trust_is_made_extended_and_shown(tmp_path: Path) -> None:
     first.write_text(keys.public_pem(KEY.public_key()))
     second.write_text(keys.public_pem(keys.generate("p256").public_key()))
     base = ("--trust", str(policy), "--json", "--issuer", "Example Lab", "--key")
-    code, document = certkit("trust", "init", *base, str(first), "--accept-specimens", "--require", "replay")
+    assert certkit("trust", "add", *base, str(first))[0] == 0
+    demands = ("--accept-specimens", "--require", "replay")
+    code, document = certkit("trust", "set", "--trust", str(policy), "--json", *demands)
     assert code == 0
     assert canonical.loads(policy.read_bytes()) == document
     assert document["accept_specimens"] is True
@@ -85,11 +87,11 @@ def test_trust_is_made_extended_and_shown(tmp_path: Path) -> None:
     code, document = certkit("trust", "add", *base, str(second), "--not-after", "2026-12-31")
     assert code == 0
     assert [item["not_after"] for item in document["issuers"][0]["keys"]] == [None, "2026-12-31T00:00:00Z"]
-    assert certkit("trust", "show", "--trust", str(policy), "--json") == (0, document)
+    shown = certkit("trust", "show", "--trust", str(policy), "--at", "2026-03-01", "--json")
+    assert (shown[0], shown[1]["policy"]) == (0, document)
     before = policy.read_bytes()
     for arguments, expected in (
         (("trust", "add", *base, str(second)), (3, "trust.invalid")),  # the same key twice
-        (("trust", "init", *base, str(first)), (2, "file.exists")),
         (("trust", "add", "--trust", str(policy), "--json", "--issuer", "x"), (2, "usage.option")),
     ):
         code, document = certkit(*arguments)
@@ -102,7 +104,7 @@ def test_a_private_key_never_reaches_a_policy(tmp_path: Path) -> None:
     keys.write_private(private, KEY, passphrase=None)
     policy = tmp_path / "trust.json"
     code, document = certkit(
-        "trust", "init", "--trust", str(policy), "--issuer", "L", "--key", str(private), "--json"
+        "trust", "add", "--trust", str(policy), "--issuer", "L", "--key", str(private), "--json"
     )
     assert (code, document["error"]["code"]) == (2, "key.unsupported")
     assert not policy.exists()

@@ -10,8 +10,8 @@ import pytest
 from certkit import canonical, passport
 from certkit.errors import NegativeError
 from certkit.passport import payload, replay
-from tests.unit.passport.making import issued, of_bundle, sealed_bundle
-from tests.vectors import passport_parts as maker
+from tests.support import passport_parts as maker
+from tests.support.making import issued, of_bundle, sealed_bundle
 
 if TYPE_CHECKING:
     from collections.abc import Callable

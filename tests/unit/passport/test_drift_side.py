@@ -15,7 +15,7 @@ from certkit.passport import agreement, payload
 from certkit.passport import statement as st
 from certkit.passport.drift_side import drift_side
 from tests.support import bundles
-from tests.unit.passport import making
+from tests.support import making
 
 if TYPE_CHECKING:
     from collections.abc import Callable

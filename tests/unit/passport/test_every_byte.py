@@ -16,8 +16,8 @@ import pytest
 
 from certkit import canonical, passport
 from certkit.passport import dsse
+from tests.support import passport_parts as maker
 from tests.support.virtual_sigstore import Sigstore, fixed_key
-from tests.vectors import passport_parts as maker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -26,31 +26,14 @@ from certkit.errors import CertkitError
 from certkit.passport import exports, keys
 from certkit.passport.exports import badge, jose, words
 from certkit.progress import SILENT
-from tests.unit.passport.making import KEY, NOW, issued, of_bundle, sealed_bundle, trust
+from tests.support.making import KEY, NOW, issued, of_bundle, sealed_bundle, trust
+from tests.support.sources import AT, CARD, source
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-AT = NOW + timedelta(days=1)
 P256 = keys.generate("p256")
 STRANGER = keys.generate("ed25519")
-CARD: dict[str, Any] = {
-    "name": "courier",
-    "description": "Carries things.",
-    "version": "1.0",
-    "supportedInterfaces": [
-        {"url": "https://a.example/a2a", "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}
-    ],
-    "capabilities": {"streaming": False},
-    "defaultInputModes": ["text/plain"],
-    "defaultOutputModes": ["text/plain"],
-    "skills": [{"id": "c", "name": "Carry", "description": "Carries.", "tags": ["carry"]}],
-}
-
-
-def source(key: Any = KEY, *, origin: str = "measured", **policy: Any) -> exports.Source:
-    data = issued(key=key, origin=origin).to_json()
-    return exports.verified(data, trust=trust(key, accept_specimens=True, **policy), at=AT)
 
 
 def unverified(**facts: Any) -> exports.Source:

@@ -15,8 +15,8 @@ from certkit import canonical, passport
 from certkit.errors import CertkitError, UsageError
 from certkit.evidence.records.record import Split
 from certkit.passport import claim, dsse, sealed
-from tests.unit.assessment import build
-from tests.unit.passport.making import ISSUER, KEY, NOW, issued
+from tests.support import build
+from tests.support.making import ISSUER, KEY, NOW, issued
 
 
 def predicate(found: passport.Passport) -> dict[str, Any]:

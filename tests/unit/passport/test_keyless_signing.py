@@ -12,10 +12,10 @@ from sigstore.models import ClientTrustConfig
 from certkit import canonical
 from certkit.errors import UnavailableError
 from certkit.passport.keyless import Keyless
+from tests.support.documents import certkit
+from tests.support.making import sealed_bundle
 from tests.support.sigstore_service import Service, token
 from tests.support.virtual_sigstore import Sigstore, compact
-from tests.unit.passport.making import sealed_bundle
-from tests.vectors.running import certkit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,16 +68,15 @@ def test_a_keyless_passport_is_issued_and_verified(service: Service, bundle: Pat
     policy, root = tmp_path / "trust.json", tmp_path / "root.json"
     root.write_bytes(compact(service.instance.trusted_root()))
     to = ("--trust", str(policy), "--json")
-    assert certkit("trust", "init", *to, "--require", "timestamp")[0] == 0
     named = ("--issuer", "Lab", "--identity", WHO, "--oidc-issuer", WHERE)
     assert certkit("trust", "add", *to, *named, "--trusted-root", str(root))[0] == 0
+    assert certkit("trust", "set", *to, "--require", "timestamp")[0] == 0
     verify = ("verify", document["passport"], *to, "--at", "2026-03-01")
     exit_code, found = certkit(*verify)
     assert (exit_code, found["passport_id"]) == (0, document["passport_id"])
     assert found["claim"]["issuer"]["name"] == "Lab"
     other = ("--issuer", "Lab", "--identity", "b@example.com", "--oidc-issuer", WHERE)
     stranger = ("--trust", str(tmp_path / "other.json"), "--json")
-    certkit("trust", "init", *stranger)
     certkit("trust", "add", *stranger, *other, "--trusted-root", str(root))
     assert certkit("verify", document["passport"], *stranger, "--at", "2026-03-01")[0] == 8
 
@@ -92,7 +91,8 @@ def test_a_key_based_passport_is_timestamped_where_that_is_asked(
     policy, root = tmp_path / "trust.json", tmp_path / "root.json"
     root.write_bytes(compact(service.instance.trusted_root()))
     to = ("--trust", str(policy), "--json")
-    certkit("trust", "init", *to, "--issuer", "Lab", "--key", public, "--require", "timestamp")
+    certkit("trust", "add", *to, "--issuer", "Lab", "--key", public)
+    certkit("trust", "set", *to, "--require", "timestamp")
     verify = ("verify", document["passport"], *to, "--at", "2026-03-01")
     assert certkit(*verify)[0] == 4  # nobody is trusted to tell the time yet
     certkit("trust", "add", *to, "--trusted-root", str(root))

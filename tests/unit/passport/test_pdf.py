@@ -9,44 +9,35 @@ from typing import TYPE_CHECKING
 import pytest
 
 from certkit import passport, report
-from certkit.errors import CertkitError, InputError
+from certkit.errors import CertkitError
 from certkit.passport import pdf
-from tests.cli.running import certkit
-from tests.unit.passport.making import KEY, NOW, issued, trust
-from tests.unit.passport.pdfs import CATALOGUE, PAGES, attaching, bomb, document, draws, stream
-from tests.unit.report.drawing import judged, needs_pdf, strong, tool
+from tests.support.drawing import judged, needs_pdf, strong, tool
+from tests.support.making import KEY, NOW, issued, trust
+from tests.support.pdfs import CATALOGUE, PAGES, PASSPORT, attaching, bomb, code, document, draws, stream
+from tests.support.running import certkit
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-PASSPORT = issued().to_json()
 OTHER = issued(origin="simulated").to_json()
 PROOF = b"c2sp.org/tlog-proof@v1\n"
-
-
-def code(data: bytes) -> str:
-    with pytest.raises(InputError) as caught:
-        pdf.passport_of(data)
-    assert caught.value.exit_code == 3
-    return caught.value.code
 
 
 # --- what is taken out
 
 
 def test_the_attached_bytes_are_returned_as_they_are() -> None:
-    assert pdf.passport_of(attaching(("passport.json", PASSPORT))) == PASSPORT
+    assert pdf.take(attaching(("passport.json", PASSPORT))).passport == PASSPORT
 
 
 def test_other_attached_files_do_not_matter() -> None:
     files = (("assessment.json", b'{"schema": "x"}'), ("passport.json", PASSPORT), ("big", bytes(9 << 20)))
-    assert pdf.passport_of(attaching(*files)) == PASSPORT
+    assert pdf.take(attaching(*files)).passport == PASSPORT
 
 
 def test_what_is_no_pdf_is_returned_untouched() -> None:
     for data in (PASSPORT, b"", b" %PDF-1.7", b"hello"):
         assert pdf.take(data) == pdf.Taken(passport=data)
-    assert code(PASSPORT) == "pdf.unreadable"
 
 
 def test_an_attached_proof_comes_along() -> None:
@@ -63,7 +54,7 @@ def test_a_tree_of_names_is_walked() -> None:
         o6=b"<< /Limits [(a) (b)] /Names [] >>",
         o7=b"<< /Names [(passport.json) 10 0 R] >>",
     )
-    assert pdf.passport_of(whole) == PASSPORT
+    assert pdf.take(whole).passport == PASSPORT
 
 
 # --- one passport, by name and by content
@@ -124,7 +115,7 @@ def recording(keywords: bytes) -> bytes:
 def test_a_pdf_that_was_drawn_of_another_passport_is_refused() -> None:
     same, other = (passport.parse(data).passport_id.encode() for data in (PASSPORT, OTHER))
     for keywords in (b"", b"passport", b"passport " + same, b"a, passport %s, b" % same):
-        assert pdf.passport_of(recording(keywords)) == PASSPORT
+        assert pdf.take(recording(keywords)).passport == PASSPORT
     for keywords in (b"passport " + other, b"passport %s, passport %s" % (same, other)):
         assert code(recording(keywords)) == "pdf.other-passport"
 
@@ -287,7 +278,7 @@ def test_show_export_and_drift_take_the_passport_out() -> None:
 
 
 def test_a_proof_beside_the_pdf_counts_before_the_attached_one(folder: Path) -> None:
-    from certkit.cli.commands.verify import taken  # noqa: PLC0415 - a door of the command line
+    from certkit.workflow.verifying import taken  # noqa: PLC0415 - for this test only
 
     files = (("passport.json", PASSPORT), ("passport.json.tlog-proof", PROOF))
     (folder / "case.pdf").write_bytes(attaching(*files))
@@ -316,10 +307,11 @@ def test_a_pdf_is_logged_as_the_passport_in_it(folder: Path) -> None:
     keys.write_private(folder / "key.pem", KEY, passphrase=None)
     made = certkit("registry", "init", "registry", "--name", "lab", "--json").document
     assert certkit("trust", "add", "--trust", "trust.json", "--log", made["vkey"]).code == 0
-    options = ("--registry", "registry", "--key", "key.pem", "--trust", "trust.json", "--heads", "heads.db")
+    options = ("--key", "key.pem", "--trust", "trust.json", "--heads", "heads.db")
     at = ("--at", "2026-03-02")
     logged = [
-        certkit("registry", "append", name, *options, *at, "--json") for name in ("case.pdf", "passport.json")
+        certkit("registry", "append", "registry", name, *options, *at, "--json")
+        for name in ("case.pdf", "passport.json")
     ]
     assert [(done.code, done.document["index"], done.document["new"]) for done in logged] == [
         (0, 0, True),
@@ -341,7 +333,7 @@ def drawn() -> bytes:
 
 @needs_pdf
 def test_a_report_gives_back_the_passport_that_it_was_drawn_of(drawn: bytes, tmp_path: Path) -> None:
-    assert pdf.passport_of(drawn) == PASSPORT
+    assert pdf.take(drawn).passport == PASSPORT
     (tmp_path / "case.pdf").write_bytes(drawn)
     assert f"passport {issued_id()}" in tool("pdfinfo", tmp_path / "case.pdf")
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from certkit.passport import pdf, pdf_reader
-from tests.unit.passport.pdfs import attaching, packed, stream
-from tests.unit.passport.test_pdf import PASSPORT, code
+from tests.support.pdfs import PASSPORT, attaching, code, packed, stream
 
 INSIDE = [
     (1, b"<< /Type /Catalog /Names << /EmbeddedFiles << /Names [(passport.json) 10 0 R] >> >> >>"),
@@ -16,16 +15,16 @@ ATTACHED = {11: stream(PASSPORT)}
 
 
 def test_objects_in_a_stream_are_read() -> None:
-    assert pdf.passport_of(packed(INSIDE, extra=ATTACHED)) == PASSPORT
-    assert pdf.passport_of(packed([*INSIDE, (50, b"[0]" * 9), (51, b"7")], extra=ATTACHED)) == PASSPORT
-    assert pdf.passport_of(packed([(50, b"null"), *INSIDE], extra=ATTACHED)) == PASSPORT
+    assert pdf.take(packed(INSIDE, extra=ATTACHED)).passport == PASSPORT
+    assert pdf.take(packed([*INSIDE, (50, b"[0]" * 9), (51, b"7")], extra=ATTACHED)).passport == PASSPORT
+    assert pdf.take(packed([(50, b"null"), *INSIDE], extra=ATTACHED)).passport == PASSPORT
 
 
 def test_what_nobody_asks_for_in_an_object_stream_is_not_parsed() -> None:
     broken = b"<< /A [ (never closed"
     for place in range(3):
         inside = [*INSIDE[:place], (50, broken), *INSIDE[place:]]
-        assert pdf.passport_of(packed(inside, extra=ATTACHED)) == PASSPORT
+        assert pdf.take(packed(inside, extra=ATTACHED)).passport == PASSPORT
 
 
 def test_an_object_in_a_stream_ends_where_the_next_begins() -> None:
@@ -47,20 +46,20 @@ def test_objects_of_a_stream_that_overlap_or_leave_it_are_refused(offsets: list[
 def test_where_objects_of_a_stream_begin_is_exact() -> None:
     (_, first), (_, second) = INSIDE
     after = len(first) + 1
-    assert pdf.passport_of(packed(INSIDE, offsets=[0, after], extra=ATTACHED)) == PASSPORT
+    assert pdf.take(packed(INSIDE, offsets=[0, after], extra=ATTACHED)).passport == PASSPORT
     assert code(packed(INSIDE, offsets=[-1, after], extra=ATTACHED)) == "pdf.unreadable"
     three = [INSIDE[0], (50, b""), (10, second)]
-    assert pdf.passport_of(packed(three, offsets=[0, after, after + 1], extra=ATTACHED)) == PASSPORT
+    assert pdf.take(packed(three, offsets=[0, after, after + 1], extra=ATTACHED)).passport == PASSPORT
     assert code(packed(three, offsets=[0, after, after], extra=ATTACHED)) == "pdf.unreadable"
     blank = [(1, b"\n " + first), (10, b" " + second)]
-    assert pdf.passport_of(packed(blank, extra=ATTACHED)) == PASSPORT
+    assert pdf.take(packed(blank, extra=ATTACHED)).passport == PASSPORT
 
 
 def test_object_streams_in_a_crowd_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     for most, found in ((1, None), (0, "pdf.unreadable")):
         monkeypatch.setattr(pdf_reader, "MAX_STREAMS", most)
         if found is None:
-            assert pdf.passport_of(packed(INSIDE, extra=ATTACHED)) == PASSPORT
+            assert pdf.take(packed(INSIDE, extra=ATTACHED)).passport == PASSPORT
         else:
             assert code(packed(INSIDE, extra=ATTACHED)) == found
 
@@ -74,7 +73,7 @@ def test_an_object_that_its_stream_holds_twice_or_not_is_refused() -> None:
 
 def test_object_streams_are_bounded() -> None:
     many = [(200 + place, b"0") for place in range(pdf_reader.MAX_IN_STREAM - len(INSIDE))]
-    assert pdf.passport_of(packed([*INSIDE, *many], extra=ATTACHED)) == PASSPORT
+    assert pdf.take(packed([*INSIDE, *many], extra=ATTACHED)).passport == PASSPORT
     assert code(packed([*INSIDE, *many, (199, b"0")], extra=ATTACHED)) == "pdf.unreadable"
     filled = (50, b" " * pdf_reader.MAX_STREAM)
     assert code(packed([*INSIDE, filled], extra=ATTACHED)) == "pdf.unreadable"

@@ -14,8 +14,8 @@ from certkit.errors import CertkitError
 from certkit.passport import keys
 from certkit.passport.rotation import rotated
 from certkit.passport.trust import TrustedKey
-from tests.cli.running import certkit
-from tests.unit.passport.making import KEY, NOW, issued, trust
+from tests.support.making import KEY, NOW, issued, trust
+from tests.support.running import certkit
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,7 +28,7 @@ def verdict(key: Any, policy: passport.Trust, *, signed: datetime) -> str:
     """Return the verdict on a passport that `key` signed at a time."""
     found = issued(key=key)
     if signed != NOW:
-        from tests.unit.assessment import build  # noqa: PLC0415 - for this case only
+        from tests.support import build  # noqa: PLC0415 - for this case only
 
         summary = build.strong()
         found = passport.issue(

@@ -12,8 +12,8 @@ from certkit import canonical
 from certkit.assessment.metrics.catalogue import CATALOGUE
 from certkit.errors import NegativeError
 from certkit.passport import agreement, claim, payload, statement
-from tests.unit.passport.making import issued
-from tests.vectors import passport_parts as maker
+from tests.support import passport_parts as maker
+from tests.support.making import issued
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,8 +68,8 @@ def test_a_number_of_thousands_of_digits_is_refused(put: Callable[[dict[str, Any
 
 def met_without_bound(metric: str, **row: Any) -> bool:
     """Tell whether a row may be met by bounds without one."""
-    method = row.pop("method", None)
-    told = statement.Bound(status="met", confidence="0.950000", method=method)
+    rests_on = row.pop("rests_on", None)
+    told = statement.Bound(status="met", confidence="0.950000", rests_on=rests_on)
     given = {"operator": ">=", "threshold": "1.000000", "table": "met", **row}
     return agreement.carried(metric, statement.RowAtTier(bounded=told, **given))
 
@@ -78,15 +78,15 @@ def test_only_rows_that_have_no_bound_are_met_without_one() -> None:
     every = agreement.EVERY_RUN
     assert met_without_bound("csi", threshold="0.700000")
     assert met_without_bound("csi_windowed", threshold="0.700000")
-    assert met_without_bound("r_op", method=every)
-    assert met_without_bound("ti", threshold="5.000000", method=every)
+    assert met_without_bound("r_op", rests_on=every)
+    assert met_without_bound("ti", threshold="5.000000", rests_on=every)
     assert met_without_bound("frr", operator="is", threshold=True)
     assert not met_without_bound("r_op", threshold="0.850000")
-    assert not met_without_bound("r_op", threshold="0.850000", method=every)
-    assert not met_without_bound("r_op", method="beta")
-    assert not met_without_bound("r_op", operator="<=", method=every)
-    assert not met_without_bound("r_op", table="not_met", method=every)
-    assert not met_without_bound("ti", method=every)
+    assert not met_without_bound("r_op", threshold="0.850000", rests_on=every)
+    assert not met_without_bound("r_op", rests_on="100 tasks")
+    assert not met_without_bound("r_op", operator="<=", rests_on=every)
+    assert not met_without_bound("r_op", table="not_met", rests_on=every)
+    assert not met_without_bound("ti", rests_on=every)
 
 
 def test_what_is_said_of_metrics_here_is_what_the_catalogue_says() -> None:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import base64
-import hashlib
 import subprocess
 import sys
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,9 +13,22 @@ import pytest
 from certkit import canonical, passport
 from certkit.errors import CertkitError
 from certkit.passport import sealed, timestamp
+from tests.support import passport_parts as maker
 from tests.support.sigstore_service import Service
-from tests.support.virtual_sigstore import Sigstore, b64
-from tests.vectors import passport_parts as maker
+from tests.support.stamping import (
+    AT,
+    DIGEST,
+    GOOD,
+    INSTANCE,
+    LATER,
+    OTHER,
+    ROOT,
+    SIGNATURE,
+    TOKEN,
+    policy,
+    stamped,
+)
+from tests.support.virtual_sigstore import b64
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,38 +36,9 @@ if TYPE_CHECKING:
 
     from tests.support.virtual_sigstore import Json
 
-STARTS = datetime(2026, 2, 1, tzinfo=UTC)  # the beginning of the validity that the maker writes
-AT = STARTS + timedelta(minutes=3)
 SECOND = timedelta(seconds=1)
-LATER = datetime(2026, 3, 1, 12, tzinfo=UTC)
-INSTANCE = Sigstore.new(AT)
-OTHER = Sigstore.new(AT)
-GOOD = maker.good()
-SIGNATURE = maker.signed(maker.IN_TOTO, maker.compact(maker.statement()), maker.LAB)
-DIGEST = hashlib.sha256(SIGNATURE).digest()
-TOKEN = INSTANCE.timestamp(DIGEST)
 
 
-def stamped(*tokens: bytes) -> Json:
-    data = {"rfc3161Timestamps": [{"signedTimestamp": b64(token)} for token in tokens]}
-    return {
-        **GOOD,
-        "verificationMaterial": {**GOOD["verificationMaterial"], "timestampVerificationData": data},
-    }
-
-
-def policy(root: Json | None, *, required: bool = True, **window: str) -> passport.Trust:
-    key = {"pem": maker.pem(maker.LAB), **window}
-    document = {
-        "schema": "urn:certkit:trust:v1",
-        "issuers": [{"name": "Lab", "keys": [key]}],
-        "require": ["timestamp"] if required else [],
-        "trusted_root": root,
-    }
-    return passport.parse_trust(canonical.line(document), "trust.json")
-
-
-ROOT = INSTANCE.trusted_root()
 TRUST = policy(ROOT)
 
 

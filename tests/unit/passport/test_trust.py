@@ -15,9 +15,9 @@ from certkit.errors import CertkitError
 from certkit.passport import keys
 from certkit.passport import trust as passport_trust
 from certkit.passport.oddities import oddities
-from tests.cli.running import certkit
+from tests.support.making import KEY, NOW, trust
+from tests.support.running import certkit
 from tests.support.virtual_sigstore import Sigstore
-from tests.unit.passport.making import KEY, NOW, trust
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -195,7 +195,7 @@ def test_what_is_odd_is_told_once(policy: passport.Trust, words: str) -> None:
 
 def test_the_command_tells_and_leaves_with_one(tmp_path: Path) -> None:
     path = tmp_path / "trust.json"
-    command = ("trust", "check", "--trust", str(path), "--at", "2026-03-01")
+    command = ("trust", "show", "--trust", str(path), "--at", "2026-03-01")
     known = workflow.load_profile("hb-eval-2026").digest
     path.write_bytes(passport.Trust(issuers=(lab(key()),), profiles=(known,)).to_json())
     good = certkit(*command)

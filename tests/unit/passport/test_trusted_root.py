@@ -10,8 +10,8 @@ import pytest
 from certkit import canonical, passport
 from certkit.errors import CertkitError
 from certkit.passport import keyless, trusted_root
+from tests.support.documents import certkit
 from tests.support.virtual_sigstore import Sigstore
-from tests.vectors.running import certkit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -108,7 +108,7 @@ def add(folder: Path, *options: str) -> tuple[int, Any]:
 
 @pytest.fixture
 def written(tmp_path: Path) -> Path:
-    assert certkit("trust", "init", "--trust", str(tmp_path / "trust.json"), "--json")[0] == 0
+    assert certkit("trust", "add", "--trust", str(tmp_path / "trust.json"), "--json")[0] == 0
     for name, root in (("older", ROOT), ("newer", INSTANCE.trusted_root(ct=AT))):
         (tmp_path / name).write_bytes(canonical.line(root))
     return tmp_path

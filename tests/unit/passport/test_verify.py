@@ -14,15 +14,17 @@ from jsonschema import Draft202012Validator
 from msgspec import structs
 
 from certkit import canonical, evidence, passport, workflow
+from certkit.document import schema_of
 from certkit.errors import CertkitError, InputError, MismatchError, UnavailableError, UsageError
 from certkit.passport import dsse, keys
 from certkit.passport import trust as trust_policy
+from certkit.passport.outcome import VerificationDocument
 from certkit.passport.trust import Witnesses
 from certkit.progress import SILENT
 from certkit.tlog import checkpoint, hashing, note, proof
 from tests.support import bundles
-from tests.unit.passport.making import KEY, NOW, issued, of_bundle, runs, sealed_bundle, trust
-from tests.vectors.running import certkit
+from tests.support.documents import certkit
+from tests.support.making import KEY, NOW, issued, of_bundle, runs, sealed_bundle, trust
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -277,7 +279,7 @@ def test_a_time_without_offset_is_the_callers_mistake() -> None:
 
 
 def test_the_document_has_its_published_form() -> None:
-    schema = passport.verification_schema()
+    schema = schema_of(VerificationDocument)
     Draft202012Validator.check_schema(schema)
     for data, policy in (
         (issued().to_json(), trust()),

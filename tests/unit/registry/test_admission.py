@@ -13,9 +13,9 @@ from certkit.errors import CertkitError, Exit, UntrustedError
 from certkit.passport import keys
 from certkit.registry import Registry
 from certkit.registry.admission import admit, checker, inspect
-from tests.unit.assessment import build as assessments
-from tests.unit.passport.making import ISSUER, KEY, NOW, issued, trust
-from tests.unit.registry.build import LOG_KEY, STRANGER, heads
+from tests.support import build as assessments
+from tests.support.making import ISSUER, KEY, NOW, issued, trust
+from tests.support.registries import LOG_KEY, STRANGER, heads
 
 if TYPE_CHECKING:
     from pathlib import Path

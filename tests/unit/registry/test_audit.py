@@ -20,7 +20,7 @@ from certkit.registry.entry import LIMIT, PAYLOAD_TYPE, Previous, read, write
 from certkit.registry.log import Log
 from certkit.tlog.note import Signer
 from tests.support import merkle
-from tests.unit.registry.build import (
+from tests.support.registries import (
     AT,
     LOG_KEY,
     STRANGER,

@@ -13,35 +13,19 @@ from certkit.registry.admission import checker, inspect
 from certkit.registry.consequences import Consequences
 from certkit.registry.entry import Claims, Stored, read, write
 from certkit.registry.export import export
-from tests.unit.registry.build import LOG_KEY
-from tests.unit.registry.lineages import KEY, NOW, clustered, heads, issue, log, new, policy
+from tests.support.lineages import KEY, NOW, clustered, heads, issue, log, new, policy
+from tests.support.registries import LOG_KEY
+from tests.support.standings import found, silently
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from certkit.passport import Passport
-    from certkit.registry import Audit
-    from certkit.registry.entry import AnyClaims, Drift
+    from certkit.registry.entry import Drift
 
 GOOD, WORSE, STILL = (
     issue(number, summary=clustered(successes)) for number, successes in enumerate((900, 600, 600), start=1)
 )
-
-
-def silently(folder: Path, one: Passport, *more: AnyClaims) -> None:
-    """Log a passport as nobody but whoever keeps the log can: with what they like after it."""
-    with Registry.open(folder, heads=heads(folder)) as registry:
-        done = registry.append(
-            one.to_json(), check=checker(policy(), NOW), submitter=KEY, log_key=LOG_KEY, at=NOW
-        )
-        subject = registry.logged(done.index).found.entry.subject
-        for claims in more:
-            registry.append_entry(subject, claims, submitter=KEY, log_key=LOG_KEY, at=NOW)
-
-
-def found(folder: Path, trust: object) -> list[tuple[str, str]]:
-    report: Audit = inspect(folder, trust=trust)  # type: ignore[arg-type]
-    return [(one.where, one.code) for one in report.findings]
 
 
 @pytest.fixture

@@ -20,8 +20,8 @@ from certkit.registry.entry import (
     read,
     write,
 )
-from tests.unit.registry.build import LOG_KEY, STRANGER, digest, poison
-from tests.unit.registry.lineages import KEY, NOW, hand, heads, issue, log, new, policy
+from tests.support.lineages import KEY, NOW, hand, heads, issue, log, new, policy
+from tests.support.registries import LOG_KEY, STRANGER, digest, poison
 
 if TYPE_CHECKING:
     from pathlib import Path

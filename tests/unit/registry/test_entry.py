@@ -23,7 +23,7 @@ from certkit.registry.entry import (
     write,
 )
 from certkit.tlog import bundle
-from tests.unit.registry.build import SUBMITTER, digest
+from tests.support.registries import SUBMITTER, digest
 
 if TYPE_CHECKING:
     from collections.abc import Callable

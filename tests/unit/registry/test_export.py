@@ -17,8 +17,9 @@ from certkit.registry.export import Exported
 from certkit.registry.export import export as write
 from certkit.tlog.checkpoint import open_checkpoint
 from tests.support import merkle
-from tests.unit.registry.build import AT, LOG_KEY, append, audited, contents, filled, new, passport
-from tests.unit.registry.notes import extend, following, noted
+from tests.support.notes import extend, following, noted
+from tests.support.registries import AT, LOG_KEY, append, audited, contents, filled, new, passport
+from tests.support.tile_tree import definition
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,20 +35,6 @@ def export(folder: Path, out: Path, *, passports: bool = False) -> Exported:
 
 def codes(report: Audit) -> set[str]:
     return {one.code for one in report.findings}
-
-
-def definition(entries: list[bytes]) -> dict[str, bytes]:
-    """Every file but the checkpoint, by the definitions of the tlog-tiles page and RFC 6962."""
-    made: dict[str, bytes] = {}
-    for start in range(0, len(entries), 256):
-        part = entries[start : start + 256]
-        tail = f"{start // 256:03d}" + ("" if len(part) == 256 else f".p/{len(part)}")
-        made[f"tile/entries/{tail}"] = b"".join(len(one).to_bytes(2, "big") + one for one in part)
-        made[f"tile/0/{tail}"] = b"".join(hashlib.sha256(b"\0" + one).digest() for one in part)
-    if full := len(entries) // 256:
-        tail = "000" if full == 256 else f"000.p/{full}"
-        made[f"tile/1/{tail}"] = b"".join(merkle.mth(entries[256 * i : 256 * i + 256]) for i in range(full))
-    return made
 
 
 def without_checkpoint(out: Path) -> dict[str, bytes]:

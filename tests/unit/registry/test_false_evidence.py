@@ -18,14 +18,13 @@ from certkit.registry.entry import Revocation, read, timestamp
 from certkit.registry.rules import Rest
 from certkit.tlog import proof
 from certkit.tlog.hashing import leaf_hash
-from tests.unit.passport.making import ISSUER
-from tests.unit.passport.test_accumulated import campaign, made
-from tests.unit.registry import build
-from tests.unit.registry.build import LOG_KEY, STRANGER, digest
-from tests.unit.registry.lineages import KEY, NOW, clustered, hand, heads, issue, log, new, policy
-from tests.unit.registry.lineages import begun as with_times
-from tests.unit.registry.test_standing import DAY, standing
-from tests.unit.registry.test_status import drafted, slip, stored
+from tests.support import registries as build
+from tests.support.campaigns import campaign, made
+from tests.support.lineages import KEY, NOW, clustered, hand, heads, issue, log, new, policy
+from tests.support.making import ISSUER
+from tests.support.registries import LOG_KEY, STRANGER, digest
+from tests.support.standings import DAY, drafted, slip, standing, stored
+from tests.support.standings import begun as with_times
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -17,11 +17,11 @@ from certkit.registry.entry import Claims, Note, Revocation, Stored, read, times
 from certkit.registry.history import history, reading
 from certkit.registry.rules import is_of
 from certkit.registry.vetted import vetted
-from tests.unit.assessment import build as assessments
-from tests.unit.passport.making import ISSUER
-from tests.unit.registry.build import STRANGER
-from tests.unit.registry.lineages import KEY, NOW, clustered, issue, log, new, policy
-from tests.unit.registry.test_status import drafted, slip, stored
+from tests.support import build as assessments
+from tests.support.lineages import KEY, NOW, clustered, issue, log, new, policy
+from tests.support.making import ISSUER
+from tests.support.registries import STRANGER
+from tests.support.standings import drafted, slip, stored
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -18,7 +18,7 @@ from certkit.registry.heads import Heads, remembered
 from certkit.tlog.checkpoint import Checkpoint, sign_checkpoint
 from certkit.tlog.hashing import Hash
 from certkit.tlog.note import Signer, parse_note, write_note
-from tests.unit.registry.build import (
+from tests.support.registries import (
     AT,
     LOG_KEY,
     STRANGER,

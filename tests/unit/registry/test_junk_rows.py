@@ -13,8 +13,8 @@ from certkit.registry.auditing import Audit, audit
 from certkit.registry.export import export
 from certkit.tlog.note import Signer, parse_note
 from certkit.tlog.witness import Quorum
-from tests.unit.registry.build import AT, append, check, filled, opened, passport, poison, submitters
-from tests.unit.registry.test_cosigning import KEYS, TIME, A, line, note, stored, taken, text, witness
+from tests.support.registries import AT, append, check, filled, opened, passport, poison, submitters
+from tests.support.witnesses import KEYS, TIME, A, line, note, stored, taken, text, witness
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -22,10 +22,10 @@ from certkit.registry.heads import Head
 from certkit.registry.log import Log
 from certkit.tlog.hashing import leaf_hash
 from tests.support import merkle
-from tests.unit.registry import build
-from tests.unit.registry.build import LOG_KEY, SUBMITTER, digest, poison
-from tests.unit.registry.lineages import NOW
-from tests.unit.registry.notes import noted
+from tests.support import registries as build
+from tests.support.lineages import NOW
+from tests.support.notes import noted
+from tests.support.registries import LOG_KEY, SUBMITTER, digest, poison
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

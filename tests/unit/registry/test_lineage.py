@@ -22,7 +22,7 @@ from certkit.registry.entry import (
 from certkit.registry.lineage import Lineages, LogKeys
 from certkit.tlog.hashing import leaf_hash
 from certkit.tlog.note import Signer
-from tests.unit.registry.build import LOG_KEY, STRANGER, SUBMITTER, check, digest, passport
+from tests.support.registries import LOG_KEY, STRANGER, SUBMITTER, check, digest, passport
 
 if TYPE_CHECKING:
     from certkit.passport.keys import PrivateKey

@@ -12,8 +12,8 @@ from certkit.errors import CertkitError, InputError, MismatchError
 from certkit.progress import SILENT
 from certkit.registry.auditing import opened
 from certkit.registry.export import export
-from tests.unit.registry.build import audited, contents, filled, passport
-from tests.unit.registry.notes import extend, following, noted
+from tests.support.notes import extend, following, noted
+from tests.support.registries import audited, contents, filled, passport
 
 if TYPE_CHECKING:
     from pathlib import Path

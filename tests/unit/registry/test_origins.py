@@ -21,9 +21,9 @@ from certkit.registry.status import log_key
 from certkit.registry.statusfile import FileStatus, write
 from certkit.tlog.checkpoint import Checkpoint, sign_checkpoint
 from certkit.tlog.note import KeyType, Signature, Signer, VerifierKey
-from tests.unit.registry.build import LOG_KEY, STRANGER
-from tests.unit.registry.lineages import NOW, heads, issue, log, new, policy
-from tests.unit.registry.test_standing import DAY, standing, step, unseen
+from tests.support.lineages import NOW, heads, issue, log, new, policy
+from tests.support.registries import LOG_KEY, STRANGER
+from tests.support.standings import DAY, standing, step, unseen
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,8 +14,8 @@ from certkit.passport import keys
 from certkit.registry import Registry
 from certkit.registry.admission import inspect
 from certkit.registry.ending import revoke, supersede
-from tests.unit.registry.lineages import KEY, NOW, hand, heads, issue, log, new, policy
-from tests.unit.registry.test_status import copied, slip
+from tests.support.lineages import KEY, NOW, hand, heads, issue, log, new, policy
+from tests.support.standings import copied, slip
 
 if TYPE_CHECKING:
     from pathlib import Path

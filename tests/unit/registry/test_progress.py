@@ -11,7 +11,7 @@ from certkit.registry import Registry
 from certkit.registry.ending import note
 from certkit.registry.history import reading
 from certkit.registry.status import FolderStatus
-from tests.unit.registry.lineages import NOW, hand, heads, issue, log, new, policy
+from tests.support.lineages import NOW, hand, heads, issue, log, new, policy
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -20,7 +20,7 @@ from certkit.tlog import proof
 from certkit.tlog.checkpoint import open_checkpoint
 from certkit.tlog.hashing import leaf_hash
 from tests.support import merkle
-from tests.unit.registry.build import (
+from tests.support.registries import (
     AT,
     LOG_KEY,
     STRANGER,

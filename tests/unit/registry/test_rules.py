@@ -39,9 +39,9 @@ from certkit.registry.heads import remembered
 from certkit.tlog.checkpoint import Checkpoint, sign_checkpoint
 from certkit.tlog.hashing import EMPTY_ROOT
 from certkit.tlog.note import Signer, write_note
-from tests.unit.passport import test_timestamp as stamps
-from tests.unit.registry.build import LOG_KEY, STRANGER
-from tests.unit.registry.lineages import KEY, NOW, clustered, heads, issue, log, new, policy
+from tests.support import stamping as stamps
+from tests.support.lineages import KEY, NOW, clustered, heads, issue, log, new, policy
+from tests.support.registries import LOG_KEY, STRANGER
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,27 +15,25 @@ from certkit.passport.trust import Witnesses
 from certkit.registry import Registry
 from certkit.registry.admission import inspect
 from certkit.registry.consequences import claims
-from certkit.registry.ending import note, revoke, supersede
+from certkit.registry.ending import note, supersede
 from certkit.registry.entry import PAYLOAD_TYPE, ROWS, Drift, Revocation, Supersession, read
 from certkit.registry.heads import read as read_head
 from certkit.registry.heads import remembered
 from certkit.registry.search import Query
-from certkit.registry.status import FolderStatus
-from certkit.registry.statusfile import FileStatus, write
+from certkit.registry.statusfile import FileStatus
 from certkit.tlog.checkpoint import Checkpoint
 from certkit.tlog.hashing import leaf_hash
 from certkit.tlog.note import Signer
 from certkit.tlog.witness import with_signatures
-from tests.unit.registry.build import LOG_KEY, contents
-from tests.unit.registry.lineages import KEY, NOW, clustered, hand, heads, issue, log, new, policy
+from tests.support.lineages import KEY, NOW, clustered, hand, heads, issue, log, new, policy
+from tests.support.registries import LOG_KEY, contents
+from tests.support.standings import DAY, ended, file, head_of, offline, rows, standing, unseen
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from certkit.passport import Passport
 
 OTHER = keys.generate("ed25519")
-DAY = timedelta(days=1)
 WITNESS = Signer("w.example", Ed25519PrivateKey.from_private_bytes(b"\7" * 32))
 
 
@@ -47,40 +42,9 @@ def two_issuers(**more: Any) -> passport.Trust:
     return policy(**more).with_issuer("Other Lab", key)
 
 
-def unseen(_origin: str) -> Checkpoint | None:
-    return None
-
-
-def head_of(folder: Path) -> Checkpoint:
-    with Registry.open(folder) as registry:
-        return registry.head()
-
-
-def rows(folder: Path, statement: str, *values: object) -> None:
-    with closing(sqlite3.connect(folder / "registry.db", isolation_level=None)) as connection:
-        connection.execute(statement, values)
-
-
 def types(folder: Path) -> list[str]:
     with Registry.open(folder) as registry:
         return [one.found.entry.type for one in registry.entries()]
-
-
-def standing(
-    folder: Path, one: Passport, trust: passport.Trust, *, days: int = 1, **more: Any
-) -> passport.Step:
-    source = FolderStatus(folder, trust=trust, at=NOW + days * DAY, seen=more.pop("seen", unseen))
-    return step(one, trust, days=days, status=source)
-
-
-def step(one: Passport, trust: passport.Trust, *, days: int = 1, **more: Any) -> passport.Step:
-    found = passport.verify(one.to_json(), trust=trust, at=NOW + days * DAY, **more)
-    return next(item for item in found.steps if item.id == "status")
-
-
-def ended(folder: Path, index: int | str, **more: Any) -> int:
-    with Registry.open(folder, heads=heads(folder)) as registry:
-        return revoke(registry, str(index), reason="key-compromise", detail=None, hand=hand(**more))[1].index
 
 
 def test_a_further_attempt_must_say_so_and_a_second_passport_on_the_same_evidence_is_none(
@@ -301,15 +265,6 @@ def cosign(folder: Path, *, days: int) -> None:
     text = read_head(data).text
     line = WITNESS.cosign(text, int((NOW + days * DAY).timestamp()))
     rows(folder, "UPDATE checkpoint SET note = ?", with_signatures(data, [line]))
-
-
-def file(folder: Path, index: int, *, days: int = 0) -> bytes:
-    return write(folder, index, key=LOG_KEY, heads=heads(folder), at=NOW + days * DAY)
-
-
-def offline(data: bytes, one: Passport, trust: passport.Trust, **more: Any) -> passport.Step:
-    source = FileStatus(data, trust=trust, at=NOW + more.get("days", 1) * DAY, seen=more.pop("seen", unseen))
-    return step(one, trust, beside=source, **more)
 
 
 def test_a_status_file_says_offline_what_the_log_says(tmp_path: Path) -> None:

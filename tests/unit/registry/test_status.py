@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
@@ -13,26 +13,28 @@ from msgspec import structs
 
 from certkit import canonical, passport
 from certkit.errors import CertkitError
-from certkit.passport import keys
 from certkit.registry import Registry, blobs
 from certkit.registry.admission import inspect
 from certkit.registry.ending import note, revoke
-from certkit.registry.entry import Entry, Note, read, timestamp
-from certkit.registry.entry import write as write_entry
+from certkit.registry.entry import Note, read, timestamp
 from certkit.registry.heads import remembered
 from certkit.registry.history import reading
 from certkit.registry.statusfile import write
 from certkit.tlog.checkpoint import Checkpoint
 from certkit.tlog.hashing import leaf_hash
-from tests.unit.registry.build import LOG_KEY, STRANGER
-from tests.unit.registry.lineages import KEY, NOW, hand, heads, issue, log, new, policy
-from tests.unit.registry.test_standing import (
+from tests.support.lineages import KEY, NOW, hand, heads, issue, log, new, policy
+from tests.support.registries import LOG_KEY, STRANGER
+from tests.support.standings import (
     DAY,
+    copied,
+    drafted,
     ended,
     file,
     head_of,
     offline,
+    slip,
     standing,
+    stored,
     unseen,
 )
 
@@ -41,47 +43,10 @@ if TYPE_CHECKING:
 
     from certkit.passport import Passport
     from certkit.passport.keys import PrivateKey
-    from certkit.registry.entry import AnyClaims, Reason
+    from certkit.registry.entry import Reason
     from certkit.tlog.note import VerifierKey
 
 NEW_LOG_KEY = Ed25519PrivateKey.from_private_bytes(b"\x0a" * 32)
-
-
-def slip(folder: Path, *entries: bytes, log_key: Ed25519PrivateKey = LOG_KEY) -> None:
-    """Log bytes as whoever holds the log's key could, past all rules."""
-    with Registry.open(folder, heads=heads(folder)) as registry, registry._signing(log_key) as signer:
-        for data in entries:
-            registry._extend(data, signer)
-
-
-def stored(folder: Path, index: int) -> bytes:
-    with Registry.open(folder) as registry, registry.reading() as its:
-        data = its.entry(index)
-    assert data is not None
-    return data
-
-
-def drafted(kind: str, subject: str, claims: AnyClaims, key: PrivateKey = KEY, **more: Any) -> bytes:
-    """An entry as its members are given, and as nobody would write it by the rules."""
-    members: dict[str, Any] = {"passport": None, "prev": None, "issued_at": timestamp(NOW + DAY)} | more
-    return write_entry(
-        Entry(
-            type=kind,  # type: ignore[arg-type]
-            subject=subject,
-            claims=msgspec.to_builtins(claims),
-            submitter=keys.key_id(key.public_key()),
-            **members,
-        ),
-        key,
-    )
-
-
-def copied(folder: Path, index: int, key: PrivateKey, **changed: Any) -> bytes:
-    """The entry that logs a passport once more, signed by another key."""
-    found = read(stored(folder, index))
-    assert found.passport is not None
-    subject = changed.pop("subject", found.entry.subject)
-    return drafted("passport", subject, found.passport, key, passport=found.entry.passport, **changed)
 
 
 def status_at(folder: Path, index: int) -> bytes:

@@ -12,7 +12,7 @@ from certkit.errors import CertkitError, InputError, MismatchError
 from certkit.registry import Registry, log, store
 from certkit.registry.entry import Note
 from certkit.registry.heads import remembered
-from tests.unit.registry.build import (
+from tests.support.registries import (
     AT,
     LOG_KEY,
     SUBMITTER,
@@ -105,7 +105,7 @@ def test_an_older_registry_is_not_read_before_and_the_hint_says_what_to_do(tmp_p
     with pytest.raises(InputError) as caught:
         Registry.open(folder)
     assert caught.value.code == "registry.format"
-    assert "certkit registry migrate" in str(caught.value.hint)
+    assert "the next entry that is logged" in str(caught.value.hint)
     assert contents(folder) == before
 
 

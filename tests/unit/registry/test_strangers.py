@@ -19,11 +19,10 @@ from certkit.registry.admission import inspect
 from certkit.registry.ending import note
 from certkit.registry.entry import PAYLOAD_TYPE, Note, UnverifiedEntry, timestamp
 from certkit.registry.statusfile import write
-from tests.unit.registry.build import LOG_KEY, STRANGER, append, filled, opened, poison
-from tests.unit.registry.build import passport as stand_in
-from tests.unit.registry.lineages import KEY, NOW, hand, heads, issue, log, new, policy
-from tests.unit.registry.test_standing import DAY, ended, offline, standing
-from tests.unit.registry.test_status import copied, drafted, slip, stored
+from tests.support.lineages import KEY, NOW, hand, heads, issue, log, new, policy
+from tests.support.registries import LOG_KEY, STRANGER, append, filled, opened, poison
+from tests.support.registries import passport as stand_in
+from tests.support.standings import DAY, copied, drafted, ended, offline, slip, standing, stored
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -286,7 +285,7 @@ def test_a_row_in_the_way_of_an_entry_is_told_with_what_removes_it(tmp_path: Pat
     poison(folder, "INSERT INTO passport_index SELECT 1, 'x', 'x', 'x', 'x', 1, '', '', 1, NULL, NULL, NULL")
     with pytest.raises(MismatchError) as caught:
         append(folder, stand_in(1))
-    assert "certkit registry reindex DIR" in str(caught.value.hint)
+    assert "certkit registry audit DIR --repair" in str(caught.value.hint)
     with opened(folder) as registry, registry.searching() as search:
         search.rebuild()
     assert append(folder, stand_in(1)).index == 1
@@ -322,7 +321,7 @@ def test_what_is_no_entry_is_found_and_stops_nobody(tmp_path: Path) -> None:
     junk(folder)
     with pytest.raises(MismatchError, match="derived tables") as caught:
         log(folder, issue(2))
-    assert "certkit registry reindex DIR" in str(caught.value.hint)
+    assert "certkit registry audit DIR --repair" in str(caught.value.hint)
     with Registry.open(folder, heads=heads(folder)) as registry, registry.searching() as search:
         search.rebuild()
         assert list(search.differences()) == []

@@ -21,10 +21,9 @@ from certkit.tlog.checkpoint import Checkpoint
 from certkit.tlog.hashing import leaf_hash
 from certkit.tlog.note import Signer
 from certkit.tlog.witness import with_signatures
-from tests.unit.registry.build import LOG_KEY
-from tests.unit.registry.lineages import KEY, NOW, clustered, heads, issue, log, new, policy
-from tests.unit.registry.test_standing import DAY, file, offline, rows, standing
-from tests.unit.registry.test_status import drafted
+from tests.support.lineages import KEY, NOW, clustered, heads, issue, log, new, policy
+from tests.support.registries import LOG_KEY
+from tests.support.standings import DAY, drafted, file, offline, rows, standing
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,8 +9,8 @@ from msgspec import structs
 
 from certkit import report
 from certkit.evidence.summary.summary import Summary, Tally
-from tests.unit.assessment.build import FIELD_RUNS, cell, outcomes, summary, window
-from tests.unit.report.drawing import judged, page, strong
+from tests.support.build import FIELD_RUNS, cell, outcomes, summary, window
+from tests.support.drawing import judged, page, strong
 
 ATTAINED = re.compile(r"meets the Tier (\d)")
 

@@ -7,8 +7,8 @@ import pytest
 from certkit import report
 from certkit.assessment import assess
 from certkit.report.render import printable
-from tests.unit.assessment.build import cell, outcomes, summary
-from tests.unit.report.drawing import Page, facts, judged, page, profile, strong
+from tests.support.build import cell, outcomes, summary
+from tests.support.drawing import Page, facts, judged, page, profile, strong
 
 EVIL = (
     "<script>alert(1)</script><img src=x onerror=alert(1)>\"'> {{ 7 * 7 }} {% raw %} &lt;b&gt; ]]> -->"

@@ -8,7 +8,7 @@ import pytest
 
 from certkit import report
 from certkit.errors import CertkitError, MismatchError
-from tests.unit.report.drawing import DAY, judged, page, passport, strong
+from tests.support.drawing import DAY, judged, page, passport, strong
 
 
 def test_the_passport_is_named_attached_and_not_vouched_for() -> None:

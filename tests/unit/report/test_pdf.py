@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from certkit import canonical, report, resources
-from tests.cli.running import certkit, program
-from tests.cli.test_degenerate import GOOD
-from tests.support import bundles
-from tests.unit.assessment import build
-from tests.unit.report.drawing import judged, needs_pdf, passport, strong, tool, written
+from tests.support import build, bundles
+from tests.support.drawing import judged, needs_pdf, passport, strong, tool, written
+from tests.support.extremes import GOOD
+from tests.support.running import certkit, program
 
 if TYPE_CHECKING:
     from pathlib import Path

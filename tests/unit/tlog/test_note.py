@@ -7,7 +7,6 @@ import struct
 from typing import TYPE_CHECKING
 
 import pytest
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,23 +19,18 @@ from certkit.tlog.note import (
     MAX_SIGNATURES,
     KeyType,
     Signature,
-    Signer,
     UnverifiedNote,
     VerifierKey,
     open_note,
     parse_note,
     write_note,
 )
+from tests.support.signers import LOG, OTHER, WITNESS, signer
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-def signer(name: str, seed: int = 1) -> Signer:
-    return Signer(name, Ed25519PrivateKey.from_private_bytes(bytes([seed]) * 32))
-
-
-LOG, OTHER, WITNESS = signer("example.com/log"), signer("example.com/log", 2), signer("witness.example", 3)
 TEXT = Checkpoint("example.com/log", 7, leaf_hash(b"root")).text
 
 

@@ -11,13 +11,14 @@ from scipy import stats
 
 from certkit import canonical
 from certkit.assessment.compare import METRICS, SEED, compare
-from certkit.assessment.compare.comparison import Comparison, Unlike
+from certkit.assessment.compare.document import Unlike
 from certkit.evidence.records.record import Split
 from certkit.evidence.summary.summary import Tally, add
-from tests.unit.assessment.build import facts
-from tests.unit.assessment.compare.build import Rows, evidence, tasks
+from tests.support.build import facts
+from tests.support.rows import Rows, evidence, tasks
 
 if TYPE_CHECKING:
+    from certkit.assessment.compare.comparison import Comparison
     from certkit.evidence.bundle.manifest import Facts
     from certkit.evidence.summary.summary import Summary
 

@@ -13,7 +13,7 @@ from certkit.assessment.compare import sample as sampling
 from certkit.assessment.compare.matched import Matched, matched
 from certkit.assessment.compare.sample import Sample, arm, components, match
 from certkit.assessment.metrics.series import series
-from tests.unit.assessment.compare.build import Rows, evidence, tasks
+from tests.support.rows import Rows, evidence, tasks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -1,0 +1,336 @@
+"""Kinds of criteria: how a row's value, its bound and its least number of tasks follow from sums over tasks.
+
+A kind reads a `Sample` and nothing else. The sample may be what was recorded (exact sums), the same with some
+successes turned into failures, the same without each task, or evidence that was drawn (sums that are arrays,
+one entry a task or a draw). So the bounded reading, fragility and `plan` are loops over kinds.
+
+| kind | value | bound |
+|---|---|---|
+| `TaskMean` | mean over runs | task posterior, worse weighting |
+| `Minimum` | least `TaskMean` of the domains | least bound, each at the whole confidence (Berger 1982) |
+| `Difference` | one `TaskMean` less another, in points | Beta by moments, adverse prior tasks |
+| `Posterior` | P(θ > τ) over runs, [26] §3.1 | P(θ > τ) over tasks, at most the value |
+| `Product` | product of two `TaskMean` | product of two bounds, each with half of the error |
+| `Attested` | as stated | Beta on the number that is stated |
+| `AsItIs` | consistency | none is known |
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import sqrt
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+
+import numpy as np
+from msgspec import Struct
+
+from certkit.assessment.metrics.catalogue import ATTESTED, CATALOGUE
+from certkit.assessment.metrics.series import COST, METRICS
+from certkit.assessment.statistics import anytime, posterior
+from certkit.assessment.statistics.estimators import least_failure_free
+from certkit.assessment.statistics.posterior import FIVE, Scale
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from certkit.assessment.metrics.metric import Metric
+    from certkit.evidence.summary.tasks import Number, Shared, Tasks, TaskSums
+
+_PP: Final = 100
+
+
+class Sample(Protocol):
+    """Evidence as kinds see it: sums over tasks by metric, in all or in one domain."""
+
+    @property
+    def domains(self) -> Sequence[str]:
+        """The domains with runs under a fault."""
+
+    @property
+    def anytime(self) -> bool:
+        """Whether bounds must hold although the evidence was looked at while it grew."""
+
+    def sums(self, series: str, domain: str | None = None) -> TaskSums | None:
+        """Return the sums of a series, None where no run carries it."""
+
+    def shared(self, first: str, second: str) -> Shared:
+        """Return the products of two series over the tasks that carry both."""
+
+    def tasks(self, series: str, domain: str | None = None) -> Tasks:
+        """Return the values of every task; bounds that hold at any time need them."""
+
+
+class Kind(Protocol):
+    """What is known of a row's kind; values and bounds are in the metric's unit."""
+
+    def parts(self, sample: Sample) -> Sequence[TaskMean]:
+        """Return the task means that the row rests on."""
+
+    def value(self, sample: Sample) -> Number:
+        """Return what the table reading compares."""
+
+    def bound(self, sample: Sample, confidence: Fraction, *, lower: bool) -> Number:
+        """Return the bound that the truth passes with `confidence`: the lower one, or else the upper."""
+
+    def least(self, threshold: Fraction, confidence: Fraction, *, lower: bool) -> int:
+        """Return the number of tasks below which flawless tasks would not pass."""
+
+    def falls(self, sample: Sample) -> Sequence[Fall]:
+        """Return where a success turned into a failure lowers the row, nowhere where no outcome enters."""
+
+
+class Fall(NamedTuple):
+    """Where successes can turn into failures: the series that they lower, the domain, what is judged."""
+
+    lowered: tuple[str, ...]
+    domain: str | None
+    kind: Kind
+
+
+class TaskMean(Struct, frozen=True):
+    """The mean of a series over runs, in all domains or in one."""
+
+    series: str
+    domain: str | None = None
+
+    def parts(self, _: Sample) -> Sequence[TaskMean]:
+        """Return itself."""
+        return (self,)
+
+    def sums(self, sample: Sample) -> TaskSums:
+        """Return its sums; a row that is judged rests on runs."""
+        sums = sample.sums(self.series, self.domain)
+        assert sums is not None  # noqa: S101 - rows without runs are not judged
+        return sums
+
+    def value(self, sample: Sample) -> Number:
+        """Return y / (scale · n), an exact fraction where the sums are exact."""
+        sums = self.sums(sample)
+        return _ratio(sums.y, sums.n * sums.scale)
+
+    def scale(self, sums: TaskSums | None, *, lower: bool) -> Scale:
+        """Return how values become x in 0…1; counts end at the largest task mean, and at five at least."""
+        spec = CATALOGUE.get(self.series, CATALOGUE["r_op"])
+        low = spec.low or Fraction(0)
+        if spec.high is not None:
+            return Scale(low, spec.high - low, lower)
+        most = Fraction(0) if sums is None else _ratio(sums.most, sums.scale)
+        span = np.maximum(most, FIVE) if isinstance(most, np.ndarray) else max(most, Fraction(FIVE))
+        return Scale(low, span, lower)
+
+    def bound(self, sample: Sample, confidence: Fraction, *, lower: bool) -> Number:
+        """Return the limit of the task posterior, or of the e-process."""
+        scale = self.scale(self.sums(sample), lower=lower)
+        if sample.anytime:
+            return scale.back(anytime.lower_bound(*self._values(sample, scale), float(confidence)))
+        return scale.back(posterior.lower(self.sums(sample), scale, float(confidence)))
+
+    def chance(self, sample: Sample, threshold: Fraction) -> Number:
+        """Return P(value > threshold) over tasks; at any time, 1 - 1/E."""
+        scale = self.scale(self.sums(sample), lower=True)
+        limit = float((threshold - scale.low) / scale.span)
+        if sample.anytime:
+            return max(0.0, -float(np.expm1(-anytime.log_evidence(*self._values(sample, scale), limit))))
+        return posterior.above(self.sums(sample), scale, limit)
+
+    def _values(self, sample: Sample, scale: Scale) -> tuple[anytime.Floats, anytime.Floats]:
+        tasks = sample.tasks(self.series, self.domain)
+        start, slope = map(float, scale.line)
+        return anytime.distinct(start + slope * (tasks.y / (tasks.scale * tasks.n)))
+
+    def least(self, threshold: Fraction, confidence: Fraction, *, lower: bool) -> int:
+        """Return the least k with 1 − τ^(k+1) > δ for the threshold τ on the scale 0 to 1."""
+        scale = self.scale(None, lower=lower)
+        start, slope = scale.line
+        return least_failure_free(start + slope * threshold, confidence) or 1
+
+    def falls(self, _: Sample) -> Sequence[Fall]:
+        """Return its own series, where outcomes enter it."""
+        return (Fall((self.series,), self.domain, self),) if self.series in COST else ()
+
+
+class Minimum(Struct, frozen=True):
+    """The least of a series over the domains."""
+
+    series: str
+
+    def parts(self, sample: Sample) -> Sequence[TaskMean]:
+        """Return the mean in every domain."""
+        return tuple(TaskMean(self.series, domain) for domain in sample.domains)
+
+    def value(self, sample: Sample) -> Number:
+        """Return the least mean."""
+        return _least([part.value(sample) for part in self.parts(sample)])
+
+    def bound(self, sample: Sample, confidence: Fraction, *, lower: bool) -> Number:
+        """Return the least bound; every domain must hold, so that no error is shared out."""
+        return _least([part.bound(sample, confidence, lower=lower) for part in self.parts(sample)])
+
+    def least(self, threshold: Fraction, confidence: Fraction, *, lower: bool) -> int:
+        """Return what every domain takes."""
+        return TaskMean(self.series).least(threshold, confidence, lower=lower)
+
+    def falls(self, sample: Sample) -> Sequence[Fall]:
+        """Return every domain; the others stand as they are."""
+        return tuple(Fall((self.series,), part.domain, part) for part in self.parts(sample))
+
+
+class Difference(Struct, frozen=True):
+    """The mean of one series less that of another, in percentage points; less is better."""
+
+    first: str
+    second: str
+
+    def parts(self, _: Sample) -> Sequence[TaskMean]:
+        """Return both sides."""
+        return TaskMean(self.first), TaskMean(self.second)
+
+    def value(self, sample: Sample) -> Number:
+        """Return 100·(a − b), with one division, so that equality with a threshold is seen."""
+        a, b = (part.sums(sample) for part in self.parts(sample))
+        return _ratio(_PP * (a.y * b.n * b.scale - b.y * a.n * a.scale), a.n * b.n * a.scale * b.scale)
+
+    def bound(self, sample: Sample, confidence: Fraction, *, lower: bool) -> Number:
+        """Return the upper limit of a − b, or the lower one, which is that of b − a upside down."""
+        if lower:
+            return -Difference(self.second, self.first).bound(sample, confidence, lower=False)
+        a, b = self.parts(sample)
+        if sample.anytime:
+            half = (1 + confidence) / 2
+            return _PP * (a.bound(sample, half, lower=False) - b.bound(sample, half, lower=True))
+        both = sample.shared(self.first, self.second)
+        return _PP * posterior.worst_difference(a.sums(sample), b.sums(sample), both, float(confidence))
+
+    def least(self, threshold: Fraction, confidence: Fraction, *, lower: bool) -> int:
+        """Return what either side takes."""
+        limit = threshold / _PP
+        return least_failure_free(1 + limit if lower else 1 - limit, confidence) or 1
+
+    def falls(self, _: Sample) -> Sequence[Fall]:
+        """Return the side whose failures enlarge the difference."""
+        return (Fall((self.second,), None, self),)
+
+
+class Posterior(Struct, frozen=True):
+    """The probability that the success rate under faults exceeds τ."""
+
+    tau: Fraction
+    series: str = "r_op"
+
+    def parts(self, _: Sample) -> Sequence[TaskMean]:
+        """Return the success rate."""
+        return (TaskMean(self.series),)
+
+    def value(self, sample: Sample) -> Number:
+        """Return P(θ > τ) for runs that count as independent."""
+        from scipy.special import betaincc  # noqa: PLC0415 - heavy
+
+        sums = TaskMean(self.series).sums(sample)
+        tau = min(max(float(self.tau), 0.0), 1.0)
+        found = betaincc(1.0 + sums.y, 1.0 + sums.n - sums.y, tau)
+        return found if isinstance(sums.y, np.ndarray) else float(found)
+
+    def bound(self, sample: Sample, confidence: Fraction, *, lower: bool) -> Number:  # noqa: ARG002 - a Kind's
+        """Return P(θ > τ) over tasks, at most the value over runs."""
+        chance, value = TaskMean(self.series).chance(sample, self.tau), self.value(sample)
+        return np.minimum(chance, value) if isinstance(value, np.ndarray) else min(chance, value)
+
+    def least(self, threshold: Fraction, confidence: Fraction, *, lower: bool) -> int:  # noqa: ARG002 - a Kind's
+        """Return what τ takes at the confidence, or at the row's threshold where that is more."""
+        return least_failure_free(self.tau, max(threshold, confidence)) or 1
+
+    def falls(self, _: Sample) -> Sequence[Fall]:
+        """Return the success rate."""
+        return (Fall((self.series,), None, self),)
+
+
+class Product(Struct, frozen=True):
+    """The product of two means."""
+
+    first: str
+    second: str
+
+    def parts(self, _: Sample) -> Sequence[TaskMean]:
+        """Return both factors."""
+        return TaskMean(self.first), TaskMean(self.second)
+
+    def value(self, sample: Sample) -> Number:
+        """Return the product of the values."""
+        a, b = self.parts(sample)
+        return a.value(sample) * b.value(sample)
+
+    def bound(self, sample: Sample, confidence: Fraction, *, lower: bool) -> Number:
+        """Return the product of two bounds at (1 + δ)/2 each."""
+        half = (1 + confidence) / 2
+        a, b = (part.bound(sample, half, lower=lower) for part in self.parts(sample))
+        return a * b
+
+    def least(self, threshold: Fraction, confidence: Fraction, *, lower: bool) -> int:
+        """Return what either factor takes where both are alike."""
+        root = Fraction(sqrt(max(threshold, Fraction(0))))
+        return TaskMean(self.first).least(root, (1 + confidence) / 2, lower=lower)
+
+    def falls(self, _: Sample) -> Sequence[Fall]:
+        """Return both factors: a flipped run lowers both."""
+        return (Fall((self.first, self.second), None, self),)
+
+
+class Attested(Struct, frozen=True):
+    """A number that the manifest states, with the number of observations it rests on."""
+
+    metric: str
+
+    def bounded(self, metric: Metric, confidence: Fraction, *, lower: bool) -> float:
+        """Return the limit of Beta(1 + n·x, 1 + n·(1 − x)), x the stated value on the scale 0 to 1."""
+        from scipy.special import betaincinv  # noqa: PLC0415 - heavy
+
+        scale = TaskMean(self.metric).scale(None, lower=lower)
+        start, slope = scale.line
+        x = float(start + slope * Fraction(metric.value or 0))
+        n = metric.n or 0
+        return float(scale.back(float(betaincinv(1 + n * x, 1 + n * (1 - x), 1 - float(confidence)))))
+
+    def least(self, threshold: Fraction, confidence: Fraction, *, lower: bool) -> int:
+        """Return the least n at which a flawless statement would pass."""
+        return TaskMean(self.metric).least(threshold, confidence, lower=lower)
+
+
+class AsItIs(Struct, frozen=True):
+    """A row without a bound: consistency, compared by its windowed index."""
+
+    metric: str
+
+
+KINDS: Final[dict[str, Kind | Attested | AsItIs]] = {
+    **{name: TaskMean(name) for name in METRICS},
+    "domain_min": Minimum("r_op"),
+    "cascade_penalty": Difference("single", "cascade"),
+    "gap": Difference("c_nom", "r_op"),
+    "irs_2025": Product("irs", "frr_2025"),
+    **{name: Attested(name) for name in ATTESTED},
+    "csi": AsItIs("csi_windowed"),
+    "csi_windowed": AsItIs("csi_windowed"),
+}
+"""The kind of every metric that has one; `posterior` has one for every τ, and three agreements have none."""
+
+
+def kind_of(metric: str, tau: Fraction | None) -> Kind | Attested | AsItIs | None:
+    """Return the kind of a row; `tau` is the aggregate threshold of its tier."""
+    if metric == "posterior" and tau is not None:
+        return Posterior(tau)
+    return KINDS.get(metric)
+
+
+def holds(kind: Kind, bound: Number, confidence: Fraction) -> Number:
+    """Tell whether a bound carries what no threshold asks: a posterior must exceed its confidence too."""
+    return bound > float(confidence) if isinstance(kind, Posterior) else True
+
+
+def _ratio(a: Number, b: Number) -> Number:
+    return Fraction(a) / b if isinstance(a, int | Fraction) else a / b
+
+
+def _least(values: list[Number]) -> Number:
+    if isinstance(values[0], np.ndarray):
+        return np.minimum.reduce(values)
+    return min(values)

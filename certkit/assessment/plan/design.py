@@ -1,0 +1,169 @@
+"""What a plan is made for: runs of a task, domains, mix of faults, and what is expected of the agent."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct
+
+from certkit.assessment.metrics.catalogue import CATALOGUE
+from certkit.assessment.profile import Reading, exact
+from certkit.errors import UsageError
+from certkit.evidence.records.record import Condition
+from certkit.evidence.records.schedule import EVEN_MIX, MAX_DOMAINS, NOMINAL_SHARE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+MAX_ATTEMPT: Final = 1000
+MAX_RUNS_PER_TASK: Final = 1000
+RUNS_PER_TASK: Final = 5
+"""Runs of a task under faults, unless stated: one under each of the five conditions of [26]."""
+ICC: Final = 0.3
+"""How much runs of one task are taken to correlate where nothing is measured."""
+SEED: Final = 26
+DRAWS: Final = 2000
+
+_NUMBER: Final = r"[+-]?(?:\d{1,12}\.?\d{0,12}|\.\d{1,12})"
+_EXPECTATION: Final = re.compile(rf"([a-z0-9_]{{1,40}})=({_NUMBER})(?:(?:±|:)({_NUMBER}))?")
+_SPREADS: Final = {"frr", "pei", "pei_fault", "ti", "frr_2025", "pei_2025", "violations"}
+"""Metrics whose runs take other values than the two ends, so that a standard deviation can be stated."""
+
+
+class Expected(Struct, frozen=True, kw_only=True):
+    """The value that is expected of a metric, in its unit; `sd` that of one run, None where not stated."""
+
+    value: Fraction
+    sd: Fraction | None = None
+
+
+class Design(Struct, frozen=True, kw_only=True):
+    """What a schedule is made for.
+
+    `mix` is the share of each condition among the fault runs, which are 80 % of all. A task has
+    `runs_per_task` runs under faults, whose outcomes correlate by `icc`. `power` is wanted of every row;
+    `joint`: of all rows together.
+    """
+
+    reading: Reading
+    domains: int
+    icc: float
+    power: float
+    joint: bool
+    attempt: int
+    runs_per_task: int
+    mix: dict[str, Fraction]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the design as JSON values."""
+        return {
+            "reading": self.reading,
+            "domains": self.domains,
+            "icc": self.icc,
+            "power": self.power,
+            "joint": self.joint,
+            "attempt": self.attempt,
+            "runs_per_task": self.runs_per_task,
+            "nominal_share": NOMINAL_SHARE,
+            "fault_mix": {name: float(share) for name, share in self.mix.items()},
+            "draws": DRAWS,
+            "seed": SEED,
+        }
+
+
+def design(
+    reading: Reading,
+    *,
+    domains: int = 5,
+    icc: float = ICC,
+    power: float = 0.8,
+    joint: bool = False,
+    attempt: int = 1,
+    runs_per_task: int = RUNS_PER_TASK,
+    fault_mix: dict[str, float] | None = None,
+) -> Design:
+    """Return a design; raises `UsageError` ``usage.option`` for what cannot be."""
+    faults = [str(condition) for condition in Condition if condition is not Condition.NOMINAL]
+    mix = dict(EVEN_MIX if fault_mix is None else fault_mix)
+    complaint = None
+    if not 1 <= domains <= MAX_DOMAINS:
+        complaint = f"domains: expected 1 to {MAX_DOMAINS}, found {domains}"
+    elif not 0 <= icc < 1:
+        complaint = f"icc: expected 0 to below 1, found {icc:g}"
+    elif not 0 < power < 1:
+        complaint = f"power: expected more than 0 and less than 1, found {power:g}"
+    elif not 1 <= attempt <= MAX_ATTEMPT:
+        complaint = f"attempt: expected 1 to {MAX_ATTEMPT:,}, found {attempt:,}"
+    elif not 1 <= runs_per_task <= MAX_RUNS_PER_TASK:
+        complaint = f"runs_per_task: expected 1 to {MAX_RUNS_PER_TASK:,}, found {runs_per_task:,}"
+    else:
+        complaint = _mix_complaint(mix, faults)
+    if complaint:
+        raise UsageError("usage.option", complaint)
+    return Design(
+        reading=reading,
+        domains=domains,
+        icc=icc,
+        power=power,
+        joint=joint,
+        attempt=attempt,
+        runs_per_task=runs_per_task,
+        mix={name: exact(float(mix[name])) for name in faults if mix.get(name)},
+    )
+
+
+def _mix_complaint(mix: dict[str, float], faults: list[str]) -> str | None:
+    if unknown := sorted(set(mix) - set(faults)):
+        return f"fault_mix: {unknown[0]!r} is none of {', '.join(sorted(faults))}"
+    if all(0 <= share <= 1 for share in mix.values()) and abs(sum(mix.values()) - 1) <= 1e-9:  # noqa: PLR2004
+        return None
+    listed = ", ".join(f"{name}={share:g}" for name, share in mix.items())
+    return f"fault_mix: expected shares of at least 0 that sum to 1, found {listed}"
+
+
+def expectations(texts: Iterable[str]) -> dict[str, Expected]:
+    """Return what is expected of each metric, from texts like ``r_op=.88,frr=.9:.2`` (or ``frr=.9±.2``).
+
+    Raises `UsageError` ``usage.option`` for anything else, for a metric that is named twice, and for values
+    that the metric cannot have.
+    """
+    found: dict[str, Expected] = {}
+    for text in ",".join(texts).split(","):
+        match = _EXPECTATION.fullmatch(text.strip())
+        if match is None:
+            raise UsageError(
+                "usage.option",
+                f"expectation {text.strip()[:40]!r} is not METRIC=VALUE",
+                hint="r_op=.88, or frr=.9:.2 with the standard deviation of one run",
+            )
+        metric, value, sd = match.groups()
+        if metric in found:
+            raise UsageError("usage.option", f"two expectations of {metric}")
+        found[metric] = Expected(value=Fraction(value), sd=None if sd is None else Fraction(sd))
+        if complaint := _complaint(metric, found[metric]):
+            raise UsageError("usage.option", complaint)
+    return found
+
+
+def _complaint(metric: str, expected: Expected) -> str | None:
+    spec = CATALOGUE.get(metric)
+    if spec is None:
+        return None  # which metrics a tier knows is told with the tier
+    low, high = spec.low or Fraction(0), spec.high
+    if expected.value < low or (high is not None and expected.value > high):
+        ends = f"{float(low):g} or more" if high is None else f"{float(low):g} to {float(high):g}"
+        return f"{metric}: expected values are {ends}, found {float(expected.value):g}"
+    if expected.sd is None:
+        return None
+    if metric not in _SPREADS:
+        return f"{metric}: the standard deviation of a proportion follows from its value"
+    if (
+        expected.sd < 0
+        or (high is not None and expected.sd**2 > (expected.value - low) * (high - expected.value))
+        or (expected.value == low and expected.sd > 0)
+    ):
+        values = f"no values with mean {float(expected.value):g} have a standard deviation of"
+        return f"{metric}: {values} {float(expected.sd):g}"
+    return None

@@ -1,0 +1,197 @@
+"""Evidence as the kinds of criteria see it: what was recorded, and what little would have to be otherwise.
+
+- `Recorded`: the sums of a summary, exact.
+- `Changed`: the same where some successes of one series had been failures.
+- `LeftOut`: the same without each task in turn, as arrays with one entry a task.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from msgspec import structs
+
+from certkit.assessment.metrics.series import COST, LEAVES, Series, series, tasks
+from certkit.evidence.summary.tasks import Shared, TaskSums, shared, task_sums
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from certkit.evidence.summary.summary import Summary
+    from certkit.evidence.summary.tasks import Integers, Tasks
+
+    Floats = NDArray[np.float64]
+
+BASE: Final = "r_op"
+"""The series whose runs say which domains were tested."""
+
+
+class Recorded:
+    """The tasks of a summary, gathered once for every series that a row asks for."""
+
+    def __init__(self, summary: Summary, *, memory_observable: bool, anytime: bool = False) -> None:
+        self.summary, self.anytime = summary, anytime
+        self._observable = memory_observable
+        self._tasks: dict[tuple[str, str | None], Tasks] = {}
+        self._sums: dict[tuple[str, str | None], TaskSums | None] = {}
+        self._in_domains: set[str] = set()
+        self._names = summary.domains
+
+    @property
+    def domains(self) -> Sequence[str]:
+        """The domains with runs under a fault, sorted."""
+        return [name for name in self._names if self.sums(BASE, name) is not None]
+
+    def of(self, name: str) -> Series:
+        """Return a series of the summary."""
+        return series(self.summary, name, memory_observable=self._observable)
+
+    def tasks(self, series: str, domain: str | None = None) -> Tasks:
+        """Return the tasks that carry a series, in all domains or in one."""
+        if (series, domain) not in self._tasks:
+            if domain is None:
+                self._tasks[series, None] = tasks(self.summary, self.of(series))
+            else:
+                self._split(series)
+        return self._tasks[series, domain]
+
+    def sums(self, series: str, domain: str | None = None) -> TaskSums | None:
+        """Return the sums of a series, None where no run carries it."""
+        if (series, domain) not in self._sums:
+            if domain is None:
+                self._sums[series, None] = task_sums(self.tasks(series)).get(0)
+            else:
+                self._split(series)
+        return self._sums[series, domain]
+
+    def shared(self, first: str, second: str) -> Shared:
+        """Return the products of two series over the tasks that carry both."""
+        return shared(self.tasks(first), self.tasks(second))
+
+    def _split(self, name: str) -> None:
+        """Gather a series of every domain at once: a hostile log may name a domain per run."""
+        place = {domain: number for number, domain in enumerate(self._names)}
+        # Cells of another split have no runs in this series, so that their number does not matter.
+        number = np.array([place.get(cell.domain, 0) for cell in self.summary.cells], np.int64)
+        parts = tasks(self.summary, self.of(name), number)
+        sums = task_sums(parts)
+        for domain, index in place.items():
+            self._tasks[name, domain] = parts.only(index)
+            self._sums[name, domain] = sums.get(index)
+
+
+class Changed:
+    """What was recorded, had `flips` successes of the series `lowered` been failures (in `domain` only).
+
+    Whole tasks fail first, those with the fewest runs before others, since a task counts once whatever its
+    size: the fewest flips that were found, which is not proved to be the fewest there are.
+    """
+
+    def __init__(self, base: Recorded, lowered: Sequence[str], flips: int, domain: str | None = None) -> None:
+        self.domains, self.anytime = base.domains, base.anytime
+        self._base, self._flips, self._domain = base, flips, domain
+        self._lowered = frozenset(lowered)
+
+    def tasks(self, series: str, domain: str | None = None) -> Tasks:
+        """Return the tasks after the flips."""
+        found = self._base.tasks(series, domain)
+        if series not in self._lowered or domain != self._domain:
+            return found
+        return _flipped(found, self._flips, COST[series], leaves=series in LEAVES)
+
+    def sums(self, series: str, domain: str | None = None) -> TaskSums | None:
+        """Return the sums after the flips."""
+        if series not in self._lowered or domain != self._domain:
+            return self._base.sums(series, domain)
+        return next(iter(task_sums(self.tasks(series, domain)).values()), None)
+
+    def shared(self, first: str, second: str) -> Shared:
+        """Return the products after the flips."""
+        return shared(self.tasks(first), self.tasks(second))
+
+
+def successes(found: Tasks, cost: int) -> Integers:
+    """Return how many runs of each task can be turned into failures."""
+    return -(-found.y // cost)
+
+
+def _flipped(found: Tasks, flips: int, cost: int, *, leaves: bool) -> Tasks:
+    can = successes(found, cost)
+    order = np.lexsort((-found.y / found.n, found.n))
+    before = np.cumsum(can[order]) - can[order]
+    taken = np.zeros_like(can)
+    taken[order] = np.clip(flips - before, 0, can[order])
+    y, n = found.y - np.minimum(found.y, cost * taken), found.n - taken * leaves
+    kept = n > 0
+    return structs.replace(found, group=found.group[kept], task=found.task[kept], y=y[kept], n=n[kept])
+
+
+class LeftOut:
+    """What was recorded without each task of `names`, sorted hashes, in turn: sums are arrays."""
+
+    anytime = False
+
+    def __init__(self, base: Recorded, names: NDArray[np.uint64]) -> None:
+        self.names, self.domains = names, base.domains
+        self._base = base
+
+    def own(self, series: str, domain: str | None = None) -> tuple[Integers, Integers]:
+        """Return y and n of every task, 0 where it does not carry the series."""
+        found = self._base.tasks(series, domain)
+        known = np.isin(found.task, self.names)
+        place = np.searchsorted(self.names, found.task[known])
+        y, n = np.zeros(len(self.names), np.int64), np.zeros(len(self.names), np.int64)
+        y[place], n[place] = found.y[known], found.n[known]
+        return y, n
+
+    def tasks(self, series: str, domain: str | None = None) -> Tasks:
+        """Never asked: bounds that hold at any time are not taken again without each task."""
+        raise NotImplementedError
+
+    def sums(self, series: str, domain: str | None = None) -> TaskSums | None:
+        """Return the sums without each task; n is 1 where nothing is left, and k is then 0."""
+        whole = self._base.sums(series, domain)
+        if whole is None:
+            return None
+        y, n = self.own(series, domain)
+        x = np.divide(y, n, out=np.zeros(len(n)), where=n > 0)
+        every = self._base.tasks(series, domain)
+        most, second = _two_largest(every.y / every.n)
+        return TaskSums(
+            scale=whole.scale,
+            k=whole.k - (n > 0),
+            n=np.maximum(whole.n - n, 1),
+            y=whole.y - y,
+            yy=float(whole.yy) - y.astype(np.float64) ** 2,
+            yn=float(whole.yn) - y.astype(np.float64) * n,
+            nn=float(whole.nn) - n.astype(np.float64) ** 2,
+            x=float(whole.x) - x,
+            xx=float(whole.xx) - x * x,
+            most=np.where(x == most, second, most),
+        )
+
+    def shared(self, first: str, second: str) -> Shared:
+        """Return the products without each task."""
+        whole = self._base.shared(first, second)
+        (ya, na), (yb, nb) = self.own(first), self.own(second)
+        both = (na > 0) & (nb > 0)
+        xa, xb = (np.divide(y, n, out=np.zeros(len(n)), where=both) for y, n in ((ya, na), (yb, nb)))
+        pa, qa, pb, qb = (np.where(both, column, 0).astype(np.float64) for column in (ya, na, yb, nb))
+        return Shared(
+            k=whole.k - both,
+            xx=float(whole.xx) - xa * xb,
+            x_a=float(whole.x_a) - xa,
+            x_b=float(whole.x_b) - xb,
+            yy=float(whole.yy) - pa * pb,
+            yn=float(whole.yn) - pa * qb,
+            ny=float(whole.ny) - qa * pb,
+            nn=float(whole.nn) - qa * qb,
+        )
+
+
+def _two_largest(values: Floats) -> tuple[float, float]:
+    ordered = np.sort(values)[-2:].tolist()
+    return (ordered[-1], ordered[0]) if len(ordered) > 1 else (ordered[0] if ordered else 0.0, 0.0)

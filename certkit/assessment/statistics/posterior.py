@@ -1,0 +1,272 @@
+"""The task posterior: what k tasks show of the mean over all tasks such as these.
+
+What must generalise is tasks, not runs. A task c has the value x_c in 0…1, the mean of its n_c runs, 1 being
+best, and a weight w_c with Σw_c = k. Beside the k tasks stand one prior task that failed and one that passed:
+
+    μ = (Σ w_c·x_c + 1) / (k + 2)      V = [Σ w_c²·(x_c − μ)² + μ² + (1 − μ)²] / ((k + 2)(k + 3))
+    N = μ(1 − μ)/V − 1                 θ ~ Beta(μN, (1 − μ)N)
+
+the posterior of a mean under a Dirichlet process with that prior (Ferguson 1973; Rubin 1981, R `bayesboot`),
+fitted by moments. With one run a task it is Beta(1 + s, 1 + n − s) of [26] §3.1, to the last bit. The limit
+is R's `qbeta(1 − δ, μN, (1 − μ)N)`. Tasks weigh alike (w_c = 1) or by their runs (w_c = k·n_c/n); the worse
+counts.
+
+    >>> scale = Scale(low=Fraction(0), span=Fraction(1), lower=True)
+    >>> lower(sums, scale, 0.95)                                   # doctest: +SKIP
+    0.8116
+
+Every function takes exact sums, and then rounds once, at the end; or sums that are arrays, many samples at
+once. scipy is imported where it is needed, since importing it takes longer than a whole assessment.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import sqrt
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from certkit.evidence.summary.tasks import Number, Shared, TaskSums
+
+FIVE: Final = 5
+"""Violations per run at which the quality factor of [26] eq. 5 is 0: the least upper end of their scale."""
+
+PRIORS: Final[dict[str, Fraction]] = {
+    "uniform": Fraction(1),
+    "jeffreys": Fraction(1, 2),
+    "sceptical": Fraction(5),
+}
+"""Weight of the failed and of the passed prior task: [26] §3.1, Jeffreys (1946), and five tasks each."""
+
+
+class Scale(NamedTuple):
+    """How a value v becomes x in 0…1 with 1 best: (v − low)/span, or 1 less that where less is better."""
+
+    low: Fraction
+    span: Number
+    lower: bool
+
+    @property
+    def line(self) -> tuple[Number, Number]:
+        """Intercept and slope of x as a function of v."""
+        slope = _ratio(1, self.span)
+        start = -(self.low if isinstance(slope, Fraction) else float(self.low)) * slope
+        return (start, slope) if self.lower else (1 - start, -slope)
+
+    def back(self, x: Number) -> Number:
+        """Return x in the metric's unit."""
+        low, span = float(self.low), self.span if isinstance(self.span, np.ndarray) else float(self.span)
+        return low + span * (x if self.lower else 1 - x)
+
+
+class Weighted(NamedTuple):
+    """Sums under one weighting: k, Σwx, Σw²x², Σw²x, Σw²."""
+
+    k: Number
+    x: Number
+    xx: Number
+    wx: Number
+    ww: Number
+
+
+class Beta(NamedTuple):
+    """A Beta distribution by its mean and the sum N of its two parameters, with its variance."""
+
+    mean: Number
+    size: Number
+    variance: Number
+
+    def quantile(self, probability: float) -> Number:
+        """Return R's `qbeta(probability, μN, (1 − μ)N)`."""
+        from scipy.special import betaincinv  # noqa: PLC0415 - heavy
+
+        return _plain(betaincinv(*self._parameters(), probability))
+
+    def above(self, threshold: float) -> Number:
+        """Return P(θ > threshold), R's `pbeta(threshold, μN, (1 − μ)N, lower = FALSE)`."""
+        from scipy.special import betaincc  # noqa: PLC0415 - heavy
+
+        return _plain(betaincc(*self._parameters(), min(max(threshold, 0.0), 1.0)))
+
+    def _parameters(self) -> tuple[Number, Number]:
+        a, b = self.mean * self.size, (1 - self.mean) * self.size
+        return (a, b) if isinstance(a, np.ndarray) else (float(a), float(b))
+
+
+def weighted(sums: TaskSums, scale: Scale) -> tuple[Weighted, Weighted]:
+    """Return the sums of x with every task weighing alike, and with tasks weighing as their runs."""
+    start, slope = scale.line if _exact(sums) else map(_float, scale.line)
+    slope = _ratio(slope, sums.scale)
+    share = _ratio(sums.k, sums.n)
+    yy, yn, nn = (share * share * total for total in (sums.yy, sums.yn, sums.nn))
+    return (
+        _weighted(sums.k, start, slope, (sums.x, sums.xx, sums.x, sums.k)),
+        _weighted(sums.k, start, slope, (share * sums.y, yy, yn, nn)),
+    )
+
+
+def _weighted(k: Number, start: Number, slope: Number, sums: tuple[Number, ...]) -> Weighted:
+    """Return the sums of start + slope·v from Σwv, Σw²v², Σw²v and Σw²."""
+    v, vv, wv, ww = sums
+    return Weighted(
+        k=k,
+        x=start * k + slope * v,
+        xx=start * start * ww + 2 * start * slope * wv + slope * slope * vv,
+        wx=start * ww + slope * wv,
+        ww=ww,
+    )
+
+
+def moments(sums: Weighted, failed: Number = 1, passed: Number = 1) -> tuple[Number, Number]:
+    """Return mean and variance of θ; `failed` and `passed` are the weights of the prior tasks."""
+    size = sums.k + failed + passed
+    mean = _ratio(sums.x + passed, size)
+    squares = sums.xx - 2 * mean * sums.wx + mean * mean * sums.ww
+    squares = squares + failed * mean * mean + passed * (1 - mean) * (1 - mean)
+    return mean, _ratio(squares, size * (size + 1))
+
+
+def beta(mean: Number, variance: Number) -> Beta:
+    """Return the Beta distribution with these moments."""
+    if isinstance(variance, np.ndarray):
+        variance = np.maximum(variance, 1e-300)
+    return Beta(mean, mean * (1 - mean) / variance - 1, variance)
+
+
+def posteriors(sums: TaskSums, scale: Scale, prior: Fraction = PRIORS["uniform"]) -> Iterator[Beta]:
+    """Yield the posterior of both weightings; `prior` is the weight of the two prior tasks."""
+    weight = prior if _exact(sums) else float(prior)
+    for part in weighted(sums, scale):
+        yield beta(*moments(part, weight, weight))
+
+
+def lower(sums: TaskSums, scale: Scale, confidence: float) -> Number:
+    """Return the lower limit of x, the worse of both weightings."""
+    return _least(part.quantile(1 - confidence) for part in posteriors(sums, scale))
+
+
+def above(sums: TaskSums, scale: Scale, threshold: float, prior: Fraction = PRIORS["uniform"]) -> Number:
+    """Return P(x > threshold), the worse of both weightings."""
+    return _least(part.above(threshold) for part in posteriors(sums, scale, prior))
+
+
+class Difference(NamedTuple):
+    """The posterior of (1 − a + b)/2 under one weighting, for a − b in −1…1: Beta by moments."""
+
+    half: Beta
+
+    def upper(self, confidence: float) -> Number:
+        """Return the upper limit of a − b."""
+        return 1 - 2 * self.half.quantile(1 - confidence)
+
+    def below(self, limit: float) -> Number:
+        """Return P(a − b < limit)."""
+        return self.half.above((1 - limit) / 2)
+
+
+def differences(a: TaskSums, b: TaskSums, both: Shared) -> Iterator[Difference]:
+    """Yield the posterior of a − b under both weightings, a and b shares (low 0, span 1).
+
+    Prior tasks are adverse: one passed of a, one failed of b. C = Σ_shared w_a·w_b·(x_a − μ_a)(x_b − μ_b)
+    over the geometric mean of (k + 1)(k + 2) of both sides is the covariance that shared tasks give.
+    """
+    scale = Scale(Fraction(0), Fraction(1), lower=True)
+    across = (
+        (both.k, _ratio(both.xx, a.scale * b.scale), _ratio(both.x_a, a.scale), _ratio(both.x_b, b.scale)),
+        _by_runs(a, b, both),
+    )
+    for one, two, (ww, xx, x_a, x_b) in zip(weighted(a, scale), weighted(b, scale), across, strict=True):
+        mean_a, var_a = moments(one, 0, 1)
+        mean_b, var_b = moments(two, 1, 0)
+        covariance = xx - mean_b * x_a - mean_a * x_b + mean_a * mean_b * ww
+        sizes = (one.k + 1) * (one.k + 2) * (two.k + 1) * (two.k + 2)
+        covariance = _float(covariance) / (np.sqrt(sizes) if isinstance(sizes, np.ndarray) else sqrt(sizes))
+        variance = (_float(var_a) + _float(var_b) - 2 * covariance) / 4
+        middle = _float((1 - mean_a + mean_b) / 2)
+        # Where neither side spreads at all the law is a point; a hair of spread keeps the Beta defined.
+        middle = np.clip(middle, 1e-12, 1 - 1e-12)
+        yield Difference(beta(middle, np.clip(variance, 1e-18, middle * (1 - middle) * (1 - 1e-9))))
+
+
+def _by_runs(a: TaskSums, b: TaskSums, both: Shared) -> tuple[Number, ...]:
+    one, two = _ratio(a.k, a.n * a.scale), _ratio(b.k, b.n * b.scale)
+    plain_a, plain_b = _ratio(a.k, a.n), _ratio(b.k, b.n)
+    return (
+        plain_a * plain_b * both.nn,
+        one * two * both.yy,
+        one * plain_b * both.yn,
+        plain_a * two * both.ny,
+    )
+
+
+def worst_difference(a: TaskSums, b: TaskSums, both: Shared, confidence: float) -> Number:
+    """Return the upper limit of a − b, the worse of both weightings."""
+    one, two = (part.upper(confidence) for part in differences(a, b, both))
+    return np.maximum(one, two) if isinstance(one, np.ndarray) else max(one, two)
+
+
+def corrected(confidence: Fraction, attempt: int) -> Fraction:
+    """Return the confidence that attempt number `attempt` at one profile must reach.
+
+    The first keeps α = 1 - δ; attempt i ≥ 2 gets 0.2·α / (i(i - 1)), which sums to at most 1.2·α however
+    many there are (alpha spending, Lan & DeMets 1983).
+    """
+    alpha = 1 - confidence
+    if attempt > 1:
+        alpha *= Fraction(2, 10) / (attempt * (attempt - 1))
+    return 1 - alpha
+
+
+def tasks_needed(
+    rate: float, threshold: float, confidence: float, *, icc: float, runs: float, power: float = 0.8416
+) -> int | None:
+    """Return about how many tasks show a mean of `rate` to be above `threshold` four times out of five.
+
+    Tasks have `runs` runs that correlate by `icc`, so that their values vary by θ(1 − θ)(ρ + (1 − ρ)/r). The
+    limit is taken where the mean comes out `power` standard errors low. None from 100,000 tasks on.
+    """
+    if rate <= threshold:
+        return None
+    spread = rate * (1 - rate) * (icc + (1 - icc) / runs)
+
+    def enough(k: int) -> bool:
+        found = rate - power * sqrt(spread / k)
+        x = k * found
+        mean, variance = moments(Weighted(k=k, x=x, xx=k * (spread + found * found), wx=x, ww=k))
+        return found > 0 and bool(beta(mean, variance).quantile(1 - confidence) > threshold)
+
+    high = 1
+    while not enough(high):
+        high *= 2
+        if high > 100_000:  # noqa: PLR2004 - beyond any evaluation
+            return None
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
+
+
+def _exact(sums: TaskSums) -> bool:
+    return not isinstance(sums.y, np.ndarray)
+
+
+def _ratio(a: Number, b: Number) -> Number:
+    return Fraction(a) / b if isinstance(a, int | Fraction) and isinstance(b, int | Fraction) else a / b
+
+
+def _float(value: Number) -> Number:
+    return float(value) if isinstance(value, Fraction | int) else value
+
+
+def _plain(value: Number) -> Number:
+    return value if isinstance(value, np.ndarray) and value.ndim else float(value)
+
+
+def _least(values: Iterator[Number]) -> Number:
+    one, two = values
+    return np.minimum(one, two) if isinstance(one, np.ndarray) else min(one, two)

@@ -1,0 +1,167 @@
+"""What surrounds a command: the clock, the user's own files, private keys and the trust policy.
+
+Clock and environment are read here and nowhere below; what is found is passed down as values. A key that
+others on the machine could read is used, and that is said: who keeps it so may have a reason, such as a
+secret that a container is given, and a refusal would only teach people to copy it.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import typer
+
+from certkit import files
+from certkit.cli.emit import note
+from certkit.errors import CertkitError, UsageError
+from certkit.passport import keys
+from certkit.passport.checks import CLOCK_SKEW
+from certkit.passport.trust import parse
+from certkit.tlog.note import VerifierKey
+
+if TYPE_CHECKING:
+    from certkit.passport.keys import PrivateKey, PublicKey
+    from certkit.passport.trust import Trust
+
+MAX_POLICY: Final = 4 * 1024 * 1024
+MAX_PASSPHRASE: Final = 4096
+_OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
+
+
+def now() -> datetime:
+    """Return the present time in UTC."""
+    return datetime.now(UTC)  # noqa: TID251 - the command line is the clock's door
+
+
+def dated(at: datetime | None) -> datetime:
+    """Return the date of what is signed now, or as ``--at`` says, which may not be a time to come.
+
+    Nothing is dated before what a log holds already: an entry dated far ahead would bar all others till then.
+    A status so dated would hide what is logged meanwhile.
+    """
+    if at is None:
+        return now()
+    if at > now() + CLOCK_SKEW:
+        raise UsageError(
+            "usage.option",
+            f"--at: {at.isoformat()} is to come",
+            hint="what is signed is dated now or before",
+        )
+    return at
+
+
+def document_date() -> datetime | None:
+    """Return the date that SOURCE_DATE_EPOCH sets for reproducible documents, None where it is not set."""
+    text = os.environ.get("SOURCE_DATE_EPOCH")
+    if not text:
+        return None
+    try:
+        return datetime.fromtimestamp(int(text), tz=UTC)
+    except (ValueError, OverflowError, OSError):
+        raise UsageError(
+            "usage.option", f"SOURCE_DATE_EPOCH is {text[:40]!r}, not seconds since 1970"
+        ) from None
+
+
+def heads_path(given: Path | None) -> Path:
+    """Return the file that remembers what was signed: the one that was named, or the user's own."""
+    if given is not None:
+        files.check_source(given)
+        return given
+    state = os.environ.get("XDG_STATE_HOME", "")
+    # A relative path there is to be ignored, by the XDG base directory specification.
+    folder = state if state.startswith("/") else os.path.expanduser("~/.local/state")  # noqa: PTH111 - see below
+    if not folder.startswith("/"):  # where there is no home, pathlib would raise RuntimeError
+        raise UsageError(
+            "usage.option", "there is no home folder to remember signed heads in", hint="--heads FILE"
+        )
+    return Path(folder) / "certkit" / "heads.db"
+
+
+def own_heads() -> Path:
+    """Return the file that remembers signed heads where no option names one."""
+    named = os.environ.get("CERTKIT_HEADS")
+    return heads_path(Path(named) if named else None)
+
+
+def policy_path(given: Path | None) -> Path:
+    """Return the policy file that was named, or the user's own."""
+    return given or Path(typer.get_app_dir("certkit")) / "trust.json"
+
+
+def load_policy(given: Path | None) -> Trust:
+    """Return the policy in a file; raise `UsageError` where there is none."""
+    path = policy_path(given)
+    if not path.exists():
+        raise UsageError(
+            "file.missing",
+            "there is no trust policy",
+            where=str(path),
+            hint="certkit trust add --issuer NAME --key PUBLIC.pem\nor name a policy with --trust FILE",
+        )
+    return parse(files.read(path, limit=MAX_POLICY), str(path))
+
+
+def checked_policy(policy: Trust, path: Path) -> bytes:
+    """Return the bytes of a policy that `load_policy` will accept."""
+    data = policy.to_json()
+    parse(data, str(path))
+    return data
+
+
+def vkeys(texts: Iterable[str] | None, option: str) -> tuple[str, ...]:
+    """Return verifier keys as they were given; raise `UsageError` for what is none."""
+    for text in texts or ():
+        try:
+            VerifierKey.parse(text)
+        except CertkitError as error:
+            raise UsageError("usage.option", f"{option}: {error.message}", hint=error.hint) from None
+    return tuple(texts or ())
+
+
+def passphrase(path: Path | None) -> bytes | None:
+    """Return the first line of a passphrase file, None where no file is named."""
+    if path is None:
+        return None
+    line = files.read(path, limit=MAX_PASSPHRASE).split(b"\n", 1)[0].removesuffix(b"\r")
+    if not line:
+        raise UsageError("key.passphrase", "the first line is empty", where=str(path))
+    return line
+
+
+def new_passphrase(path: Path | None, *, ask: bool) -> bytes | None:
+    """Return a new key's passphrase: the file's, or one that is asked for twice; None for none."""
+    if path is not None or not ask:
+        return passphrase(path)
+    return str(typer.prompt("Passphrase", hide_input=True, confirmation_prompt=True, err=True)).encode()
+
+
+def signing_key(path: Path, passphrase_file: Path | None) -> PrivateKey:
+    """Return the private key in a file, asking for its passphrase where that is needed and possible."""
+    words = passphrase(passphrase_file)
+    if words is None and sys.stdin.isatty() and keys.is_encrypted(path):
+        words = str(typer.prompt(f"Passphrase of {path}", hide_input=True, err=True)).encode()
+    key = keys.load_private(path, passphrase=words)
+    warn_of_readers(path)
+    return key
+
+
+def public_key(path: Path, passphrase_file: Path | None) -> PublicKey:
+    """Return the public key in a file, or that of the private key in it."""
+    if keys.is_private(path):
+        return signing_key(path, passphrase_file).public_key()
+    return keys.load_public(path)
+
+
+def warn_of_readers(path: Path) -> None:
+    """Say where others on the machine could read a private key."""
+    mode = stat.S_IMODE(path.stat().st_mode)
+    if stat.S_ISREG(path.stat().st_mode) and mode & _OTHERS and not keys.is_encrypted(path):
+        note(f"warning: {path}: not encrypted, and open to others (mode {mode:04o})")
+        note(f"hint: chmod 600 {path}")

@@ -1,0 +1,252 @@
+"""The one way out: a result leaves as its document, as its screen or in silence, and with its exit code.
+
+    emit(document, screen, code=result.exit_code)
+
+With ``--json`` there is exactly one document on standard output, for errors too; with ``-q`` nothing but what
+was asked for as a document. A screen is made of lines, and only where it is shown; everything that is no
+result goes to standard error. Text that comes from evidence is made visible here, so that no record can move
+the cursor or colour the verdict. This is also the one place where errors become words.
+"""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from collections.abc import Callable, Iterable, Mapping
+from contextvars import ContextVar
+from traceback import print_exception
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import typer
+
+from certkit import canonical
+from certkit.errors import CertkitError, Exit
+from certkit.progress import SILENT, Progress
+from certkit.text import visible
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+    from rich.progress import Progress as RichProgress
+    from rich.progress import TaskID
+
+    Document = Mapping[str, Any] | Callable[[], Mapping[str, Any]] | bytes
+    """What ``--json`` prints: members, a function that returns them, or the final bytes."""
+
+    Line = str | RenderableType
+    """A line of a screen; what is more than text is drawn by rich, such as a coloured line or a table."""
+
+    Screen = Iterable[Line] | bytes
+    """What is shown without ``--json``: lines, or bytes as they are, which ``-q`` does not silence."""
+
+WIDTH: Final = 80
+ERROR_SCHEMA: Final = "urn:certkit:error:v1"
+
+
+class Wanted(NamedTuple):
+    """How the user wants to be answered."""
+
+    json: bool = False
+    quiet: bool = False
+
+
+_PLAIN: Final = Wanted()
+wanted: Final = ContextVar("wanted", default=_PLAIN)
+"""Set for each command before it runs."""
+
+
+def emit(document: Document, screen: Screen, *, code: int = Exit.OK) -> None:
+    """Print a result once, as the user wants it, and leave with its exit code."""
+    if wanted.get().json:
+        raw(_bytes(document))
+    elif isinstance(screen, bytes):
+        raw(screen)
+    elif not wanted.get().quiet:
+        for line in screen:
+            _print(line)
+    if code:
+        raise typer.Exit(code)
+
+
+def _bytes(document: Document) -> bytes:
+    if isinstance(document, bytes):
+        return document
+    return canonical.pretty(document if isinstance(document, Mapping) else document()).encode()
+
+
+def _print(line: Line) -> None:
+    if isinstance(line, str):
+        sys.stdout.write(visible(line) + "\n")
+    else:
+        console().print(line)
+
+
+def raw(data: bytes) -> None:
+    """Print bytes that are already in their final form, whatever the terminal's encoding."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()
+
+
+def console(*, error: bool = False) -> Console:
+    """Return the rich console of standard output or standard error."""
+    from rich.console import Console  # noqa: PLC0415 - most screens are plain text
+
+    return Console(stderr=error, highlight=False, markup=False, emoji=False, soft_wrap=True)
+
+
+def unicode() -> bool:
+    """Tell whether standard output can show more than letters."""
+    return (sys.stdout.encoding or "").lower().replace("-", "").startswith("utf")
+
+
+def dash() -> str:
+    """Return what stands where there is no value."""
+    return "–" if unicode() else "-"
+
+
+def cut(text: str, width: int) -> str:
+    """Return text that fits a column, its end left out where it is too long."""
+    return text if len(text) <= width else text[: width - 1] + ("…" if unicode() else "~")
+
+
+def brief(passport_id: str | None) -> str:
+    """Return the beginning of a passport's id, by which people call it; empty for none."""
+    return (passport_id or "").removeprefix("sha256:")[:12]
+
+
+def counted(number: int, noun: str) -> str:
+    """Return ``1 file``, ``2 files``."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def entries(number: int) -> str:
+    """Return ``1 entry``, ``2 entries``."""
+    return "1 entry" if number == 1 else f"{number:,} entries"
+
+
+def fold(text: str, *, first: str = "", rest: str = "") -> list[str]:
+    """Return a paragraph as lines of at most 80 columns.
+
+    No word is broken, since it may be one to copy: a digest that does not fit behind its indent has a line
+    of its own with less of one, and only what is wider than the screen by itself sticks out.
+    """
+    lines = textwrap.wrap(
+        visible(text),
+        WIDTH,
+        initial_indent=first,
+        subsequent_indent=rest,
+        break_on_hyphens=False,
+        break_long_words=False,
+    )
+    return [part for line in lines for part in _fitting(line)]
+
+
+def _fitting(line: str) -> list[str]:
+    if len(line) <= WIDTH:
+        return [line]
+    lead, _, word = line.rpartition(" ")
+    return [*filter(None, [lead.rstrip()]), word.rjust(WIDTH)]
+
+
+def hint(text: str) -> None:
+    """Print in words what to do next, which is no result; a command to copy is a `note` of one line."""
+    note("\n".join(fold(text, first="hint: ", rest="      ")))
+
+
+def note(text: str) -> None:
+    """Print what is not a result; the one text that may have several lines.
+
+    They are folded on a terminal alone: in a log, one message is one line to search for.
+    """
+    lines = text.split("\n")
+    if sys.stderr.isatty():
+        lines = [part for line in lines for part in fold(line, rest=_hanging(line)) or [""]]
+    sys.stderr.write("\n".join(map(visible, lines)) + "\n")
+
+
+def _hanging(line: str) -> str:
+    return " " * (len(line) - len(line.lstrip(" ")) + 2)
+
+
+def _refused(failure: Mapping[str, Any]) -> None:
+    raw(_bytes({"schema": ERROR_SCHEMA, "error": failure}))
+
+
+def error(failure: CertkitError, *, json: bool) -> None:
+    """Print an error: one JSON document, or ``error:`` and its ``hint:`` lines."""
+    if json:
+        _refused(failure.to_dict())
+        return
+    note(f"error: {failure}")
+    for line in (failure.hint or "").splitlines():
+        note(f"hint: {line}")
+
+
+def usage(message: str, *, json: bool) -> None:
+    """Print what is wrong with a command line."""
+    if json:
+        _refused({"code": "usage.option", "message": message})
+    else:
+        note(f"error: {message}")
+        note("hint: 'certkit --help' and 'certkit COMMAND --help' show what there is")
+
+
+def bug(failure: BaseException, *, json: bool, traceback: bool) -> Exit:
+    """Report a failure that is certkit's own, and return its exit code."""
+    if traceback:
+        print_exception(failure)
+    message = f"certkit failed with {type(failure).__name__}: {failure}"
+    if json:
+        _refused({"code": "internal.bug", "message": message})
+    else:
+        note(f"error: {message}")
+        note("hint: this is a bug in certkit; please report it with the output of the same command and -v")
+    return Exit.BUG
+
+
+class Bar:
+    """Draws what a room reports; see `certkit.progress.Progress`."""
+
+    def __init__(self) -> None:
+        self._drawn: RichProgress | None = None
+        self._task: TaskID | None = None
+
+    def start(self, label: str, total: int | None, unit: str) -> None:
+        """Draw a new bar."""
+        from rich.progress import (  # noqa: PLC0415 - only on a terminal
+            BarColumn,
+            DownloadColumn,
+            MofNCompleteColumn,
+            TextColumn,
+            TimeRemainingColumn,
+        )
+        from rich.progress import Progress as RichProgress  # noqa: PLC0415 - only on a terminal
+
+        self.finish()
+        amount = DownloadColumn() if unit == "bytes" else MofNCompleteColumn()
+        self._drawn = RichProgress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            amount,
+            TimeRemainingColumn(),
+            console=console(error=True),
+            transient=True,
+        )
+        self._drawn.start()
+        self._task = self._drawn.add_task(label, total=total)
+
+    def advance(self, amount: int) -> None:
+        """Move the bar on."""
+        if self._drawn is not None and self._task is not None:
+            self._drawn.advance(self._task, amount)
+
+    def finish(self) -> None:
+        """Take the bar away."""
+        if self._drawn is not None:
+            self._drawn.stop()
+            self._drawn = None
+
+
+def progress() -> Progress:
+    """Return a bar on standard error where that is a terminal and the user wants to read, else silence."""
+    return SILENT if wanted.get().json or wanted.get().quiet or not sys.stderr.isatty() else Bar()

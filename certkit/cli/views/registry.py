@@ -1,0 +1,295 @@
+"""A registry as people read it: its entries, its audit, and the history of a lineage."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from msgspec import to_builtins
+
+from certkit.cli.emit import WIDTH, brief, counted, entries, fold, hint
+from certkit.errors import CertkitError
+from certkit.registry import own
+from certkit.registry.entry import Drift, KeyChange, Note, Revocation
+from certkit.registry.history import r_op, statement
+from certkit.tlog.note import VerifierKey
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from certkit.registry import Audit, Logged
+    from certkit.registry.admission import Admitted
+    from certkit.registry.cosigning import Gathered
+    from certkit.registry.entry import AnyClaims
+    from certkit.registry.history import Issued, Log
+    from certkit.registry.search import Found
+    from certkit.tlog.checkpoint import Checkpoint
+    from certkit.tlog.note import Signed
+
+_BARS: Final = "▁▂▃▄▅▆▇█"
+_LEVELS: Final = len(_BARS) - 1
+# Of which part of an entry a member is, where it would be taken for the entry's own.
+_PARTS: Final = {"passport": "file ", "prev": "prev "}
+
+
+def show_vkey(vkey: VerifierKey) -> Iterator[str]:
+    """Print a log's verifier key, and who needs it."""
+    yield str(vkey)
+    hint("publish this verifier key; auditors add it: certkit trust add --log VKEY")
+
+
+def following(logged: Admitted | None) -> dict[str, Any]:
+    """Return with which earlier passport a new one was compared when it was logged, and what that gave."""
+    found = logged.following if logged else None
+    drift = found.drift if found else None
+    return {"earlier": found.earlier if found else None, "drift": drift.result if drift else None}
+
+
+def show_following(logged: Admitted) -> Iterator[str]:
+    """Print what was logged along with a passport."""
+    found = logged.following
+    if found.drift is not None:
+        yield from fold(f"against passport {brief(found.earlier)}: {found.drift.result}", rest="  ")
+    elif found.reason is not None:
+        yield from fold(f"not compared with the passport before it: {found.reason}", rest="  ")
+
+
+def show_appended(appended: Admitted, proof: Path) -> Iterator[str]:
+    """Print where a passport was logged, and what was logged along with it."""
+    done = "logged" if appended.new else "was logged already"
+    yield f"{done} as entry {appended.index}; proof in {proof}"
+    yield from show_following(appended)
+
+
+def entry(logged: Logged) -> dict[str, Any]:
+    """Return an entry as JSON values."""
+    body: dict[str, Any] = to_builtins(logged.found.entry)
+    del body["v"]
+    return {"index": logged.index, "leaf": logged.leaf.hex(), **body}
+
+
+def show_entry(document: dict[str, Any], head: Checkpoint) -> Iterator[str]:
+    """Print one entry, member by member."""
+    for name, value in document.items():
+        part = _PARTS.get(name, "")
+        for label, text in value.items() if isinstance(value, dict) else [(None, value)]:
+            yield from _item(f"{part}{label}" if label else name, "none" if text is None else text)
+    yield from _item(
+        "included in", f"{head.origin}, {entries(head.size)}; 'certkit registry audit' checks more"
+    )
+
+
+def _item(label: str, text: object) -> Iterator[str]:
+    label = label.removesuffix("_id").removesuffix(" sha256").replace("_", " ")
+    digest = str(text).startswith("sha256:")  # beside a label of eight it ends in column 80
+    yield from fold(str(text), first=f"{label:<8} " if digest else f"{label:<15}", rest=" " * 15)
+
+
+def show_entries(origin: str, listed: Sequence[Logged]) -> Iterator[str]:
+    """Print a line for each entry, and what it says beside that."""
+    yield from fold(f"{origin}, {entries(len(listed))}, signatures not checked")
+    for logged in listed:
+        said, claims = logged.found.entry, logged.found.passport
+        met = f"Tier {claims.tier}" if claims and claims.tier else "no tier" if claims else ""
+        subject = "the log itself" if said.subject == origin else said.subject
+        passport = brief(logged.found.passport_id)
+        yield from _line(logged.index, said.issued_at, said.type, met, passport, subject)
+        if words := _words(logged.found.claims):
+            yield from fold(words, first="        ", rest="        ")
+
+
+def _words(claims: AnyClaims) -> str:
+    """Return in words what an entry says beside what its line does."""
+    match claims:
+        case Drift():
+            return f"{claims.result}{': ' if claims.rows else ''}{', '.join(claims.rows)}"
+        case KeyChange():
+            return f"the log is handed over to its key {VerifierKey.parse(claims.new).key_id.hex()}"
+        case Note():
+            return claims.text
+        case Revocation():
+            return f"{claims.reason}{': ' if claims.detail else ''}{claims.detail or ''}"
+    return ""
+
+
+def _line(index: int, time: str, kind: str, tier: str, passport: str, lineage: str) -> Iterator[str]:
+    """Print one row of a list; a long name has a line of its own."""
+    line = f"{index:>6}  {time[:10]}  {kind:<10}  {tier:<7}  {passport:<12}  "
+    if len(line) + len(lineage) <= WIDTH:
+        yield line + lineage
+    else:
+        yield line.rstrip()
+        yield from fold(lineage, first="        ", rest="        ")
+
+
+def show_found(origin: str, found: Sequence[Found], dates: Iterable[str]) -> Iterator[str]:
+    """Print the passports that a search found."""
+    yield from fold(f"{origin}, {counted(len(found), 'passport')}, by tables that are not checked")
+    for item, date in zip(found, dates, strict=True):
+        tier = f"Tier {item.tier}" if item.tier else "no tier"
+        yield from _line(item.index, date, item.status, tier, brief(item.passport_id), item.lineage)
+
+
+def show_audit(report: Audit) -> Iterator[str]:
+    """Print whether a registry is sound, every finding, and what the files do not show."""
+    passports = "1 passport" if report.passports == 1 else f"{report.passports:,} passports"
+    if report.total:
+        found = "1 finding" if report.total == 1 else f"{report.total:,} findings"
+        yield from fold(f"UNSOUND: {found} in {entries(report.size)} of {report.origin}")
+    else:
+        yield from fold(f"SOUND: {entries(report.size)}, {passports}, signed as {report.origin}")
+    if report.index is not None:
+        yield f"the tables that searches read {'agree' if report.index == 'agrees' else 'DO NOT agree'}"
+    for finding in report.findings:
+        yield from fold(f"{finding.where}: {finding.message} [{finding.code}]", first="  ", rest="    ")
+    if report.total > len(report.findings):
+        yield f"  and {report.total - len(report.findings):,} more"
+    for note in report.notes:
+        yield from fold(f"note: {note}")
+    if any(finding.code == "registry.log-keys" for finding in report.findings):
+        hint("where the log's keeper confirms its new key: certkit trust add --log VKEY")
+    yield ""
+    yield "Not shown by these files:"
+    for text in report.not_shown:
+        yield from fold(text, first="  ", rest="    ")
+
+
+def show_gathered(gathered: Gathered, required: int | None, time: Callable[[Signed], str]) -> Iterator[str]:
+    """Print who cosigned the checkpoint."""
+    for signed in gathered.cosigned:
+        kept = "" if signed in gathered.added else " (known already)"
+        yield from fold(f"cosigned by {signed.key.name} at {time(signed)}{kept}", rest="  ")
+    for name in gathered.ignored:
+        yield from fold(f"passed over: a line of {name}, which is no known witness", rest="  ")
+    asked = "" if required is None else f", and the policy asks for {required:,}"
+    cosigned = counted(len(gathered.cosigned), "cosignature")
+    yield f"checkpoint over {entries(gathered.head.size)}: {cosigned}{asked}"
+
+
+class Told(NamedTuple):
+    """A lineage's history as it is shown: whose signatures count, and a row for each passport."""
+
+    lineage: own.Lineage
+    policy: Path | None
+    rows: tuple[dict[str, Any], ...]
+
+    @classmethod
+    def of(cls, lineage: own.Lineage, policy: Path | None, at: datetime) -> Told:
+        """Return what is shown of a history while its log is open."""
+        drifts = {claims.passport_id: claims.result for _, claims in lineage.history.drifts}
+        rows = (
+            _row(issued, _rate(lineage.log, issued), drifts.get(issued.claims.passport_id), at)
+            for issued in lineage.history.passports
+        )
+        return cls(lineage, policy, tuple(rows))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what ``certkit registry history --json`` prints."""
+        head = self.lineage.log.head.checkpoint
+        return {
+            "schema": "urn:certkit:registry-history:v1",
+            "lineage": self.lineage.history.lineage,
+            "origin": head.origin,
+            "size": head.size,
+            "root": head.root.hex(),
+            "signatures": "checked" if self.policy else "not checked",
+            "left_out": list(self.lineage.left_out),
+            "passports": list(self.rows),
+            "events": [
+                {
+                    "index": logged.index,
+                    "issued_at": logged.found.entry.issued_at,
+                    "type": logged.found.entry.type,
+                    "claims": to_builtins(logged.found.claims),
+                }
+                for logged in self.lineage.history.entries
+                if logged.found.passport is None
+            ],
+        }
+
+    @property
+    def signed(self) -> str:
+        """Whether the signatures of its entries were checked, and what was left out for them."""
+        if self.policy is None:
+            return "signatures not checked (--trust FILE)"
+        left_out = self.lineage.left_out
+        if not left_out:
+            return f"signatures checked under {self.policy}"
+        which = ", ".join(map(str, left_out))
+        what = f"entry {which} does" if len(left_out) == 1 else f"entries {which} do"
+        return f"signatures checked under {self.policy}; {what} not count"
+
+
+def _row(issued: Issued, rate: float | None, drift: str | None, at: datetime) -> dict[str, Any]:
+    claims, ending = issued.claims, issued.ending
+    return {
+        "index": issued.index,
+        "issued_at": issued.issued_at,
+        "passport_id": claims.passport_id,
+        "agent": claims.agent,
+        "profile": claims.profile,
+        "tier": claims.tier,
+        "attempt": claims.attempt,
+        "not_before": claims.not_before,
+        "not_after": claims.not_after,
+        "r_op": rate,
+        "drift": drift,
+        "status": own.status(issued, at),
+        "ended_by": ending.index if ending else None,
+        "reason": ending.reason if ending else None,
+    }
+
+
+def _rate(log: Log, issued: Issued) -> float | None:
+    """Return a passport's r_op, None where it has none or its file is not here."""
+    data = log.passport(issued.file)
+    try:
+        row = r_op(statement(data)) if data else None
+    except CertkitError:
+        return None
+    return None if row is None else row.y / (row.scale * row.n)
+
+
+def show_history(told: Told) -> Iterator[str]:
+    """Print a lineage's passports, the course of r_op, and every event."""
+    history, head = told.lineage.history, told.lineage.log.head.checkpoint
+    passports = counted(len(history.passports), "passport")
+    yield from fold(f"{history.lineage}: {passports}, as of {entries(head.size)} of {head.origin}")
+    yield from fold(told.signed)
+    yield ""
+    yield f"{'entry':>6}  {'logged':<10}  {'passport':<12}  {'tier':<7}  {'r_op':>7}  {'try':>3}  status"
+    for row in told.rows:
+        rate = "-" if row["r_op"] is None else f"{row['r_op']:.4f}"
+        tier = f"Tier {row['tier']}" if row["tier"] else "no tier"
+        name = brief(row["passport_id"])
+        yield (
+            f"{row['index']:>6}  {row['issued_at'][:10]}  {name}  {tier:<7}  {rate:>7}  {row['attempt']:>3}  "
+            f"{row['status']}"
+        )
+    if line := sparkline([row["r_op"] for row in told.rows]):
+        yield ""
+        yield f"r_op   {line}"
+    yield from _events([logged for logged in history.entries if logged.found.passport is None])
+
+
+def _events(events: Sequence[Logged]) -> Iterator[str]:
+    if not events:
+        return
+    yield ""
+    yield "Events:"
+    for logged in events:
+        said, claims = logged.found.entry, logged.found.entry.claims
+        about = brief(logged.found.passport_id)
+        text = claims.get("reason") or claims.get("result") or claims.get("text") or "by another"
+        by = f" by {claims['by'].removeprefix('sha256:')[:12]}" if "by" in claims else ""
+        words = f"{said.type} {about}" if about else said.type
+        line = f"{logged.index:>4}  {said.issued_at[:10]}  {words}{by or f': {text}'}"
+        yield from fold(line, first="  ", rest=" " * 20)
+
+
+def sparkline(values: Sequence[float | None]) -> str:
+    """Return a line of bars from 0 to 1, a dot where there is no value; nothing for fewer than two."""
+    if sum(value is not None for value in values) < len(("from", "to")):
+        return ""
+    return "".join("·" if value is None else _BARS[round(value * _LEVELS)] for value in values)

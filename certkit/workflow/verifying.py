@@ -1,0 +1,138 @@
+"""What a verification is given: a passport with its proof, its evidence, and who knows its standing.
+
+    given = taken(path)
+    verify(given.passport, proof=given.proof, **evidence_of(bundles, ...), **standing_of(path, ...))
+
+Evidence and registries are heavy to read, so their rooms are loaded only where they are asked.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import structs
+
+from certkit import files
+from certkit.errors import CertkitError, UsageError
+from certkit.passport.pdf import take
+from certkit.workflow.named import load_profile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from datetime import datetime
+    from pathlib import Path
+
+    from certkit.canonical import Digest
+    from certkit.passport.checks import Status
+    from certkit.passport.keys import PublicKey
+    from certkit.passport.pdf import Taken
+    from certkit.passport.trust import Trust
+    from certkit.progress import Progress
+    from certkit.tlog.checkpoint import Checkpoint
+    from certkit.tlog.note import VerifierKey
+
+MAX_FILE: Final = 64 * 1024 * 1024
+"""What is read of a file that claims to be a passport; far above what its first step accepts."""
+
+PROOF_SUFFIX: Final = ".tlog-proof"
+STATUS_SUFFIX: Final = ".status"
+"""What is appended to a passport's file name to name the proof and the status beside it."""
+
+_URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
+"""With one slash, since a path has no two; a drive has one letter."""
+
+
+def taken(path: Path) -> Taken:
+    """Return the passport in a file, JSON or PDF, with its proof: the one beside it, or else one attached."""
+    found = take(files.read(path, limit=MAX_FILE), where=str(path))
+    proof = path.with_name(path.name + PROOF_SUFFIX)
+    if not proof.exists():
+        return found
+    try:
+        return structs.replace(found, proof=files.read(proof, limit=MAX_FILE))
+    except CertkitError as error:  # it may be anything, and is needed only where the policy says so
+        return structs.replace(found, proof=found.proof or error)
+
+
+def evidence_of(
+    bundles: Sequence[Path] | None,
+    profile: str | None,
+    *,
+    replay: bool,
+    jobs: int | None,
+    progress: Progress,
+) -> dict[str, Any]:
+    """Return the arguments of `certkit.passport.verify` that bring the evidence along.
+
+    Raises `UsageError` ``usage.option`` where a replay is wanted without evidence.
+    """
+    if not bundles:
+        if replay:
+            raise UsageError("usage.option", "--replay needs the evidence", hint="--bundle DIR")
+        return {}
+    from certkit.passport.replay import from_bundle  # noqa: PLC0415 - only where there is evidence
+
+    opened, replayed = from_bundle(
+        list(bundles), lambda name: load_profile(profile or name), progress=progress, jobs=jobs
+    )
+    return {"evidence": opened, "replay": replayed if replay else None}
+
+
+def standing_of(
+    passport: Path,
+    registry: Path | None,
+    *,
+    trust: Trust,
+    at: datetime,
+    heads: Path,
+    progress: Progress,
+) -> dict[str, Any]:
+    """Return the arguments of `certkit.passport.verify` that bring the status along: of both where both are.
+
+    They are the file beside the passport, and the registry that was named. Checkpoints that `heads` remembers
+    of the log are held against both. Raises `UsageError` ``usage.option`` for a URL.
+    """
+    path, sources = passport.with_name(passport.name + STATUS_SUFFIX), dict[str, Any]()
+    if path.exists():
+        sources["beside"] = _Beside(path, trust, at, heads)
+    if registry is not None:
+        if _URL.match(str(registry)):
+            raise UsageError(
+                "usage.option",
+                "--registry: a URL is not supported yet",
+                hint="--registry DIR, with a copy of the tree that is published there",
+            )
+        from certkit.registry.status import FolderStatus  # noqa: PLC0415 - only where a registry is asked
+
+        seen = _memory(trust, heads)
+        sources["status"] = FolderStatus(registry, trust=trust, at=at, seen=seen, progress=progress)
+    return sources
+
+
+class _Beside:
+    """The status file beside a passport, read only when it is asked: it may be anything."""
+
+    def __init__(self, path: Path, trust: Trust, at: datetime, heads: Path) -> None:
+        self._path, self._trust, self._at, self._heads = path, trust, at, heads
+
+    def status(self, passport_id: Digest, revokers: Mapping[Digest, PublicKey]) -> Status:
+        """Return the standing that the file tells, as `certkit.registry.statusfile.FileStatus` does."""
+        from certkit.registry.statusfile import MAX_SIZE, FileStatus  # noqa: PLC0415 - only where it is asked
+
+        data = files.read(self._path, limit=MAX_SIZE)
+        seen = _memory(self._trust, self._heads)
+        return FileStatus(data, trust=self._trust, at=self._at, seen=seen).status(passport_id, revokers)
+
+
+def _memory(trust: Trust, heads: Path) -> Callable[[str], Checkpoint | None]:
+    from certkit.registry.admission import keys_of_log  # noqa: PLC0415 - only where a log is asked
+
+    return memory(heads, lambda origin: keys_of_log(trust, origin))
+
+
+def memory(heads: Path, keys: Callable[[str], Sequence[VerifierKey]]) -> Callable[[str], Checkpoint | None]:
+    """Return what tells the newest checkpoint that `heads` remembers of a log, by any of its keys."""
+    from certkit.registry.heads import remembered  # noqa: PLC0415 - only where a log is asked
+
+    return lambda origin: remembered(heads, *keys(origin))

@@ -1,0 +1,244 @@
+"""The house in numbers: how large, how entangled and how plainly worded certkit is, beside what it should be.
+
+    python -m tests.house             # the table; leaves with 1 where a rule of structure is broken
+    python -m tests.house --strict    # and with 1 where any number misses its target
+
+Rules of structure are no circle of imports, no long function and no upward import. Every number is defined at
+the function that measures it. How long `make test` takes is not measured here: time it on a quiet machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import subprocess
+import sys
+from collections import Counter
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from certkit.assessment import evaluate
+from tests import generate
+from tests.support import build, watch, words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT: Final = Path(__file__).parents[1]
+PACKAGE: Final = ROOT / "certkit"
+LONGEST: Final = 60
+"""Lines that a function may have at most."""
+
+SPECIAL: Final = {"posterior", "domain_min", "gap", "cascade_penalty", "irs_2025", "violations"}
+"""Metrics that are no plain mean of tasks, whose name tells the kind of a criterion."""
+
+RUN: Final = {"audit": 45, "append": 45, "replay": 75}
+"""Files of certkit that may run for each, at most."""
+
+
+class Row(NamedTuple):
+    """One number, and the most that it should be; `rule` where the house falls without it."""
+
+    what: str
+    measured: int
+    target: int
+    rule: bool = False
+
+    @property
+    def ok(self) -> bool:
+        return self.measured <= self.target
+
+
+@cache
+def modules() -> dict[str, tuple[Path, ast.Module]]:
+    """Return every module of certkit with its path and its tree, by its dotted name."""
+    found = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        found[name] = path, ast.parse(path.read_text(encoding="utf-8"))
+    return found
+
+
+def lines(*rooms: str) -> int:
+    """Lines of all kinds in the Python files of rooms; with no room named, in all of certkit."""
+    places = [PACKAGE / room for room in rooms] or [PACKAGE]
+    return sum(path.read_bytes().count(b"\n") for place in places for path in place.rglob("*.py"))
+
+
+def files(room: str) -> int:
+    """Python files of a room, ``__init__.py`` of subfolders aside."""
+    return sum(
+        path.name != "__init__.py" or path.parent.name == room for path in (PACKAGE / room).rglob("*.py")
+    )
+
+
+def imports() -> dict[str, set[str]]:
+    """Modules that each module loads as it is loaded: not inside functions, nor for type checkers alone.
+
+    ``from package import name`` loads the submodule of that name, or else the package itself.
+    """
+    graph: dict[str, set[str]] = {}
+    for name, (_, tree) in modules().items():
+        graph[name] = set()
+        for node in _run_at_import(tree):
+            if isinstance(node, ast.Import):
+                graph[name] |= {alias.name for alias in node.names if alias.name in modules()}
+            elif isinstance(node, ast.ImportFrom):
+                within = [f"{node.module}.{alias.name}" for alias in node.names]
+                graph[name] |= {deep if deep in modules() else node.module or "" for deep in within}
+    return {name: loaded & set(graph) - {name} for name, loaded in graph.items()}
+
+
+def _run_at_import(node: ast.AST) -> Iterator[ast.AST]:
+    for child in ast.iter_child_nodes(node):
+        checked = isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test)
+        if not checked and not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            yield child
+            yield from _run_at_import(child)
+
+
+def circles() -> list[list[str]]:
+    """Groups of modules each of which loads, over others or at once, every other of its group."""
+    graph = imports()
+
+    def reached(start: str) -> set[str]:
+        seen: set[str] = set()
+        waiting = [start]
+        while waiting:
+            new = graph[waiting.pop()] - seen
+            seen |= new
+            waiting += new
+        return seen
+
+    below = {name: reached(name) for name in graph}
+    groups = {frozenset(other for other in below[name] if name in below[other]) for name in graph}
+    return sorted(sorted(group) for group in groups if group)
+
+
+def long_functions() -> list[str]:
+    """Functions whose body, from its docstring on, is longer than `LONGEST`; options come before."""
+    return [
+        f"{path.relative_to(ROOT)}:{node.lineno} {node.name}"
+        for path, tree in modules().values()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (node.body[-1].end_lineno or 0) - node.body[0].lineno >= LONGEST
+    ]
+
+
+def upward_imports() -> list[str]:
+    """What import-linter refuses, by the layers in pyproject.toml."""
+    program = Path(sys.executable).with_name("lint-imports")
+    done = subprocess.run([program, "--no-cache"], cwd=ROOT, capture_output=True, text=True, check=False)
+    found = [line.strip() for line in done.stdout.splitlines() if "is not allowed to import" in line]
+    return found or ([done.stdout + done.stderr] if done.returncode else [])
+
+
+def options() -> Counter[str]:
+    """How many calls of ``typer.Option`` declare each option, by its first long name."""
+    declared: Counter[str] = Counter()
+    for name, (_, tree) in modules().items():
+        if name.startswith("certkit.cli"):
+            for node in ast.walk(tree):
+                if isinstance(node, ast.Call) and ast.unparse(node.func) == "typer.Option":
+                    said = [word.value for word in node.args if isinstance(word, ast.Constant)]
+                    declared[next((str(word) for word in said if str(word).startswith("--")), "-")] += 1
+    return declared
+
+
+def kinds_as_text() -> int:
+    """Comparisons with the name of a `SPECIAL` metric, outside of `assessment/metrics` and `kinds.py`."""
+    at_home = ("certkit.assessment.metrics.", "certkit.assessment.kinds")
+    return sum(
+        isinstance(part, ast.Constant) and part.value in SPECIAL
+        for name, (_, tree) in modules().items()
+        if not name.startswith(at_home)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Compare)
+        for side in (node.left, *node.comparators)
+        for part in (side.elts if isinstance(side, ast.Tuple | ast.Set | ast.List) else [side])
+    )
+
+
+def nameless() -> int:
+    """Variables and parameters called `of`, `one`, `other`, `found` or `own`."""
+    return sum(
+        (node.arg if isinstance(node, ast.arg) else node.id) in {"of", "one", "other", "found", "own"}
+        for _, tree in modules().values()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.arg) or (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
+    )
+
+
+def judging() -> tuple[int, int]:
+    """Files between the tally of a single criterion and its tier, and the types defined in these files.
+
+    Other metrics, agreement, findings and the profile's own file are left out.
+    """
+    profile = build.profile()
+    rows = tuple(row for row in profile.criteria if row.id == "r_op")
+    with watch.watching() as seen:
+        evaluate.judge(
+            build.strong(), build.facts().manifest, profile.model_copy(update={"criteria": rows})
+        ).tier("bounded")
+    aside = ("findings", "rater_error", "metrics/csi", "metrics/metrics_2025", "profile")
+    files = {name for name in seen.files if not name.removeprefix("assessment/").startswith(aside)}
+    kinds = {
+        kind
+        for kind in seen.types
+        if f"{kind.__module__.replace('.', '/')}.py".removeprefix("certkit/") in files
+    }
+    return len(files), len(kinds)
+
+
+def rows() -> list[Row]:
+    """Measure everything."""
+    used, (files_to_verdict, types_to_verdict) = watch.traced(), judging()
+    declared = options()
+    leaves = [command for _, command in generate.commands() if not hasattr(command, "commands")]
+    rooms = ("passport", "registry", "tlog", "report", "workflow", "cli")
+    return [
+        Row("import circles", len(circles()), 0, rule=True),
+        Row(f"functions over {LONGEST} lines", len(long_functions()), 0, rule=True),
+        Row("upward imports", len(upward_imports()), 0, rule=True),
+        Row("lines in certkit", lines(), 39_000),
+        Row(f"lines in {', '.join(rooms)}", lines(*rooms), 18_500),
+        Row("lines in evidence, assessment", lines("evidence", "assessment"), 18_500),
+        Row("files in registry", files("registry"), 20),
+        Row("files in cli", files("cli"), 32),
+        Row("commands", len(leaves), 40),
+        Row("options that are declared more than once", sum(n > 1 for n in declared.values()), 0),
+        Row("declarations of options", declared.total(), len(declared)),
+        *(Row(f"files that run for {name}", used[name][0], most) for name, most in RUN.items()),
+        Row("JSON parses per append", used["append"][1], 8),
+        Row("openings of the registry per audit", used["audit"][2], 1),
+        Row("files from a criterion's tally to its verdict", files_to_verdict, 11),
+        Row("types from a criterion's tally to its verdict", types_to_verdict, 9),
+        Row("comparisons of a criterion's kind as text", kinds_as_text(), 0),
+        Row("variables called of, one, other, found, own", nameless(), 0),
+        Row("phrases that have to be read twice", len(words.riddles()), 0),
+    ]
+
+
+def main() -> int:
+    """Print the table, or what `--words` and `--rules` list."""
+    parser = argparse.ArgumentParser(prog="python -m tests.house")
+    parser.add_argument("--strict", action="store_true", help="fail where any number misses its target")
+    parser.add_argument("--words", action="store_true", help="list every phrase that has to be read twice")
+    asked = parser.parse_args()
+    if asked.words:
+        print("\n".join(words.riddles()))
+        return 0
+    table = rows()
+    print(f"{'measured':<66}{'today':>8}{'target':>8}")
+    for row in table:
+        print(f"{row.what:<66}{row.measured:>8,}{row.target:>8,}  {'ok' if row.ok else 'not ok'}")
+    for broken in [*map(" → ".join, circles()), *long_functions(), *upward_imports()]:
+        print(broken)
+    return any(not row.ok and (row.rule or asked.strict) for row in table)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

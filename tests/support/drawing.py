@@ -1,0 +1,122 @@
+"""Reports for tests: of agents built by hand, read back with a parser that knows nothing of certkit."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from datetime import UTC, datetime, timedelta
+from html.parser import HTMLParser
+from typing import TYPE_CHECKING
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from certkit import report
+from certkit.passport import Issuer, issue
+from tests.support.build import facts, judged, profile, strong
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from certkit.assessment import Assessment
+    from certkit.passport import Passport
+
+DAY = datetime(2026, 2, 3, tzinfo=UTC)
+
+needs_pdf = pytest.mark.skipif(
+    report.pdf_missing() is not None, reason=f"no PDF can be made here: {report.pdf_missing()}"
+)
+
+# Elements without content; a parser sees no end tag for them.
+_VOID = {"meta", "br", "col", "wbr", "line", "circle", "rect", "path"}
+
+
+class Page(HTMLParser):
+    """What a browser would see: elements with attributes, and the text outside head, figures' titles kept."""
+
+    def __init__(self, markup: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.unclosed: list[str] = []
+        self.pieces: list[str] = []
+        self.feed(markup)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag not in _VOID:
+            self.unclosed.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.unclosed, f"</{tag}> closes nothing"
+        assert self.unclosed[-1] == tag, f"</{tag}> closes <{self.unclosed[-1]}>"
+        self.unclosed.pop()
+
+    def handle_data(self, data: str) -> None:
+        if "style" not in self.unclosed:
+            self.pieces.append(data)
+
+    @property
+    def text(self) -> str:
+        """All text, white space collapsed."""
+        return " ".join("".join(self.pieces).split())
+
+    @property
+    def lines(self) -> str:
+        """Text piece by piece, one a line, for people to compare."""
+        return "\n".join(" ".join(piece.split()) for piece in self.pieces if piece.strip()) + "\n"
+
+    def values(self, attribute: str) -> list[str]:
+        """Every value of an attribute, in order."""
+        return [found for _, attrs in self.elements if (found := attrs.get(attribute)) is not None]
+
+
+def page(assessment: Assessment, passport: bytes | None = None) -> Page:
+    """The report of an assessment, parsed."""
+    return Page(report.html(report.view(assessment, passport=passport)))
+
+
+def passport(assessment: Assessment, key: Ed25519PrivateKey | None = None) -> Passport:
+    """A passport of the strong agent's assessment, valid for a day."""
+    signing = key or Ed25519PrivateKey.from_private_bytes(b"k" * 32)
+    return issue(
+        assessment,
+        strong(),
+        issuer=Issuer(name="Lab of Tests"),
+        key=signing,
+        not_before=DAY,
+        not_after=DAY + timedelta(days=1),
+    )
+
+
+def tool(name: str, *arguments: object) -> str:
+    """What a program of poppler or qpdf prints; the test is skipped where it is not installed."""
+    if shutil.which(name) is None:
+        pytest.skip(f"{name} is not installed")
+    done = subprocess.run([name, *map(str, arguments)], capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr.decode(errors="replace")
+    return done.stdout.decode(errors="replace")
+
+
+def written(path: Path, data: bytes) -> Path:
+    """Write bytes and return where."""
+    path.write_bytes(data)
+    return path
+
+
+__all__ = [
+    "DAY",
+    "Page",
+    "facts",
+    "judged",
+    "needs_pdf",
+    "page",
+    "passport",
+    "profile",
+    "strong",
+    "tool",
+    "written",
+]

@@ -1,0 +1,39 @@
+"""What the import tests share: run an import, and read what it wrote."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from certkit import canonical
+from certkit.evidence.bundle.folder import open_bundle
+from certkit.evidence.importers import ImportAccount, ImportOptions, run
+from certkit.progress import SILENT
+
+ROOT = Path(__file__).parents[2]
+DATA = ROOT / "tests" / "data"
+SHARED = ROOT.parent / "shared" / "evidence"
+
+
+def imported(
+    format_: str, source: Path, out: Path, **options: Any
+) -> tuple[ImportAccount, list[dict[str, Any]]]:
+    """Import what makes one bundle; return its account and its records."""
+    (account,) = run(format_, source, out, ImportOptions(**options), SILENT)
+    return account, written(account)
+
+
+def written(account: ImportAccount) -> list[dict[str, Any]]:
+    """Return the records of an imported bundle, whose seal holds."""
+    opened = open_bundle(account.out)
+    assert opened.facts.sealed == (account.digest is not None)
+    assert account.digest in {None, opened.facts.digest}
+    assert opened.manifest.imported == account.imported
+    lines = (account.out / "records" / "runs.jsonl").read_bytes().splitlines()
+    assert account.imported.records == len(lines)
+    return [canonical.loads(line) for line in lines]
+
+
+def counts(account: ImportAccount, kind: str) -> dict[str, int]:
+    """Return what the account says of one kind."""
+    return {note.what: note.count for note in account.imported.notes if note.kind == kind}

@@ -1,0 +1,59 @@
+"""Logs of short notes, as many as it takes to fill tiles."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+from certkit.passport import keys
+from certkit.registry.entry import Entry, Previous, read, write
+from certkit.tlog.hashing import leaf_hash
+from certkit.tlog.note import Signer
+from tests.support.registries import LOG_KEY, SUBMITTER, new, opened
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from certkit.tlog.note import VerifierKey
+
+SUBMITTER_ID = keys.key_id(SUBMITTER.public_key())
+
+
+def notes(count: int, *, start: int = 0, last: Previous | None = None, words: str = "") -> Iterator[bytes]:
+    """Yield signed notes of one lineage, each chained to the one before."""
+    for number in range(start, start + count):
+        entry = Entry(
+            type="note",
+            subject="notes",
+            passport=None,
+            claims={"text": f"{number}{words}"},
+            prev=last,
+            issued_at="2026-03-01T00:00:00Z",
+            submitter=SUBMITTER_ID,
+        )
+        data = write(entry, SUBMITTER)
+        last = Previous(index=number, leaf=leaf_hash(data).hex())
+        yield data
+
+
+def extend(folder: Path, origin: str, entries: list[bytes]) -> None:
+    """Add entries to the log in a registry, in one transaction that no operation of it would make."""
+    with opened(folder) as registry, registry._signing(LOG_KEY) as signer:
+        assert signer == Signer(origin, LOG_KEY)
+        size = registry._log.extend(entries, signer).size - len(entries)
+        for index, data in enumerate(entries, size):
+            registry._index.add(index, read(data))
+
+
+def noted(folder: Path, count: int) -> tuple[VerifierKey, list[bytes]]:
+    """Make a registry with `count` notes."""
+    vkey, entries = new(folder), list(notes(count))
+    extend(folder, vkey.name, entries)
+    return vkey, entries
+
+
+def following(entries: list[bytes], count: int, words: str = "") -> list[bytes]:
+    """Return further notes that go on from those of a log."""
+    last = Previous(index=len(entries) - 1, leaf=hashlib.sha256(b"\0" + entries[-1]).hexdigest())
+    return list(notes(count, start=len(entries), last=last, words=words))

@@ -1,0 +1,127 @@
+"""Every command of the program once, in an order in which each finds what it needs."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+from certkit.tlog.note import write_note
+from tests import generate
+from tests.support.running import Done, certkit
+from tests.support.signers import WITNESS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LEAVES: Final = {
+    " ".join(words[1:]): command for words, command in generate.commands() if not hasattr(command, "commands")
+}
+
+COSIGNED: Final = 1_772_500_000
+"""2026-03-03, in seconds since 1970."""
+
+ISSUE: Final = "--key key.pem --issuer Lab --valid-from 2026-03-0"
+LOGGING: Final = "--key key.pem --trust trust.json --heads heads.db --at 2026-03-03T00:00:00Z"
+
+SCRIPT: Final = f"""
+doctor
+demo -o demo
+simulate -o a --seed 3 --runs 300 --domains 2 --tier-target 1
+simulate -o b --seed 4 --runs 300 --domains 2 --tier-target 2
+bundle init empty --agent a --version 1
+bundle seal a
+bundle check a
+import records rows.csv -o imported --map map.toml --agent courier --agent-version 1
+assess a
+assess empty
+compare a b
+drift a b
+drift a a
+plan --tier 1 --expect r_op=0.9
+recheck hb-eval-papers
+profile show
+profile show hb-eval-2026
+profile show hb-eval-2025
+profile lint hb-eval-2026
+keys generate -o key.pem --public public.pem
+keys show key.pem
+keys rotate public.pem -o next.pem --public next-public.pem --at 2027-01-01
+registry init registry --name lab
+trust add --trust trust.json --issuer Lab --key public.pem --log {{vkey}}
+trust set --trust trust.json --accept-specimens
+trust show --trust trust.json
+issue a -o first {ISSUE}1 --registry registry --trust trust.json --heads heads.db
+show first/passport.json --at 2026-03-02
+issue a -o second {ISSUE}2
+registry append registry second/passport.json {LOGGING}
+verify first/passport.json --trust trust.json --at 2026-03-02
+verify rows.csv --trust trust.json
+export first/passport.json --format markdown --unverified
+report a -o case.html
+registry list registry
+registry list registry --status current --at 2026-03-04
+registry list registry 0
+registry prove registry 0
+registry note registry "nothing to report" {LOGGING}
+registry revoke registry 0 --replaced-by 1 {LOGGING}
+registry revoke registry 1 --reason issued-in-error --detail words {LOGGING}
+registry history registry {{lineage}}
+registry checkpoint registry
+registry cosign registry cosigned --witness {{witness}} --heads heads.db --at 2026-03-04
+registry audit registry --trust trust.json --heads heads.db
+registry export registry tree
+registry rotate-key registry --heads heads.db --at 2026-03-04
+trust add --trust trust.json --log {{vkey}}
+trust set --trust trust.json --max-status-age P30D
+trust remove --trust trust.json --log {{vkey}}
+trust rotate public.pem next-public.pem --trust trust.json --at 2027-01-01
+registry status registry 0 --at 2026-03-05 --heads heads.db
+keys show missing.pem
+"""
+
+REFUSED: Final = {
+    "keys show missing.pem",
+}
+
+
+def through(root: Path, *options: str) -> list[tuple[str, Done]]:
+    """Run the script in `root` with `options` behind every line; return each line with what it left."""
+    _folder(root)
+    known: dict[str, Any] = {"witness": WITNESS.witness_vkey}
+    found = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("certkit.report.pdf_missing", lambda: "not drawn here, for speed")
+        patch.chdir(root)
+        patch.setenv("XDG_STATE_HOME", str(root / "state"))
+        for template in SCRIPT.strip().splitlines():
+            if template.startswith("show") and "agent" not in known:
+                agent = certkit(*template.split(), "--json").document["statement"]["predicate"]["agent"]
+                provider = f"{agent['provider']}/" if agent.get("provider") else ""
+                known |= {"agent": agent["digest"], "lineage": f"{provider}{agent['name']}"}
+            if template.startswith("registry cosign"):
+                _cosign(root / "cosigned")
+            line = template.format(**known)
+            done = certkit(*shlex.split(line), *options)
+            assert done.code not in {2, 70}, (line, done)
+            if line.startswith(("registry init", "registry rotate-key")):
+                known["vkey"] = done.document["vkey"] if "--json" in options else done.out.split()[0]
+            found.append((line, done))
+    return found
+
+
+def _cosign(path: Path) -> None:
+    """Write the checkpoint of the registry as a witness returned it."""
+    note = certkit("registry", "checkpoint", "registry").out
+    text = note[: note.index("\n\n") + 1]
+    path.write_bytes(write_note(text, [WITNESS.cosign(text, COSIGNED)]))
+
+
+def _folder(root: Path) -> None:
+    (root / "rows.csv").write_text("task,result\nt/1,ok\nt/2,bad\n")
+    (root / "map.toml").write_text(
+        'run_id_from_line = true\n[columns]\ntask_id = "task"\noutcome = "result"\n'
+        '[values.outcome]\nok = "success"\nbad = "failure"\n'
+        '[constants]\ndomain = "d"\ncondition = "nominal"\n'
+    )

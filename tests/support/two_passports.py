@@ -1,0 +1,77 @@
+"""A folder with a registry of two passports of one agent, for the command line, and its commands."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from certkit.passport import keys
+from certkit.registry.history import reading
+from tests.support.lineages import KEY, clustered, issue
+from tests.support.running import Done, certkit
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+DAY = "2026-03-02"
+NAME = "courier"
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder, which one works in, with a registry of two passports of one agent, the later one worse."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CERTKIT_HEADS", str(tmp_path / "heads.db"))
+    keys.write_private(tmp_path / "key.pem", KEY, passphrase=None)
+    (tmp_path / "public.pem").write_text(keys.public_pem(KEY.public_key()))
+    made = certkit("registry", "init", "registry", "--name", "lab")
+    added = certkit(
+        *("trust", "add", "--trust", "trust.json", "--issuer", "Lab", "--key", "public.pem"),
+        *("--log", made.out.strip(), "-q"),
+    )
+    assert (made.code, added.code) == (0, 0)
+    first = issue(1, summary=clustered(900))
+    (tmp_path / "first.json").write_bytes(first.to_json())
+    second = issue(2, summary=clustered(600), supersedes=first.passport_id)
+    (tmp_path / "second.json").write_bytes(second.to_json())
+    assert log("first.json").out.startswith("logged as entry 0; ")
+    done = log("second.json")
+    assert done.out.endswith(f"against passport {first.passport_id[7:19]}: DRIFTED\n")
+    return tmp_path
+
+
+def log(name: str, *more: object) -> Done:
+    return certkit(
+        *("registry", "append", "registry", name, "--key", "key.pem", "--trust", "trust.json"),
+        *("--at", DAY, *more),
+    )
+
+
+def ending(*words: object) -> Done:
+    return certkit("registry", *words, "--key", "key.pem", "--trust", "trust.json", "--at", DAY)
+
+
+def verify(name: str, *more: object, at: str = DAY) -> Done:
+    return certkit("verify", name, "--trust", "trust.json", "--at", at, "--json", *more)
+
+
+def status(done: Done) -> dict[str, object]:
+    found: dict[str, object] = next(step for step in done.document["steps"] if step["id"] == "status")
+    return found
+
+
+def narrow(done: Done) -> str:
+    assert max(map(len, done.out.splitlines())) <= 80, done.out
+    return done.out
+
+
+STRANGER = Ed25519PrivateKey.from_private_bytes(b"\x11" * 32)
+TRUST = ("--trust", "trust.json")
+
+
+def passport_ids(folder: Path) -> list[str]:
+    with reading(folder) as opened:
+        return [one.claims.passport_id for one in opened.history(NAME).passports]

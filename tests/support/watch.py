@@ -1,0 +1,125 @@
+"""What a command of certkit uses while it runs; nothing of certkit is loaded before.
+
+    python -m tests.support.watch COMMAND...
+
+Runs the command and prints, last, three numbers: the files of certkit in which the body of a function ran,
+the calls of ``json.loads``, and the openings of a registry's database. Bodies of modules and classes do not
+count; functions that ran while modules were loaded do.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+import json  # noqa: TID251 - the calls of this module are counted
+import os
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from inspect import CO_OPTIMIZED
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import FrameType
+
+ROOT: Final = Path(__file__).parents[2]
+PACKAGE: Final = ROOT / "certkit"
+
+# Commands in a folder of their own, each of which finds what those before it left.
+KEY: Final = "--key key.pem --trust trust.json --heads heads.db --at 2026-03-03T00:00:00Z"
+ISSUE: Final = "--key key.pem --issuer Lab --valid-from 2026-03-0"
+PREPARED: Final = f"""
+simulate -o a --seed 3 --runs 300 --domains 2 --tier-target 1
+bundle seal a
+keys generate -o key.pem --public public.pem
+registry init registry --name lab
+trust add --trust trust.json --issuer Lab --key public.pem --log {{log}}
+trust set --trust trust.json --accept-specimens
+issue a -o first {ISSUE}1
+issue a -o second {ISSUE}2
+registry append registry first/passport.json {KEY}
+"""
+TRACED: Final = {
+    "append": f"registry append registry second/passport.json {KEY}",
+    "audit": "registry audit registry --trust trust.json --heads heads.db",
+    "replay": "verify first/passport.json --trust trust.json --bundle a --replay --at 2026-03-03",
+}
+
+
+class Watched(NamedTuple):
+    """Files of certkit that ran, types that their functions took or returned, and counted events."""
+
+    files: set[str]
+    types: set[type]
+    counts: Counter[str]
+
+
+@contextlib.contextmanager
+def watching() -> Iterator[Watched]:
+    """Note what runs inside the block; enumerations are no types here."""
+    seen = Watched(set(), set(), Counter())
+
+    def note(frame: FrameType, event: str, result: Any) -> None:
+        code = frame.f_code
+        if event == "call" and code is json.loads.__code__:
+            seen.counts["parses"] += 1
+        if code.co_filename.startswith(str(PACKAGE)) and code.co_flags & CO_OPTIMIZED:
+            seen.files.add(Path(code.co_filename).relative_to(PACKAGE).as_posix())
+            values = frame.f_locals.values() if event == "call" else (result,) if event == "return" else ()
+            seen.types.update(type(value) for value in values if _is_ours(type(value)))
+
+    def hear(event: str, arguments: tuple[Any, ...]) -> None:
+        seen.counts["openings"] += event == "sqlite3.connect" and "registry.db" in str(arguments[0])
+
+    sys.addaudithook(hear)
+    sys.setprofile(note)
+    try:
+        yield seen
+    finally:
+        sys.setprofile(None)
+
+
+def _is_ours(kind: type) -> bool:
+    return kind.__module__.startswith("certkit.") and not issubclass(kind, enum.Enum)
+
+
+def traced() -> dict[str, tuple[int, int, int]]:
+    """The three numbers for each command of `TRACED`, run after the commands of `PREPARED`."""
+    with tempfile.TemporaryDirectory() as place:
+        where = os.environ | {"PYTHONPATH": str(ROOT), "XDG_STATE_HOME": place}
+
+        def printed(module: str, command: str) -> str:
+            program = [sys.executable, "-m", module, *command.split()]
+            return subprocess.run(
+                program, cwd=place, env=where, capture_output=True, text=True, check=True
+            ).stdout
+
+        log = ""
+        for line in PREPARED.strip().splitlines():
+            said = printed("certkit", line.format(log=log))
+            log = said.strip() if line.startswith("registry init") else log
+        found = {}
+        for name, command in TRACED.items():
+            files, parses, openings = map(int, printed("tests.support.watch", command).split()[-3:])
+            found[name] = files, parses, openings
+        return found
+
+
+def main(arguments: list[str]) -> int:
+    code: object = 0
+    with watching() as seen:
+        try:
+            from certkit.cli.main import run  # noqa: PLC0415 - what it loads is watched
+
+            run(arguments)
+        except SystemExit as leaving:
+            code = leaving.code or 0
+    print(len(seen.files), seen.counts["parses"], seen.counts["openings"])
+    return code if isinstance(code, int) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,67 @@
+"""Every table states the widths of its columns; without them the layout measures every cell, slowly."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from certkit import report, resources
+from tests.support.build import cell, outcomes, summary
+from tests.support.drawing import Page, judged, page, passport, strong
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+CONDITIONS = ("nominal", "stochastic", "adversarial", "cascade", "x_a", "x_b", "x_c", "x_d", "x_e")
+
+
+def _signed() -> Page:
+    made = judged(strong(), tier=2, origin="simulated")
+    return page(made, passport(made).document)
+
+
+def _wide() -> Page:
+    return page(judged(summary([cell("bank", condition, outcomes(20, 15)) for condition in CONDITIONS])))
+
+
+PAGES: dict[str, Callable[[], Page]] = {
+    "signed": _signed,
+    "2025": lambda: page(judged(strong(), "hb-eval-2025")),
+    "many conditions": _wide,
+    "empty": lambda: page(judged(summary([]))),
+}
+
+
+def _tables(seen: Page) -> Iterator[tuple[list[int], set[int]]]:
+    """Yield the widths that each table states, and how many cells its rows have."""
+    widths: list[int] = []
+    rows: list[int] = []
+    for tag, attributes in [*seen.elements, ("table", {})]:
+        if tag == "table":
+            if rows:
+                yield widths, set(rows)
+            widths, rows = [], []
+        elif tag == "col":
+            widths.append(int(re.fullmatch(r"width:(\d+)%", attributes["style"] or "")[1]))  # type: ignore[index]
+        elif tag == "tr":
+            rows.append(0)
+        elif tag in {"th", "td"}:
+            rows[-1] += 1
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_column_of_every_table_has_a_width_and_they_add_up(name: str) -> None:
+    tables = list(_tables(PAGES[name]()))
+    assert len(tables) > 10
+    for widths, cells in tables:
+        assert sum(widths) == 100
+        assert min(widths) > 0
+        assert cells == {len(widths)}
+
+
+def test_the_style_lays_out_every_table_by_its_widths() -> None:
+    style = resources.path("templates", "safety_case", "style.css").read_text(encoding="utf-8")
+    assert re.search(r"(?m)^table \{ table-layout: fixed;", style)
+    assert "table-layout: auto" not in report.html(report.view(judged(strong())))
