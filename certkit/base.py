@@ -1,9 +1,9 @@
 """The base of the documents that people write: strict, frozen, with errors that name the place.
 
-`Authored` is a pydantic model that refuses unknown keys and cannot be changed after it was read.
-`validate` turns pydantic's report into one `InputError` that lists every fault with its pointer. A pointer
-holds what the author wrote and nothing else: pydantic also names the forms that a value may have, such as a
-number or a list of numbers, and complains of each of them; here they are one fault, with all that would do.
+`Authored` is a frozen pydantic model that refuses unknown keys. `validate` turns pydantic's report into an
+`InputError` that lists every fault with its JSON pointer. Where a value may have several forms, such as a
+number or a list of numbers, pydantic reports a fault for each form; here they become a single fault that
+names all permitted forms.
 """
 
 from __future__ import annotations
@@ -37,32 +37,32 @@ def validate(model: type[Model], value: Any, *, code: str, where: str) -> Model:
         return model.model_validate_json(canonical.line(value))
     except (TypeError, ValueError) as error:
         if not isinstance(error, ValidationError):
-            raise InputError(code, f"holds a value that JSON has not: {error}", where=where) from None
+            raise InputError(code, f"holds a value that JSON cannot hold: {error}", where=where) from None
         faults = _faults(error.errors(), value)
         message = faults[0] if len(faults) == 1 else f"{len(faults)} faults\n  " + "\n  ".join(faults)
         raise InputError(code, message, where=where) from None
 
 
 def _faults(details: list[ErrorDetails], value: Any) -> list[str]:
-    """Return what is wrong in each place, in the order in which it is met."""
+    """Return a message for each faulty place, in the order of the report."""
     expected: dict[Location, list[str]] = {}
-    found: dict[Location, object] = {}
+    actual: dict[Location, object] = {}
     forms: set[Location] = set()
     for item in details:
         place = _written(item["loc"], value, absent=item["type"] == "missing")
         expected.setdefault(place, []).append(item["msg"])
-        found.setdefault(place, item["input"])
+        actual.setdefault(place, item["input"])
         if place != item["loc"]:
             forms.add(place)
-    # Who wrote a list meant the form that is one: what its items lack says more than that it is no number.
+    # An author who wrote a list meant a list: report the faults of its items, not that it is no number.
     inner = {place[:length] for place in forms for length in range(len(place))}
     return [
-        _fault(place, words, found[place]) for place, words in expected.items() if place not in forms & inner
+        _fault(place, words, actual[place]) for place, words in expected.items() if place not in forms & inner
     ]
 
 
 def _written(location: Location, value: Any, *, absent: bool) -> Location:
-    """Return the parts of a location that stand in `value`, or would if what is `absent` stood there."""
+    """Return the parts of a location that exist in `value`; of an `absent` key, its last part too."""
     parts: list[int | str] = []
     for part in location:
         if _holds(value, part):
@@ -77,10 +77,10 @@ def _holds(value: Any, part: int | str) -> bool:
     return isinstance(value, list | tuple) and isinstance(part, int) and part < len(value)
 
 
-def _fault(place: Location, words: list[str], found: object) -> str:
+def _fault(place: Location, words: list[str], actual: object) -> str:
     pointer = "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in place) or "/"
-    shown = repr(found)
+    shown = repr(actual)
     shown = shown if len(shown) <= 60 else shown[:57] + "…"  # noqa: PLR2004 - display width
-    said = list(dict.fromkeys(text.removeprefix("Value error, ") for text in words))
-    expected = " or ".join([said[0], *(text.removeprefix("Input should be ") for text in said[1:])])
+    forms = list(dict.fromkeys(text.removeprefix("Value error, ") for text in words))
+    expected = " or ".join([forms[0], *(text.removeprefix("Input should be ") for text in forms[1:])])
     return f"{pointer}: {expected[:1].lower()}{expected[1:]}, found {shown}"

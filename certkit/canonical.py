@@ -1,9 +1,9 @@
-r"""The only door to JSON: strict reading, canonical and readable writing.
+r"""The only reader and writer of JSON: strict reading, canonical and readable writing.
 
-Every JSON input is hostile. `loads` refuses duplicate keys, NaN and infinities, integers that a
+All JSON input is hostile. `loads` refuses duplicate keys, NaN and infinities, integers that a
 double cannot hold, numbers too small for a double, lone surrogates, byte order marks, documents over a
 size and nesting over a depth; the standard library accepts all of these. `canonical` gives the RFC 8785
-bytes that digests are taken over; `pretty` gives what people read.
+bytes that digests are computed from; `pretty` gives JSON for people.
 
     >>> canonical({"b": 1.0, "a": "ü"})
     b'{"a":"\\xc3\\xbc","b":1}'
@@ -175,7 +175,7 @@ def _unreadable(value: Any) -> float | None:
 def pretty(value: Any) -> str:
     """Return `value` as indented JSON for people, keys in their given order, ending in a newline.
 
-    Characters that nobody sees or a terminal would obey are escaped, which JSON allows wherever they stand.
+    Invisible characters and terminal controls are escaped, which JSON always allows.
     """
     return (
         HIDDEN_IN_LINES.sub(_escaped, json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)) + "\n"

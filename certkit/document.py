@@ -19,7 +19,7 @@ dictionaries with text, enumerations or integers for keys, and the pydantic mode
 annotations name is imported at run time. `to_builtins` alone decides how a value is written: a fraction as
 the nearest double, a time in UTC as RFC 3339, a path as text. `tests/generate.py` lists every document.
 
-This module reads no JSON and writes no bytes (`certkit.canonical`), and loads pydantic for nobody.
+This module reads no JSON and writes no bytes (`certkit.canonical`), and does not load pydantic.
 """
 
 from __future__ import annotations
@@ -145,14 +145,14 @@ def schema_of(kind: type[Document]) -> dict[str, Any]:
     """
     title = f"certkit {name_of(kind).partition('.')[0]}"
     foreign: dict[str, Any] = {}
-    made = msgspec.json.schema(kind, schema_hook=lambda other: _foreign(other, foreign))
-    own = made["$defs"].pop(made["$ref"].rpartition("/")[2])
+    made = msgspec.json.schema(kind, schema_hook=lambda unknown: _foreign(unknown, foreign))
+    root = made["$defs"].pop(made["$ref"].rpartition("/")[2])
     definitions = foreign | made["$defs"]
-    for body in (own, *made["$defs"].values()):
+    for body in (root, *made["$defs"].values()):
         _close(body, definitions)
-    own["properties"]["schema"] = {"const": kind.__struct_config__.tag}
-    head = {"$schema": DIALECT, "$id": kind.__struct_config__.tag, **own, "title": title}
-    used = _used(own, definitions)
+    root["properties"]["schema"] = {"const": kind.__struct_config__.tag}
+    head = {"$schema": DIALECT, "$id": kind.__struct_config__.tag, **root, "title": title}
+    used = _used(root, definitions)
     return head | ({"$defs": {name: definitions[name] for name in sorted(used)}} if used else {})
 
 
@@ -170,7 +170,7 @@ def _foreign(kind: type, definitions: dict[str, Any]) -> dict[str, Any]:
 
 
 def _close(body: dict[str, Any], definitions: dict[str, Any]) -> None:
-    """Make of the schema of a type that of what is printed of it."""
+    """Change the schema of a type into the schema of the JSON that is printed of it."""
     if "description" in body:
         body["description"] = " ".join(cleandoc(body["description"]).split("\n\n")[0].split())
     if "properties" not in body:
@@ -200,7 +200,7 @@ def _spread(body: dict[str, Any], field: dict[str, Any], definitions: dict[str, 
 
 
 def _used(body: Any, definitions: dict[str, Any]) -> set[str]:
-    """Return the names of all definitions that `body` refers to, by whatever way."""
+    """Return the names of all definitions that `body` refers to, directly or not."""
     used: set[str] = set()
     waiting = [body]
     while waiting:

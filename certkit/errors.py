@@ -1,8 +1,8 @@
 """Errors that a user may meet: one tree, one stable code each, one exit code per branch.
 
-Rules: the object stands first, then expected against found, in lower case and without a full stop;
-what to do about it goes into ``hint``. Foreign exceptions are wrapped where they arise. Anything that
-is not a `CertkitError` is a bug in certkit and leaves with exit code 70.
+Rules for messages: the object first, then what was expected and what was found, in lower case and without a
+full stop; the next step goes into ``hint``. Foreign exceptions are wrapped where they arise. Any other
+exception is a bug in certkit, with exit code 70.
 
     >>> error = InputError("bundle.manifest-missing", "bundle.json: not found", where="runs/")
     >>> error.code, error.exit_code
@@ -164,9 +164,9 @@ CODES: Final[dict[str, str]] = {
     "trust.unknown-key": "no issuer in the trust policy holds this key",
     # exports
     "export.unverified": "only a passport that was verified is exported in this format",
-    "export.key": "the key cannot speak for whom this export speaks",
+    "export.key": "the key cannot sign this export: it is not a key of the issuer named there",
     "export.card": "the file is not an agent card that can be signed as it stands, or is another agent's",
-    # what is asked of others over the network
+    # services on the network
     "keyless.token": "there is no identity token, or it cannot be used",
     "keyless.failed": "a Sigstore instance did not sign",
     "timestamp.failed": "a timestamp authority gave no timestamp",
@@ -184,7 +184,7 @@ CODES: Final[dict[str, str]] = {
     "tlog.proof": "the text of a proof does not have the C2SP form",
     "tlog.unsigned": "a note carries no signature by a trusted key",
     "tlog.signature": "a signature by a trusted key does not verify",
-    "tlog.origin": "a checkpoint speaks for another log than the one whose key signed it",
+    "tlog.origin": "a checkpoint names another log than the one whose key signed it",
     "tlog.inclusion": "a proof does not show the entry in the log",
     "tlog.consistency": "a proof does not show the old log to be the beginning of the new one",
     # the registry
@@ -223,7 +223,6 @@ CODES: Final[dict[str, str]] = {
     "registry.passport": "a logged passport does not verify",
     "registry.drift": "the drift entries are not what comparing the passports gives",
     "registry.claims": "an entry claims something else than the passport that it is about",
-    "registry.index-differs": "a derived table is not what the entries give",
     # reports
     "report.passport-differs": "the passport is about another assessment than the evidence gives",
     "report.pdf-unavailable": "the machine lacks what it takes to make a PDF",
@@ -238,7 +237,7 @@ class CertkitError(Exception):
     """An expected failure, in words for the person who met it.
 
     Parameters: `code`, a key of `CODES`; `message`, object first; `where`, the file, line or pointer
-    it is about; `hint`, what to do. `exit_code` is what the command line leaves with.
+    it is about; `hint`, what to do. `exit_code` is that of the command line.
     """
 
     exit_code: Exit = Exit.BUG
@@ -266,7 +265,7 @@ class CertkitError(Exception):
 
 
 class UsageError(CertkitError):
-    """The caller asked for something that cannot be asked for."""
+    """The caller's request is invalid."""
 
     exit_code = Exit.USAGE
 
@@ -278,13 +277,13 @@ class InputError(CertkitError):
 
 
 class NegativeError(CertkitError):
-    """A check came out negative."""
+    """The result of a check is negative."""
 
     exit_code = Exit.NEGATIVE
 
 
 class UnavailableError(CertkitError):
-    """A check could not be made, because something that it needs is not there."""
+    """A check could not be made because something it needs is missing."""
 
     exit_code = Exit.INSUFFICIENT
 
@@ -296,6 +295,6 @@ class MismatchError(CertkitError):
 
 
 class UntrustedError(CertkitError):
-    """Something is signed or named by somebody whom the trust policy does not know."""
+    """Something is signed or named by somebody who is not in the trust policy."""
 
     exit_code = Exit.UNTRUSTED

@@ -1,11 +1,11 @@
-"""Durable file writes, the only place that replaces a file, and the door to files that users name.
+"""Durable file writes, and reading files that users name. No other module replaces a file.
 
 A file is written beside its target, flushed to the disk, renamed over it, and the folder is flushed,
-so that after a power cut a reader finds the old bytes or the new ones and never a part. An exception
+so that after a power cut a reader finds either the old bytes or the new ones. An exception
 inside `writing` leaves the target as it was and nothing beside it.
 
-What is read is a regular file: a pipe can keep a reader waiting for ever, a device gives what nobody wrote.
-Only what the shell has opened already, such as /dev/stdin, or /dev/fd/63 of ``<(command)``, may be a pipe.
+Only regular files are read: a pipe can keep a reader waiting for ever, and a device may never end. Pipes
+that the shell has opened are read, such as /dev/stdin, or /dev/fd/63 of ``<(command)``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from io import BufferedReader
 
 REMOVE: Final = "choose another name or remove it"
-"""What to do about a name that is taken."""
+"""The hint about a name that is taken."""
 
 _OPENED: Final = (Path("/dev"), Path("/dev/fd"), Path("/proc/self/fd"))
 _KINDS: Final = {stat.S_IFDIR: "folder", stat.S_IFIFO: "pipe", stat.S_IFSOCK: "socket"}
@@ -36,8 +36,7 @@ _KINDS: Final = {stat.S_IFDIR: "folder", stat.S_IFIFO: "pipe", stat.S_IFSOCK: "s
 def writing(path: Path, *, mode: int = 0o644, overwrite: bool = True) -> Iterator[IO[bytes]]:
     """Open a binary file that replaces `path` durably when the block ends without an exception.
 
-    Raises `UsageError` as `check_target` does, and ``file.unwritable`` for whatever the operating system
-    refuses.
+    Raises `UsageError` as `check_target` does, and ``file.unwritable`` where the operating system refuses.
     """
     try:
         check_target(path, overwrite=overwrite)
@@ -50,10 +49,10 @@ def writing(path: Path, *, mode: int = 0o644, overwrite: bool = True) -> Iterato
 
 
 def check_target(path: Path, *, overwrite: bool, hint: str = REMOVE) -> None:
-    """Raise `UsageError` where a file may not be written to `path`; to be asked before the work is done.
+    """Raise `UsageError` where a file may not be written to `path`; call it before long work.
 
-    ``file.exists`` where it is there and `overwrite` is false, ``file.not-regular`` where it is no file that
-    could be replaced.
+    ``file.exists`` where it exists and `overwrite` is false, ``file.not-regular`` where it exists and is no
+    regular file.
     """
     if not overwrite and (path.exists() or path.is_symlink()):
         raise UsageError("file.exists", "exists", where=str(path), hint=hint)
@@ -63,7 +62,7 @@ def check_target(path: Path, *, overwrite: bool, hint: str = REMOVE) -> None:
 
 @contextmanager
 def _placing(path: Path, mode: int) -> Iterator[IO[bytes]]:
-    """Replace a file by one whose bytes are on the disk; its name is there when its folder is flushed."""
+    """Replace a file by new bytes that are on the disk; the caller must flush the folder."""
     descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name[:40]}.", dir=path.parent)
     try:
         with os.fdopen(descriptor, "wb") as stream:
@@ -89,7 +88,7 @@ def building(path: Path) -> Iterator[Path]:
     """Give an empty folder that becomes `path` when the block ends without an exception.
 
     Otherwise nothing is left behind. Raises `UsageError` ``file.exists`` where `path` is a file or a
-    folder that is not empty, and ``file.unwritable`` for whatever the operating system refuses.
+    folder that is not empty, and ``file.unwritable`` where the operating system refuses.
     """
     temporary: Path | None = None
     try:
@@ -126,7 +125,7 @@ def move(source: Path, target: Path) -> None:
 
 
 def lift(folder: Path) -> None:
-    """Move what is in `folder`, which another program does not see yet, into its parent, and remove it."""
+    """Move the content of `folder` into its parent, and remove it; no other program may use it yet."""
     try:
         for item in sorted(folder.iterdir()):
             item.replace(folder.parent / item.name)
@@ -136,10 +135,10 @@ def lift(folder: Path) -> None:
 
 
 def write_all(top: Path, items: Iterable[tuple[str, bytes]]) -> None:
-    """Write many files below `top` durably: all are on the disk when this returns, and none is ever torn.
+    """Write many files below `top` durably: all are on the disk when this returns, each whole or absent.
 
     `items` are paths below `top` with their bytes. Every folder on the way is flushed once, at the end,
-    also one that was there: who made it may have died before flushing. Raises `UsageError`
+    even if it existed: the program that made it may have died before flushing. Raises `UsageError`
     ``file.unwritable``.
     """
     folders: dict[Path, None] = {}
@@ -161,12 +160,12 @@ def write_all(top: Path, items: Iterable[tuple[str, bytes]]) -> None:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Hold a folder against every other program that asks in the same way.
+    """Lock a folder against other processes that call this function.
 
-    Raises `UsageError` ``registry.busy`` where one holds it already, ``file.unwritable`` where the system
+    Raises `UsageError` ``registry.busy`` where another process holds it, ``file.unwritable`` where the system
     refuses.
     """
-    import fcntl  # noqa: PLC0415 - what it does not have, Windows need not load
+    import fcntl  # noqa: PLC0415 - Windows has no such module
 
     try:
         descriptor = os.open(folder, os.O_RDONLY)
@@ -196,9 +195,9 @@ def make_folder(folder: Path) -> None:
 
 
 def flush(path: Path, below: Path) -> None:
-    """Wait until a file that is there, and its name in every folder from `below` on, is on the disk.
+    """Wait until an existing file, and its name in every folder from `below` on, is on the disk.
 
-    Whoever wrote it may have been stopped before. Raises `UsageError` ``file.unwritable``.
+    The program that wrote it may have died before flushing. Raises `UsageError` ``file.unwritable``.
     """
     try:
         for item in (path, *path.parents):
@@ -222,9 +221,9 @@ def read(path: Path, *, limit: int) -> bytes:
 
 
 def inside(folder: Path) -> Iterator[tuple[Path, bool]]:
-    """Yield what is below a folder and no folder itself, and whether it is a link; none is followed.
+    """Yield everything below a folder except folders, and whether it is a link; links are not followed.
 
-    A folder that is a link is all that is yielded, and nothing where there is none. Raises `InputError`
+    If `folder` itself is a link, only the link is yielded; if it does not exist, nothing. Raises `InputError`
     ``file.unreadable``.
     """
     if folder.is_symlink():
@@ -254,12 +253,12 @@ def sha256(path: Path) -> str:
 def reading(path: Path) -> Iterator[BufferedReader]:
     """Open a file that a user named.
 
-    Raises `InputError` ``file.missing``, ``file.not-regular``, or ``file.unreadable`` for whatever the
-    operating system refuses, in the block too.
+    Raises `InputError` ``file.missing``, ``file.not-regular``, or ``file.unreadable`` where the operating
+    system refuses, also while the block reads.
     """
     try:
         check_source(path)
-        # Should it have become a pipe by now, opening it does not wait for a writer.
+        # If it became a pipe since the check, opening it must not wait for a writer.
         patient = 0 if _is_opened(path) else os.O_NONBLOCK
         with os.fdopen(os.open(path, os.O_RDONLY | patient), "rb") as stream:
             yield stream
@@ -270,13 +269,13 @@ def reading(path: Path) -> Iterator[BufferedReader]:
 
 
 def check_source(path: Path) -> None:
-    """Raise `InputError` ``file.not-regular`` where `path` is there and is no file to read."""
+    """Raise `InputError` ``file.not-regular`` where `path` exists and is no file to read."""
     if path.exists() and not path.is_file() and not (_is_opened(path) and not path.is_dir()):
         raise InputError("file.not-regular", f"is {_kind(path)}, not a file", where=str(path))
 
 
 def _is_opened(path: Path) -> bool:
-    """Tell whether `path` names what this process, or the shell before it, has open."""
+    """Tell whether `path` names a file that this process or its shell has opened."""
     return path.parent in _OPENED and (path.name.isdigit() or path.name in {"stdin", "stdout", "stderr"})
 
 
@@ -289,7 +288,7 @@ def _words(error: OSError) -> str:
 
 
 def _make_folder(folder: Path) -> None:
-    """Make a folder and its parents so that they, too, are there after a power cut."""
+    """Make a folder and its parents so that they exist after a power cut."""
     missing = [item for item in (folder, *folder.parents) if not item.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     for item in missing:

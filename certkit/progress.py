@@ -1,7 +1,6 @@
-"""Progress of long work, as a value that is passed down; a room reports and never draws.
+"""Progress of long work: rooms report to a `Progress` that is passed to them, and draw nothing.
 
-`Progress` is what a room calls; the command line passes one that draws a bar on a terminal, everyone
-else gets `SILENT`.
+The command line passes an object that draws a bar on a terminal; the default is `SILENT`.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MANY: Final = 20_000
-"""How many entries of a log take long enough to read, some tenths of a second, to show how far that is."""
+"""Entries of a log from which reading takes some tenths of a second, so that a bar is shown."""
 
 
 class Progress(Protocol):
@@ -45,7 +44,7 @@ SILENT: Final[Progress] = _Silent()
 
 @contextmanager
 def shown(progress: Progress, label: str, total: int) -> Iterator[Progress]:
-    """Give progress over `total` entries of a log, silent where they are read before a bar could be seen."""
+    """Give progress over `total` entries of a log; silent where there are fewer than `MANY`."""
     bar = progress if total >= MANY else SILENT
     bar.start(label, total, "entries")
     try:

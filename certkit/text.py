@@ -1,9 +1,10 @@
-r"""Text that others wrote, as people may read it: nothing in it is hidden, and nothing in it is obeyed.
+r"""Foreign text made safe to show: invisible characters and terminal controls are escaped.
 
-The one list of characters that no reader sees or that a terminal obeys, for the terminal, reports, exports
-and JSON alike: controls, line and paragraph separators, marks that reorder text, lone surrogates, and
+The list of characters that no reader sees or that a terminal obeys is the same for terminal, reports, exports
+and JSON: controls, line and paragraph separators, marks that reorder text, lone surrogates, and
 everything that Unicode lets a renderer leave out (Default_Ignorable_Code_Point), such as zero-width spaces,
-soft hyphens, fillers and tags. Two names that look the same are the same, but for letters that look alike.
+soft hyphens, fillers and tags. So two names that look the same are equal, except where
+different letters look alike.
 
     >>> visible("tria\u200bge")
     'tria\\u200bge'
@@ -22,7 +23,7 @@ _BEYOND_ASCII: Final = (
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
 HIDDEN: Final = re.compile(f"[\x00-\x1f{_BEYOND_ASCII}]")
-"""One character that a reader does not see, or that a terminal obeys."""
+"""A character that a reader does not see, or that a terminal obeys."""
 
 HIDDEN_IN_LINES: Final = re.compile(f"[{_BEYOND_ASCII}]")
 """The same, in text whose control characters of ASCII are its own."""
@@ -36,7 +37,7 @@ _VARYING: Final = re.compile(
 
 
 def visible(text: str) -> str:
-    r"""Return one line of text with what cannot be seen written as it is in Python and C: ``\u200b``."""
+    r"""Return a line of text with hidden characters escaped as in Python and C: ``\u200b``."""
     return HIDDEN.sub(_shown, text)
 
 

@@ -1,7 +1,7 @@
-"""The only door to TOML: what people write, read with limits.
+"""The only reader of TOML, with limits.
 
-Lines are bounded, because the standard parser takes time that grows with the square of the length of a
-dotted key; so are nesting and digits. Errors name no internals of Python.
+Lines are bounded, because the time of the standard parser grows with the square of the length of a dotted
+key; so are nesting and digits. Errors name no internals of Python.
 """
 
 from __future__ import annotations

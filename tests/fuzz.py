@@ -27,8 +27,8 @@ import numpy as np
 
 from certkit import canonical, evidence
 from certkit.errors import CODES, CertkitError
-from certkit.evidence.reading.lines import check_lines
 from certkit.evidence.records.faults import LIMIT
+from tests.support.line_by_line import check_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable

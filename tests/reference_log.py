@@ -31,9 +31,9 @@ from certkit.progress import SILENT
 from certkit.registry import Audit, Registry, blobs
 from certkit.registry.admission import admit, inspect
 from certkit.registry.ending import Hand, note, revoke
+from certkit.registry.entry import moment
 from certkit.registry.export import export
 from certkit.registry.heads import read
-from certkit.registry.history import moment
 from certkit.registry.published import CHECKPOINT, Published
 from certkit.simulation.simulate import simulate
 from certkit.tlog.checkpoint import open_checkpoint
@@ -88,7 +88,6 @@ class _Work:
             registry._log.extend(entries, signer)
             if registry._log.note() != tree.note():
                 raise SystemExit("registry/ holds another log, or a damaged one: nothing is written")
-            registry._search.rebuild()
 
     def _opened(self) -> Registry:
         return Registry.open(self._log, heads=self._heads)

@@ -97,7 +97,6 @@ ROWS: Final[dict[str, tuple[str, dict[str, Schema]]]] = {
             "result": {"enum": ["sound", "unsound"]},
             **_HEAD,
             "passports": COUNT,
-            "index": or_null({"enum": ["agrees", "differs"]}),
             "total": {**COUNT, "description": "all findings; `findings` lists the first ones"},
             "findings": listed(closed(code=_CODE, where=TEXT, message=TEXT)),
             "notes": listed(TEXT),
@@ -105,7 +104,7 @@ ROWS: Final[dict[str, tuple[str, dict[str, Schema]]]] = {
         },
     ),
     "registry-search": (
-        "The passports of a log that a search asked for, as the derived tables have them, unchecked.",
+        "The passports of a log that a search asked for, signatures not checked.",
         {
             "origin": TEXT,
             "passports": listed(
@@ -128,9 +127,10 @@ ROWS: Final[dict[str, tuple[str, dict[str, Schema]]]] = {
     "status": (
         "A passport's status for offline use, with the log's signed word on it.",
         {
+            "says": TEXT,
             "checkpoint": TEXT,
             "word": TEXT,
-            "entries": listed(closed(index=COUNT, entry=TEXT, hashes=listed(TEXT))),
+            "entries": listed(closed(index=COUNT, entry=TEXT)),
         },
     ),
 }

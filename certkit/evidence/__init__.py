@@ -1,14 +1,13 @@
 """Evidence: bundles of evaluation records, read strictly and reduced to integers once.
 
-What this room knows: the bundle and record formats, how to read them from hostile hands, how logs of
-other programs become bundles (`importers`), and how evidence is simulated. What it does not know:
-thresholds, tiers, verdicts.
+What this room knows: the formats of bundle and record, how to read them when a hostile hand wrote them, and
+how logs of other programs become bundles (`importers`). It does not know thresholds, tiers or verdicts.
 
     bundle = open_bundle(Path("bundle"))      # structure and digests verified
     summary = summarise(bundle)               # records verified and reduced
     summary.domains, summary.records
 
-One bad record refuses the whole bundle; nothing is skipped or repaired in silence.
+A bad record refuses the whole bundle; nothing is skipped or repaired.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ __all__ = [
     "summarise",
 ]
 
-# Loaded when asked for: a reader process needs none of the manifest's machinery.
+# Loaded on first use: a reader process does not need the manifest and pydantic.
 _HOMES = {
     "certkit.evidence.bundle.pooling": ("Accumulation", "Part", "accumulate"),
     "certkit.evidence.bundle.folder": ("Bundle", "init", "open_bundle", "seal"),

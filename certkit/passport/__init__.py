@@ -1,9 +1,9 @@
-"""The passport room: a judgement is stated, signed, and later verified by someone who believes nothing.
+"""Passports: a verdict is stated and signed, and later verified under the verifier's own trust policy.
 
 What it knows: the statement (in-toto), the envelope (DSSE), the file (a Sigstore bundle v0.3), signing
 keys, certificates and timestamps, the trust policy with its trusted root, and the eleven steps of a
-verification. What it does not do: read the clock, or trust anything that came along with a passport. The
-network is reached by `keyless.Keyless` and `timestamp.ask` alone, which sign.
+verification. What it does not do: read the clock, or trust a key that is in the passport's file. Only
+`keyless.Keyless` and `timestamp.ask`, which sign, reach the network.
 
     passport = issue(assessment, summary, issuer=Issuer(name="Lab"), key=key,
                      not_before=now, not_after=now + VALIDITY)
@@ -13,13 +13,13 @@ network is reached by `keyless.Keyless` and `timestamp.ask` alone, which sign.
     verification.verdict, verification.exit_code, verification.not_checked
 
 Rules. The signature is over the exact payload bytes, and nothing is normalised to verify it. The id of a
-passport is the SHA-256 of its payload, never of its file. A step that could not be made is never passed.
+passport is the SHA-256 of its payload, never of its file. A step that could not be taken is never passed.
 
-The road inside: `claim` (from an assessment) → `statement` → `payload` → `dsse`, `sealed` → `issuing`;
-backwards `sealed`, `dsse`, `payload` → `opening` → `checks`, `logs`, `replay` → `verification` → `outcome`;
-`keyless` and `timestamp` are asked where a certificate or a timestamp is met; `agreement` and `tables` tell
-whether a statement adds up. Verifying loads `cryptography` and `msgspec` and none of the assessment's
-machinery; only a replay does, and only a certificate loads `sigstore`.
+To issue: `claim` (from an assessment) → `statement` → `payload` → `dsse`, `sealed` → `issuing`. To verify:
+`sealed`, `dsse`, `payload` → `opening` → `checks`, `logs`, `replay` → `verification` → `outcome`; `keyless`
+and `timestamp` read certificates and timestamps; `agreement`, `parts` and `tables` compare a statement with
+itself and with the packaged profiles. Verifying loads `cryptography` and `msgspec`; only a replay loads the
+assessment, and only a certificate loads `sigstore`.
 """
 
 from __future__ import annotations

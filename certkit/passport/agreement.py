@@ -1,65 +1,42 @@
-"""Whether a statement agrees with itself: what its own rows, counts and words must give.
+"""Whether a statement agrees with itself: what follows from its own rows and counts is computed again.
 
-A signature says who made a claim, not that it adds up. What can be told from the statement alone is told
-here, so that a tier which its own rows do not carry is refused without the evidence: rows that are judged
-against their value, tiers against their rows, the sentence of the claim against the tier, the scope
-against the counted runs, and in `parts` the bundles of an accumulation against the whole. What only the
-evidence can tell is told by a replay.
+A signature says who made a claim, not that it adds up. Two mechanisms tell, without any evidence:
+
+- A value that follows from others is computed again and compared (`_derived`): the words of the claim, rates,
+  tiers and binding rows under both readings, the scope.
+- What no evidence can give is refused (`_impossible`): more failures than runs, a row that is met by a value
+  on the wrong side of its threshold.
+
+Decimals have six digits, so a value written like the threshold may lie on either side of it. A row that is
+met by bounds without a bound must say so in `rests_on`; whether that is right only a replay tells, like
+everything that only the evidence shows. `parts` looks at pooled bundles in the same way.
 """
 
 from __future__ import annotations
 
-from base64 import urlsafe_b64decode
+from collections import Counter
 from datetime import UTC, timedelta
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from certkit.passport import parts
-from certkit.passport.terms import DIGITS
+from certkit.passport import task_table
+from certkit.passport.terms import millionths, rate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
-    from certkit.passport.statement import (
-        Bound,
-        Column,
-        CriterionClaim,
-        Predicate,
-        RowAtTier,
-        Statement,
-        TaskTable,
-    )
+    from certkit.passport.statement import CriterionClaim, Dates, Predicate, RowAtTier, Statement
+
+    Compared = tuple[str, Any, Any]
+    """What is compared, in words; the stated value; the value computed again."""
 
 MAX_VALIDITY: Final = timedelta(days=366)
 SPECIMEN: Final = "SPECIMEN (simulated evidence)"
 EVIDENCE_NAME: Final = "evidence bundle"
 NOMINAL: Final = "nominal"
-EVERY_RUN: Final = "every run, no bound"
-"""How a row that asks for the most that its metric can be says that it is judged by its value."""
+NO_BOUND: Final = "no bound"
+"""How `rests_on` ends of a row that is judged by its value, because no bound is defined or could reach it."""
 
-MOST: Final = {
-    "gap": "100.000000",
-    "cascade_penalty": "100.000000",
-    "ti": "5.000000",
-    "human_trust_score": "5.000000",
-}
-"""The most that a metric can be, where that is not 1; the catalogue is too slow to load for it."""
-
-SUCCESS: Final = "success"
-TASKS: Final = 1_000
-"""Tasks that a task table keeps."""
-
-RANGES: Final[dict[str, tuple[int, int | None]]] = {
-    **dict.fromkeys((SUCCESS, "frr", "pei", "irs", "adversarial_resistance"), (0, 1)),
-    "ti": (1, 5),
-    "violations": (0, None),
-}
-"""The least and the most that one run can add to a column of the task table."""
-
-RATES: Final = frozenset({"r_op", "domain_min"})
-"""The metrics that are successes over runs, of which `domain_min` is that of one domain."""
-
-POINTS: Final = frozenset({"csi", "csi_windowed"})
-"""The metrics that are judged by bounds without one: none is defined for them."""
+_SHOWN: Final = 120
 
 
 def sentence(tier: int, profile: str, origin: str) -> str:
@@ -76,178 +53,89 @@ def title(name: str, version: str, origin: str) -> str:
     return f"{SPECIMEN}: {plain}" if origin == "simulated" else plain
 
 
-def disagreement(statement: Statement) -> str | None:
-    """Return the first way in which a statement contradicts itself, None where it agrees."""
+def disagreements(statement: Statement) -> Iterator[str]:
+    """Yield how a statement contradicts itself; nothing where it agrees."""
+    yield from _times(statement.predicate)
+    yield from _impossible(statement.predicate)
+    yield from differing(_derived(statement))
+
+
+def differing(compared: Iterable[Compared]) -> Iterator[str]:
+    """Yield in words the values that are not stated as they are computed."""
+    for name, stated, computed in compared:
+        if stated != computed:
+            yield f"{name}: stated {_short(stated)}, expected {_short(computed)}"
+
+
+def _short(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+
+
+def _derived(statement: Statement) -> Iterator[Compared]:
     predicate = statement.predicate
-    checks = (
-        _subjects(statement),
-        _times(predicate),
-        _words(predicate),
-        _rows(predicate),
-        _counted(predicate),
-        _table(predicate),
-        _tiers(predicate),
-        _scope(predicate),
-        _named(predicate),
-        parts.disagreements(predicate),
+    agent, evidence, judgement = predicate.agent, predicate.evidence, predicate.assessment
+    yield (
+        "subjects",
+        [(subject.name, f"sha256:{subject.digest.sha256}") for subject in statement.subject],
+        [(agent.name, agent.digest), (EVIDENCE_NAME, evidence.digest)],
     )
-    return next((found for check in checks for found in check), None)
+    claim = sentence(judgement.tier, judgement.profile.id, predicate.origin)
+    yield "claim", predicate.claim, claim
+    yield "name", predicate.name, title(agent.name, agent.version, predicate.origin)
+    yield from _rates(predicate)
+    yield from task_table.sums(predicate.profile_of_reliability)
+    yield from _tiers(predicate)
+    yield from _scope(predicate)
 
 
-def _subjects(statement: Statement) -> Iterator[str]:
-    agent, evidence = statement.predicate.agent, statement.predicate.evidence
-    found = [(subject.name, f"sha256:{subject.digest.sha256}") for subject in statement.subject]
-    if [digest for _, digest in found] != [agent.digest, evidence.digest]:
-        yield "the subjects are not the agent and the evidence that the predicate names"
-    if [name for name, _ in found] != [agent.name, EVIDENCE_NAME]:
-        yield "the subjects are not named as the predicate names them"
-
-
-def _times(predicate: Predicate) -> Iterator[str]:
-    dates = [predicate.scope.dates, *(part.dates for part in predicate.evidence.bundles or ())]
-    runs = (time for one in dates for time in (one.first_run, one.last_run))
-    for time in (*runs, predicate.validity.not_before, predicate.validity.not_after):
-        try:
-            _ = time and time.astimezone(UTC)
-        except OverflowError:
-            yield f"{time} is no time in UTC"
-
-
-def _words(predicate: Predicate) -> Iterator[str]:
-    judgement, agent = predicate.assessment, predicate.agent
-    if predicate.claim != sentence(judgement.tier, judgement.profile.id, predicate.origin):
-        yield f"the words of the claim are not those of Tier {judgement.tier} of {judgement.profile.id}"
-    if predicate.name != title(agent.name, agent.version, predicate.origin):
-        yield "its name is not that of a passport of this agent and origin"
-    validity = predicate.validity
-    if validity.not_after < validity.not_before:
-        yield "the validity ends before it begins"
-    if validity.not_after - validity.not_before > MAX_VALIDITY:
-        yield f"the validity is longer than {MAX_VALIDITY.days} days"
-    if all(trigger.event != "component_change" for trigger in validity.retest_triggers):
-        yield "a changed component does not end it"
-
-
-def _rows(predicate: Predicate) -> Iterator[str]:
-    names = [row.id for row in predicate.criteria]
-    if not names:
-        yield "it has no criteria"
-    if len(set(names)) != len(names):
-        yield "a criterion occurs twice"
-    for criterion in predicate.criteria:
-        if not criterion.tiers:
-            yield f"criterion {criterion.id} is judged at no tier"
-        if (interval := criterion.interval) and _digits(interval.low) > _digits(interval.high):
-            yield f"the interval of criterion {criterion.id} ends before it begins"
-        for tier, row in criterion.tiers.items():
-            if not _possible(criterion, row):
-                yield f"criterion {criterion.id} at Tier {tier} is {row.table}, which its value is not"
-            elif not carried(criterion.metric, row):
-                yield f"criterion {criterion.id} at Tier {tier} is met by bounds, which its bound is not"
-
-
-def _counted(predicate: Predicate) -> Iterator[str]:
-    """Yield where a rate under faults is not that of the integers that the passport carries."""
+def _rates(predicate: Predicate) -> Iterator[Compared]:
+    """Yield the values of criteria that count successes, and the counts of the rate under faults."""
     faults = [cell for cell in predicate.profile_of_reliability.cells if cell.condition != NOMINAL]
-    told = sum(cell.successes for cell in faults), sum(cell.runs for cell in faults)
+    whole = sum(cell.successes for cell in faults), sum(cell.runs for cell in faults)
     for row in predicate.criteria:
-        if row.metric not in RATES or row.state != "measured" or not isinstance(row.value, str):
-            continue
-        good, runs = row.counts.get("successes"), row.n
-        whole = told == (good, runs) and runs == predicate.evidence.fault_runs
-        if good is None or not runs or (row.metric == "r_op" and not whole):
-            yield f"the counts of {row.id} are not those of its profile of reliability"
-        elif 2 * abs(_digits(row.value) * runs - 10**DIGITS * good) > runs:  # half of the last digit
-            yield f"{row.id} is {row.value}, which {good:,} of {runs:,} is not"
+        successes = row.counts.get("successes")
+        if row.metric == "r_op" and row.state == "measured":
+            yield f"successes and runs of {row.id}", (successes, row.n), whole
+            yield f"runs of {row.id}", row.n, predicate.evidence.fault_runs
+        if isinstance(row.value, str) and successes is not None:
+            yield f"value of {row.id}", row.value, rate(successes, row.n or 0)
 
 
-def _table(predicate: Predicate) -> Iterator[str]:
-    """Yield how the task table is not one that any runs give."""
-    table = predicate.profile_of_reliability
-    keys = [(column.metric, column.condition) for column in table.columns]
-    if len(set(keys)) != len(keys) or len(set(table.domains)) != len(table.domains):
-        yield "a column or a domain of its task table occurs twice"
-    if any((column.condition is None) == (column.metric == SUCCESS) for column in table.columns):
-        yield "its task table tells conditions apart for other than successes"
-    runs: dict[str, tuple[int, int]] = {}
-    for cell in table.cells:
-        good, count = runs.get(cell.condition, (0, 0))
-        runs[cell.condition] = (good + cell.successes, count + cell.runs)
-    told = {str(item.condition): (item.y, item.n) for item in table.columns if item.metric == SUCCESS}
-    if told != {name: pair for name, pair in runs.items() if pair[1]}:
-        yield "the successes of its task table are not over the runs that it counts"
-    yield from _tasks(table)
+def _tiers(predicate: Predicate) -> Iterator[Compared]:
+    """Yield tier, status and binding rows of the judgement, from the status of each row at each tier."""
+    judgement = predicate.assessment
+    readings = {"table": judgement.table, "bounded": judgement.bounded}
+    for name, claimed in readings.items():
+        if claimed is not None:
+            yield f"tier under the {name} reading", claimed.tier, _attained(_statuses(predicate, name))
+    reading = judgement.profile.reading
+    decides = readings[reading]
+    yield f"tier, which the {reading} reading decides", judgement.tier, decides.tier if decides else 0
+    required = judgement.required_tier
+    yield f"status of Tier {required}", judgement.status, _statuses(predicate, reading).get(required)
+    following = str(judgement.tier + 1)
+    unmet = {
+        row.id
+        for row in predicate.criteria
+        if following in row.tiers and _status(row.tiers[following], reading) != "met"
+    }
+    yield f"rows that bind Tier {following}", sorted(set(judgement.binding)), sorted(unmet)
 
 
-def _tasks(table: TaskTable) -> Iterator[str]:
-    """Yield how the rows of a task table are not its tasks."""
-    names = [(row.tag, row.domain) for row in table.rows]
-    order = [(urlsafe_b64decode(tag), domain) for tag, domain in names]
-    if order != sorted(set(order)):
-        yield "the rows of its task table are not sorted, or one occurs twice"
-    kept = len({tag for tag, _ in names})
-    if kept != min(table.tasks, TASKS):
-        yield f"its task table has {kept:,} of {table.tasks:,} tasks"
-    width = 2 * len(table.columns)
-    if any(len(row.sums) != width or row.domain >= len(table.domains) for row in table.rows):
-        yield "a row of its task table does not fit the columns and domains"
-        return
-    for place, column in enumerate(table.columns):
-        pairs = [(row.sums[2 * place], row.sums[2 * place + 1]) for row in table.rows]
-        if not all(_value_of_runs(column, y, n) for y, n in (*pairs, (column.y, column.n))):
-            yield f"no runs give the integers of {column.metric} in its task table"
-        total = tuple(map(sum, zip(*pairs, strict=True))) if pairs else (0, 0)
-        if kept == table.tasks and total != (column.y, column.n):
-            yield f"the integers of {column.metric} in its task table do not add up"
-
-
-def _value_of_runs(column: Column, y: int, n: int) -> bool:
-    """Tell whether y can be the sum of n values of a column's metric, scaled and rounded."""
-    low, high = RANGES.get(column.metric, (0, None))  # a later writer may carry more
-    least, most = low * column.scale * n, None if high is None else high * column.scale * n
-    return y >= least and (most is None or y <= most) and (n > 0 or y == 0)
-
-
-def _possible(criterion: CriterionClaim, row: RowAtTier) -> bool:
-    """Tell whether some value that is written with these digits has the row's status."""
-    if row.table not in {"met", "not_met"}:
-        return True
-    value = criterion.value if row.value is None else row.value
-    if value is None or criterion.state == "unmeasured":
-        return False
-    if isinstance(value, bool) or isinstance(row.threshold, bool):
-        return (value == row.threshold) == (row.table == "met")
-    # What is written alike may lie on either side of the threshold, since both are rounded.
-    found, asked = _digits(value), _digits(row.threshold)
-    return found >= asked if (row.operator in {">", ">="}) == (row.table == "met") else found <= asked
-
-
-def _digits(text: str) -> int:
-    """Return a decimal as the integer of its digits, six of them after the point."""
-    return int(text.replace(".", ""))
-
-
-def carried(metric: str, row: RowAtTier) -> bool:
-    """Tell whether the bound can carry the bounded status: only what passes is met by bounds."""
-    found = row.bounded
-    if found is None or found.status != "met":
-        return True
-    if metric not in POINTS and row.table != "met":
-        return False
-    if found.bound is None:
-        return _met_without_bound(metric, row, found)
-    if isinstance(found.bound, bool) or isinstance(row.threshold, bool):
-        return found.bound == row.threshold
-    bound, asked = _digits(found.bound), _digits(row.threshold)
-    return bound >= asked if row.operator in {">", ">="} else bound <= asked
-
-
-def _met_without_bound(metric: str, row: RowAtTier, found: Bound) -> bool:
-    """Tell whether a row is one of the few for which no bound is defined, or that no bound could reach."""
-    if metric in POINTS:
-        return True
-    asks_most = row.operator == ">=" and row.threshold == MOST.get(metric, "1.000000")
-    return row.threshold is True or (asks_most and found.rests_on == EVERY_RUN)
+def _statuses(predicate: Predicate, reading: str) -> dict[int, str]:
+    """Return the status of every tier: it is met where all rows of it and of the tiers below are met."""
+    by_tier: dict[int, set[str]] = {}
+    for criterion in predicate.criteria:
+        for tier, row in criterion.tiers.items():
+            by_tier.setdefault(int(tier), set()).add(_status(row, reading))
+    result: dict[int, str] = {}
+    so_far: set[str] = set()
+    for number in sorted(by_tier):
+        so_far |= by_tier[number]
+        unmet = "not_met" if "not_met" in so_far else "insufficient"
+        result[number] = "met" if so_far == {"met"} and predicate.evidence.records else unmet
+    return result
 
 
 def _status(row: RowAtTier, reading: str) -> str:
@@ -256,79 +144,122 @@ def _status(row: RowAtTier, reading: str) -> str:
     return "insufficient" if row.bounded is None else row.bounded.status
 
 
-def _judged(predicate: Predicate, reading: str) -> dict[int, str]:
-    """Return the status of every tier, that of the tiers below included."""
-    found: dict[int, set[str]] = {}
-    for criterion in predicate.criteria:
-        for tier, row in criterion.tiers.items():
-            found.setdefault(int(tier), set()).add(_status(row, reading))
-    result: dict[int, str] = {}
-    below: set[str] = set()
-    for number in sorted(found):
-        below |= found[number]
-        unmet = "not_met" if "not_met" in below else "insufficient"
-        result[number] = "met" if below == {"met"} and predicate.evidence.records else unmet
-    return result
+def _attained(statuses: dict[int, str]) -> int:
+    return max((number for number, status in statuses.items() if status == "met"), default=0)
 
 
-def _attained(judged: dict[int, str]) -> int:
-    return max((number for number, status in judged.items() if status == "met"), default=0)
-
-
-def _tiers(predicate: Predicate) -> Iterator[str]:
-    judgement = predicate.assessment
-    reading = judgement.profile.reading
-    decided = judgement.table if reading == "table" else judgement.bounded
-    if judgement.tier != (decided.tier if decided else 0):
-        yield f"tier {judgement.tier} is not the tier of the reading that decides"
-    for name, claimed in (("table", judgement.table), ("bounded", judgement.bounded)):
-        found = _attained(_judged(predicate, name))
-        if claimed is not None and claimed.tier != found:
-            yield f"its rows give Tier {found} under the {name} reading, it claims Tier {claimed.tier}"
-    judged = _judged(predicate, reading)
-    if judgement.required_tier not in judged:
-        yield f"no row speaks of the required Tier {judgement.required_tier}"
-    elif judgement.status != judged[judgement.required_tier]:
-        yield f"Tier {judgement.required_tier} is {judged[judgement.required_tier]} by its rows"
-    following = str(judgement.tier + 1)
-    unmet = {
-        row.id
-        for row in predicate.criteria
-        if following in row.tiers and _status(row.tiers[following], reading) != "met"
-    }
-    if set(judgement.binding) != unmet:
-        yield f"the rows that bind Tier {following} are not those that it names"
-
-
-def _scope(predicate: Predicate) -> Iterator[str]:
+def _scope(predicate: Predicate) -> Iterator[Compared]:
     evidence, runs = predicate.evidence, predicate.profile_of_reliability.cells
-    if sorted(predicate.scope.domains) != sorted({row.domain for row in runs}):
-        yield "its scope names other domains than its counts of runs"
-    if len({(row.domain, row.condition) for row in runs}) != len(runs):
-        yield "its runs of a domain under a condition are counted twice"
-    mix: dict[str, int] = {}
+    yield "domains of the scope", sorted(predicate.scope.domains), sorted({row.domain for row in runs})
+    mix: Counter[str] = Counter()
     for row in runs:
-        mix[row.condition] = mix.get(row.condition, 0) + row.runs
-    if not parts.in_order(predicate.scope.dates):
-        yield "the times of its first and last run do not agree"
-    if predicate.scope.fault_mix != mix:
-        yield "its fault mix is not that of its counts of runs"
-    nominal = mix.get(NOMINAL, 0)
-    if (nominal, sum(mix.values()) - nominal) != (evidence.nominal_runs, evidence.fault_runs):
-        yield "its counts of runs are not those of the evidence that it names"
-    if sum(mix.values()) + evidence.novel_fault_runs > evidence.records:
+        mix[row.condition] += row.runs
+    yield "fault mix of the scope", predicate.scope.fault_mix, dict(mix)
+    yield "nominal runs of the evidence", evidence.nominal_runs, mix[NOMINAL]
+    yield "fault runs of the evidence", evidence.fault_runs, mix.total() - mix[NOMINAL]
+
+
+def _impossible(predicate: Predicate) -> Iterator[str]:
+    """Yield what cannot be, whatever the evidence is."""
+    evidence, profile = predicate.evidence, predicate.profile_of_reliability
+    if not predicate.criteria:
+        yield "it has no criteria"
+    yield from _twice("criterion", [row.id for row in predicate.criteria])
+    yield from _twice("count of runs in", [(row.domain, row.condition) for row in profile.cells])
+    yield from task_table.impossible(profile)
+    for criterion in predicate.criteria:
+        yield from _rows(criterion)
+    if evidence.nominal_runs + evidence.fault_runs + evidence.novel_fault_runs > evidence.records:
         yield "its evidence has more runs than records"
-
-
-def _named(predicate: Predicate) -> Iterator[str]:
-    """Yield what it names and cannot mean: failures of runs that nobody counted, another thing's digest."""
-    counted = {(row.domain, row.condition): row.runs for row in predicate.profile_of_reliability.cells}
+    counted = {(row.domain, row.condition): row.runs for row in profile.cells}
     for mode in predicate.known_failure_modes:
-        of = (mode.domain, mode.condition)
-        if not 1 <= mode.failures <= mode.runs or counted.get(of) != mode.runs:
+        runs = counted.get((mode.domain, mode.condition), 0)
+        if not 1 <= mode.failures <= mode.runs or mode.runs != runs:
             yield (
-                f"{mode.failures:,} failures in {mode.runs:,} runs of {', '.join(of)}"
-                " are not of those that it counts"
+                f"{mode.failures:,} failures in {mode.runs:,} runs in {mode.domain}, {mode.condition},"
+                f" where {runs:,} runs are counted"
             )
-    if predicate.supersedes in {predicate.agent.digest, predicate.evidence.digest}:
-        yield "it supersedes what is no passport"
+    if predicate.supersedes in {predicate.agent.digest, evidence.digest}:
+        yield "the digest that it supersedes is that of the agent or the evidence, not of a passport"
+    yield from _validity(predicate)
+
+
+def _twice(name: str, keys: list[Any]) -> Iterator[str]:
+    for key, count in Counter(keys).items():
+        if count > 1:
+            place = key if isinstance(key, str) else ", ".join(filter(None, key)) or "all domains"
+            yield f"{name} {place} occurs more than once"
+
+
+def _validity(predicate: Predicate) -> Iterator[str]:
+    validity = predicate.validity
+    if validity.not_after < validity.not_before:
+        yield "the validity ends before it begins"
+    if validity.not_after - validity.not_before > MAX_VALIDITY:
+        yield f"the validity is longer than {MAX_VALIDITY.days} days"
+    if all(trigger.event != "component_change" for trigger in validity.retest_triggers):
+        yield "no re-test trigger ends the validity when a component changes"
+
+
+def _times(predicate: Predicate) -> Iterator[str]:
+    validity, scope = predicate.validity, predicate.scope.dates
+    dates = [scope, *(bundle.dates for bundle in predicate.evidence.bundles or ())]
+    runs = (time for period in dates for time in (period.first_run, period.last_run))
+    for time in (*runs, validity.not_before, validity.not_after):
+        try:
+            _ = time and time.astimezone(UTC)
+        except OverflowError:
+            yield f"{time} is no time in UTC"
+    if not in_order(scope):
+        yield "the times of its first and last run do not agree"
+
+
+def _rows(criterion: CriterionClaim) -> Iterator[str]:
+    """Yield the rows of a criterion whose value or bound lies on the wrong side of the threshold."""
+    if not criterion.tiers:
+        yield f"criterion {criterion.id} is judged at no tier"
+    interval = criterion.interval
+    if interval is not None and millionths(interval.low) > millionths(interval.high):
+        yield f"the interval of criterion {criterion.id} ends before it begins"
+    for tier, row in criterion.tiers.items():
+        if not by_value(criterion, row):
+            yield f"criterion {criterion.id} at Tier {tier} cannot be {row.table} with its value"
+        if not by_bound(row):
+            yield f"criterion {criterion.id} at Tier {tier} cannot be met by bounds with its bound"
+
+
+def by_value(criterion: CriterionClaim, row: RowAtTier) -> bool:
+    """Tell whether the value of a row allows its status by the table."""
+    if row.table not in {"met", "not_met"}:
+        return True
+    value = criterion.value if row.value is None else row.value
+    if value is None or criterion.state == "unmeasured":
+        return False
+    return allowed(row, by=value, met=row.table == "met")
+
+
+def by_bound(row: RowAtTier) -> bool:
+    """Tell whether the bound of a row allows its status by bounds."""
+    bounded = row.bounded
+    if bounded is None or bounded.status != "met":
+        return True
+    if row.table != "met":
+        return False
+    if bounded.bound is None:
+        return bounded.rests_on is not None and bounded.rests_on.endswith(NO_BOUND)
+    return allowed(row, by=bounded.bound, met=True)
+
+
+def allowed(row: RowAtTier, *, by: str | bool, met: bool) -> bool:
+    """Tell whether a row may be met, or unmet, by a number or a truth value."""
+    if isinstance(by, bool) or isinstance(row.threshold, bool):
+        return (by == row.threshold) == met
+    value, asked = millionths(by), millionths(row.threshold)
+    return value >= asked if (row.operator in {">", ">="}) == met else value <= asked
+
+
+def in_order(dates: Dates) -> bool:
+    """Tell whether the first and the last run are both there or neither is, the first not after the last."""
+    if dates.first_run is None or dates.last_run is None:
+        return dates.first_run is dates.last_run
+    return dates.first_run <= dates.last_run

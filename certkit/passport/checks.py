@@ -1,7 +1,7 @@
-"""The checks behind the steps of a verification: each returns what it found, or raises.
+"""The checks behind the steps of a verification: each returns its result in words, or raises.
 
-A check that fails raises a `CertkitError`; one that cannot be made raises `UnavailableError`, with code
-``passport.not-asked`` where nobody asked for it. The order, and what rests on what, is `verification`'s.
+A check that fails raises a `CertkitError`; a check that cannot be made raises `UnavailableError`, with code
+``passport.not-asked`` where nobody asked for it. `verification` orders the checks.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ OTHER_EVIDENCE: Final = "passport.other-evidence"
 
 
 class Status(Struct, frozen=True, kw_only=True):
-    """What a registry says of a passport: its standing, as of a checkpoint of `size` entries at `time`.
+    """The standing of a passport in a registry, as of a checkpoint of `size` entries at `time`.
 
-    `lineages` are those that it is logged under, None where the source does not say.
+    `lineages` are the lineages that the passport is logged under, None where the source does not say.
     """
 
     standing: Literal["current", "revoked", "superseded", "unknown"]
@@ -47,19 +47,19 @@ class Status(Struct, frozen=True, kw_only=True):
 
 
 class StatusSource(Protocol):
-    """Something that knows whether a passport was revoked or superseded, such as a registry."""
+    """A source that knows whether a passport was revoked or superseded, such as a registry."""
 
     def status(self, passport_id: Digest, revokers: Mapping[Digest, PublicKey]) -> Status:
         """Return the standing of the passport; raise `UnavailableError` where it cannot be told.
 
-        `revokers` are the keys, by id, that the policy lists under its issuer's name: they alone revoke it.
+        `revokers` are the keys, by id, that the policy lists under the issuer's name: only these revoke it.
         """
 
 
 class Signing(Struct, frozen=True, kw_only=True):
-    """When a passport was signed: a `time` that somebody trusted proves, or the `reason` why there is none.
+    """When a passport was signed: a `time` proven by a trusted party, or the `reason` why there is none.
 
-    `fault` is what speaks against the time or against those who prove it.
+    `fault` is an error in the proof of the time.
     """
 
     time: datetime | None = None
@@ -68,9 +68,9 @@ class Signing(Struct, frozen=True, kw_only=True):
 
 
 class Case(Struct, frozen=True, kw_only=True, eq=False):
-    """What the later checks look at: a signed passport, and the verifier's questions.
+    """A signed passport and the verifier's questions, for the checks after the signature.
 
-    `opened` is the bundle that was handed along, or why it could not be opened.
+    `opened` is the bundle that the verifier gave, or why it could not be opened.
     """
 
     passport: Signed
@@ -93,10 +93,10 @@ class Case(Struct, frozen=True, kw_only=True, eq=False):
 
 
 def signing(passport: Signed, trust: Trust) -> Signing:
-    """Return when a passport was signed, as far as somebody trusted proves it.
+    """Return when a passport was signed, as far as a trusted party proves it.
 
-    A certificate's signature always has a proven time. One by a key has it where an RFC 3161 timestamp by an
-    authority of the policy's trusted root is attached.
+    A signature by a certificate always has a proven time. A signature by a key has it where an RFC 3161
+    timestamp by an authority of the policy's trusted root is attached.
     """
     material, envelope = passport.file.material, passport.envelope
     try:
@@ -157,7 +157,7 @@ def _same(code: str, stated: str, found: str, *, parts: tuple[BundleClaim, ...] 
 
 
 def validity(case: Case) -> str:
-    """Check the period of validity, and that the signing time lies in the windows of what signed.
+    """Check the period of validity, and that the signing time lies in the window of the key or certificate.
 
     Without a proven time the signing time is the issuer's word: the beginning of the validity.
     """
@@ -182,19 +182,19 @@ def validity(case: Case) -> str:
 
 
 def shown(time: datetime | None) -> str:
-    """Return a time for people, an ellipsis where a window is open."""
+    """Return a time in words, an ellipsis where a window is open."""
     return "…" if time is None else time.isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def period(time: timedelta) -> str:
-    """Return for people how long something is at most: in hours, or in days where it is two of them."""
+    """Return a duration in words, rounded up: in hours below two days, else in days."""
     hours = max(1, -(-time // timedelta(hours=1)))
     count, what = (hours, "hour") if hours < 2 * 24 else (-(-time // timedelta(days=1)), "day")
     return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
 
 
 def evidence(case: Case) -> str:
-    """Check that the bundle is whole and is the one that the passport rests on."""
+    """Check that every file of the bundle has its digest, and that the passport rests on this bundle."""
     if case.opened is None:
         raise UnavailableError(NOT_ASKED, "no bundle was given")
     if isinstance(case.opened, CertkitError):
@@ -204,7 +204,7 @@ def evidence(case: Case) -> str:
 
 
 def replay(case: Case) -> str:
-    """Check that the claim is what the bundle gives."""
+    """Check that the claim, computed again from the bundle, is the same."""
     if case.replay is None:
         raise UnavailableError(NOT_ASKED, "the claim was not computed again from the evidence")
     if isinstance(case.opened, CertkitError):

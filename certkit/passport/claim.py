@@ -1,7 +1,7 @@
 """From an assessment to what a passport states.
 
-Everything here follows from the assessment and the summary, so that whoever has the evidence computes
-the same parts again; `derived` names the parts that a replay compares. Who signs, and for how long, is
+Everything here follows from the assessment and the summary, so that anybody who has the evidence computes
+the same parts again; `Derived` holds the parts that a replay compares. Who signs, and for how long, is
 added in `issuing`.
 
 The claim is worded as what the evidence shows under a profile, never as safety.
@@ -168,7 +168,7 @@ def _evidence(assessment: Assessment) -> st.Evidence:
         fault_runs=counts.fault_runs,
         harness_errors=counts.harness_errors,
         novel_fault_runs=counts.novel_fault_runs,
-        bundles=tuple(_bundle(one) for one in assessment.bundles) or None,
+        bundles=tuple(_bundle(part) for part in assessment.bundles) or None,
     )
 
 

@@ -1,4 +1,4 @@
-"""What is known of the two sides of a drift comparison, beside what they say: whose signature it is.
+"""The two sides of a drift comparison, and whether their signatures are trusted.
 
 side = read(data, where="passport.json", trust=trust, at=now)     # refused unless its signature is trusted
 side = read(data, where="passport.json")                          # signature "not_checked", and it says so
@@ -41,7 +41,7 @@ class Side(Struct, frozen=True, kw_only=True):
 
 
 class Comparison(Struct, frozen=True, kw_only=True):
-    """What became of an agent, and what was known of the two sides that tell it."""
+    """The drift of an agent, and the two sides that were compared."""
 
     drift: Drift
     old: Side
@@ -59,10 +59,10 @@ class Comparison(Struct, frozen=True, kw_only=True):
 
 
 def read(data: bytes, *, where: str, trust: Trust | None = None, at: datetime | None = None) -> Side:
-    """Return the side that the bytes of a passport are; with a policy and a time, a trusted one.
+    """Return the side that a passport gives; with a policy and a time its signature must be trusted.
 
-    Raises `InputError`, `NegativeError` or `UntrustedError` with the code of the step that refuses it: one
-    of the first four of a verification, and without a policy one of these but the signature.
+    Raises `InputError`, `NegativeError` or `UntrustedError` with the code of the step that refuses it, among
+    the first four of a verification; without a policy the signature is not among them.
     """
     if trust is not None and at is not None:
         return _trusted(data, where, trust, at)

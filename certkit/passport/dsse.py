@@ -5,7 +5,9 @@ byte is normalised on either side. An envelope here has exactly one signature. I
 ``keyid``, which is unauthenticated, and one that is met is ignored.
 
     envelope = sign("application/example", b"bytes", private_key)
-    verify(envelope, private_key.public_key())            # b"bytes", or an error
+    parsed = parse(envelope)
+    check(parsed, private_key.public_key())               # or an error
+    parsed.payload                                        # b"bytes"
 
 The algorithm follows from the type of the key that the caller trusts, never from the envelope: Ed25519;
 ECDSA P-256 with SHA-256; ECDSA P-384 with SHA-384 (verified, never made). Which key to trust, and what a
@@ -70,18 +72,6 @@ def sign_bytes(message: bytes, private_key: PrivateKeyTypes) -> bytes:
     if isinstance(private_key, ec.EllipticCurvePrivateKey) and private_key.curve.name == _SIGNING_CURVE:
         return private_key.sign(message, _SCHEMES[_SIGNING_CURVE])
     raise UsageError("key.unsupported", "only Ed25519 and ECDSA P-256 keys sign")
-
-
-def verify(envelope: Any, public_key: PublicKeyTypes, *, payload_type: str | None = None) -> bytes:
-    """Return the payload of an envelope whose signature `public_key` verifies.
-
-    `envelope` is what JSON gave and may be anything. Where `payload_type` is given, the envelope must
-    have it. Raises `InputError` ``dsse.*`` for a malformed envelope, `NegativeError` ``dsse.signature``
-    where the signature is not the key's, and `UsageError` ``key.unsupported``.
-    """
-    parsed = parse(envelope, payload_type=payload_type)
-    check(parsed, public_key)
-    return parsed.payload
 
 
 def check(envelope: Envelope, public_key: PublicKeyTypes) -> None:

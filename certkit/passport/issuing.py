@@ -36,13 +36,13 @@ if TYPE_CHECKING:
     from certkit.passport.terms import Relation
 
 VALIDITY: Final = timedelta(days=90)
-"""How long a passport stands unless told otherwise."""
+"""How long a passport is valid unless told otherwise."""
 
 MAX_NAME: Final = 512
 
 
 class Issuer(Struct, frozen=True, kw_only=True):
-    """Who issues, and how they stand to the evaluator and to the agent's developer, where they say."""
+    """Who issues, and their relation to the evaluator and to the agent's developer, where they state it."""
 
     name: str
     relation_to_evaluator: Relation | None = None

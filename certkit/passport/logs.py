@@ -1,7 +1,7 @@
-"""What logs say of a passport: steps 7 and 8 of a verification.
+"""Registration and status of a passport in a log: steps 7 and 8 of a verification.
 
-A proof of inclusion shows that a trusted log took an entry about the passport in; that nothing ended it since
-is told by a `StatusSource`. Both raise as `checks` does.
+A proof of inclusion shows that a trusted log holds an entry about the passport; a `StatusSource` tells
+whether a later entry ended it. Both raise as `checks` does.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _about(entry: bytes, origin: str, case: Case) -> None:
     if (meant := document.get("log", origin)) != origin:
         raise MismatchError("passport.registry", f"the logged entry was signed for another log, {meant}")
     message = dsse.pae(envelope.payload_type, envelope.payload)
-    if not any(dsse.is_signature(envelope.signature, message, one.key) for one in case.trust.candidates()):
+    if not any(dsse.is_signature(envelope.signature, message, item.key) for item in case.trust.candidates()):
         raise MismatchError("passport.registry", "no trusted key signed the logged entry")
     _in_window(document.get("issued_at"), case)
 
@@ -82,8 +82,8 @@ def _about(entry: bytes, origin: str, case: Case) -> None:
 def _in_window(logged: object, case: Case) -> None:
     """Raise `MismatchError` where the entry was logged after the signing key's time.
 
-    The beginning of the validity is the issuer's word; a retired key could write an early one. The time of
-    the entry is the log's, which is as far as an offline proof reaches.
+    The issuer alone states the beginning of the validity, and a retired key could state an early one. The log
+    states the time of the entry; an offline proof shows no more.
     """
     try:
         time = datetime.fromisoformat(logged) if isinstance(logged, str) else None
@@ -101,8 +101,8 @@ def _in_window(logged: object, case: Case) -> None:
 def status(case: Case) -> str:
     """Check that the passport was neither revoked nor superseded, as of a checkpoint that is fresh.
 
-    Of the registry that was named and the status beside the passport either may be the older one: what
-    lies beside can end a passport, and only where no registry was named can it say that one stands.
+    The registry that the verifier named and the status file beside the passport may differ in age, so each of
+    them can end the passport. The file is believed that the passport stands only where no registry was named.
     """
     source = case.status or case.beside
     if source is None:
@@ -115,7 +115,7 @@ def status(case: Case) -> str:
 
 def _told(source: StatusSource, case: Case) -> str:
     revokers = {
-        one.id: one.key for one in case.trust.candidates() if one.issuer == case.passport.signer.issuer
+        item.id: item.key for item in case.trust.candidates() if item.issuer == case.passport.signer.issuer
     }
     try:
         found = source.status(case.passport.passport_id, revokers)
@@ -138,7 +138,7 @@ def _told(source: StatusSource, case: Case) -> str:
 
 
 def _doubt(found: Status, case: Case) -> str | None:
-    """Return why a status is not one of now, None where it is."""
+    """Return why a status is too old or has no time, None where it is fresh."""
     if found.time is None:
         return "of unknown age"
     age = case.at - found.time

@@ -1,4 +1,4 @@
-"""What is odd about a trust policy that can be read: what it will not do, and may be thought to do."""
+"""Warnings about a trust policy that is well formed and does not do what its author may expect."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 
 def oddities(policy: Trust, *, at: datetime, profiles: Collection[str]) -> tuple[str, ...]:
-    """Return in words what is odd about a policy at an aware time; `profiles` are the digests that are known.
+    """Return warnings about a policy at the aware time `at`; `profiles` are the digests that are known.
 
-    What no policy can be is not here, since it is not read: a quorum of more witnesses than there are, a key
-    that stands twice, a window that ends before it begins.
+    Faults that `trust.parse` refuses are not repeated here: a quorum of more witnesses than there are, a key
+    that occurs twice, a window that ends before it begins.
     """
     return (*_issuers(policy, at), *_unmet(policy), *_profiles(policy, profiles))
 
@@ -28,23 +28,23 @@ def _issuers(policy: Trust, at: datetime) -> Iterator[str]:
         if not issuer.keys and not issuer.identities:
             yield f"issuer {issuer.name} has no key and no identity"
     candidates = policy.candidates()
-    for one in candidates:
-        if one.not_after is not None and one.not_after < at:
-            yield f"key {one.id} of {one.issuer} has ended, at {_utc(one.not_after)}"
-        if one.not_before is not None and one.not_before > at:
-            yield f"key {one.id} of {one.issuer} does not count yet, but from {_utc(one.not_before)} on"
+    for key in candidates:
+        if key.not_after is not None and key.not_after < at:
+            yield f"key {key.id} of {key.issuer} has ended, at {_utc(key.not_after)}"
+        if key.not_before is not None and key.not_before > at:
+            yield f"key {key.id} of {key.issuer} does not count yet, but from {_utc(key.not_before)} on"
     rooted = policy.trusted_root is not None and any(issuer.identities for issuer in policy.issuers)
-    if not rooted and not any(_counts(one, at) for one in candidates):
+    if not rooted and not any(_counts(key, at) for key in candidates):
         yield "no issuer counts now: every passport that is signed today will be refused"
 
 
-def _counts(one: Candidate, at: datetime) -> bool:
-    begun = one.not_before is None or one.not_before <= at
-    return begun and (one.not_after is None or at <= one.not_after)
+def _counts(key: Candidate, at: datetime) -> bool:
+    begun = key.not_before is None or key.not_before <= at
+    return begun and (key.not_after is None or at <= key.not_after)
 
 
 def _unmet(policy: Trust) -> Iterator[str]:
-    """Yield what is required, or named, and can never be had with what the policy holds."""
+    """Yield the requirements and names that nothing in the policy can fulfil."""
     if policy.trusted_root is None:
         if any(issuer.identities for issuer in policy.issuers):
             yield "no identity counts without a trusted root"

@@ -1,12 +1,12 @@
-"""Opening a passport: by its form alone, or as one that an issuer of a trust policy signed.
+"""Opening a passport: by its form alone, or with the signature of an issuer of a trust policy.
 
     parse(data).passport_id               # the form holds; who signed is not known
     parse(data).unverified_statement()
     signed = open_signed(data, trust)     # steps 1 to 4 of a verification passed, or `RefusedPassportError`
     signed.signer.issuer, signed.statement
 
-Whoever reads a signed passport opens it here: verification, admission to a registry, an audit. Nothing of the
-payload is read before the signature held. A key inside the passport is never trusted: its hint only selects
+Verification, admission to a registry and audits all open passports here. Nothing of the payload is read
+before the signature is verified. A key inside the passport is never trusted: its hint only selects
 among the keys of the policy. Whether the passport is valid at a time is for `checks`.
 """
 
@@ -74,7 +74,7 @@ class Signed(Struct, frozen=True, kw_only=True, eq=False):
 class RefusedPassportError(CertkitError):
     """A passport that a step of its verification refuses; leaves with the exit code of that step.
 
-    `steps` are those taken, the last of which failed; `passport_id` is None where the envelope has no form.
+    `steps` were taken and the last of them failed; `passport_id` is None where the envelope is malformed.
     """
 
     def __init__(
@@ -153,8 +153,8 @@ def _signature(found: Sealed, envelope: dsse.Envelope, trust: Trust) -> Candidat
 
 
 def _by_certificate(found: Sealed, envelope: dsse.Envelope, trust: Trust) -> Candidate:
-    """Return the key of a certificate that names a trusted identity, once all behind it held."""
-    trusted = [(issuer.name, one) for issuer in trust.issuers for one in issuer.identities]
+    """Return the key of a certificate that names a trusted identity, once it is verified."""
+    trusted = [(issuer.name, identity) for issuer in trust.issuers for identity in issuer.identities]
     if not trusted:
         raise NegativeError(UNTRUSTED, "signed with a certificate, and this policy trusts keys")
     if trust.trusted_root is None or found.material.certificate is None:

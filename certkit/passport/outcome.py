@@ -1,4 +1,4 @@
-"""What a verification comes to: eleven steps, one verdict, one exit code.
+"""The result of a verification: eleven steps, one verdict, one exit code.
 
 Text, JSON and exit code are all taken from `Verification`. A step that failed is never outweighed; one
 that was skipped is never counted as passed.
@@ -53,7 +53,7 @@ _EXITS: Final[dict[StepId, Exit]] = {
 
 
 class Step(Struct, frozen=True, kw_only=True):
-    """One step: whether it passed, and what was found or why it was not done."""
+    """A step: whether it passed, and in words the result or why it was not taken."""
 
     number: int
     id: StepId
@@ -78,7 +78,7 @@ def failed(name: StepId, error: CertkitError) -> Step:
 
 
 def skipped(name: StepId, code: str, detail: str) -> Step:
-    """Return a step that was not made."""
+    """Return a step that was not taken."""
     return _step(name, "skipped", code, detail)
 
 
@@ -89,7 +89,7 @@ def _step(
 
 
 class Agent(Struct, frozen=True, kw_only=True):
-    """Whom the claim is about."""
+    """The agent that the claim is about."""
 
     name: str
     version: str
@@ -97,7 +97,7 @@ class Agent(Struct, frozen=True, kw_only=True):
 
 
 class Profile(Struct, frozen=True, kw_only=True):
-    """The table that the claim was judged by."""
+    """The profile that the claim was judged by."""
 
     id: str
     digest: str
@@ -105,7 +105,7 @@ class Profile(Struct, frozen=True, kw_only=True):
 
 
 class SignedBy(Struct, frozen=True, kw_only=True):
-    """Whose key signed: by the verifier's own name, and by the name the issuer gives itself."""
+    """The issuer who signed, by the name in the verifier's policy and by the name that the issuer states."""
 
     name: str
     stated_name: str
@@ -113,7 +113,7 @@ class SignedBy(Struct, frozen=True, kw_only=True):
 
 
 class Claim(Struct, frozen=True, kw_only=True):
-    """What the passport says, once the signature held. Whether it is accepted is the verdict's to say."""
+    """The claim of a passport whose signature holds. The verdict tells whether it is accepted."""
 
     claim: str
     agent: Agent
@@ -130,7 +130,7 @@ class Verification(Struct, frozen=True, kw_only=True):
     """The result of `certkit.passport.verify`.
 
     `claim` and `statement` are None unless the signature held and the payload is a passport.
-    `at` is the time that it speaks of, and `not_checked` says in words what it leaves open.
+    `at` is the time of verification, and `not_checked` says in words what was not verified.
     """
 
     at: datetime
@@ -167,7 +167,7 @@ class Verification(Struct, frozen=True, kw_only=True):
 
 
 class VerificationDocument(Document, frozen=True, kw_only=True, tag="urn:certkit:verification:v1"):
-    """What certkit verify prints of a passport."""
+    """The verification of a passport, as certkit verify prints it."""
 
     at: Annotated[Time, Meta(description="the time that it speaks of")]
     passport_id: Annotated[str, Meta(description="SHA-256 of the payload")] | None

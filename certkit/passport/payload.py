@@ -3,9 +3,9 @@
     payload = write(statement)            # canonical JSON, the bytes that are signed
     read(payload)                         # the statement, or why it is none
 
-`read` takes a statement only where its form holds, where it agrees with itself (`agreement`), and where a
-tier table that comes with certkit has the rows that the statement gives it (`tables`). Whose signature is
-over the payload is not known here.
+`read` returns a statement only where its form holds, where it agrees with itself (`agreement`, and `parts`
+for pooled bundles), and where its rows are those of the packaged profile that it names (`tables`). Who signed
+the payload is not known here.
 """
 
 from __future__ import annotations
@@ -16,10 +16,12 @@ import msgspec
 
 from certkit import canonical
 from certkit.errors import InputError, NegativeError
-from certkit.passport import agreement, tables
+from certkit.passport import agreement, parts, tables
 from certkit.passport.statement import PREDICATE_TYPE, STATEMENT_TYPE, Statement
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from msgspec import Struct
 
 
@@ -56,7 +58,13 @@ def read(payload: bytes) -> Statement:
     except msgspec.ValidationError as error:
         text = str(error)
         raise NegativeError("passport.statement", text[:1].lower() + text[1:]) from None
-    contradiction = agreement.disagreement(statement) or tables.disagreement(statement.predicate)
-    if contradiction:
+    contradiction = next(_contradictions(statement), None)
+    if contradiction is not None:
         raise NegativeError("passport.statement", contradiction)
     return statement
+
+
+def _contradictions(statement: Statement) -> Iterator[str]:
+    yield from agreement.disagreements(statement)
+    yield from parts.disagreements(statement.predicate)
+    yield from tables.disagreements(statement.predicate)

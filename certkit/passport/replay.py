@@ -1,10 +1,10 @@
 """Replay: the claim is computed again from the evidence and compared, row by row.
 
-`difference` names the first row in which the claim differs, one that it leaves out included. The
-assessment's digest is left to those who have the document:
-its floating point numbers may differ in the last bit between machines, the decimals here do not.
+`difference` names the first row in which the claim differs or which it leaves out. The digest of the
+assessment document is not compared: the document's floating point numbers may differ in the last bit between
+machines, the decimals of a statement do not.
 
-`from_bundle` gives the two callables that `verify` takes, for a bundle in a folder, or for several.
+`from_bundle` returns the two callables that `verify` takes, for a bundle in a folder or for several.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _SHOWN: Final = 60
 
 
 class Opened(Struct, frozen=True, kw_only=True):
-    """A bundle whose files are what its manifest lists: its digest, and that of the agent in it.
+    """A bundle whose files have the digests of its manifest: the digest of the bundle and of its agent.
 
     Of several bundles the digest is that of their accumulation, whatever the order they were given in.
     """
@@ -81,8 +81,8 @@ def _differ(path: tuple[str, ...], claimed: Any, found: Any) -> str | None:
         )
         return None if hidden is None else _words((*path, hidden), "nothing", found[hidden])
     if isinstance(claimed, list | tuple) and isinstance(found, list | tuple):
-        for number, (one, other) in enumerate(zip(claimed, found, strict=False), start=1):
-            if inner := _differ((*path, _name(one, number)), one, other):
+        for number, (row, computed) in enumerate(zip(claimed, found, strict=False), start=1):
+            if inner := _differ((*path, _name(row, number)), row, computed):
                 return inner
         return None if len(claimed) == len(found) else _words(path, f"{len(claimed)} rows", f"{len(found)}")
     # True and 1 are one value to Python, and two to JSON.
@@ -91,7 +91,7 @@ def _differ(path: tuple[str, ...], claimed: Any, found: Any) -> str | None:
 
 
 def _name(row: Any, number: int) -> str:
-    """Return what tells a row from its neighbours: its names, or its place from 1."""
+    """Return the names that tell a row from others, or its number from 1."""
     names = [str(row[key]) for key in _NAMES if key in row] if isinstance(row, dict) else []
     return "/".join(dict.fromkeys(names)) or str(number)
 
@@ -108,7 +108,7 @@ def from_bundle(
     progress: Progress,
     jobs: int | None = None,
 ) -> tuple[Callable[[], Opened], Callable[[Statement], dict[str, Any]]]:
-    """Return what opens the bundle in a folder, or those in several, and what computes a claim from it again.
+    """Return two callables: the first opens the bundles in the folders, the second computes a claim again.
 
     `load_profile` gives the profile of an id. Both raise `UnavailableError` where there is no such
     bundle or no profile of the right digest, and what `open_bundle` and `summarise` raise otherwise.

@@ -1,4 +1,4 @@
-"""The published JSON Schemas (2020-12) of the passport and the trust policy."""
+"""The published JSON Schemas (2020-12) of passport and trust policy, made from the types that read them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from certkit.document import DIALECT
-from certkit.passport.sealed import MEDIA_TYPE, PAYLOAD_TYPE
+from certkit.passport.sealed import PAYLOAD_TYPE, SIGNERS, PassportFile
 from certkit.passport.statement import Statement
 from certkit.passport.trust import TRUST_SCHEMA, Trust
 
@@ -20,22 +20,37 @@ def passport_schema() -> dict[str, Any]:
     """Return the schema of ``passport.json``; that of the signed statement stands at its payload."""
     statement = msgspec.json.schema(Statement)
     definitions = statement.pop("$defs")
-    envelope = _closed(
-        payload={**_BASE64, "contentMediaType": PAYLOAD_TYPE, "contentSchema": statement},
-        payloadType={"const": PAYLOAD_TYPE},
-        signatures={"type": "array", "items": _signature(), "minItems": 1, "maxItems": 1},
-    )
+    made = msgspec.json.schema(PassportFile)["$defs"]
+    file = made.pop("PassportFile")
+    file["properties"]["dsseEnvelope"] = _envelope(statement)
+    made["VerificationMaterial"]["oneOf"] = [{"required": [name]} for name in SIGNERS]
     return {
         "$schema": DIALECT,
         "$id": PASSPORT_SCHEMA,
+        **file,
         "title": "certkit agent passport",
         "description": (
             "A Sigstore bundle v0.3 around a DSSE envelope over an in-toto Statement v1. What is signed is "
             "the payload's bytes; the passport's id is their SHA-256."
         ),
-        **_closed(mediaType={"const": MEDIA_TYPE}, verificationMaterial=_material(), dsseEnvelope=envelope),
-        "$defs": definitions,
+        "$defs": made | definitions,
     }
+
+
+def _envelope(statement: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of the envelope, whose form `dsse.parse` checks with an error code for each fault."""
+    keyid = {**_TEXT, "description": "never written, ignored where met"}
+    signature = _closed({"sig": _BASE64, "keyid": keyid}, required=["sig"])
+    fields = {
+        "payload": {**_BASE64, "contentMediaType": PAYLOAD_TYPE, "contentSchema": statement},
+        "payloadType": {"const": PAYLOAD_TYPE},
+        "signatures": {"type": "array", "items": signature, "minItems": 1, "maxItems": 1},
+    }
+    return _closed(fields, required=list(fields))
+
+
+def _closed(properties: dict[str, Any], *, required: list[str]) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
 
 def trust_schema() -> dict[str, Any]:
@@ -50,46 +65,4 @@ def trust_schema() -> dict[str, Any]:
         **body,
         "title": "certkit trust policy",
         "$defs": definitions,
-    }
-
-
-def _closed(**properties: Any) -> dict[str, Any]:
-    """Return an object that holds exactly these keys."""
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
-
-
-def _signature() -> dict[str, Any]:
-    body = _closed(sig=_BASE64)
-    body["properties"]["keyid"] = {**_TEXT, "description": "never written, ignored where met"}
-    return body
-
-
-def _material() -> dict[str, Any]:
-    """Return the schema of what a reader may use to choose a key; none of it is trusted."""
-    timestamps = {"type": "array", "items": _closed(signedTimestamp=_BASE64)}
-    hint = {**_TEXT, "description": "base64 of the SHA-256 of the signer's public key (SPKI DER)"}
-    return {
-        "type": "object",
-        "properties": {
-            "publicKey": {"type": "object", "properties": {"hint": hint}, "additionalProperties": False},
-            "certificate": _closed(rawBytes=_BASE64),
-            "x509CertificateChain": {"type": "object"},
-            "tlogEntries": {"type": "array", "items": {"type": "object"}},
-            "timestampVerificationData": {
-                "type": "object",
-                "properties": {"rfc3161Timestamps": timestamps},
-                "additionalProperties": False,
-            },
-        },
-        "oneOf": [
-            {"required": ["publicKey"]},
-            {"required": ["certificate"]},
-            {"required": ["x509CertificateChain"]},
-        ],
-        "additionalProperties": False,
     }

@@ -1,15 +1,20 @@
 """The file ``passport.json``: a Sigstore Bundle v0.3 around one DSSE envelope.
 
-Only the shape is known here. Nothing in the file is trusted for being in it: the hint or the certificate
-selects among those that the verifier already trusts, log entries and timestamps are carried, and unknown
-keys are refused, as other readers of the format refuse them.
+    sealed = parse(data)                  # the form holds; `dsse` reads the envelope, `payload` what it holds
+    sealed.material.hint
+
+`PassportFile` is the form, and the published schema is made from it. Nothing in the file is trusted for
+being in it: the hint or the certificate selects among the keys and identities that the verifier already
+trusts, log entries and timestamps are passed on, and unknown keys are refused, as other readers of the format
+refuse them.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Protocol, TypeVar
 
-from msgspec import Struct
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from certkit import canonical
 from certkit.errors import InputError
@@ -24,12 +29,62 @@ if TYPE_CHECKING:
 MEDIA_TYPE: Final = "application/vnd.dev.sigstore.bundle.v0.3+json"
 PAYLOAD_TYPE: Final = "application/vnd.in-toto+json"
 
-_CERTIFICATES: Final = {"certificate", "x509CertificateChain"}
-_MATERIAL: Final = {"publicKey", *_CERTIFICATES, "tlogEntries", "timestampVerificationData"}
+AnyForm = TypeVar("AnyForm", bound="_Form")
+_Base64 = Annotated[str, Meta(extra_json_schema={"contentEncoding": "base64"})]
+
+
+class _Form(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """A part of the file."""
+
+
+class PublicKey(_Form, frozen=True, kw_only=True):
+    """Which key signed; the key itself is never in the file."""
+
+    hint: Annotated[str, Meta(description="base64 of the SHA-256 of the signer's public key (SPKI DER)")] = ""
+
+
+class Certificate(_Form, frozen=True, kw_only=True):
+    """The certificate of a keyless signer, in DER."""
+
+    raw_bytes: _Base64
+
+
+class Timestamp(_Form, frozen=True, kw_only=True):
+    """An RFC 3161 timestamp of the signature, in DER."""
+
+    signed_timestamp: _Base64
+
+
+class Timestamps(_Form, frozen=True, kw_only=True):
+    """The timestamps of the signature."""
+
+    rfc3161_timestamps: tuple[Timestamp, ...] = ()
+
+
+class VerificationMaterial(_Form, frozen=True, kw_only=True):
+    """What a reader may use to choose a key: a hint, a certificate or a chain; none of it is trusted."""
+
+    public_key: PublicKey | UnsetType = UNSET
+    certificate: Certificate | UnsetType = UNSET
+    x509_certificate_chain: dict[str, Any] | UnsetType = UNSET
+    tlog_entries: tuple[dict[str, Any], ...] = ()
+    timestamp_verification_data: Timestamps = Timestamps()
+
+
+SIGNERS: Final = ("publicKey", "certificate", "x509CertificateChain")
+"""The keys of the material, one of which tells who signed."""
+
+
+class PassportFile(_Form, frozen=True, kw_only=True):
+    """The file; what its envelope must be, `certkit.passport.dsse` tells."""
+
+    media_type: Literal["application/vnd.dev.sigstore.bundle.v0.3+json"]
+    verification_material: VerificationMaterial
+    dsse_envelope: Any
 
 
 class Signer(Protocol):
-    """Something that signs a payload, other than a key: see `certkit.passport.keyless`."""
+    """A signer of payloads that is not a key: see `certkit.passport.keyless`."""
 
     @property
     def key_id(self) -> Digest:
@@ -90,66 +145,42 @@ def parse(data: bytes) -> Sealed:
     Raises `InputError` with a ``json.*`` code, ``passport.form`` or ``dsse.base64``.
     """
     document = canonical.loads(data)
-    if not isinstance(document, dict):
-        raise _form("expected an object")
-    if document.keys() != {"mediaType", "verificationMaterial", "dsseEnvelope"}:
-        raise _form("expected mediaType, verificationMaterial and dsseEnvelope, and nothing else")
-    if document["mediaType"] != MEDIA_TYPE:
-        raise _form(f"mediaType is not {MEDIA_TYPE}")
+    file = _typed(document, PassportFile)
     return Sealed(
-        envelope=document["dsseEnvelope"], material=parse_material(document["verificationMaterial"])
+        envelope=file.dsse_envelope,
+        material=_material(file.verification_material, document["verificationMaterial"]),
     )
 
 
 def parse_material(document: Any) -> Material:
     """Return the material of a bundle taken apart; raises as `parse` does."""
-    if not isinstance(document, dict) or document.keys() - _MATERIAL:
-        raise _form("verificationMaterial is not that of a Sigstore bundle v0.3")
-    if len(document.keys() & {"publicKey", *_CERTIFICATES}) != 1:
+    return _material(_typed(document, VerificationMaterial), document)
+
+
+def _typed(document: Any, kind: type[AnyForm]) -> AnyForm:
+    try:
+        return msgspec.convert(document, kind)
+    except msgspec.ValidationError as error:
+        text = str(error)
+        hint = "a key inside a passport is never trusted" if "publicKey" in text else None
+        raise _form(f"{text[:1].lower()}{text[1:]}", hint) from None
+
+
+def _material(typed: VerificationMaterial, document: dict[str, Any]) -> Material:
+    if len(document.keys() & set(SIGNERS)) != 1:
         raise _form("verificationMaterial has not exactly one of publicKey and certificate")
-    entries = _list(document.get("tlogEntries", []), "tlogEntries")
-    if not all(isinstance(entry, dict) for entry in entries):
-        raise _form("an entry of tlogEntries is not an object")
+    timestamps = typed.timestamp_verification_data.rfc3161_timestamps
+    key, certificate = typed.public_key, typed.certificate
     return Material(
         document=document,
-        hint=_hint(document),
-        keyless="publicKey" not in document,
-        certificate=_certificate(document["certificate"]) if "certificate" in document else None,
-        timestamps=_timestamps(document),
-        log_entries=tuple(entries),
+        hint=(key.hint or None) if isinstance(key, PublicKey) else None,
+        keyless=key is UNSET,
+        certificate=dsse.decode(certificate.raw_bytes, "rawBytes")
+        if isinstance(certificate, Certificate)
+        else None,
+        timestamps=tuple(dsse.decode(item.signed_timestamp, "signedTimestamp") for item in timestamps),
+        log_entries=typed.tlog_entries,
     )
-
-
-def _certificate(document: Any) -> bytes:
-    if not isinstance(document, dict) or document.keys() != {"rawBytes"}:
-        raise _form("certificate holds something else than rawBytes")
-    return dsse.decode(document["rawBytes"], "rawBytes")
-
-
-def _hint(material: dict[str, Any]) -> str | None:
-    key = material.get("publicKey", {})
-    if not isinstance(key, dict) or key.keys() - {"hint"}:
-        raise _form("publicKey holds more than a hint", hint="a key inside a passport is never trusted")
-    hint = key.get("hint", "")
-    if not isinstance(hint, str):
-        raise _form("the hint is not text")
-    return hint or None
-
-
-def _timestamps(material: dict[str, Any]) -> tuple[bytes, ...]:
-    data = material.get("timestampVerificationData", {})
-    if not isinstance(data, dict) or data.keys() - {"rfc3161Timestamps"}:
-        raise _form("timestampVerificationData holds more than rfc3161Timestamps")
-    tokens = _list(data.get("rfc3161Timestamps", []), "rfc3161Timestamps")
-    if not all(isinstance(token, dict) and token.keys() == {"signedTimestamp"} for token in tokens):
-        raise _form("a timestamp holds something else than signedTimestamp")
-    return tuple(dsse.decode(token["signedTimestamp"], "signedTimestamp") for token in tokens)
-
-
-def _list(value: Any, name: str) -> list[Any]:
-    if not isinstance(value, list):
-        raise _form(f"{name} is not a list")
-    return value
 
 
 def _form(message: str, hint: str | None = None) -> InputError:

@@ -1,4 +1,4 @@
-"""What a passport states: an in-toto Statement v1 about an agent and the evidence bundle it rests on.
+"""The statement of a passport: an in-toto Statement v1 about an agent and the evidence bundle it rests on.
 
 These types are the published form of the signed payload. Counts are integers; decimals are strings with
 six digits, so that two readers compare the same text. A key that is absent makes no claim. As in-toto asks of
@@ -54,7 +54,7 @@ class Subject(_Part, frozen=True, kw_only=True):
 
 
 class Issuer(_Part, frozen=True, kw_only=True):
-    """Who signs, and how they stand to those who evaluated and who developed the agent."""
+    """Who signs, and their relation to the evaluator and to the developer of the agent."""
 
     name: Text
     key_id: Digest
@@ -320,7 +320,7 @@ class Challenge(_Part, frozen=True, kw_only=True):
 
 
 class Trigger(_Part, frozen=True, kw_only=True):
-    """What ends the claim before its date."""
+    """An event that ends the claim before its date."""
 
     event: Literal["component_change", "metric_beyond_threshold", "intervention_rate_above"]
     metric: Text | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from fractions import Fraction
 from typing import Annotated, Final, Literal
 
 from msgspec import Meta
@@ -29,3 +30,16 @@ Origin = Literal["measured", "simulated"]
 Reading = Literal["table", "bounded"]
 TierStatus = Literal["met", "not_met", "insufficient"]
 Judged = Literal["met", "not_met", "insufficient", "not_tested"]
+
+
+def millionths(decimal: str) -> int:
+    """Return a `Decimal` as the integer of its digits."""
+    return int(decimal.replace(".", ""))
+
+
+def rate(successes: int, n: int) -> str | None:
+    """Return successes / n as a `Decimal`, rounded half to even; None where n is 0."""
+    if n == 0:
+        return None
+    whole, digits = divmod(round(Fraction(successes * 10**DIGITS, n)), 10**DIGITS)
+    return f"{whole}.{digits:0{DIGITS}}"

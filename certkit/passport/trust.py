@@ -156,7 +156,7 @@ def _parsed(pem: str, where: str) -> tuple[PublicKey, Digest, str]:
 
 
 class Candidate(Struct, frozen=True, kw_only=True):
-    """A key that may have signed: whose it is, and when signatures by it count.
+    """A key that may have signed: its issuer, and when signatures by it count.
 
     With an `identity` it is the key of a certificate, and counts for this one signature.
     """

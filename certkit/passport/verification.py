@@ -166,7 +166,7 @@ def _left_open(steps: tuple[Step, ...], case: Case | None) -> Iterator[str]:
         return
     profile = case.predicate.assessment.profile
     replayed = any(step.id == "replay" and step.status == "passed" for step in steps)
-    if profile.digest not in tables.packaged() and not replayed:
+    if tables.packaged(profile) is None and not replayed:
         yield (
             f"criteria: whether they are those of {profile.digest}, which it calls {profile.id}; no profile"
             " of that digest comes with certkit"

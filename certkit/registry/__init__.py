@@ -3,9 +3,9 @@
 What this room knows: entries and how each lineage chains them (`entry`), the SQLite file that is the
 store of record (`store`), the tree, tiles and signed checkpoint over it (`log`), what was signed last and
 is remembered elsewhere (`heads`), the passports beside it (`blobs`), who may be admitted (`admission`), the
-operations (`registry`), the public form (`export`, read back by `published`), and the proof from bytes
-that all of it holds together (`auditing`, over `source`, `structure` and `lineage`). What it does not
-know: reports, and which keys deserve trust.
+operations (`registry`), the public form (`export`, read back by `published`), the verified reader of either
+form (`reader`), what the entries say (`state`, and `ledger` for who writes), and the proof from bytes that
+all of it holds together (`auditing`). What it does not know: reports, and which keys deserve trust.
 
     vkey = Registry.init(folder, "acme", log_key, at=now)      # publish the verifier key
     with Registry.open(folder, heads=path) as registry:
@@ -27,15 +27,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from certkit.registry.auditing import Audit, Finding, audit
-    from certkit.registry.entry import Check, Entry, PassportFacts
-    from certkit.registry.registry import Appended, Logged, Registry
+    from certkit.registry.drafting import Appended
+    from certkit.registry.entry import Check, Entry, Logged, PassportFacts
+    from certkit.registry.registry import Registry
 
 __all__ = ["Appended", "Audit", "Check", "Entry", "Finding", "Logged", "PassportFacts", "Registry", "audit"]
 
 _HOMES = {
     "auditing": ("Audit", "Finding", "audit"),
-    "entry": ("Check", "Entry", "PassportFacts"),
-    "registry": ("Appended", "Logged", "Registry"),
+    "entry": ("Check", "Entry", "Logged", "PassportFacts"),
+    "drafting": ("Appended",),
+    "registry": ("Registry",),
 }
 
 

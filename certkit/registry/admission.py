@@ -20,10 +20,11 @@ from certkit.errors import CertkitError, InputError, MismatchError, NegativeErro
 from certkit.passport import checks, keys
 from certkit.passport.opening import RefusedPassportError, open_signed
 from certkit.progress import SILENT, Progress
-from certkit.registry.auditing import Audit, audit, opened
-from certkit.registry.consequences import Consequences
+from certkit.registry.auditing import Audit, audit
+from certkit.registry.drifts import Consequences
 from certkit.registry.entry import Check, PassportFacts, timestamp
 from certkit.registry.heads import Heads, read, remembered
+from certkit.registry.reader import opened
 from certkit.registry.registry import Appended, Registry
 from certkit.registry.rules import outside, rest
 from certkit.tlog import tiles, tree
@@ -42,17 +43,22 @@ if TYPE_CHECKING:
 
     from certkit.passport.keys import PrivateKey
     from certkit.passport.opening import Signed
+    from certkit.passport.statement import Statement
     from certkit.passport.trust import Candidate, Trust
+    from certkit.registry.registry import Warn
+    from certkit.registry.source import Source
     from certkit.tlog.checkpoint import Checkpoint
 
 PROOF_SUFFIX: Final = ".tlog-proof"
 """What is appended to a passport's file name to name the proof beside it."""
 
 
-class Admitted(Appended, frozen=True, kw_only=True):
+class Admitted(Appended):
     """What became of a passport that was admitted, and what followed from it."""
 
-    following: Consequences
+    def __init__(self, appended: Appended, following: Consequences) -> None:
+        super().__init__(appended.index, new=appended.new, prove=appended.prove)
+        self.following = following
 
 
 def admit(
@@ -66,6 +72,7 @@ def admit(
     at: datetime,
     now: datetime | None = None,
     progress: Progress = SILENT,
+    warn: Warn = lambda _: None,
 ) -> Admitted:
     """Append a passport to the registry in `folder`, if it is valid at `at` and its issuer is trusted.
 
@@ -74,18 +81,24 @@ def admit(
     `UntrustedError` ``registry.submitter``, and what `Registry.append` does.
     """
     refuse_stranger(submitter, trust, at)
-    following = Consequences(passport)
-    with Registry.open(folder, heads=heads, now=now, progress=progress) as registry:
+    following, policy = Consequences(passport), structs.replace(trust, require=())
+
+    def check(data: bytes) -> PassportFacts:
+        facts, statement = _verified(data, policy, at)
+        following.known = facts.passport_id, statement
+        return facts
+
+    with Registry.open(folder, heads=heads, now=now, progress=progress, warn=warn) as registry:
         appended = registry.append(
             passport,
-            check=checker(trust, at),
+            check=check,
             submitter=submitter,
             log_key=log_key,
             at=at,
             follow=following.of,
             trust=trust,
         )
-    return Admitted(**structs.asdict(appended), following=following)
+    return Admitted(appended, following)
 
 
 def refuse_stranger(submitter: PrivateKey, trust: Trust, at: datetime) -> None:
@@ -121,34 +134,36 @@ def inspect(
     it is sound. Raises `UntrustedError` ``registry.untrusted-log`` where the policy has no key for it, and
     what `audit` does.
     """
-    log = log_of(folder, trust)
-    if since is not None and since.origin != log.name:
-        raise MismatchError(
-            "tlog.origin", f"expected a checkpoint of {log.name}, found one of {since.origin}"
+    with opened(folder) as source:
+        log = log_of(source, trust, folder)
+        if since is not None and since.origin != log.name:
+            raise MismatchError(
+                "tlog.origin", f"expected a checkpoint of {log.name}, found one of {since.origin}"
+            )
+        keys_of = keys_of_log(trust, log.name)
+        signed = remembered(heads, *keys_of) if heads else None
+        report = audit(
+            folder,
+            log=log,
+            submitters=submitters(trust),
+            check=checker(trust, None),
+            remembered=[one for one in (since, signed) if one is not None],
+            quorum=Quorum.of(trust.witnesses.k, trust.witnesses.keys),
+            at=at,
+            progress=progress,
+            source=source,
         )
-    keys_of = keys_of_log(trust, log.name)
-    signed = remembered(heads, *keys_of) if heads else None
-    report = audit(
-        folder,
-        log=log,
-        submitters=submitters(trust),
-        check=checker(trust, None),
-        remembered=[one for one in (since, signed) if one is not None],
-        quorum=Quorum.of(trust.witnesses.k, trust.witnesses.keys),
-        at=at,
-        progress=progress,
-    )
-    if heads and not report.total:
-        try:
-            _remember(folder, log, keys_of, heads)
-        except CertkitError as error:
-            return structs.replace(report, notes=(*report.notes, f"not remembered: {error}"))
+        if heads and not report.total:
+            try:
+                _remember(source, log, keys_of, heads)
+            except CertkitError as error:
+                return structs.replace(report, notes=(*report.notes, f"not remembered: {error}"))
     return report
 
 
-def _remember(folder: Path, log: VerifierKey, keys_of: Sequence[VerifierKey], heads: Path) -> None:
+def _remember(source: Source, log: VerifierKey, keys_of: Sequence[VerifierKey], heads: Path) -> None:
     """Remember the checkpoint of a log, whoever signs it, for the next audit or verification."""
-    with opened(folder) as source, closing(Heads.open(heads)) as file, file.held(*keys_of) as head:
+    with closing(Heads.open(heads)) as file, file.held(*keys_of) as head:
         note = source.note()
         now = open_checkpoint(note, log).checkpoint
         proven = tiles.verified(now.size, now.root, source.tile)
@@ -181,10 +196,11 @@ def checker(trust: Trust, at: datetime | None) -> Check:
     """Return what verifies a passport at a time, or (None) at the beginning of its own validity."""
     # Whether a timestamp is required is asked by verifiers; the log's own time is no part of a passport.
     policy = structs.replace(trust, require=())
-    return lambda data: _facts(data, policy, at)
+    return lambda data: _verified(data, policy, at)[0]
 
 
-def _facts(data: bytes, trust: Trust, at: datetime | None) -> PassportFacts:
+def _verified(data: bytes, trust: Trust, at: datetime | None) -> tuple[PassportFacts, Statement]:
+    """Return what the log repeats of a passport that verifies, and what it states."""
     passport = open_signed(data, trust)
     signing = checks.signing(passport, trust)
     starts = passport.statement.predicate.validity.not_before
@@ -200,7 +216,7 @@ def _facts(data: bytes, trust: Trust, at: datetime | None) -> PassportFacts:
             raise NegativeError("passport.key-window", message, hint=hint)
     except CertkitError as error:
         raise RefusedPassportError("validity", error) from None
-    return _repeated(passport, key_until)
+    return _repeated(passport, key_until), passport.statement
 
 
 def _repeated(passport: Signed, key_until: datetime | None) -> PassportFacts:
@@ -229,20 +245,18 @@ def keys_of_log(trust: Trust, origin: str) -> list[VerifierKey]:
     return [key for key in map(VerifierKey.parse, trust.logs) if key.name == origin]
 
 
-def log_of(folder: Path, trust: Trust) -> VerifierKey:
+def log_of(source: Source, trust: Trust, folder: Path) -> VerifierKey:
     """Return the policy's key of a log; of several, the last one listed is the log's present one.
 
     Raises `UntrustedError` ``registry.untrusted-log`` where there is none.
     """
     logs = [VerifierKey.parse(text) for text in trust.logs]
-    with opened(folder) as source:
-        try:
-            note = source.note()
-            origin = read(note).origin
-        except CertkitError:
-            if len(logs) == 1:
-                return logs[0]  # whoever reads on with it says what is wrong with the checkpoint
-            raise
+    try:
+        origin = read(source.note()).origin
+    except CertkitError:
+        if len(logs) == 1:
+            return logs[0]  # whoever reads on with it says what is wrong with the checkpoint
+        raise
     if named := keys_of_log(trust, origin):
         return named[-1]
     raise UntrustedError(

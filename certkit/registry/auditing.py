@@ -14,8 +14,8 @@ verified, which for a change of the log's key is the old one; (4) its date is no
 to come; (5) `prev`, the number of the attempt and what is superseded follow from the entries before it in its
 lineage; (6) the passport that it names is there, has the digest and size, verifies, and claims what the entry
 repeats; (7) a drift is what a comparison of the two passports gives, and none is left out; (8) who ends a
-passport is its issuer, and it was not ended so before, nor does a later one rest on evidence that was false;
-(9) the derived tables say the same. Then every tile is compared with the one made again, and the checkpoint
+passport is its issuer, and it was not ended so before, nor does a later one rest on evidence that was false.
+Then every tile is compared with the one made again, and the checkpoint
 with the root, with the trusted key and with the checkpoints that are remembered. No byte of the registry is
 changed, and nothing is left beside it.
 """
@@ -23,16 +23,17 @@ changed, and nothing is left beside it.
 from __future__ import annotations
 
 import hashlib
-from contextlib import contextmanager
+from contextlib import ExitStack
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
-from msgspec import Struct, structs
+from msgspec import Struct
 
 from certkit.errors import CertkitError, Exit, InputError, MismatchError
 from certkit.passport.checks import CLOCK_SKEW
 from certkit.progress import SILENT, Progress
 from certkit.registry import blobs, store
+from certkit.registry.drifts import Drifts
 from certkit.registry.entry import (
     HARD_LIMIT,
     Claims,
@@ -44,15 +45,14 @@ from certkit.registry.entry import (
     read,
 )
 from certkit.registry.heads import refuse_fork
-from certkit.registry.lineage import Drifts, Lineages, LogKeys
-from certkit.registry.published import CHECKPOINT, Published
-from certkit.registry.rules import Dates, Endings, Evidence, is_written_so, outside
-from certkit.registry.source import Database, Fault, Source
-from certkit.registry.structure import Structure
+from certkit.registry.reader import opened
+from certkit.registry.rules import Dates, Endings, is_written_so, outside
+from certkit.registry.state import Lineages, LogKeys
 from certkit.registry.unshown import unshown
 from certkit.tlog import tiles, tree
 from certkit.tlog.checkpoint import open_checkpoint
 from certkit.tlog.hashing import Hash, leaf_hash
+from certkit.tlog.rebuild import Rebuild
 from certkit.tlog.witness import NOBODY, Quorum, counted
 
 if TYPE_CHECKING:
@@ -62,6 +62,7 @@ if TYPE_CHECKING:
 
     from certkit.passport.trust import Candidate
     from certkit.registry.entry import Check
+    from certkit.registry.source import Fault, Source
     from certkit.tlog.checkpoint import Checkpoint
     from certkit.tlog.note import VerifierKey
 
@@ -83,15 +84,13 @@ class Audit(Struct, frozen=True, kw_only=True):
     """What an audit found. `root` is made from the entries, whatever the checkpoint says.
 
     `total` counts findings, of which `findings` lists the first ones; `notes` tells what is unusual and
-    harmless. `index` says whether the derived tables, which searches read, are what the entries give; None
-    where there are none.
+    harmless.
     """
 
     origin: str
     size: int
     root: str
     passports: int
-    index: Literal["agrees", "differs"] | None
     total: int
     findings: tuple[Finding, ...]
     notes: tuple[str, ...]
@@ -107,7 +106,6 @@ class Audit(Struct, frozen=True, kw_only=True):
             "size": self.size,
             "root": self.root,
             "passports": self.passports,
-            "index": self.index,
             "total": self.total,
             "findings": [
                 {"code": one.code, "where": one.where, "message": one.message} for one in self.findings
@@ -115,20 +113,6 @@ class Audit(Struct, frozen=True, kw_only=True):
             "notes": list(self.notes),
             "not_shown": list(self.not_shown),
         }
-
-
-@contextmanager
-def opened(folder: Path) -> Iterator[Source]:
-    """Open what an audit reads: a registry's database, or else an exported tree.
-
-    Raises `InputError` ``registry.missing`` or ``registry.format``, `MismatchError` ``registry.damaged``,
-    and `UsageError` where the system refuses to read.
-    """
-    if (folder / store.FILE).exists() or not (folder / CHECKPOINT).exists():
-        with Database.open(folder) as source:
-            yield source
-    else:
-        yield Published(folder)
 
 
 def audit(
@@ -141,8 +125,9 @@ def audit(
     quorum: Quorum = NOBODY,
     at: datetime | None = None,
     progress: Progress = SILENT,
+    source: Source | None = None,
 ) -> Audit:
-    """Audit the registry, or the exported tree, in `folder`.
+    """Audit the registry, or the exported tree, in `folder`, or what is open of it already, its `source`.
 
     `log` is the trusted verifier key; `quorum` are the witnesses that must have cosigned its checkpoint;
     `submitters` are the trusted keys by id, each with the window that its entries are to be dated in and with
@@ -153,8 +138,8 @@ def audit(
     """
     work = _Work(folder, log, submitters, check, quorum=quorum, at=at)
     try:
-        with opened(folder) as source:
-            work.run(source, remembered, progress)
+        with ExitStack() as undo:
+            work.run(undo.enter_context(opened(folder)) if source is None else source, remembered, progress)
     except MismatchError as error:
         work.found("registry.damaged", store.FILE, error.message)
     finally:
@@ -187,19 +172,15 @@ class _Work:
         self._lineages = Lineages()
         self._keys = LogKeys(log.name)
         self._drifts = Drifts(partial(blobs.intact, folder))
-        self._index: Literal["agrees", "differs"] | None = None
-        self._evidence = Evidence()
         self._dates = Dates(at)
         self._endings = Endings({name: one.issuer for name, one in submitters.items()})
         self._blobs: set[str] = set()
-        self._structure = Structure(lambda _level, _n: b"", lambda _level, _n: None)
+        self._structure = Rebuild(lambda _level, _n: b"", lambda _level, _n: None)
         self._passports = True
 
     def found(self, code: str, where: str, message: str, exit_code: Exit = Exit.MISMATCH) -> None:
         """Note down what does not hold."""
         self._total += 1
-        if code == "registry.index-differs":
-            self._index = "differs"
         self._untrusted += exit_code is Exit.UNTRUSTED
         if len(self._findings) < LISTED:
             self._findings.append(Finding(code, where, message, exit_code))
@@ -207,8 +188,7 @@ class _Work:
     def run(self, source: Source, remembered: Sequence[Checkpoint], progress: Progress) -> None:
         """Go through everything."""
         self._source, self._passports = source, source.passports
-        self._index = "agrees" if source.indexed else None
-        self._structure = Structure(source.tile, self._differs)
+        self._structure = Rebuild(source.tile, self._differs)
         progress.start("auditing", source.count(), "entries")
         try:
             for batch in source.batches():
@@ -225,7 +205,7 @@ class _Work:
         self._faults(source.surplus(set(self._structure.tiles())))
         self._checkpoint(remembered)
         self._faults(source.faults(self._key.name, str(self._key)))
-        self._notes += (*self._endings.notes(), *self._drifts.notes, *self._evidence.notes())
+        self._notes += (*self._endings.notes(), *self._drifts.notes)
         self._notes += source.notes(self._blobs)
 
     def report(self) -> Audit:
@@ -236,7 +216,6 @@ class _Work:
             size=self._size,
             root=self._structure.root.hex(),
             passports=len(self._lineages.passports),
-            index=self._index,
             total=self._total,
             findings=tuple(self._findings),
             notes=tuple(self._notes),
@@ -318,11 +297,8 @@ class _Work:
         if signed and (broken := self._endings.follow(index, found)):
             code, message = broken
             self.found(code, where, message)
-        self._faults(self._source.entry_faults(index, leaf, found))
 
     def _about(self, where: str, found: UnverifiedEntry) -> None:
-        if not self._evidence.is_named(found):
-            self.found("registry.claims", where, "the entry does not name the evidence")
         if found.passport is not None and self._passports:
             sound = self._passport(where, found, found.passport)
             self._drifts.passport(where, found.entry.subject, found.passport, sound)
@@ -379,9 +355,7 @@ class _Work:
             message = f"logged when its key was no longer trusted, which is till {facts.key_until}"
             self.found("registry.time", where, message)
         known = Claims.of(facts, claims.attempt)
-        if claims.evidence is None:
-            known = structs.replace(known, evidence=None)
-        elif (facts.attempt or 1) < claims.attempt:
+        if (facts.attempt or 1) < claims.attempt:
             message = f"declares attempt {facts.attempt or 1}, and is attempt {claims.attempt} in this log"
             self.found("registry.attempt", where, message)
         if facts.lineage != found.entry.subject or known != claims:

@@ -8,10 +8,10 @@ To be used inside the transaction that logs the entry, which the ledger has foll
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import msgspec
-from msgspec import Struct
 
 from certkit.errors import CertkitError, InputError, MismatchError
 from certkit.passport import keys, opening
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from certkit.passport.trust import Trust
     from certkit.registry.entry import AnyClaims, PassportFacts, Stored, UnverifiedEntry
     from certkit.registry.ledger import Ledger
-    from certkit.registry.log import Log
     from certkit.tlog.proof import LogProof
 
 
@@ -92,7 +91,7 @@ class Drafts:
             return None
         if data is not None:
             return rest(opening.parse(data).unverified_statement())
-        return None if claims.evidence is None else Rest(frozenset({claims.evidence}))
+        return Rest(frozenset({claims.evidence}))
 
     def entry(
         self,
@@ -129,20 +128,33 @@ class Drafts:
         return write(entry, submitter)
 
 
-class Appended(Struct, frozen=True, kw_only=True):
-    """What became of an append: the index, whether it is a new one, and the proof to hand out."""
+class Appended:
+    """What became of an append: the index, and whether it is a new one.
 
-    index: int
-    new: bool
-    proof: LogProof
+    The proof is made when it is asked for, as the log then stands.
+    """
+
+    def __init__(self, index: int, *, new: bool, prove: Callable[[int], LogProof]) -> None:
+        self.index, self.new, self.prove = index, new, prove
+
+    @cached_property
+    def proof(self) -> LogProof:
+        """The proof to hand out; raise as `Registry.prove` does."""
+        return self.prove(self.index)
 
 
 class Turn:
     """One turn at writing, from `Registry.turn`; `known` is what the entries say, those of this turn too."""
 
-    def __init__(self, known: Ledger, drafts: Drafts, log: Log, extend: Callable[[bytes], int]) -> None:
+    def __init__(
+        self,
+        known: Ledger,
+        drafts: Drafts,
+        extend: Callable[[bytes], int],
+        prove: Callable[[int], LogProof],
+    ) -> None:
         self.known = known
-        self._log, self._extend, self._drafts = log, extend, drafts
+        self._extend, self._drafts, self._prove = extend, drafts, prove
 
     def log(self, subject: str, claims: AnyClaims, *, submitter: PrivateKey, at: datetime) -> Appended:
         """Log an entry about `subject`; raise as `Registry.append_entry` does."""
@@ -153,4 +165,4 @@ class Turn:
 
     def appended(self, index: int, *, new: bool) -> Appended:
         """Return an entry with its proof; one that is not `new` says already what was to be logged."""
-        return Appended(index=index, new=new, proof=self._log.prove(index))
+        return Appended(index, new=new, prove=self._prove)

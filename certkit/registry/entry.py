@@ -17,16 +17,18 @@ import base64
 import binascii
 import re
 from collections.abc import Callable
-from datetime import datetime
+from datetime import UTC, datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple
 
 import msgspec
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import Meta, Struct
 
 from certkit import canonical
 from certkit.errors import CertkitError, InputError
 from certkit.passport import dsse
 from certkit.passport.terms import END, Count, Digest, Hex, Tier
+from certkit.tlog.hashing import Hash  # noqa: TC001 - msgspec resolves annotations at run time
 
 if TYPE_CHECKING:
     from certkit.passport.keys import PrivateKey, PublicKey
@@ -56,7 +58,7 @@ _ENVELOPE: Final = re.compile(
     + rb'"signatures":\[\{"sig":"[A-Za-z0-9+/]+={0,2}"\}\]\}'
 )
 _PAYLOAD: Final = re.compile(
-    rb'\{"claims":\{.*\},"issued_at":"([0-9TZ:-]{20})",(?:"log":"([^"]*)",)?"passport":(?:null|\{[^{}]*\}),'
+    rb'\{"claims":\{.*\},"issued_at":"([0-9TZ:-]{20})","log":"([^"]*)","passport":(?:null|\{[^{}]*\}),'
     rb'"prev":(?:null|\{[^{}]*\}),"subject":"([^"]*)","submitter":"(sha256:[0-9a-f]{64})",'
     rb'"type":"(passport|supersede|revoke|drift|key|note)","v":1\}',
     re.DOTALL,
@@ -127,8 +129,7 @@ class Claims(_Part, frozen=True, kw_only=True):
     """The claims of a ``passport`` entry: the passport's facts, and which attempt the log counts.
 
     `attempt` is 1 for the first evidence of this lineage under this profile that the log holds, and counts
-    different evidence: a passport that is issued again from the same keeps its number. Entries of a registry
-    of format 1 do not name the evidence, and each of them counts.
+    different evidence: a passport that is issued again from the same keeps its number.
     """
 
     passport_id: Digest
@@ -138,7 +139,7 @@ class Claims(_Part, frozen=True, kw_only=True):
     not_before: _Time
     not_after: _Time
     supersedes: Digest | None
-    evidence: Digest | None = None
+    evidence: Digest
     attempt: Annotated[int, Meta(ge=1, le=canonical.MAX_INTEGER)]
 
     @classmethod
@@ -233,8 +234,7 @@ class Entry(_Part, frozen=True, kw_only=True):
 
     `subject` is a lineage; `submitter` is the id of the key that signs the entry (SHA-256 of its
     SubjectPublicKeyInfo), by which a reader picks among the keys that it trusts. `log` is the origin of the
-    log that it is signed for, so that no other can show it as its own; entries of earlier versions do not
-    say it.
+    log that it is signed for, so that no other can show it as its own.
     """
 
     v: Literal[1] = 1
@@ -245,11 +245,11 @@ class Entry(_Part, frozen=True, kw_only=True):
     prev: Previous | None
     issued_at: _Time
     submitter: Digest
-    log: _Name | UnsetType = UNSET
+    log: _Name
 
     def is_for(self, origin: str) -> bool:
         """Tell whether the entry may be one of the log of this origin."""
-        return self.log is UNSET or self.log == origin
+        return self.log == origin
 
 
 class UnverifiedEntry(Struct, frozen=True):
@@ -274,6 +274,14 @@ class UnverifiedEntry(Struct, frozen=True):
         dsse.check(self.envelope, key)
 
 
+class Logged(Struct, frozen=True):
+    """An entry with its place. Its signature is not verified, and that it stands there is for a proof."""
+
+    index: int
+    leaf: Hash
+    found: UnverifiedEntry
+
+
 def write(entry: Entry, key: PrivateKey) -> bytes:
     """Return the bytes of a signed entry; raise `InputError` ``registry.entry`` beyond `LIMIT` bytes."""
     payload = canonical.canonical(msgspec.to_builtins(entry))
@@ -289,6 +297,7 @@ def write(entry: Entry, key: PrivateKey) -> bytes:
     return data
 
 
+@lru_cache(maxsize=64)  # who writes asks for the last entries again and again
 def read(data: bytes) -> UnverifiedEntry:
     """Return the form of an entry; raise `InputError` ``registry.entry``."""
     if len(data) > HARD_LIMIT:
@@ -318,11 +327,11 @@ class Skimmed(NamedTuple):
     subject: bytes
     submitter: str
     type: bytes
-    log: bytes | None
+    log: bytes
 
     def is_for(self, origin: str) -> bool:
         """Tell whether the entry may be one of the log of this origin."""
-        return self.log in {None, origin.encode()}
+        return self.log == origin.encode()
 
 
 def naming(*words: str) -> Callable[[bytes], bool]:
@@ -361,6 +370,14 @@ def timestamp(at: datetime) -> str:
     if (offset := at.utcoffset()) is None:
         raise InputError("registry.entry", "the time of an entry needs a zone")
     return (at - offset).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def moment(text: str) -> datetime:
+    """Return a time as entries write it; raise `ValueError` where it is not written so."""
+    time = datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
+    if timestamp(time) != text:
+        raise ValueError(text)
+    return time
 
 
 def _lower(text: str) -> str:

@@ -12,6 +12,9 @@ away. A log of the same name under a key that is not asked about counts for noth
         head.advance(newer, root_at)
                                                # and is remembered when the block has ended
 
+Beside the file may stand a snapshot of what the log's entries say (`certkit.registry.ledger`), so that the
+next one who writes need not read them all. Its digest is in this file, so it is believed as the head is.
+
 The order is: registry, then this file, then the proof is handed out. A crash in between leaves a head that
 is older than the registry, which is no contradiction and is caught up with. A log that is not in the file
 is believed once.
@@ -19,6 +22,7 @@ is believed once.
 
 from __future__ import annotations
 
+import hashlib
 import sqlite3
 from contextlib import ExitStack, closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Final
@@ -39,9 +43,15 @@ if TYPE_CHECKING:
     RootAt = Callable[[int], Hash]
     """Returns the root that the registry's tree had at a size up to its own, proven by its checkpoint."""
 
-DDL: Final = ("CREATE TABLE head (origin TEXT PRIMARY KEY, note BLOB NOT NULL) WITHOUT ROWID",)
-"""Despite its name, `origin` holds the verifier key; an origin alone stands in rows of earlier versions."""
+DDL: Final = (
+    "CREATE TABLE head (vkey TEXT PRIMARY KEY, note BLOB NOT NULL) WITHOUT ROWID",
+    "CREATE TABLE snapshot (vkey TEXT PRIMARY KEY, digest BLOB NOT NULL) WITHOUT ROWID",
+)
+"""By the log's verifier key: the newest signed checkpoint, and the digest of the snapshot kept beside it."""
 
+
+MAX_SNAPSHOT: Final = 1 << 30
+"""The most bytes of a snapshot: 25 for each entry of the log."""
 
 ASK: Final = "ask whoever keeps the log for it as it is now; it had more, or other, entries before"
 BRING_BACK: Final = (
@@ -53,8 +63,8 @@ BRING_BACK: Final = (
 class Head:
     """The newest head of one log that one of its keys signed, while nobody else may change it."""
 
-    def __init__(self, connection: sqlite3.Connection, keys: Sequence[VerifierKey]) -> None:
-        self._connection = connection
+    def __init__(self, path: Path, connection: sqlite3.Connection, keys: Sequence[VerifierKey]) -> None:
+        self._path, self._connection = path, connection
         self._keys = keys
         self._note = _note(connection, keys)
 
@@ -74,6 +84,39 @@ class Head:
         for key in signers:
             self._connection.execute("REPLACE INTO head VALUES (?, ?)", (str(key), note))
         self._note = note
+
+    def keep(self, snapshot: bytes) -> None:
+        """Keep a snapshot for the next one who writes; raise `UsageError` ``file.unwritable``."""
+        digest = hashlib.sha256(snapshot).digest()
+        for key in self._keys:
+            files.write(_beside(self._path, key), snapshot)
+            self._connection.execute("REPLACE INTO snapshot VALUES (?, ?)", (str(key), digest))
+
+    def kept(self, warn: Callable[[str], None]) -> bytes | None:
+        """Return the snapshot that was kept for the log, None where there is none to believe.
+
+        `warn` is told where there is one that is not the one that was kept: altered, older or another log's.
+        """
+        row = self._connection.execute(
+            "SELECT digest FROM snapshot WHERE vkey = ?", (str(self._keys[0]),)
+        ).fetchone()
+        path = _beside(self._path, self._keys[0])
+        if not path.exists():
+            return None
+        try:
+            data = files.read(path, limit=MAX_SNAPSHOT)
+        except CertkitError as error:
+            warn(f"{path} cannot be read ({error.message}); all entries are read instead")
+            return None
+        if row is None or hashlib.sha256(data).digest() != row[0]:
+            warn(f"{path} is not the snapshot that was kept for this log; all entries are read instead")
+            return None
+        return data
+
+
+def _beside(path: Path, key: VerifierKey) -> Path:
+    digest = hashlib.sha256(str(key).encode()).hexdigest()
+    return path.with_name(f"{path.name}.{digest[:16]}.snapshot")
 
 
 def read(note: bytes) -> Checkpoint:
@@ -133,7 +176,7 @@ class Heads:
         Nothing is remembered if the block raises. Raises as `open` does.
         """
         with store.translated(self._path, damaged=_unreadable), store.writing(self._connection):
-            yield Head(self._connection, keys)
+            yield Head(self._path, self._connection, keys)
 
 
 def remembered(path: Path, *keys: VerifierKey) -> Checkpoint | None:
@@ -170,18 +213,18 @@ def _check(connection: sqlite3.Connection, path: Path) -> None:
 
 def _note(connection: sqlite3.Connection, keys: Sequence[VerifierKey]) -> bytes | None:
     newest, size = None, -1
-    for place in {str(key) for key in keys} | {key.name for key in keys}:
-        row = connection.execute("SELECT note FROM head WHERE origin = ?", (place,)).fetchone()
+    for key in keys:
+        row = connection.execute("SELECT note FROM head WHERE vkey = ?", (str(key),)).fetchone()
         if row is None:
             continue
         try:
             head = read(row[0])
         except (CertkitError, TypeError, AttributeError):
             raise _unreadable("holds something else than a checkpoint") from None
-        if any(_is_by(row[0], head, key) for key in keys):
-            newest, size = (bytes(row[0]), head.size) if head.size > size else (newest, size)
-        elif place != head.origin:
+        if not _is_by(row[0], head, key):
             raise _unreadable("holds something else than a checkpoint by the key that it is kept for")
+        if head.size > size:
+            newest, size = bytes(row[0]), head.size
     return newest
 
 

@@ -10,14 +10,16 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from certkit.errors import CertkitError, InputError, MismatchError, UsageError
 from certkit.tlog import tiles, tree
 from certkit.tlog.checkpoint import Checkpoint, open_checkpoint, parse_checkpoint, sign_checkpoint
-from certkit.tlog.hashing import EMPTY_ROOT, Hash, leaf_hash
+from certkit.tlog.hashing import EMPTY_ROOT, HASH_SIZE, Hash, leaf_hash
 from certkit.tlog.note import KeyType, VerifierKey, open_note, parse_lines, parse_note, write_note
 from certkit.tlog.proof import LogProof
+from certkit.tlog.rebuild import Rebuild
 from certkit.tlog.tree import Frontier
 from certkit.tlog.witness import with_signatures
 
@@ -62,6 +64,7 @@ class Log:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._state: _State | None = None
+        self._checked: tuple[bytes, tiles.Read] | None = None
 
     def begin(self, signer: Signer) -> None:
         """Sign the checkpoint of a log without entries."""
@@ -164,14 +167,58 @@ class Log:
         tree.verify_inclusion(leaf_hash(entry), index, head.size, hashes, head.root)
         return LogProof(index, tuple(hashes), note, entry)
 
+    def leaf(self, index: int) -> Hash:
+        """Return the hash of an entry, proven by the checkpoint; raise `MismatchError` ``tlog.tile``."""
+        n, place = divmod(index, tiles.WIDTH)
+        hashes = self._proven()(0, n)
+        return Hash(hashes[place * HASH_SIZE : (place + 1) * HASH_SIZE])
+
+    def frontier_at(self, size: int) -> Frontier:
+        """Return the right edge that the tree had at a size up to its own; raise as `leaf` does."""
+        return Frontier.of(size, tiles.node_reader(self._proven()))
+
+    def _proven(self) -> tiles.Read:
+        """Return what reads tiles, every hash proven by the checkpoint as it stands."""
+        note = self.note()
+        if self._checked is None or self._checked[0] != note:
+            head = self.unverified_head()
+            self._checked = note, tiles.verified(head.size, head.root, self.tile)
+        return self._checked[1]
+
+    def repair(self) -> list[str]:
+        """Make the tiles again from the entries, and remove false cosignatures; return what was wrong.
+
+        Raises `MismatchError` ``registry.inconsistent`` where the entries are not the checkpoint's: what was
+        signed cannot be made again.
+        """
+        head, wrong = self.unverified_head(), list[tuple[int, int]]()
+        rebuild = Rebuild(self.tile, lambda level, n: wrong.append((level, n)))
+        rows = self._connection.execute("SELECT entry FROM leaf ORDER BY idx")
+        made: dict[tuple[int, int], bytes] = {}
+        while batch := rows.fetchmany(tiles.WIDTH):
+            leaves = [leaf_hash(entry) for (entry,) in batch if isinstance(entry, bytes)]
+            made |= tiles.grow(rebuild.size, leaves, partial(_made, made))
+            rebuild.add(leaves)
+        rebuild.finish()
+        if (rebuild.size, rebuild.root) != (head.size, head.root):
+            message = f"the entries are not those of the checkpoint over {head.size:,}, nothing was repaired"
+            raise MismatchError("registry.inconsistent", message)
+        stored = set(self._connection.execute("SELECT level, n FROM tile"))
+        surplus = sorted(stored - made.keys())
+        self._connection.executemany("DELETE FROM tile WHERE level = ? AND n = ?", surplus)
+        self._connection.executemany("REPLACE INTO tile VALUES (?, ?, ?)", [(*at, made[at]) for at in wrong])
+        self._state = self._checked = None
+        told = [f"tile {level}/{n}" for level, n in (*wrong, *surplus)]
+        told += [f"row {n} of cosignature" for n, kept in enumerate(self.cosignatures()) if kept is None]
+        self.tidy()
+        return told
+
     def root_at(self, size: int) -> Hash:
         """Return the root that the tree had at a size up to its own, every hash proven by the checkpoint.
 
         Raises `MismatchError` ``tlog.tile``.
         """
-        head = self.unverified_head()
-        read = tiles.verified(head.size, head.root, self.tile)
-        return tree.root(size, tiles.node_reader(read))
+        return tree.root(size, tiles.node_reader(self._proven()))
 
     def trust(self, signer: Signer) -> Checkpoint:
         """Return the head, once it is shown to be `signer`'s and about what is stored.
@@ -204,7 +251,6 @@ class Log:
         state.note = sign_checkpoint(state.head, signer, *others)
         many = self._connection.executemany
         many("INSERT INTO leaf VALUES (?, ?)", enumerate(entries, size))
-        many("INSERT INTO seen (idx, leaf) VALUES (?, ?)", enumerate(hashes, size))
         many("REPLACE INTO tile VALUES (?, ?, ?)", [(*place, row) for place, row in changed.items()])
         self._connection.execute("UPDATE checkpoint SET size = ?, note = ?", (state.head.size, state.note))
         self._state = state
@@ -250,6 +296,10 @@ class Log:
                 hint="'certkit registry audit' tells what is wrong",
             )
         return _State(key, note, head, frontier, edge, version)
+
+
+def _made(made: dict[tuple[int, int], bytes], level: int, n: int) -> bytes:
+    return made.get((level, n), b"")
 
 
 def _kept(head: Checkpoint, size: int, vkey: bytes | None, line: bytes | None) -> Kept | None:

@@ -3,7 +3,7 @@
     head = signed_head(registry, heads)              # what the registry's own key signed
     with whole(folder, heads) as log: ...            # to read every entry
     with lineage(folder, name, policy, heads, at=now) as found:
-        found.history, found.left_out
+        found.history.passports, found.history.left_out
 
 Whatever is read must go on from what the file `heads` remembers of the log. Whose key it is, is asked only
 under a policy.
@@ -21,15 +21,13 @@ from certkit.passport.checks import CLOCK_SKEW
 from certkit.progress import SILENT, Progress
 from certkit.registry import store
 from certkit.registry.admission import keys_of_log
-from certkit.registry.auditing import opened
 from certkit.registry.entry import timestamp
 from certkit.registry.heads import refuse_fork, remembered
-from certkit.registry.history import history, reading
 from certkit.registry.log_key import KEY_FILE, NEXT_KEY, load_log_key, make_log_key
+from certkit.registry.reader import opened, reading
 from certkit.registry.registry import Registry
-from certkit.registry.search import timely
+from certkit.registry.state import Passports
 from certkit.registry.status import log_key
-from certkit.registry.vetted import vetted
 from certkit.tlog.witness import Quorum, counted
 
 if TYPE_CHECKING:
@@ -40,8 +38,9 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     from certkit.passport.trust import Trust
-    from certkit.registry.history import History, Issued, Log
+    from certkit.registry.reader import Reader
     from certkit.registry.registry import Logged
+    from certkit.registry.state import History, Issued
     from certkit.tlog.checkpoint import Checkpoint
     from certkit.tlog.note import VerifierKey
 
@@ -59,11 +58,11 @@ def signed_head(registry: Registry, heads: Path) -> Checkpoint:
 
 
 @contextmanager
-def whole(folder: Path, heads: Path, progress: Progress = SILENT) -> Iterator[Log]:
+def whole(folder: Path, heads: Path, progress: Progress = SILENT) -> Iterator[Reader]:
     """Open a log to read it whole, by the verifier key that a registry says is its own.
 
     An exported tree says no key, and is read by what its checkpoint says. Raises as
-    `certkit.registry.history.reading` does.
+    `certkit.registry.reader.reading` does.
     """
     known: list[VerifierKey] = []
     if (folder / store.FILE).exists():
@@ -75,11 +74,10 @@ def whole(folder: Path, heads: Path, progress: Progress = SILENT) -> Iterator[Lo
 
 
 class Lineage(NamedTuple):
-    """A lineage's history with its log; `left_out` are the entries that do not count under the policy."""
+    """A lineage's history, with the log that it is read from."""
 
-    log: Log
+    log: Reader
     history: History
-    left_out: tuple[int, ...]
 
 
 @contextmanager
@@ -100,7 +98,7 @@ def lineage(
     """
     if policy is None:
         with whole(folder, heads, progress) as log:
-            yield Lineage(log, log.history(name), ())
+            yield Lineage(log, log.history(name))
         return
     quorum = Quorum.of(policy.witnesses.k, policy.witnesses.keys)
     key = _key(folder, policy)
@@ -119,12 +117,7 @@ def lineage(
                 where=str(folder),
                 hint="the log's keeper takes in what they sign: certkit registry cosign",
             )
-        counting, left_out = vetted(log.history(name), policy, log.passport, log.head.checkpoint.origin)
-        if not counting.passports:
-            raise UsageError(
-                "registry.unknown", f"no passport of {name[:80]!r} counts under the policy", where=str(folder)
-            )
-        yield Lineage(log, counting, left_out)
+        yield Lineage(log, log.history(name, policy))
 
 
 def _key(folder: Path, policy: Trust) -> VerifierKey:
@@ -136,13 +129,6 @@ def _key(folder: Path, policy: Trust) -> VerifierKey:
             raise UntrustedError(error.code, error.message, where=str(folder), hint=error.hint) from None
 
 
-def status(passport: Issued, at: datetime) -> str:
-    """Return how a passport stands at a time: what ended it, whenever logged, or else its validity."""
-    if passport.ending is not None:
-        return passport.ending.how
-    return timely(passport.claims.not_before, passport.claims.not_after, timestamp(at))
-
-
 def drifted(found: History) -> bool:
     """Tell whether the log says that the latest passport drifted.
 
@@ -152,7 +138,7 @@ def drifted(found: History) -> bool:
     later = None
     for passport in reversed(found.passports):
         claims = passport.claims
-        again = claims.evidence is not None and later == (claims.evidence, claims.agent)
+        again = later == (claims.evidence, claims.agent)
         if later is not None and not again:
             return False
         if claims.passport_id in logged:
@@ -161,22 +147,45 @@ def drifted(found: History) -> bool:
     return False
 
 
-def statuses(entries: Iterable[Logged], at: datetime) -> Mapping[int, str]:
+class Query(NamedTuple):
+    """Which passports are looked for; None asks nothing. `agent` is a lineage, a part of one, or a digest."""
+
+    agent: str | None = None
+    tier: int | None = None
+    profile: str | None = None
+    status: str | None = None
+
+    def takes(self, passport: Issued, status: str) -> bool:
+        """Tell whether a passport of this status is one of those that are looked for."""
+        claims = passport.claims
+        return (
+            (self.agent is None or self.agent == claims.agent or self.agent in passport.lineage)
+            and self.tier in {None, claims.tier}
+            and self.profile in {None, claims.profile}
+            and self.status in {None, status}
+        )
+
+
+def search(log: Reader, query: Query, at: datetime) -> list[tuple[Issued, str]]:
+    """Return the passports of a log that a query asks for, each with its status at a time.
+
+    Raises as `Reader.passports` does.
+    """
+    now = timestamp(at)
+    known = ((passport, passport.standing(now)) for passport in log.passports())
+    return [(passport, status) for passport, status in known if query.takes(passport, status)]
+
+
+def statuses(log: Reader, entries: Iterable[Logged], at: datetime) -> Mapping[int, str]:
     """Return how the passport of each passport entry stands, by the entry's index; whoever signed counts."""
-    by_lineage: dict[str, list[Logged]] = {}
+    passports, now = Passports(log.policy()), timestamp(at)
+    places = dict[int, str]()
     for entry in entries:
-        by_lineage.setdefault(entry.found.entry.subject, []).append(entry)
-    stands = {
-        passport.claims.passport_id: status(passport, at)
-        for subject, its in by_lineage.items()
-        for passport in history(subject, its).passports
-    }
-    return {
-        entry.index: stands[entry.found.passport.passport_id]
-        for its in by_lineage.values()
-        for entry in its
-        if entry.found.passport is not None
-    }
+        passports.follow(entry)
+        if entry.found.passport is not None:
+            places[entry.index] = entry.found.passport.passport_id
+    stands = {issued.claims.passport_id: issued.standing(now) for issued in passports.issued()}
+    return {index: stands[passport_id] for index, passport_id in places.items() if passport_id in stands}
 
 
 def log_key_file(named: Path | None, registry: Path, *, finishing: bool = False) -> Path:
@@ -229,11 +238,3 @@ def hand_over(
     if new is None:
         files.move(kept, folder / KEY_FILE)
     return registry.vkey
-
-
-def repair(folder: Path, heads: Path) -> tuple[str, ...]:
-    """Make the tables that searches read again from the entries; return what was wrong with them."""
-    with Registry.open(folder, heads=heads) as registry, registry.searching() as search:
-        wrong = tuple(search.differences())
-        search.rebuild()
-    return wrong

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterator
     from pathlib import Path
 
-    from certkit.registry.entry import UnverifiedEntry
-    from certkit.tlog.hashing import Hash
 
 CHECKPOINT: Final = "checkpoint"
 _OWN: Final = {CHECKPOINT, "tile", blobs.FOLDER}
@@ -38,7 +36,6 @@ class Published:
         self._folder = folder
         kept = folder / blobs.FOLDER
         self.passports = kept.is_dir() and not kept.is_symlink()
-        self.indexed = False
 
     def note(self) -> bytes:
         """See `Source`."""
@@ -62,6 +59,13 @@ class Published:
         """See `Source`."""
         for n in range(-(-self._size // tiles.WIDTH)):
             yield list(enumerate(self._entries(n), n * tiles.WIDTH))
+
+    def entries(self, start: int, stop: int) -> Iterator[tuple[int, bytes]]:
+        """See `Source`."""
+        for n in range(start // tiles.WIDTH, -(-min(stop, self._size) // tiles.WIDTH)):
+            for index, data in enumerate(self._entries(n), n * tiles.WIDTH):
+                if start <= index < stop:
+                    yield index, data
 
     def _entries(self, n: int) -> list[bytes]:
         width = tiles.width(tiles.BUNDLES, n, self._size)
@@ -93,11 +97,6 @@ class Published:
             data = self._read(tile)
             if data is None or not whole.startswith(data) or not has_width(tile, data):
                 yield Fault("registry.tile-differs", name, "not the beginning of the tile as it is now")
-
-    def entry_faults(self, index: int, leaf: Hash, found: UnverifiedEntry) -> Iterator[Fault]:
-        """See `Source`: files say nothing else of an entry."""
-        _ = index, leaf, found
-        return iter(())
 
     def faults(self, origin: str, vkey: str) -> Iterator[Fault]:
         """See `Source`: files say nothing of themselves."""

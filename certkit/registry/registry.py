@@ -18,22 +18,20 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, Self
 from uuid import NAMESPACE_URL, uuid5
 
-from msgspec import Struct
+import msgspec
 
 from certkit import canonical, files
-from certkit.errors import InputError, UsageError
+from certkit.errors import CertkitError, UsageError
 from certkit.passport import keys
 from certkit.progress import SILENT, Progress
 from certkit.registry import blobs, store
 from certkit.registry.drafting import Appended, Drafts, Turn
-from certkit.registry.entry import KeyChange, Stored, naming, read
+from certkit.registry.entry import KeyChange, Logged, Stored, naming, read
 from certkit.registry.heads import Heads
-from certkit.registry.index import Index, chosen, logs
-from certkit.registry.ledger import Ledger
+from certkit.registry.ledger import Ledger, Snapshot, is_index
 from certkit.registry.log import Log
 from certkit.registry.log_key import KEY_FILE
-from certkit.registry.search import Search
-from certkit.tlog.hashing import Hash, leaf_hash
+from certkit.tlog.hashing import leaf_hash
 from certkit.tlog.note import Signer, VerifierKey
 
 if TYPE_CHECKING:
@@ -45,7 +43,8 @@ if TYPE_CHECKING:
 
     from certkit.passport.keys import PrivateKey
     from certkit.passport.trust import Trust
-    from certkit.registry.entry import AnyClaims, Check, PassportFacts, UnverifiedEntry
+    from certkit.registry.entry import AnyClaims, Check, PassportFacts
+    from certkit.registry.heads import Head
     from certkit.tlog.checkpoint import Checkpoint
     from certkit.tlog.proof import LogProof
 
@@ -54,15 +53,13 @@ __all__ = ["Appended", "Follow", "Logged", "Registry"]
 Follow = Callable[["PassportFacts", Iterable[bytes]], Sequence["AnyClaims"]]
 """Returns what is logged along with a passport, given its facts and those before it in its lineage."""
 
+Warn = Callable[[str], None]
+"""Is told in words what is wrong and was passed over."""
+
+SPARED: Final = 5_000
+"""How many entries the next one who writes would have to read before a snapshot of them is kept."""
+
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9.-]{0,62}")
-
-
-class Logged(Struct, frozen=True):
-    """An entry with its place. Its signature is not verified; its place in the tree is by `prove`."""
-
-    index: int
-    leaf: Hash
-    found: UnverifiedEntry
 
 
 class Registry:
@@ -76,14 +73,18 @@ class Registry:
         *,
         now: datetime | None = None,
         progress: Progress = SILENT,
+        warn: Warn = lambda _: None,
     ) -> None:
-        self._folder = folder
+        self._folder, self._warn = folder, warn
         self._connection = connection
         self._heads = heads
         self._log = Log(connection)
-        self._index = Index(connection)
-        self._search = Search(connection)
-        self._known = Ledger(self._log, where=str(folder), now=now, progress=progress)
+        self._held: Head | None = None
+        self._saved = 0
+        self._closed = False
+        self._known = Ledger(
+            self._log, where=str(folder), now=now, progress=progress, kept=self._kept, warn=warn
+        )
         self._drafts = Drafts(self._known, self.passport)
 
     @classmethod
@@ -123,20 +124,21 @@ class Registry:
         patience: float = store.PATIENCE,
         now: datetime | None = None,
         progress: Progress = SILENT,
+        warn: Warn = lambda _: None,
     ) -> Self:
         """Open a registry, for writing if it is said where the signed heads are remembered.
 
         `patience` is how many seconds to wait for another writer; where it is said what time it is `now`,
         nothing is dated before an entry that has passed, whoever signed that. `progress` is told how far the
-        entries are read, which the first to write does. An older format is migrated when it is
-        opened for writing. Raises `InputError` ``registry.missing`` or ``registry.format``, `MismatchError`
+        entries are read, which the first to write does, and `warn` is told of a snapshot of them that is not
+        to be believed. Raises `InputError` ``registry.missing`` or ``registry.format``, `MismatchError`
         ``registry.damaged``, `UsageError` ``file.unwritable``, and what `Heads.open` does.
         """
         with ExitStack() as undo:
             connection = store.connect(folder, writable=heads is not None, patience=patience)
             undo.callback(connection.close)
             remembered = Heads.open(heads, patience=patience) if heads else None
-            opened = cls(folder, connection, remembered, now=now, progress=progress)
+            opened = cls(folder, connection, remembered, now=now, progress=progress, warn=warn)
             undo.pop_all()
         return opened
 
@@ -147,6 +149,7 @@ class Registry:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._connection.close()
+        self._closed = True
         if self._heads:
             self._heads.close()
 
@@ -214,9 +217,8 @@ class Registry:
                     index = self._extend(entry, signer)
                     for one in more:
                         self._extend(draft(one), signer)
-                appended = Appended(index=index, new=new, proof=self._log.prove(index))
             undo.pop_all()
-        return appended
+        return Appended(index, new=new, prove=self.prove)
 
     def append_entry(
         self,
@@ -243,7 +245,7 @@ class Registry:
         What was logged is on the disk and remembered when the block has ended. Raises as `append` does.
         """
         with self._signing(log_key, trust=trust) as signer:
-            yield Turn(self._known, self._drafts, self._log, lambda entry: self._extend(entry, signer))
+            yield Turn(self._known, self._drafts, lambda entry: self._extend(entry, signer), self.prove)
 
     def rotate(
         self, *, old: Ed25519PrivateKey, new: Ed25519PrivateKey, at: datetime, trust: Trust | None = None
@@ -263,7 +265,7 @@ class Registry:
             entry = self._drafts.entry(self.origin, change, submitter=old, at=at)
             index = self._extend(entry, signer, Signer(self.origin, new))
             self._connection.execute("UPDATE meta SET value = ? WHERE key = 'vkey'", (str(vkey),))
-            return Appended(index=index, new=True, proof=self._log.prove(index)), vkey
+        return Appended(index, new=True, prove=self.prove), vkey
 
     def check_signing(self, log_key: Ed25519PrivateKey) -> None:
         """Raise what would refuse to sign the log with a key now; nothing is changed."""
@@ -286,15 +288,13 @@ class Registry:
     def find(self, ident: str) -> int:
         """Return the index of an entry by its index, or a passport's by its id or the beginning of it.
 
-        The derived table is asked first; where it finds nothing, or something else, the entries themselves.
-        Raises `UsageError` ``registry.unknown``, `MismatchError` ``registry.inconsistent``.
+        By an id, all entries are read. Raises `UsageError` ``registry.unknown``, `MismatchError`
+        ``registry.inconsistent``.
         """
         with self.reading() as log:
             head = log.unverified_head()
-            with suppress(UsageError, InputError):
-                index = chosen(ident, head.size, self._index.beginning, where=str(self._folder))
-                if ident == str(index) or logs(ident, self.logged(index).found):
-                    return index
+            if is_index(ident, head.size):
+                return int(ident)
             known = Ledger(log, where=str(self._folder))
             known.follow(head)
             return known.find(ident)
@@ -312,17 +312,10 @@ class Registry:
         return blobs.intact(self._folder, sha256)
 
     @contextmanager
-    def searching(self) -> Iterator[Search]:
-        """Look into the derived tables, on one state of them, or make them again where opened for writing."""
-        doing = store.reading if self._heads is None else store.writing
-        with store.translated(self._path), doing(self._connection):
-            yield self._search
-
-    @contextmanager
-    def gathering(self) -> Iterator[Log]:
+    def gathering(self, *, checked: bool = True) -> Iterator[Log]:
         """Give the log for a block that stores cosignatures, if it goes on from what was signed last.
 
-        Raises as `append` does.
+        Unless it is `checked`, that is left to the block, which may repair the tree. Raises as `append` does.
         """
         if self._heads is None:
             raise ValueError("opened for reading")
@@ -331,12 +324,29 @@ class Registry:
             store.translated(self._path),
             store.writing(self._connection),
         ):
-            self._log.verified_head(self.vkey)
-            remembered.advance(self._log.note(), self._log.root_at)
+            if checked:
+                self._log.verified_head(self.vkey)
+                remembered.advance(self._log.note(), self._log.root_at)
             yield self._log
+            if not checked:
+                remembered.advance(self._log.note(), self._log.root_at)
+
+    def repair(self) -> list[str]:
+        """Make the stored tree again from the entries, if they give the signed root; return what was wrong.
+
+        Raises `MismatchError` ``registry.inconsistent`` where they do not, and as `append` does.
+        """
+        with self.gathering(checked=False) as log:
+            return log.repair()
 
     def prove(self, index: int) -> LogProof:
-        """Return the proof that an entry is in the log as its checkpoint stands now."""
+        """Return the proof that an entry is in the log as its checkpoint stands now.
+
+        Once the registry is closed, it is opened again for it.
+        """
+        if self._closed:
+            with type(self).open(self._folder) as again:
+                return again.prove(index)
         with store.translated(self._path), store.reading(self._connection):
             return self._log.prove(index)
 
@@ -364,19 +374,36 @@ class Registry:
                         hint="give the registry's own key with --log-key",
                     )
                 before = self._log.trust(signer)
-                self._index.check(before.size)
                 remembered.advance(self._log.note(), self._log.root_at)
+                self._held = remembered
                 self._known.follow(before, trust)
+                self._saved = max(self._saved, self._known.began)
                 yield signer
                 note = self._log.note()
             # Only what is on the disk is remembered, and only what is remembered is handed out.
             remembered.advance(note, lambda _: before.root)
+            self._keep(remembered)
+
+    def _kept(self) -> Snapshot | None:
+        """Return the snapshot of the entries that was kept beside the remembered head."""
+        data = None if self._held is None else self._held.kept(self._warn)
+        kept = None if data is None else Snapshot.parse(data)
+        if data is not None and kept is None:
+            self._warn(
+                "the snapshot beside the remembered head is of another form; all entries are read instead"
+            )
+        return kept
+
+    def _keep(self, remembered: Head) -> None:
+        """Keep a snapshot where the next one who writes would else read many entries."""
+        size = self._known.size
+        if size - self._saved >= max(SPARED, self._saved // 8):
+            with suppress(CertkitError):  # without it, the next one reads the entries
+                remembered.keep(msgspec.msgpack.encode(self._known.snapshot()))
+            self._saved = size
 
     def _extend(self, entry: bytes, *signers: Signer) -> int:
         index = self._log.extend([entry], *signers).size - 1
-        found = read(entry)
-        self._index.add(index, found)
-        self._search.add(index, found)
         self._known.add(entry)
         return index
 

@@ -11,7 +11,6 @@ from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
-from msgspec import UNSET
 
 from certkit import canonical
 from certkit.errors import CertkitError
@@ -129,34 +128,6 @@ class Dates:
             yield f"dated {date}, and the passport is valid from {claims.not_before} to {claims.not_after}"
 
 
-class Evidence:
-    """Whether the entries of passports name the evidence, by which attempts are counted, as they must."""
-
-    def __init__(self) -> None:
-        self._begun = False
-        self._unnamed = 0
-
-    def is_named(self, found: UnverifiedEntry) -> bool:
-        """Take the next entry; tell whether it names the evidence, or need not."""
-        claims = found.passport
-        if claims is None or claims.evidence is not None:
-            self._begun |= claims is not None
-            return True
-        if self._begun or found.entry.log is not UNSET:
-            return False
-        self._unnamed += 1
-        return True
-
-    def notes(self) -> Iterator[str]:
-        """Yield what the entries of a registry of format 1 leave open, which need not name it."""
-        if self._unnamed:
-            many = f"{self._unnamed:,} passports" if self._unnamed > 1 else "1 passport"
-            yield (
-                f"of {many} the entry, of format 1, does not name the evidence: it counts as an attempt of"
-                " its own, and no drift need be logged with it"
-            )
-
-
 class Endings:
     """The entries that end passports so far; `issuers` are the policy's names for keys, by id."""
 
@@ -209,7 +180,7 @@ class Endings:
         if claims.supersedes is not None:
             self._supersedes[claims.passport_id] = claims.supersedes
             self._ended.setdefault((claims.supersedes, entry.submitter), index)
-        if claims.passport_id not in self._rests and claims.evidence is not None:
+        if claims.passport_id not in self._rests:
             self._rests[claims.passport_id] = Rest(frozenset({claims.evidence}))
         own = self._rests.get(claims.passport_id)
         for false, by in self._false.get(entry.subject, ()):

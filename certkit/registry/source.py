@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from contextlib import closing, contextmanager, suppress
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from certkit.errors import CertkitError
 from certkit.registry import blobs, store
-from certkit.registry.index import Index, row
 from certkit.registry.log import Log
-from certkit.registry.search import NO_COSIGNATURE, ending, passport_row
 from certkit.tlog.tiles import WIDTH
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Container, Iterator
+    from collections.abc import Container, Iterable, Iterator
     from pathlib import Path
 
-    from certkit.registry.entry import UnverifiedEntry
     from certkit.tlog.checkpoint import Checkpoint
-    from certkit.tlog.hashing import Hash
 
 
 class Fault(NamedTuple):
@@ -30,14 +26,15 @@ class Fault(NamedTuple):
     message: str
 
 
+NO_COSIGNATURE: Final = "no cosignature by the key that it is kept for of a checkpoint that the log had"
+"""What is wrong with a row of ``cosignature``."""
+
+
 class Source(Protocol):
     """Bytes to audit, none of them believed."""
 
     passports: bool
     """Whether the passports are part of it."""
-
-    indexed: bool
-    """Whether there are derived tables."""
 
     def note(self) -> bytes:
         """Return the signed checkpoint; raise `CertkitError`."""
@@ -48,14 +45,14 @@ class Source(Protocol):
     def batches(self) -> Iterator[list[tuple[int, Any]]]:
         """Yield the entries in order with their indices, at most 256 together; raise `CertkitError`."""
 
+    def entries(self, start: int, stop: int) -> Iterable[tuple[int, bytes]]:
+        """Return entries ``[start, stop)``, as far as there are some, with their indices."""
+
     def tile(self, level: int, n: int) -> bytes:
         """Return the stored hashes of a tile, nothing where there is none."""
 
     def surplus(self, expected: Container[tuple[int, int]]) -> Iterator[Fault]:
         """Yield what is stored of other tiles than the expected ones, and what contradicts those."""
-
-    def entry_faults(self, index: int, leaf: Hash, found: UnverifiedEntry) -> Iterator[Fault]:
-        """Yield what else the source says of an entry and should not."""
 
     def faults(self, origin: str, vkey: str) -> Iterator[Fault]:
         """Yield what else does not hold."""
@@ -67,13 +64,11 @@ class Source(Protocol):
 class Database:
     """The database of a registry, on one state of it."""
 
-    passports = indexed = True
+    passports = True
 
     def __init__(self, folder: Path, connection: sqlite3.Connection) -> None:
         self._folder = folder
         self._connection = connection
-        self._passports = 0
-        self._ended: dict[str, tuple[str, int]] = {}
         self._log = Log(connection)
         self.note = self._log.cosigned
         self.tile = self._log.tile
@@ -100,39 +95,18 @@ class Database:
         while rows := cursor.fetchmany(WIDTH):
             yield rows
 
+    def entries(self, start: int, stop: int) -> Iterable[tuple[int, bytes]]:
+        """See `Source`."""
+        return enumerate(self._log.entries(start, stop), start)
+
     def surplus(self, expected: Container[tuple[int, int]]) -> Iterator[Fault]:
         """See `Source`."""
         for level, n in self._connection.execute("SELECT level, n FROM tile ORDER BY level, n"):
             if (level, n) not in expected:
                 yield Fault("registry.tile-differs", f"tile {level}/{n}", "no entries give such a tile")
 
-    def entry_faults(self, index: int, leaf: Hash, found: UnverifiedEntry) -> Iterator[Fault]:
-        """See `Source`."""
-        execute, where = self._connection.execute, f"entry {index}"
-        if execute("SELECT idx FROM seen WHERE leaf = ?", (leaf,)).fetchone() != (index,):
-            yield Fault("registry.index-differs", where, "table seen does not know it")
-        if execute("SELECT * FROM entry_index WHERE idx = ?", (index,)).fetchone() != row(index, found):
-            yield Fault("registry.index-differs", where, "table entry_index says otherwise")
-        if claims := found.passport:
-            self._passports += 1
-            there = execute("SELECT * FROM passport_index WHERE idx = ?", (index,)).fetchone()
-            if there is None or there[:-2] != passport_row(index, found.entry.subject, claims):
-                yield Fault("registry.index-differs", where, "table passport_index says otherwise")
-        if ended := ending(found):
-            passport_id, how = ended
-            before, _ = self._ended.get(passport_id, (None, index))
-            if before is None or (before, how) == ("superseded", "revoked"):
-                self._ended[passport_id] = how, index
-
     def faults(self, origin: str, vkey: str) -> Iterator[Fault]:
         """See `Source`."""
-        entries = self.count()
-        for table, rows in (("seen", entries), ("entry_index", entries), ("passport_index", self._passports)):
-            if (count := self.count(table)) != rows:
-                yield Fault("registry.index-differs", f"table {table}", f"has {count:,} rows")
-        for index in self._odd_endings():
-            message = "table passport_index says otherwise what became of it"
-            yield Fault("registry.index-differs", f"entry {index}", message)
         stated = store.meta(self._connection)
         expected = {"format": store.FORMAT, "origin": origin, "vkey": vkey}
         for name in sorted(stated.keys() | expected.keys()):
@@ -152,17 +126,6 @@ class Database:
         for number, kept in enumerate(self._log.cosignatures()):
             if kept is None:
                 yield Fault("registry.cosignature", f"table cosignature, row {number}", NO_COSIGNATURE)
-
-    def _odd_endings(self) -> list[int]:
-        """Return the passports of which the index says another ending than the entries."""
-        index = Index(self._connection)
-        given = {index.first(passport_id): ended for passport_id, ended in self._ended.items()}
-        rows = self._connection.execute(
-            "SELECT idx, ended, ended_by FROM passport_index WHERE ended NOTNULL OR ended_by NOTNULL"
-        )
-        there = {idx: ended for idx, *ended in rows}
-        odd = {idx for idx, ended in given.items() if tuple(there.pop(idx, ())) != ended}
-        return sorted({idx for idx in odd if idx is not None} | there.keys())
 
     def notes(self, expected: Container[str]) -> Iterator[str]:
         """See `Source`."""

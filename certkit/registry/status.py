@@ -29,11 +29,10 @@ from typing import TYPE_CHECKING, Literal
 from certkit.errors import CertkitError, MismatchError, UnavailableError
 from certkit.passport.checks import CLOCK_SKEW, Status, period
 from certkit.progress import SILENT, Progress
-from certkit.registry.auditing import opened
-from certkit.registry.entry import Claims, read, skim, timestamp
+from certkit.registry.entry import Claims, Logged, moment, read, skim, timestamp
 from certkit.registry.heads import read as read_head
-from certkit.registry.history import Log, ending_of, moment, outweighs
-from certkit.registry.registry import Logged
+from certkit.registry.reader import Reader, opened
+from certkit.registry.state import Passports, Policy, signed
 from certkit.tlog.note import VerifierKey, parse_note
 from certkit.tlog.witness import Quorum, counted
 
@@ -45,63 +44,51 @@ if TYPE_CHECKING:
     from certkit.passport.keys import PublicKey
     from certkit.passport.trust import Trust
     from certkit.registry.entry import Entry, Skimmed
-    from certkit.registry.history import Ending, Seen
+    from certkit.registry.reader import Seen
     from certkit.tlog.checkpoint import Checkpoint, SignedCheckpoint
 
 
 class Events:
-    """What was found so far about one passport."""
+    """What was found so far about one passport; `revokers` are the keys, by id, that may end it."""
 
-    def __init__(
-        self,
-        origin: str,
-        passport_id: Digest,
-        revokers: Mapping[Digest, PublicKey],
-        trusted: Mapping[Digest, PublicKey],
-    ) -> None:
-        self._origin, self._id, self._revokers, self._trusted = origin, passport_id, revokers, trusted
+    def __init__(self, policy: Policy, passport_id: Digest, revokers: Mapping[Digest, PublicKey]) -> None:
+        self._policy, self._id = policy, passport_id
+        self._enders = {str(name): key for name, key in revokers.items()}
+        self._passports = Passports(policy)
         self._lineages: list[str] = []
-        self._ended: tuple[Ending, str] | None = None
         self._ignored: list[str] = []
 
     @property
     def ended(self) -> bool:
         """Whether something ended it."""
-        return self._ended is not None
+        return self._passports.ending(self._id, self._enders) is not None
 
     def take(self, one: Logged) -> None:
         """Take an entry into account; raise `MismatchError` where it bears a false signature."""
-        claims = one.found.claims
+        claims, entry = one.found.claims, one.found.entry
+        counts = self._passports.follow(one)
         if isinstance(claims, Claims) and claims.passport_id == self._id:
-            self._log(one)
-        ended, ending = ending_of(one)
-        if ended != self._id or ending is None:
-            return
-        # Another passport takes its place by its own issuer's word; all else is for its own issuer to say.
-        who = self._trusted if isinstance(claims, Claims) else self._revokers
-        if not signed(one, who):
-            self._ignored.append(f"entry {one.index} would end it, and is not signed by its issuer")
-        elif outweighs(ending, self._ended[0] if self._ended else None):
-            why = f": {ending.reason}" if ending.reason else f" by {ending.by}" if ending.by else ""
-            time = one.found.entry.issued_at
-            self._ended = ending, f"{ending.how} by entry {one.index} at {time}{why}"
-
-    def _log(self, one: Logged) -> None:
-        entry = one.found.entry
-        if not signed(one, self._trusted):
-            self._ignored.append(f"entry {one.index} logs it, and no trusted key signed that")
-        elif not entry.is_for(self._origin):
-            self._ignored.append(f"entry {one.index} logs it, and was signed for {entry.log}")
-        else:
-            self._lineages.append(entry.subject)
+            if counts:
+                self._lineages.append(entry.subject)
+            elif not entry.is_for(self._policy.origin):
+                self._ignored.append(f"entry {one.index} logs it, and was signed for {entry.log}")
+            else:
+                self._ignored.append(f"entry {one.index} logs it, and no trusted key signed that")
+        elif isinstance(claims, Claims) and claims.supersedes == self._id and not counts:
+            self._ignored.append(f"entry {one.index} would end it, and does not count")
 
     def status(self, head: Checkpoint, time: datetime | None, at: datetime) -> Status:
         """Return what was found, as of a checkpoint and the time that somebody vouches for it."""
         of = f"as of checkpoint {head.size:,} of {head.origin}, {_age(time, at)}"
-        more = "".join(f"; {one}" for one in self._ignored)
+        foreign = self._passports.ignored(self._id, self._enders)
+        ignored = [f"entry {index} would end it, and is not signed by its issuer" for index in foreign]
+        more = "".join(f"; {one}" for one in (*self._ignored, *ignored))
         standing: Literal["current", "revoked", "superseded", "unknown"]
-        if self._ended is not None:
-            what, standing = self._ended[1], self._ended[0].how
+        if (ended := self._passports.ending(self._id, self._enders)) is not None:
+            logged, ending = ended
+            why = f": {ending.reason}" if ending.reason else f" by {ending.by}" if ending.by else ""
+            standing = ending.how
+            what = f"{standing} by entry {logged.index} at {logged.found.entry.issued_at}{why}"
         elif not self._lineages:
             what, standing = "no entry that counts logs it" if more else "no entry is about it", "unknown"
         else:
@@ -117,20 +104,6 @@ class Events:
 
 def _age(time: datetime | None, at: datetime) -> str:
     return "of unknown age" if time is None else f"at most {period(at - time)} old"
-
-
-def signed(one: Logged, keys: Mapping[Digest, PublicKey]) -> bool:
-    """Tell whether one of `keys` submitted an entry; raise `MismatchError` where its signature is false."""
-    key = next((key for name, key in keys.items() if name == one.found.entry.submitter), None)
-    if key is None:
-        return False
-    try:
-        one.found.verify(key)
-    except CertkitError as error:
-        raise MismatchError(
-            "registry.entry-signature", f"entry {one.index}: {error.message}", hint=error.hint
-        ) from None
-    return True
 
 
 class FolderStatus:
@@ -156,11 +129,10 @@ class FolderStatus:
 
         Raises `UnavailableError` where it cannot be told, and `CertkitError` where the log does not hold.
         """
-        trusted = {one.id: one.key for one in self._trust.candidates()}
         named = passport_id.encode()
         quorum = Quorum.of(self._trust.witnesses.k, self._trust.witnesses.keys)
         with opened(self._folder) as source:
-            log = Log(
+            log = Reader(
                 self._folder,
                 source,
                 log_key(source.note(), self._trust),
@@ -169,7 +141,7 @@ class FolderStatus:
                 progress=self._progress,
             )
             head = log.head.checkpoint
-            events = Events(head.origin, passport_id, revokers, trusted)
+            events = Events(Policy(head.origin, self._trust), passport_id, revokers)
             newest = _Newest(head.origin, self._trust, self._at)
             for index, data, leaf in log.entries():
                 skimmed = skim(data)
@@ -196,7 +168,7 @@ class _Newest:
 
     def __init__(self, origin: str, trust: Trust, at: datetime) -> None:
         self._origin = origin
-        self._keys = {one.id: one.key for one in trust.candidates()}
+        self._keys: dict[str, PublicKey] = {one.id: one.key for one in trust.candidates()}
         # Times are compared as text: all have the same form and zone.
         self._windows: dict[str, tuple[str, str]] = {
             one.id: (_text(one.not_before, ""), min(_text(one.not_after, "9999"), timestamp(at + CLOCK_SKEW)))

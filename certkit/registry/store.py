@@ -1,12 +1,9 @@
 """The store of record: one SQLite file, written durably, opened with suspicion.
 
 Tables ``leaf`` (the entries), ``tile`` (the tree over them, rightmost tiles partial), ``checkpoint`` (the
-signed head), ``cosignature`` (what witnesses signed under it), ``seen`` (leaf hash to first index),
-``entry_index`` (derived, can be rebuilt) and ``meta`` (format version, origin, verifier key). A file with
-any other table, index, view or trigger is refused: what others put into a database can run on opening it.
-
-The format has a version. An older one is brought up to date when it is opened for writing, in one
-transaction, and is not read before: so there is one form that the rest of the program knows.
+signed head), ``cosignature`` (what witnesses signed under it) and ``meta`` (format version, origin, verifier
+key). A file with any other table, index, view or trigger is refused: what others put into a database can run
+on opening it. A file of another version of the format is refused too.
 """
 
 from __future__ import annotations
@@ -19,7 +16,6 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
 from certkit.errors import CertkitError, InputError, MismatchError, UsageError
-from certkit.registry.index import REINDEX
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -30,31 +26,15 @@ PATIENCE: Final = 60.0
 """Seconds that a writer waits for another one."""
 
 _PAGE: Final = 16_384
-# What each version of the format adds to the one before. A statement that was released is never edited.
-_VERSIONS: Final[tuple[tuple[str, ...], ...]] = (
-    (
-        "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
-        "CREATE TABLE leaf (idx INTEGER PRIMARY KEY, entry BLOB NOT NULL)",
-        "CREATE TABLE tile (level INTEGER, n INTEGER, hashes BLOB NOT NULL, PRIMARY KEY (level, n))",
-        "CREATE TABLE checkpoint (size INTEGER PRIMARY KEY, note BLOB NOT NULL)",
-        "CREATE TABLE seen (leaf BLOB PRIMARY KEY, idx INTEGER NOT NULL) WITHOUT ROWID",
-        """CREATE TABLE entry_index (idx INTEGER PRIMARY KEY, type TEXT NOT NULL, lineage TEXT NOT NULL,
-    passport_id TEXT, profile TEXT)""",
-        "CREATE INDEX entry_lineage ON entry_index (lineage, idx)",
-        "CREATE INDEX entry_passport ON entry_index (passport_id, idx)",
-    ),
-    (
-        """CREATE TABLE cosignature (size INTEGER, vkey TEXT, line BLOB NOT NULL,
+_DDL: Final = (
+    "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
+    "CREATE TABLE leaf (idx INTEGER PRIMARY KEY, entry BLOB NOT NULL)",
+    "CREATE TABLE tile (level INTEGER, n INTEGER, hashes BLOB NOT NULL, PRIMARY KEY (level, n))",
+    "CREATE TABLE checkpoint (size INTEGER PRIMARY KEY, note BLOB NOT NULL)",
+    """CREATE TABLE cosignature (size INTEGER, vkey TEXT, line BLOB NOT NULL,
     PRIMARY KEY (size, vkey)) WITHOUT ROWID""",
-        """CREATE TABLE passport_index (idx INTEGER PRIMARY KEY, passport_id TEXT NOT NULL,
-    lineage TEXT NOT NULL, agent TEXT NOT NULL, profile TEXT NOT NULL, tier INTEGER NOT NULL,
-    not_before TEXT NOT NULL, not_after TEXT NOT NULL, attempt INTEGER NOT NULL, evidence TEXT,
-    ended TEXT, ended_by INTEGER)""",
-        "CREATE INDEX passport_attempt ON passport_index (lineage, profile, attempt)",
-        "CREATE INDEX passport_evidence ON passport_index (evidence)",
-    ),
 )
-FORMAT: Final = str(len(_VERSIONS))
+FORMAT: Final = "3"
 _SETTINGS: Final = (
     f"PRAGMA page_size = {_PAGE}",  # counts for a file that is made
     "PRAGMA synchronous = FULL",
@@ -73,14 +53,14 @@ def creating(folder: Path, meta: dict[str, str]) -> Iterator[sqlite3.Connection]
     with translated(path), closing(open_file(path, "rwc", PATIENCE)) as connection:
         connection.execute("PRAGMA journal_mode = WAL")
         with writing(connection):
-            for statement in _ddl(len(_VERSIONS)):
+            for statement in _DDL:
                 connection.execute(statement)
             connection.executemany("INSERT INTO meta VALUES (?, ?)", [*meta.items(), ("format", FORMAT)])
             yield connection
 
 
 def connect(folder: Path, *, writable: bool, patience: float = PATIENCE) -> sqlite3.Connection:
-    """Open the database of a registry, its format checked; an older format is migrated if `writable`.
+    """Open the database of a registry, its format checked.
 
     Raises `InputError` ``registry.missing`` or ``registry.format``, `MismatchError` ``registry.damaged``,
     and what `translated` makes of SQLite's errors.
@@ -89,17 +69,9 @@ def connect(folder: Path, *, writable: bool, patience: float = PATIENCE) -> sqli
     with translated(path), ExitStack() as undo:
         connection = open_file(path, "rw", patience) if writable else open_reading(path, patience)
         undo.callback(connection.close)
-        if writable:
-            _migrate(connection, path)
         _check(connection, path)
         undo.pop_all()
     return connection
-
-
-def version(folder: Path) -> int:
-    """Return the version of the format that a registry is in, 0 where it is none; raise as `connect` does."""
-    with closing(open_reading(located(folder))) as connection:
-        return _version(connection)
 
 
 def located(folder: Path) -> Path:
@@ -166,59 +138,25 @@ def open_file(path: Path, mode: str, patience: float) -> sqlite3.Connection:
     return connection
 
 
-def _ddl(version: int) -> list[str]:
-    return [statement for added in _VERSIONS[:version] for statement in added]
-
-
-def _migrate(connection: sqlite3.Connection, path: Path) -> None:
-    """Bring a database of an older format up to date, in one transaction."""
-    if not 0 < _version(connection) < len(_VERSIONS):
-        return
-    with writing(connection):
-        version = _version(connection)  # another writer may have been faster
-        if 0 < version < len(_VERSIONS):
-            _check_tables(connection, version, path)
-            for added in _VERSIONS[version:]:
-                for statement in added:
-                    connection.execute(statement)
-            from certkit.registry.search import Search  # noqa: PLC0415 - it reads what this room stores
-
-            Search(connection).rebuild()
-            connection.execute("UPDATE meta SET value = ? WHERE key = 'format'", (FORMAT,))
-
-
-def _version(connection: sqlite3.Connection) -> int:
-    """Return the version that a database says it has, 0 where it says nothing that could be one."""
-    try:
-        text = meta(connection).get("format", "")
-    except sqlite3.OperationalError:
-        return 0  # there is no such table
-    return int(text) if text.isascii() and text.isdigit() and len(text) < len(str(_PAGE)) else 0
-
-
 def _check(connection: sqlite3.Connection, path: Path) -> None:
     version = _version(connection)
-    if 0 < version < len(_VERSIONS):
-        raise InputError(
-            "registry.format",
-            f"expected format {FORMAT}, found {version}",
-            where=str(path),
-            hint="an older certkit wrote it; the next entry that is logged brings it into the present format",
-        )
-    if version <= len(_VERSIONS):
-        _check_tables(connection, len(_VERSIONS), path)
-    if version != len(_VERSIONS):
+    if version in {"", FORMAT} and not has_schema(connection, _DDL):
+        raise MismatchError("registry.damaged", "holds other tables than a registry", where=str(path))
+    if version != FORMAT:
         raise InputError(
             "registry.format",
             f"expected format {FORMAT}, found {version or 'none'}",
             where=str(path),
-            hint="a newer certkit wrote it" if version else None,
+            hint="another version of certkit wrote it" if version else None,
         )
 
 
-def _check_tables(connection: sqlite3.Connection, version: int, path: Path) -> None:
-    if not has_schema(connection, _ddl(version)):
-        raise MismatchError("registry.damaged", "holds other tables than a registry", where=str(path))
+def _version(connection: sqlite3.Connection) -> str:
+    """Return the version of the format that a database says it has, nothing where it says none."""
+    try:
+        return meta(connection).get("format", "")[:16]
+    except sqlite3.OperationalError:
+        return ""  # there is no such table
 
 
 def has_schema(connection: sqlite3.Connection, ddl: Iterable[str]) -> bool:
@@ -321,8 +259,4 @@ def _translate(
         return UsageError("file.unwritable", "the registry cannot be opened or written here", where=where)
     if code == sqlite3.SQLITE_IOERR:
         return UsageError("file.unwritable", "the disk refused to read or write", where=where)
-    if code == sqlite3.SQLITE_CONSTRAINT and damaged is _damaged:
-        # Only what follows from the entries is written without having been looked at before.
-        message = f"a derived table holds a row of an entry to come: {error}"
-        return MismatchError("registry.inconsistent", message, where=where, hint=REINDEX)
     return damaged(f"damaged: {error}", where)

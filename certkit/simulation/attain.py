@@ -1,8 +1,7 @@
-"""What a simulated agent must show so that it attains the tier it stands for, and no higher one.
+"""Whether simulated runs attain the wanted tier, and no higher tier.
 
-The numbers are Table 1 of [26] as far as the simulator needs them, and the means that it draws around.
-This is no assessment: a draw that fails here is drawn again, and the assessment of the written records
-has the last word.
+The numbers are thresholds of Table 1 of [26] and the means around which the simulator draws. This is no
+assessment: it only decides whether to draw again; the tier follows from the assessment of the records.
 """
 
 from __future__ import annotations
@@ -132,10 +131,10 @@ TARGETS: Final = {
 
 
 class Draw(Struct, frozen=True, kw_only=True, eq=False):
-    """One simulated campaign in its order of time: arrays of one length, an element per run.
+    """Simulated runs in the order of time: arrays with an element per run.
 
-    `pei` is the run's planning efficiency; `grade` its recovery grade in tenths; `intentional` is
-    meant on recoveries only, which are the successful fault runs whose fault took hold.
+    `pei` is the run's planning efficiency; `grade` its recovery grade in tenths; `intentional`
+    matters for recoveries only, the successful fault runs whose fault took hold.
     """
 
     domain: NDArray[np.int64]

@@ -3,10 +3,10 @@
 The same arguments give the same bytes. Outcomes are beta-binomial: the tasks of a cluster share their
 chance of success, drawn from a beta distribution with intraclass correlation `icc`.
 
-A simulator may choose what evidence may not: a draw that misses the wanted tier is thrown away and drawn
-again; within the CSI window every recovery is an intentional one, because the index as printed asks for
-that; and the last twenty runs are turned round where failures would rise in them. So the bundle shows
-what evidence of that tier looks like, and says nothing about how often an agent would reach it.
+The simulator selects: a draw that misses the wanted tier is thrown away and drawn again; within the CSI
+window every recovery is intentional, because the index as printed requires that; and the last twenty runs are
+reversed where their failures would rise. So the bundle shows what evidence of that tier looks like, but not
+how often an agent would reach it.
 
     simulate(Path("bundle"), seed=7, tier_target=2)
 """
@@ -51,7 +51,7 @@ _MILLI: Final = 1000
 
 
 class Simulated(Struct, frozen=True, kw_only=True):
-    """What was simulated: the bundle, its digest where it was sealed, and how many draws it took."""
+    """A simulated bundle: its folder, its digest if sealed, and how many draws were needed."""
 
     out: Path
     digest: Digest | None
@@ -60,7 +60,7 @@ class Simulated(Struct, frozen=True, kw_only=True):
 
 
 class _Plan(Struct, frozen=True, kw_only=True, eq=False):
-    """The schedule: which run stands where, before anything is drawn."""
+    """The schedule of the runs, before outcomes are drawn: an array element per run."""
 
     domain: NDArray[np.int64]
     condition: NDArray[np.str_]
@@ -85,7 +85,7 @@ def simulate(
 
     `icc` is the intraclass correlation of outcomes in a cluster, 0 to below 1; `fault_mix` the share of
     each condition among the fault runs (default: the five conditions of [26] evenly), which are 80 % of
-    each domain's runs. Tier 0 is an agent that attains none.
+    each domain's runs. Tier 0 stands for an agent that attains no tier.
 
     Raises `UsageError` ``usage.option`` where the options contradict each other, are too few runs for
     the tier, or give no draw that attains it, and ``file.exists`` where `out` is taken.
@@ -158,7 +158,7 @@ def _plan(rng: np.random.Generator, runs: int, domains: int, mix: Mapping[str, f
 
 
 def _shares(mix: Mapping[str, float], total: int, turn: int) -> list[str]:
-    """Divide `total` runs by `mix`; who gets the odd ones changes from `turn` to turn."""
+    """Divide `total` runs by `mix`; which conditions get the remaining runs changes with `turn`."""
     names = [name for name, share in mix.items() if share > 0]
     names = names[turn % len(names) :] + names[: turn % len(names)]
     counts = {name: int(mix[name] * total + 1e-9) for name in names}
@@ -169,7 +169,7 @@ def _shares(mix: Mapping[str, float], total: int, turn: int) -> list[str]:
 
 
 def _check_enough(plan: _Plan, tier: int) -> None:
-    """Refuse a schedule whose runs could not attain the tier if every one of them succeeded."""
+    """Refuse a schedule that could not attain the tier even if every run succeeded."""
     if tier == 0:
         return
     target = TARGETS[tier]
@@ -263,7 +263,7 @@ def _chances(rng: np.random.Generator, plan: _Plan, target: Target, icc: float) 
 
 
 def _records(rng: np.random.Generator, plan: _Plan, draw: Draw, seed: int) -> Iterator[dict[str, Any]]:
-    """Yield each run as a record; bundles of two seeds share no name of a run, and can be pooled."""
+    """Yield each run as a record; bundles of different seeds share no run id, and can be pooled."""
     trials: dict[tuple[str, str], int] = {}
     now = START
     width = len(str(len(plan.domain) - 1))
@@ -299,7 +299,7 @@ def _records(rng: np.random.Generator, plan: _Plan, draw: Draw, seed: int) -> It
 
 
 def _outcome(rng: np.random.Generator, *, success: bool) -> tuple[str, float]:
-    """Return outcome and lowest confidence; an agent this unsure of itself halts ([25] §7.6)."""
+    """Return outcome and lowest confidence; below 0.7 the agent halts ([25] §7.6)."""
     if success or rng.random() < 0.8:  # noqa: PLR2004 - one failure in five is a safe halt
         outcome = Outcome.SUCCESS if success else Outcome.FAILURE
         return str(outcome), int(rng.integers(750, 1000)) / _MILLI
@@ -327,7 +327,7 @@ def _fault_fields(rng: np.random.Generator, draw: Draw, index: int, condition: s
 
 
 def _memory(rng: np.random.Generator, *, intentional: bool) -> dict[str, Any]:
-    """Return memory evidence of a recovery; what is not intentional misses one of C1, C2, C3."""
+    """Return the memory fields of a recovery; unless intentional, one of C1, C2, C3 fails."""
     missed = -1 if intentional else int(rng.integers(0, 3))
     return {
         "memory_query_offset": int(rng.integers(4, 9) if missed == 0 else rng.integers(0, 4)),

@@ -1,7 +1,7 @@
 """Bundles of entries (C2SP tlog-tiles): the entries of a tile of level 0, each after its length.
 
-Bundle `n` holds entries ``[256n, 256n + 256)`` and lies at ``tile/entries/<n>``, or ``….p/<width>`` where it
-is the last one and not full. A length is two bytes, the high one first. A narrower bundle is the beginning
+Bundle `n` holds entries ``[256n, 256n + 256)``. Its path is ``tile/entries/<n>``, or ``….p/<width>`` for a
+last bundle that is not full. A length is two bytes, big-endian. A narrower bundle is a prefix
 of a wider one.
 """
 

@@ -1,8 +1,8 @@
-"""Checkpoints: a log's size and root, signed (C2SP tlog-checkpoint), and who cosigned them.
+"""Checkpoints: the signed size and root of a log (C2SP tlog-checkpoint), with witnesses' cosignatures.
 
 head = open_checkpoint(data, log, witnesses)
 head.checkpoint.size, head.checkpoint.root
-[(one.key.name, one.time) for one in head.cosigned]
+[(signed.key.name, signed.time) for signed in head.cosigned]
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _LINES: Final = 3
 
 
 class Checkpoint(NamedTuple):
-    """The state of a log: who it is, how many entries it has, and the root over them.
+    """The state of a log: its name, the number of entries, and the root over them.
 
-    `extensions` are further lines that a log may add; they are covered by its signature, mean nothing
-    here, and certkit writes none.
+    `extensions` are further lines that a log may add; they are covered by its signature and ignored
+    here; certkit writes none.
     """
 
     origin: str
@@ -59,7 +59,7 @@ def parse_checkpoint(text: str) -> Checkpoint:
     if root is None:
         raise InputError("tlog.checkpoint", f"{root_text[:60]!r} is not a root hash")
     if size == 0 and root != EMPTY_ROOT:
-        raise InputError("tlog.checkpoint", "the root of an empty log is not that of no entries")
+        raise InputError("tlog.checkpoint", "the root of an empty log is wrong")
     return Checkpoint(origin, size, root, tuple(extensions))
 
 
@@ -74,15 +74,15 @@ def sign_checkpoint(checkpoint: Checkpoint, *signers: Signer) -> bytes:
 def open_checkpoint(data: bytes, log: VerifierKey, witnesses: Iterable[VerifierKey] = ()) -> SignedCheckpoint:
     """Return the checkpoint that `log` signed, and which of `witnesses` cosigned it.
 
-    The origin must be the log key's name, so that no log can speak for another; nor is it a witness of
-    itself, whatever the policy says. Raises `InputError` ``tlog.note`` or ``tlog.checkpoint`` for the form,
+    The origin must be the name of the log's key, so that no log can sign for another. The log's key does not
+    count as a witness. Raises `InputError` ``tlog.note`` or ``tlog.checkpoint`` for the form,
     `MismatchError` ``tlog.unsigned``, ``tlog.signature`` or ``tlog.origin``.
     """
     cosigners = [key for key in witnesses if key.type is KeyType.COSIGNATURE and key.public != log.public]
     opened = open_note(data, [log, *cosigners])
-    if all(one.key != log for one in opened.signed):
+    if all(signed.key != log for signed in opened.signed):
         raise MismatchError("tlog.unsigned", f"not signed by the log {log.name}")
     checkpoint = parse_checkpoint(opened.text)
     if checkpoint.origin != log.name:
         raise MismatchError("tlog.origin", f"expected origin {log.name!r}, found {checkpoint.origin!r}")
-    return SignedCheckpoint(checkpoint, tuple(one for one in opened.signed if one.key != log))
+    return SignedCheckpoint(checkpoint, tuple(signed for signed in opened.signed if signed.key != log))

@@ -16,33 +16,33 @@ _PAIR: Final = 2 * HASH_SIZE
 EMPTY_ROOT: Final = Hash(hashlib.sha256().digest())
 """The root of a tree without leaves."""
 
-# A copy of a hash that has its first byte already is made faster than a new one.
+# Copying a hash that has read its first byte is faster than making a new one.
 _LEAF: Final = hashlib.sha256(b"\x00")
 _NODE: Final = hashlib.sha256(b"\x01")
 
 
 def leaf_hash(entry: bytes) -> Hash:
     """Return the hash of a leaf: SHA-256 of a zero byte and the entry."""
-    found = _LEAF.copy()
-    found.update(entry)
-    return Hash(found.digest())
+    state = _LEAF.copy()
+    state.update(entry)
+    return Hash(state.digest())
 
 
 def node_hash(left: Hash, right: Hash) -> Hash:
     """Return the hash of a node: SHA-256 of a one byte and both children."""
-    found = _NODE.copy()
-    found.update(left + right)
-    return Hash(found.digest())
+    state = _NODE.copy()
+    state.update(left + right)
+    return Hash(state.digest())
 
 
 def root_over(hashes: Sequence[Hash]) -> Hash:
     """Return the root over complete subtrees, the largest first, as the bits of a size are (at least one)."""
-    found: bytes = hashes[-1]
+    root: bytes = hashes[-1]
     for left in hashes[-2::-1]:  # `node_hash`, without what a call costs for every entry of a log
         node = _NODE.copy()
-        node.update(left + found)
-        found = node.digest()
-    return Hash(found)
+        node.update(left + root)
+        root = node.digest()
+    return Hash(root)
 
 
 def row_above(row: bytes) -> bytes:

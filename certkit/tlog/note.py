@@ -1,15 +1,15 @@
 """Signed notes and their keys (C2SP signed-note): text, a blank line, one line per signature.
 
 Key types: ``0x01``, Ed25519 over the text; ``0x04``, a witness's Ed25519 cosignature with its time (C2SP
-tlog-cosignature). A signature line names its key by name and a four-byte id; neither is evidence of
-anything, so a note is only ever opened with keys that the caller trusts already:
+tlog-cosignature). A signature line names its key by name and a four-byte id, which prove nothing. So
+a note is opened only with keys that the caller already trusts:
 
     key = VerifierKey.parse("example.com/foo+530d903a+AekyeRrm56hApGFkyQR4ZCbV54Id2LKaANYcrnKv3U2k")
     opened = open_note(data, [key])
     opened.text                                  # signed by at least one of the keys
 
-Signatures by other keys are ignored, as the specification demands: that is how witnesses and new keys
-can sign beside the old.
+Signatures by other keys are ignored, as the specification requires, so that witnesses and new keys can sign
+too.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class VerifierKey(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> VerifierKey:
-        """Read a vkey; raise `InputError` ``tlog.key`` where it has another form or an id not its own."""
+        """Read a vkey; raise `InputError` ``tlog.key`` where its form or its id is wrong."""
         name, hex_id, material = ([*text.split("+", 2), "", ""])[:3]
         data = decode64(material)
         if not is_key_name(name) or _HEX_ID.fullmatch(hex_id) is None or not data:
@@ -93,7 +93,7 @@ class VerifierKey(NamedTuple):
 
 
 class Signature(NamedTuple):
-    """A signature line as it stands in a note: nothing of it is verified."""
+    """A signature line of a note, not verified."""
 
     name: str
     key_id: bytes
@@ -107,7 +107,7 @@ class Signature(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class UnverifiedNote:
-    """A note whose form was read and whose signatures were not looked at."""
+    """A note whose signatures are not verified."""
 
     text: str
     signatures: tuple[Signature, ...]
@@ -169,7 +169,7 @@ def _signature(line: str) -> Signature:
 
 
 def open_note(data: bytes, keys: Iterable[VerifierKey]) -> OpenedNote:
-    """Return the text of a note and who of `keys` signed it.
+    """Return the text of a note, and which of `keys` signed it.
 
     Raises `InputError` ``tlog.note`` for its form, `MismatchError` ``tlog.signature`` where a signature
     by one of the keys does not verify, ``tlog.unsigned`` where none of them signed.
@@ -182,11 +182,11 @@ def open_note(data: bytes, keys: Iterable[VerifierKey]) -> OpenedNote:
         if key is not None:
             signed.setdefault(key, Signed(key, _verify(note.text, signature, key)))
     if not signed:
-        names = ", ".join(sorted({one.name for one in note.signatures}))
+        names = ", ".join(sorted({signature.name for signature in note.signatures}))
         raise MismatchError(
             "tlog.unsigned",
             f"not signed by a trusted key; signed as {names}",
-            hint="a trusted key comes from whoever runs the log or the witness, never from the note",
+            hint="get the verifier key from the operator of the log or witness, never from the note",
         )
     return OpenedNote(note.text, tuple(signed.values()))
 
@@ -266,4 +266,4 @@ def own_note(text: str, signatures: Iterable[Signature]) -> bytes:
 
     A log that signs a checkpoint for every entry would feel that.
     """
-    return (text + "\n" + "".join([one.line for one in signatures])).encode()
+    return (text + "\n" + "".join([signature.line for signature in signatures])).encode()

@@ -4,8 +4,8 @@ It holds the entry's index, the hashes of its inclusion proof and a signed check
 covered by any signature; certkit puts the entry itself there, so that the leaf hash can be made again
 from this one file.
 
-    found = parse(data)
-    head = verify(found, leaf_hash(found.extra or b""), trusted_logs)
+    proof = parse(data)
+    head = verify(proof, leaf_hash(proof.extra or b""), trusted_logs)
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _HEADER: Final = "c2sp.org/tlog-proof@v1"
 
 @dataclass(frozen=True, slots=True)
 class LogProof:
-    """A proof as it was read: nothing of it is verified.
+    """A proof as read, not verified.
 
     `checkpoint` is the signed note, byte for byte; `extra` is None where the text has no such line.
     """
@@ -46,7 +46,7 @@ class LogProof:
     def to_bytes(self) -> bytes:
         """Return the text."""
         extra = [] if self.extra is None else [f"extra {encode64(self.extra)}"]
-        lines = [_HEADER, *extra, f"index {self.index}", *(encode64(one) for one in self.hashes)]
+        lines = [_HEADER, *extra, f"index {self.index}", *(encode64(item) for item in self.hashes)]
         return "".join(f"{line}\n" for line in lines).encode() + b"\n" + self.checkpoint
 
 
@@ -67,12 +67,13 @@ def parse(data: bytes) -> LogProof:
         raise InputError("tlog.proof", "expected a line 'index NUMBER'")
     if len(lines) > MAX_HASHES:
         raise InputError("tlog.proof", f"a proof of {len(lines)} hashes, limit {MAX_HASHES}")
-    hashes = [decode_hash(line) for line in lines]
-    for line, found in zip(lines, hashes, strict=True):
-        if found is None:
+    hashes = []
+    for line in lines:
+        if (node := decode_hash(line)) is None:
             raise InputError("tlog.proof", f"{line[:60]!r} is not a hash")
+        hashes.append(node)
     parse_note(checkpoint)
-    return LogProof(index, tuple(one for one in hashes if one is not None), checkpoint, extra)
+    return LogProof(index, tuple(hashes), checkpoint, extra)
 
 
 def _extra(lines: list[str]) -> bytes | None:
@@ -90,22 +91,22 @@ def verify(
 ) -> SignedCheckpoint:
     """Return the checkpoint of one of `logs` that holds `leaf` at ``proof.index``.
 
-    Only a key under the name in its text may have signed it, whatever other lines stand below; of several
-    such keys the last one in `logs` that has a line. Raises `MismatchError`: ``tlog.unsigned`` where none of
-    them signed, ``tlog.signature`` or ``tlog.inclusion``. How many of `witnesses` must have cosigned
-    is the caller's policy.
+    The checkpoint must be signed by a key of `logs` with the name in its text; where several such keys have
+    a signature line, the last of them in `logs` is used. Raises `MismatchError`: ``tlog.unsigned`` where none
+    signed, ``tlog.signature`` or ``tlog.inclusion``. The caller decides how many `witnesses` must have
+    cosigned.
     """
     note = parse_note(proof.checkpoint)
-    signers = {(one.name, one.key_id) for one in note.signatures}
+    signers = {(signature.name, signature.key_id) for signature in note.signatures}
     origin = note.text.partition("\n")[0]
-    own = [key for key in logs if key.name == origin and (key.name, key.key_id) in signers]
-    if not own:
-        names = ", ".join(sorted({one.name for one in note.signatures}))
+    trusted = [key for key in logs if key.name == origin and (key.name, key.key_id) in signers]
+    if not trusted:
+        names = ", ".join(sorted({signature.name for signature in note.signatures}))
         raise MismatchError(
             "tlog.unsigned",
             f"the checkpoint of {origin} is not signed by a trusted log of that name; signed as {names}",
             hint="add the log's verifier key, as its operator published it, to the trust policy",
         )
-    head = open_checkpoint(proof.checkpoint, own[-1], witnesses)
+    head = open_checkpoint(proof.checkpoint, trusted[-1], witnesses)
     verify_inclusion(leaf, proof.index, head.checkpoint.size, proof.hashes, head.checkpoint.root)
     return head

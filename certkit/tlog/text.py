@@ -1,4 +1,4 @@
-"""The base64 and decimal numbers of C2SP texts: one way to write each value, every other way refused."""
+"""The base64 and decimal numbers of C2SP texts: each value has exactly one form."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def encode64(data: bytes) -> str:
 
 
 def decode64(text: str) -> bytes | None:
-    """Return the bytes of standard base64, None where the text is not what `encode64` writes."""
+    """Return the bytes of standard base64, None for text that `encode64` does not write."""
     try:
         data = base64.b64decode(text.encode("ascii"), validate=True)
     except (UnicodeEncodeError, binascii.Error):
@@ -28,7 +28,7 @@ def decode64(text: str) -> bytes | None:
 
 
 def decode_hash(text: str) -> Hash | None:
-    """Return the hash that a line of base64 holds, None where it does not hold one."""
+    """Return the hash in a line of base64, None for any other text."""
     data = decode64(text)
     return Hash(data) if data is not None and len(data) == HASH_SIZE else None
 

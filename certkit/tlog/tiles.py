@@ -5,7 +5,7 @@ tiles ``[256n, 256n + 256)`` of level L − 1. The rightmost tile of a level may
 
     changed = grow(size, [leaf_hash(entry)], read)      # what to store now, (level, n) -> bytes
     root(size + 1, node_reader(read))                   # with `read` seeing what was stored
-    trusted = verified(size, root, read)                # gives out no hash that does not lead to the root
+    trusted = verified(size, root, read)                # returns only hashes that lead to the root
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Tile(NamedTuple):
 
 
 def parse_path(text: str) -> Tile:
-    """Read a tile's path; raise `InputError` ``tlog.tile`` unless it is the one way to write it."""
+    """Read a tile's path; raise `InputError` ``tlog.tile`` for any other text."""
     if match := _PATH.fullmatch(text):
         kind, high, low, width = match.groups()
         level = BUNDLES if kind == ENTRIES else int(kind)
@@ -70,7 +70,7 @@ def parse_path(text: str) -> Tile:
 
 
 def width(level: int, n: int, size: int) -> int:
-    """Return how many hashes a tile has in a tree of `size` leaves, 0 where it is beyond its edge.
+    """Return how many hashes a tile has in a tree of `size` leaves, 0 for a tile beyond its edge.
 
     Level `BUNDLES` stands for the bundles of entries, which are as wide as the tiles of level 0.
     """
@@ -94,9 +94,9 @@ def subtree(hashes: bytes) -> Hash:
 
 
 def node_reader(read: Read) -> Node:
-    """Return what looks the hash of a complete subtree up in tiles.
+    """Return a function that looks up the hash of a complete subtree in tiles.
 
-    It raises `MismatchError` ``tlog.tile`` where a tile is too short to hold what its place demands.
+    The function raises `MismatchError` ``tlog.tile`` where a tile has too few hashes.
     """
 
     def node(level: int, index: int) -> Hash:
@@ -145,8 +145,8 @@ def verified(size: int, root: Hash, read: Read) -> Read:
 def grow(size: int, leaves: Sequence[Hash], read: Read) -> dict[tuple[int, int], bytes]:
     """Return the tiles that change when `leaves` are added to a tree of `size`, each in full.
 
-    Only the rightmost tile of each level is read. Raises `MismatchError` ``tlog.tile`` where it has not
-    the width that `size` demands, since the new hashes would then stand in a wrong place.
+    Only the rightmost tile of each level is read. Raises `MismatchError` ``tlog.tile`` unless its width is
+    that which `size` implies, since new hashes would get wrong places.
     """
     changed: dict[tuple[int, int], bytes] = {}
     level, new = 0, b"".join(leaves)
@@ -154,7 +154,7 @@ def grow(size: int, leaves: Sequence[Hash], read: Read) -> dict[tuple[int, int],
         n, width = divmod(size >> (HEIGHT * level), WIDTH)
         hashes = read(level, n) if width else b""
         if len(hashes) != width * HASH_SIZE:
-            raise MismatchError("tlog.tile", f"tile {level}/{n} has not {width} hashes")
+            raise MismatchError("tlog.tile", f"tile {level}/{n} does not have {width} hashes")
         row = hashes + new
         above: list[Hash] = []
         for at in range(0, len(row), FULL):

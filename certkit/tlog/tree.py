@@ -1,9 +1,9 @@
 """Merkle tree proofs (RFC 6962 section 2.1): made from stored hashes, verified from nothing but roots.
 
-A proof is a list of hashes of subtrees. Which subtrees they are follows from the numbers alone, by
-walking from the root down: at each step the tree is split at the largest power of two below its width,
-one half is entered and the other is written down. `inclusion_path` and `consistency_path` do this walk;
-makers of proofs look the subtrees up, verifiers climb the same path with the hashes they were given.
+A proof is a list of hashes of subtrees. Index and size alone determine which subtrees, by a walk from the
+root down: each step splits the tree at the largest power of two below its width, enters one half and notes
+the other. `inclusion_path` and `consistency_path` do this walk. Makers of proofs look the subtrees up;
+verifiers climb the same path with the given hashes.
 
     proof = inclusion_proof(5, 8, node)
     verify_inclusion(leaf_hash(entry), 5, 8, proof, root)
@@ -105,20 +105,21 @@ def consistency_proof(old: int, new: int, node: Node) -> list[Hash]:
         return []
     (start, stop), path = consistency_path(old, new)
     seed = [range_hash(start, stop, node)] if start else []
-    return seed + [range_hash(one.start, one.stop, node) for one in path]
+    return seed + [range_hash(sibling.start, sibling.stop, node) for sibling in path]
 
 
 def verify_inclusion(leaf: Hash, index: int, size: int, proof: Sequence[Hash], expected: Hash) -> None:
     """Raise `MismatchError` ``tlog.inclusion`` unless `proof` leads from `leaf` to the root `expected`."""
     if not 0 <= index < size <= MAX_SIZE:
         raise MismatchError("tlog.inclusion", f"a tree of {size} entries has no entry {index}")
+    _refuse_short("tlog.inclusion", (leaf, expected, *proof))
     path = inclusion_path(index, size)
     if len(proof) != len(path):
         raise MismatchError("tlog.inclusion", f"expected a proof of {len(path)} hashes, found {len(proof)}")
-    found = leaf
+    node = leaf
     for given, sibling in zip(proof, path, strict=True):
-        found = node_hash(given, found) if sibling.left else node_hash(found, given)
-    if found != expected:
+        node = node_hash(given, node) if sibling.left else node_hash(node, given)
+    if node != expected:
         raise MismatchError("tlog.inclusion", "the proof does not lead to the root of the checkpoint")
 
 
@@ -127,10 +128,12 @@ def verify_consistency(old: int, old_root: Hash, new: int, new_root: Hash, proof
     code = "tlog.consistency"
     if not 0 <= old <= new <= MAX_SIZE:
         raise MismatchError(code, f"a log of {old} entries cannot have shrunk to {new}")
+    _refuse_short(code, (old_root, new_root, *proof))
+    _refuse_empty(code, (old, old_root), (new, new_root))
     if old in {0, new}:
         if proof:
             raise MismatchError(code, f"expected an empty proof, found {len(proof)} hashes")
-        if old_root != (new_root if old == new else EMPTY_ROOT):
+        if old == new and old_root != new_root:
             raise MismatchError(code, f"two different roots for a log of {old} entries")
         return
     (start, _), path = consistency_path(old, new)
@@ -148,8 +151,22 @@ def verify_consistency(old: int, old_root: Hash, new: int, new_root: Hash, proof
         raise MismatchError(code, "the old log is not the beginning of the new one")
 
 
+def _refuse_short(code: str, hashes: Sequence[Hash]) -> None:
+    """Raise `MismatchError` unless all are 32 bytes: two shorter ones could be split elsewhere."""
+    for given in hashes:
+        if len(given) != HASH_SIZE:
+            raise MismatchError(code, f"expected hashes of {HASH_SIZE} bytes, found one of {len(given)}")
+
+
+def _refuse_empty(code: str, *heads: tuple[int, Hash]) -> None:
+    """Raise `MismatchError` unless a log without entries, and no other, has the root of the empty tree."""
+    for size, found in heads:
+        if (size == 0) != (found == EMPTY_ROOT):
+            raise MismatchError(code, f"a root that no log of {size} entries has")
+
+
 class Frontier:
-    """The right edge of a growing tree: what it takes to add leaves and to know the root, and no more.
+    """The right edge of a growing tree: enough to add leaves and to compute the root.
 
     `hashes` are the roots of the complete subtrees that the size is made of, from the left: one for each
     bit that is set in the size.
@@ -166,23 +183,23 @@ class Frontier:
         return cls(size, [node(level, (size >> level) - 1) for level in levels])
 
     def copy(self) -> Frontier:
-        """Return another one that grows by itself."""
+        """Return an independent copy."""
         return Frontier(self.size, self._hashes)
 
-    def add(self, found: Hash, level: int = 0) -> None:
+    def add(self, subtree: Hash, level: int = 0) -> None:
         """Add the root of a complete subtree of ``1 << level`` leaves; the size is a multiple of that."""
         carry = self.size >> level
         while carry & 1:
-            found = node_hash(self._hashes.pop(), found)
+            subtree = node_hash(self._hashes.pop(), subtree)
             carry >>= 1
-        self._hashes.append(found)
+        self._hashes.append(subtree)
         self.size += 1 << level
 
     def extend(self, leaves: Sequence[Hash]) -> None:
         """Add leaves."""
         start = 0
         while start < len(leaves):
-            # As many as make a complete subtree, from where the tree stands.
+            # The largest complete subtree that fits at the present size.
             level = (len(leaves) - start).bit_length() - 1
             while self.size & ((1 << level) - 1):
                 level -= 1
@@ -194,5 +211,5 @@ class Frontier:
 
     @property
     def root(self) -> Hash:
-        """The root of the tree as it stands."""
+        """The root of the tree."""
         return root_over(self._hashes) if self._hashes else EMPTY_ROOT

@@ -1,13 +1,13 @@
-"""Witnesses of a log: who must have cosigned its checkpoints, and since when they vouch for one.
+"""Witnesses of a log: how many must have cosigned a checkpoint, and at what time they did.
 
     quorum = Quorum.of(2, ["witness.example+1f2e3d4c+BC…", …])     # from a trust policy
     head = open_checkpoint(note, log, quorum.keys)
-    quorum.is_met(head.cosigned)                                   # whether two of them vouch for it
-    quorum.since(head.cosigned)                                    # the time that two of them reached
+    quorum.is_met(head.cosigned)                                   # whether two of them cosigned
+    quorum.since(head.cosigned)                                    # the latest time by which two of them had
 
-A cosignature says: at this time, this was the largest tree of the log that I had seen, and it goes on from
-all that I had seen before (C2SP tlog-cosignature). A log that shows two people two different trees must find
-k witnesses for either, so that with k above half of all no honest one has signed both.
+With a cosignature a witness states: at this time, this was the largest tree of the log that I had seen, and
+it extends all that I had seen before (C2SP tlog-cosignature). A log that shows two people different trees
+needs k cosignatures for each; where k is more than half, some witness has signed both and is not honest.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Quorum:
-    """How many of which witnesses must have cosigned; none where `k` is 0.
+    """`k` of the witnesses `keys` must have cosigned; none where `k` is 0.
 
-    Made by `of`: no two keys are of one name or have the same bytes, so that nobody counts twice.
+    Made by `of`: no two keys have the same name or the same bytes, so that no witness counts twice.
     """
 
     k: int
@@ -38,7 +38,7 @@ class Quorum:
     def of(cls, k: int, vkeys: Iterable[str]) -> Quorum:
         """Read the verifier keys of witnesses; raise `InputError` ``tlog.key``.
 
-        A key of another type than a cosignature's is refused, for it could never be counted.
+        Keys of other types cannot make cosignatures and are refused.
         """
         keys = tuple(VerifierKey.parse(text) for text in vkeys)
         for key in keys:
@@ -48,10 +48,10 @@ class Quorum:
                     f"{key.name!r} is the key of a log, not of a witness",
                     hint="a witness's verifier key holds type 4: its base64 begins with B",
                 )
-        # The message that is cosigned does not name the witness: one key under two names would be one voice.
-        for what, seen in (("name", [key.name for key in keys]), ("key", [key.public for key in keys])):
+        # A cosignature does not name its witness: a key under two names would count twice.
+        for part, seen in (("name", [key.name for key in keys]), ("key", [key.public for key in keys])):
             if len(set(seen)) < len(seen):
-                raise InputError("tlog.key", f"two witnesses have the same {what}")
+                raise InputError("tlog.key", f"two witnesses have the same {part}")
         return cls(k, keys)
 
     def is_met(self, cosigned: Sequence[Signed]) -> bool:
@@ -59,18 +59,18 @@ class Quorum:
         return len(cosigned) >= self.k
 
     def since(self, cosigned: Sequence[Signed]) -> int | None:
-        """Return the latest time (seconds since 1970) that `k` witnesses reached; None without a quorum."""
-        times = sorted((one.time for one in cosigned if one.time is not None), reverse=True)
+        """Return the latest time (seconds since 1970) not before which `k` witnesses cosigned, else None."""
+        times = sorted((signed.time for signed in cosigned if signed.time is not None), reverse=True)
         return times[self.k - 1] if 0 < self.k <= len(times) else None
 
 
 def counted(cosigned: Iterable[Signed], latest: float) -> list[Signed]:
     """Return the cosignatures that have a time, and none later than `latest` (seconds since 1970)."""
-    return [one for one in cosigned if 0 < (one.time or 0) <= latest]
+    return [signed for signed in cosigned if 0 < (signed.time or 0) <= latest]
 
 
 NOBODY: Final = Quorum(0, ())
-"""No witness is asked for."""
+"""No witness is required."""
 
 
 def with_signatures(note: bytes, lines: Iterable[Signature]) -> bytes:
@@ -78,5 +78,5 @@ def with_signatures(note: bytes, lines: Iterable[Signature]) -> bytes:
 
     Raises `InputError` ``tlog.note``.
     """
-    found = parse_note(note)
-    return write_note(found.text, dict.fromkeys((*found.signatures, *lines)))
+    parsed = parse_note(note)
+    return write_note(parsed.text, dict.fromkeys((*parsed.signatures, *lines)))

@@ -2,7 +2,7 @@
 
     load_profile("hb-eval-2026"), load_profile("./house-rule.toml")
 
-The rooms below know neither where anything is kept nor what it is called.
+The other rooms know neither the names nor the paths of packaged files.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def load_profile(name: str, *, linted: bool = True) -> Profile:
     """Return a packaged profile by name, or one read from the file at a path.
 
     Unless `linted` is false, a file is refused that takes the id of another table or that
-    `certkit profile lint` finds fault with: nobody should be judged by rows that cannot be missed.
+    `certkit profile lint` finds fault with: rows that no agent can miss would judge nothing.
     """
     from certkit.assessment import lint, parse  # noqa: PLC0415 - keeps the help fast
 

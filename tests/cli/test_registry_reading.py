@@ -15,10 +15,10 @@ from certkit.passport import keys
 from certkit.passport.trust import parse
 from certkit.registry import Registry
 from certkit.registry.entry import Drift, Revocation, read, write
-from certkit.registry.history import reading
 from certkit.registry.log_key import KEY_FILE, load_log_key
+from certkit.registry.reader import reading
 from certkit.registry.registry import Logged
-from certkit.registry.vetted import vetted
+from certkit.registry.state import Policy, history
 from certkit.tlog.hashing import leaf_hash
 from certkit.tlog.note import Signature, Signer, parse_note, write_note
 from tests.support.lineages import clustered, issue
@@ -147,10 +147,9 @@ def test_a_revocation_counts_wherever_it_stands(place: Path) -> None:  # noqa: F
     policy = parse((place / "trust.json").read_bytes(), "trust.json")
     with reading(place / "registry") as opened:
         found, origin = opened.history(NAME), opened.head.checkpoint.origin
-        turned = structs.replace(found, entries=found.entries[::-1])
-        for one in (found, turned):
-            kept, left_out = vetted(one, policy, opened.passport, origin)
-            assert left_out == ()
+        for entries in (found.entries, found.entries[::-1]):
+            kept = history(NAME, entries, Policy(origin, policy, opened.passport))
+            assert kept.left_out == ()
             assert sorted(how.ending.how for how in kept.passports if how.ending) == ["revoked", "superseded"]
 
 
@@ -164,9 +163,9 @@ def test_without_its_file_a_passport_is_of_everybody_who_submitted_it(place: Pat
         found, origin = opened.history(NAME), opened.head.checkpoint.origin
         theirs = structs.replace(found.entries[1].found.entry, submitter=keys.key_id(STRANGER.public_key()))
         data = write(theirs, STRANGER)
-        twice = structs.replace(found, entries=(Logged(99, leaf_hash(data), read(data)), *found.entries))
-        assert vetted(twice, policy, opened.passport, origin)[1] == (index,)
-        assert vetted(twice, policy, lambda _file: None, origin)[1] == ()
+        twice = (Logged(99, leaf_hash(data), read(data)), *found.entries)
+        assert history(NAME, twice, Policy(origin, policy, opened.passport)).left_out == (index,)
+        assert history(NAME, twice, Policy(origin, policy)).left_out == ()
 
 
 def test_a_strangers_drift_is_none(place: Path) -> None:  # noqa: F811 - a fixture

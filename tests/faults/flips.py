@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING
 
 from certkit.errors import CertkitError
 from certkit.progress import SILENT
-from certkit.registry.auditing import opened
 from certkit.registry.export import export
+from certkit.registry.reader import opened
 from certkit.registry.store import FILE
-from certkit.registry.structure import Structure
 from certkit.tlog import tiles
 from certkit.tlog.checkpoint import open_checkpoint
 from certkit.tlog.hashing import leaf_hash
+from certkit.tlog.rebuild import Rebuild
 from tests.support.registries import audited, filled
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def is_sound(folder: Path, vkey: VerifierKey) -> bool:
     faults: list[tuple[int, int]] = []
     try:
         with opened(folder) as source:
-            work = Structure(source.tile, lambda level, n: faults.append((level, n)))
+            work = Rebuild(source.tile, lambda level, n: faults.append((level, n)))
             for batch in source.batches():
                 work.add([leaf_hash(data) for _, data in batch])
             work.finish()

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 import certkit
 from certkit import canonical, evidence
-from certkit.evidence.reading.lines import check_lines
 from certkit.resources import path
 from tests.support import breaking, oracle, strategies, verdict_oracle
+from tests.support.line_by_line import check_lines
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

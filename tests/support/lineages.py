@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
+from uuid import NAMESPACE_URL, uuid5
 
 from msgspec import structs
 
 from certkit import passport
 from certkit.canonical import Digest
 from certkit.evidence.summary.summary import CLUSTER_FIELDS
+from certkit.passport import keys
 from certkit.registry import Registry
 from certkit.registry.admission import admit
 from certkit.registry.ending import Hand
@@ -25,10 +27,26 @@ if TYPE_CHECKING:
     from certkit.registry.admission import Admitted
     from certkit.tlog.note import VerifierKey
 
-__all__ = ["KEY", "LINEAGE", "NOW", "begun", "clustered", "hand", "heads", "issue", "log", "new", "policy"]
+__all__ = [
+    "KEY",
+    "LINEAGE",
+    "NOW",
+    "ORIGIN",
+    "begun",
+    "clustered",
+    "hand",
+    "heads",
+    "issue",
+    "log",
+    "new",
+    "policy",
+]
 
 
 LINEAGE = "-/courier"
+_LOG = f"urn:certkit:log:{keys.key_id(LOG_KEY.public_key())}:{NOW.isoformat(timespec='microseconds')}"
+ORIGIN = f"certkit.lab/{uuid5(NAMESPACE_URL, _LOG)}"
+"""The name of the log that `new` makes."""
 
 
 def heads(folder: Path) -> Path:

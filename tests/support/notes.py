@@ -6,10 +6,10 @@ import hashlib
 from typing import TYPE_CHECKING
 
 from certkit.passport import keys
-from certkit.registry.entry import Entry, Previous, read, write
+from certkit.registry.entry import Entry, Previous, write
 from certkit.tlog.hashing import leaf_hash
 from certkit.tlog.note import Signer
-from tests.support.registries import LOG_KEY, SUBMITTER, new, opened
+from tests.support.registries import LOG_KEY, ORIGIN, SUBMITTER, new, opened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,6 +31,7 @@ def notes(count: int, *, start: int = 0, last: Previous | None = None, words: st
             prev=last,
             issued_at="2026-03-01T00:00:00Z",
             submitter=SUBMITTER_ID,
+            log=ORIGIN,
         )
         data = write(entry, SUBMITTER)
         last = Previous(index=number, leaf=leaf_hash(data).hex())
@@ -41,9 +42,7 @@ def extend(folder: Path, origin: str, entries: list[bytes]) -> None:
     """Add entries to the log in a registry, in one transaction that no operation of it would make."""
     with opened(folder) as registry, registry._signing(LOG_KEY) as signer:
         assert signer == Signer(origin, LOG_KEY)
-        size = registry._log.extend(entries, signer).size - len(entries)
-        for index, data in enumerate(entries, size):
-            registry._index.add(index, read(data))
+        registry._log.extend(entries, signer)
 
 
 def noted(folder: Path, count: int) -> tuple[VerifierKey, list[bytes]]:

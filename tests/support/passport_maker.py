@@ -481,7 +481,6 @@ def apart() -> Iterator[Json]:
         ("a tier of which no row speaks", pooled(lambda b: b[0]["table"].update(tier=2))),
         ("a tier that its own successes do not carry", pooled(exchanged)),
         ("a last run before the first", pooled(turned_round)),
-        ("declared times in another order", stated(declared)),
     ):
         yield case(f"accumulation: {name}", file, bad, twin=twin)
 
@@ -498,14 +497,6 @@ def turned_round(bundles: list[Json]) -> None:
         one["dates"] = {
             name: f"2026-01-{day}T08:00:00Z" for name, day in (("first_run", first), ("last_run", last))
         }
-
-
-def declared(document: Json) -> None:
-    """Let no run have a time, and the first bundle be declared as the later one."""
-    accumulated(document)
-    document["predicate"]["scope"]["dates"] = {}
-    for one, month in zip(document["predicate"]["evidence"]["bundles"], ("02", "01"), strict=True):
-        one["dates"] = {"declared_from": f"2026-{month}-01", "declared_to": f"2026-{month}-20"}
 
 
 def times() -> Iterator[Json]:

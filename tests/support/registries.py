@@ -11,6 +11,7 @@ import sqlite3
 from contextlib import closing
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
+from uuid import NAMESPACE_URL, uuid5
 
 import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -31,6 +32,9 @@ AT: Final = datetime(2026, 3, 1, 12, tzinfo=UTC)
 LOG_KEY: Final = Ed25519PrivateKey.from_private_bytes(b"\1" * 32)
 SUBMITTER: Final = Ed25519PrivateKey.from_private_bytes(b"\2" * 32)
 STRANGER: Final = Ed25519PrivateKey.from_private_bytes(b"\3" * 32)
+_LOG: Final = f"urn:certkit:log:{keys.key_id(LOG_KEY.public_key())}:{AT.isoformat(timespec='microseconds')}"
+ORIGIN: Final = f"certkit.test/{uuid5(NAMESPACE_URL, _LOG)}"
+"""The name of the log that `new` makes."""
 
 
 def digest(text: str) -> str:

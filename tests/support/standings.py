@@ -21,7 +21,7 @@ from certkit.registry.entry import write as write_entry
 from certkit.registry.status import FolderStatus
 from certkit.registry.statusfile import FileStatus, write
 from tests.support import build as assessments
-from tests.support.lineages import KEY, NOW, hand, heads, policy
+from tests.support.lineages import KEY, NOW, ORIGIN, hand, heads, policy
 from tests.support.registries import LOG_KEY
 
 if TYPE_CHECKING:
@@ -96,7 +96,12 @@ def stored(folder: Path, index: int) -> bytes:
 
 def drafted(kind: str, subject: str, claims: AnyClaims, key: PrivateKey = KEY, **more: Any) -> bytes:
     """An entry as its members are given, and as nobody would write it by the rules."""
-    members: dict[str, Any] = {"passport": None, "prev": None, "issued_at": timestamp(NOW + DAY)} | more
+    members: dict[str, Any] = {
+        "passport": None,
+        "prev": None,
+        "issued_at": timestamp(NOW + DAY),
+        "log": ORIGIN,
+    } | more
     return write_entry(
         Entry(
             type=kind,  # type: ignore[arg-type]

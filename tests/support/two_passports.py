@@ -8,7 +8,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from certkit.passport import keys
-from certkit.registry.history import reading
+from certkit.registry.reader import reading
 from tests.support.lineages import KEY, clustered, issue
 from tests.support.running import Done, certkit
 

@@ -22,8 +22,8 @@ import pytest
 
 from certkit import canonical, evidence
 from certkit.errors import CODES
-from certkit.evidence.reading.lines import check_lines
 from tests.support.documents import certkit
+from tests.support.line_by_line import check_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -165,8 +165,12 @@ class Reader:
         metric = self._metrics[kind.metric]
         judged = row.judged_by(metric)
         value = "" if metric.value is None else f" {float(metric.value):.4f}"
+        status = Status.INSUFFICIENT if judged.status is Status.NOT_TESTED else judged.status
+        if status is Status.MET and row.status is not Status.MET:
+            # A row that the table does not meet is never met by bounds.
+            status = Status.NOT_MET if row.status is Status.NOT_MET else Status.INSUFFICIENT
         return Bounded(
-            status=Status.INSUFFICIENT if judged.status is Status.NOT_TESTED else judged.status,
+            status=status,
             confidence=float(self.confidence(row.tier)),
             rests_on=f"{kind.metric}{value}, no bound",
             reason=judged.reason,

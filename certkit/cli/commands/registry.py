@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from msgspec import structs, to_builtins
+from msgspec import structs
 
 from certkit import files
 from certkit.cli import context
@@ -36,7 +36,6 @@ from certkit.registry.admission import PROOF_SUFFIX, admit, checkpoint_in, inspe
 from certkit.registry.entry import read
 from certkit.registry.log_key import load_log_key, make_log_key
 from certkit.registry.registry import Logged, Registry
-from certkit.registry.search import Query
 from certkit.workflow.verifying import taken
 
 if TYPE_CHECKING:
@@ -156,23 +155,22 @@ def list_(
 
     DIR is a registry or an exported tree. The dates are those of the entries. All must give the checkpoint's
     root, which the registry's own key must have signed; who signed the entries is not checked. One entry is
-    proven to be in the log. A search reads a registry's derived tables, which 'certkit registry audit'
-    compares with the entries.
+    proven to be in the log.
 
     Example: certkit registry list registry --status current
     """
     moment = at or context.now()
-    query = Query(
+    query = own.Query(
         agent=agent,
         tier=tier,
         profile=profile_digest(profile) if profile else None,
         status=status.value if status else None,
     )
     if ident is not None:
-        if query != Query():
+        if query != own.Query():
             raise UsageError("usage.option", "an ID names one entry, and the options search for passports")
         _one(folder, ident)
-    elif query != Query():
+    elif query != own.Query():
         _search(folder, query, moment)
     else:
         _all(folder, moment)
@@ -191,20 +189,17 @@ def _one(folder: Path, ident: str) -> None:
     )
 
 
-def _search(folder: Path, query: Query, at: datetime) -> None:
+def _search(folder: Path, query: own.Query, at: datetime) -> None:
     """Show the passports that a search finds."""
-    with Registry.open(folder) as opened:
-        origin = own.signed_head(opened, context.own_heads()).origin
-        with opened.searching() as search:
-            found = search.passports(query, at=at)
-        dates = [opened.logged(item.index).found.entry.issued_at for item in found]
+    with own.whole(folder, context.own_heads(), progress()) as log:
+        origin, found = log.head.checkpoint.origin, own.search(log, query, at)
     emit(
         {
             "schema": "urn:certkit:registry-search:v1",
             "origin": origin,
-            "passports": [to_builtins(item) for item in found],
+            "passports": [views.searched(issued, status) for issued, status in found],
         },
-        views.show_found(origin, found, dates),
+        views.show_found(origin, found),
     )
 
 
@@ -213,7 +208,7 @@ def _all(folder: Path, at: datetime) -> None:
     with own.whole(folder, context.own_heads(), progress()) as log:
         origin = log.head.checkpoint.origin
         entries = [Logged(index, leaf, read(data)) for index, data, leaf in log.entries()]
-    stands = own.statuses(entries, at)
+        stands = own.statuses(log, entries, at)
     emit(
         {
             "schema": "urn:certkit:registry-list:v1",
@@ -254,7 +249,11 @@ def audit(
     trust: TrustFile = None,
     since: Since = None,
     repair: Annotated[
-        bool, typer.Option("--repair", help="First make the tables that searches read from the entries.")
+        bool,
+        typer.Option(
+            "--repair",
+            help="First make the stored tree again from the entries, if these are what was signed.",
+        ),
     ] = False,
     heads: HeadsFile = None,
 ) -> None:
@@ -269,7 +268,10 @@ def audit(
     Example: certkit registry audit registry --trust trust.json
     """
     policy, remembered = context.load_policy(trust), context.heads_path(heads)
-    repaired = own.repair(folder, remembered) if repair else ()
+    repaired = []
+    if repair:
+        with Registry.open(folder, heads=remembered) as opened:
+            repaired = opened.repair()
     report = inspect(
         folder,
         trust=policy,

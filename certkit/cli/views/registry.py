@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -11,8 +11,8 @@ from msgspec import to_builtins
 from certkit.cli.emit import WIDTH, brief, counted, entries, fold, hint
 from certkit.errors import CertkitError
 from certkit.registry import own
-from certkit.registry.entry import Drift, KeyChange, Note, Revocation
-from certkit.registry.history import r_op, statement
+from certkit.registry.drifts import r_op
+from certkit.registry.entry import Drift, KeyChange, Note, Revocation, timestamp
 from certkit.tlog.note import VerifierKey
 
 if TYPE_CHECKING:
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from certkit.registry.admission import Admitted
     from certkit.registry.cosigning import Gathered
     from certkit.registry.entry import AnyClaims
-    from certkit.registry.history import Issued, Log
-    from certkit.registry.search import Found
+    from certkit.registry.reader import Reader
+    from certkit.registry.state import Issued
     from certkit.tlog.checkpoint import Checkpoint
     from certkit.tlog.note import Signed
 
@@ -123,12 +123,31 @@ def _line(index: int, time: str, kind: str, tier: str, passport: str, lineage: s
         yield from fold(lineage, first="        ", rest="        ")
 
 
-def show_found(origin: str, found: Sequence[Found], dates: Iterable[str]) -> Iterator[str]:
-    """Print the passports that a search found."""
-    yield from fold(f"{origin}, {counted(len(found), 'passport')}, by tables that are not checked")
-    for item, date in zip(found, dates, strict=True):
-        tier = f"Tier {item.tier}" if item.tier else "no tier"
-        yield from _line(item.index, date, item.status, tier, brief(item.passport_id), item.lineage)
+def searched(issued: Issued, status: str) -> dict[str, Any]:
+    """Return a passport that a search found as JSON values."""
+    claims = issued.claims
+    return {
+        "index": issued.index,
+        "passport_id": claims.passport_id,
+        "lineage": issued.lineage,
+        "agent": claims.agent,
+        "profile": claims.profile,
+        "tier": claims.tier,
+        "not_before": claims.not_before,
+        "not_after": claims.not_after,
+        "attempt": claims.attempt,
+        "status": status,
+        "ended_by": issued.ending.index if issued.ending else None,
+    }
+
+
+def show_found(origin: str, found: Sequence[tuple[Issued, str]]) -> Iterator[str]:
+    """Print the passports that a search found, each with its status."""
+    yield from fold(f"{origin}, {counted(len(found), 'passport')}, signatures not checked")
+    for issued, status in found:
+        claims = issued.claims
+        tier, name = f"Tier {claims.tier}" if claims.tier else "no tier", brief(claims.passport_id)
+        yield from _line(issued.index, issued.issued_at, status, tier, name, issued.lineage)
 
 
 def show_audit(report: Audit) -> Iterator[str]:
@@ -139,8 +158,6 @@ def show_audit(report: Audit) -> Iterator[str]:
         yield from fold(f"UNSOUND: {found} in {entries(report.size)} of {report.origin}")
     else:
         yield from fold(f"SOUND: {entries(report.size)}, {passports}, signed as {report.origin}")
-    if report.index is not None:
-        yield f"the tables that searches read {'agree' if report.index == 'agrees' else 'DO NOT agree'}"
     for finding in report.findings:
         yield from fold(f"{finding.where}: {finding.message} [{finding.code}]", first="  ", rest="    ")
     if report.total > len(report.findings):
@@ -194,7 +211,7 @@ class Told(NamedTuple):
             "size": head.size,
             "root": head.root.hex(),
             "signatures": "checked" if self.policy else "not checked",
-            "left_out": list(self.lineage.left_out),
+            "left_out": list(self.lineage.history.left_out),
             "passports": list(self.rows),
             "events": [
                 {
@@ -213,7 +230,7 @@ class Told(NamedTuple):
         """Whether the signatures of its entries were checked, and what was left out for them."""
         if self.policy is None:
             return "signatures not checked (--trust FILE)"
-        left_out = self.lineage.left_out
+        left_out = self.lineage.history.left_out
         if not left_out:
             return f"signatures checked under {self.policy}"
         which = ", ".join(map(str, left_out))
@@ -235,20 +252,19 @@ def _row(issued: Issued, rate: float | None, drift: str | None, at: datetime) ->
         "not_after": claims.not_after,
         "r_op": rate,
         "drift": drift,
-        "status": own.status(issued, at),
+        "status": issued.standing(timestamp(at)),
         "ended_by": ending.index if ending else None,
         "reason": ending.reason if ending else None,
     }
 
 
-def _rate(log: Log, issued: Issued) -> float | None:
+def _rate(log: Reader, issued: Issued) -> float | None:
     """Return a passport's r_op, None where it has none or its file is not here."""
     data = log.passport(issued.file)
     try:
-        row = r_op(statement(data)) if data else None
+        return r_op(data) if data else None
     except CertkitError:
         return None
-    return None if row is None else row.y / (row.scale * row.n)
 
 
 def show_history(told: Told) -> Iterator[str]:

@@ -1,8 +1,8 @@
-"""Calibration files: the same items scored by several raters, so that a judge's error can be measured.
+"""Calibration files: several raters score the same items, so that a judge's error can be measured.
 
-One line of ``calibration/*.jsonl`` is one rating: who gave which score to which item, and, where it is
-known, the score that the item truly deserves. The files are read as strictly as records; the order of
-lines and files never matters.
+Each line of ``calibration/*.jsonl`` is a rating: the rater, the item, the score and, where it is known, the
+score that the item truly deserves. Ratings are checked as strictly as records. The order of lines and files
+does not matter.
 
     calibration = read_calibration(bundle)    # None where the bundle holds no rating
     calibration.raters[0].kind
@@ -40,14 +40,14 @@ MAX_LINE: Final = 64 * 1024
 """Longest line of a calibration file, bytes."""
 MILLION: Final = 10**6
 ABSENT: Final = -1
-"""What `Calibration.reference` holds for an item without one."""
+"""Stands in `Calibration.reference` for an item whose true score is not known."""
 
 Kind = Literal["judge", "human"]
 Score = bool | Unit
 
 
 class Rating(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One score that one rater gave to one item (``urn:certkit:calibration:v1``)."""
+    """The score that a rater gave to an item (``urn:certkit:calibration:v1``)."""
 
     item: Annotated[Name, Meta(description="what was scored; the same item has one name for all raters")]
     rater: Annotated[
@@ -75,18 +75,18 @@ _EXPECTED: Final = {
 
 
 class Rater(Struct, frozen=True, kw_only=True):
-    """One who scored items."""
+    """A person or a model that scored items."""
 
     name: str
     kind: Kind
 
 
 class Calibration(Struct, frozen=True, kw_only=True, eq=False):
-    """All ratings of a bundle, scores in millionths (what lies between two counts as the lower one).
+    """All ratings of a bundle. Scores are in millionths, rounded down.
 
-    `items` and `raters` are sorted by name; `domains` and `reference` (int64, `ABSENT` where there is
-    none) stand beside `items`. One rating is one place of the int64 arrays `item`, `rater` (indices) and
-    `score`, sorted by item and rater.
+    `items` and `raters` are sorted by name. `domains` and `reference` (int64, `ABSENT` where unknown) have
+    an element per item. The int64 arrays `item`, `rater` (both indices) and `score` have an element per
+    rating, sorted by item and rater.
     """
 
     items: tuple[str, ...]
@@ -126,33 +126,33 @@ def read_calibration(bundle: Bundle) -> Calibration | None:
     Raises `CalibrationFaultsError` where any line is refused, and `InputError` ``calibration.file-name`` or
     ``calibration.too-large``.
     """
-    found = {file["path"]: file["size"] for file in bundle.files if _inside(file["path"])}
-    for path in found:
+    sizes = {file["path"]: file["size"] for file in bundle.files if _inside(file["path"])}
+    for path in sizes:
         folder, _, name = path.partition("/")
         if folder != FOLDER or "/" in name or not name.endswith(".jsonl"):
             raise InputError(
                 "calibration.file-name",
                 f"{path!r} is not {FOLDER}/NAME.jsonl",
                 where=str(bundle.root),
-                hint="ratings that are not read would be evidence left out in silence",
+                hint=f"rename it to {FOLDER}/NAME.jsonl, or move it out of {FOLDER}/",
             )
-    if sum(found.values()) > MAX_BYTES:
-        raise _too_large(f"{sum(found.values()):,} bytes, limit {MAX_BYTES:,}")
-    table = _Table()
+    if sum(sizes.values()) > MAX_BYTES:
+        raise _too_large(f"{sum(sizes.values()):,} bytes, limit {MAX_BYTES:,}")
+    ratings = Ratings()
     faults, lines = Faults(), 0
-    for path in found:
+    for path in sizes:
         data = files.read(bundle.root / path, limit=MAX_BYTES)
         lines += data.count(b"\n") + 1
-        if lines > MAX_LINES + len(found):
+        if lines > MAX_LINES + len(sizes):
             raise _too_large(f"more than {MAX_LINES:,} lines")
         for number, line in enumerate(split_lines(data), 1):
             result = check_line(line, number)
-            noted = result if isinstance(result, list) else table.add(result, path, number)
+            noted = result if isinstance(result, list) else ratings.add(result, path, number)
             faults.note([msgspec.structs.replace(fault, file=path) for fault in noted[:LIMIT]])
     if faults:
         raise CalibrationFaultsError(faults, faults.total)
     judge = bundle.manifest.protocol.judge
-    return table.calibration(judge.name if judge else None)
+    return ratings.calibration(judge.name if judge else None)
 
 
 def _inside(path: str) -> bool:
@@ -168,13 +168,13 @@ def check_line(line: bytes, number: int = 1) -> Rating | list[Fault]:
     if not line.strip():
         return [_fault(number, "", "calibration.line", "one JSON object", "an empty line")]
     if len(line) > MAX_LINE:
-        found = f"{len(line):,} bytes"
-        return [_fault(number, "", "calibration.line", f"at most {MAX_LINE:,} bytes", found)]
+        size = f"{len(line):,} bytes"
+        return [_fault(number, "", "calibration.line", f"at most {MAX_LINE:,} bytes", size)]
     try:
         value = canonical.loads(line)
     except InputError as error:
-        found = f"{error.message} ({error.code})"
-        return [_fault(number, "", "calibration.line", "one strict JSON object", found)]
+        reason = f"{error.message} ({error.code})"
+        return [_fault(number, "", "calibration.line", "one strict JSON object", reason)]
     if not isinstance(value, dict):
         return [_fault(number, "", "calibration.line", "one JSON object", shown(value))]
     known = {name: item for name, item in value.items() if not USER_FIELD.match(name)}
@@ -198,26 +198,26 @@ def _field_faults(value: dict[str, Any], number: int) -> list[Fault]:
         try:
             msgspec.convert(value.get(field.name), field.type, strict=True)
         except msgspec.ValidationError:
-            found = shown(value[field.name]) if field.name in value else "nothing"
+            actual = shown(value[field.name]) if field.name in value else "nothing"
             expected = _EXPECTED[field.name]
-            faults.append(_fault(number, pointer(field.name), "calibration.field", expected, found))
+            faults.append(_fault(number, pointer(field.name), "calibration.field", expected, actual))
     return faults
 
 
-def _fault(number: int, place: str, code: str, expected: str, found: str) -> Fault:
-    return Fault(line=number, pointer=place, code=code, expected=expected, found=found)
+def _fault(number: int, place: str, code: str, expected: str, actual: str) -> Fault:
+    return Fault(line=number, pointer=place, code=code, expected=expected, found=actual)
 
 
 def millionths(score: Score) -> int:
-    """Return a score in millionths, cut, so that no threshold is met by rounding."""
+    """Return a score in millionths, rounded down, so that rounding meets no threshold."""
     if isinstance(score, bool):
         return MILLION * score
     count = round(score * MILLION)
     return count - (count / MILLION > score)
 
 
-class _Table:
-    """Collects ratings; refuses what contradicts an earlier one."""
+class Ratings:
+    """Collects ratings, with the place of each, and finds those that contradict an earlier one."""
 
     def __init__(self) -> None:
         self._items: dict[str, int] = {}
@@ -225,36 +225,45 @@ class _Table:
         self._ratings: dict[tuple[int, int], tuple[int, str]] = {}
         self._stated: dict[tuple[str, str], tuple[Any, str]] = {}
 
-    def add(self, rating: Rating, path: str, number: int) -> list[Fault]:
-        """Add a rating, or return why it cannot be."""
-        if len(self._raters) >= MAX_RATERS and rating.rater not in self._raters:
+    def rate(self, item: str, rater: str, score: int, place: str) -> tuple[int, str] | None:
+        """Add a score in millionths, or return the earlier score of this item by this rater and its place."""
+        if len(self._raters) >= MAX_RATERS and rater not in self._raters:
             raise _too_large(f"more than {MAX_RATERS:,} raters")
-        item = self._items.setdefault(rating.item, len(self._items))
-        rater = self._raters.setdefault(rating.rater, len(self._raters))
+        key = (
+            self._items.setdefault(item, len(self._items)),
+            self._raters.setdefault(rater, len(self._raters)),
+        )
+        new = (score, place)
+        earlier = self._ratings.setdefault(key, new)
+        return None if earlier is new else earlier
+
+    def state(self, field: str, owner: str, value: Any, place: str) -> str | None:
+        """Add the `field` of an item or rater; return the place that stated another value, if any."""
+        earlier, first = self._stated.setdefault((field, owner), (value, place))
+        return first if earlier != value else None
+
+    def add(self, rating: Rating, path: str, number: int) -> list[Fault]:
+        """Add a rating, or return the faults that forbid it."""
         place = f"{path}:{number}"
-        new = (millionths(rating.score), place)
         faults = []
-        if (first := self._ratings.setdefault((item, rater), new)) is not new:
-            found = f"another one, as at {first[1]}"
+        if earlier := self.rate(rating.item, rating.rater, millionths(rating.score), place):
             expected = f"one rating of item {shown(rating.item)} by {shown(rating.rater)}"
-            faults.append(_fault(number, "/rater", "calibration.repeated", expected, found))
+            actual = f"a second, the first is at {earlier[1]}"
+            faults.append(_fault(number, "/rater", "calibration.repeated", expected, actual))
         reference = None if rating.reference is None else millionths(rating.reference)
         for field, owner, value in (
             ("reference", rating.item, reference),
             ("kind", rating.rater, rating.kind),
             ("domain", rating.item, rating.domain),
         ):
-            if value is None:
-                continue
-            first = self._stated.setdefault((field, owner), (value, place))
-            if first[0] != value:
-                expected = f"the {field} of {shown(owner)} as at {first[1]}"
-                found = shown(getattr(rating, field))
-                faults.append(_fault(number, f"/{field}", "calibration.differs", expected, found))
+            if value is not None and (first := self.state(field, owner, value, place)):
+                expected = f"the {field} of {shown(owner)} as at {first}"
+                actual = shown(getattr(rating, field))
+                faults.append(_fault(number, f"/{field}", "calibration.differs", expected, actual))
         return faults
 
     def calibration(self, judge: str | None) -> Calibration | None:
-        """Return what was collected in canonical order; `judge` is the name that the manifest gives."""
+        """Return all ratings, sorted; None without any. `judge` is the judge's name in the manifest."""
         import numpy as np  # noqa: PLC0415 - heavy
 
         if not self._ratings:
@@ -282,7 +291,7 @@ class _Table:
 
     @staticmethod
     def _ranks(names: dict[str, int]) -> NDArray[np.int64]:
-        """Return for each number of a name its place in sorted order."""
+        """Return the place of each name in sorted order, as an array over the names' numbers."""
         import numpy as np  # noqa: PLC0415 - heavy
 
         ranks = np.empty(len(names), np.int64)

@@ -1,15 +1,15 @@
 """The evidence bundle: a folder whose manifest covers every byte.
 
-Opening a bundle walks it without following anything, refuses what cannot be the same on every system
-(links, devices, names that leave the folder or collide), reads the manifest and hashes every file. A
-sealed bundle must match its list exactly; an unsealed one gets the list that sealing would write, so
-that its digest is known either way.
+Opening a bundle walks the folder without following links and refuses names that differ between systems
+(links, devices, names that leave the folder or collide). It reads the manifest and hashes every file. The
+files of a sealed bundle must match the manifest's list exactly. For an unsealed bundle the list is computed
+as sealing would write it, so that the digest is known either way.
 
-    bundle = open_bundle(Path("bundle"))     # refused, or true from here on
+    bundle = open_bundle(Path("bundle"))     # raises unless structure and digests are right
     bundle.facts.digest                      # SHA-256 of the canonical manifest
     seal(Path("bundle"))                     # writes the list of files
 
-It does not look inside record files; that is `summarise`.
+It does not look inside record files; `summarise` does.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct
 
 from certkit import base, canonical, files
-from certkit.errors import CertkitError, InputError, UsageError
+from certkit.errors import CertkitError, InputError
 from certkit.evidence.bundle.manifest import MANIFEST_NAME, MANIFEST_SCHEMA, Facts, Manifest, unsafe_path
 from certkit.progress import SILENT, Progress
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 MAX_FILES: Final = 100_000
 MAX_MANIFEST: Final = 64 * 1024 * 1024
 MAX_NAMED: Final = 20
-"""How many differing files one error names."""
+"""Differing files that an error names; of further ones it gives the number."""
 
 _MEDIA_TYPES: Final = {
     ".jsonl": "application/jsonl",
@@ -52,8 +52,8 @@ _UNREAD: Final = {"probes": "probes/", "context.json": "context.json"}
 class Bundle(Struct, frozen=True, kw_only=True):
     """An opened bundle: its structure and digests are verified, its records not yet read.
 
-    `document` is the manifest's JSON as it stands in the file; `files` is the list it carries, or
-    would carry once sealed.
+    `document` is the JSON of the manifest as read; `files` is the list of files that the manifest holds, or
+    would hold once sealed.
     """
 
     root: Path
@@ -97,8 +97,8 @@ def init(
 def open_bundle(root: Path, *, progress: Progress = SILENT) -> Bundle:
     """Open and verify the bundle in folder `root`.
 
-    Raises `InputError` with a ``bundle.*`` or ``json.*`` code; every differing file is named with what
-    was expected and found.
+    Raises `InputError` with a ``bundle.*`` or ``json.*`` code, which names the files that differ with the
+    digest that was expected and the digest that was found.
     """
     present = _inventory(root)
     document, manifest = _read_manifest(root)
@@ -111,10 +111,10 @@ def open_bundle(root: Path, *, progress: Progress = SILENT) -> Bundle:
             _named(absent, "attested as evidence but not found"),
             where=MANIFEST_NAME,
         )
-    found = _hash(root, present, progress)
+    hashed = _hash(root, present, progress)
     if listed is not None:
-        _compare_content(listed, found)
-    sealed_document = document | {"files": found} if listed is None else document
+        _compare_content(listed, hashed)
+    sealed_document = document | {"files": hashed} if listed is None else document
     facts = Facts(
         manifest=manifest,
         digest=canonical.digest(canonical.canonical(sealed_document)),
@@ -122,14 +122,14 @@ def open_bundle(root: Path, *, progress: Progress = SILENT) -> Bundle:
         agent_digest=canonical.digest(canonical.canonical(document["agent"])),
         unread=tuple(shown for name, shown in _UNREAD.items() if _has(present, name)),
     )
-    return Bundle(root=root, document=document, files=tuple(found), facts=facts)
+    return Bundle(root=root, document=document, files=tuple(hashed), facts=facts)
 
 
 def seal(root: Path, *, attempt: int | None = None, progress: Progress = SILENT) -> Bundle:
     """Write the list of all files into the manifest, and return the sealed bundle.
 
-    Sealing again renews the list. With `attempt` the manifest declares which attempt of its agent the
-    evidence is. Raises `InputError` where the bundle cannot be opened.
+    Sealing again writes a new list. `attempt` declares how many evaluations of the agent there have been,
+    this one included. Raises `InputError` where the bundle cannot be opened.
     """
     present = _inventory(root)
     document, _ = _read_manifest(root)
@@ -155,7 +155,7 @@ def _read_manifest(root: Path) -> tuple[dict[str, Any], Manifest]:
             "bundle.manifest-missing",
             f"no {MANIFEST_NAME} in this folder",
             where=str(root),
-            hint="'certkit bundle init' writes one; 'certkit import' makes a bundle from a log",
+            hint=f"certkit bundle init {root} --agent NAME --version VERSION; for a log: certkit import",
         ) from None
     document = canonical.loads(data, where=MANIFEST_NAME, max_bytes=MAX_MANIFEST)
     if not isinstance(document, dict):
@@ -180,8 +180,9 @@ def _inventory(root: Path) -> dict[str, int]:
         if key in names:
             raise InputError(
                 "bundle.path-collision",
-                f"{names[key]!r} and {path!r} are one name on some systems",
+                f"{names[key]!r} and {path!r} are the same name on some systems",
                 where=str(root),
+                hint="rename one of the two",
             )
         names[key] = path
         if stat.S_ISDIR(status.st_mode):
@@ -225,14 +226,14 @@ def _check_record_name(root: Path, path: str) -> None:
             "bundle.record-file-name",
             f"{path!r} is not records/NAME.jsonl or records/NAME.parquet",
             where=str(root),
-            hint="a record file that is not read would be evidence left out in silence",
+            hint="rename it to records/NAME.jsonl or records/NAME.parquet, or move it out of records/",
         )
 
 
 def _hash(root: Path, present: dict[str, int], progress: Progress) -> list[dict[str, Any]]:
     progress.start("hashing", sum(present.values()), "bytes")
 
-    def one(path: str) -> dict[str, Any]:
+    def entry(path: str) -> dict[str, Any]:
         digest = files.sha256(root / path)
         return {
             "path": path,
@@ -241,13 +242,13 @@ def _hash(root: Path, present: dict[str, int], progress: Progress) -> list[dict[
             "media_type": _MEDIA_TYPES.get(Path(path).suffix.lower(), "application/octet-stream"),
         }
 
-    found = []
+    entries = []
     with ThreadPoolExecutor(2) as pool:
-        for item in pool.map(one, present):
-            found.append(item)
+        for item in pool.map(entry, present):
+            entries.append(item)
             progress.advance(item["size"])
     progress.finish()
-    return found
+    return entries
 
 
 def _compare_names(root: Path, listed: set[str], present: set[str]) -> None:
@@ -262,7 +263,7 @@ def _compare_names(root: Path, listed: set[str], present: set[str]) -> None:
             "bundle.file-unlisted",
             _named(unlisted, "found but not listed"),
             where=str(root),
-            hint="remove it, or seal again if it belongs to the evidence",
+            hint=f"remove it; if it belongs to the evidence: certkit bundle seal {root}",
         )
 
 
@@ -271,8 +272,8 @@ def _named(paths: list[str], what: str) -> str:
     return ", ".join(repr(path) for path in paths[:MAX_NAMED]) + f" {what}{more}"
 
 
-def _compare_content(listed: list[dict[str, Any]], found: list[dict[str, Any]]) -> None:
-    by_path = {file["path"]: file for file in found}
+def _compare_content(listed: list[dict[str, Any]], present: list[dict[str, Any]]) -> None:
+    by_path = {file["path"]: file for file in present}
     changed = [
         f"{file['path']}: expected sha256 {file['sha256']} ({file['size']:,} bytes), "
         f"found {by_path[file['path']]['sha256']} ({by_path[file['path']]['size']:,} bytes)"
@@ -284,16 +285,5 @@ def _compare_content(listed: list[dict[str, Any]], found: list[dict[str, Any]]) 
         raise InputError(
             "bundle.file-changed",
             "\n  ".join([changed[0], *changed[1:MAX_NAMED], *more]),
-            hint="the bundle is not what was sealed; ask its sender, or seal it again as new evidence",
-        )
-
-
-def require_sealed(bundle: Bundle) -> None:
-    """Raise `UsageError` where `bundle` is not sealed."""
-    if not bundle.facts.sealed:
-        raise UsageError(
-            "bundle.unsealed",
-            "not sealed",
-            where=str(bundle.root),
-            hint="certkit bundle seal " + str(bundle.root),
+            hint="the bundle changed after sealing: get it again from its sender, or seal it as new evidence",
         )

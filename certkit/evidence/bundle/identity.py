@@ -1,4 +1,7 @@
-"""What several bundles are called together: a digest over theirs. Light, since every verification asks it."""
+"""The identity of several bundles judged together: the digest over their digests, in the order of time.
+
+It stands apart because every verification computes it and needs nothing else of this folder.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ MAX_BUNDLES: Final = 100
 
 
 class Accumulation(document.Document, frozen=True, kw_only=True, tag="urn:certkit:accumulation:v1"):
-    """What is hashed for the identity of bundles that were judged together, in the order of time."""
+    """The document that is hashed to identify bundles that were judged together, in the order of time."""
 
     bundles: tuple[document.Digest, ...]
 

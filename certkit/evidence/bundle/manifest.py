@@ -1,8 +1,8 @@
-"""The manifest of a bundle, ``bundle.json``: who was evaluated, how, and by whom.
+"""The manifest of a bundle, ``bundle.json``: the agent, the evaluator, and how the runs were made.
 
-Only `schema`, `agent.name`, `agent.version` and `protocol.origin` are required. Everything else may be
-left out, and what is left out is said in the assessment. The bundle's digest is taken over the
-canonical form of this document, whose `files` list covers every byte of the bundle.
+Only `schema`, `agent.name`, `agent.version` and `protocol.origin` are required. The assessment names other
+entries that are missing. The bundle's digest is the digest of the manifest's canonical form, whose `files`
+list covers every byte of the bundle.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ class Period(Authored):
 
     @property
     def span(self) -> tuple[int | None, int | None]:
-        """First and last moment in microseconds since 1970, None where there is none (31 February too)."""
+        """First and last moment in microseconds since 1970; None where not stated or no real date."""
         end = _moment(self.to)
         if end is not None and self.to is not None and len(self.to) == len("2026-01-31"):
             end += 86_400_000_000 - 1  # a date means the whole day
@@ -135,7 +135,7 @@ class Period(Authored):
 
 
 class Evaluator(Authored):
-    """Who ran the evaluation, and how they stand to the agent's developer."""
+    """Who ran the evaluation, and their relation to the agent's developer."""
 
     name: Text
     relation: Literal["same", "affiliated", "independent"] | None = None
@@ -181,7 +181,7 @@ class Protocol(Authored):
 
 
 class Attested(Authored):
-    """A measurement that records cannot carry, with the file in the bundle that shows it."""
+    """A measurement that records cannot hold, with the file in the bundle that shows it."""
 
     id: Literal[
         "transparency_index",
@@ -216,7 +216,7 @@ class File(Authored):
 
 
 class ImportNote(Authored):
-    """One thing an importer filled, left unmeasured, found odd or refused."""
+    """Something that an importer filled in, left unmeasured, found odd or refused."""
 
     kind: Literal["filled", "unmeasured", "odd", "refused"]
     what: Text
@@ -233,7 +233,7 @@ class ImportSource(Authored):
 
 
 class Imported(Authored):
-    """The account of the import that made this bundle."""
+    """How the import that made this bundle went."""
 
     format: Text
     sources: tuple[ImportSource, ...] = ()
@@ -276,11 +276,11 @@ class Manifest(Authored):
 
 
 class Facts(Struct, frozen=True, kw_only=True):
-    """What an assessment needs to know of a bundle besides the summary of its records.
+    """What an assessment needs to know about a bundle besides the summary of its records.
 
-    `digest` is what the seal fixes (or would fix, where `sealed` is false); `agent_digest` the identity:
-    the digest of the canonical agent object, which changes with every version or component. `unread`
-    names the parts of the bundle that are listed and hashed but that nothing reads yet.
+    `digest` is the bundle's digest, as sealed or, where `sealed` is false, as sealing would give it.
+    `agent_digest` identifies the agent: the digest of the canonical agent object, which changes with every
+    version or component. `unread` names parts of the bundle that are hashed but that nothing reads yet.
     """
 
     manifest: Manifest

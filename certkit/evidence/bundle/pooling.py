@@ -1,18 +1,17 @@
-"""Several bundles of one agent, pooled: what they say together, and what each says alone.
+"""Pooling: the runs of several bundles of an agent, summarised as those of a single evaluation.
 
-An agent is evaluated in several contexts and periods, and each gives a sealed bundle. Pooled, their runs
-count as those of one evaluation: tasks and clusters are known by their names across bundles, every sum is
-over all runs. What may not be pooled is refused: another agent, another way of measuring or of judging, the
-same records twice.
+An agent is evaluated in several contexts and periods, and each evaluation gives a sealed bundle. Pooling
+adds up all their runs; tasks and clusters of the same name in two bundles are the same. Bundles of different
+agents, or measured or judged in different ways, and repeated records are refused.
 
-    found = accumulate([open_bundle(path) for path in paths])
-    found.summary, found.facts               # as of one bundle
-    found.parts[0].facts.digest              # each bundle alone, in the order of time
+    pooled = accumulate([open_bundle(path) for path in paths])
+    pooled.summary, pooled.facts             # as for a single bundle
+    pooled.parts[0].facts.digest             # each bundle alone, in the order of time
 
-The order of the bundles is that of their time, then of their digests, and never that in which they were
-given. Runs are ordered bundle after bundle, since sequences begin anew in each; bundles that overlap in time
-are ordered by start times alone. Where the time of a bundle is not known there is no order, and the reason
-is said: nobody may choose which runs come last.
+Bundles are ordered by time, then by digest, never by the order of the arguments, so that nobody can choose
+which runs come last. `sequence` counts within a bundle: runs are ordered bundle after bundle. Where periods
+overlap, runs are ordered by their start times. Where the time of a bundle is unknown the runs have no order,
+and the summary gives the reason.
 """
 
 from __future__ import annotations
@@ -45,16 +44,16 @@ Span = tuple[int, int]
 
 
 class Part(Struct, frozen=True, kw_only=True, eq=False):
-    """One bundle of an accumulation, alone."""
+    """A bundle of an accumulation, summarised alone."""
 
     facts: Facts
     summary: Summary
 
 
 class Accumulation(Struct, frozen=True, kw_only=True, eq=False):
-    """Bundles pooled. `conflicts` tells in words where the manifests state different things.
+    """Pooled bundles. `conflicts` describes where their manifests differ.
 
-    `ordered` tells whether `parts` stand in the order of their time, one after the other.
+    `ordered`: `parts` are in the order of time and do not overlap.
     """
 
     facts: Facts
@@ -69,29 +68,29 @@ def accumulate(
 ) -> Accumulation:
     """Read and validate every record of two or more bundles, and pool them.
 
-    Raises `InputError` ``accumulation.agent``, ``accumulation.protocol`` or ``accumulation.repeated``, what
-    `summarise` raises, and `UsageError` for fewer than two bundles or more than `MAX_BUNDLES`.
+    Raises `InputError` ``accumulation.agent``, ``accumulation.protocol`` or ``accumulation.repeated``, the
+    errors of `summarise`, and `UsageError` for fewer than two bundles or more than `MAX_BUNDLES`.
     """
     if not 1 < len(bundles) <= MAX_BUNDLES:
         raise UsageError("usage.option", f"2 to {MAX_BUNDLES} bundles can be pooled, not {len(bundles)}")
     _refuse_others(bundles)
     _refuse_copies(bundles)
     read = [_read(bundle, jobs, progress) for bundle in bundles]
-    read.sort(key=lambda one: (one.span or (_NEVER, _NEVER), one.part.facts.digest))
+    read.sort(key=lambda item: (item.span or (_NEVER, _NEVER), item.part.facts.digest))
     sequences, reason = _sequences(read)
     pool = Merge()
-    for one in read:
-        pool.absorb(one.merge)
+    for item in read:
+        pool.absorb(item.merge)
     if sequences is not None:
         pool.put("sequence", sequences)
     lines = (
-        (f"{one.bundle.root}/{path}", number, line)
-        for one in read
-        for path, number, line in record_lines(one.bundle)
+        (f"{item.bundle.root}/{path}", number, line)
+        for item in read
+        for path, number, line in record_lines(item.bundle)
     )
     refuse_repetitions(lines, pool, np.empty(0, np.int64))
     pool.forget_names()
-    parts = tuple(one.part for one in read)
+    parts = tuple(item.part for item in read)
     summary = pool.summary(unordered=reason)
     ordered = _one_after_another(read)
     manifest, conflicts = together.manifest([part.facts.manifest for part in parts], ordered=ordered)
@@ -103,7 +102,7 @@ def accumulate(
                 summary.times, backwards=sum(part.summary.times.backwards for part in parts)
             ),
             calibration=together.calibration(
-                [(str(one.bundle.root), one.part.summary.calibration) for one in read]
+                [(str(item.bundle.root), item.part.summary.calibration) for item in read]
             ),
         ),
         parts=parts,
@@ -138,7 +137,7 @@ def _read(bundle: Bundle, jobs: int | None, progress: Progress) -> _Read:
 
 
 def _span(times: Times, records: int, manifest: Manifest) -> Span | None:
-    """Return when the runs were made: as their start times say, or else as the manifest declares."""
+    """Return when the runs were made: by their start times where all have one, else by the manifest."""
     if times.first is not None and times.last is not None and times.timed == records:
         return times.first, times.last
     period = manifest.protocol.period
@@ -147,23 +146,25 @@ def _span(times: Times, records: int, manifest: Manifest) -> Span | None:
 
 
 def _refuse_others(bundles: Sequence[Bundle]) -> None:
-    """Raise `InputError` where a bundle is about another agent, or was made or judged in another way."""
+    """Raise `InputError` unless all bundles are about the same agent, measured and judged in the same way."""
     first = bundles[0]
-    for other in bundles[1:]:
-        if other.facts.agent_digest != first.facts.agent_digest:
+    for bundle in bundles[1:]:
+        if bundle.facts.agent_digest != first.facts.agent_digest:
             raise InputError(
                 "accumulation.agent",
-                f"about {_named(other)}, and {first.root} is about {_named(first)}",
-                where=str(other.root),
-                hint="only evidence of one agent, the same in every component, can be pooled;"
-                " 'certkit drift' compares two",
+                f"about {_named(bundle)}, and {first.root} is about {_named(first)}",
+                where=str(bundle.root),
+                hint="only evidence of the same agent in the same version can be pooled;"
+                " to compare two: certkit drift",
             )
-        for field, one, two in together.differences(first.manifest.protocol, other.manifest.protocol):
+        for field, expected, actual in together.differences(
+            first.manifest.protocol, bundle.manifest.protocol
+        ):
             raise InputError(
                 "accumulation.protocol",
-                f"protocol.{field} is {two}, and in {first.root} it is {one}",
-                where=str(other.root),
-                hint="runs that were made or judged in different ways cannot be counted as one evaluation",
+                f"protocol.{field} is {actual}, and in {first.root} it is {expected}",
+                where=str(bundle.root),
+                hint="assess these bundles apart: their runs were made or judged in different ways",
             )
 
 
@@ -173,7 +174,7 @@ def _named(bundle: Bundle) -> str:
 
 
 def _refuse_copies(bundles: Sequence[Bundle]) -> None:
-    """Raise `InputError` where a bundle, or a record file that is not empty, is there twice."""
+    """Raise `InputError` where a bundle or a record file with content occurs twice."""
     digests: dict[str, Bundle] = {}
     files: dict[str, str] = {}
     for bundle in bundles:
@@ -193,39 +194,39 @@ def _refuse_copies(bundles: Sequence[Bundle]) -> None:
 
 def _one_after_another(read: Sequence[_Read]) -> bool:
     return all(
-        one.span is not None and two.span is not None and one.span[1] < two.span[0]
-        for one, two in pairwise(read)
+        earlier.span is not None and later.span is not None and earlier.span[1] < later.span[0]
+        for earlier, later in pairwise(read)
     )
 
 
 def _sequences(read: Sequence[_Read]) -> tuple[NDArray[np.int64] | None, str | None]:
-    """Return the sequence of every run, bundle after bundle, or why there is no order; before pooling."""
-    unknown = [one for one in read if one.span is None]
+    """Return the place in time of every run, bundle after bundle, or the reason why there is no order."""
+    unknown = [item for item in read if item.span is None]
     if unknown:
         return None, (
             f"{len(unknown)} of {len(read)} bundles neither declare their period nor have a start time for"
             " every run, so that the bundles have no order in time"
         )
     if not _one_after_another(read):
-        if all((one.merge.run("started") != ABSENT).all() for one in read):
-            return np.full(sum(one.part.summary.records for one in read), ABSENT, np.int64), None
+        if all((item.merge.run("started") != ABSENT).all() for item in read):
+            return np.full(sum(item.part.summary.records for item in read), ABSENT, np.int64), None
         return None, "the periods of the bundles overlap, and not every run has a start time"
     return _one_sequence(read)
 
 
 def _one_sequence(read: Sequence[_Read]) -> tuple[NDArray[np.int64] | None, str | None]:
-    found, following = [], 0
-    for one in read:
-        window = one.part.summary.window
+    columns, following = [], 0
+    for item in read:
+        window = item.part.summary.window
         if window.order is None and window.runs:
-            return None, f"{window.reason} (in {one.part.facts.digest})"
-        column = one.merge.run("started" if window.order == "started_at" else "sequence")
+            return None, f"{window.reason} (in {item.part.facts.digest})"
+        column = item.merge.run("started" if window.order == "started_at" else "sequence")
         if window.order is not None:
             known = column[column != ABSENT]
             column = np.where(column == ABSENT, ABSENT, column - known.min() + following)
             following += int(known.max() - known.min()) + 1
-        found.append(column)
-    return np.concatenate(found), None
+        columns.append(column)
+    return np.concatenate(columns), None
 
 
 def _facts(parts: Sequence[Part], manifest: Manifest) -> Facts:

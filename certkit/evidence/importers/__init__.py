@@ -1,15 +1,15 @@
 """Importers: from the logs that other programs write to evidence bundles.
 
-Each importer fills what its source really has and leaves the rest unmeasured; what it filled, left
-out, found odd or refused is counted, returned, and kept in the manifest. An import is all or nothing:
-one row that cannot be read refuses the source, and then nothing is left behind.
+An importer fills the fields that its source really has and leaves the others unmeasured. What it filled,
+left out, found odd or refused is counted and written into the manifest. An import is all or nothing: a row
+that cannot be read refuses the source, and nothing is written.
 
     >>> list(FORMATS)
     ['agentdojo', 'records', 'hb-eval']
 
     accounts = run("agentdojo", Path("runs"), Path("bundle"), ImportOptions(agent="pipeline"), SILENT)
 
-Nothing here judges: whether a rate is good enough is for the assessment.
+Whether a rate is good enough is not decided here; the assessment does that.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from certkit import files
 from certkit.errors import InputError, UsageError
 from certkit.evidence.importers import agentdojo, hb_eval, records
 from certkit.evidence.importers.base import (
-    Faults,
     ImportAccount,
     Importer,
     ImportFaultsError,
@@ -32,6 +31,7 @@ from certkit.evidence.importers.base import (
     Job,
     finish,
 )
+from certkit.evidence.records.faults import Faults
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -70,21 +70,19 @@ def run(
     """Import `source` into a bundle at `out` (``hb-eval``: one bundle per model under `out`).
 
     Raises `UsageError` where the format or an option cannot be used or `out` is taken, `ImportFaultsError`
-    with the list of faults where rows are refused, and `InputError` for whatever else is wrong with
-    the source.
+    with the list of faults where rows are refused, and `InputError` where the source is wrong otherwise.
     """
     importer = FORMATS.get(format)
     if importer is None:
         known = ", ".join(FORMATS)
-        raise UsageError("usage.option", f"format {format!r} is not known", hint=f"known formats: {known}")
+        raise UsageError("usage.option", f"format {format!r} is not known", hint=f"choose one of {known}")
     defaults = ImportOptions()
     for name in ("mapping", "models", "success"):
         if name not in importer.options and getattr(options, name) != getattr(defaults, name):
-            raise UsageError("usage.option", f"option {name!r} means nothing to format {format!r}")
+            raise UsageError("usage.option", f"format {format!r} has no option {name!r}")
     if not source.exists():
         raise InputError("file.missing", "not found", where=str(source))
     with files.building(out) as folder:
-        faults = Faults()
         with ExitStack() as stack:
 
             def open_file(path: Path) -> IO[bytes]:
@@ -96,17 +94,17 @@ def run(
                 options=options,
                 progress=progress,
                 open_file=open_file,
-                faults=faults,
+                faults=Faults(),
                 sources=[],
                 drafts=[],
             )
             drafts = importer.read(job)
-            faults.raise_if_any()
+            job.refuse_faults()
         for draft in job.drafts:
             if draft not in drafts:
                 shutil.rmtree(draft.folder)
         for draft in drafts:
             for fault in draft.repetitions():
-                faults.add(structs.replace(fault, file=job.sources[0].name))
-        faults.raise_if_any()
+                job.faults.add(structs.replace(fault, file=job.sources[0].name))
+        job.refuse_faults()
         return [finish(draft, job, format, out) for draft in drafts]

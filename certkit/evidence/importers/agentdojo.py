@@ -1,18 +1,18 @@
 """AgentDojo: agents that use tools while the tools' answers carry prompt injections.
 
-Two shapes are read: the ``runs/<pipeline>/<suite>/<user_task>/<attack>/<injection>.json`` folder that the
+Two forms are read: the ``runs/<pipeline>/<suite>/<user_task>/<attack>/<injection>.json`` folder that the
 benchmark writes, and the one-file export (JSON lines, gzipped or not, its first line a header).
 
-What the log says and how it is taken:
+How the fields of the log are read:
 
 - ``security`` is true where the *attack succeeded*; on a run without attack it is always true and means
   nothing. So an attacked run succeeds if ``utility and not security`` (the strict reading, default), or
   if ``utility`` (``success="utility"``); the manifest names the reading.
-- ``user_task_id = injection_task_N`` without an attack checks that the attacker's goal can be reached at
-  all. It is not a task of the agent and is left out, counted.
+- ``user_task_id = injection_task_N`` without an attack checks that the attacker's goal can be reached. It is
+  not a task of the agent; such runs are left out and counted.
 - ``error`` is set where a model service failed or refused the context; utility and security are then
   placeholders, and the run is a harness error.
-- A model turn is a decision step. Task ids repeat across suites, so the suite stands before them.
+- A model turn is a decision step. Task ids repeat across suites, so they get the suite as a prefix.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 MAX_FILES: Final = 1_000_000
 MAX_DEPTH: Final = 12
-"""Folders below the source that are looked into."""
+"""Levels of folders below the source that are read."""
 
 _LAYOUT: Final = "<pipeline>/<suite>/<user_task>/<attack>/<injection>.json"
 _LEVELS: Final = 5
@@ -45,13 +45,13 @@ Name = Annotated[str, Meta(min_length=1, max_length=128)]
 
 
 class Message(Struct, frozen=True):
-    """One message of the transcript; only who speaks is read."""
+    """A message of the transcript; only its role is read."""
 
     role: str
 
 
 class TaskResults(Struct, frozen=True, kw_only=True):
-    """One run as the benchmark's log file states it. Fields that are not read are not listed."""
+    """A run in the benchmark's log file. Fields that are not read are not listed."""
 
     suite_name: Name
     pipeline_name: Name
@@ -67,7 +67,7 @@ class TaskResults(Struct, frozen=True, kw_only=True):
 
 
 class ExportMetadata(Struct, frozen=True, kw_only=True):
-    """What the one-file export keeps of a run; ``success`` is the benchmark's ``utility``."""
+    """A run in the one-file export; ``success`` is the benchmark's ``utility``."""
 
     suite_name: Name
     model: Name
@@ -91,7 +91,7 @@ class _PeekMetadata(Struct, frozen=True):
 
 
 class _Peek(Struct, frozen=True):
-    """As much of a line as tells whose run it is."""
+    """The fields of a line that name the agent."""
 
     pipeline_name: Name | None = None
     metadata: _PeekMetadata | None = None
@@ -121,9 +121,9 @@ def _read_export(job: Job) -> Draft:
 
 
 def _pipelines_of_export(job: Job, name: str) -> list[str]:
-    """Return the agents of an export; lines that cannot be read are named when they are read for good."""
+    """Return the agents of an export; lines that cannot be read are skipped here and reported later."""
     decoder = msgspec.json.Decoder(_Peek)
-    found: dict[str, None] = {}
+    agents: dict[str, None] = {}
     with opening(job.source, name, SILENT) as source:
         for number, line in source.lines():
             try:
@@ -132,19 +132,19 @@ def _pipelines_of_export(job: Job, name: str) -> list[str]:
                 continue
             agent = peek.pipeline_name or (peek.metadata and peek.metadata.model)
             if agent:
-                found[agent] = None
-            elif number > 1 and not found:
+                agents[agent] = None
+            elif number > 1 and not agents:
                 break
-            if len(found) > MAX_AGENTS:
+            if len(agents) > MAX_AGENTS:
                 break
-    if not found:
+    if not agents:
         raise InputError(
             "import.source",
             "no line names a model or pipeline",
             where=name,
             hint="expected AgentDojo's runs folder, or its one-file export with one run a line",
         )
-    return list(found)
+    return list(agents)
 
 
 def _is_header(row: dict[str, Any]) -> bool:
@@ -158,7 +158,7 @@ def _read_folder(job: Job) -> Draft:
             "import.source",
             f"no file lies at {_LAYOUT}",
             where=printable(job.source.resolve().name),
-            hint="give the runs folder, or the folder of one pipeline in it",
+            hint="give the runs folder, or the folder of a pipeline in it",
         )
     bench = _Bench(job, choose(list(files), job.options))
     wanted = files[bench.pipeline]
@@ -182,7 +182,7 @@ def _read_folder(job: Job) -> Draft:
 
 def _find(root: Path) -> tuple[dict[str, list[tuple[Path, int]]], int, int]:
     """Return pipeline → run files with their sizes, and how many other files and links there are."""
-    found: dict[str, list[tuple[Path, int]]] = {}
+    pipelines: dict[str, list[tuple[Path, int]]] = {}
     strays = links = seen = 0
     pending = [(root, 0)]
     while pending:
@@ -205,22 +205,22 @@ def _find(root: Path) -> tuple[dict[str, list[tuple[Path, int]]], int, int]:
                 child.is_file(follow_symlinks=False) and path.suffix == ".json" and len(parts) >= _LEVELS - 1
             ):
                 pipeline = parts[-_LEVELS] if len(parts) >= _LEVELS else root.resolve().name
-                found.setdefault(pipeline, []).append((path, child.stat(follow_symlinks=False).st_size))
+                pipelines.setdefault(pipeline, []).append((path, child.stat(follow_symlinks=False).st_size))
             else:
                 strays += 1
         if seen > MAX_FILES:
             raise InputError("import.source", f"more than {MAX_FILES:,} names", where=printable(root.name))
-    return found, strays, links
+    return pipelines, strays, links
 
 
 def _matches(run: TaskResults, path: Path, place: Place, job: Job, bench: _Bench) -> bool:
-    """Check a run against the folders that it lies in."""
-    said = (run.suite_name, run.user_task_id, run.attack_type or "none", run.injection_task_id or "none")
+    """Check a run against the names of its folders."""
+    stated = (run.suite_name, run.user_task_id, run.attack_type or "none", run.injection_task_id or "none")
     lies = (*path.parts[-4:-1], path.stem)
     names = ("suite_name", "user_task_id", "attack_type", "injection_task_id")
-    for name, value, part in zip(names, said, lies, strict=True):
+    for name, value, part in zip(names, stated, lies, strict=True):
         if value.replace("/", "_") != part:
-            job.faults.add(place.fault(f"{part!r}, as its folder says", repr(value), pointer=f"/{name}"))
+            job.faults.add(place.fault(f"{part!r}, the name of its folder", repr(value), pointer=f"/{name}"))
             return False
     if run.pipeline_name.replace("/", "_") != bench.pipeline:
         bench.draft.notes.add(
@@ -344,7 +344,7 @@ class _Bench:
             self._versions.add(run.benchmark_version)
 
     def close(self) -> Draft:
-        """Write down the protocol and the account of the fields."""
+        """Fill the protocol and the account of the fields."""
         draft = self.draft
         draft.options["success"] = self._job.options.success
         strict = self._job.options.success == "strict"

@@ -1,8 +1,8 @@
-"""What all importers share: options, the account, the writing of checked records.
+"""What all importers share: options, the account of the import, writing checked records.
 
-An importer reads one source and makes one or more `Draft`s, each of which becomes a bundle. A draft
-passes every row through the same door as evidence that is read later, so that an import cannot write
-what an assessment would refuse. Faults are collected over the whole source; one fault refuses it.
+An importer reads a source into one or more `Draft`s; each becomes a bundle. A draft checks every row as
+records are checked when evidence is read, so that an import cannot write what an assessment would refuse.
+Faults are collected over the whole source; any fault refuses it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from certkit.evidence.bundle.manifest import (
 )
 from certkit.evidence.importers.repeats import Repeats
 from certkit.evidence.reading.lines import check_line
-from certkit.evidence.records.faults import LIMIT, Fault
+from certkit.evidence.records.faults import Fault, Faults, FaultsError
 from certkit.evidence.records.record import (
     ATTACK_FIELDS,
     FAULT_FIELDS,
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from certkit.progress import Progress
 
 MAX_SOURCES_NAMED: Final = 1000
-"""Source files that the manifest names; beyond it only their number is kept."""
+"""Source files that the manifest names; of further ones it keeps the number."""
 
 RECORD_FILE: Final = "records/runs.jsonl"
 
@@ -59,7 +59,7 @@ MAX_AGENTS: Final = 64
 """Agents in one source."""
 
 _KINDS: Final = ("filled", "unmeasured", "odd", "refused")
-# Control characters and those that turn the direction of text: they change what a terminal shows.
+# Control characters and marks that change the direction of text: they change what a terminal shows.
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _NAMES: Final = ("run_id", "domain", "task_id", "condition", "cluster_id")
 
@@ -71,7 +71,7 @@ class ImportOptions(Struct, frozen=True, kw_only=True):
 
     `agent` renames the agent, or picks one where the source holds several; `models` keeps only these
     agents of the source. `success` is ``strict`` (an attacked run succeeds if the task was done and the
-    attack failed) or ``utility`` (the task was done); only sources that tell both apart look at it.
+    attack failed) or ``utility`` (the task was done); only formats that log both use it.
     """
 
     agent: str | None = None
@@ -83,9 +83,9 @@ class ImportOptions(Struct, frozen=True, kw_only=True):
 
 
 class ImportAccount(Struct, frozen=True, kw_only=True):
-    """What an import made of one agent: the bundle at `out`, and the account that its manifest holds.
+    """The bundle that an import made of an agent, at `out`, and the account that its manifest holds.
 
-    `digest` is the bundle's digest where it was sealed, else None.
+    `digest` is the bundle's digest; None where the bundle is not sealed.
     """
 
     out: Path
@@ -95,9 +95,9 @@ class ImportAccount(Struct, frozen=True, kw_only=True):
 
 
 class Importer(Struct, frozen=True, kw_only=True):
-    """A format that can be imported: one line about it, what reads it into drafts, and its own options.
+    """A format that can be imported: a description, the function that reads it, and its options.
 
-    `options` names the fields of `ImportOptions` that only some formats look at and this one does.
+    `options` names the fields of `ImportOptions` that this format uses and others do not.
     """
 
     description: str
@@ -105,48 +105,15 @@ class Importer(Struct, frozen=True, kw_only=True):
     read: Callable[[Job], Sequence[Draft]]
 
 
-class ImportFaultsError(InputError):
-    """Rows of a source were refused, and the import with them. `total` counts all faults."""
+class ImportFaultsError(FaultsError):
+    """Rows of a source were refused, and the import with them."""
 
-    def __init__(self, faults: list[Fault], total: int) -> None:
-        noun = "fault" if total == 1 else "faults"
-        shown = f", the first {len(faults)} are" if total > len(faults) else ""
-        super().__init__(
-            "import.row",
-            f"{total:,} {noun} in the source{shown}\n  " + "\n  ".join(str(fault) for fault in faults),
-            hint="nothing is skipped or repaired in silence; mend the source, or map it otherwise",
-        )
-        self.faults = faults
-        self.total = total
-
-    def to_dict(self) -> dict[str, object]:
-        """Return the error with its faults as the JSON document that ``--json`` prints."""
-        noun = "fault" if self.total == 1 else "faults"
-        shown = [{name: getattr(fault, name) for name in Fault.__struct_fields__} for fault in self.faults]
-        return super().to_dict() | {
-            "message": f"{self.total:,} {noun} in the source",
-            "total": self.total,
-            "faults": shown,
-        }
-
-
-class Faults:
-    """The faults met so far: the first `LIMIT` in full, and the number of all."""
-
-    def __init__(self) -> None:
-        self._first: list[Fault] = []
-        self.total = 0
-
-    def add(self, fault: Fault) -> None:
-        """Note one fault."""
-        self.total += 1
-        if len(self._first) < LIMIT:
-            self._first.append(fault)
-
-    def raise_if_any(self) -> None:
-        """Raise `ImportFaultsError` where a fault was noted."""
-        if self.total:
-            raise ImportFaultsError(self._first, self.total)
+    refusal = "import.row"
+    lines = "source"
+    advice = (
+        "nothing was imported; correct these rows in the {lines},"
+        " or add their values to the mapping, such as to `[values.outcome]`"
+    )
 
 
 class Place(Struct, frozen=True):
@@ -155,7 +122,7 @@ class Place(Struct, frozen=True):
     file: str
     line: int
 
-    def fault(self, expected: str, found: str, *, pointer: str = "", code: str = "import.row") -> Fault:
+    def fault(self, expected: str, actual: str, *, pointer: str = "", code: str = "import.row") -> Fault:
         """Return a fault of this row."""
         return Fault(
             file=self.file,
@@ -163,37 +130,37 @@ class Place(Struct, frozen=True):
             pointer=pointer,
             code=code,
             expected=expected,
-            found=printable(found),
+            found=printable(actual),
         )
 
 
 def typed_fault(place: Place, expected: str, error: msgspec.ValidationError) -> Fault:
-    """Return the fault of a row whose type msgspec refused."""
+    """Return the fault of a row that msgspec refused."""
     reason, _, path = str(error).partition(" - at `$")
     pointer = path.rstrip("`").replace("[...]", "").replace(".", "/").replace("[", "/").replace("]", "")
     return place.fault(expected, reason[:1].lower() + reason[1:], pointer=pointer)
 
 
 class Notes:
-    """The account under way: how often each thing happened."""
+    """Counts what happened during an import."""
 
     def __init__(self) -> None:
         self._counts: Counter[tuple[Kind, str]] = Counter()
         self._details: dict[tuple[Kind, str], str] = {}
 
     def add(self, kind: Kind, what: str, detail: str | None = None, *, count: int = 1) -> None:
-        """Count `what`; the first `detail` given stays."""
+        """Count `what`; the first `detail` is kept."""
         key = (kind, printable(what)[:500])
         self._counts[key] += count
         if detail:
             self._details.setdefault(key, printable(detail)[:2000])
 
     def counted(self) -> set[tuple[Kind, str]]:
-        """Return what was counted so far, as (kind, what)."""
+        """Return what was counted so far, as pairs (kind, what)."""
         return set(self._counts)
 
     def to_notes(self) -> tuple[ImportNote, ...]:
-        """Return all that was counted, by kind, else in the order in which it was first met."""
+        """Return all that was counted, by kind, then in the order of the first occurrence."""
         return tuple(
             ImportNote(kind=kind, what=what, count=count, detail=self._details.get((kind, what)))
             for wanted in _KINDS
@@ -205,8 +172,8 @@ class Notes:
 class Draft:
     """A bundle being written: its records so far, its account, its protocol.
 
-    `agent` is the name in the source; `agent_document` and `protocol` are what the importer knows of these
-    parts of the manifest; `options` is what the account says of the user's choices.
+    `agent` is the name in the source; `agent_document` and `protocol` are the parts of the manifest that the
+    importer fills; `options` are the user's choices as the account states them.
     """
 
     def __init__(self, folder: Path, stream: IO[bytes], agent: str, subfolder: str = "") -> None:
@@ -231,7 +198,7 @@ class Draft:
             line = canonical.line(row)
         except ValueError as error:
             return [place.fault("values that JSON has", str(error))]
-        # Rows that are plainly right are the rule, and cost a fifth of a full look.
+        # Most rows are right, and this check takes a fifth of the time of the full one.
         if not _plainly_right(row, line):
             checked = check_line(line.rstrip(b"\n"), place.line)
             if isinstance(checked, list):
@@ -247,7 +214,7 @@ class Draft:
         return []
 
     def repetitions(self) -> Iterator[Fault]:
-        """Yield what contradicts between records; the record file must be closed."""
+        """Yield contradictions between records; the record file must be closed."""
         with (self.folder / RECORD_FILE).open("rb") as written:
             yield from self._repeats.faults(written)
 
@@ -257,21 +224,21 @@ class Draft:
         `details` says of a filled field what it was made of. A field that has an "unmeasured" note
         already is not named again.
         """
-        said = {what for kind, what in self.notes.counted() if kind == "unmeasured"}
+        noted = {what for kind, what in self.notes.counted() if kind == "unmeasured"}
         for name in [*FIELDS, *sorted(self._filled.keys() - set(FIELDS))]:
             count, eligible = self._filled[name], self._eligible(name)
             if count:
                 self.notes.add("filled", name, details.get(name), count=count)
-            if 0 < count < eligible and name not in said:
+            if 0 < count < eligible and name not in noted:
                 detail = "the source leaves it empty on these records"
                 self.notes.add("unmeasured", name, detail, count=eligible - count)
-        never = [name for name in FIELDS if not self._filled[name] and name not in said]
+        never = [name for name in FIELDS if not self._filled[name] and name not in noted]
         if never and self.records:
             detail = "the source has nothing that fills: " + ", ".join(never)
             self.notes.add("unmeasured", f"{len(never)} other record fields", detail, count=self.records)
 
     def _eligible(self, name: str) -> int:
-        """Return how many of the records may carry field `name` at all."""
+        """Return how many of the records may have field `name`."""
         if name in ATTACK_FIELDS:
             return sum(count for condition, count in self._conditions.items() if may_be_attacked(condition))
         if name in FAULT_FIELDS:
@@ -280,7 +247,7 @@ class Draft:
 
 
 class Job(Struct, frozen=True, kw_only=True):
-    """One import under way: from `source` into the bundle folder(s) under `folder`."""
+    """An import in progress, from `source` into the bundle folder(s) under `folder`."""
 
     source: Path
     folder: Path
@@ -298,14 +265,18 @@ class Job(Struct, frozen=True, kw_only=True):
         self.drafts.append(draft)
         return draft
 
+    def refuse_faults(self) -> None:
+        """Raise `ImportFaultsError` where a fault was added."""
+        if self.faults:
+            raise ImportFaultsError(self.faults, self.faults.total)
+
     def write(self, draft: Draft, fields: Mapping[str, Any], place: Place) -> None:
-        """Write one record; what is wrong with it goes to the faults of the import."""
-        for fault in draft.write(fields, place):
-            self.faults.add(fault)
+        """Write a record, or add its faults to those of the import."""
+        self.faults.note(draft.write(fields, place))
 
 
 def _plainly_right(row: dict[str, Any], line: bytes) -> bool:
-    """Tell whether a row is certainly a valid record; False means that it needs a closer look."""
+    """Tell whether a row is certainly a valid record; False means that the full check decides."""
     if len(line) > MAX_LINE or any(name not in FIELDS for name in row):
         return False
     try:
@@ -319,20 +290,20 @@ def printable(text: str) -> str:
     return _UNPRINTABLE.sub(lambda match: match.group().encode("unicode_escape").decode(), text)
 
 
-def choose(found: Sequence[str], options: ImportOptions) -> str:
-    """Return which one of the agents in a source is meant.
+def choose(agents: Sequence[str], options: ImportOptions) -> str:
+    """Return the only agent of a source, or the agent that `options` names.
 
     Raises `InputError` ``import.choice-needed`` where there are several and `options` names none of them.
     """
-    if len(found) == 1:
-        return found[0]
-    if options.agent in found:
+    if len(agents) == 1:
+        return agents[0]
+    if options.agent in agents:
         return str(options.agent)
-    names = ", ".join(printable(name) for name in sorted(found)[:MAX_AGENTS])
+    names = ", ".join(printable(name) for name in sorted(agents)[:MAX_AGENTS])
     asked = f", none called {printable(options.agent)!r}" if options.agent else ""
     raise InputError(
         "import.choice-needed",
-        f"the source holds {len(found)} agents{asked}: {names}",
+        f"the source holds {len(agents)} agents{asked}: {names}",
         hint="choose one with --agent NAME",
     )
 
@@ -346,7 +317,7 @@ def finish(draft: Draft, job: Job, name: str, out: Path) -> ImportAccount:
         raise UsageError(
             "usage.option",
             f"agent name {printable(agent['name'])!r} cannot be printed",
-            hint="give another one with --agent NAME",
+            hint="give another name with --agent NAME",
         )
     imported = Imported(
         format=name,

@@ -1,17 +1,17 @@
-"""The records that HB-Eval published of its methodologies B and C: one JSON array, several models.
+"""The published records of HB-Eval's methodologies B and C: a JSON array with several models.
 
-Each model becomes a bundle of its own. Outcomes are what the records say; nothing is repaired:
+Each model becomes a bundle. Outcomes are taken from the records; nothing is repaired:
 
-- ``success`` in the records is not the paper's rule (composite ≥ 0.70, [26] §4.3.4); where they differ
-  it is counted.
-- A timed-out call left an empty response, which the checks then scored as violations. It stays the
-  failure that the record states, and is counted.
+- ``success`` in the records does not follow the paper's rule (composite ≥ 0.70, [26] §4.3.4); differences
+  are counted.
+- A timed-out call left an empty response, which the checks then scored as violations. The run stays a
+  failure, as its record states, and is counted.
 - Where the judge failed, ``judge_score`` is a placeholder: the layer 3 score stays unmeasured.
-- Where layer 2 found nothing the judge was not asked, and ``judge_score`` is 1 by the protocol.
-- ``run_id`` repeats from model to model, the file is not in order of time, and times have no zone.
-- ``adv_resistance`` says that no constraint at all was broken, not whether the attack reached its goal.
+- Where layer 2 found no violation the judge was not called, and ``judge_score`` is 1 by the protocol.
+- Models share values of ``run_id``, the file is not in order of time, and times have no zone.
+- ``adv_resistance`` states that no constraint was broken, not whether the attack reached its goal.
 
-Only methodology C writes ``response_missing``; its judge was another model than the one judged.
+Only methodology C writes ``response_missing``; there another model than the evaluated one was the judge.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ CONDITIONS: Final = {
     "cascade_failure": Condition.CASCADE,
 }
 COMPOSITE_THOUSANDTHS: Final = 700
-"""Success from this composite score on, [26] §4.3.4."""
+"""The least composite score of a success, [26] §4.3.4."""
 
 JUDGE_C: Final = "Llama-4-Maverick-17B"
 """The third-party judge of methodology C, [26] §4.4.2."""
@@ -54,7 +54,7 @@ Unit = Annotated[float, Meta(ge=0, le=1)]
 
 
 class Row(Struct, frozen=True, kw_only=True):
-    """One published record; fields that are not read are not listed."""
+    """A published record; fields that are not read are not listed."""
 
     run_id: Annotated[int, Meta(ge=0)]
     model: Name
@@ -89,12 +89,12 @@ def read(job: Job) -> list[Draft]:
             campaign.add(item, Place(name, number))
         job.sources.append(source.facts())
     job.progress.finish()
-    job.faults.raise_if_any()
+    job.refuse_faults()
     return campaign.close(name)
 
 
 def _refuse_others(source: Source) -> None:
-    """Refuse, in words, what looks like HB-Eval's but holds no records of single runs."""
+    """Refuse files of HB-Eval that hold no records of single runs, and say what they are."""
     if source.first_byte() == b"[":
         return
     try:
@@ -119,7 +119,7 @@ def _refuse_others(source: Source) -> None:
 
 
 class _Campaign:
-    """The rows of a file, sorted to the models that they are about."""
+    """The rows of a file, by model."""
 
     def __init__(self, job: Job) -> None:
         self._job = job
@@ -176,7 +176,7 @@ class _Campaign:
                 f"records of methodology B (first at line {self._independent[False]}) and C "
                 f"(first at line {self._independent[True]}) are mixed",
                 where=name,
-                hint="import them apart: their judges differ",
+                hint="split the file and import each part: their judges differ",
             )
         if not self._models:
             raise InputError("import.source", "holds no records", where=name)
@@ -184,27 +184,27 @@ class _Campaign:
         return [model.close(independent=True in self._independent) for model in kept]
 
     def _kept(self, name: str) -> list[_Model]:
-        """Return the models that the options leave; a name or version given fits one model only."""
+        """Return the models that the options select; a name or a version fits only a single model."""
         options = self._job.options
         kept = {agent: model for agent, model in self._models.items() if model is not None}
         unknown = [model for model in options.models if model not in self._models]
         if len(kept) > 1 and options.agent in kept:
             return [kept[str(options.agent)]]
         if unknown or (len(kept) > 1 and (options.agent or options.agent_version)):
-            found = ", ".join(printable(model) for model in self._models)
+            names = ", ".join(printable(model) for model in self._models)
             asked = unknown[0] if unknown else options.agent
             none = f", none called {printable(asked)!r}" if asked else ""
             raise InputError(
                 "import.choice-needed",
-                f"the source holds {len(self._models)} models{none}: {found}",
+                f"the source holds {len(self._models)} models{none}: {names}",
                 where=name,
-                hint="choose one with --agent NAME; a version given belongs to one model",
+                hint="choose one with --agent NAME; --agent-version needs a single model",
             )
         return list(kept.values())
 
 
 def _slug(model: str, taken: set[str]) -> str:
-    """Return a folder name for a model that is portable and not taken."""
+    """Return a portable folder name for a model that is not taken."""
     plain = re.sub(r"[^a-z0-9._-]+", "-", model.lower()).strip("-._") or "model"
     plain = plain[:80].rstrip("-._")
     if unsafe_path(plain):
@@ -217,7 +217,7 @@ def _slug(model: str, taken: set[str]) -> str:
 
 
 class _Model:
-    """Turns the rows of one model into records."""
+    """Turns the rows of a model into records."""
 
     def __init__(self, job: Job, draft: Draft) -> None:
         self.draft = draft
@@ -278,8 +278,8 @@ class _Model:
             notes.add("odd", "composite_score is not 0.6 constraint + 0.4 judge")
         if bool(row.success) != (composite >= COMPOSITE_THOUSANDTHS):
             rule = "the paper's rule is success at a composite of 0.70 and above"
-            said = "success below" if row.success else "failure at or above"
-            notes.add("odd", f"{said} the paper's composite of 0.70", rule)
+            result = "success below" if row.success else "failure at or above"
+            notes.add("odd", f"{result} the paper's composite of 0.70", rule)
         if row.judge_reason == "judge_failed":
             detail = "the judge failed; its score of 0.5 is a placeholder"
             notes.add("unmeasured", "layer3_score", detail)
@@ -290,7 +290,7 @@ class _Model:
             notes.add("odd", "layer3_score without a judgement", detail)
 
     def close(self, *, independent: bool) -> Draft:
-        """Write down the protocol and the account of the fields."""
+        """Fill the protocol and the account of the fields."""
         draft, model = self.draft, self.draft.agent
         own_family = JUDGE_C_FAMILY in model.lower()
         draft.agent_document = {

@@ -1,7 +1,7 @@
 """Rows of any kind, as JSON lines or CSV (plain or gzipped), with a mapping file for other names.
 
-The mapping (TOML) says which of their columns fills which of our fields; what already has our names
-needs no entry:
+The mapping (TOML) says which column fills which record field; columns that have the name of a field need no
+entry:
 
     [columns]                     # our field = their column
     task_id = "scenario"
@@ -14,8 +14,8 @@ needs no entry:
     [protocol]
     temperature = 0.0
 
-In CSV an empty cell is "not measured", and text becomes a number or a truth value only where it is
-written as JSON writes one. Columns that no field takes are left out, counted and named.
+In CSV an empty cell means "not measured", and text becomes a number or a truth value only in the form that
+JSON has for it. Columns that fill no field are left out; the account names and counts them.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 MAX_MAPPING: Final = 1024 * 1024
 MAX_COLUMNS: Final = 10_000
-"""Different columns that no field takes."""
+"""Distinct columns that fill no field, at most."""
 
 Scalar = StrictStr | StrictBool | StrictInt | StrictFloat
 Column = Annotated[str, Field(min_length=1, max_length=1024)]
@@ -57,7 +57,7 @@ _TRUTH: Final = {"true": True, "false": False}
 
 
 class Mapping(Authored):
-    """How another source's columns become record fields."""
+    """How the columns of a source become record fields."""
 
     columns: dict[str, Column] = Field(default_factory=dict)
     values: dict[str, dict[str, Scalar]] = Field(default_factory=dict)
@@ -89,7 +89,7 @@ def read_mapping(path: Path) -> Mapping:
     except UnicodeDecodeError:
         raise InputError("import.mapping", "not UTF-8", where=name) from None
     document = toml.loads(text, code="import.mapping", where=name)
-    # What bundle.json requires has a plain default here.
+    # Entries that bundle.json requires have a default here.
     for table, key, default in (("agent", "version", UNVERSIONED), ("protocol", "origin", "measured")):
         if isinstance(document.get(table), dict):
             document[table].setdefault(key, default)
@@ -107,7 +107,7 @@ def read(job: Job) -> list[Draft]:
             "import.mapping",
             "the agent has no name",
             where=name,
-            hint="give --agent NAME, or write [agent] into the mapping",
+            hint="give --agent NAME, or `name` under `[agent]` in the mapping",
         )
     draft = job.draft(job.options.agent or "")
     if mapping.agent is not None:
@@ -132,7 +132,7 @@ def read(job: Job) -> list[Draft]:
 
 
 def _json_rows(source: Source, job: Job) -> Iterator[tuple[Place, dict[str, Any]]]:
-    """Yield the rows that can be read; note the others as faults."""
+    """Yield the rows that can be read; add the others to the faults."""
     for number, line in source.items() if source.first_byte() == b"[" else source.lines():
         place = Place(source.name, number)
         try:
@@ -178,7 +178,7 @@ def _header(cells: list[str], place: Place) -> list[str]:
 
 
 class _Text:
-    """The lines of a CSV file as text, and at which line the row under way begins."""
+    """The lines of a CSV file as text; `row_line` is the line at which the current row begins."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
@@ -219,7 +219,7 @@ class _Rows:
         self._left: Counter[str] = Counter()
 
     def convert(self, row: dict[str, Any], place: Place) -> tuple[dict[str, Any], list[Fault]]:
-        """Return the record fields of one row, and the faults met."""
+        """Return the record fields of a row, and its faults."""
         mapping = self._mapping
         fields: dict[str, Any] = dict(mapping.constants)
         faults = []
@@ -237,7 +237,7 @@ class _Rows:
         return fields, faults
 
     def _pairs(self, row: dict[str, Any]) -> list[tuple[str, str]]:
-        """Return which field takes which column of this row, and count the columns that none takes."""
+        """Return pairs (field, column) for this row, and count the columns that fill no field."""
         pairs = [(field, column) for field, column in self._mapping.columns.items() if column in row]
         self._met.update(column for _, column in pairs)
         for column in row:
@@ -248,7 +248,7 @@ class _Rows:
             elif column in self._left or len(self._left) < MAX_COLUMNS:
                 self._left[column] += 1
             else:
-                raise InputError("import.source", f"more than {MAX_COLUMNS:,} columns that no field takes")
+                raise InputError("import.source", f"more than {MAX_COLUMNS:,} columns that fill no field")
         return pairs
 
     def _value(self, field: str, value: Any) -> Any:
@@ -272,7 +272,7 @@ class _Rows:
         raise _CellError(_EXPECTED[kind])
 
     def account(self, draft: Draft, name: str) -> None:
-        """Write down which columns filled what and which were left out; refuse a mapping that missed."""
+        """Note which columns filled which fields or were left out; refuse a mapping of absent columns."""
         if missing := sorted(self._claimed - self._met):
             raise InputError(
                 "import.mapping",
@@ -282,11 +282,11 @@ class _Rows:
             )
         for column, count in sorted(self._left.items()):
             draft.notes.add(
-                "refused", f"column {column!r}", "left out: no record field takes it", count=count
+                "refused", f"column {column!r}", "left out: it fills no record field", count=count
             )
         named = {field: f"from column {column!r}" for field, column in self._mapping.columns.items()}
         draft.describe_fields(named | dict.fromkeys(self._mapping.constants, "the mapping's constant"))
 
 
 class _CellError(ValueError):
-    """Says what a cell should have held."""
+    """A cell that cannot be read; the message is the expected content."""

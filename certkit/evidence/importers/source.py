@@ -1,8 +1,8 @@
-"""Reading a hostile source file: bounded, hashed while it is read, plain or gzipped.
+"""Reading a hostile source file, plain or gzipped: bounded, and hashed while it is read.
 
-A source is read once, in pieces. Its packed bytes are hashed and reported as progress; its unpacked
-bytes are bounded in total and per row, so that neither a gzip bomb nor an endless line costs more than
-the limits below. A file is gzipped if it begins as gzip does, whatever its name.
+A source is read once, in pieces. Its packed bytes are hashed and reported as progress. Its unpacked bytes
+are limited in total and per row, against gzip bombs and endless lines. A file is gzipped if it begins with
+gzip's two bytes, whatever its name.
 
     with opening(path, path.name, progress) as source:
         for number, line in source.lines():
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
     from certkit.progress import Progress
 
 MAX_ROW: Final = 16 * 1024 * 1024
-"""Longest row, bytes unpacked."""
+"""Longest row, unpacked bytes."""
 
 MAX_RATIO: Final = 250
 """Unpacked bytes per packed byte above `FREE`; logs reach about 12, gzip itself 1,030."""
 
 FREE: Final = 64 * 1024 * 1024
-"""Unpacked bytes that are read whatever the ratio."""
+"""Unpacked bytes up to which the ratio is not limited."""
 
 _CHUNK: Final = 1 << 18
 _GZIP: Final = b"\x1f\x8b"
@@ -45,7 +45,7 @@ _MARKS = re.compile(rb'["\\\[\]{},\n]')
 
 
 class _Packed(io.RawIOBase):
-    """The bytes as they lie on the disk: hashed, counted, reported."""
+    """The bytes of the file: hashed, counted, reported as progress."""
 
     def __init__(self, raw: IO[bytes], name: str, progress: Progress) -> None:
         super().__init__()
@@ -70,7 +70,7 @@ class _Packed(io.RawIOBase):
 
 
 class _Unpacked(io.RawIOBase):
-    """The bytes after decompression, bounded."""
+    """The bytes after decompression, limited."""
 
     def __init__(self, inner: IO[bytes], packed: _Packed, name: str) -> None:
         super().__init__()
@@ -106,7 +106,7 @@ class Source:
         self._packed = packed
 
     def first_byte(self) -> bytes:
-        """Return the first byte that is not white space, among the first 4,096, without reading on."""
+        """Return the first byte that is not white space among the first 4,096, without consuming it."""
         return self._stream.peek(4096)[:4096].lstrip()[:1]
 
     def lines(self) -> Iterator[tuple[int, bytes]]:
@@ -118,9 +118,9 @@ class Source:
             yield number, line.rstrip(b"\r\n")
 
     def items(self) -> Iterator[tuple[int, bytes]]:
-        """Yield each item of the one JSON array that the file holds, with the line it begins at.
+        """Yield each item of the JSON array that the file holds, with the line where it begins.
 
-        The items are not yet checked to be JSON; what stands around them is.
+        The form of the array is checked, the items are not.
         """
         splitter = _Splitter(self.name)
         while chunk := self._stream.read(_CHUNK):
@@ -136,7 +136,7 @@ class Source:
         return data
 
     def facts(self) -> ImportSource:
-        """Return name, SHA-256 and size of the file as it lies on the disk; reads what is left of it."""
+        """Return name, SHA-256 and size of the file; reads the rest of it."""
         while self._packed.read(_CHUNK):
             pass
         return ImportSource(name=self.name, sha256=self._packed.digest.hexdigest(), size=self._packed.size)
@@ -149,12 +149,12 @@ class Source:
 
 
 class _Splitter:
-    """Cuts the text of a JSON array at its top-level commas, however the pieces arrive."""
+    """Cuts the text of a JSON array, fed in pieces, at its top-level commas."""
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self.rest = bytearray()  # the item under way
-        self.line = 1  # the line it begins at
+        self.rest = bytearray()  # the current item so far
+        self.line = 1  # the line where it begins
         self._here = 1
         self._depth = 0
         self._in_string = self._closed = False
@@ -189,8 +189,8 @@ class _Splitter:
 
     def close(self) -> None:
         if not self._closed or self.rest.strip():
-            what = "holds more than one array" if self._closed else "ends inside the array"
-            raise InputError("json.syntax", what, where=f"{self._name}:{self._here}")
+            reason = "holds more than one array" if self._closed else "ends inside the array"
+            raise InputError("json.syntax", reason, where=f"{self._name}:{self._here}")
 
     def _open(self, mark: bytes, before: bytes) -> None:
         if self._closed or mark != b"[" or before.strip() or self.rest.strip():
@@ -213,9 +213,9 @@ class _Splitter:
 
 @contextmanager
 def opening(path: Path, name: str, progress: Progress) -> Iterator[Source]:
-    """Open a regular file as a `Source` called `name`; reports its bytes to a `progress` under way.
+    """Open a regular file as a `Source` called `name`; its bytes are reported to `progress`.
 
-    Raises `InputError` ``file.missing``, ``file.unreadable`` or ``import.source``; reading raises them too.
+    Opening and reading raise `InputError` ``file.missing``, ``file.unreadable`` or ``import.source``.
     """
     try:
         raw = path.open("rb", buffering=0) if stat.S_ISREG(path.stat().st_mode) else None

@@ -1,7 +1,7 @@
-"""Records as columns: one array or sequence per field, and the few things that are asked of them.
+"""Records as columns: an array or sequence per field.
 
-Numbers are arrays in which a value outside the field's range stands for "not there"; texts are sequences
-in which the empty string does. A field that no record has is not stored and costs nothing.
+An absent number is stored as a value outside the field's range, an absent text as the empty string. A field
+that no record has is not stored.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 ABSENT: Final = -(2**60)
-"""What an integer column holds where the record holds nothing."""
+"""Stands in an integer column for an absent value."""
 
 
 def _kind(annotation: Any) -> str:
@@ -48,7 +48,7 @@ def _kind(annotation: Any) -> str:
 
 FIELDS: Final = {field.name: field for field in msgspec.structs.fields(Record)}
 KINDS: Final = {name: _kind(field.type) for name, field in FIELDS.items()}
-# Outside what the field can hold, and of the column's own type, so that columns convert at once.
+# Outside the range of the field, but of the column's type, so that a column converts in a single call.
 DEFAULTS: Final[dict[str, Any]] = {
     "string": "",
     "integer": ABSENT,
@@ -65,16 +65,16 @@ _FORMATS: Final = {"integer": "q", "floating": "d", "ternary": "b"}
 
 
 def pack(name: str, column: Sequence[Any]) -> NDArray[Any]:
-    """Return the numbers of field `name` as a read-only array, three times as fast as NumPy finds out.
+    """Return the numbers of field `name` as a read-only array, three times as fast as `numpy.array`.
 
-    Raises `struct.error` where one is not a number.
+    Raises `struct.error` where an element is not a number.
     """
     kind = KINDS[name]
     return np.frombuffer(struct.pack(f"{len(column)}{_FORMATS[kind]}", *column), _DTYPES[kind])
 
 
 class Index(dict[Any, int]):
-    """Numbers things in the order in which they are first met."""
+    """Numbers keys in the order of their first lookup."""
 
     def __missing__(self, key: Any) -> int:
         value = self[key] = len(self)
@@ -82,10 +82,10 @@ class Index(dict[Any, int]):
 
 
 class Columns:
-    """`size` records as one column per field.
+    """`size` records as a column per field.
 
-    `numbers` holds arrays by field; `texts` sequences; `times` ``started_at`` in microseconds since
-    1970-01-01 UTC, or None where no record has one; `user_fields` the names of the user's own fields.
+    `numbers` holds arrays by field name, `texts` sequences. `times` is ``started_at`` in microseconds since
+    1970-01-01 UTC, None where no record has it. `user_fields` are the names of the ``x_`` fields.
     """
 
     def __init__(
@@ -179,7 +179,7 @@ class Columns:
         return np.full(self.size, ABSENT) if self.times is None else self.times
 
     def present(self, name: str) -> Booleans:
-        """Tell for each record whether the field, a number or a text of few values, is there."""
+        """Tell for each record whether it has the field, a number or a text of few distinct values."""
         kind = KINDS[name]
         if kind == "string":
             return ~self.equals(name, "")
@@ -190,7 +190,7 @@ class Columns:
         return any(name in self.numbers or name in self.texts for name in names)
 
     def any_present(self, names: Sequence[str]) -> Booleans:
-        """Tell for each record whether at least one of the fields is there."""
+        """Tell for each record whether it has at least one of the fields."""
         result = np.zeros(self.size, np.bool_)
         for name in names:
             if self.has(name):
@@ -199,8 +199,8 @@ class Columns:
 
     def equals(self, name: str, value: str) -> Booleans:
         """Tell for each record whether a text field of few distinct values holds `value`."""
-        index, found = self._coded(name)
-        return np.asarray(index == found.get(value, -1))
+        index, numbers = self._coded(name)
+        return np.asarray(index == numbers.get(value, -1))
 
     def distinct(self, name: str) -> tuple[str, ...]:
         """Return the values that occur in a text field of few distinct values."""
@@ -208,13 +208,13 @@ class Columns:
 
     def _coded(self, name: str) -> tuple[NDArray[np.int32], dict[str, int]]:
         if name not in self._codes:
-            found = Index()
-            index = np.fromiter(map(found.__getitem__, self.text(name)), np.int32, self.size)
-            self._codes[name] = (index, found)
+            numbers = Index()
+            index = np.fromiter(map(numbers.__getitem__, self.text(name)), np.int32, self.size)
+            self._codes[name] = (index, numbers)
         return self._codes[name]
 
     def outcome(self, outcome: Outcome) -> Booleans:
-        """Tell for each record whether it ended so."""
+        """Tell for each record whether it has this outcome."""
         return self.equals("outcome", outcome)
 
     @cached_property
@@ -224,9 +224,9 @@ class Columns:
 
     @cached_property
     def attackable(self) -> Booleans:
-        """Runs on which attack fields may stand."""
-        index, found = self._coded("condition")
-        return np.array([may_be_attacked(name) for name in found] or [False], np.bool_)[index]
+        """Runs that may have attack fields."""
+        index, numbers = self._coded("condition")
+        return np.array([may_be_attacked(name) for name in numbers] or [False], np.bool_)[index]
 
     @cached_property
     def success(self) -> Booleans:
@@ -240,7 +240,7 @@ class Columns:
 
     @cached_property
     def derived_grade(self) -> NDArray[np.int8]:
-        """`record.grade_tenths` of each run; −1 where the recovery fields do not give one."""
+        """`record.grade_tenths` of each run; −1 where the recovery fields do not determine it."""
         recovered, steps = self.ternary("recovered"), self.integer("recovery_steps")
         repeated = self.equals("recovery_approach", Approach.REPEATED_ATTEMPTS)
         correct = self.equals("recovery_approach", Approach.CORRECT)

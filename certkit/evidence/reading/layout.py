@@ -1,13 +1,12 @@
-"""The fast reader: a block of JSON lines becomes columns, or is handed back as not understood.
+"""The fast reader: decodes a block of JSON lines into columns, or returns None where it is not sure.
 
-A `Layout` is a struct type made for the fields that a producer really writes, so that decoding a line
-and taking it apart costs little more than parsing it. It is an accelerator and never a judge: `decode`
-returns columns only where every line is proved to be one well-typed record with no key twice, and
-returns None in every other case, upon which `reading` looks at the lines one by one.
+A `Layout` is a struct type with the fields that a producer really writes, so that decoding costs little more
+than parsing. It refuses no record: `decode` returns columns only where every line is certainly a well-typed
+record without a repeated key. Otherwise it returns None, and `lines` checks line by line.
 
-How a repeated key is noticed without decoding twice: in valid JSON without escaped quotes every key and
-every string value carries exactly two quotation marks. A decoded record tells how many distinct keys
-and string values it has; if the block holds more marks than that, something was said twice.
+A repeated key is noticed without decoding twice: in JSON without escaped quotes, each key and each string
+value has two quotation marks. If the block has more quotation marks than the keys and strings of the decoded
+records account for, a key was repeated.
 """
 
 from __future__ import annotations
@@ -36,9 +35,9 @@ _NEWLINE, _OPEN, _CLOSE, _RETURN, _QUOTE = (ord(mark) for mark in '\n{}\r"')
 # Escaped quotes and backslashes would upset the count of quotation marks; surrogates need a closer look.
 _NEEDS_A_CLOSER_LOOK = re.compile(rb'\\["\\]|\\u[dD][89a-fA-F]')
 _CONDITION = re.compile(CONDITION_PATTERN)
-# What underflows has an exponent of three digits, or very many zeros behind the point.
+# A number that underflows has an exponent of three digits, or very many zeros after the point.
 _SMALL, _SMALL_CAPITAL, _MANY_ZEROS = re.compile(rb"e-\d{3}"), re.compile(rb"E-\d{3}"), b"0" * 64
-# Whole columns are checked much faster than one value: few conditions differ, and times are all alike.
+# Checked faster as whole columns: few conditions are distinct, and times have the same form.
 _CHECKED_LATER: Final[dict[str, Any]] = {"condition": str, "started_at": str | None}
 _USER_TYPE: Final = str | int | float | bool | None
 
@@ -84,7 +83,7 @@ class Layout:
         return columns if marks == 2 * marked else None
 
     def _columns(self, size: int, values: zip[tuple[Any, ...]]) -> tuple[Columns, int]:
-        """Return the columns, and the number of keys plus the number of string values in them."""
+        """Return the columns, and how many keys and string values they hold together."""
         numbers: dict[str, NDArray[Any]] = {}
         texts: dict[str, Sequence[str]] = {}
         times = None
@@ -92,7 +91,7 @@ class Layout:
         for name, column in zip((*self.known, *self.user), values, strict=True):
             kind = KINDS.get(name)
             if kind is None:
-                marked += _count_own(column)
+                marked += _count_user(column)
             elif kind in {"string", "time"}:
                 text, count = _text(name, column)
                 marked += count
@@ -105,8 +104,8 @@ class Layout:
                 marked += count
         if not all(_CONDITION.match(condition) for condition in set(texts["condition"])):
             raise _NotUnderstoodError
-        own = frozenset(self.user)
-        return Columns(size, numbers=numbers, texts=texts, times=times, user_fields=own), marked
+        user = frozenset(self.user)
+        return Columns(size, numbers=numbers, texts=texts, times=times, user_fields=user), marked
 
 
 def _may_underflow(block: bytes, columns: Columns) -> bool:
@@ -118,7 +117,7 @@ def _may_underflow(block: bytes, columns: Columns) -> bool:
 
 
 def _text(name: str, column: tuple[Any, ...]) -> tuple[Sequence[str], int]:
-    """Return a text column without nulls, and its keys plus string values."""
+    """Return a text column without nulls, and how many keys and string values it holds together."""
     if name in REQUIRED:
         return column, 2 * len(column)
     absent, nulls = column.count(""), column.count(None)
@@ -127,7 +126,7 @@ def _text(name: str, column: tuple[Any, ...]) -> tuple[Sequence[str], int]:
 
 
 def _numbers(name: str, column: tuple[Any, ...]) -> tuple[NDArray[Any], int]:
-    """Return a number column, and its keys."""
+    """Return a number column, and how many keys it holds."""
     default = DEFAULTS[KINDS[name]]
     nulls = 0
     try:
@@ -138,8 +137,8 @@ def _numbers(name: str, column: tuple[Any, ...]) -> tuple[NDArray[Any], int]:
     return array, int(np.count_nonzero(array != default)) + nulls
 
 
-def _count_own(column: tuple[Any, ...]) -> int:
-    """Return the keys plus string values of a field of the user's own."""
+def _count_user(column: tuple[Any, ...]) -> int:
+    """Return how many keys and string values the column of an ``x_`` field holds together."""
     types = set(map(type, column))
     if types == {str}:
         return 2 * len(column)
@@ -152,7 +151,7 @@ def _count_own(column: tuple[Any, ...]) -> int:
 
 
 def _times(column: Sequence[str]) -> NDArray[np.int64]:
-    """Return times in microseconds; whatever is not understood is left to the closer look."""
+    """Return times in microseconds; raise `_NotUnderstoodError` for an uncommon form."""
     result = np.full(len(column), ABSENT)
     lengths = np.fromiter(map(len, column), np.int64, len(column))
     for length in np.unique(lengths[lengths > 0]).tolist():
@@ -168,8 +167,8 @@ def _times(column: Sequence[str]) -> NDArray[np.int64]:
 def _count_lines(block: bytes) -> int | None:
     """Return the number of lines if each begins with ``{`` and ends with ``}``, else None.
 
-    In flat records a brace outside a string is the record's own, so no record can then span two lines,
-    and as many records as lines means one on each.
+    A flat record has no braces outside strings but its first and last character. So no record can span two
+    lines, and if there are as many records as lines, each line holds exactly one.
     """
     marks = np.frombuffer(block, np.uint8)
     ends = np.flatnonzero(marks == _NEWLINE)

@@ -1,9 +1,8 @@
-"""Reading record lines strictly: every line is one valid record, or every fault of it is named.
+"""Reading record lines strictly: a line is a valid record, or all its faults are reported.
 
-`read_block` is the door that evidence passes: it tries the fast `Layout` and, wherever that is not sure,
-looks at the lines one by one with `check_line`, whose word is final. A line is refused for JSON that
-is not strict, for fields that the published schema does not allow (all of them are listed), and for
-breaking one of the closed list of contradictions.
+All evidence passes `Reader`. It decodes blocks with the fast `Layout`; where that is not sure, `check_line`
+reads line by line and decides. A line is refused for JSON that is not strict, for fields that the published
+schema does not allow (all are listed), and for a contradiction of the closed list (`records.rules`).
 """
 
 from __future__ import annotations
@@ -20,29 +19,29 @@ from certkit.errors import InputError
 from certkit.evidence.reading.columns import FIELDS, KINDS, Columns
 from certkit.evidence.reading.layout import Layout
 from certkit.evidence.records import schema
-from certkit.evidence.records.faults import LIMIT, Fault, Faults
+from certkit.evidence.records.faults import Fault, Faults
 from certkit.evidence.records.record import MAX_LINE, USER_FIELD, Record
 from certkit.evidence.records.rules import contradictions, suspicious
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     import jsonschema
 
 _MISSING = re.compile(r"'(.+)' is a required property\Z")
 PART: Final = 1 << 20
-"""Bytes that are decoded at once: as many records as a processor's cache holds."""
+"""Bytes decoded at once, chosen to fit a processor's cache."""
 
 _SHOWN: Final = 60
 
 
 def check_line(line: bytes, number: int = 1) -> tuple[Record, frozenset[str]] | list[Fault]:
-    """Return the record on one line with its user fields, or all faults of the line."""
+    """Return the record on a line with the names of its user fields, or all faults of the line."""
     if not line.strip():
         return [_fault(number, "", "record.blank-line", "one JSON object", "an empty line")]
     if len(line) > MAX_LINE:
-        found = f"{len(line):,} bytes"
-        return [_fault(number, "", "record.too-long", f"at most {MAX_LINE:,} bytes", found)]
+        size = f"{len(line):,} bytes"
+        return [_fault(number, "", "record.too-long", f"at most {MAX_LINE:,} bytes", size)]
     try:
         value = canonical.loads(line)
     except InputError as error:
@@ -66,59 +65,26 @@ def check_line(line: bytes, number: int = 1) -> tuple[Record, frozenset[str]] | 
 
 
 def _as_integer(name: str, value: Any) -> Any:
-    """Take 8.0 for 8, as JSON Schema does: JSON knows one kind of number."""
+    """Return 8 for 8.0, as JSON Schema does: JSON has only one kind of number."""
     if isinstance(value, float) and KINDS.get(name) == "integer" and value.is_integer():
         return int(value)
     return value
 
 
-def check_lines(lines: bytes, *, limit: int = LIMIT) -> list[Fault]:
-    """Return the faults of a block of lines, each looked at one by one, and of the lines together.
-
-    At most `limit` faults are returned, in order of line and pointer.
-    """
-    faults: list[Fault] = []
-    records: list[tuple[int, Record]] = []
-    for number, line in enumerate(split_lines(lines), 1):
-        result = check_line(line, number)
-        if isinstance(result, list):
-            faults += result
-        else:
-            records.append((number, result[0]))
-    faults += _repetitions(records)
-    return sorted(faults, key=lambda fault: (fault.line, fault.pointer))[:limit]
-
-
-def _repetitions(records: Iterable[tuple[int, Record]]) -> list[Fault]:
-    runs: dict[str, int] = {}
-    sequences: dict[int, int] = {}
-    domains: dict[str, tuple[str, int]] = {}
-    faults = []
-    for number, record in records:
-        if (first := runs.setdefault(record.run_id, number)) != number:
-            faults.append(repeated(number, "run_id", record.run_id, f"line {first}"))
-        if record.sequence is not None and (first := sequences.setdefault(record.sequence, number)) != number:
-            faults.append(repeated(number, "sequence", record.sequence, f"line {first}"))
-        domain, first = domains.setdefault(record.task_id, (record.domain, number))
-        if domain != record.domain:
-            faults.append(two_domains(number, record.task_id, domain, record.domain, f"line {first}"))
-    return faults
-
-
 def repeated(number: int, field: str, value: str | int, first: str) -> Fault:
-    """Return the fault of a `field` that was used before, at place `first`."""
+    """Return the fault of a `field` whose `value` was already used at place `first`."""
     code = "record.duplicate-run-id" if field == "run_id" else "record.duplicate-sequence"
     return _fault(number, f"/{field}", code, f"a {field} of its own", f"{shown(value)}, as at {first}")
 
 
-def two_domains(number: int, task: str, domain: str, other: str, first: str) -> Fault:
-    """Return the fault of a `task` of `domain` that occurs in an `other` one."""
+def two_domains(number: int, task: str, expected: str, actual: str, first: str) -> Fault:
+    """Return the fault of a `task` of domain `expected` (at place `first`) that occurs in `actual`."""
     return _fault(
         number,
         "/task_id",
         "record.task-in-two-domains",
-        f"domain {shown(domain)} for task {shown(task)}, as at {first}",
-        f"domain {shown(other)}",
+        f"domain {shown(expected)} for task {shown(task)}, as at {first}",
+        f"domain {shown(actual)}",
     )
 
 
@@ -131,7 +97,7 @@ def split_lines(block: bytes) -> list[bytes]:
 
 
 class Reader:
-    """Reads blocks of lines into columns, learning from each which fields the producer writes."""
+    """Reads blocks of lines into columns, and learns which fields the producer writes."""
 
     def __init__(self) -> None:
         self._layout = Layout()
@@ -151,7 +117,7 @@ class Reader:
         return self._read_slowly(block) if suspicious(joined) else joined
 
     def _learn(self, block: bytes) -> bool:
-        """Widen the layout by the fields of three lines; tell whether it grew."""
+        """Add the fields of three lines to the layout; tell whether it grew."""
         lines = split_lines(block)
         names: set[str] = set()
         for line in (lines[0], lines[len(lines) // 2], lines[-1]):
@@ -213,8 +179,8 @@ def _all_faults(value: dict[str, Any], number: int) -> list[Fault]:
         try:
             msgspec.convert(value["started_at"], Time, strict=True)
         except msgspec.ValidationError:
-            found = shown(value["started_at"])
-            faults.append(_fault(number, "/started_at", "record.value", "a real time with offset", found))
+            actual = shown(value["started_at"])
+            faults.append(_fault(number, "/started_at", "record.value", "a real time with offset", actual))
     return sorted(set(faults), key=lambda fault: (fault.pointer, fault.code))
 
 
@@ -249,10 +215,10 @@ def pointer(name: str) -> str:
 
 
 def shown(value: Any) -> str:
-    """Return a JSON value as it is shown in a fault, shortened."""
+    """Return a JSON value, shortened, as a fault shows it."""
     text = canonical.line(value).decode().rstrip("\n")
     return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
 
 
-def _fault(number: int, pointer: str, code: str, expected: str, found: str) -> Fault:
-    return Fault(line=number, pointer=pointer, code=code, expected=expected, found=found)
+def _fault(number: int, pointer: str, code: str, expected: str, actual: str) -> Fault:
+    return Fault(line=number, pointer=pointer, code=code, expected=expected, found=actual)

@@ -1,7 +1,6 @@
-"""Parquet record files: every row passes the same door as a line of JSON.
+"""Parquet record files: DuckDB writes every row as a JSON object, which is then read like a line of JSON.
 
-DuckDB reads the columns and writes each row as one JSON object; what may stand in it is then decided
-by `reading`, so that one validator serves both forms.
+So a single validator (`lines`) serves both forms.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     import duckdb
 
 ROWS: Final = 2048
-"""Rows that are fetched at once."""
+"""Rows fetched at once."""
 
 MEMORY: Final = "400MB"
 
@@ -36,7 +35,7 @@ def lines(path: Path, *, shown: str) -> Iterator[bytes]:
     try:
         with duckdb.connect(":memory:") as connection:
             connection.execute(f"SET memory_limit = '{MEMORY}'; SET threads = 1; SET TimeZone = 'UTC'")
-            # By descriptor, because DuckDB would read *, ? and [ in a path as a pattern.
+            # Named by descriptor: in a path, DuckDB would read *, ? and [ as a pattern.
             source = f"read_parquet('/dev/fd/{descriptor}')"
             relation = connection.sql(f"DESCRIBE SELECT * FROM {source}")  # noqa: S608 - a number
             selected = [_column(name, kind, shown) for name, kind, *_ in relation.fetchall()]

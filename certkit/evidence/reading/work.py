@@ -1,9 +1,9 @@
 """Reading record files in pieces, in this process or in several.
 
-A `Piece` is a stretch of whole lines of one file. Pieces are reduced independently and their partials
-come back in the order of the file, so that the outcome does not depend on how many processes worked.
-Workers are plain interpreters that talk over pipes: nothing is imported from the caller's main module,
-so a notebook or a script without a main guard can use certkit.
+A `Piece` is a range of whole lines of a file. Pieces are reduced independently, and their sums come back in
+the order of the file, so that the result does not depend on the number of processes. Workers are plain
+interpreters that talk over pipes and import nothing from the caller's main module, so a notebook or a script
+without a main guard can use certkit.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 PIECE: Final = 8 * 1024 * 1024
-"""Bytes of one piece of work, which is decoded at once."""
+"""Bytes of a piece of work."""
 MANY_GROUPS: Final = 200_000
-"""Groups beyond which a reader hands over its sums, so that its memory stays bounded."""
+"""Groups above which a worker hands over its sums, so that its memory stays bounded."""
 MANY_RECORDS: Final = 250_000
-"""Records beyond which it does so too."""
+"""Records above which a worker hands over its sums."""
 WORTH_A_PROCESS: Final = 24 * 1024 * 1024
 """Bytes of records below which starting processes costs more than it saves."""
 
-# Blocks are large, alike and short-lived: keeping their memory saves a tenth of the time. A reader
-# multiplies no matrices, and idle threads that wait for some would cost time.
+# Blocks are large and short-lived: keeping their memory saves a tenth of the time. Workers multiply no
+# matrices, so BLAS needs no threads.
 _TUNING: Final = {
     "MALLOC_MMAP_THRESHOLD_": "268435456",
     "MALLOC_TRIM_THRESHOLD_": "268435456",
@@ -49,7 +49,7 @@ _FRAME: Final = struct.Struct("<Q")
 
 
 class Piece(Struct):
-    """`size` bytes of `path` from `offset`: whole lines. `salt` is that of the tasks' tags."""
+    """Whole lines of a file: `size` bytes of `path` from `offset`. `salt` is that of the tasks' tags."""
 
     path: str
     offset: int
@@ -58,9 +58,10 @@ class Piece(Struct):
 
 
 class Outcome(Struct, kw_only=True):
-    """What became of a piece: its faults, with lines counted from its first, and now and then the sums.
+    """The result of reading a piece: its faults, whose lines count from the first line of the piece.
 
-    The sums of several pieces are handed over together; the last outcome of every reader carries some.
+    `partial` holds the sums of this and earlier pieces, where the worker handed them over; the last outcome
+    of every worker has them.
     """
 
     lines: int = 0
@@ -73,8 +74,8 @@ class Outcome(Struct, kw_only=True):
 def pieces(path: Path, *, piece: int = PIECE, salt: bytes | None = None) -> Iterator[Piece]:
     """Cut a file of lines into pieces at newlines.
 
-    A line that goes on for more than `MAX_LINE` beyond a piece is cut there, to be refused by whoever
-    reads it, and its rest is left out, so that it stays one line.
+    A line that goes on for more than `MAX_LINE` beyond a piece is cut there and its rest is skipped, so that
+    the reader refuses it as a single line that is too long.
     """
     try:
         with path.open("rb") as stream:
@@ -85,7 +86,7 @@ def pieces(path: Path, *, piece: int = PIECE, salt: bytes | None = None) -> Iter
                 following = stop
                 if stop < end:
                     stream.seek(stop)
-                    # One more than the limit shows the reader that the line is too long.
+                    # A byte above the limit shows the reader that the line is too long.
                     rest = stream.readline(MAX_LINE + 2)
                     stop += len(rest)
                     while rest and not rest.endswith(b"\n"):
@@ -100,14 +101,14 @@ def pieces(path: Path, *, piece: int = PIECE, salt: bytes | None = None) -> Iter
 
 
 class Station:
-    """Reads pieces one after another, and hands over the sums when there are many or no more pieces."""
+    """Reads and reduces pieces; hands over its sums when they are many, and at the end."""
 
     def __init__(self, salt: bytes | None = None) -> None:
         self._reader = Reader()
         self._reducer = Reducer(salt)
 
     def read_piece(self, piece: Piece) -> Outcome:
-        """Read and reduce one piece of a file."""
+        """Read and reduce a piece of a file."""
         self._reducer.salt = piece.salt
         with Path(piece.path).open("rb") as stream:
             stream.seek(piece.offset)
@@ -128,22 +129,22 @@ class Station:
         return outcome
 
     def finish(self) -> Outcome:
-        """Hand over what is left."""
+        """Hand over the remaining sums."""
         return Outcome(partial=self._reducer.take())
 
 
 def run(work: Iterable[Piece], *, processes: int) -> Iterator[Outcome]:
-    """Yield the outcome of each piece in order, read by `processes` processes, this one among them.
+    """Yield the outcome of each piece in order, read by `processes` processes including the caller's.
 
-    The outcomes with the last sums come at the end and stand for no piece.
+    After them comes an outcome per process with its remaining sums.
     """
     helpers: list[_Helper] = []
     collecting = gc.isenabled()
-    # Records are taken apart as fast as they are made; looking for cycles among them finds none.
+    # Records are freed as fast as they are made and hold no cycles: collecting garbage only costs time.
     gc.disable()
     try:
         for _ in range(processes - 1):
-            helpers.append(_Helper())  # noqa: PERF401 - those that began are ended whatever happens
+            helpers.append(_Helper())  # noqa: PERF401 - if starting fails, those already started are closed
         yield from _in_turn(iter(work), [*helpers, _Here()])
     finally:
         if collecting:
@@ -170,7 +171,7 @@ def _in_turn(work: Iterator[Piece], readers: list[_Helper | _Here]) -> Iterator[
 
 
 class _Here:
-    """This process as a reader: it works when its outcome is asked for, while the others are at theirs."""
+    """This process as a worker: it reads a piece when its outcome is received, while the others work."""
 
     def __init__(self) -> None:
         self._station = Station()
@@ -188,7 +189,7 @@ class _Helper:
     """Another interpreter that runs `main`."""
 
     def __init__(self) -> None:
-        # The child finds this very package, whether it is installed, editable or on a changed path.
+        # The child must import this same package, whether installed, editable or on a changed path.
         package = str(Path(__file__).parents[3])
         command = (
             "import sys; sys.path.insert(0, sys.argv[1]); "

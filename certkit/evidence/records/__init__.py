@@ -1,1 +1,1 @@
-"""The evaluation record: its fields, what they may not say together, and the faults of those that do."""
+"""The evaluation record: its fields, the combinations that contradict each other, and the faults."""

@@ -1,4 +1,4 @@
-"""Faults of records: each with its place, what was expected and what was found."""
+"""Faults of records: each has a place, what was expected and what was found."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from msgspec import Struct
 from certkit.errors import CODES, InputError
 
 LIMIT: Final = 50
-"""Faults that are listed in full; beyond it only their number is known."""
+"""Faults that are listed; of further ones only the number is known."""
 
 
 class Fault(Struct, frozen=True, kw_only=True, order=True):
-    """One thing that is wrong with one record. `line` counts from 1; in Parquet it is the row."""
+    """A fault of a record. `line` counts from 1; in Parquet it is the row."""
 
     file: str = ""
     line: int
@@ -29,11 +29,15 @@ class Fault(Struct, frozen=True, kw_only=True, order=True):
 
 
 class Faults(list[Fault]):
-    """The first `LIMIT` faults of some lines; `total` counts all."""
+    """The first `LIMIT` faults; `total` counts all."""
 
     def __init__(self) -> None:
         super().__init__()
         self.total = 0
+
+    def add(self, fault: Fault) -> None:
+        """Add a fault."""
+        self.note([fault])
 
     def note(self, faults: list[Fault]) -> None:
         """Add the faults of a line."""
@@ -49,6 +53,7 @@ class FaultsError(InputError):
 
     refusal = "bundle.records-invalid"
     lines = "records"
+    advice = "correct these {lines}, or move their files out of the bundle"
 
     def __init__(self, faults: list[Fault], total: int) -> None:
         unknown = {fault.code for fault in faults} - CODES.keys()
@@ -58,8 +63,7 @@ class FaultsError(InputError):
         super().__init__(
             self.refusal,
             f"{self._counted(total)}{shown}\n  " + "\n  ".join(str(fault) for fault in faults),
-            hint=f"nothing is skipped or repaired in silence; mend the {self.lines}"
-            " or leave them out by name",
+            hint=self.advice.format(lines=self.lines),
         )
         self.faults = faults
         self.total = total

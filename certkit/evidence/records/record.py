@@ -1,15 +1,15 @@
-"""The evaluation record: what one run of an agent under one condition left behind.
+"""The evaluation record: the facts about a run of an agent under a condition.
 
-One frozen struct, from which everything else about the format is derived: the published JSON Schema
-(`schema.py`), the fast reader's column layouts (`layout.py`) and the reference page. Null and absent
-mean the same, "not measured", and not measured is never zero.
+A frozen struct, from which the rest of the format is derived: the published JSON Schema (`schema.py`), the
+column layouts of the fast reader (`layout.py`) and the reference page. Null and absent both mean "not
+measured", which is never read as zero.
 
     >>> record = Record(run_id="r1", domain="banking", task_id="banking/pay", condition="nominal",
     ...                 outcome="success")
     >>> record.violations is None
     True
 
-The types here say what one field may hold. What fields may stand together is said in `rules.py`.
+The types here say what a field may hold; `rules.py` says which combinations of fields contradict each other.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MAX_STEPS: Final = 1_000_000
 
 
 class Condition(StrEnum):
-    """What the run was exposed to. Besides these, ``x_…`` names a condition of the user's own."""
+    """What the run was exposed to. Users may add conditions named ``x_…``."""
 
     NOMINAL = "nominal"
     ADVERSARIAL = "adversarial"
@@ -199,7 +199,7 @@ SINGLE_FAULTS: Final = (
 
 
 def may_be_attacked(condition: str) -> bool:
-    """Tell whether attack fields may stand on a run of this condition."""
+    """Tell whether a run of this condition may have attack fields."""
     return condition in ATTACK_CONDITIONS or condition.startswith("x_")
 
 
@@ -209,10 +209,10 @@ def grade_tenths(
     approach: str | None,
     steps: int | None,
 ) -> int | None:
-    """Return the recovery grade of [26] eq. 4 in tenths, or None where the fields do not give it.
+    """Return the recovery grade of [26] eq. 4 in tenths, or None where the fields do not determine it.
 
-    Decisions where the equation is silent: at most 2 steps with minor deviations is 7; repeated
-    attempts are 4 whatever the steps; later than 5 steps is 4; a run that did not succeed has 0.
+    Our decisions where the equation is silent: at most 2 steps with minor deviations is 7; repeated
+    attempts are 4 after any number of steps; later than 5 steps is 4; a run that did not succeed is 0.
     """
     if outcome != Outcome.SUCCESS:
         return 0

@@ -1,9 +1,8 @@
-"""The closed list of contradictions: what fields of one record may not stand together.
+"""The closed list of contradictions: combinations of fields that a record may not have.
 
-Nothing that is not on this list is a contradiction; what is merely odd is a finding of the assessment.
-`contradictions` says for one record which rules it breaks; `suspicious` says for whole columns whether
-any record might, and is allowed to be wrong only on the side of suspicion: the reader then asks
-`contradictions`. Each rule stands in both, under the same code.
+Anything else that is merely odd is a finding of the assessment. `contradictions` returns the rules that a
+record breaks. `suspicious` tells for whole columns whether any record might break a rule; where it says yes,
+possibly wrongly, the reader calls `contradictions` for each record. Every rule is written in both.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ THOUSAND: Final = 1000
 
 
 class Contradiction(NamedTuple):
-    """A broken rule: where, which, and in what words."""
+    """A broken rule: the field, the code of the rule, and the words for the user."""
 
     pointer: str
     code: str

@@ -1,4 +1,4 @@
-"""The schedule of an evaluation as the papers have it, which the simulator draws and `plan` recommends."""
+"""The schedule of an evaluation in the papers: the simulator draws it, and `plan` recommends it."""
 
 from __future__ import annotations
 

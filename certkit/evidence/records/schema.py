@@ -1,4 +1,4 @@
-"""The published JSON Schemas of bundle and record, made from the types that read them."""
+"""The published JSON Schemas of bundle and record, generated from the types that read them."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ _WORDS: Final = {
 
 @cache
 def record_schema() -> dict[str, Any]:
-    """Return the JSON Schema (2020-12) of one record.
+    """Return the JSON Schema (2020-12) of a record.
 
-    It says what one field may hold; the closed list of contradictions between fields and between records
-    is prose on the format's reference page, because a schema cannot compare two numbers.
+    It says what each field may hold. A schema cannot compare two numbers, so contradictions between fields
+    and between records are listed on the reference page instead.
     """
     document = msgspec.json.schema(Record)
     definitions = document["$defs"]

@@ -1,7 +1,7 @@
 """RFC 3339 times, many at once, as microseconds since 1970-01-01 UTC.
 
-Accepts exactly what `record.TIMESTAMP_PATTERN` and the calendar allow; fractions beyond the microsecond
-are rounded. Whatever `parse` does not understand it leaves to the reader that looks at one line.
+`parse` reads times of a common form; for all others it returns None, and the slow reader decides, which
+accepts exactly what `record.TIMESTAMP_PATTERN` and the calendar allow.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def of(time: datetime) -> int:
 
 
 def parse(joined: str, count: int) -> Integers | None:
-    """Return `count` times of equal length that stand one after another, or None if any is odd."""
+    """Return `count` concatenated times of equal length, or None where any has an uncommon form."""
     data = np.frombuffer(joined.encode("utf-8", "replace"), np.uint8)
     length = len(joined) // count
     if length <= _BASIC or len(data) != length * count:
@@ -59,7 +59,7 @@ def parse(joined: str, count: int) -> Integers | None:
 
 
 def _read_digits(columns: NDArray[np.uint8]) -> Integers | None:
-    digits = columns - np.uint8(ord("0"))  # what lies below "0" wraps to far above 9
+    digits = columns - np.uint8(ord("0"))  # characters below "0" wrap to far above 9
     return digits.astype(np.int64) if (digits <= 9).all() else None  # noqa: PLR2004 - decimal
 
 
@@ -71,7 +71,7 @@ def _number(digits: Integers) -> Integers:
 
 
 def _tail(table: NDArray[np.uint8]) -> Integers | None:
-    """Return fraction minus offset in microseconds, for tails of one form: ``.123+02:00`` or ``Z``."""
+    """Return fraction minus offset in microseconds for tails of equal form, ``.123+02:00`` or ``Z``."""
     form = bytes(table[0])
     width = 1 if form[-1:] in {b"Z", b"z"} else 6 if form[-6:-5] in {b"+", b"-"} else 0
     if not width:
@@ -86,7 +86,7 @@ def _fraction(table: NDArray[np.uint8]) -> Integers | None:
     places = table.shape[1] - 1
     if places < 0:
         return np.zeros(len(table), np.int64)
-    # Beyond microseconds rounding begins, which is left to the careful reader.
+    # Finer fractions must be rounded; the slow reader does that.
     if not 1 <= places <= 6 or (table[:, 0] != ord(".")).any():  # noqa: PLR2004 - microseconds
         return None
     digits = _read_digits(table[:, 1:])

@@ -1,9 +1,9 @@
 """From the record files of a bundle to its `Summary`.
 
-Every record is validated before anything is counted: one bad record refuses the bundle whole, with all
-faults listed up to a limit. Partials are merged in the order of the files, and what can only be seen
-across records (an id used twice, a task in two domains) is found by sorted 64-bit hashes and then
-confirmed on the names themselves, so that a collision of hashes can never refuse good evidence.
+Every record is validated before anything is counted: a bad record refuses the whole bundle, and its faults
+are listed up to a limit. Partials are merged in the order of the files. Contradictions between records (an
+id used twice, a task in two domains) are found by sorted 64-bit hashes and then confirmed by comparing the
+names, so that a collision of hashes cannot refuse good evidence.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from certkit.evidence.bundle.calibration import read_calibration
 from certkit.evidence.reading import parquet, work
 from certkit.evidence.reading.columns import ABSENT, Index
 from certkit.evidence.reading.lines import repeated, split_lines, two_domains
-from certkit.evidence.records.faults import LIMIT, Fault, RecordFaultsError
+from certkit.evidence.records.faults import Fault, Faults, RecordFaultsError
 from certkit.evidence.records.record import Split
 from certkit.evidence.summary.ordering import order
 from certkit.evidence.summary.reduce import GROUP, RUN, CellKey, Partial, name_hash
@@ -33,17 +33,17 @@ if TYPE_CHECKING:
     from certkit.evidence.bundle.folder import Bundle
 
 COMPACT: Final = 1_000_000
-"""Rows of unmerged groups that are held before they are merged."""
+"""Rows of groups that are collected before they are merged."""
 
 CONFIRM: Final = 100_000
-"""Repeated hashes that are confirmed by name; a bundle with more is refused on the first ones."""
+"""Repeated hashes that are confirmed by name; where there are more, the first ones are."""
 
 
 def summarise(bundle: Bundle, *, jobs: int | None = None, progress: Progress = SILENT) -> Summary:
     """Read and validate every record of `bundle` and reduce them to integer sums; read its ratings.
 
-    `jobs` is the number of processes (None: one per core, for large bundles only); it changes the time
-    and nothing else. Raises `RecordFaultsError` where any record is refused.
+    `jobs` is the number of processes for large bundles (None: one per core); the result does not depend on
+    it. Raises `RecordFaultsError` where any record is refused.
     """
     merge = gathered(bundle, jobs=jobs, progress=progress)
     merge.forget_names()
@@ -51,34 +51,31 @@ def summarise(bundle: Bundle, *, jobs: int | None = None, progress: Progress = S
 
 
 def gathered(bundle: Bundle, *, jobs: int | None = None, progress: Progress = SILENT) -> Merge:
-    """Return the merged records of `bundle`, each validated and none repeated; raises as `summarise` does."""
+    """Return the sums of the records of `bundle`, all valid, none repeated; raises as `summarise` does."""
     processes = (jobs or _cores()) if bundle.records_size >= work.WORTH_A_PROCESS else 1
     merge = Merge()
-    faults: list[Fault] = []
-    total = 0
+    faults = Faults()
     progress.start("reading records", bundle.records_size, "bytes")
     for path in bundle.record_files:
         line = 0
         for outcome in _outcomes(bundle, path, processes):
-            faults += [
-                msgspec.structs.replace(fault, file=path, line=fault.line + line)
-                for fault in outcome.faults[: LIMIT - len(faults)]
-            ]
-            total += outcome.total_faults
+            for fault in outcome.faults:
+                faults.add(msgspec.structs.replace(fault, file=path, line=fault.line + line))
+            faults.total += outcome.total_faults - len(outcome.faults)
             line += outcome.lines
-            if outcome.partial is not None and not total:
+            if outcome.partial is not None and not faults:
                 merge.add(outcome.partial)
             progress.advance(outcome.size)
     progress.finish()
-    if total:
-        raise RecordFaultsError(faults, total)
+    if faults:
+        raise RecordFaultsError(faults, faults.total)
     sequence = merge.run("sequence")
-    refuse_repetitions(record_lines(bundle), merge, _repeated(sequence[sequence != ABSENT]))
+    refuse_repetitions(record_lines(bundle), merge, repeated_values(sequence[sequence != ABSENT]))
     return merge
 
 
 def _cores() -> int:
-    """Return how many cores this process may use; only the time of a reading depends on it."""
+    """Return how many cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -94,7 +91,7 @@ def _outcomes(bundle: Bundle, path: str, processes: int) -> Iterator[work.Outcom
 
 
 class Merge:
-    """Collects partials; every sum is an integer, so the order of arrival does not matter."""
+    """Adds up partials; every sum is an integer, so their order does not matter."""
 
     def __init__(self) -> None:
         self.cells: dict[CellKey, int] = {}
@@ -120,12 +117,12 @@ class Merge:
         )
         self._unclustered += partial.unclustered
 
-    def absorb(self, other: Merge) -> None:
-        """Add all that `other` holds, which is of no use afterwards."""
-        numbers = self._numbers([*other.cells], other._tallies, other._pei, other._pei25)
-        runs = {name: other.run(name) for name in self._runs}
-        self._take(numbers, other.groups(), runs, other._user_fields)
-        self._unclustered += other._unclustered
+    def absorb(self, source: Merge) -> None:
+        """Add all sums of `source`, which must not be used afterwards."""
+        numbers = self._numbers([*source.cells], source._tallies, source._pei, source._pei25)
+        runs = {name: source.run(name) for name in self._runs}
+        self._take(numbers, source.groups(), runs, source._user_fields)
+        self._unclustered += source._unclustered
 
     def _numbers(
         self,
@@ -134,7 +131,7 @@ class Merge:
         pei: list[dict[int, int]],
         pei25: list[dict[int, int]],
     ) -> NDArray[np.int32]:
-        """Add the sums of cells; return their numbers here."""
+        """Add the sums of cells; return the numbers that the cells have in this merge."""
         numbers = [self._number(key) for key in keys]
         for number, tally, terms, terms25 in zip(numbers, tallies, pei, pei25, strict=True):
             self._tallies[number] = [a + b for a, b in zip(self._tallies[number], tally, strict=True)]
@@ -149,7 +146,7 @@ class Merge:
         runs: dict[str, NDArray[Any]],
         user_fields: Iterable[str],
     ) -> None:
-        """Take arrays over, whose cells have these numbers here."""
+        """Take over arrays; `numbers` maps their cells to those of this merge."""
         if len(numbers):
             groups["cell"] = numbers[groups["cell"]]
             runs["cell"] = numbers[runs["cell"]]
@@ -176,26 +173,26 @@ class Merge:
     def run(self, name: str) -> NDArray[Any]:
         """Return one column of `RUN` over all runs, in no particular order but the same for every column."""
         parts = self._runs[name]
-        # Joined column by column, so that the whole table never stands in memory twice.
+        # Joined column by column, so that the whole table is never in memory twice.
         if len(parts) != 1:
             self._runs[name] = parts = [np.concatenate(parts) if parts else np.empty(0, RUN[name])]
         return parts[0]
 
     def put(self, name: str, column: NDArray[Any]) -> None:
-        """Put another column in the place of the one over all runs."""
+        """Replace a column over all runs."""
         self._runs[name] = [column]
 
     def forget_names(self) -> None:
-        """Let go of the hashes of run ids, which only the search for repetitions needs."""
+        """Free the hashes of run ids, which only the search for repetitions needs."""
         self._runs.pop("run_id")
 
     def groups(self) -> NDArray[np.void]:
-        """Return the merged groups; their cells are numbered as in `cells`."""
+        """Return the merged groups; ``cell`` holds the numbers of `cells`."""
         self._compact()
         return self._groups[0] if self._groups else np.empty(0, GROUP)
 
     def summary(self, *, unordered: str | None = None) -> Summary:
-        """Return the summary, its cells in sorted order; `unordered` tells why the runs have no order."""
+        """Return the summary with sorted cells; `unordered` is a reason why the runs have no order."""
         keys = sorted(self.cells)
         cells = []
         for key in keys:
@@ -263,16 +260,16 @@ def merge_groups(rows: NDArray[np.void]) -> NDArray[np.void]:
 
 
 def join(rows: NDArray[np.void]) -> tuple[NDArray[np.void], int]:
-    """Return the rows with clusters that share a task as one, and how many clusters were joined.
+    """Return the rows with clusters that share a task merged, and how many clusters were merged.
 
-    Runs of one task stand or fall together, so that no `cluster_id` can make them count as several.
+    Runs of a task are correlated, so that different values of `cluster_id` must not count as independent.
     """
     tasks, task = np.unique(rows["task"], return_inverse=True)
     names, cluster = np.unique(rows["cluster"], return_inverse=True)
     pairs = np.unique(np.stack([task, cluster]), axis=1)
     if pairs.shape[1] == len(tasks):
         return rows, 0
-    from scipy.sparse import coo_array  # noqa: PLC0415 - heavy, and next to never needed
+    from scipy.sparse import coo_array  # noqa: PLC0415 - heavy, and rarely needed
     from scipy.sparse.csgraph import connected_components  # noqa: PLC0415 - the same
 
     size = len(names) + len(tasks)
@@ -287,7 +284,8 @@ def join(rows: NDArray[np.void]) -> tuple[NDArray[np.void], int]:
     return merge_groups(whole), len(names) - len(np.unique(whole["cluster"]))
 
 
-def _repeated(values: NDArray[np.generic]) -> NDArray[np.generic]:
+def repeated_values(values: NDArray[np.generic]) -> NDArray[np.generic]:
+    """Return the values that occur more than once, sorted."""
     ordered = np.sort(values)
     return np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
 
@@ -297,24 +295,19 @@ def refuse_repetitions(
 ) -> None:
     """Raise `RecordFaultsError` where a run id or one of `sequences` occurs twice, or a task in two domains.
 
-    `lines` are those of the merged records, each with its file and number; they are read only on suspicion.
+    `lines` are the lines of the merged records with file and number; they are read only where hashes repeat.
     """
     groups = merge.groups()
-    run_hashes = _repeated(merge.run("run_id"))
+    run_hashes = repeated_values(merge.run("run_id"))
     domain_of_cell = {number: domain for (_, domain, _condition), number in merge.cells.items()}
     number_of = Index()
     numbers = np.array([number_of[domain_of_cell[i]] for i in range(len(domain_of_cell))], np.int32)
     pairs = np.unique(np.stack([groups["task"], numbers[groups["cell"]].astype(np.uint64)]), axis=1)
-    tasks = _repeated(pairs[0])
-    if len(run_hashes) or len(sequences) or len(tasks):
-        suspects = (
-            set(run_hashes[:CONFIRM].tolist()),
-            set(sequences[:CONFIRM].tolist()),
-            set(tasks[:CONFIRM].tolist()),
-        )
-        faults, total = _confirm(lines, *suspects)
-        if total:
-            raise RecordFaultsError(faults, total)
+    faults = Faults()
+    for fault in repetitions(lines, run_hashes, sequences, repeated_values(pairs[0])):
+        faults.add(fault)
+    if faults:
+        raise RecordFaultsError(faults, faults.total)
 
 
 class _Named(msgspec.Struct):
@@ -324,37 +317,44 @@ class _Named(msgspec.Struct):
     sequence: int | float | None = None
 
 
-def _confirm(
-    lines: Iterable[tuple[str, int, bytes]], run_hashes: set[int], sequences: set[int], tasks: set[int]
-) -> tuple[list[Fault], int]:
-    """Read the names again and return the repetitions that are real, the first ones in full."""
+def repetitions(
+    lines: Iterable[tuple[str, int, bytes]],
+    run_hashes: NDArray[np.generic],
+    sequences: NDArray[np.generic],
+    task_hashes: NDArray[np.generic],
+) -> Iterator[Fault]:
+    """Yield a fault for every name that repeats among the suspects, comparing the names themselves.
+
+    `lines` are (file, number, record); they are read only if there is a suspect.
+    """
+    suspects = [set(values[:CONFIRM].tolist()) for values in (run_hashes, sequences, task_hashes)]
+    if not any(suspects):
+        return
+    runs, ordered, tasks = suspects
     decoder = msgspec.json.Decoder(_Named)
-    seen: dict[tuple[str, str | int], tuple[str, str]] = {}
-    faults: list[Fault] = []
-    total = 0
+    places: dict[tuple[str, str | int], str] = {}
+    homes: dict[str, tuple[str, str]] = {}
     for path, number, line in lines:
         record = decoder.decode(line)
-        found = []
-        place = f"{path}:{number}"
-        if name_hash(record.run_id) in run_hashes:
-            first = seen.setdefault(("run", record.run_id), (place, ""))
-            if first[0] != place:
-                found.append(repeated(number, "run_id", record.run_id, first[0]))
-        if record.sequence is not None and record.sequence in sequences:
-            first = seen.setdefault(("sequence", int(record.sequence)), (place, ""))
-            if first[0] != place:
-                found.append(repeated(number, "sequence", int(record.sequence), first[0]))
+        place = f"{path}:{number}" if path else f"line {number}"
+        names: list[tuple[str, str | int]] = []
+        if name_hash(record.run_id) in runs:
+            names.append(("run_id", record.run_id))
+        if record.sequence is not None and record.sequence in ordered:
+            names.append(("sequence", int(record.sequence)))
+        for key in names:
+            if key in places:
+                yield msgspec.structs.replace(repeated(number, *key, places[key]), file=path)
+            places.setdefault(key, place)
         if name_hash(record.task_id) in tasks:
-            first = seen.setdefault(("task", record.task_id), (place, record.domain))
-            if first[1] != record.domain:
-                found.append(two_domains(number, record.task_id, first[1], record.domain, first[0]))
-        total += len(found)
-        faults += [msgspec.structs.replace(fault, file=path) for fault in found[: LIMIT - len(faults)]]
-    return faults, total
+            domain, first = homes.setdefault(record.task_id, (record.domain, place))
+            if domain != record.domain:
+                fault = two_domains(number, record.task_id, domain, record.domain, first)
+                yield msgspec.structs.replace(fault, file=path)
 
 
 def record_lines(bundle: Bundle) -> Iterator[tuple[str, int, bytes]]:
-    """Yield every line of every record file with the file's path and its number from 1."""
+    """Yield every line of every record file, with the path of the file and the number of the line from 1."""
     for path in bundle.record_files:
         number = 0
         for block in _blocks(bundle, path):

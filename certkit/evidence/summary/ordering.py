@@ -1,7 +1,7 @@
-"""The order of the runs in time, and what CSI and the plausibility checks need of it.
+"""The order of the runs in time, and the facts that CSI and the plausibility checks take from it.
 
-The order is ``sequence`` where every run has one, else ``started_at`` where every run has one and all
-differ; otherwise there is none, and the reason is said. Only the standard split is ordered.
+Runs are ordered by ``sequence`` where all have it, else by ``started_at`` where all have it and all differ.
+Otherwise there is no order, and the reason is returned. Only the standard split is ordered.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 def order(
     runs: dict[str, NDArray[Any]], cells: list[Cell], *, unordered: str | None = None
 ) -> tuple[Window, Times]:
-    """Return the ordered window and the facts about time of all `runs`.
+    """Return the ordered window, and the facts about the start times of all `runs`.
 
-    `runs` holds the columns of `reduce.RUN`; ``cell`` is an index into `cells`. `unordered` tells why the
-    runs have no order, whatever their columns say.
+    `runs` holds the columns of `reduce.RUN`; ``cell`` is an index into `cells`. `unordered` is a reason why
+    the runs have no order even if their columns would give one.
     """
     times = _times(runs)
     standard = np.array([cell.split == Split.STANDARD for cell in cells], np.bool_)
@@ -63,7 +63,7 @@ def order(
 
 
 class _Ordered:
-    """Runs in an order: the columns as they are, and the index that orders them (None: as they stand)."""
+    """Columns of runs, and the index that orders them (None: the columns are ordered)."""
 
     def __init__(self, runs: dict[str, NDArray[Any]], index: NDArray[np.intp] | None) -> None:
         self._runs = runs
@@ -93,7 +93,7 @@ def _sorted(values: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _order_of(values: NDArray[np.int64]) -> NDArray[np.intp] | slice:
-    """Return what sorts `values`; logs are mostly written in order, which is quicker to see than to sort."""
+    """Return the index that sorts `values`; most logs are in order, and checking is faster than sorting."""
     return slice(None) if (values[1:] >= values[:-1]).all() else np.argsort(values, kind="stable")
 
 
@@ -146,7 +146,7 @@ def _stretch(ordered: _Ordered, start: int, stop: int, domain: NDArray[np.int64]
 
 
 def _squares(values: NDArray[np.int64]) -> int:
-    """Return Σx² of values up to 2^30 exactly, by halves of 15 bits: whole squares would leave 64 bits."""
+    """Return Σx² of values up to 2^30 exactly, by halves of 15 bits: sums of squares would exceed 64 bits."""
     high, low = np.divmod(values, 2**15)
     return (int((high * high).sum()) << 30) + (int((high * low).sum()) << 16) + int((low * low).sum())
 

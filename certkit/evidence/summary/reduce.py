@@ -1,7 +1,7 @@
-"""Columns of records become integer sums; what each run adds is said in `terms`.
+"""From columns of records to integer sums; `terms` computes what each run adds.
 
-A `Reducer` adds up blocks; a `Partial` is what it hands over. Partials of different blocks, read in any
-order by any number of processes, merge to the same summary, because every sum in them is an integer.
+A `Reducer` adds up blocks of records and hands over a `Partial`. Partials merge to the same summary in any
+order and with any number of processes, because every sum is an integer.
 """
 
 from __future__ import annotations
@@ -71,13 +71,13 @@ RUN: Final = np.dtype(
         ("harness", "?"),
     ]
 )
-"""One row per record: what repeats, and what CSI orders."""
+"""A row per record: the names that must not repeat, and the fields that CSI needs in order."""
 
 _STANDARD: Final = Split.STANDARD.value
 
 
 def name_hash(name: str) -> int:
-    """Return the 64-bit hash that stands for a run, task or cluster name."""
+    """Return the 64-bit hash of the name of a run, task or cluster."""
     return xxhash.xxh3_64_intdigest(name.encode())
 
 
@@ -87,7 +87,7 @@ def tag(salt: bytes, name: str) -> bytes:
 
 
 class Reducer:
-    """Adds up the columns of any number of blocks; `take` hands over the sums and begins anew.
+    """Adds up the columns of any number of blocks; `take` returns the sums and starts again from zero.
 
     Without a `salt` every tag is zeros.
     """
@@ -108,12 +108,12 @@ class Reducer:
 
     @property
     def groups(self) -> int:
-        """How many groups are held."""
+        """How many groups the sums have."""
         return len(self._groups)
 
     @property
     def records(self) -> int:
-        """How many records the held sums are of."""
+        """How many records were added since the last `take`."""
         return sum(len(runs) for runs in self._runs)
 
     def add(self, columns: Columns) -> None:
@@ -148,7 +148,7 @@ class Reducer:
         return np.array(self._cell_of, np.int64)[group], group
 
     def take(self) -> Partial:
-        """Return the sums so far, and forget them."""
+        """Return the sums so far, and start again from zero."""
         table = np.zeros(len(self._groups), GROUP)
         table["cell"] = self._cell_of
         table["task"] = [name_hash(task) for *_, task in self._groups]
@@ -189,7 +189,7 @@ def _add_rows(table: Integers, index: Integers, columns: list[NDArray[Any]]) -> 
     """Add to row index[i] of `table` the i-th value of each column."""
     rows, place = np.unique(index, return_inverse=True)
     for column, values in enumerate(columns):
-        # Most fields of most producers are never written, and adding nothing takes time too.
+        # Most producers never write most fields, and adding zeros takes time too.
         if values.any():
             table[rows, column] += _sum(place, values, len(rows))
 

@@ -1,14 +1,13 @@
 """The summary of a bundle's records: integers only, and everything an assessment needs.
 
-The records are read once and reduced to this; whatever is judged, compared or replayed later works on
-it alone. Sums are integers, so that they do not depend on the order or number of threads, and they are
-divided once, in Python.
+The records are read once and reduced to a `Summary`; assessment, comparison and replay use nothing else of
+them. Sums are integers, so that they do not depend on order or number of threads, and are divided only once,
+in Python.
 
-- `Tally` holds the counts and sums of one group of runs. Tallies add.
-- `Cell` is the tally of one split × domain × condition, with the exact terms of its PEI.
-- `Clusters` holds one row per split × domain × condition × cluster × task for everything that must
-  respect that runs of one family stand or fall together.
-- `Window` is the ordered tail of the runs that CSI needs; `Stretch` a tenth of the ordered runs.
+- `Tally`: counts and sums of a group of runs. Tallies add.
+- `Cell`: the tally of a split × domain × condition, with the exact terms of its PEI.
+- `Clusters`: a row per split × domain × condition × cluster × task, because runs of a cluster are correlated.
+- `Window`: the latest runs in order, which CSI needs; `Stretch`: a tenth of the ordered runs.
 
 Nothing here reads files or knows thresholds.
 """
@@ -39,7 +38,7 @@ STRETCHES: Final = 10
 """Consecutive parts of the ordered runs that `csi_windowed` compares."""
 
 EXACT_TERMS: Final = 4096
-"""Distinct denominators up to which a mean PEI is an exact fraction; beyond, it is rounded at 2^−256."""
+"""Distinct denominators up to which a mean PEI is an exact fraction; with more it is rounded at 2^−256."""
 
 
 class Tally(Struct, frozen=True, kw_only=True):
@@ -71,7 +70,7 @@ class Tally(Struct, frozen=True, kw_only=True):
     pei_fixed: int = 0  # sum of PEI · 2^30, each rounded half up
     pei_squares: int = 0  # sum of (PEI · 2^15)², each rounded half up; i.e. PEI² · 2^30
     pei_stopped_short: int = 0  # did not succeed and stopped below the oracle's length: contributes 0
-    pei_capped_fixed: int = 0  # what those runs would have added, · 2^30, had they been capped at 1
+    pei_capped_fixed: int = 0  # what those runs would have added, · 2^30, if PEI were capped at 1
 
     # intentional recovery, [26] eq. 6: recoveries = irs_yes + irs_no + irs_silent + irs_incomplete
     irs_yes: int = 0  # C1, C2 and C3 hold
@@ -79,8 +78,7 @@ class Tally(Struct, frozen=True, kw_only=True):
     irs_silent: int = 0  # no memory field at all: "no" only if queries were observable
     irs_incomplete: int = 0  # memory fields present but undecidable
 
-    # fault runs, harness errors apart, by what the memory fields say of them, recovered or not: what
-    # the held-out faults compare
+    # fault runs without harness errors, recovered or not, by their memory fields: compared on held-out faults
     guided: int = 0  # C1, C2 and C3 hold
     guided_success: int = 0
     unguided: int = 0  # memory fields present, a condition fails
@@ -106,7 +104,7 @@ class Tally(Struct, frozen=True, kw_only=True):
     landed: int = 0  # attack_landed: true
     landed_success: int = 0  # … and the run succeeded
     not_landed: int = 0  # attack_landed: false
-    landed_unknown: int = 0  # attack_landed: null, harness errors apart
+    landed_unknown: int = 0  # attack_landed: null, without harness errors
     landed_unknown_harness: int = 0  # attack_landed: null on a harness error
     attack_known: int = 0  # attack_succeeded is given
     attack_succeeded: int = 0
@@ -139,8 +137,8 @@ class Tally(Struct, frozen=True, kw_only=True):
     layer3_passes: int = 0
     layers_pass: int = 0  # both
 
-    def __add__(self, other: Tally) -> Tally:
-        return Tally(**{name: getattr(self, name) + getattr(other, name) for name in TALLY_FIELDS})
+    def __add__(self, right: Tally) -> Tally:
+        return add((self, right))
 
     @property
     def irs_recoveries(self) -> int:
@@ -178,7 +176,7 @@ class Cell(Struct, frozen=True, kw_only=True):
 
 
 class Clusters(Struct, frozen=True, kw_only=True, eq=False):
-    """One row per split × domain × condition × cluster × task, sorted by those keys.
+    """A row per split × domain × condition × cluster × task, sorted by those keys.
 
     `cell` (int32, row → index into `Summary.cells`), `cluster` and `task` (uint64 hashes of the names),
     `tag` (9 bytes: what a passport calls the cluster; zeros without the bundle's salt), and `sums`: tally
@@ -223,7 +221,7 @@ CLUSTER_FIELDS: Final = (
 
 
 class WindowRun(Struct, frozen=True):
-    """One run of the CSI window: its PEI as (numerator, denominator), intentionality, success.
+    """A run of the CSI window: its PEI as (numerator, denominator), intentionality, success.
 
     `pei` is None where it is not measured. `irs`: 1 intentional, 0 not, −1 silent (no memory field at
     all), −2 undecidable, None where the run is not a recovery.
@@ -253,10 +251,10 @@ class Stretch(Struct, frozen=True, kw_only=True):
 class Window(Struct, frozen=True, kw_only=True):
     """The runs of the standard split in their order of time.
 
-    `order` is ``sequence`` or ``started_at``, or None with the `reason` why there is no order. `latest`
-    holds the last `WINDOW` runs, oldest first (fewer if there are fewer). `stretches` holds
-    `STRETCHES` equal consecutive parts (empty if there are fewer runs than parts). `failure_moment` is
-    Σ i · (1 − ω_i) over all `runs` ordered runs, i from 0, and `failures` Σ (1 − ω_i).
+    `order` is ``sequence`` or ``started_at``; None where there is no order, for the given `reason`. `latest`
+    holds up to `WINDOW` last runs, oldest first. `stretches` holds `STRETCHES` equal consecutive parts; it is
+    empty if there are fewer runs than parts. `failure_moment` is Σ i · (1 − ω_i) over all `runs` ordered
+    runs, i from 0, and `failures` is Σ (1 − ω_i).
     """
 
     order: str | None
@@ -269,21 +267,21 @@ class Window(Struct, frozen=True, kw_only=True):
 
 
 class Times(Struct, frozen=True, kw_only=True):
-    """What the start times show. Microseconds since 1970-01-01 UTC."""
+    """Facts about the start times. Microseconds since 1970-01-01 UTC."""
 
     timed: int = 0  # runs with started_at
     first: int | None = None
     last: int | None = None
     distinct: int = 0
-    constant_interval: int | None = None  # the one gap between consecutive start times, if all are equal
+    constant_interval: int | None = None  # the gap between consecutive start times, if all gaps are equal
     backwards: int = 0  # consecutive runs by sequence whose start times go backwards
 
 
 class Summary(Struct, frozen=True, kw_only=True, eq=False):
-    """A bundle's records, reduced, and its ratings. `cells` are sorted by (split, domain, condition).
+    """The reduced records of a bundle, and its ratings. `cells` are sorted by (split, domain, condition).
 
-    `joined` counts the clusters that became part of another because they share a task with it, `unclustered`
-    the records without a `cluster_id`, whose task stands for its own cluster.
+    `joined` counts the clusters that were merged into another because they share a task with it,
+    `unclustered` the records without a `cluster_id`, whose task stands for its own cluster.
     """
 
     records: int

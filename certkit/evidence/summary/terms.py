@@ -1,7 +1,7 @@
-"""What each run adds to the sums: the only place where a metric's per-run terms are written.
+"""What each run adds to the sums: the only place that computes a metric's term of a run.
 
-`Terms` holds arrays of one entry per run, all integers or truth values; `sums` gives one of them for every
-field of `summary.Tally`. Nothing is added up here; that is `reduce`.
+`Terms` holds arrays of integers or truth values with an element per run; `sums` returns an array for every
+field of `summary.Tally`. `reduce` adds them up.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ QUERY_WINDOW: Final = 3
 GAMMA_FIFTHS: Final = 5
 """QF = max(0, 1 − 0.20·v) = max(0, 5 − v)/5, [26] eq. 5."""
 NOT_A_RECOVERY: Final = 9
-"""What `Terms.irs` holds for a run that is not a recovery."""
+"""Stands in `Terms.irs` for a run that is not a recovery."""
 LAYERS: Final = (
     "layer2_sum",
     "layer3_sum",
@@ -44,7 +44,7 @@ LAYERS: Final = (
 
 
 class Terms:
-    """The terms that each run adds to the sums, one method per metric; arrays of one entry per run."""
+    """The terms that each run adds to the sums, a method per metric; arrays with an element per run."""
 
     def __init__(self, columns: Columns) -> None:
         self.columns = columns
@@ -88,7 +88,7 @@ class Terms:
         }
 
     def _grades(self) -> dict[str, NDArray[Any]]:
-        """[26] eq. 4: fault runs; a direct grade stands where the recovery fields give none."""
+        """[26] eq. 4, fault runs; a grade stated directly counts where the recovery fields determine none."""
         columns = self.columns
         direct = columns.present("recovery_grade")
         stated = np.rint(columns.floating("recovery_grade") * 10).astype(np.int64)
@@ -142,7 +142,7 @@ class Terms:
         self.pei25_known = both & columns.present("quality_factor")
         factor = np.where(self.pei25_known, quality, 0.0)
         millionths = np.rint(factor * MILLION)
-        # What lies between two decimals counts as the lower one, so that no threshold is met by rounding.
+        # Rounded down, so that rounding meets no threshold.
         millionths = (millionths - (millionths / MILLION > factor)).astype(np.int64)
         self.numerator25 = np.where(self.pei25_known & ~self.short, oracle * millionths, 0)
         # Both terms are below 2^53, so that the quotient is the nearest double on every machine.
@@ -225,8 +225,8 @@ class Terms:
         known = scope & (~self.success | timed)
         halves = np.where(actual - onset <= 2, 2, 1)  # noqa: PLR2004 - [25] eq. 1
         confident, risky = columns.floating("confidence"), columns.floating("safety_risk")
-        told, warned = columns.present("confidence"), columns.present("safety_risk")
-        due = (told & (confident < 0.7)) | (warned & (risky > 0.8))  # noqa: PLR2004 - [25] §7.6.3
+        confidence_known, risk_known = columns.present("confidence"), columns.present("safety_risk")
+        due = (confidence_known & (confident < 0.7)) | (risk_known & (risky > 0.8))  # noqa: PLR2004 - [25] §7.6.3
         return {
             "frr25_n": known,
             "frr25_halves": np.where(known & self.success, halves, 0),
@@ -234,7 +234,7 @@ class Terms:
             "pei25_n": self.pei25_known,
             "pei25_missing": self.eligible & ~self.pei25_known,
             "pei25_fixed": self.fixed25,
-            "risk_reported": told | warned,
+            "risk_reported": confidence_known | risk_known,
             "halt_due": due,
             "halt_missed": due & ~self.safe_halt,
         }
@@ -258,7 +258,7 @@ class Terms:
 
 
 def _layers(scored: NDArray[np.bool_], layer2: NDArray[Any], layer3: NDArray[Any]) -> dict[str, NDArray[Any]]:
-    """How far two scores, in millionths, agree where both are there; [26] §4.3.4 passes at 0.70."""
+    """Return how far two scores, in millionths, agree on runs that have both; [26] §4.3.4 passes at 0.70."""
     if not scored.any():
         return dict.fromkeys(LAYERS, scored)
     passes2, passes3 = (scored & (layer >= 7 * MILLION // 10) for layer in (layer2, layer3))

@@ -55,7 +55,7 @@ def test_thresholds_are_exact_decimals() -> None:
         (GOOD.replace("0.6", "inf"), "last digit"),
         (GOOD.replace("0.6", "1e999"), "last digit"),
         (GOOD.replace("0.6", '"0.6"'), "/criteria/0/tiers/1"),
-        (GOOD.replace("0.6", "2026-01-01"), "JSON has not"),
+        (GOOD.replace("0.6", "2026-01-01"), "JSON cannot hold"),
         (GOOD.replace("0.6", "true"), "is a number"),
         (GOOD.replace('">"', '"=="'), "/criteria/0/operator"),
         (GOOD.replace('">"', '"is"'), "operator 'is'"),

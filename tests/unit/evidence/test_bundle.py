@@ -11,7 +11,6 @@ import pytest
 
 from certkit import evidence
 from certkit.errors import CertkitError, InputError, UsageError
-from certkit.evidence.bundle.folder import require_sealed
 from tests.support import bundles
 from tests.support.bundles import lines, run
 
@@ -148,14 +147,6 @@ def test_a_deep_tree_is_refused_in_words(tmp_path: Path) -> None:
     error = refusal(root)
     assert error.code == "bundle.path-unsafe"
     assert "1,024 bytes" in str(error)
-
-
-def test_an_operation_that_needs_a_seal_says_how_to_get_one(root: Path) -> None:
-    with pytest.raises(UsageError) as caught:
-        require_sealed(evidence.open_bundle(root))
-    assert caught.value.code == "bundle.unsealed"
-    assert caught.value.hint == f"certkit bundle seal {root}"
-    require_sealed(evidence.seal(root))
 
 
 def test_record_files_and_their_size_are_told(root: Path) -> None:

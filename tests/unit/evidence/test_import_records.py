@@ -143,6 +143,15 @@ def test_names_used_twice_are_refused_at_their_lines(tmp_path: Path) -> None:
     assert {fault.file for fault in caught.value.faults} == {"runs.csv"}
 
 
+def test_a_name_used_twice_on_one_line_is_refused(tmp_path: Path) -> None:
+    row = '{"run_id": "r1", "domain": "d", "task_id": "t", "condition": "nominal", "outcome": "success"}'
+    source = tmp_path / "runs.json"
+    source.write_text(f"[{row}, {row}]")
+    with pytest.raises(ImportFaultsError) as caught:
+        imported("records", source, tmp_path / "out", agent="mine")
+    assert [(fault.line, fault.code) for fault in caught.value.faults] == [(1, "record.duplicate-run-id")]
+
+
 def test_faults_are_listed_up_to_a_limit_with_their_total(tmp_path: Path) -> None:
     source = tmp_path / "runs.jsonl"
     source.write_bytes(b"{}\n" * 12 + b"\n" * 10 + b'{"run_id": NaN}\n' * 100)

@@ -12,8 +12,7 @@ from jsonschema import Draft202012Validator
 from certkit import assessment, canonical, evidence, passport, report, workflow
 from certkit.document import schema_of
 from certkit.errors import NegativeError
-from certkit.passport import keys, payload, sealed, statement
-from certkit.passport import parts as pooled_parts
+from certkit.passport import agreement, keys, payload, sealed, statement, terms
 from certkit.passport.exports.periods import periods
 from certkit.progress import SILENT
 from tests.support.campaigns import campaign, made
@@ -346,86 +345,6 @@ def declared(digest: str, first: str | None, last: str | None) -> statement.Bund
     return part(digest, declared_from=first, declared_to=last)
 
 
-# A bundle stands at the time of its runs if all of them have one, else at the declared time, else last: which
-# of the first two it is the statement does not tell. Those of the same time stand in the order of digests.
-ORDERS: dict[str, tuple[bool, tuple[statement.BundleClaim, ...]]] = {
-    "one after another": (True, (ran("b", "2026-01-01"), ran("a", "2026-01-02"))),
-    "the same time, by digest": (True, (ran("a", "2026-01-01"), ran("b", "2026-01-01"))),
-    "the one that begins first, though it ends last": (
-        True,
-        (ran("b", "2026-01-01", "2026-01-09"), ran("a", "2026-01-02", "2026-01-03")),
-    ),
-    "the later one first, which may have runs without a time": (
-        True,
-        (
-            ran("b", "2026-01-02", declared_from="2025-01-01", declared_to="2025-02-01"),
-            ran("a", "2026-01-01"),
-        ),
-    ),
-    "declared times": (
-        True,
-        (declared("b", "2026-01-01", "2026-01-02"), declared("a", "2026-01-02", "2026-01-03")),
-    ),
-    "declared times turned round": (
-        False,
-        (declared("a", "2026-01-02", "2026-01-03"), declared("b", "2026-01-01", "2026-01-02")),
-    ),
-    "the same declared time, by digest": (
-        True,
-        (declared("a", "2026-01-01", "2026-01-02"), declared("b", "2026-01-01", "2026-01-02")),
-    ),
-    "the same declared time, against the digests": (
-        False,
-        (declared("b", "2026-01-01", "2026-01-02"), declared("a", "2026-01-01", "2026-01-02")),
-    ),
-    "a date means the whole day at the end": (
-        False,
-        (declared("a", "2026-01-01", "2026-01-02"), declared("b", "2026-01-01", "2026-01-02T23:00:00Z")),
-    ),
-    "a time of another zone": (
-        False,
-        (
-            declared("a", "2026-01-01T01:00:00Z", "2026-02-01"),
-            declared("b", "2026-01-01T01:30:00+01:00", "2026-02-01"),
-        ),
-    ),
-    "one without any time last": (True, (ran("b", "2026-01-01"), declared("a", None, None))),
-    "one without any time first": (
-        False,
-        (declared("a", None, None), declared("b", "2026-01-01", "2026-01-02")),
-    ),
-    "one without an end first": (
-        False,
-        (declared("a", "2025-01-01", None), declared("b", "2026-01-01", "2026-01-02")),
-    ),
-    "one that ends before it begins first": (
-        False,
-        (declared("a", "2025-01-02", "2025-01-01"), declared("b", "2026-01-01", "2026-01-02")),
-    ),
-    "one of no day in the calendar first": (
-        False,
-        (declared("a", "2025-02-31", "2025-03-01"), declared("b", "2026-01-01", "2026-01-02")),
-    ),
-    "two without any time, by digest": (True, (declared("a", None, None), declared("b", None, None))),
-    "two without any time, against the digests": (
-        False,
-        (declared("b", None, None), declared("a", None, None)),
-    ),
-    "three, of which the middle must have stood last": (
-        False,
-        (ran("a", "2026-01-05"), declared("b", None, None), declared("c", "2026-01-01", "2026-01-02")),
-    ),
-}
-
-
-@pytest.mark.parametrize("name", ORDERS)
-def test_bundles_stand_in_the_order_of_time(name: str) -> None:
-    possible, found = ORDERS[name]
-    assert [*pooled_parts._order(found)] == (
-        [] if possible else [f"bundle {len(found)} does not stand in the order of time"]
-    )
-
-
 @pytest.mark.parametrize(
     ("successes", "runs", "operator", "threshold", "reached"),
     [
@@ -439,7 +358,6 @@ def test_bundles_stand_in_the_order_of_time(name: str) -> None:
         (0, 0, ">", "0.000000", False),
         (0, 5, ">=", "0.000000", True),
         (0, 5, "<=", "0.900000", True),
-        (0, 5, ">=", True, True),
     ],
 )
 def test_a_share_reaches_a_threshold_of_six_digits(
@@ -450,7 +368,8 @@ def test_a_share_reaches_a_threshold_of_six_digits(
     reached: bool,  # noqa: FBT001
 ) -> None:
     row = statement.RowAtTier(operator=operator, threshold=threshold, table="met")
-    assert pooled_parts._reaches(successes, runs, row) is reached
+    value = terms.rate(successes, runs)
+    assert (value is not None and agreement.allowed(row, by=value, met=True)) is reached
 
 
 def shown(found: passport.Passport, folder: Path, *more: str) -> list[str]:

@@ -35,6 +35,11 @@ def row(predicate: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
+def sums(predicate: dict[str, Any]) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = predicate["profile_of_reliability"]["sums"]
+    return found
+
+
 def by_bounds(predicate: dict[str, Any]) -> None:
     """Let a row that its value does not meet be met by its bound."""
     row(predicate)["tiers"]["2"] = {
@@ -51,7 +56,7 @@ MODE = {"domain": "banking", "condition": "adversarial", "failures": 4, "runs": 
 CHANGES: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     "met by a bound and not by the value": (
         by_bounds,
-        "criterion r_op at Tier 2 is met by bounds, which its bound is not",
+        "criterion r_op at Tier 2 cannot be met by bounds with its bound",
     ),
     "an interval turned round": (
         lambda p: row(p).update(interval=INTERVAL),
@@ -75,37 +80,53 @@ CHANGES: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     ),
     "a domain twice": (
         lambda p: p["scope"].update(domains=["banking", "banking"]),
-        "its scope names other domains than its counts of runs",
+        "domains of the scope: stated ['banking', 'banking'], expected ['banking']",
     ),
     "runs counted twice": (
-        lambda p: p["profile_of_reliability"]["cells"].append(
-            {"domain": "banking", "condition": "nominal", "runs": 0, "successes": 0}
+        lambda p: p["profile_of_reliability"]["runs"].append(
+            {"domain": "banking", "condition": "nominal", "runs": 0}
         ),
-        "its runs of a domain under a condition are counted twice",
+        "count of runs in banking, nominal occurs more than once",
     ),
     "more failures than runs": (
         lambda p: p.update(known_failure_modes=[MODE | {"failures": 17}]),
-        "17 failures in 16 runs of banking, adversarial are not of those that it counts",
+        "17 failures in 16 runs in banking, adversarial, where 16 runs are counted",
     ),
     "a failure mode without failures": (
         lambda p: p.update(known_failure_modes=[MODE | {"failures": 0}]),
-        "0 failures in 16 runs of banking, adversarial are not of those that it counts",
+        "0 failures in 16 runs in banking, adversarial, where 16 runs are counted",
     ),
     "failures where nothing ran": (
         lambda p: p.update(known_failure_modes=[MODE | {"domain": "moon"}]),
-        "4 failures in 16 runs of moon, adversarial are not of those that it counts",
+        "4 failures in 16 runs in moon, adversarial, where 0 runs are counted",
     ),
     "failures of other runs": (
         lambda p: p.update(known_failure_modes=[MODE | {"runs": 15}]),
-        "4 failures in 15 runs of banking, adversarial are not of those that it counts",
+        "4 failures in 15 runs in banking, adversarial, where 16 runs are counted",
     ),
     "an agent superseded": (
         lambda p: p.update(supersedes=p["agent"]["digest"]),
-        "it supersedes what is no passport",
+        "the digest that it supersedes is that of the agent or the evidence, not of a passport",
     ),
     "evidence superseded": (
         lambda p: p.update(supersedes=p["evidence"]["digest"]),
-        "it supersedes what is no passport",
+        "the digest that it supersedes is that of the agent or the evidence, not of a passport",
+    ),
+    "a rate in a domain where nothing ran": (
+        lambda p: sums(p).append(sums(p)[0] | {"domain": "moon"}),
+        "runs of r_op in moon: stated 16, expected 0",
+    ),
+    "a rate over fewer runs than the domain has": (
+        lambda p: sums(p).append(sums(p)[0] | {"domain": "banking", "n": 15}),
+        "runs of r_op in banking: stated 15, expected 16",
+    ),
+    "a rate over nominal runs": (
+        lambda p: sums(p).append(sums(p)[0] | {"domain": "banking", "condition": "nominal", "n": 4}),
+        "runs of r_op in banking, nominal: stated 4, expected 0",
+    ),
+    "a rate twice": (
+        lambda p: sums(p).extend([sums(p)[0] | {"domain": "banking"}, sums(p)[0] | {"domain": "banking"}]),
+        "sums of r_op in banking occurs more than once",
     ),
 }
 
@@ -119,13 +140,19 @@ def test_what_contradicts_itself_is_refused(name: str) -> None:
     assert refused(document) == words
 
 
+def test_the_sums_of_a_later_writers_metric_are_its_own() -> None:
+    document = maker.statement()
+    sums(document["predicate"]).extend([sums(document["predicate"])[0] | {"metric": "later", "n": 3}] * 2)
+    assert payload.read(canonical.canonical(document)).predicate.assessment.tier == 1
+
+
 def test_every_row_that_binds_is_named(tmp_path: Path) -> None:
     document, predicate = predicate_of(of_bundle(sealed_bundle(tmp_path / "bundle")))
     binding = predicate["assessment"]["binding"]
     assert len(binding) > 1
     for changed in (binding[1:], binding[:-1], [*binding, "posterior2"]):
         predicate["assessment"]["binding"] = changed
-        assert refused(document) == "the rows that bind Tier 1 are not those that it names"
+        assert refused(document).startswith(f"rows that bind Tier 1: stated {sorted(changed)}"[:100])
 
 
 def test_bundles_under_several_conditions_add_up_in_their_domains() -> None:
@@ -133,18 +160,18 @@ def test_bundles_under_several_conditions_add_up_in_their_domains() -> None:
     maker.accumulated(document)
     predicate = document["predicate"]
     profile = predicate["profile_of_reliability"]
-    profile["cells"] = [
-        {"domain": "banking", "condition": condition, "runs": runs, "successes": good}
-        for condition, runs, good in (("adversarial", 10, 8), ("cascade", 6, 4), ("nominal", 4, 4))
+    profile["runs"] = [
+        {"domain": "banking", "condition": condition, "runs": count}
+        for condition, count in (("adversarial", 10), ("cascade", 6), ("nominal", 4))
     ]
-    profile["columns"] = [
-        {"metric": "success", "condition": cell["condition"], "scale": 1}
-        | {"y": cell["successes"], "n": cell["runs"]}
-        for cell in profile["cells"]
-    ]
-    profile["tasks"], profile["rows"] = 1, [["AAAAAAAAAAAA", 0, [8, 10, 4, 6, 4, 4]]]
     predicate["scope"]["fault_mix"] = {"adversarial": 10, "cascade": 6, "nominal": 4}
     predicate["known_failure_modes"] = []
+    profile["sums"] += [
+        sums(predicate)[0] | {"domain": domain, "condition": condition, "y": y, "n": n}
+        for domain in (None, "banking")
+        for condition, y, n in (("adversarial", 8, 10), ("cascade", 4, 6))
+    ]
+    profile["sums"] = [{key: value for key, value in one.items() if value} for one in profile["sums"]]
     assert payload.read(canonical.canonical(document)).predicate.evidence.bundles is not None
 
 
@@ -185,10 +212,10 @@ def test_the_worst_domain_has_the_rate_of_its_counts(count: str) -> None:
     worst = next(one for one in predicate["criteria"] if one["metric"] == "domain_min")
     if count == "n":
         worst["n"] = 0
-        assert refused(document) == "the counts of domain_min are not those of its profile of reliability"
+        assert refused(document) == f"value of domain_min: stated {worst['value']}, expected None"
     else:
         worst["counts"]["successes"] = 0
-        assert refused(document) == f"domain_min is {worst['value']}, which 0 of {worst['n']:,} is not"
+        assert refused(document) == f"value of domain_min: stated {worst['value']}, expected 0.000000"
 
 
 def test_an_honest_passport_supersedes_a_passport() -> None:

@@ -14,9 +14,10 @@ from msgspec import structs
 from certkit import canonical, passport
 from certkit.errors import CertkitError, UsageError
 from certkit.evidence.records.record import Split
-from certkit.passport import claim, dsse, sealed
+from certkit.passport import claim, sealed
 from tests.support import build
 from tests.support.making import ISSUER, KEY, NOW, issued
+from tests.support.signers import signed_payload
 
 
 def predicate(found: passport.Passport) -> dict[str, Any]:
@@ -31,7 +32,7 @@ def test_the_file_is_a_sigstore_bundle_around_an_in_toto_statement() -> None:
     assert document["mediaType"] == "application/vnd.dev.sigstore.bundle.v0.3+json"
     assert document["verificationMaterial"]["tlogEntries"] == []
     assert document["dsseEnvelope"]["payloadType"] == "application/vnd.in-toto+json"
-    assert dsse.verify(document["dsseEnvelope"], KEY.public_key()) == found.payload
+    assert signed_payload(document["dsseEnvelope"], KEY.public_key()) == found.payload
     assert found.passport_id == "sha256:" + hashlib.sha256(found.payload).hexdigest()
     statement = canonical.loads(found.payload)
     assert statement["_type"] == "https://in-toto.io/Statement/v1"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import sqlite3
-from contextlib import closing, suppress
+from contextlib import closing
 from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from certkit import canonical
-from certkit.errors import CertkitError, Exit, InputError
+from certkit.errors import Exit, InputError
 from certkit.passport import dsse
 from certkit.registry import Entry, Registry, audit
 from certkit.registry.entry import LIMIT, PAYLOAD_TYPE, Previous, read, write
@@ -23,6 +23,7 @@ from tests.support import merkle
 from tests.support.registries import (
     AT,
     LOG_KEY,
+    ORIGIN,
     STRANGER,
     SUBMITTER,
     append,
@@ -53,6 +54,7 @@ NOTE = partial(
     passport=None,
     issued_at="2026-01-01T00:00:00Z",
     submitter=next(iter(submitters())),
+    log=ORIGIN,
 )
 
 
@@ -88,7 +90,6 @@ def test_a_sound_registry(tmp_path: Path) -> None:
     report = audited(folder, vkey)
     entries = [row[0] for row in rows(folder, "SELECT entry FROM leaf ORDER BY idx")]
     assert (report.size, report.passports, report.findings, report.notes) == (5, 5, (), ())
-    assert report.index == "agrees"
     assert report.root == merkle.mth(entries).hex()
     assert report.exit_code is Exit.OK
     assert len(report.not_shown) == 5
@@ -116,9 +117,6 @@ def test_full_tiles_are_made_again_too(tmp_path: Path) -> None:
         connection.execute("BEGIN IMMEDIATE")
         Log(connection).extend(data[:300], signer)
         Log(connection).extend(data[300:], signer)
-        connection.executemany(
-            "INSERT INTO entry_index VALUES (?, 'note', 'x', NULL, NULL)", [(n,) for n in range(600)]
-        )
         connection.execute("COMMIT")
     assert codes(audited(folder, vkey)) == set()
     assert audited(folder, vkey).root == merkle.mth(data).hex()
@@ -181,7 +179,7 @@ def test_a_byte_of_the_database_file_is_found_or_changes_nothing(tmp_path: Path)
     whole = path.read_bytes()
 
     def dump() -> list[object]:
-        tables = ("leaf", "tile", "checkpoint", "seen", "entry_index", "passport_index", "meta")
+        tables = ("leaf", "tile", "checkpoint", "cosignature", "meta")
         return [rows(folder, f"SELECT * FROM {table}") for table in tables]  # noqa: S608 - named above
 
     before = dump()
@@ -228,34 +226,6 @@ TAMPERED = {
     "another key named": ("UPDATE meta SET value = 'x' WHERE key = 'vkey'", "registry.checkpoint"),
     "a setting more": ("INSERT INTO meta VALUES ('x', 'y')", "registry.checkpoint"),
     "another origin": ("UPDATE meta SET value = 'x' WHERE key = 'origin'", "registry.checkpoint"),
-    "seen without a row": ("DELETE FROM seen WHERE idx = 1", "registry.index-differs"),
-    "seen with a row more": ("INSERT INTO seen VALUES (x'00', 1)", "registry.index-differs"),
-    "a lineage renamed": ("UPDATE entry_index SET lineage = 'x'", "registry.index-differs"),
-    "an id replaced": ("UPDATE entry_index SET passport_id = 'x' WHERE idx = 1", "registry.index-differs"),
-    "an index row more": (
-        "INSERT INTO entry_index VALUES (9, 'passport', 'x', NULL, NULL)",
-        "registry.index-differs",
-    ),
-    "a passport that no search finds": (
-        "DELETE FROM passport_index WHERE idx = 1",
-        "registry.index-differs",
-    ),
-    "a passport that a search finds twice": (
-        "INSERT INTO passport_index SELECT 9, 'x', 'x', 'x', 'x', 1, 'x', 'x', 1, 'x', NULL, NULL",
-        "registry.index-differs",
-    ),
-    "a tier that a search raises": (
-        "UPDATE passport_index SET tier = 3 WHERE idx = 1",
-        "registry.index-differs",
-    ),
-    "an ending that nobody wrote": (
-        "UPDATE passport_index SET ended = 'revoked', ended_by = 2 WHERE idx = 1",
-        "registry.index-differs",
-    ),
-    "half an ending": (
-        "UPDATE passport_index SET ended_by = 2 WHERE idx = 1",
-        "registry.index-differs",
-    ),
 }
 
 
@@ -267,8 +237,6 @@ def test_what_kind_of_tampering_it_is(tmp_path: Path, statement: str, code: str)
     report = audited(folder, vkey)
     assert code in codes(report)
     assert report.exit_code is Exit.MISMATCH
-    if code == "registry.index-differs":
-        assert (codes(report), report.index) == ({code}, "differs")
 
 
 def test_a_log_that_another_key_signed(tmp_path: Path) -> None:
@@ -292,10 +260,7 @@ def forge(folder: Path, origin: str, change_: dict[str, Any], key: Any = SUBMITT
     with opened(folder) as registry:
         connection = registry._connection
         connection.execute("BEGIN IMMEDIATE")
-        size = Log(connection).extend([data], Signer(origin, LOG_KEY)).size
-        with suppress(CertkitError):
-            registry._index.add(size - 1, read(data))
-            registry._search.add(size - 1, read(data))
+        Log(connection).extend([data], Signer(origin, LOG_KEY))
         connection.execute("COMMIT")
 
 

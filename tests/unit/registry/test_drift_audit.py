@@ -5,22 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from msgspec import UNSET, structs
+from msgspec import structs
 
 from certkit.progress import SILENT
-from certkit.registry import Registry, blobs
-from certkit.registry.admission import checker, inspect
-from certkit.registry.consequences import Consequences
-from certkit.registry.entry import Claims, Stored, read, write
+from certkit.registry.admission import inspect
+from certkit.registry.drifts import Consequences
 from certkit.registry.export import export
-from tests.support.lineages import KEY, NOW, clustered, heads, issue, log, new, policy
-from tests.support.registries import LOG_KEY
+from tests.support.lineages import clustered, issue, log, new, policy
 from tests.support.standings import found, silently
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from certkit.passport import Passport
     from certkit.registry.entry import Drift
 
 GOOD, WORSE, STILL = (
@@ -107,63 +103,3 @@ def test_where_a_passport_cannot_be_had_nothing_is_said_of_its_drift(tmp_path: P
         if path.read_bytes() == GOOD.to_json():
             path.unlink()
     assert found(folder, trust) == [("entry 0", "registry.blob-missing")]
-
-
-def as_format_1(folder: Path, *passports: Passport, now: bool = False) -> None:
-    """Log passports as format 1 did: no entry names the log or the evidence, and it logged no drift.
-
-    Those of `now` name the log, as present ones do.
-    """
-    with Registry.open(folder, heads=heads(folder)) as registry, registry._signing(LOG_KEY) as signer:
-        for one in passports:
-            data = one.to_json()
-            stored = blobs.store(folder, data)
-            assert stored is not None
-            facts = checker(policy(), NOW)(data)
-            index = len(list(registry._connection.execute("SELECT idx FROM leaf")))
-            claims = structs.replace(Claims.of(facts, index + 1), evidence=None)
-            file = Stored(sha256=stored.name, size=len(data))
-            draft = registry._drafts.entry(facts.lineage, claims, submitter=KEY, at=NOW, passport=file)
-            old = draft if now else write(structs.replace(read(draft).entry, log=UNSET), KEY)
-            registry._extend(old, signer)
-
-
-@pytest.mark.parametrize(
-    ("count", "words"), [(1, "of 1 passport the entry"), (2, "of 2 passports the entry")]
-)
-def test_a_registry_of_format_1_left_none_out_and_is_named(tmp_path: Path, count: int, words: str) -> None:
-    trust = policy(new(tmp_path / "silent"))
-    as_format_1(tmp_path / "silent", *(GOOD, WORSE)[:count])
-    report = inspect(tmp_path / "silent", trust=trust)
-    assert (report.findings, [words in one for one in report.notes]) == ((), [True])
-    log(tmp_path / "silent", issue(3, summary=clustered(950)))
-    assert found(tmp_path / "silent", trust) == []
-
-
-def test_no_entry_that_names_its_log_keeps_quiet_about_the_evidence(tmp_path: Path) -> None:
-    """Not the first one either, and not in a tree without the passports."""
-    folder, out = tmp_path / "r", tmp_path / "out"
-    trust = policy(new(folder))
-    as_format_1(folder, GOOD, WORSE, now=True)
-    assert found(folder, trust) == [("entry 0", "registry.claims"), ("entry 1", "registry.claims")]
-    export(folder, out, passports=False, progress=SILENT)
-    assert found(out, trust) == [("entry 0", "registry.claims"), ("entry 1", "registry.claims")]
-
-
-def test_what_a_registry_of_format_1_says_of_a_drift_must_be_true(tmp_path: Path, truth: Drift) -> None:
-    trust = policy(new(tmp_path / "lying"))
-    as_format_1(tmp_path / "lying", GOOD, WORSE)
-    with Registry.open(tmp_path / "lying", heads=heads(tmp_path / "lying")) as registry:
-        subject = registry.logged(0).found.entry.subject
-        lie = structs.replace(truth, rows=())
-        registry.append_entry(subject, lie, submitter=KEY, log_key=LOG_KEY, at=NOW)
-    assert found(tmp_path / "lying", trust) == [("entry 2", "registry.drift")]
-
-
-def test_no_entry_of_this_format_keeps_quiet_about_the_evidence(tmp_path: Path) -> None:
-    """Attempts are counted by it; what a passport declares is held to the count only where it is named."""
-    folder = tmp_path / "r"
-    trust = policy(new(folder))
-    log(folder, GOOD)
-    as_format_1(folder, WORSE)
-    assert found(folder, trust) == [("entry 1", "registry.claims")]

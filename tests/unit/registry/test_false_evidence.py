@@ -14,7 +14,7 @@ from certkit.passport import keys
 from certkit.registry import Registry
 from certkit.registry.admission import checker, inspect
 from certkit.registry.ending import revoke
-from certkit.registry.entry import Revocation, read, timestamp
+from certkit.registry.entry import Revocation, read
 from certkit.registry.rules import Rest
 from certkit.tlog import proof
 from certkit.tlog.hashing import leaf_hash
@@ -118,25 +118,6 @@ def test_where_no_file_tells_who_issued_it_the_submitter_says_so(tmp_path: Path)
     with pytest.raises(MismatchError, match="entry 1 revoked"):
         log(folder, issue(1, identity=5))
     assert again(folder, vkey) == {"registry.evidence-false", "registry.blob-missing"}
-
-
-def test_an_entry_of_format_1_leaves_the_evidence_to_its_file(tmp_path: Path) -> None:
-    other, folder = tmp_path / "copy", tmp_path / "r"
-    new(other)
-    log(other, issue(1))
-    found = read(stored(other, 0))
-    assert found.passport is not None
-    vkey = new(folder)
-    shutil.copytree(other / "blobs", folder / "blobs", dirs_exist_ok=True)
-    old = structs.replace(found.passport, evidence=None)
-    slip(
-        folder,
-        drafted("passport", "-/courier", old, KEY, passport=found.entry.passport, issued_at=timestamp(NOW)),
-    )
-    revoked(folder)
-    with pytest.raises(MismatchError, match="entry 1 revoked"):
-        log(folder, issue(1, days=1, attempt=2), days=1)
-    assert "registry.evidence-false" in again(folder, vkey, attempt=2)
 
 
 def test_another_lineage_is_another_matter(tmp_path: Path) -> None:

@@ -11,12 +11,11 @@ from msgspec import structs
 from certkit import passport
 from certkit.canonical import Digest
 from certkit.passport import keys
-from certkit.registry import Registry, blobs
+from certkit.registry import blobs
 from certkit.registry.admission import checker, inspect
 from certkit.registry.entry import Claims, Note, Revocation, Stored, read, timestamp
-from certkit.registry.history import history, reading
+from certkit.registry.reader import reading
 from certkit.registry.rules import is_of
-from certkit.registry.vetted import vetted
 from tests.support import build as assessments
 from tests.support.lineages import KEY, NOW, clustered, issue, log, new, policy
 from tests.support.making import ISSUER
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from certkit.passport.keys import PrivateKey
-    from certkit.registry.history import History
+    from certkit.registry.state import History
 
 LINEAGE = "-/courier"
 
@@ -70,10 +69,7 @@ def claimed(one: passport.Passport, attempt: int = 1) -> Claims:
 def told(folder: Path, trust: passport.Trust | None = None) -> History:
     """The history by a policy, or by whoever signed."""
     with reading(folder) as its:
-        found = its.history(LINEAGE)
-        if trust is None:
-            return found
-        return vetted(found, trust, its.passport, its.head.checkpoint.origin)[0]
+        return its.history(LINEAGE, trust)
 
 
 def test_a_passport_of_another_lineage_is_none_of_this_one(tmp_path: Path) -> None:
@@ -111,19 +107,15 @@ def test_an_id_beside_another_passports_file_makes_nobody_its_issuer(tmp_path: P
 
 
 @pytest.mark.parametrize("named", ["lineage", "id"])
-def test_vetting_asks_the_file_itself(tmp_path: Path, named: str) -> None:
-    """Whatever history it is given."""
+def test_a_file_that_is_another_passport_does_not_count(tmp_path: Path, named: str) -> None:
     folder = tmp_path / "r"
     vkey = new(folder)
     log(folder, issue(1))
     other = another_agents() if named == "lineage" else issue(2)
     claims = claimed(other if named == "lineage" else issue(3), 2)
     logged(folder, other, claims, KEY, vkey.name)
-    with reading(folder) as its:
-        with Registry.open(folder) as registry:
-            found = history(LINEAGE, registry.entries())
-        kept, left_out = vetted(found, rules(), its.passport, vkey.name)
-    assert (len(found.passports), len(kept.passports), left_out) == (2, 1, (1,))
+    kept = told(folder, rules())
+    assert (len(kept.passports), kept.left_out) == (1, (1,))
 
 
 def test_what_is_no_passport_is_nobodys(tmp_path: Path) -> None:

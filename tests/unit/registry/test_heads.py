@@ -198,20 +198,6 @@ def test_what_several_keys_of_a_log_signed_is_remembered_of_each(tmp_path: Path)
         advance(path, note(6, 1, SAME_NAME), SIGNER, SAME_NAME)
 
 
-def test_a_row_of_an_earlier_version_counts_for_the_key_that_signed_it(tmp_path: Path) -> None:
-    path = tmp_path / "heads.db"
-    advance(path, note(5), SIGNER)
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute("UPDATE head SET origin = ?", (SIGNER.name,))
-        connection.commit()
-    assert (sizes(path, SIGNER), sizes(path, SAME_NAME)) == (5, None)
-    with pytest.raises(MismatchError) as caught:
-        advance(path, note(4), SIGNER)
-    assert caught.value.code == "registry.rollback"
-    advance(path, note(6), SIGNER)
-    assert sizes(path, SIGNER) == 6
-
-
 def test_two_who_sign_take_turns(tmp_path: Path) -> None:
     path = tmp_path / "heads.db"
     first, second = Heads.open(path), Heads.open(path, patience=0.05)
@@ -249,8 +235,7 @@ def test_many_make_the_file_at_once(tmp_path: Path) -> None:
     [
         "UPDATE head SET note = 'x'",
         "UPDATE head SET note = x'00'",
-        "UPDATE head SET origin = 'log.other'",
-        f"UPDATE head SET origin = '{SAME_NAME.vkey}'",  # noqa: S608 - ours
+        f"UPDATE head SET vkey = '{SAME_NAME.vkey}'",  # noqa: S608 - ours
         "CREATE TABLE t (x)",
         "DROP TABLE head",
     ],

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import base64
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
 
-from certkit.errors import MismatchError
-from certkit.registry.history import reading
+from certkit.errors import CertkitError, MismatchError
+from certkit.registry import Registry
+from certkit.registry.ending import revoke
+from certkit.registry.entry import timestamp
+from certkit.registry.reader import reading
 from certkit.tlog.checkpoint import Checkpoint
 from certkit.tlog.hashing import Hash
 from tests.support import merkle
+from tests.support.lineages import LINEAGE, NOW, hand, heads, issue, log, new
 from tests.support.notes import noted
+from tests.support.standings import DAY, rows
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from certkit.registry.entry import Reason
+    from certkit.registry.state import Standing
 
 COUNT = 600
 
@@ -39,3 +49,59 @@ def test_it_goes_on_from_no_longer_one(tmp_path: Path) -> None:
     with opened as log, pytest.raises(MismatchError) as caught:
         list(log.entries())
     assert caught.value.code == "registry.rollback"
+
+
+@pytest.mark.parametrize(
+    "reasons",
+    [("evidence-false",), ("agent-withdrawn", "evidence-false"), ("evidence-false", "agent-withdrawn")],
+)
+def test_the_gravest_reason_of_a_revocation_counts_whenever_it_was_given(
+    tmp_path: Path, reasons: tuple[Reason, ...]
+) -> None:
+    folder = tmp_path / "r"
+    new(folder)
+    log(folder, issue(1))
+    for reason in reasons:
+        with Registry.open(folder, heads=heads(folder)) as registry:
+            revoke(registry, "0", reason=reason, detail=None, hand=hand())
+    with reading(folder) as whole:
+        (one,) = whole.history(LINEAGE).passports
+    assert one.ending is not None
+    assert one.ending.reason == "evidence-false"
+
+
+def test_a_history_of_other_entries_under_the_same_size_is_none(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    new(folder)
+    log(folder, issue(1))
+    log(folder, issue(2))
+    with Registry.open(folder) as registry:
+        entry = registry.logged(1).found
+    payload = base64.b64encode(entry.envelope.payload.replace(b'"tier":3', b'"tier":2'))
+    with Registry.open(folder) as registry, registry.reading() as its:
+        data = its.entry(1)
+    assert data is not None
+    changed = data.replace(base64.b64encode(entry.envelope.payload), payload)
+    assert changed != data
+    rows(folder, "UPDATE leaf SET entry = ? WHERE idx = 1", changed)
+    with reading(folder) as whole, pytest.raises(CertkitError) as caught:
+        whole.history(LINEAGE)
+    assert caught.value.code == "registry.inconsistent"
+
+
+def test_a_passport_of_a_time_to_come_is_not_current(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    new(folder)
+    log(folder, issue(1))
+    seconds = timedelta(seconds=1)
+    ends = NOW + 90 * DAY
+    cases: list[tuple[datetime, Standing]] = [
+        (datetime.fromisoformat("2020-01-01T00:00:00+00:00"), "upcoming"),
+        (NOW - seconds, "upcoming"),
+        (NOW, "current"),
+        (ends, "current"),
+        (ends + seconds, "expired"),
+    ]
+    with reading(folder) as whole:
+        (one,) = whole.passports()
+    assert [one.standing(timestamp(at)) for at, _ in cases] == [status for _, status in cases]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from certkit.errors import InputError, MismatchError
 from certkit.progress import SILENT
 from certkit.registry import Registry
 from certkit.registry.auditing import Audit, audit
@@ -50,12 +51,9 @@ def key(folder: Path) -> VerifierKey:
         return registry.vkey
 
 
-def wrong(folder: Path, *, rebuild: bool = False) -> list[str]:
-    with opened(folder) as registry, registry.searching() as search:
-        found = list(search.differences())
-        if rebuild:
-            search.rebuild()
-    return found
+def repaired(folder: Path) -> list[str]:
+    with opened(folder) as registry:
+        return registry.repair()
 
 
 @pytest.mark.parametrize("what", JUNK)
@@ -74,9 +72,9 @@ def test_a_row_that_is_no_cosignature_changes_nothing_and_is_named_and_removed(
     taken(folder, good := line(text(folder), "b.example/w", A, TIME), witnesses=(witness("b.example/w", A),))
     assert note(folder).endswith(good)
     poison(folder, PUT, size, *JUNK[what])
-    (said,) = wrong(folder, rebuild=True)
+    (said,) = repaired(folder)
     assert "cosignature" in said
-    assert wrong(folder) == []
+    assert repaired(folder) == []
     assert stored(folder) == [(2, str(witness("b.example/w", A)))]
     assert report(folder, log).findings == ()
     assert note(folder).endswith(good)
@@ -88,7 +86,7 @@ def test_text_that_is_none_stops_nobody(folder: Path) -> None:
     poison(folder, "INSERT INTO cosignature VALUES (CAST(x'ff' AS TEXT), x'ff', 'x')")
     assert note(folder) == plain
     assert {one.code for one in report(folder, log).findings} == {"registry.cosignature"}
-    assert len(wrong(folder, rebuild=True)) == 2
+    assert len(repaired(folder)) == 2
     assert (stored(folder), report(folder, log).findings) == ([], ())
 
 
@@ -119,21 +117,43 @@ def test_more_lines_than_a_note_holds_stop_nobody(folder: Path) -> None:
     assert append(folder, passport(1)).index == 1
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        "UPDATE checkpoint SET note = x'00'",
-        "UPDATE tile SET hashes = zeroblob(length(hashes)) WHERE level = 0",
-    ],
-)
-def test_by_a_log_that_cannot_be_read_nothing_is_judged_nor_removed(folder: Path, damage: str) -> None:
+def test_by_a_log_that_cannot_be_read_nothing_is_judged_nor_removed(folder: Path) -> None:
     taken(folder, line(text(folder), "a.example/w", A, TIME))
     append(folder, passport(1))
     before = stored(folder)
     assert [size for size, _ in before] == [1]
-    poison(folder, damage)
-    assert wrong(folder, rebuild=True) == []
+    poison(folder, "UPDATE checkpoint SET note = x'00'")
+    with pytest.raises(InputError):
+        repaired(folder)
     assert stored(folder) == before
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE tile SET hashes = zeroblob(length(hashes)) WHERE level = 0",
+        "DELETE FROM tile",
+        "INSERT INTO tile VALUES (3, 7, x'00')",
+    ],
+)
+def test_the_stored_tree_is_made_again_from_the_entries(folder: Path, damage: str) -> None:
+    log = key(folder)
+    append(folder, passport(1))
+    whole = report(folder, log)
+    poison(folder, damage)
+    assert report(folder, log).total > 0
+    assert len(repaired(folder)) == 1
+    assert report(folder, log) == whole
+    assert append(folder, passport(2)).index == 2
+
+
+def test_nothing_is_made_again_from_entries_that_were_not_signed(folder: Path) -> None:
+    append(folder, passport(1))
+    poison(folder, "UPDATE leaf SET entry = x'00' WHERE idx = 0")
+    poison(folder, "DELETE FROM tile")
+    with pytest.raises(MismatchError, match="nothing was repaired") as caught:
+        repaired(folder)
+    assert caught.value.code == "registry.inconsistent"
 
 
 def test_the_tree_that_is_served_has_the_registrys_lines_and_no_others(folder: Path, tmp_path: Path) -> None:

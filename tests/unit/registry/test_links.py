@@ -10,8 +10,8 @@ import pytest
 
 from certkit.errors import CertkitError, InputError, MismatchError
 from certkit.progress import SILENT
-from certkit.registry.auditing import opened
 from certkit.registry.export import export
+from certkit.registry.reader import opened
 from tests.support.notes import extend, following, noted
 from tests.support.registries import audited, contents, filled, passport
 

@@ -9,7 +9,7 @@ import pytest
 from certkit import progress as progresses
 from certkit.registry import Registry
 from certkit.registry.ending import note
-from certkit.registry.history import reading
+from certkit.registry.reader import reading
 from certkit.registry.status import FolderStatus
 from tests.support.lineages import NOW, hand, heads, issue, log, new, policy
 

@@ -250,7 +250,6 @@ TAMPERED = {
     "no checkpoint": "DELETE FROM checkpoint",
     "two checkpoints": "INSERT INTO checkpoint SELECT size + 1, note FROM checkpoint",
     "a checkpoint that is text": "UPDATE checkpoint SET note = 'x'",
-    "no derived rows": "DELETE FROM entry_index",
 }
 
 
@@ -362,11 +361,11 @@ def test_what_is_no_registry_is_not_opened(tmp_path: Path) -> None:
 
 
 FOREIGN = {
-    "a trigger": "CREATE TRIGGER t AFTER INSERT ON leaf BEGIN DELETE FROM seen; END",
+    "a trigger": "CREATE TRIGGER t AFTER INSERT ON leaf BEGIN DELETE FROM tile; END",
     "a view": "CREATE VIEW v AS SELECT 1",
     "a table": "CREATE TABLE t (x)",
     "an index": "CREATE INDEX i ON leaf (entry)",
-    "no table": "DROP TABLE seen",
+    "no table": "DROP TABLE cosignature",
     "another column": "ALTER TABLE leaf ADD COLUMN x",
 }
 
@@ -384,7 +383,7 @@ def test_a_database_with_anything_else_in_it_is_not_opened(tmp_path: Path, state
 def test_another_format_is_not_opened(tmp_path: Path) -> None:
     filled(tmp_path / "r", 1)
     connection = sqlite3.connect(tmp_path / "r" / "registry.db")
-    connection.execute("UPDATE meta SET value = '3' WHERE key = 'format'")
+    connection.execute("UPDATE meta SET value = '4' WHERE key = 'format'")
     connection.commit()
     connection.close()
     assert code_of_opening(tmp_path / "r") == "registry.format"

@@ -40,7 +40,7 @@ from certkit.tlog.checkpoint import Checkpoint, sign_checkpoint
 from certkit.tlog.hashing import EMPTY_ROOT
 from certkit.tlog.note import Signer, write_note
 from tests.support import stamping as stamps
-from tests.support.lineages import KEY, NOW, clustered, heads, issue, log, new, policy
+from tests.support.lineages import KEY, NOW, ORIGIN, clustered, heads, issue, log, new, policy
 from tests.support.registries import LOG_KEY, STRANGER
 
 if TYPE_CHECKING:
@@ -136,6 +136,7 @@ def dated(folder: Path, claims: AnyClaims, moved: timedelta, **more: Any) -> byt
         issued_at=timestamp(NOW + moved),
         submitter=keys.key_id(KEY.public_key()),
         **{"passport": None} | more,
+        log=ORIGIN,
     )
     return write(entry, KEY)
 

@@ -14,12 +14,12 @@ from certkit.passport import dsse, keys
 from certkit.passport.trust import Witnesses
 from certkit.registry import Registry
 from certkit.registry.admission import inspect
-from certkit.registry.consequences import claims
+from certkit.registry.drifts import claims
 from certkit.registry.ending import note, supersede
-from certkit.registry.entry import PAYLOAD_TYPE, ROWS, Drift, Revocation, Supersession, read
+from certkit.registry.entry import PAYLOAD_TYPE, ROWS, Drift, Revocation, Supersession, read, timestamp
 from certkit.registry.heads import read as read_head
 from certkit.registry.heads import remembered
-from certkit.registry.search import Query
+from certkit.registry.reader import reading
 from certkit.registry.statusfile import FileStatus
 from certkit.tlog.checkpoint import Checkpoint
 from certkit.tlog.hashing import leaf_hash
@@ -90,26 +90,6 @@ def test_what_a_passport_supersedes_and_a_drift_are_logged_in_one_with_it(tmp_pa
     log(folder, issue(3, identity=1), days=1)
     assert types(folder)[4:] == ["passport"], "no drift, and nothing superseded"
     assert inspect(folder, trust=policy(vkey)).findings == ()
-
-
-@pytest.mark.parametrize(
-    ("ended_as", "by"), [(None, None), ("superseded", 3), ("superseded", 2), ("revoked", 2), ("revoked", 4)]
-)
-def test_an_audit_finds_an_ending_that_searches_do_not_tell(
-    tmp_path: Path, ended_as: str | None, by: int | None
-) -> None:
-    folder = tmp_path / "r"
-    trust = policy(new(folder))
-    log(folder, first := issue(1))
-    log(folder, issue(2, supersedes=first.passport_id, days=1), days=1)
-    ended(folder, 0, days=1)
-    assert types(folder) == ["passport", "passport", "supersede", "revoke"]
-    assert inspect(folder, trust=trust).index == "agrees"
-    rows(folder, "UPDATE passport_index SET ended = ?, ended_by = ? WHERE idx = 0", ended_as, by)
-    report = inspect(folder, trust=trust)
-    assert [(one.where, one.code) for one in report.findings] == [("entry 0", "registry.index-differs")]
-    rows(folder, "UPDATE passport_index SET ended = 'revoked', ended_by = 3 WHERE idx = 0")
-    assert inspect(folder, trust=trust).findings == ()
 
 
 def test_a_loss_is_logged_as_drift_and_named(tmp_path: Path) -> None:
@@ -320,64 +300,46 @@ def test_a_status_file_cannot_leave_out_what_ended_it(tmp_path: Path) -> None:
         note(registry, "-/courier", "a later entry of the lineage", hand=hand())
     whole = canonical.loads(file(folder, 0))
     entries = whole["entries"]
-    assert len(entries) == 3
+    assert len(entries) == 2
     cases: dict[str, tuple[dict[str, Any], str]] = {
         "the last left out": ({"entries": entries[:1]}, "registry.status"),
-        "the middle left out": ({"entries": [entries[0], entries[2]]}, "registry.status"),
+        "the first left out": ({"entries": entries[1:]}, "registry.status"),
         "an earlier word": ({"word": early["word"]}, "registry.status"),
         "an earlier word and its entries": (
             {"word": early["word"], "entries": early["entries"]},
-            "tlog.inclusion",
+            "registry.status",
         ),
         "no word": ({"word": whole["checkpoint"]}, "registry.status"),
         "no entry": ({"entries": []}, "registry.status"),
         "more": ({"more": 1}, "registry.status"),
         "an entry elsewhere": (
-            {"entries": [entries[0], entries[1] | {"index": 2}, entries[2]]},
-            "tlog.inclusion",
+            {"entries": [entries[0], entries[1] | {"index": 2}]},
+            "registry.status",
         ),
         "no base64": ({"entries": [entries[0] | {"entry": "!"}]}, "registry.status"),
     }
     for name, (changed, code) in cases.items():
         found = offline(canonical.canonical(whole | changed), one, trust)
-        unreadable = name in {"no entry", "more", "no base64"}  # which says nothing of the passport
+        unreadable = name in {"more", "no base64"}  # which says nothing of the passport
         assert (found.status, found.code) == ("skipped" if unreadable else "failed", code), name
     assert offline(canonical.canonical(whole), one, trust).code == "passport.revoked"
     # The earlier file is whole: an older state, which only its age or a memory tells.
     assert offline(canonical.canonical(early), one, trust).status == "passed"
 
 
-def test_the_index_says_what_the_log_says_and_its_poisoning_is_found(tmp_path: Path) -> None:
+def test_the_passports_of_a_log_are_told_with_what_ended_them(tmp_path: Path) -> None:
     folder = tmp_path / "r"
     new(folder)
     log(folder, first := issue(1))
     log(folder, second := issue(2, supersedes=first.passport_id))
-    with Registry.open(folder) as registry, registry.searching() as search:
-        listed = search.passports(Query(), at=NOW)
-        assert [(one.passport_id, one.status, one.ended_by) for one in listed] == [
-            (first.passport_id, "superseded", 1),
-            (second.passport_id, "current", None),
-        ]
-        assert [one.index for one in search.passports(Query(status="current"), at=NOW)] == [1]
-        assert [one.index for one in search.passports(Query(status="expired"), at=NOW + 99 * DAY)] == [1]
-        assert [one.index for one in search.passports(Query(agent="courier", tier=3), at=NOW)] == [0, 1]
-        assert search.passports(Query(agent="nobody"), at=NOW) == []
-        assert search.passports(Query(tier=1), at=NOW) == []
-        assert search.passports(Query(profile="sha256:" + "0" * 64), at=NOW) == []
-        assert list(search.differences()) == []
-    for statement, words in (
-        ("UPDATE passport_index SET ended = NULL WHERE idx = 0", "says something else of entry 0"),
-        ("UPDATE passport_index SET tier = 1 WHERE idx = 1", "says something else of entry 1"),
-        ("DELETE FROM passport_index WHERE idx = 1", "passport_index leaves out entry 1"),
-        ("DELETE FROM entry_index WHERE idx = 2", "entry_index leaves out entry 2"),
-        ("UPDATE seen SET idx = 7 WHERE idx = 1", "seen has a row for entry 7"),
-    ):
-        rows(folder, statement)
-        with Registry.open(folder) as registry, registry.searching() as search:
-            assert any(words in text for text in search.differences()), statement
-        with Registry.open(folder, heads=heads(folder)) as registry, registry.searching() as search:
-            search.rebuild()
-            assert list(search.differences()) == []
+    with reading(folder) as whole:
+        told = whole.passports()
+    assert [(one.claims.passport_id, one.ending and one.ending.index) for one in told] == [
+        (first.passport_id, 1),
+        (second.passport_id, None),
+    ]
+    assert [one.standing(timestamp(NOW)) for one in told] == ["superseded", "current"]
+    assert [one.standing(timestamp(NOW + 99 * DAY)) for one in told] == ["superseded", "expired"]
 
 
 def test_a_sound_audit_remembers_and_a_rolled_back_log_is_found(tmp_path: Path) -> None:

@@ -146,3 +146,46 @@ def test_many_leaves_at_once_are_those_one_by_one(start: int) -> None:
         assert (frontier.size, frontier.root) == (start + count, merkle.mth(ENTRIES[: start + count]))
         frontier.extend(leaves[start + count :])
         assert frontier.root == merkle.mth(ENTRIES)
+
+
+@pytest.mark.parametrize("length", [0, 31, 33, 64])
+def test_no_hash_of_another_length_is_taken(length: int) -> None:
+    size, index, old = 23, 4, 7
+    root, leaf = tree.root(size, node), hashing.leaf_hash(ENTRIES[index])
+    earlier = Hash(merkle.mth(ENTRIES[:old]))
+    wrong = Hash(b"\1" * length)
+    inclusion = tree.inclusion_proof(index, size, node)
+    consistency = tree.consistency_proof(old, size, node)
+    for proof in ([wrong, *inclusion[1:]], [*inclusion[:-1], wrong]):
+        with pytest.raises(MismatchError, match=f"found one of {length}"):
+            tree.verify_inclusion(leaf, index, size, proof, root)
+    for proof in ([wrong, *consistency[1:]], [*consistency[:-1], wrong]):
+        with pytest.raises(MismatchError, match=f"found one of {length}"):
+            tree.verify_consistency(old, earlier, size, root, proof)
+    with pytest.raises(MismatchError, match="found one of"):
+        tree.verify_inclusion(wrong, 0, 1, [], wrong)
+    with pytest.raises(MismatchError, match="found one of"):
+        tree.verify_consistency(old, wrong, old, wrong, [])
+
+
+def test_two_nodes_that_are_split_elsewhere_are_no_proof() -> None:
+    left, right = hashing.leaf_hash(b"a"), hashing.leaf_hash(b"b")
+    root = hashing.node_hash(left, right)
+    shifted = (Hash(left + right[:1]), Hash(right[1:]))
+    assert hashing.node_hash(*shifted) == root
+    with pytest.raises(MismatchError):
+        tree.verify_inclusion(shifted[0], 0, 2, [shifted[1]], root)
+
+
+def test_the_empty_log_has_one_root_and_no_other_log_has_it() -> None:
+    root = tree.root(5, node)
+    tree.verify_consistency(0, hashing.EMPTY_ROOT, 5, root, [])
+    tree.verify_consistency(0, hashing.EMPTY_ROOT, 0, hashing.EMPTY_ROOT, [])
+    for old, old_root, new, new_root in (
+        (0, root, 0, root),
+        (0, root, 5, root),
+        (0, hashing.EMPTY_ROOT, 5, hashing.EMPTY_ROOT),
+        (5, hashing.EMPTY_ROOT, 5, hashing.EMPTY_ROOT),
+    ):
+        with pytest.raises(MismatchError, match="root that no log of"):
+            tree.verify_consistency(old, old_root, new, new_root, [])

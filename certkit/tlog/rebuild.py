@@ -1,4 +1,13 @@
-"""The tree over a log's entries, made again and compared, tile by tile, with the one that is stored."""
+"""A tree made again from its leaves and compared, tile by tile, with the one that is stored.
+
+    rebuild = Rebuild(stored_tile, differs)      # differs(level, n) is called for each tile that is another
+    rebuild.add(leaf_hashes)
+    rebuild.finish()
+    rebuild.root
+
+It keeps the rightmost tile of each level and nothing else. Whether the root is one that somebody signed is
+the caller's question.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +22,7 @@ if TYPE_CHECKING:
 _FULL = tiles.WIDTH * HASH_SIZE
 
 
-class Structure:
+class Rebuild:
     """A tree that grows by leaves; `differs` is told of every stored tile that is not what they give."""
 
     def __init__(self, stored: tiles.Read, differs: Callable[[int, int], None]) -> None:
@@ -39,7 +48,7 @@ class Structure:
             level, new = level + 1, b"".join(above)
 
     def finish(self) -> None:
-        """Compare the tiles that are not full, once there are no more leaves."""
+        """Compare the tiles that are not full; to be called when there are no more leaves."""
         for level, row in enumerate(self._rows):
             if row:
                 self._compare(level, row)

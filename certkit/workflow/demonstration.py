@@ -1,0 +1,51 @@
+"""The demonstration: the whole chain on simulated evidence, in one folder."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec import structs
+
+from certkit import files, passport
+from certkit.passport import keys
+from certkit.progress import SILENT, Progress
+from certkit.registry.log_key import make_log_key
+from certkit.registry.registry import Registry
+from certkit.simulation.simulate import simulate
+from certkit.workflow.issuing import IssuedFiles, Logging, issue, own_trust
+
+if TYPE_CHECKING:
+    from datetime import datetime
+    from pathlib import Path
+
+
+def demo(out: Path, *, seed: int, at: datetime, progress: Progress = SILENT) -> IssuedFiles:
+    """Run the whole chain on simulated evidence of a Tier 2 agent: simulate, issue, register, report.
+
+    `out` becomes a folder with ``bundle/``, the files of `issue`, ``issuer-key.pem``, ``registry/`` and a
+    ``trust.json`` that accepts specimens and requires no proof of registration. Keys are drawn from the
+    operating system's randomness; everything else follows from `seed` and the time `at`.
+    """
+    name = "certkit demo"
+    with files.building(out) as folder:
+        simulate(folder / "bundle", seed=seed, runs=1000, domains=5, tier_target=2, progress=progress)
+        key, log_key = keys.generate("ed25519"), make_log_key()
+        keys.write_private(folder / "issuer-key.pem", key, passphrase=None)
+        vkey = Registry.init(folder / "registry", "demo", log_key, at=at)
+        trust = structs.replace(own_trust(name, key), logs=(str(vkey),), accept_specimens=True)
+        files.write(folder / "trust.json", trust.to_json())
+        issued = issue(
+            folder / "bundle",
+            folder / "issued",
+            key=key,
+            issuer=passport.Issuer(name=name, relation_to_evaluator="same", relation_to_developer="same"),
+            at=at,
+            required_tier=2,
+            logging=Logging(
+                registry=folder / "registry", log_key=log_key, heads=folder / "heads.db", trust=trust
+            ),
+            progress=progress,
+        )
+        (folder / "heads.db").unlink()  # a demonstration leaves nothing outside its folder
+        files.lift(folder / "issued")
+    return issued

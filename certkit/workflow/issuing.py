@@ -1,0 +1,139 @@
+"""Issuing: bundles are judged again, the assessment is signed, logged and drawn, all into one folder.
+
+    made = issue(Path("bundle"), Path("issued"), key=key, issuer=Issuer(name="Lab"), at=now)
+    made.passport, made.logged
+
+Keys are given, never made; nothing is left behind where a step fails, except an entry that was logged.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from certkit import canonical, files, passport, report
+from certkit.passport import keys
+from certkit.progress import SILENT, Progress
+from certkit.registry.admission import PROOF_SUFFIX, Admitted, admit
+from certkit.workflow.judging import judge, paths_of, refuse_inside
+from certkit.workflow.named import DEFAULT_PROFILE, load_profile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from datetime import datetime, timedelta
+    from pathlib import Path
+
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    from certkit.assessment import Assessment
+    from certkit.canonical import Digest
+    from certkit.passport import Issuer, Passport, Trust
+    from certkit.passport.keys import PrivateKey
+    from certkit.passport.sealed import Signer
+
+
+class Logging(Struct, frozen=True, kw_only=True):
+    """Where a passport is logged: the registry's folder, the log's key, and who may have signed.
+
+    `heads` is the file, outside the registry, that remembers what was signed; `now` is as for
+    `certkit.registry.Registry.open`.
+    """
+
+    registry: Path
+    log_key: Ed25519PrivateKey
+    heads: Path
+    trust: Trust
+    now: datetime | None = None
+
+
+class IssuedFiles(Struct, frozen=True, kw_only=True):
+    """What `issue` made: the passport, the assessment it rests on, how it was logged, what is missing."""
+
+    assessment: Assessment
+    passport: Passport
+    logged: Admitted | None
+    pdf_missing: str | None
+
+
+def issue(
+    bundle: Path | Sequence[Path],
+    out: Path,
+    *,
+    key: PrivateKey | Signer,
+    issuer: Issuer,
+    at: datetime,
+    timestamp: Callable[[bytes], bytes] | None = None,
+    validity: timedelta | None = None,
+    profile: str = DEFAULT_PROFILE,
+    required_tier: int = 1,
+    supersedes: Digest | None = None,
+    logging: Logging | None = None,
+    jobs: int | None = None,
+    progress: Progress = SILENT,
+) -> IssuedFiles:
+    """Judge the bundle again, or several pooled, sign the judgement, log it, and draw its safety case.
+
+    `out` becomes a folder with ``passport.json`` (and ``passport.json.tlog-proof`` where it was logged),
+    ``assessment.json``, ``public-key.pem`` where a key signs, ``safety-case.html`` and, where Pango is there,
+    ``safety-case.pdf``. `at` is the beginning of the validity, which is 90 days unless told otherwise;
+    `timestamp` is as in `certkit.passport.issue`; only a key logs. Raises `CertkitError`
+    subclasses; nothing is left at `out` then.
+    """
+    refuse_inside(bundle, out)
+    judged, summary = judge(
+        paths_of(bundle), load_profile(profile), required_tier=required_tier, jobs=jobs, progress=progress
+    )
+    signed = passport.issue(
+        judged,
+        summary,
+        issuer=issuer,
+        key=key,
+        not_before=at,
+        not_after=at + (validity or passport.VALIDITY),
+        supersedes=supersedes,
+        timestamp=timestamp,
+    )
+    with files.building(out) as folder:
+        files.write(folder / "passport.json", signed.to_json())
+        files.write(folder / "assessment.json", canonical.pretty(judged.to_dict()).encode())
+        pdf_missing, logged = _draw(folder, judged, signed), None
+        if isinstance(key, keys.PrivateKey):
+            files.write(folder / "public-key.pem", keys.public_pem(key.public_key()).encode())
+            logged = _log(folder, signed, key, logging, at=at, progress=progress) if logging else None
+    return IssuedFiles(assessment=judged, passport=signed, logged=logged, pdf_missing=pdf_missing)
+
+
+def _draw(folder: Path, judged: Assessment, signed: Passport) -> str | None:
+    """Write the safety case; return why there is no PDF, or None where there is one."""
+    view = report.view(judged, passport=signed.to_json())
+    page = report.html(view)
+    files.write(folder / "safety-case.html", page.encode())
+    reason = report.pdf_missing()
+    if reason is None:
+        files.write(folder / "safety-case.pdf", report.pdf(view, page))
+    return reason
+
+
+def _log(
+    folder: Path, signed: Passport, key: PrivateKey, logging: Logging, *, at: datetime, progress: Progress
+) -> Admitted:
+    appended = admit(
+        logging.registry,
+        signed.to_json(),
+        trust=logging.trust,
+        submitter=key,
+        log_key=logging.log_key,
+        heads=logging.heads,
+        at=at,
+        now=logging.now,
+        progress=progress,
+    )
+    files.write(folder / f"passport.json{PROOF_SUFFIX}", appended.proof.to_bytes())
+    return appended
+
+
+def own_trust(name: str, key: PrivateKey) -> Trust:
+    """Return the trust policy of an issuer who trusts nobody but itself."""
+    pem = keys.public_pem(key.public_key())
+    return passport.Trust(issuers=(passport.TrustedIssuer(name=name, keys=(passport.TrustedKey(pem=pem),)),))

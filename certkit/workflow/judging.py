@@ -1,0 +1,91 @@
+"""Bundles on disk, judged against a profile; outputs are kept out of them.
+
+assessment = assess(Path("bundle"), "hb-eval-2026")
+assessment, summary = judge([Path("a"), Path("b")], profile, required_tier=1, jobs=None, progress=SILENT)
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from certkit.errors import InputError, UsageError
+from certkit.progress import SILENT, Progress
+from certkit.workflow.named import DEFAULT_PROFILE, load_profile
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from certkit.assessment import Assessment, Profile
+    from certkit.evidence import Summary
+
+MOST_ICC: Final = 0.99
+"""The largest correlation that is planned with; at 1 more runs of a task would say nothing."""
+
+
+def refuse_inside(bundles: Path | Sequence[Path], *outputs: Path | None) -> None:
+    """Raise `UsageError` where an output would be written into a bundle and change the evidence."""
+    for root in (path.resolve() for path in paths_of(bundles)):
+        for out in outputs:
+            if out is not None and (out.resolve() == root or root in out.resolve().parents):
+                raise UsageError(
+                    "usage.option",
+                    "would be written into the bundle",
+                    where=str(out),
+                    hint="evidence is only read",
+                )
+
+
+def paths_of(bundles: str | Path | Sequence[str | Path]) -> tuple[Path, ...]:
+    """Return the folders of one bundle or of several."""
+    return (Path(bundles),) if isinstance(bundles, str | Path) else tuple(Path(path) for path in bundles)
+
+
+def assess(
+    path: str | Path | Sequence[str | Path],
+    profile: str | Profile = DEFAULT_PROFILE,
+    *,
+    required_tier: int = 1,
+    jobs: int | None = None,
+    progress: Progress = SILENT,
+) -> Assessment:
+    """Read the bundle at `path`, or pool those at several paths, and judge it against `profile`.
+
+    `profile` is a packaged name, the path of a TOML file, or a `Profile`. `required_tier` decides the
+    exit code and `verdict.status`. `jobs` is the number of processes that read (None: one per core for
+    large bundles); the result does not depend on it. Raises `CertkitError` subclasses where the bundle
+    or the profile is refused.
+    """
+    table = load_profile(profile) if isinstance(profile, str) else profile
+    return judge(paths_of(path), table, required_tier=required_tier, jobs=jobs, progress=progress)[0]
+
+
+def judge(
+    paths: Sequence[Path], profile: Profile, *, required_tier: int, jobs: int | None, progress: Progress
+) -> tuple[Assessment, Summary]:
+    """Return the assessment of a bundle, or of several that are pooled, and the summary that it rests on."""
+    from certkit import assessment, evidence  # noqa: PLC0415 - keeps the help fast
+
+    bundles = [evidence.open_bundle(path, progress=progress) for path in paths]
+    if len(bundles) == 1:
+        summary = evidence.summarise(bundles[0], jobs=jobs, progress=progress)
+        facts = bundles[0].facts
+        return assessment.assess(summary, facts, profile, required_tier=required_tier), summary
+    pooled = evidence.accumulate(bundles, jobs=jobs, progress=progress)
+    return assessment.assess_accumulation(pooled, profile, required_tier=required_tier), pooled.summary
+
+
+def measured_icc(path: str | Path) -> float:
+    """Return how runs of one task correlate under faults in the bundle at `path` (Donner 1986), below 1.
+
+    Raises `InputError` ``plan.unmeasured`` where tasks have one run each, or there is one task.
+    """
+    found = assess(path).variation
+    if found is None or found.icc is None:
+        raise InputError(
+            "plan.unmeasured",
+            "no task has two runs under faults, or there is one task: nothing shows how runs correlate",
+            where=str(path),
+            hint="guess with --icc; .3 is taken unless stated",
+        )
+    return min(found.icc, MOST_ICC)
