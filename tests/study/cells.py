@@ -219,7 +219,7 @@ def study(seed: int, draws: int) -> Iterator[Cell]:
     """Yield every cell; each section draws from a generator of its own."""
     parts = (
         proportions,
-        lambda rng, count: proportions(rng, count, above=0.4),
+        partial(proportions, above=0.4),
         repeats,
         domains,
         differences,

@@ -19,9 +19,22 @@ if TYPE_CHECKING:
     from certkit.evidence.importers import ImportAccount
 
 
-def new_salt() -> str:
-    """Return 32 random bytes in hexadecimal: the salt of a new lineage's tasks."""
-    return secrets.token_hex(32)
+Like = Annotated[
+    Path | None,
+    typer.Option(
+        "--like",
+        metavar="OLD",
+        help="An earlier bundle of the agent: keep its task salt, so that drift can pair the tasks.",
+    ),
+]
+
+
+def _salt_of(old: Path) -> str | None:
+    """Return the task salt of an earlier bundle; hint where it has none."""
+    salt = evidence.open_bundle(old).manifest.protocol.task_salt
+    if salt is None:
+        hint(f"{old} has no task salt to keep: drift will not pair tasks")
+    return salt
 
 
 def init(
@@ -33,14 +46,7 @@ def init(
     simulated: Annotated[
         bool, typer.Option("--simulated", help="The records will come from a simulation, not a measurement.")
     ] = False,
-    like: Annotated[
-        Path | None,
-        typer.Option(
-            "--like",
-            metavar="OLD",
-            help="An earlier bundle of the agent: keep its task salt, so that drift can pair the tasks.",
-        ),
-    ] = None,
+    like: Like = None,
 ) -> None:
     """Write the manifest of a new bundle; put record files into its records/ folder afterwards.
 
@@ -49,15 +55,15 @@ def init(
     Example: certkit bundle init bundle --agent triage --version 1.4.0
     """
     origin = "simulated" if simulated else "measured"
-    salt = new_salt() if like is None else evidence.open_bundle(like).manifest.protocol.task_salt
+    salt = secrets.token_hex(32) if like is None else _salt_of(like)
     evidence.init(folder, agent=agent, version=version, origin=origin, task_salt=salt)
-    emit({"schema": "urn:certkit:bundle-init:v1", "bundle": str(folder)}, _made(folder, None if salt else like))
+    emit(
+        {"schema": "urn:certkit:bundle-init:v1", "bundle": str(folder)}, _made(folder)
+    )
 
 
-def _made(folder: Path, unsalted: Path | None) -> Iterator[str]:
+def _made(folder: Path) -> Iterator[str]:
     yield f"{folder}/bundle.json written"
-    if unsalted is not None:
-        hint(f"{unsalted} has no task salt to keep: drift will not pair tasks")
     hint(f"add {folder}/records/*.jsonl, then 'certkit bundle seal {folder}'")
 
 
@@ -125,12 +131,14 @@ def import_(
     model: Annotated[
         list[str] | None, typer.Option("--model", help="hb-eval: import only this model; may be repeated.")
     ] = None,
+    like: Like = None,
     no_seal: NoSeal = False,
 ) -> None:
     """Turn the log of another program into an evidence bundle.
 
     What the log holds is filled, what it does not hold stays unmeasured, and everything that was left
     out, odd or refused is counted, printed, and kept in the manifest. One unreadable row refuses the import.
+    Importing again gives the same bytes, so no task salt is drawn: --like takes that of another bundle.
 
     Example: certkit import agentdojo runs.jsonl.gz -o bundle
     """
@@ -143,6 +151,7 @@ def import_(
         success=cast("Literal['strict', 'utility']", success),
         seal=not no_seal,
         models=tuple(model or ()),
+        task_salt=None if like is None else _salt_of(like),
     )
     accounts = run(format, source, out, options, progress())
     emit(

@@ -47,7 +47,11 @@ def compare(
     Example: certkit compare bundle-a bundle-b --seed 7
     """
     compared = workflow.compare(a, b, novel=novel, seed=seed, draws=draws, jobs=jobs, progress=progress())
-    emit(compared.to_dict, show_comparison(compared, verbose=verbose, paper_tests=paper_tests), code=compared.exit_code)
+    emit(
+        compared.to_dict,
+        show_comparison(compared, verbose=verbose, paper_tests=paper_tests),
+        code=compared.exit_code,
+    )
 
 
 def drift(
