@@ -7,6 +7,7 @@ some always fail ("hopeless") while the others make up the mean. Runs of a task 
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import partial
 from math import sqrt
 from typing import TYPE_CHECKING, Any, NamedTuple
 
