@@ -7,6 +7,7 @@ some always fail ("hopeless") while the others make up the mean. Runs of a task 
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import partial
 from math import sqrt
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -219,7 +220,7 @@ def study(seed: int, draws: int) -> Iterator[Cell]:
     """Yield every cell; each section draws from a generator of its own."""
     parts: tuple[Callable[[np.random.Generator, int], Iterator[Cell]], ...] = (
         proportions,
-        lambda rng, count: proportions(rng, count, above=0.4),
+        partial(proportions, above=0.4),
         repeats,
         domains,
         differences,

@@ -81,13 +81,14 @@ def _cores() -> int:
 
 
 def _outcomes(bundle: Bundle, path: str, processes: int) -> Iterator[work.Outcome]:
+    salt = bundle.manifest.protocol.salt
     if path.endswith(".parquet"):
-        station = work.Station()
+        station = work.Station(salt)
         for block in parquet.lines(bundle.root / path, shown=path):
             yield station.read_data(block)
         yield station.finish()
     else:
-        yield from work.run(work.pieces(bundle.root / path), processes=processes)
+        yield from work.run(work.pieces(bundle.root / path, salt=salt), processes=processes)
 
 
 class Merge:
@@ -224,6 +225,7 @@ class Merge:
                 cell=groups["cell"].astype(np.int32),
                 cluster=groups["cluster"].astype(np.uint64),
                 task=groups["task"].astype(np.uint64),
+                tag=groups["tag"],
                 sums={name: groups[name].astype(np.int64) for name in CLUSTER_FIELDS},
             ),
             window=window,
@@ -278,6 +280,8 @@ def join(rows: NDArray[np.void]) -> tuple[NDArray[np.void], int]:
     np.minimum.at(least, part[: len(names)], names)
     whole = rows.copy()
     whole["cluster"] = least[part[cluster]]
+    first = np.unique(rows["cluster"], return_index=True)[1]
+    whole["tag"] = rows["tag"][first[np.searchsorted(names, whole["cluster"])]]
     return merge_groups(whole), len(names) - len(np.unique(whole["cluster"]))
 
 
