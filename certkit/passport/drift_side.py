@@ -2,8 +2,8 @@
 
     drift_side(statement)                    # `certkit.assessment.drift.standing.Standing`
 
-A signature says who wrote the integers, not that integers of clusters they can be; what no evidence at all
-could give is refused here, so that no impossible variance decides about drift.
+A signature says who wrote the integers, not that clusters can have such integers. Integers that are
+impossible for any evidence are refused here, so that no impossible variance decides about drift.
 """
 
 from __future__ import annotations
@@ -79,10 +79,12 @@ def _tested(row: st.CriterionClaim) -> Watched:
     )
 
 
-def _integers(found: st.Reliability) -> tuple[tuple[CellRuns, ...], tuple[Moments, ...]]:
-    runs = tuple(CellRuns(domain=row.domain, condition=row.condition, runs=row.runs) for row in found.runs)
+def _integers(reliability: st.Reliability) -> tuple[tuple[CellRuns, ...], tuple[Moments, ...]]:
+    runs = tuple(
+        CellRuns(domain=row.domain, condition=row.condition, runs=row.runs) for row in reliability.runs
+    )
     # A later writer may carry more rows than are known here.
-    known = (row for row in found.sums if row.metric in METRICS)
+    known = (row for row in reliability.sums if row.metric in METRICS)
     moments = tuple(_moments(row) for row in known if row.metric == "r_op" or row.condition is None)
     cells = {(row.domain, row.condition): row.runs for row in runs}
     by_key = {key_of(row): row for row in moments}
@@ -107,15 +109,15 @@ def _check_sums(rows: dict[Key, Moments]) -> None:
             y, n = wanted.get(key, (0, 0))
             wanted[key] = (y + row.y, n + row.n)
     for key in wanted.keys() | {key for key, row in rows.items() if not is_cell(row)}:
-        found = rows.get(key)
-        if found is None or (found.y, found.n) != wanted.get(key):
+        moments = rows.get(key)
+        if moments is None or (moments.y, moments.n) != wanted.get(key):
             _refuse(f"the integers of {key[0]} do not add up")
 
 
 def _moments(row: st.Sums) -> Moments:
     if max(map(len, (row.yy, row.yn, row.nn))) > _DIGITS:
         _refuse(f"an integer of {row.metric} is larger than counts can give")
-    found = Moments(
+    moments = Moments(
         metric=row.metric,
         domain=row.domain,
         condition=row.condition,
@@ -129,16 +131,16 @@ def _moments(row: st.Sums) -> Moments:
     )
     low, high = CATALOGUE[row.metric].low, CATALOGUE[row.metric].high
     possible = (
-        found.scale > 0
-        and 1 <= found.k <= found.n <= found.nn <= found.n**2 <= found.k * found.nn
-        and (low is None or found.y >= low * found.scale * found.n)
-        and (high is None or found.y <= high * found.scale * found.n)
-        and found.y**2 <= found.k * found.yy
-        and found.yn**2 <= found.yy * found.nn
+        moments.scale > 0
+        and 1 <= moments.k <= moments.n <= moments.nn <= moments.n**2 <= moments.k * moments.nn
+        and (low is None or moments.y >= low * moments.scale * moments.n)
+        and (high is None or moments.y <= high * moments.scale * moments.n)
+        and moments.y**2 <= moments.k * moments.yy
+        and moments.yn**2 <= moments.yy * moments.nn
     )
     if not possible:
         _refuse(f"no runs give the integers of {row.metric}")
-    return found
+    return moments
 
 
 def _refuse(message: str) -> NoReturn:

@@ -50,7 +50,7 @@ OF_SIZE: Final = {
 """Findings of a part that pooling answers."""
 
 NETTED: Final = {"declared-runs-differ"}
-"""Findings that are told of the parts in any case, since a surplus in one hides what another lacks."""
+"""Findings of single parts that are always reported, since a surplus in one hides what another lacks."""
 
 
 def joined(pooled: Assessment, alone: Sequence[Assessment], accumulation: Accumulation) -> Assessment:
@@ -115,7 +115,7 @@ class _Pair(Struct, frozen=True, kw_only=True):
     later: int
     old: Mean
     new: Mean
-    found: Difference
+    change: Difference
 
 
 def _decline(pooled: Assessment, accumulation: Accumulation) -> Iterator[Finding]:
@@ -129,8 +129,8 @@ def _decline(pooled: Assessment, accumulation: Accumulation) -> Iterator[Finding
     named = list(enumerate(accumulation.parts, 1))
     pairs = [
         pair
-        for (earlier, one), (later, two) in combinations(named, 2)
-        if (pair := _compared(earlier, one, later, two)) is not None
+        for (earlier, first), (later, second) in combinations(named, 2)
+        if (pair := _compared(earlier, first, later, second)) is not None
     ]
     possible = len(named) * (len(named) - 1) // 2
     if len(pairs) < possible:
@@ -141,8 +141,10 @@ def _decline(pooled: Assessment, accumulation: Accumulation) -> Iterator[Finding
         )
     worse = [pair for pair in pairs if _is_worse(pair, len(pairs), _margin(pooled))]
     if worse:
-        pair = min(worse, key=lambda one: (one.found.test.p_loss if one.found.test else 1.0, one.earlier))
-        p = pair.found.test.p_loss if pair.found.test else 1.0
+        pair = min(
+            worse, key=lambda each: (each.change.test.p_loss if each.change.test else 1.0, each.earlier)
+        )
+        p = pair.change.test.p_loss if pair.change.test else 1.0
         more = f"; so it is in {len(worse)} of {len(pairs)} pairs" if len(worse) > 1 else ""
         yield finding(
             "periods-differ",
@@ -158,23 +160,25 @@ def _margin(pooled: Assessment) -> Fraction:
 
 
 def _is_worse(pair: _Pair, pairs: int, margin: Fraction) -> bool:
-    test = pair.found.test
-    return test is not None and test.p_loss * pairs < ALPHA and pair.found.loss >= margin
+    test = pair.change.test
+    return test is not None and test.p_loss * pairs < ALPHA and pair.change.loss >= margin
 
 
-def _compared(earlier: int, one: Part, later: int, two: Part) -> _Pair | None:
+def _compared(earlier: int, first: Part, later: int, second: Part) -> _Pair | None:
     """Compare r_op on the domains and conditions that both bundles have, under the earlier one's mix."""
-    common = {(cell.domain, cell.condition) for cell in _faults(one.summary)} & {
-        (cell.domain, cell.condition) for cell in _faults(two.summary)
+    common = {(cell.domain, cell.condition) for cell in _faults(first.summary)} & {
+        (cell.domain, cell.condition) for cell in _faults(second.summary)
     }
     if not common:
         return None
-    before, now = _rows(one.summary, common), _rows(two.summary, common)
+    before, now = _rows(first.summary, common), _rows(second.summary, common)
     cells = sorted(common)
     old = plain(before[None, None])
     new = under_mix([before[cell].n for cell in cells], [now[cell] for cell in cells], now[None, None], 0)
-    found = difference(old, new)
-    return None if found.test is None else _Pair(earlier=earlier, later=later, old=old, new=new, found=found)
+    change = difference(old, new)
+    return (
+        None if change.test is None else _Pair(earlier=earlier, later=later, old=old, new=new, change=change)
+    )
 
 
 def _rows(summary: Summary, cells: set[tuple[str, str]]) -> dict[tuple[str | None, str | None], Moments]:
