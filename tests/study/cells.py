@@ -19,7 +19,7 @@ from certkit.assessment.statistics.posterior import Scale
 from certkit.evidence.summary.tasks import Shared, TaskSums
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
@@ -218,7 +218,7 @@ def attempts(rng: np.random.Generator, draws: int) -> Iterator[Cell]:
 
 def study(seed: int, draws: int) -> Iterator[Cell]:
     """Yield every cell; each section draws from a generator of its own."""
-    parts = (
+    parts: tuple[Callable[[np.random.Generator, int], Iterator[Cell]], ...] = (
         proportions,
         partial(proportions, above=0.4),
         repeats,
