@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from msgspec import structs
+
 from certkit.errors import InputError
 from certkit.evidence.bundle.calibration import ABSENT, Calibration, Ratings
 from certkit.evidence.bundle.manifest import Attested, Evaluator, Manifest, Period, Protocol
@@ -159,7 +161,20 @@ def calibration(parts: Sequence[tuple[str, Calibration | None]]) -> Calibration 
     pooled = Ratings()
     for where, ratings in known:
         _add_ratings(pooled, ratings, where)
-    return pooled.calibration(None)
+    condition_of = {
+        item: condition
+        for _, ratings in known
+        for item, condition in zip(ratings.items, ratings.conditions, strict=False)
+        if condition is not None
+    }
+    made = pooled.calibration(None)
+    if made is None:
+        return None
+    return structs.replace(
+        made,
+        conditions=tuple(condition_of.get(item) for item in made.items),
+        drawn=all(ratings.drawn for _, ratings in known),
+    )
 
 
 def _add_ratings(pooled: Ratings, ratings: Calibration, where: str) -> None:

@@ -169,7 +169,7 @@ CAUSES: dict[str, Callable[[], Assessment]] = {
     "undeclared-runs": lambda: found(declared_runs=None),
 }
 ELSEWHERE = {
-    *("judge-agreement-low", "judge-correction"),  # need ratings, see test_judge_error
+    *("calibration-chosen", "judge-agreement-low", "judge-correction"),  # need ratings, see test_judge_error
     *("periods-differ", "periods-not-compared", "bundles-differ"),  # need several bundles, see the passports'
 }
 
