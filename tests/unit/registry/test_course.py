@@ -12,6 +12,7 @@ from certkit.errors import NegativeError
 from certkit.evidence.summary.summary import CLUSTER_FIELDS
 from certkit.registry.admission import inspect
 from certkit.registry.drifts import BASES, Consequences, Course, snapshot
+from certkit.registry.own import drifted
 from certkit.registry.reader import reading
 from tests.support import build as assessments
 from tests.support.lineages import LINEAGE, clustered, issue, log, new, policy
@@ -125,6 +126,23 @@ def test_what_was_told_is_not_told_again(tmp_path: Path) -> None:
     log(folder, issue(2, summary=uneven(*[(1, 1)] * 36, *[(1, 0)] * 24), days=1), days=1)
     log(folder, issue(3, summary=uneven(*[(1, 1)] * 37, *[(1, 0)] * 23), days=2), days=2)
     assert [result for *_, result in logged(folder)] == ["DRIFTED"]
+    assert inspect(folder, trust=trust).findings == ()
+
+
+def test_a_slow_decline_that_no_pair_shows_is_told_and_stays_told(tmp_path: Path) -> None:
+    folder = tmp_path / "log"
+    trust = policy(new(folder))
+    for number, successes in enumerate((970, 960, 950, 940, 930, 920), 1):
+        last = issue(number, summary=clustered(successes), days=number)
+        log(folder, last, days=number)
+    with reading(folder) as whole:
+        (entry,) = (claims for _, claims in whole.history(LINEAGE).drifts)
+        assert drifted(whole.history(LINEAGE))
+    assert (entry.passport_id, entry.result) == (last.passport_id, "DRIFTED")
+    assert entry.rows == ("trend of r_op",)
+    log(folder, issue(6, summary=clustered(920), days=7), days=7)  # issued again: nothing new is shown
+    with reading(folder) as whole:
+        assert drifted(whole.history(LINEAGE))
     assert inspect(folder, trust=trust).findings == ()
 
 
