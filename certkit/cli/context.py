@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 import typer
 
 from certkit import files
-from certkit.cli.emit import note
+from certkit.cli.emit import note, warn
 from certkit.errors import CertkitError, UsageError
 from certkit.passport import keys
 from certkit.passport.checks import CLOCK_SKEW
@@ -163,5 +163,5 @@ def warn_of_readers(path: Path) -> None:
     """Say where others on the machine could read a private key."""
     mode = stat.S_IMODE(path.stat().st_mode)
     if stat.S_ISREG(path.stat().st_mode) and mode & _OTHERS and not keys.is_encrypted(path):
-        note(f"warning: {path}: not encrypted, and open to others (mode {mode:04o})")
+        warn(f"{path}: not encrypted, and open to others (mode {mode:04o})")
         note(f"hint: chmod 600 {path}")

@@ -164,6 +164,11 @@ def note(text: str) -> None:
     sys.stderr.write("\n".join(map(visible, lines)) + "\n")
 
 
+def warn(text: str) -> None:
+    """Print in one line what is wrong and was passed over."""
+    note(f"warning: {text}")
+
+
 def _hanging(line: str) -> str:
     return " " * (len(line) - len(line.lstrip(" ")) + 2)
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
+from certkit.assessment.drift.document import DriftDocument, SideKnown, SidesKnown
 from certkit.errors import CertkitError, InputError, NegativeError, UntrustedError
 from certkit.passport.opening import parse
 from certkit.passport.verification import verify
@@ -33,9 +34,10 @@ class Side(Struct, frozen=True, kw_only=True):
     doubts: tuple[str, ...] = ()
     statement: Statement | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the side as JSON values."""
-        return {"passport_id": self.passport_id, "signature": self.signature, "doubts": list(self.doubts)}
+    @property
+    def document(self) -> SideKnown:
+        """What the document of a comparison says of the side."""
+        return SideKnown(passport_id=self.passport_id, signature=self.signature, doubts=self.doubts)
 
 
 class Comparison(Struct, frozen=True, kw_only=True):
@@ -45,9 +47,15 @@ class Comparison(Struct, frozen=True, kw_only=True):
     old: Side
     new: Side
 
+    @property
+    def document(self) -> DriftDocument:
+        """The document that ``certkit drift --json`` prints."""
+        sides = SidesKnown(old=self.old.document, new=self.new.document)
+        return structs.replace(self.drift.document, sides=sides)
+
     def to_dict(self) -> dict[str, Any]:
-        """Return the document that ``certkit drift --json`` prints."""
-        return self.drift.to_dict() | {"sides": {"old": self.old.to_dict(), "new": self.new.to_dict()}}
+        """Return the document as JSON values."""
+        return self.document.to_dict()
 
 
 def read(data: bytes, *, where: str, trust: Trust | None = None, at: datetime | None = None) -> Side:

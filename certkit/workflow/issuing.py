@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 class Logging(Struct, frozen=True, kw_only=True):
     """Where a passport is logged: the registry's folder, the log's key, and who may have signed.
 
-    `heads` is the file, outside the registry, that remembers what was signed; `now` is as for
+    `heads` is the file, outside the registry, that remembers what was signed; `now` and `warn` are as for
     `certkit.registry.Registry.open`.
     """
 
@@ -45,6 +45,7 @@ class Logging(Struct, frozen=True, kw_only=True):
     heads: Path
     trust: Trust
     now: datetime | None = None
+    warn: Callable[[str], None] = lambda _: None
 
 
 class IssuedFiles(Struct, frozen=True, kw_only=True):
@@ -127,6 +128,7 @@ def _log(
         heads=logging.heads,
         at=at,
         now=logging.now,
+        warn=logging.warn,
         progress=progress,
     )
     files.write(folder / f"passport.json{PROOF_SUFFIX}", appended.proof.to_bytes())

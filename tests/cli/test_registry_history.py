@@ -164,6 +164,17 @@ def test_a_search_lists_passports() -> None:
     narrow(certkit("registry", "list", "registry"))
 
 
+def test_a_changed_snapshot_of_the_entries_is_a_warning(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("certkit.registry.registry.SPARED", 1)
+    assert ending("note", "registry", "the first").err == ""
+    (snapshot,) = place.glob("heads.db.*.snapshot")
+    snapshot.write_bytes(snapshot.read_bytes()[:-1] + b"-")
+    done = ending("note", "registry", "the second")
+    assert done.code == 0
+    kept = "is not the snapshot that was kept for this log"
+    assert done.err == f"warning: {snapshot} {kept}; all entries are read instead\n"
+
+
 def test_a_stored_tree_that_was_changed_is_made_again(place: Path) -> None:
     with closing(sqlite3.connect(place / "registry" / "registry.db")) as connection, connection:
         connection.execute("UPDATE tile SET hashes = zeroblob(32)")

@@ -166,7 +166,7 @@ def test_the_library_accepts_or_refuses_with_the_expected_code(case: dict[str, A
 def test_the_command_line_accepts_or_refuses_with_the_expected_code(
     case: dict[str, Any], tmp_path: Path
 ) -> None:
-    command, root = "validate", tmp_path / "bundle"
+    command, root = "check", tmp_path / "bundle"
     try:
         root = build(case, tmp_path)
     except CertkitError:

@@ -44,6 +44,7 @@ SEVERITY: Final[dict[str, Severity]] = {
     "judge-not-independent": _WARNING,
     "judge-uncalibrated": _WARNING,
     "judge-agreement-low": _WARNING,
+    "calibration-chosen": _SERIOUS,
     "judge-correction": _WARNING,
     "temperature-not-zero": _WARNING,
     "repeated-attempt": _WARNING,

@@ -129,6 +129,7 @@ class Drawn:
     """`DRAWS` bundles with so many tasks in every domain; sums are arrays with one entry a draw."""
 
     anytime = False
+    labelled = None
 
     def __init__(self, design: Design, expect: Mapping[str, Expected], rates: Rates, tasks: int) -> None:
         self.design, self.per_domain = design, tasks

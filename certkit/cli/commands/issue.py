@@ -13,7 +13,7 @@ from certkit import files, passport, workflow
 from certkit.canonical import Digest, is_digest
 from certkit.cli import context
 from certkit.cli.commands.registry import log_key_of
-from certkit.cli.emit import emit, progress
+from certkit.cli.emit import emit, progress, warn
 from certkit.cli.options import (
     BundleFolders,
     HeadsFile,
@@ -206,6 +206,7 @@ def _logging(
         heads=context.heads_path(heads),
         trust=context.load_policy(trust) if trust else workflow.own_trust(issuer, signer),
         now=context.now(),
+        warn=warn,
     )
 
 

@@ -12,7 +12,7 @@ from msgspec import structs
 
 from certkit import files
 from certkit.cli import context
-from certkit.cli.emit import emit, progress
+from certkit.cli.emit import emit, progress, warn
 from certkit.cli.options import (
     EntryId,
     EntryTime,
@@ -111,6 +111,7 @@ def append(
         at=context.dated(at),
         now=context.now(),
         progress=progress(),
+        warn=warn,
     )
     proof = passport.with_name(passport.name + PROOF_SUFFIX)
     files.write(proof, appended.proof.to_bytes())

@@ -11,7 +11,7 @@ import typer
 from certkit import files
 from certkit.cli import context
 from certkit.cli.commands.registry import log_key_of
-from certkit.cli.emit import brief, counted, emit, progress
+from certkit.cli.emit import brief, counted, emit, progress, warn
 from certkit.cli.options import (
     AsOf,
     EntryId,
@@ -202,7 +202,7 @@ def status(
 
 def _writing(folder: Path, heads: Path | None) -> Registry:
     remembered = context.heads_path(heads)
-    return Registry.open(folder, heads=remembered, now=context.now(), progress=progress())
+    return Registry.open(folder, heads=remembered, now=context.now(), progress=progress(), warn=warn)
 
 
 def _hand(

@@ -11,7 +11,7 @@ import typer
 from certkit import files
 from certkit.cli import context
 from certkit.cli.commands.registry import log_key_of
-from certkit.cli.emit import counted, emit, entries, fold, progress
+from certkit.cli.emit import counted, emit, entries, fold, progress, warn
 from certkit.cli.options import (
     EntryTime,
     Force,
@@ -196,7 +196,7 @@ def rotate_key(
         raise UsageError("usage.option", "--log-key and --new-log-key go together")
     moment, policy = context.dated(at), context.load_policy(trust) if trust else None
     remembered = context.heads_path(heads)
-    with Registry.open(folder, heads=remembered, now=context.now(), progress=progress()) as opened:
+    with Registry.open(folder, heads=remembered, now=context.now(), progress=progress(), warn=warn) as opened:
         vkey = own.hand_over(
             opened,
             folder,

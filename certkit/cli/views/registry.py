@@ -262,10 +262,9 @@ def _rate(log: Reader, issued: Issued) -> float | None:
     """Return a passport's r_op, None where it has none or its file is not here."""
     data = log.passport(issued.file)
     try:
-        row = r_op(data) if data else None
+        return r_op(data) if data else None
     except CertkitError:
         return None
-    return None if row is None else row.y / (row.scale * row.n)
 
 
 def show_history(told: Told) -> Iterator[str]:

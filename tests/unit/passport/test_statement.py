@@ -54,11 +54,7 @@ def long_threshold(found: dict[str, Any], number: str) -> None:
     row_of(found)["tiers"]["1"]["threshold"] = f"{number}.000000"
 
 
-def long_sum(found: dict[str, Any], number: str) -> None:
-    found["predicate"]["profile_of_reliability"]["sums"][0]["yy"] = number
-
-
-@pytest.mark.parametrize("put", [long_value, long_threshold, long_sum])
+@pytest.mark.parametrize("put", [long_value, long_threshold])
 def test_a_number_of_thousands_of_digits_is_refused(put: Callable[[dict[str, Any], str], None]) -> None:
     found = document()
     put(found, "1" * 5_000)
