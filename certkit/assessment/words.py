@@ -187,11 +187,11 @@ def of_judge(report: JudgeReport) -> tuple[str, ...]:
             for name, share in (("Sensitivity", error.sensitivity), ("Specificity", error.specificity))
         ]
     if (fixed := report.correction) is not None:
-        found, low, high = (
+        rate, low, high = (
             shown(x, Unit.FRACTION) for x in (fixed.value, fixed.interval.low, fixed.interval.high)
         )
         told.append(
-            f"r_op without the judge's error: {found}, 95 % interval {low} to {high}, where"
+            f"r_op without the judge's error: {rate}, 95 % interval {low} to {high}, where"
             f" {shown(fixed.raw, Unit.FRACTION)} was seen."
         )
     return tuple(told)

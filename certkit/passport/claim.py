@@ -296,8 +296,8 @@ def _bound(bounded: Bounded, metric: Metric) -> st.Bound:
 
 
 def _table(summary: Summary, protocol: Protocol) -> st.TaskTable:
-    found = task_table(summary, salt=protocol.salt, memory_observable=protocol.memory_observable is True)
-    return msgspec.convert(found, st.TaskTable, from_attributes=True)
+    tasks = task_table(summary, salt=protocol.salt, memory_observable=protocol.memory_observable is True)
+    return msgspec.convert(tasks, st.TaskTable, from_attributes=True)
 
 
 def _scope(assessment: Assessment, summary: Summary) -> st.Scope:

@@ -57,9 +57,7 @@ def init(
     origin = "simulated" if simulated else "measured"
     salt = secrets.token_hex(32) if like is None else _salt_of(like)
     evidence.init(folder, agent=agent, version=version, origin=origin, task_salt=salt)
-    emit(
-        {"schema": "urn:certkit:bundle-init:v1", "bundle": str(folder)}, _made(folder)
-    )
+    emit({"schema": "urn:certkit:bundle-init:v1", "bundle": str(folder)}, _made(folder))
 
 
 def _made(folder: Path) -> Iterator[str]:

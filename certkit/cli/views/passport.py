@@ -299,7 +299,7 @@ def _provenance(predicate: Predicate) -> Iterator[str]:
             f"by {judgement.tool.name} {judgement.tool.version}",
             f"agent's lineage: {predicate.agent.lineage}",
             f"beside the rows: {counts}",
-            f"profile of reliability: {found.profile_of_reliability.tasks:,} tasks, for drift",
+            f"profile of reliability: {predicate.profile_of_reliability.tasks:,} tasks, for drift",
         ],
     )
 
