@@ -338,7 +338,7 @@ def kind_of(metric: str, tau: Fraction | None) -> Kind | Attested | AsItIs | Non
 
 
 def holds(kind: Kind, bound: Number, confidence: Fraction) -> Number:
-    """Tell whether a bound carries what no threshold asks: a posterior must exceed its confidence too."""
+    """Tell whether a bound is high enough beside its threshold: a posterior must exceed its confidence."""
     return bound > float(confidence) if isinstance(kind, Posterior) else True
 
 

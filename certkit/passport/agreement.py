@@ -4,8 +4,8 @@ A signature says who made a claim, not that it adds up. Two mechanisms tell, wit
 
 - A value that follows from others is computed again and compared (`_derived`): the words of the claim, rates,
   tiers and binding rows under both readings, the scope.
-- What no evidence can give is refused (`_impossible`): more failures than runs, a row that is met by a value
-  on the wrong side of its threshold.
+- Claims that are impossible for any evidence are refused (`_impossible`): more failures than runs, a row that
+  is met by a value on the wrong side of its threshold.
 
 Decimals have six digits, so a value written like the threshold may lie on either side of it. A row that is
 met by bounds without a bound must say so in `rests_on`; whether that is right only a replay tells, like

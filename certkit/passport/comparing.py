@@ -67,9 +67,11 @@ def read(data: bytes, *, where: str, trust: Trust | None = None, at: datetime | 
     if trust is not None and at is not None:
         return _trusted(data, where, trust, at)
     try:
-        found = parse(data)
+        passport = parse(data)
         return Side(
-            passport_id=found.passport_id, signature="not_checked", statement=found.unverified_statement()
+            passport_id=passport.passport_id,
+            signature="not_checked",
+            statement=passport.unverified_statement(),
         )
     except CertkitError as error:
         hint = error.hint or "expected the file of a passport or the folder of a bundle"
@@ -77,15 +79,15 @@ def read(data: bytes, *, where: str, trust: Trust | None = None, at: datetime | 
 
 
 def _trusted(data: bytes, where: str, trust: Trust, at: datetime) -> Side:
-    found = verify(data, trust=trust, at=at)
-    failed = [step for step in found.steps if step.status == "failed"]
-    if found.statement is None:
+    verification = verify(data, trust=trust, at=at)
+    failed = [step for step in verification.steps if step.status == "failed"]
+    if verification.statement is None:
         step = failed[0]
         kinds = {kind.exit_code: kind for kind in (InputError, UntrustedError)}
         raise kinds.get(step.exit_code, NegativeError)(step.code or "passport.form", step.detail, where=where)
     return Side(
-        passport_id=found.passport_id,
+        passport_id=verification.passport_id,
         signature="trusted",
         doubts=tuple(f"{step.id}: {step.detail}" for step in failed),
-        statement=found.statement,
+        statement=verification.statement,
     )

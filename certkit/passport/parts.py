@@ -68,7 +68,7 @@ def _by_domain(predicate: Predicate, bundles: tuple[BundleClaim, ...]) -> Iterat
 
 
 def _impossible(predicate: Predicate, bundles: tuple[BundleClaim, ...]) -> Iterator[str]:
-    """Yield what no bundles can be, whatever the evidence is."""
+    """Yield every statement about the bundles that is impossible for any evidence."""
     if len({part.digest for part in bundles}) != len(bundles):
         yield "a bundle is counted twice"
     for number, part in enumerate(bundles, 1):

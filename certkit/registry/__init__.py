@@ -26,7 +26,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from certkit.registry.auditing import Audit, Finding, audit
+    from certkit.registry.audited import Audit, Finding
+    from certkit.registry.auditing import audit
     from certkit.registry.drafting import Appended
     from certkit.registry.entry import Check, Entry, Logged, PassportFacts
     from certkit.registry.registry import Registry
@@ -34,7 +35,8 @@ if TYPE_CHECKING:
 __all__ = ["Appended", "Audit", "Check", "Entry", "Finding", "Logged", "PassportFacts", "Registry", "audit"]
 
 _HOMES = {
-    "auditing": ("Audit", "Finding", "audit"),
+    "audited": ("Audit", "Finding"),
+    "auditing": ("audit",),
     "entry": ("Check", "Entry", "Logged", "PassportFacts"),
     "drafting": ("Appended",),
     "registry": ("Registry",),

@@ -20,7 +20,7 @@ from certkit.errors import CertkitError, InputError, MismatchError, NegativeErro
 from certkit.passport import checks, keys
 from certkit.passport.opening import RefusedPassportError, open_signed
 from certkit.progress import SILENT, Progress
-from certkit.registry.auditing import Audit, audit
+from certkit.registry.auditing import audit
 from certkit.registry.drifts import Consequences
 from certkit.registry.entry import Check, PassportFacts, timestamp
 from certkit.registry.heads import Heads, read, remembered
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from certkit.passport.opening import Signed
     from certkit.passport.statement import Statement
     from certkit.passport.trust import Candidate, Trust
+    from certkit.registry.audited import Audit
     from certkit.registry.registry import Warn
     from certkit.registry.source import Source
     from certkit.tlog.checkpoint import Checkpoint

@@ -27,18 +27,18 @@ from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from msgspec import Struct
-
 from certkit.errors import CertkitError, Exit, InputError, MismatchError
 from certkit.passport.checks import CLOCK_SKEW
 from certkit.progress import SILENT, Progress
 from certkit.registry import blobs, store
+from certkit.registry.audited import Audit, Finding, Verified, unshown
 from certkit.registry.drifts import Drifts
 from certkit.registry.entry import (
     HARD_LIMIT,
     Claims,
     Drift,
     KeyChange,
+    Logged,
     Revocation,
     Supersession,
     UnverifiedEntry,
@@ -46,9 +46,8 @@ from certkit.registry.entry import (
 )
 from certkit.registry.heads import refuse_fork
 from certkit.registry.reader import opened
-from certkit.registry.rules import Dates, Endings, is_written_so, outside
-from certkit.registry.state import Lineages, LogKeys
-from certkit.registry.unshown import unshown
+from certkit.registry.rules import Dates, Lineages, LogKeys, Rest, is_written_so, outside
+from certkit.registry.state import Passports
 from certkit.tlog import tiles, tree
 from certkit.tlog.checkpoint import open_checkpoint
 from certkit.tlog.hashing import Hash, leaf_hash
@@ -69,50 +68,6 @@ if TYPE_CHECKING:
 _LAST: Final = 253_402_300_799  # the end of the year 9999, later than which there is no datetime
 LISTED: Final = 1000
 """How many findings are listed; all are counted."""
-
-
-class Finding(Struct, frozen=True):
-    """Something that does not hold: what, where, and in words. `exit_code` is what it amounts to."""
-
-    code: str
-    where: str
-    message: str
-    exit_code: Exit = Exit.MISMATCH
-
-
-class Audit(Struct, frozen=True, kw_only=True):
-    """What an audit found. `root` is made from the entries, whatever the checkpoint says.
-
-    `total` counts findings, of which `findings` lists the first ones; `notes` tells what is unusual and
-    harmless.
-    """
-
-    origin: str
-    size: int
-    root: str
-    passports: int
-    total: int
-    findings: tuple[Finding, ...]
-    notes: tuple[str, ...]
-    exit_code: Exit
-    not_shown: tuple[str, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return what ``certkit registry audit --json`` prints."""
-        return {
-            "schema": "urn:certkit:registry-audit:v1",
-            "result": "sound" if not self.total else "unsound",
-            "origin": self.origin,
-            "size": self.size,
-            "root": self.root,
-            "passports": self.passports,
-            "total": self.total,
-            "findings": [
-                {"code": one.code, "where": one.where, "message": one.message} for one in self.findings
-            ],
-            "notes": list(self.notes),
-            "not_shown": list(self.not_shown),
-        }
 
 
 def audit(
@@ -173,7 +128,9 @@ class _Work:
         self._keys = LogKeys(log.name)
         self._drifts = Drifts(partial(blobs.intact, folder))
         self._dates = Dates(at)
-        self._endings = Endings({name: one.issuer for name, one in submitters.items()})
+        self._policy = Verified(log.name, {name: key.issuer for name, key in submitters.items()})
+        self._endings = Passports(self._policy)
+        self._unclear: list[int] = []
         self._blobs: set[str] = set()
         self._structure = Rebuild(lambda _level, _n: b"", lambda _level, _n: None)
         self._passports = True
@@ -205,7 +162,7 @@ class _Work:
         self._faults(source.surplus(set(self._structure.tiles())))
         self._checkpoint(remembered)
         self._faults(source.faults(self._key.name, str(self._key)))
-        self._notes += (*self._endings.notes(), *self._drifts.notes)
+        self._notes += (*self._left_open(), *self._drifts.notes)
         self._notes += source.notes(self._blobs)
 
     def report(self) -> Audit:
@@ -294,9 +251,8 @@ class _Work:
         for message in self._lineages.follow(index, leaf, found):
             self.found("registry.chain", where, message)
         self._about(where, found)
-        if signed and (broken := self._endings.follow(index, found)):
-            code, message = broken
-            self.found(code, where, message)
+        if signed and not isinstance(found.claims, KeyChange):
+            self._ends(where, Logged(index, leaf, found))
 
     def _about(self, where: str, found: UnverifiedEntry) -> None:
         if found.passport is not None and self._passports:
@@ -350,7 +306,10 @@ class _Work:
             exit_code = Exit.UNTRUSTED if error.exit_code is Exit.UNTRUSTED else Exit.MISMATCH
             self.found("registry.passport", where, f"{error.message} [{error.code}]", exit_code)
             return None
-        self._endings.verified(facts)
+        self._policy.facts[facts.passport_id] = (
+            facts.issuer,
+            Rest(frozenset(facts.bundles or (facts.evidence,)), facts.runs),
+        )
         if facts.key_until is not None and found.entry.issued_at > facts.key_until:
             message = f"logged when its key was no longer trusted, which is till {facts.key_until}"
             self.found("registry.time", where, message)
@@ -361,3 +320,43 @@ class _Work:
         if facts.lineage != found.entry.subject or known != claims:
             self.found("registry.claims", where, "the entry claims something else than the passport")
         return stored.sha256
+
+    # What ends a passport
+
+    def _ends(self, where: str, logged: Logged) -> None:
+        """Hold an entry against what ended passports before it."""
+        self._endings.follow(logged)
+        claims = logged.found.claims
+        if isinstance(claims, Claims):
+            rest = self._policy.evidence(claims)
+            for by, false in self._endings.refuted(logged.found.entry.subject):
+                if rest.repeats(false):
+                    message = f"rests on evidence that entry {by} revoked as false"
+                    self.found("registry.evidence-false", where, message)
+                    break
+        elif isinstance(claims, Revocation | Supersession):
+            if self._endings.ends(logged):
+                if (before := self._endings.said_before(logged)) is not None:
+                    self.found("registry.chain", where, f"entry {before} has ended it already")
+            elif claims.passport_id in self._policy.facts:
+                name, issuer = self._policy.name(logged), self._policy.facts[claims.passport_id][0]
+                self.found("registry.not-issuer", where, f"{name} ends a passport that {issuer} issued")
+            else:
+                self._unclear.append(logged.index)
+
+    def _left_open(self) -> Iterator[str]:
+        """Yield what the entries about endings leave open."""
+        if unclear := self._unclear:
+            many = f"{len(unclear):,} passports are" if len(unclear) > 1 else "1 passport is"
+            yield (
+                f"{many} ended by somebody else than who submitted it, the first by entry {unclear[0]}:"
+                " who issued it, no file here tells"
+            )
+        for issued in self._endings.issued():
+            refuted = () if issued.ending else self._endings.refuted(issued.lineage)
+            rest = self._policy.rest(issued)
+            for by, false in refuted:
+                if rest.repeats(false):
+                    logs = f"entry {issued.index} logs a passport"
+                    yield f"{logs} on evidence that entry {by} revoked as false; it stands"
+                    break

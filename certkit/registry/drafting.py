@@ -1,6 +1,6 @@
 """What the next entry says: signed by who submits it, chained to the one before it in its lineage.
 
-    drafts = Drafts(ledger, registry.passport)
+    drafts = Drafts(ledger)
     drafts.entry("lab/agent", drafts.claims(facts), submitter=key, at=now, passport=file)
 
 To be used inside the transaction that logs the entry, which the ledger has followed to the log's end.
@@ -13,27 +13,26 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from certkit.errors import CertkitError, InputError, MismatchError
-from certkit.passport import keys, opening
+from certkit.errors import InputError, MismatchError
+from certkit.passport import keys
 from certkit.registry.entry import CLAIMS, Claims, Entry, KeyChange, timestamp, write
-from certkit.registry.rules import Rest, is_before, is_signed, issuer_of, rest
+from certkit.registry.rules import Rest, is_before
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
-    from certkit.passport.keys import PrivateKey, PublicKey
-    from certkit.passport.trust import Trust
-    from certkit.registry.entry import AnyClaims, PassportFacts, Stored, UnverifiedEntry
+    from certkit.passport.keys import PrivateKey
+    from certkit.registry.entry import AnyClaims, PassportFacts, Stored
     from certkit.registry.ledger import Ledger
     from certkit.tlog.proof import LogProof
 
 
 class Drafts:
-    """Writes entries that go on from those of a log; `load` returns a passport by its file's digest."""
+    """Writes entries that go on from those of a log."""
 
-    def __init__(self, known: Ledger, load: Callable[[str], bytes | None]) -> None:
-        self._known, self._load = known, load
+    def __init__(self, known: Ledger) -> None:
+        self._known = known
 
     def claims(self, facts: PassportFacts) -> Claims:
         """Return what the entry of a passport says; the attempt is counted.
@@ -61,37 +60,14 @@ class Drafts:
 
     def _refuse_false(self, facts: PassportFacts) -> None:
         """Raise where a passport rests on evidence that the issuer of an earlier one revoked as false."""
-        if self._known.trust is None:
-            return
-        own = Rest(frozenset(facts.bundles or (facts.evidence,)), facts.runs)
-        for index, found in self._known.refuted(facts.lineage):
-            false = self._refuted(found, self._known.trust)
-            if false is not None and own.repeats(false):
+        evidence = Rest(frozenset(facts.bundles or (facts.evidence,)), facts.runs)
+        for index, false in self._known.refuted(facts.lineage):
+            if evidence.repeats(false):
                 raise MismatchError(
                     "registry.evidence-false",
                     f"rests on evidence that entry {index} revoked as false",
                     hint="have the agent judged on new evidence, with the times of its runs",
                 )
-
-    def _refuted(self, found: UnverifiedEntry, trust: Trust) -> Rest | None:
-        """Return the evidence that an entry revokes, None where that is not for its submitter to say."""
-        index = self._known.own(str(found.passport_id))
-        if index is None:
-            return None
-        logged = self._known.entry(index)
-        stored, claims = logged.entry.passport, logged.passport
-        data = None if stored is None else self._load(stored.sha256)
-        names: dict[str, str] = {one.id: one.issuer for one in trust.candidates()}
-        try:
-            issuer = names.get(logged.entry.submitter) if data is None else issuer_of(data, trust)
-        except CertkitError:
-            return None
-        theirs: dict[str, PublicKey] = {one.id: one.key for one in trust.candidates() if one.issuer == issuer}
-        if claims is None or not is_signed(found, theirs):
-            return None
-        if data is not None:
-            return rest(opening.parse(data).unverified_statement())
-        return Rest(frozenset({claims.evidence}))
 
     def entry(
         self,

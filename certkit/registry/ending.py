@@ -18,8 +18,8 @@ from msgspec import Struct
 from certkit.errors import CertkitError, MismatchError, UntrustedError, UsageError
 from certkit.passport import keys, opening
 from certkit.registry.admission import refuse_stranger
-from certkit.registry.entry import Claims, Note, Revocation, Supersession
-from certkit.registry.rules import Rest, is_signed, issuer_of, rest
+from certkit.registry.entry import Note, Revocation, Supersession
+from certkit.registry.rules import Rest, issuer_of, rest
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -91,10 +91,9 @@ def revoke(registry: Registry, ident: str, *, reason: Reason, detail: str | None
 
 def _revoke(turn: Turn, own: _Own, reason: Reason, detail: str | None, hand: Hand) -> tuple[int, bool]:
     """Return the entry that revokes a passport for a reason, and whether it is a new one."""
-    for index, found in turn.known.endings(own.lineage, own.passport_id):
-        claims = found.claims
-        if isinstance(claims, Revocation) and claims.reason == reason and is_signed(found, own.keys):
-            return index, False
+    for logged, ending in turn.known.ended(own.lineage, own.passport_id).endings(own.passport_id, own.keys):
+        if ending.reason == reason:
+            return logged.index, False
     what = Revocation(passport_id=own.passport_id, reason=reason, detail=detail)
     return hand.log(turn, own.lineage, what).index, True
 
@@ -129,11 +128,9 @@ def supersede(registry: Registry, ident: str, *, by: str, hand: Hand) -> tuple[s
                 f"entry {later} is not the latest passport of {own.lineage}, or the one to supersede",
                 hint="only the latest passport of a lineage takes the place of another",
             )
-        trusted: dict[str, PublicKey] = {one.id: one.key for one in hand.trust.candidates()}
-        for index, found in turn.known.endings(own.lineage, own.passport_id):
-            # As a status has it: a later passport takes its place by the word of any issuer.
-            if is_signed(found, trusted if isinstance(found.claims, Claims) else own.keys):
-                return own.passport_id, turn.appended(index, new=False)
+        known = turn.known.ended(own.lineage, own.passport_id)
+        for ended, _ in known.endings(own.passport_id, own.keys):
+            return own.passport_id, turn.appended(ended.index, new=False)
         what = Supersession(passport_id=own.passport_id, by=str(latest))
         return own.passport_id, hand.log(turn, own.lineage, what)
 

@@ -2,7 +2,7 @@
 
     known = Ledger(log, where=str(folder))
     known.follow(head, trust)                 # all entries up to a head that the log's key signed
-    known.first(passport_id), known.latest("lab/agent"), known.endings(lineage, passport_id)
+    known.first(passport_id), known.latest("lab/agent"), known.ended(lineage, passport_id)
 
 Of every entry it keeps where to look, in columns of fixed width: a short hash of its lineage, the beginning
 of the id of the passport that it logs, its date and its type. What an entry says is read from its bytes when
@@ -30,9 +30,9 @@ from msgspec import Struct
 
 from certkit.errors import CertkitError, MismatchError, UsageError
 from certkit.progress import SILENT, Progress, shown
-from certkit.registry.entry import Claims, KeyChange, Previous, Revocation, read, skim, timestamp
-from certkit.registry.rules import is_signed
-from certkit.registry.state import Lineages, LogKeys, ending_of
+from certkit.registry.entry import Claims, KeyChange, Logged, Previous, Revocation, read, skim, timestamp
+from certkit.registry.rules import Lineages, LogKeys, Rest, is_signed
+from certkit.registry.state import Passports, Policy
 from certkit.tlog.hashing import HASH_SIZE, leaf_hash
 from certkit.tlog.tiles import WIDTH
 from certkit.tlog.tree import Frontier
@@ -154,7 +154,8 @@ def _number(date: str) -> bytes:
 class Ledger:
     """The entries of the log in an open database, by lineage and by passport; `where` names it in errors.
 
-    `kept` returns a snapshot that may be believed, and `warn` is told of one that is not.
+    `kept` returns a snapshot that may be believed, and `warn` is told of one that is not; `load` returns a
+    passport's file, None where it is not here.
     """
 
     def __init__(
@@ -166,8 +167,10 @@ class Ledger:
         progress: Progress = SILENT,
         kept: Callable[[], Snapshot | None] = lambda: None,
         warn: Callable[[str], None] = lambda _: None,
+        load: Callable[[Stored], bytes | None] = lambda _: None,
     ) -> None:
         self._log, self._where, self._progress = log, where, progress
+        self._load = load
         self._now = None if now is None else timestamp(now)
         self._kept, self._warn = kept, warn
         self.origin = ""
@@ -188,8 +191,7 @@ class Ledger:
         self._log_keys = LogKeys(self.origin)
         self._lineages = Lineages()
         self._followed: set[str] = set()
-        self._endings: dict[str, list[tuple[int, UnverifiedEntry]]] = {}
-        self._false: dict[str, list[tuple[int, UnverifiedEntry]]] = {}
+        self._false: dict[str, set[str]] = {}
         for index in self._columns.of_type(b"k"):
             self._change_keys(index, self._bytes(index))
 
@@ -368,15 +370,25 @@ class Ledger:
         """Return which attempt of a lineage under a profile a passport on this evidence is."""
         return self._of(lineage).attempt(lineage, profile, evidence)
 
-    def endings(self, lineage: str, passport_id: str) -> list[tuple[int, UnverifiedEntry]]:
-        """Return the entries of a lineage and log that end a passport, by whomever, with their places."""
-        self._of(lineage)
-        return self._endings.get(passport_id, [])
+    def ended(self, lineage: str, passport_id: str) -> Passports:
+        """Return what the entries of a lineage say of a passport and of those that take its place."""
+        return self._folded(lineage, {passport_id})
 
-    def refuted(self, lineage: str) -> list[tuple[int, UnverifiedEntry]]:
-        """Return the entries of a lineage and log that revoke evidence as false, by whomever."""
+    def refuted(self, lineage: str) -> Iterator[tuple[int, Rest]]:
+        """Yield the entries by which issuers revoked evidence of a lineage as false, with that evidence."""
         self._of(lineage)
-        return self._false.get(lineage, [])
+        if (false := self._false.get(lineage)) and self.trust is not None:
+            yield from self._folded(lineage, false).refuted(lineage)
+
+    def _folded(self, lineage: str, passport_ids: set[str]) -> Passports:
+        """Return what the entries of a lineage and log say of some passports."""
+        folded = Passports(Policy(self.origin, self.trust, self._load, strict=False))
+        for index, data, found in self._about(lineage):
+            claims = found.claims
+            named = {found.passport_id, claims.supersedes if isinstance(claims, Claims) else None}
+            if named & passport_ids and found.entry.is_for(self.origin):
+                folded.follow(Logged(index, leaf_hash(data), found))
+        return folded
 
     def _about(self, lineage: str) -> Iterator[tuple[int, bytes, UnverifiedEntry]]:
         """Yield the passports of a lineage and the entries that end some, in their order."""
@@ -401,10 +413,9 @@ class Ledger:
 
     def _take(self, index: int, data: bytes, found: UnverifiedEntry) -> None:
         self._lineages.follow(index, leaf_hash(data), found)
-        if (ended := ending_of(index, found)) and found.entry.is_for(self.origin):
-            self._endings.setdefault(ended[0], []).append((index, found))
-            if isinstance(found.claims, Revocation) and found.claims.reason == "evidence-false":
-                self._false.setdefault(found.entry.subject, []).append((index, found))
+        claims = found.claims
+        if isinstance(claims, Revocation) and claims.reason == "evidence-false":
+            self._false.setdefault(found.entry.subject, set()).add(claims.passport_id)
 
     def _bytes(self, index: int) -> bytes:
         data = self._log.entry(index)

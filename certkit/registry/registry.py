@@ -83,9 +83,15 @@ class Registry:
         self._saved = 0
         self._closed = False
         self._known = Ledger(
-            self._log, where=str(folder), now=now, progress=progress, kept=self._kept, warn=warn
+            self._log,
+            where=str(folder),
+            now=now,
+            progress=progress,
+            kept=self._kept,
+            warn=warn,
+            load=lambda file: self.passport(file.sha256),
         )
-        self._drafts = Drafts(self._known, self.passport)
+        self._drafts = Drafts(self._known)
 
     @classmethod
     def init(

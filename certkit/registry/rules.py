@@ -1,4 +1,4 @@
-"""What a writer keeps to, asked of entries by whomever: their form, their dates, and who ends a passport.
+"""Rules that every log entry must satisfy, used by writer and auditor: form, date, place in a chain, keys.
 
 An entry's place is the log's, its date the submitter's word. Nobody can change the place afterwards, and so
 that nobody can date an entry back either, none may be dated before those above it, nor later than now; clocks
@@ -11,20 +11,23 @@ from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from certkit import canonical
 from certkit.errors import CertkitError
-from certkit.passport import dsse, opening
+from certkit.passport import dsse, keys, opening
 from certkit.passport import statement as st
 from certkit.passport.checks import CLOCK_SKEW, shown
-from certkit.registry.entry import Claims, Revocation, Supersession, timestamp
+from certkit.registry.entry import Drift, KeyChange, Previous, Revocation, Supersession, timestamp
+from certkit.tlog.note import VerifierKey
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from certkit.passport.keys import PublicKey
     from certkit.passport.trust import Candidate, Trust
-    from certkit.registry.entry import Entry, PassportFacts, UnverifiedEntry
+    from certkit.registry.entry import AnyClaims, UnverifiedEntry
+    from certkit.tlog.hashing import Hash
 
 
 def is_written_so(data: bytes, found: UnverifiedEntry) -> bool:
@@ -128,81 +131,101 @@ class Dates:
             yield f"dated {date}, and the passport is valid from {claims.not_before} to {claims.not_after}"
 
 
-class Endings:
-    """The entries that end passports so far; `issuers` are the policy's names for keys, by id."""
+class Lineages:
+    """The lineages of a log, entry by entry."""
 
-    def __init__(self, issuers: Mapping[str, str]) -> None:
-        self._issuers = issuers
-        self._issuer: dict[str, str | None] = {}
-        self._submitted: dict[str, str] = {}
-        self._rests: dict[str, Rest] = {}
-        self._false: dict[str, list[tuple[Rest, int]]] = {}
-        self._supersedes: dict[str, str] = {}
-        self._ended: dict[tuple[str, str], int] = {}
-        self._said: dict[tuple[str, str, str], int] = {}
-        self._unclear: list[int] = []
-        self._logged: dict[str, tuple[int, str]] = {}
+    def __init__(self) -> None:
+        self.passports: dict[str, set[str]] = {}
+        """The lineages that every passport so far was logged under, by its id; more than one is rare."""
+        self._submitted: set[tuple[str, str]] = set()
+        self._last: dict[str, Previous] = {}
+        self._latest: dict[str, str] = {}
+        self._evidence: dict[tuple[str, str], dict[str, int]] = {}
 
-    def verified(self, facts: PassportFacts) -> None:
-        """Take what a logged passport says of itself, once its file has been verified."""
-        self._issuer[facts.passport_id] = facts.issuer
-        self._rests[facts.passport_id] = Rest(frozenset(facts.bundles or (facts.evidence,)), facts.runs)
+    def last(self, lineage: str) -> Previous | None:
+        """Return the last entry of a lineage, None where it has none."""
+        return self._last.get(lineage)
 
-    def follow(self, index: int, found: UnverifiedEntry) -> tuple[str, str] | None:
-        """Take the next entry, which its submitter signed; return code and words of what does not hold."""
-        claims, who = found.claims, found.entry.submitter
-        name = self._issuers.get(who, who)
-        if isinstance(claims, Claims):
-            return self._passport(index, found.entry, claims, name)
-        if not isinstance(claims, Revocation | Supersession):
-            return None
-        passport_id, repeats = claims.passport_id, self._repeats(claims)
-        issuer = self._issuer.get(passport_id)
-        if issuer is not None and who in self._issuers and issuer != name and not repeats:
-            return "registry.not-issuer", f"{name} ends a passport that {issuer} issued"
-        if passport_id not in self._issuer and name != self._submitted.get(passport_id, name) and not repeats:
-            self._unclear.append(index)
-            return None
-        refutes = isinstance(claims, Revocation) and claims.reason == "evidence-false"
-        if refutes and (false := self._rests.get(passport_id)) is not None:
-            self._false.setdefault(found.entry.subject, []).append((false, index))
-        what = claims.reason if isinstance(claims, Revocation) else claims.by
-        # Said again by another key is no fault: who goes by a narrower policy may not know the first.
-        before = self._said.setdefault((passport_id, what, who), index)
-        ended = self._ended.setdefault((passport_id, who), index)
-        if isinstance(claims, Supersession) and not repeats:
-            before = ended
-        return None if before == index else ("registry.chain", f"entry {before} has ended it already")
+    def latest(self, lineage: str) -> str | None:
+        """Return the id of the latest passport of a lineage, None where it has none."""
+        return self._latest.get(lineage)
 
-    def _passport(self, index: int, entry: Entry, claims: Claims, name: str) -> tuple[str, str] | None:
-        self._submitted.setdefault(claims.passport_id, name)
-        self._logged.setdefault(claims.passport_id, (index, entry.subject))
-        if claims.supersedes is not None:
-            self._supersedes[claims.passport_id] = claims.supersedes
-            self._ended.setdefault((claims.supersedes, entry.submitter), index)
-        if claims.passport_id not in self._rests:
-            self._rests[claims.passport_id] = Rest(frozenset({claims.evidence}))
-        own = self._rests.get(claims.passport_id)
-        for false, by in self._false.get(entry.subject, ()):
-            if own is not None and own.repeats(false):
-                return "registry.evidence-false", f"rests on evidence that entry {by} revoked as false"
-        return None
+    def attempt(self, lineage: str, profile: str, evidence: str) -> int:
+        """Return which attempt of a lineage under a profile a passport on this evidence is."""
+        seen = self._evidence.get((lineage, profile), {})
+        return seen.get(evidence, len(seen) + 1)
 
-    def _repeats(self, claims: Revocation | Supersession) -> bool:
-        """Tell whether a later passport says so itself, and the entry repeats it."""
-        return isinstance(claims, Supersession) and self._supersedes.get(claims.by) == claims.passport_id
+    def follow(self, index: int, leaf: Hash, found: UnverifiedEntry) -> list[str]:
+        """Take the next entry; return what in it does not follow from those before."""
+        entry, claims, wrong = found.entry, found.passport, []
+        if entry.prev != self.last(entry.subject):
+            wrong.append("prev is not the entry before it in its lineage")
+        self._last[entry.subject] = Previous(index=index, leaf=leaf.hex())
+        if claims is None:
+            strange = [
+                f"it names passport {one}, which its lineage does not hold before it"
+                for one in _named(found)
+                if entry.subject not in self.passports.get(one, ())
+            ]
+            if not strange and not self._replaces(entry.subject, found.claims):
+                wrong.append("what takes the place is not the latest passport of its lineage")
+            return wrong + strange
+        # Who goes by a narrower policy than another may log what for them nobody has logged yet.
+        if (claims.passport_id, entry.submitter) in self._submitted:
+            wrong.append("the passport is logged a second time by the same key")
+        self._submitted.add((claims.passport_id, entry.submitter))
+        self.passports.setdefault(claims.passport_id, set()).add(entry.subject)
+        if claims.supersedes not in {None, self.latest(entry.subject)}:
+            wrong.append("it supersedes another passport than the latest of its lineage")
+        self._latest[entry.subject] = claims.passport_id
+        attempt = self.attempt(entry.subject, claims.profile, claims.evidence)
+        self._evidence.setdefault((entry.subject, claims.profile), {})[claims.evidence] = attempt
+        if claims.attempt != attempt:
+            wrong.append(f"it says attempt {claims.attempt}, this is attempt {attempt}")
+        return wrong
 
-    def notes(self) -> Iterator[str]:
-        """Yield what the entries leave open, where the passports are not there."""
-        if unclear := self._unclear:
-            many = f"{len(unclear):,} passports are" if len(unclear) > 1 else "1 passport is"
-            yield (
-                f"{many} ended by somebody else than who submitted it, the first by entry {unclear[0]}:"
-                " who issued it, no file here tells"
-            )
-        ended = {passport_id for passport_id, _ in self._ended}
-        for passport_id, (index, subject) in self._logged.items() if self._false else ():
-            own = self._rests.get(passport_id)
-            by = next((by for it, by in self._false.get(subject, ()) if own and own.repeats(it)), None)
-            if by is not None and passport_id not in ended:
-                yield f"entry {index} logs a passport on evidence that entry {by} revoked as false; it stands"
+    def _replaces(self, lineage: str, claims: AnyClaims) -> bool:
+        if not isinstance(claims, Supersession):
+            return True
+        return claims.by == self.latest(lineage) and claims.by != claims.passport_id
+
+
+def _named(found: UnverifiedEntry) -> list[str]:
+    """Return the passports that an entry about no file names."""
+    claims = found.claims
+    if isinstance(claims, Supersession):
+        return [claims.passport_id, claims.by]
+    if isinstance(claims, Drift):
+        return [claims.earlier, claims.passport_id]
+    return [claims.passport_id] if isinstance(claims, Revocation) else []
+
+
+class LogKeys:
+    """The keys of a log, each handed over to the next by an entry that the one before signed."""
+
+    def __init__(self, origin: str) -> None:
+        self._origin = origin
+        self.had: set[bytes] = set()
+        """Every key so far, once one was changed."""
+        self.last: str | None = None
+        """The newest key as the entries name it, None where none was ever changed."""
+
+    def follow(self, found: UnverifiedEntry, change: KeyChange) -> str | None:
+        """Take the next change of keys; return what does not hold of it."""
+        before, self.last = self.last, change.new
+        if before not in {None, change.old}:
+            return f"it hands over from {change.old}, and the key before it is {before}"
+        try:
+            old, new = VerifierKey.parse(change.old), VerifierKey.parse(change.new)
+            public = Ed25519PublicKey.from_public_bytes(old.public)
+            if {old.name, new.name, found.entry.subject} != {self._origin}:
+                return "its keys are another log's"
+            if found.entry.submitter != keys.key_id(public):
+                return "not submitted by the key that it hands over from"
+            found.verify(public)
+        except (CertkitError, ValueError) as error:
+            return str(error)
+        # What was given up may be in other hands, and a copy of the log from then would be the present one.
+        again = new.public in {old.public, *self.had}
+        self.had |= {old.public, new.public}
+        return "it hands over to a key that the log had before" if again else None

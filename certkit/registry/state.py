@@ -1,4 +1,4 @@
-"""The one fold over the entries of a log: what they say of its lineages, its passports and its keys.
+"""The one fold over the entries of a log: which passports they log, and what ended each.
 
     policy = Policy(origin, trust, load)          # whose word counts; without trust everybody's does
     passports = Passports(policy)
@@ -6,33 +6,28 @@
         passports.follow(logged)
     passports.ending(passport_id)                 # None, or what ended it
 
-`Lineages` are the chains: which entry is the last of a lineage, which passport its latest, which attempt
-comes next. `Passports` says which passports are logged and what ended each, `LogKeys` which keys the log had.
-Writer, audit, status, history and list ask these, and differ in the `Policy` alone.
+Writer, audit, status, history and list ask this, and differ in the `Policy` alone.
 
 An entry ends a passport where it revokes or supersedes it by the word of the passport's issuer, or logs a
 later passport that names it, if that entry counts. Of several endings a revocation comes before a
 supersession, a graver reason before another, and else the first.
 
-What a lineage drifted is `certkit.registry.drifts`; whether an entry has the form and date that it must have
-is `certkit.registry.rules`.
+How a lineage drifted is `certkit.registry.drifts`; whether an entry has the form, the date and the place in
+its chain that it must have is `certkit.registry.rules`.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from msgspec import Struct, structs
 
 from certkit.errors import CertkitError, MismatchError
-from certkit.passport import keys
+from certkit.passport import opening
 from certkit.registry.entry import (
     Claims,
     Drift,
-    KeyChange,
     Logged,
-    Previous,
     Reason,
     Revocation,
     Stored,
@@ -40,16 +35,13 @@ from certkit.registry.entry import (
     UnverifiedEntry,
     graver,
 )
-from certkit.registry.rules import is_of, issuer_of
-from certkit.tlog.note import VerifierKey
+from certkit.registry.rules import Rest, is_of, is_signed, issuer_of, rest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from certkit.passport.keys import PublicKey
     from certkit.passport.trust import Trust
-    from certkit.registry.entry import AnyClaims
-    from certkit.tlog.hashing import Hash
 
 Standing = Literal["current", "superseded", "revoked", "expired", "upcoming"]
 
@@ -89,7 +81,8 @@ class Policy:
     """Whose word counts for a reader of the log named `origin`.
 
     With a trust policy that of its keys, under the names of their issuers; without one everybody's. `load`
-    returns a passport's file, None where it is not here: then it is of whoever submitted it.
+    returns a passport's file, None where it is not here: then it is of whoever submitted it. A false
+    signature in the name of a key of the policy is refused if `strict`, and else counts for nothing.
     """
 
     def __init__(
@@ -97,20 +90,23 @@ class Policy:
         origin: str,
         trust: Trust | None = None,
         load: Callable[[Stored], bytes | None] = lambda _: None,
+        *,
+        strict: bool = True,
     ) -> None:
         candidates = () if trust is None else trust.candidates()
-        self.origin, self._trust, self._load = origin, trust, load
+        self.origin, self._trust, self._load, self._strict = origin, trust, load, strict
         self.keys: dict[str, PublicKey] = {one.id: one.key for one in candidates}
         self._names: dict[str, str] = {one.id: one.issuer for one in candidates}
 
     def signed(self, logged: Logged, by: Mapping[str, PublicKey] | None = None) -> bool:
         """Tell whether one of the policy's keys, or of those in `by`, signed an entry.
 
-        Raises `MismatchError` ``registry.entry-signature`` where one is named and did not sign.
+        Raises `MismatchError` ``registry.entry-signature`` where one is named and did not sign, if `strict`.
         """
         if by is None and self._trust is None:
             return True
-        return signed(logged, self.keys if by is None else by)
+        by = self.keys if by is None else by
+        return signed(logged, by) if self._strict else is_signed(logged.found, by)
 
     def counts(self, logged: Logged) -> bool:
         """Tell whether an entry that ends nothing counts: signed by a key of the policy, for this log.
@@ -139,6 +135,16 @@ class Policy:
         if self._trust is None:
             return True
         return self.signed(logged) and self._names[logged.found.entry.submitter] in issuers
+
+    def rest(self, issued: Issued) -> Rest:
+        """Return what a logged passport rests on: as its file says, or else as its entry does."""
+        data = self._load(issued.file)
+        try:
+            if data is not None:
+                return rest(opening.parse(data).unverified_statement())
+        except CertkitError:
+            pass  # whoever verifies the file says what is wrong with it
+        return Rest(frozenset({issued.claims.evidence}))
 
 
 def signed(logged: Logged, by: Mapping[str, PublicKey]) -> bool:
@@ -186,28 +192,45 @@ class Passports:
         self._issued: dict[str, Issued] = {}
         self._issuers: dict[str, set[str]] = {}
         self._endings: dict[str, list[tuple[Logged, Ending]]] = {}
+        self._supersedes: dict[str, str] = {}
+        self._false: dict[str, list[Logged]] = {}
 
     def follow(self, logged: Logged) -> bool:
         """Take the next entry; tell whether it counts, so far as that does not hang on later entries."""
-        entry, claims, counts = logged.found.entry, logged.found.passport, True
-        if not isinstance(logged.found.claims, Revocation | Supersession):
+        claims, counts = logged.found.claims, True
+        if isinstance(claims, Claims):
+            counts = self._logs(logged, claims)
+        elif not isinstance(claims, Revocation | Supersession):
             counts = self._policy.counts(logged)
-        if counts and claims is not None and entry.passport is not None:
-            self._issued.setdefault(
-                claims.passport_id,
-                Issued(
-                    index=logged.index,
-                    issued_at=entry.issued_at,
-                    lineage=entry.subject,
-                    claims=claims,
-                    file=entry.passport,
-                ),
-            )
-        if claims is not None and self._policy.signed(logged) and (issuer := self._policy.issuer(logged)):
-            self._issuers.setdefault(claims.passport_id, set()).add(issuer)
         if counts and (ended := ending_of(logged.index, logged.found)):
             self._endings.setdefault(ended[0], []).append((logged, ended[1]))
+        if isinstance(claims, Revocation) and claims.reason == "evidence-false":
+            self._false.setdefault(logged.found.entry.subject, []).append(logged)
         return counts
+
+    def _logs(self, logged: Logged, claims: Claims) -> bool:
+        """Take the entry of a passport; tell whether it counts."""
+        entry = logged.found.entry
+        issuer = self._policy.issuer(logged) if self._policy.signed(logged) else None
+        if issuer is None or entry.passport is None:
+            return False
+        # An issuer may end a passport that was logged for another log too.
+        self._issuers.setdefault(claims.passport_id, set()).add(issuer)
+        if not entry.is_for(self._policy.origin):
+            return False
+        self._issued.setdefault(
+            claims.passport_id,
+            Issued(
+                index=logged.index,
+                issued_at=entry.issued_at,
+                lineage=entry.subject,
+                claims=claims,
+                file=entry.passport,
+            ),
+        )
+        if claims.supersedes is not None:
+            self._supersedes[claims.passport_id] = claims.supersedes
+        return True
 
     def ends(self, logged: Logged, enders: Mapping[str, PublicKey] | None = None) -> bool:
         """Tell whether an entry that was followed ends a passport by the word of who may say so.
@@ -217,9 +240,42 @@ class Passports:
         claims = logged.found.claims
         if not isinstance(claims, Revocation | Supersession):
             return True  # a later passport, which counts
+        if self._repeats(claims):
+            return True
         if enders is not None:
             return self._policy.signed(logged, enders)
         return self._policy.is_issuers(logged, self._issuers.get(claims.passport_id, ()))
+
+    def _repeats(self, claims: Revocation | Supersession) -> bool:
+        """Tell whether an entry repeats what a later passport says itself."""
+        return isinstance(claims, Supersession) and self._supersedes.get(claims.by) == claims.passport_id
+
+    def said_before(self, logged: Logged) -> int | None:
+        """Return the entry by which the key of an ending had ended the passport already, None for none.
+
+        For a supersession any ending counts, unless it repeats what the later passport says; a revocation for
+        another reason says more. By another key it may be said again: whoever goes by a narrower policy may
+        not know the first.
+        """
+        claims, who = logged.found.claims, logged.found.entry.submitter
+        if not isinstance(claims, Revocation | Supersession):
+            return None
+        is_any = isinstance(claims, Supersession) and not self._repeats(claims)
+        for before, ending in self.endings(claims.passport_id):
+            if before.index >= logged.index:
+                break
+            says = before.found.claims
+            same = type(says) is type(claims) and (ending.reason, ending.by) == _said(claims)
+            if before.found.entry.submitter == who and (is_any or same):
+                return before.index
+        return None
+
+    def refuted(self, lineage: str) -> Iterator[tuple[int, Rest]]:
+        """Yield the entries by which issuers revoked evidence of a lineage as false, with that evidence."""
+        for logged in self._false.get(lineage, ()):
+            issued = self._issued.get(str(logged.found.passport_id))
+            if issued is not None and self.ends(logged):
+                yield logged.index, self._policy.rest(issued)
 
     def endings(
         self, passport_id: str, enders: Mapping[str, PublicKey] | None = None
@@ -257,6 +313,10 @@ class Passports:
             )
 
 
+def _said(claims: Revocation | Supersession) -> tuple[str | None, str | None]:
+    return (claims.reason, None) if isinstance(claims, Revocation) else (None, claims.by)
+
+
 class History(Struct, frozen=True, kw_only=True):
     """A lineage as of a checkpoint: its passports, oldest first, and every entry about it that counts.
 
@@ -291,106 +351,3 @@ def history(lineage: str, entries: Iterable[Logged], policy: Policy) -> History:
         entries=kept,
         left_out=tuple(one.index for one in about if one.index not in places),
     )
-
-
-# The chains, and the keys of the log
-
-
-class Lineages:
-    """The lineages of a log, entry by entry."""
-
-    def __init__(self) -> None:
-        self.passports: dict[str, set[str]] = {}
-        """The lineages that every passport so far was logged under, by its id; more than one is rare."""
-        self._submitted: set[tuple[str, str]] = set()
-        self._last: dict[str, Previous] = {}
-        self._latest: dict[str, str] = {}
-        self._evidence: dict[tuple[str, str], dict[str, int]] = {}
-
-    def last(self, lineage: str) -> Previous | None:
-        """Return the last entry of a lineage, None where it has none."""
-        return self._last.get(lineage)
-
-    def latest(self, lineage: str) -> str | None:
-        """Return the id of the latest passport of a lineage, None where it has none."""
-        return self._latest.get(lineage)
-
-    def attempt(self, lineage: str, profile: str, evidence: str) -> int:
-        """Return which attempt of a lineage under a profile a passport on this evidence is."""
-        seen = self._evidence.get((lineage, profile), {})
-        return seen.get(evidence, len(seen) + 1)
-
-    def follow(self, index: int, leaf: Hash, found: UnverifiedEntry) -> list[str]:
-        """Take the next entry; return what in it does not follow from those before."""
-        entry, claims, wrong = found.entry, found.passport, []
-        if entry.prev != self.last(entry.subject):
-            wrong.append("prev is not the entry before it in its lineage")
-        self._last[entry.subject] = Previous(index=index, leaf=leaf.hex())
-        if claims is None:
-            strange = [
-                f"it names passport {one}, which its lineage does not hold before it"
-                for one in _named(found)
-                if entry.subject not in self.passports.get(one, ())
-            ]
-            if not strange and not self._replaces(entry.subject, found.claims):
-                wrong.append("what takes the place is not the latest passport of its lineage")
-            return wrong + strange
-        # Who goes by a narrower policy than another may log what for them nobody has logged yet.
-        if (claims.passport_id, entry.submitter) in self._submitted:
-            wrong.append("the passport is logged a second time by the same key")
-        self._submitted.add((claims.passport_id, entry.submitter))
-        self.passports.setdefault(claims.passport_id, set()).add(entry.subject)
-        if claims.supersedes not in {None, self.latest(entry.subject)}:
-            wrong.append("it supersedes another passport than the latest of its lineage")
-        self._latest[entry.subject] = claims.passport_id
-        attempt = self.attempt(entry.subject, claims.profile, claims.evidence)
-        self._evidence.setdefault((entry.subject, claims.profile), {})[claims.evidence] = attempt
-        if claims.attempt != attempt:
-            wrong.append(f"it says attempt {claims.attempt}, this is attempt {attempt}")
-        return wrong
-
-    def _replaces(self, lineage: str, claims: AnyClaims) -> bool:
-        if not isinstance(claims, Supersession):
-            return True
-        return claims.by == self.latest(lineage) and claims.by != claims.passport_id
-
-
-def _named(found: UnverifiedEntry) -> list[str]:
-    """Return the passports that an entry about no file names."""
-    claims = found.claims
-    if isinstance(claims, Supersession):
-        return [claims.passport_id, claims.by]
-    if isinstance(claims, Drift):
-        return [claims.earlier, claims.passport_id]
-    return [claims.passport_id] if isinstance(claims, Revocation) else []
-
-
-class LogKeys:
-    """The keys of a log, each handed over to the next by an entry that the one before signed."""
-
-    def __init__(self, origin: str) -> None:
-        self._origin = origin
-        self.had: set[bytes] = set()
-        """Every key so far, once one was changed."""
-        self.last: str | None = None
-        """The newest key as the entries name it, None where none was ever changed."""
-
-    def follow(self, found: UnverifiedEntry, change: KeyChange) -> str | None:
-        """Take the next change of keys; return what does not hold of it."""
-        before, self.last = self.last, change.new
-        if before not in {None, change.old}:
-            return f"it hands over from {change.old}, and the key before it is {before}"
-        try:
-            old, new = VerifierKey.parse(change.old), VerifierKey.parse(change.new)
-            public = Ed25519PublicKey.from_public_bytes(old.public)
-            if {old.name, new.name, found.entry.subject} != {self._origin}:
-                return "its keys are another log's"
-            if found.entry.submitter != keys.key_id(public):
-                return "not submitted by the key that it hands over from"
-            found.verify(public)
-        except (CertkitError, ValueError) as error:
-            return str(error)
-        # What was given up may be in other hands, and a copy of the log from then would be the present one.
-        again = new.public in {old.public, *self.had}
-        self.had |= {old.public, new.public}
-        return "it hands over to a key that the log had before" if again else None

@@ -107,10 +107,10 @@ def finding(code: str, message: str) -> Finding:
     return Finding(code, SEVERITY[code], message)
 
 
-def ordered(found: Iterable[Finding]) -> tuple[Finding, ...]:
+def ordered(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """Return findings by severity, then in the order of `SEVERITY`."""
     severities, codes = list(Severity), list(SEVERITY)
-    return tuple(sorted(found, key=lambda item: (severities.index(item.severity), codes.index(item.code))))
+    return tuple(sorted(findings, key=lambda item: (severities.index(item.severity), codes.index(item.code))))
 
 
 def runs(count: int, what: str = "run") -> str:

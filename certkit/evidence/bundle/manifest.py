@@ -158,8 +158,8 @@ class Protocol(Authored):
     )
     tasks_independent: bool | None = Field(
         default=None,
-        description="true: no two tasks come from one family (a template, a site, a document), so that one"
-        " says nothing of another; where some do, give every record a cluster_id instead",
+        description="true: no two tasks come from one family (a template, a site, a document), so that"
+        " results are independent between tasks; where some do, give every record a cluster_id instead",
     )
     declared_runs: Annotated[int, Field(ge=0, le=2**53 - 1)] | None = None
     declared_mix: dict[Text, Annotated[float, Field(ge=0, le=1)]] | None = Field(

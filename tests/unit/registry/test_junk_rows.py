@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from certkit.errors import InputError, MismatchError
 from certkit.progress import SILENT
 from certkit.registry import Registry
-from certkit.registry.auditing import Audit, audit
+from certkit.registry.auditing import audit
 from certkit.registry.export import export
 from certkit.tlog.note import Signer, parse_note
 from certkit.tlog.witness import Quorum
@@ -20,6 +20,7 @@ from tests.support.witnesses import KEYS, TIME, A, line, note, stored, taken, te
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from certkit.registry.audited import Audit
     from certkit.tlog.note import VerifierKey
 
 PUT = "REPLACE INTO cosignature VALUES (?, ?, ?)"

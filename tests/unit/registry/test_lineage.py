@@ -19,7 +19,7 @@ from certkit.registry.entry import (
     read,
     write,
 )
-from certkit.registry.state import Lineages, LogKeys
+from certkit.registry.rules import Lineages, LogKeys
 from certkit.tlog.hashing import leaf_hash
 from certkit.tlog.note import Signer
 from tests.support.registries import LOG_KEY, STRANGER, SUBMITTER, check, digest, passport
