@@ -45,7 +45,7 @@ BANNED = {
 MODULES_BANNED = {
     "json": {"canonical.py"},
     "random": set(),
-    "secrets": set(),
+    "secrets": {"cli"},
     "pickle": set(),
     "marshal": set(),
     "orjson": set(),
