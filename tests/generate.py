@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Final
 from certkit import canonical, workflow
 from certkit.assessment import CATALOGUE, AssessmentDocument, profile_schema
 from certkit.assessment.compare.document import ComparisonDocument
+from certkit.assessment.drift.document import DriftDocument
 from certkit.assessment.plan.schema import plan_schema
-from certkit.assessment.published import drift_schema
 from certkit.assessment.recheck import claims_schema
 from certkit.assessment.recheck.document import RecheckDocument
 from certkit.assessment.words import asked
@@ -88,6 +88,7 @@ DOCUMENTS: Final[tuple[type[Document], ...]] = (
     Accumulation,
     AssessmentDocument,
     ComparisonDocument,
+    DriftDocument,
     RecheckDocument,
     VerificationDocument,
 )
@@ -95,7 +96,6 @@ SCHEMAS: Final[dict[str, Callable[[], dict[str, Any]]]] = {
     "bundle.v1": manifest_schema,
     "calibration.v1": calibration_schema,
     "claims.v1": claims_schema,
-    "drift.v1": drift_schema,
     "error.v1": error_schema,
     "passport.v1": passport_schema,
     "plan.v1": plan_schema,
@@ -253,7 +253,8 @@ def _nested(schema: dict[str, Any], definitions: dict[str, Any]) -> str:
     parts = [_fields(schema, definitions)]
     for name, body in definitions.items():
         about = " ".join((body.get("description") or "").replace("``", "`").split())
-        parts.append(f"\n### {name}\n\n{about}\n\n{_fields(body, definitions)}")
+        fields = _fields(body, definitions) if "properties" in body else ""  # a list has none
+        parts.append(f"\n### {name}\n\n{about}\n\n{fields}".rstrip("\n") + "\n")
     return "".join(parts)
 
 

@@ -102,14 +102,15 @@ def assess(summary: Summary, facts: Facts, profile: Profile, *, required_tier: i
     view, rows = judged.view, judged.rows
     metrics = with_intervals(judged.metrics, judged.reader)
     protocol, total = facts.manifest.protocol, view.total
-    judge = judge_report(summary.calibration, protocol, seen_by_judge(judged), profile.tau)
+    seen = seen_by_judge(judged)
+    judge = judge_report(summary.calibration, protocol, seen, profile.tau)
     was_judged = protocol.judge is not None or total.ti_n > 0 or total.composite_checked > 0
     tiers = verdict.tiers(profile, rows, profile.reading, records=summary.records)
     findings = (
         *provenance(view, facts, profile),
         *plausibility(view, metrics),
         *contrasts(judged),
-        *judge_findings(judge, protocol, profile.tau, profile.delta, judged=was_judged),
+        *judge_findings(judge, protocol, seen, profile.tau, profile.delta, judged=was_judged),
         *_guidance(profile),
     )
     return Assessment(

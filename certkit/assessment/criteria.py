@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Status(StrEnum):
-    """What a criterion came to."""
+    """The result of a criterion."""
 
     MET = "met"
     NOT_MET = "not_met"
@@ -118,10 +118,10 @@ def _evidence(criterion: Criterion, metric: Metric, tier: int) -> tuple[Status |
     if metric.coverage < exact(criterion.min_coverage):
         return Status.INSUFFICIENT, metric.reason
     least = metric.n if metric.least_n is None else metric.least_n
-    # An attestation need not state its n; that is held against it only where a profile asks for runs.
+    # An attestation need not state its n; its absence fails the row only where a profile asks for runs.
     if criterion.min_n and (least is None or least < criterion.min_n):
-        found = "an unstated number of" if least is None else f"{least:,}"
-        return Status.INSUFFICIENT, f"rests on {found} runs, the profile asks for {criterion.min_n:,}"
+        count = "an unstated number of" if least is None else f"{least:,}"
+        return Status.INSUFFICIENT, f"rests on {count} runs, the profile asks for {criterion.min_n:,}"
     return None, None
 
 

@@ -38,8 +38,8 @@ class Judged(Struct, frozen=True, kw_only=True, eq=False):
 def judge(summary: Summary, manifest: Manifest, profile: Profile) -> Judged:
     """Return the judged rows of a summary under a profile."""
     view = look(summary, manifest, profile.tau)
-    found = (*metrics_2026.metrics(view), *metrics_2025.metrics(view))
-    metrics = {metric.id: metric for metric in found}
+    measured = (*metrics_2026.metrics(view), *metrics_2025.metrics(view))
+    metrics = {metric.id: metric for metric in measured}
     reader = Reader(view, profile, metrics)
     return Judged(
         profile=profile,

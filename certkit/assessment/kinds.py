@@ -26,6 +26,8 @@ from msgspec import Struct
 
 from certkit.assessment.metrics.catalogue import ATTESTED, CATALOGUE
 from certkit.assessment.metrics.series import COST, METRICS
+from certkit.assessment.rater_error import corrected as rater_error
+from certkit.assessment.rater_error.labels import GRADED, SHARES
 from certkit.assessment.statistics import anytime, posterior
 from certkit.assessment.statistics.estimators import least_failure_free
 from certkit.assessment.statistics.posterior import FIVE, Scale
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from certkit.assessment.metrics.metric import Metric
+    from certkit.assessment.rater_error.labels import Labelled
     from certkit.evidence.summary.tasks import Number, Shared, Tasks, TaskSums
 
 _PP: Final = 100
@@ -49,6 +52,10 @@ class Sample(Protocol):
     @property
     def anytime(self) -> bool:
         """Whether bounds must hold although the evidence was looked at while it grew."""
+
+    @property
+    def labelled(self) -> Labelled | None:
+        """What a person labelled, None where a program gave the outcomes."""
 
     def sums(self, series: str, domain: str | None = None) -> TaskSums | None:
         """Return the sums of a series, None where no run carries it."""
@@ -123,6 +130,12 @@ class TaskMean(Struct, frozen=True):
         scale = self.scale(self.sums(sample), lower=lower)
         if sample.anytime:
             return scale.back(anytime.lower_bound(*self._values(sample, scale), float(confidence)))
+        if sample.labelled is not None and lower and self.series in GRADED:
+            labels = sample.labelled.of(self.series, self.domain)
+            return rater_error.least(self.sums(sample), scale, labels, float(confidence))
+        if sample.labelled is not None and lower and self.series in SHARES:
+            labels = sample.labelled.of(self.series, self.domain)
+            return rater_error.lower(self.sums(sample), scale, labels, float(confidence))
         return scale.back(posterior.lower(self.sums(sample), scale, float(confidence)))
 
     def chance(self, sample: Sample, threshold: Fraction) -> Number:
@@ -131,6 +144,9 @@ class TaskMean(Struct, frozen=True):
         limit = float((threshold - scale.low) / scale.span)
         if sample.anytime:
             return max(0.0, -float(np.expm1(-anytime.log_evidence(*self._values(sample, scale), limit))))
+        if sample.labelled is not None and self.series in SHARES:
+            labels = sample.labelled.of(self.series, self.domain)
+            return rater_error.chance(self.sums(sample), scale, labels, limit)
         return posterior.above(self.sums(sample), scale, limit)
 
     def _values(self, sample: Sample, scale: Scale) -> tuple[anytime.Floats, anytime.Floats]:
@@ -322,7 +338,7 @@ def kind_of(metric: str, tau: Fraction | None) -> Kind | Attested | AsItIs | Non
 
 
 def holds(kind: Kind, bound: Number, confidence: Fraction) -> Number:
-    """Tell whether a bound carries what no threshold asks: a posterior must exceed its confidence too."""
+    """Tell whether a bound is high enough beside its threshold: a posterior must exceed its confidence."""
     return bound > float(confidence) if isinstance(kind, Posterior) else True
 
 

@@ -46,8 +46,8 @@ def lint(profile: Profile, declared_runs: int | None = None) -> tuple[str, ...]:
 def _bounds(profile: Profile) -> Iterator[str]:
     for tier in profile.tier_numbers:
         if profile.confidence(tier) < LEAST_CONFIDENCE:
-            found = float(profile.confidence(tier))
-            yield f"tier {tier}: confidence {found:g} lets a bound be wrong more than one time in ten"
+            confidence = float(profile.confidence(tier))
+            yield f"tier {tier}: confidence {confidence:g} lets a bound be wrong more than one time in ten"
 
 
 def _specified(row: Criterion, tiers: tuple[int, ...]) -> Iterator[tuple[int, Fraction, str]]:

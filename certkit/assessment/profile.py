@@ -17,7 +17,7 @@ canonical JSON of the parsed TOML; comments and layout do not count) names one t
     >>> profile.criteria[0].threshold(1)
     Fraction(3, 5)
 
-Whether a table makes sense as a whole is told by `certkit.assessment.lint`.
+`certkit.assessment.lint` reports whether a table makes sense as a whole.
 """
 
 from __future__ import annotations

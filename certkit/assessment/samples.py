@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from certkit.assessment.rater_error.labels import Labelled
     from certkit.evidence.summary.summary import Summary
     from certkit.evidence.summary.tasks import Integers, Tasks
 
@@ -32,8 +33,15 @@ BASE: Final = "r_op"
 class Recorded:
     """The tasks of a summary, gathered once for every series that a row asks for."""
 
-    def __init__(self, summary: Summary, *, memory_observable: bool, anytime: bool = False) -> None:
-        self.summary, self.anytime = summary, anytime
+    def __init__(
+        self,
+        summary: Summary,
+        *,
+        memory_observable: bool,
+        anytime: bool = False,
+        labelled: Labelled | None = None,
+    ) -> None:
+        self.summary, self.anytime, self.labelled = summary, anytime, labelled
         self._observable = memory_observable
         self._tasks: dict[tuple[str, str | None], Tasks] = {}
         self._sums: dict[tuple[str, str | None], TaskSums | None] = {}
@@ -91,7 +99,7 @@ class Changed:
     """
 
     def __init__(self, base: Recorded, lowered: Sequence[str], flips: int, domain: str | None = None) -> None:
-        self.domains, self.anytime = base.domains, base.anytime
+        self.domains, self.anytime, self.labelled = base.domains, base.anytime, base.labelled
         self._base, self._flips, self._domain = base, flips, domain
         self._lowered = frozenset(lowered)
 
@@ -135,7 +143,7 @@ class LeftOut:
     anytime = False
 
     def __init__(self, base: Recorded, names: NDArray[np.uint64]) -> None:
-        self.names, self.domains = names, base.domains
+        self.names, self.domains, self.labelled = names, base.domains, base.labelled
         self._base = base
 
     def own(self, series: str, domain: str | None = None) -> tuple[Integers, Integers]:

@@ -64,9 +64,11 @@ def tiers(profile: Profile, rows: tuple[Row, ...], reading: Reading, *, records:
     result: list[Tier] = []
     lower: Status | None = None
     for number in profile.tier_numbers:
-        own = [(row.id, row.deciding(reading)) for row in rows if row.tier == number]
-        found = {status: tuple(name for name, of in own if of is status) for status in Status}
-        status = _status({of for _, of in own} | ({lower} if lower else set()))
+        statuses = [(row.id, row.deciding(reading)) for row in rows if row.tier == number]
+        by_status = {
+            status: tuple(name for name, decided in statuses if decided is status) for status in Status
+        }
+        status = _status({decided for _, decided in statuses} | ({lower} if lower else set()))
         if records == 0 and status is Status.MET:
             status = Status.INSUFFICIENT
         info = profile.tiers[str(number)]
@@ -76,10 +78,10 @@ def tiers(profile: Profile, rows: tuple[Row, ...], reading: Reading, *, records:
                 name=info.name,
                 status=status,
                 lower=lower,
-                met=found[Status.MET],
-                not_met=found[Status.NOT_MET],
-                insufficient=found[Status.INSUFFICIENT],
-                not_tested=found[Status.NOT_TESTED],
+                met=by_status[Status.MET],
+                not_met=by_status[Status.NOT_MET],
+                insufficient=by_status[Status.INSUFFICIENT],
+                not_tested=by_status[Status.NOT_TESTED],
                 guidance=guidance(profile, number),
             )
         )
@@ -95,20 +97,20 @@ def _status(statuses: set[Status]) -> Status:
     return Status.INSUFFICIENT
 
 
-def attained(found: Iterable[Tier]) -> int:
+def attained(judged: Iterable[Tier]) -> int:
     """Return the highest tier that is met with all below it, 0 where Tier 1 is not."""
-    return max((tier.number for tier in found if tier.status is Status.MET), default=0)
+    return max((tier.number for tier in judged if tier.status is Status.MET), default=0)
 
 
 def verdict(
-    profile: Profile, rows: tuple[Row, ...], found: tuple[Tier, ...], *, records: int, required_tier: int
+    profile: Profile, rows: tuple[Row, ...], judged: tuple[Tier, ...], *, records: int, required_tier: int
 ) -> Verdict:
     """Return the verdict under the profile's reading."""
-    tier = attained(found)
+    tier = attained(judged)
     return Verdict(
         tier=tier,
         required_tier=required_tier,
-        status=found[required_tier - 1].status,
+        status=judged[required_tier - 1].status,
         table=attained(tiers(profile, rows, "table", records=records)),
         bounded=attained(tiers(profile, rows, "bounded", records=records)),
         binding=tuple(row.id for row in next_rows(profile, rows, tier)),

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from certkit.assessment.bounded.fragility import Flips, Fragility
     from certkit.assessment.metrics.metric import Metric, Value
     from certkit.assessment.rater_error import JudgeReport
-    from certkit.assessment.rater_error.correction import Share
+    from certkit.assessment.rater_error.corrected import Share
     from certkit.assessment.result import Assessment
 
 ORDER = "it depends on when the runs were made"
@@ -187,16 +187,13 @@ def of_judge(report: JudgeReport) -> tuple[str, ...]:
             for name, share in (("Sensitivity", error.sensitivity), ("Specificity", error.specificity))
         ]
     if (fixed := report.correction) is not None:
-        if fixed.value is None or fixed.interval is None:
-            told.append(f"r_op cannot be corrected for the judge's error: {fixed.reason}.")
-        else:
-            found, low, high = (
-                shown(x, Unit.FRACTION) for x in (fixed.value, fixed.interval.low, fixed.interval.high)
-            )
-            told.append(
-                f"r_op freed of the judge's error: {found}, 95 % interval {low} to {high}, where"
-                f" {shown(fixed.raw, Unit.FRACTION)} was seen."
-            )
+        found, low, high = (
+            shown(x, Unit.FRACTION) for x in (fixed.value, fixed.interval.low, fixed.interval.high)
+        )
+        told.append(
+            f"r_op without the judge's error: {found}, 95 % interval {low} to {high}, where"
+            f" {shown(fixed.raw, Unit.FRACTION)} was seen."
+        )
     return tuple(told)
 
 

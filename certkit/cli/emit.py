@@ -1,4 +1,4 @@
-"""The one way out: a result leaves as its document, as its screen or in silence, and with its exit code.
+"""The one way out: a result leaves as its document, as its screen or silently, and with its exit code.
 
     emit(document, screen, code=result.exit_code)
 
@@ -55,7 +55,7 @@ wanted: Final = ContextVar("wanted", default=_PLAIN)
 
 
 def emit(document: Document, screen: Screen, *, code: int = Exit.OK) -> None:
-    """Print a result once, as the user wants it, and leave with its exit code."""
+    """Print a result once, as the user wants it, and exit with its code."""
     if wanted.get().json:
         raw(_bytes(document))
     elif isinstance(screen, bytes):

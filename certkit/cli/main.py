@@ -182,7 +182,7 @@ def _lines(text: str) -> Iterator[str]:
 
 
 class Lazy(TyperGroup):
-    """Commands of which the one that is called is loaded."""
+    """A group of commands, each loaded only when it is called."""
 
     def __init__(self, *, rows: tuple[Row | Group, ...], **kwargs: Any) -> None:
         super().__init__(rich_markup_mode=None, no_args_is_help=True, context_settings=HELP, **kwargs)
@@ -240,7 +240,7 @@ def _version(ctx: Any, param: Any, value: bool) -> None:  # noqa: ARG001 - typer
 
 
 def run(arguments: list[str] | None = None) -> None:
-    """Run the program and leave with its exit code."""
+    """Run the program and exit with its code."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")

@@ -177,8 +177,8 @@ def _show() -> Schema:
 
 def _import() -> Schema:
     forms = {
-        one.__name__: one.model_json_schema(by_alias=True, ref_template="#/$defs/{model}")
-        for one in (Agent, Imported)
+        model.__name__: model.model_json_schema(by_alias=True, ref_template="#/$defs/{model}")
+        for model in (Agent, Imported)
     }
     definitions: dict[str, Schema] = {}
     for form in forms.values():

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Final, get_args
 
 import msgspec
 
-from certkit.assessment.published import DRIFT
+from certkit.assessment.drift.document import DriftDocument
+from certkit.document import schema_of
 from certkit.errors import CODES
 from certkit.registry.entry import CLAIMS, Claims, Entry, Reason, Type
 from certkit.schema import (
@@ -29,6 +30,8 @@ from certkit.schema import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+DRIFT: Final = schema_of(DriftDocument)
+_HEAD_OF_SCHEMA: Final = {"$schema", "$id", "$defs", "title", "description"}
 _PATH: Final[Schema] = {**TEXT, "description": "a path as it was given"}
 _VKEY: Final[Schema] = {**TEXT, "description": "C2SP verifier key"}
 _HEAD: Final[dict[str, Schema]] = {"origin": TEXT, "size": COUNT, "root": HASH}
@@ -48,7 +51,7 @@ FOLLOWING: Final[dict[str, Schema]] = {
         **or_null(DIGEST),
         "description": "what it was compared with when it was logged",
     },
-    "drift": {**or_null(DRIFT["result"]), "description": "what that gave"},
+    "drift": {**or_null(DRIFT["properties"]["result"]), "description": "what that gave"},
 }
 ROWS: Final[dict[str, tuple[str, dict[str, Schema]]]] = {
     "registry-init": ("A new registry.", {"origin": TEXT, "vkey": _VKEY}),

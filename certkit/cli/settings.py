@@ -60,7 +60,7 @@ def _read(path: Path) -> dict[str, Any]:
     except UnicodeDecodeError:
         raise UsageError("config.invalid", "not UTF-8", where=path.name) from None
     except InputError as error:
-        # A settings file is part of the command line, and its faults leave with the same code.
+        # A settings file is part of the command line, and its faults have the same exit code.
         raise UsageError(error.code, error.message, where=path.name) from None
 
 

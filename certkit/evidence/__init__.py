@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from certkit.evidence.bundle.pooling import Accumulation, Part, accumulate
     from certkit.evidence.records.faults import Fault, RecordFaultsError
     from certkit.evidence.records.record import Record
-    from certkit.evidence.summary.gather import summarise
+    from certkit.evidence.summary.gather import summarise, to_label
     from certkit.evidence.summary.summary import Summary
 
 __all__ = [
@@ -42,6 +42,7 @@ __all__ = [
     "read_calibration",
     "seal",
     "summarise",
+    "to_label",
 ]
 
 # Loaded on first use: a reader process does not need the manifest and pydantic.
@@ -52,7 +53,7 @@ _HOMES = {
     "certkit.evidence.records.faults": ("Fault", "RecordFaultsError"),
     "certkit.evidence.bundle.manifest": ("Facts", "Manifest"),
     "certkit.evidence.records.record": ("Record",),
-    "certkit.evidence.summary.gather": ("summarise",),
+    "certkit.evidence.summary.gather": ("summarise", "to_label"),
     "certkit.evidence.summary.summary": ("Summary",),
 }
 

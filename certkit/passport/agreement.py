@@ -4,8 +4,8 @@ A signature says who made a claim, not that it adds up. Two mechanisms tell, wit
 
 - A value that follows from others is computed again and compared (`_derived`): the words of the claim, rates,
   tiers and binding rows under both readings, the scope.
-- What no evidence can give is refused (`_impossible`): more failures than runs, a row that is met by a value
-  on the wrong side of its threshold.
+- Claims that are impossible for any evidence are refused (`_impossible`): more failures than runs, a row that
+  is met by a value on the wrong side of its threshold.
 
 Decimals have six digits, so a value written like the threshold may lie on either side of it. A row that is
 met by bounds without a bound must say so in `rests_on`; whether that is right only a replay tells, like
@@ -16,9 +16,9 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import UTC, timedelta
-from itertools import product
 from typing import TYPE_CHECKING, Any, Final
 
+from certkit.passport import task_table
 from certkit.passport.terms import millionths, rate
 
 if TYPE_CHECKING:
@@ -84,35 +84,22 @@ def _derived(statement: Statement) -> Iterator[Compared]:
     yield "claim", predicate.claim, claim
     yield "name", predicate.name, title(agent.name, agent.version, predicate.origin)
     yield from _rates(predicate)
-    yield from _sums(predicate)
+    yield from task_table.sums(predicate.profile_of_reliability)
     yield from _tiers(predicate)
     yield from _scope(predicate)
 
 
 def _rates(predicate: Predicate) -> Iterator[Compared]:
     """Yield the values of criteria that count successes, and the counts of the rate under faults."""
-    rates = [row for row in predicate.profile_of_reliability.sums if row.metric == "r_op"]
-    whole = [(row.y, row.n) for row in rates if row.domain is None and row.condition is None]
+    faults = [cell for cell in predicate.profile_of_reliability.cells if cell.condition != NOMINAL]
+    whole = sum(cell.successes for cell in faults), sum(cell.runs for cell in faults)
     for row in predicate.criteria:
         successes = row.counts.get("successes")
         if row.metric == "r_op" and row.state == "measured":
-            yield f"successes and runs of {row.id}", [(successes, row.n)], whole
+            yield f"successes and runs of {row.id}", (successes, row.n), whole
             yield f"runs of {row.id}", row.n, predicate.evidence.fault_runs
         if isinstance(row.value, str) and successes is not None:
             yield f"value of {row.id}", row.value, rate(successes, row.n or 0)
-
-
-def _sums(predicate: Predicate) -> Iterator[Compared]:
-    """Yield the runs under faults of every domain and condition for which the statement gives sums."""
-    faults: Counter[tuple[str | None, str | None]] = Counter()
-    for cell in predicate.profile_of_reliability.runs:
-        if cell.condition != NOMINAL:
-            for key in product((None, cell.domain), (None, cell.condition)):
-                faults[key] += cell.runs
-    for row in predicate.profile_of_reliability.sums:
-        if row.metric == "r_op":
-            place = ", ".join(filter(None, (row.domain, row.condition))) or "all domains"
-            yield f"runs of r_op in {place}", row.n, faults[row.domain, row.condition]
 
 
 def _tiers(predicate: Predicate) -> Iterator[Compared]:
@@ -162,7 +149,7 @@ def _attained(statuses: dict[int, str]) -> int:
 
 
 def _scope(predicate: Predicate) -> Iterator[Compared]:
-    evidence, runs = predicate.evidence, predicate.profile_of_reliability.runs
+    evidence, runs = predicate.evidence, predicate.profile_of_reliability.cells
     yield "domains of the scope", sorted(predicate.scope.domains), sorted({row.domain for row in runs})
     mix: Counter[str] = Counter()
     for row in runs:
@@ -178,14 +165,13 @@ def _impossible(predicate: Predicate) -> Iterator[str]:
     if not predicate.criteria:
         yield "it has no criteria"
     yield from _twice("criterion", [row.id for row in predicate.criteria])
-    yield from _twice("count of runs in", [(row.domain, row.condition) for row in profile.runs])
-    rates = [(row.domain, row.condition) for row in profile.sums if row.metric == "r_op"]
-    yield from _twice("sums of r_op in", rates)
+    yield from _twice("count of runs in", [(row.domain, row.condition) for row in profile.cells])
+    yield from task_table.impossible(profile)
     for criterion in predicate.criteria:
         yield from _rows(criterion)
     if evidence.nominal_runs + evidence.fault_runs + evidence.novel_fault_runs > evidence.records:
         yield "its evidence has more runs than records"
-    counted = {(row.domain, row.condition): row.runs for row in profile.runs}
+    counted = {(row.domain, row.condition): row.runs for row in profile.cells}
     for mode in predicate.known_failure_modes:
         runs = counted.get((mode.domain, mode.condition), 0)
         if not 1 <= mode.failures <= mode.runs or mode.runs != runs:

@@ -144,8 +144,8 @@ def subject(case: Case) -> str:
     return "; ".join(compared) or f"agent {agent}, evidence {evidence}"
 
 
-def _same(code: str, stated: str, found: str, *, parts: tuple[BundleClaim, ...] | None = None) -> None:
-    if stated != found:
+def _same(code: str, stated: str, actual: str, *, parts: tuple[BundleClaim, ...] | None = None) -> None:
+    if stated != actual:
         what = "agent" if code == OTHER_AGENT else "evidence"
         pooled = (
             f"; it pools {len(parts)} bundles, give --bundle once for each:"
@@ -153,7 +153,7 @@ def _same(code: str, stated: str, found: str, *, parts: tuple[BundleClaim, ...] 
             if parts
             else ""
         )
-        raise NegativeError(code, f"the passport is about {what} {stated}, not {found}{pooled}")
+        raise NegativeError(code, f"the passport is about {what} {stated}, not {actual}{pooled}")
 
 
 def validity(case: Case) -> str:
@@ -209,9 +209,9 @@ def replay(case: Case) -> str:
         raise UnavailableError(NOT_ASKED, "the claim was not computed again from the evidence")
     if isinstance(case.opened, CertkitError):
         raise UnavailableError("passport.rests-on-failed", "the bundle could not be opened")
-    found = difference(case.passport.statement, case.replay(case.passport.statement))
-    if found is not None:
-        raise MismatchError("passport.replay-differs", found)
+    mismatch = difference(case.passport.statement, case.replay(case.passport.statement))
+    if mismatch is not None:
+        raise MismatchError("passport.replay-differs", mismatch)
     return "every row of the claim is what the evidence gives"
 
 

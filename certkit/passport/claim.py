@@ -14,6 +14,7 @@ from decimal import Decimal as Number
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
+import msgspec
 from msgspec import Struct
 
 from certkit import canonical
@@ -21,8 +22,8 @@ from certkit._version import __version__
 from certkit.assessment.criteria import Status
 from certkit.assessment.findings.findings import Severity
 from certkit.assessment.metrics.metric import State
-from certkit.assessment.reliability import reliability
 from certkit.assessment.result import moment
+from certkit.assessment.tasks import task_table
 from certkit.passport import statement as st
 from certkit.passport import terms
 from certkit.passport.agreement import sentence
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 
     from certkit.assessment.criteria import Bounded, Row
     from certkit.assessment.metrics.metric import Metric, Value
-    from certkit.assessment.reliability import Moments
     from certkit.assessment.result import Assessment, BundleResult
     from certkit.assessment.statistics.estimators import Interval
     from certkit.evidence.bundle.manifest import Protocol
@@ -69,7 +69,7 @@ class Derived(Struct, frozen=True, kw_only=True):
     protocol: st.Protocol
     assessment: st.Judgement
     criteria: tuple[st.CriterionClaim, ...]
-    profile_of_reliability: st.Reliability
+    profile_of_reliability: st.TaskTable
     scope: st.Scope
     limitations: tuple[str, ...]
     known_failure_modes: tuple[st.FailureMode, ...]
@@ -87,7 +87,7 @@ def derive(assessment: Assessment, summary: Summary) -> Derived:
         protocol=_protocol(protocol),
         assessment=_judgement(assessment),
         criteria=tuple(_criterion(rows) for rows in _by_criterion(assessment)),
-        profile_of_reliability=_reliability(summary, observable=protocol.memory_observable is True),
+        profile_of_reliability=_table(summary, protocol),
         scope=_scope(assessment, summary),
         limitations=_limitations(assessment),
         known_failure_modes=_failure_modes(assessment),
@@ -295,29 +295,9 @@ def _bound(bounded: Bounded, metric: Metric) -> st.Bound:
     )
 
 
-def _reliability(summary: Summary, *, observable: bool) -> st.Reliability:
-    found = reliability(summary, memory_observable=observable)
-    return st.Reliability(
-        sums=tuple(_sums(item) for item in found.moments),
-        runs=tuple(
-            st.Runs(domain=item.domain, condition=item.condition, runs=item.runs) for item in found.runs
-        ),
-    )
-
-
-def _sums(item: Moments) -> st.Sums:
-    return st.Sums(
-        metric=item.metric,
-        domain=item.domain,
-        condition=item.condition,
-        scale=item.scale,
-        y=item.y,
-        n=item.n,
-        k=item.k,
-        yy=str(item.yy),
-        yn=str(item.yn),
-        nn=str(item.nn),
-    )
+def _table(summary: Summary, protocol: Protocol) -> st.TaskTable:
+    found = task_table(summary, salt=protocol.salt, memory_observable=protocol.memory_observable is True)
+    return msgspec.convert(found, st.TaskTable, from_attributes=True)
 
 
 def _scope(assessment: Assessment, summary: Summary) -> st.Scope:

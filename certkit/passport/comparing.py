@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
+from certkit.assessment.drift.document import DriftDocument, SideKnown, SidesKnown
 from certkit.errors import CertkitError, InputError, NegativeError, UntrustedError
 from certkit.passport.opening import parse
 from certkit.passport.verification import verify
@@ -33,9 +34,10 @@ class Side(Struct, frozen=True, kw_only=True):
     doubts: tuple[str, ...] = ()
     statement: Statement | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the side as JSON values."""
-        return {"passport_id": self.passport_id, "signature": self.signature, "doubts": list(self.doubts)}
+    @property
+    def document(self) -> SideKnown:
+        """What the document of a comparison says of the side."""
+        return SideKnown(passport_id=self.passport_id, signature=self.signature, doubts=self.doubts)
 
 
 class Comparison(Struct, frozen=True, kw_only=True):
@@ -45,9 +47,15 @@ class Comparison(Struct, frozen=True, kw_only=True):
     old: Side
     new: Side
 
+    @property
+    def document(self) -> DriftDocument:
+        """The document that ``certkit drift --json`` prints."""
+        sides = SidesKnown(old=self.old.document, new=self.new.document)
+        return structs.replace(self.drift.document, sides=sides)
+
     def to_dict(self) -> dict[str, Any]:
-        """Return the document that ``certkit drift --json`` prints."""
-        return self.drift.to_dict() | {"sides": {"old": self.old.to_dict(), "new": self.new.to_dict()}}
+        """Return the document as JSON values."""
+        return self.document.to_dict()
 
 
 def read(data: bytes, *, where: str, trust: Trust | None = None, at: datetime | None = None) -> Side:
@@ -59,9 +67,11 @@ def read(data: bytes, *, where: str, trust: Trust | None = None, at: datetime | 
     if trust is not None and at is not None:
         return _trusted(data, where, trust, at)
     try:
-        found = parse(data)
+        passport = parse(data)
         return Side(
-            passport_id=found.passport_id, signature="not_checked", statement=found.unverified_statement()
+            passport_id=passport.passport_id,
+            signature="not_checked",
+            statement=passport.unverified_statement(),
         )
     except CertkitError as error:
         hint = error.hint or "expected the file of a passport or the folder of a bundle"
@@ -69,15 +79,15 @@ def read(data: bytes, *, where: str, trust: Trust | None = None, at: datetime | 
 
 
 def _trusted(data: bytes, where: str, trust: Trust, at: datetime) -> Side:
-    found = verify(data, trust=trust, at=at)
-    failed = [step for step in found.steps if step.status == "failed"]
-    if found.statement is None:
+    verification = verify(data, trust=trust, at=at)
+    failed = [step for step in verification.steps if step.status == "failed"]
+    if verification.statement is None:
         step = failed[0]
         kinds = {kind.exit_code: kind for kind in (InputError, UntrustedError)}
         raise kinds.get(step.exit_code, NegativeError)(step.code or "passport.form", step.detail, where=where)
     return Side(
-        passport_id=found.passport_id,
+        passport_id=verification.passport_id,
         signature="trusted",
         doubts=tuple(f"{step.id}: {step.detail}" for step in failed),
-        statement=found.statement,
+        statement=verification.statement,
     )

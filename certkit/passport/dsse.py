@@ -107,8 +107,8 @@ def parse(envelope: Any, *, payload_type: str | None = None) -> Envelope:
     if payload_type is not None and kind != payload_type:
         raise InputError("dsse.payload-type", f"expected payloadType {payload_type!r}, found {kind[:80]!r}")
     if not isinstance(signatures, list) or len(signatures) != 1:
-        found = len(signatures) if isinstance(signatures, list) else "no list"
-        raise InputError("dsse.signatures", f"expected exactly one signature, found {found}")
+        count = len(signatures) if isinstance(signatures, list) else "no list"
+        raise InputError("dsse.signatures", f"expected exactly one signature, found {count}")
     signature = signatures[0]
     if not isinstance(signature, dict) or "sig" not in signature or signature.keys() - {"sig", "keyid"}:
         raise InputError("dsse.form", "expected a signature with sig and nothing but an optional keyid")
@@ -132,8 +132,8 @@ def decode(text: Any, what: str) -> bytes:
     padding, no stray bits, no mixture of alphabets. Raises `InputError` ``dsse.base64`` naming `what`.
     """
     if isinstance(text, str) and text.isascii():
-        other = "-" in text or "_" in text
-        standard = text.translate(_STANDARD) if other else text
+        urlsafe = "-" in text or "_" in text
+        standard = text.translate(_STANDARD) if urlsafe else text
         try:
             # Several times as fast as the standard library, which would take longer than the signature.
             data = msgspec.convert(standard, bytes)

@@ -110,11 +110,13 @@ def read(certificate: bytes) -> Named:
     try:
         parsed = x509.load_der_x509_certificate(certificate)
         names = parsed.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-        found = [
+        identities = [
             *names.get_values_for_type(x509.RFC822Name),
             *names.get_values_for_type(x509.UniformResourceIdentifier),
         ]
-        issuers = {_text(one) for one in parsed.extensions if one.oid in (_ISSUER, _ISSUER_V2)}
+        issuers = {
+            _text(extension) for extension in parsed.extensions if extension.oid in (_ISSUER, _ISSUER_V2)
+        }
         key = parsed.public_key()
     except Exception as error:  # noqa: BLE001 - what hostile input makes of a library is not foreseen
         raise NegativeError(CODE, f"the certificate cannot be read: {str(error)[:_MAX_REASON]}") from None
@@ -122,7 +124,7 @@ def read(certificate: bytes) -> Named:
         raise NegativeError(CODE, "the certificate does not name one OIDC issuer")
     if not isinstance(key, ec.EllipticCurvePublicKey) or key.curve.name not in _CURVES:
         raise NegativeError(CODE, "the certificate's key is neither ECDSA P-256 nor P-384")
-    return Named(identities=frozenset(found), issuer=issuers.pop(), key=key)
+    return Named(identities=frozenset(identities), issuer=issuers.pop(), key=key)
 
 
 def _text(extension: x509.Extension[Any]) -> str:
@@ -206,9 +208,9 @@ def _integrated(entries: Sequence[dict[str, Any]]) -> list[datetime]:
     """Return the times at which logs promised to take an entry in; `sigstore` verifies the promise."""
     try:
         return [
-            datetime.fromtimestamp(int(one["integratedTime"]), UTC)
-            for one in entries
-            if one.get("inclusionPromise") and one.get("integratedTime")
+            datetime.fromtimestamp(int(entry["integratedTime"]), UTC)
+            for entry in entries
+            if entry.get("inclusionPromise") and entry.get("integratedTime")
         ]
     except (ValueError, TypeError, OverflowError, OSError):
         raise NegativeError(CODE, "the time of the log's entry is not one") from None

@@ -172,7 +172,7 @@ def _read(path: Path) -> bytes:
 
 
 def _check_block(data: bytes, where: str, *, private: bool) -> None:
-    """Refuse what is not one PEM block of the kind that is wanted, by what the block calls itself."""
+    """Refuse data that is not a single PEM block whose label names the kind that is wanted."""
     labels = [label.decode() for label in _BLOCK.findall(data)]
     if data.startswith(_SSH) or "OPENSSH PRIVATE KEY" in labels:
         raise _other("a key in OpenSSH's format", where, "'certkit keys generate' makes one in PEM")

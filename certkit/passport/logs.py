@@ -41,9 +41,9 @@ def registry(case: Case) -> str:
 
     logs = [note.VerifierKey.parse(key) for key in case.trust.logs]
     quorum = witness.Quorum.of(case.trust.witnesses.k, case.trust.witnesses.keys)
-    found = proof.parse(case.proof)
-    entry = found.extra or b""
-    head = proof.verify(found, hashing.leaf_hash(entry), logs, quorum.keys)
+    parsed = proof.parse(case.proof)
+    entry = parsed.extra or b""
+    head = proof.verify(parsed, hashing.leaf_hash(entry), logs, quorum.keys)
     if not quorum.is_met(head.cosigned):
         raise MismatchError(
             "passport.witnesses", f"{len(head.cosigned)} of {quorum.k} required witnesses cosigned"
@@ -53,7 +53,7 @@ def registry(case: Case) -> str:
         message = f"{len(by_then)} of {quorum.k} required witnesses had cosigned at {shown(case.at)}"
         raise UnavailableError("passport.unavailable", message)
     _about(entry, head.checkpoint.origin, case)
-    return f"entry {found.index} of {head.checkpoint.size} in {head.checkpoint.origin}"
+    return f"entry {parsed.index} of {head.checkpoint.size} in {head.checkpoint.origin}"
 
 
 def _about(entry: bytes, origin: str, case: Case) -> None:
@@ -118,30 +118,30 @@ def _told(source: StatusSource, case: Case) -> str:
         item.id: item.key for item in case.trust.candidates() if item.issuer == case.passport.signer.issuer
     }
     try:
-        found = source.status(case.passport.passport_id, revokers)
+        status = source.status(case.passport.passport_id, revokers)
     except (InputError, UsageError, MismatchError) as error:
         if isinstance(error, MismatchError) and error.code != "registry.damaged":
             raise MismatchError(error.code, f"its status does not hold together: {error}") from None
         # What cannot be read says nothing, and so not that the passport has ended.
         raise UnavailableError(error.code, str(error), hint=error.hint) from None
-    if found.standing in _ENDED:
-        raise NegativeError(_ENDED[found.standing], found.detail)
-    if found.lineages and (lineage := case.predicate.agent.lineage) not in found.lineages:
+    if status.standing in _ENDED:
+        raise NegativeError(_ENDED[status.standing], status.detail)
+    if status.lineages and (lineage := case.predicate.agent.lineage) not in status.lineages:
         raise MismatchError(
-            "registry.status", f"logged under {found.lineages[0]!r}, and it is of {lineage!r}"
+            "registry.status", f"logged under {status.lineages[0]!r}, and it is of {lineage!r}"
         )
-    if found.standing != "current":
-        raise UnavailableError("passport.unavailable", found.detail)
-    if doubt := _doubt(found, case):
-        raise UnavailableError("passport.unavailable", f"the status is {doubt}: {found.detail}")
-    return found.detail
+    if status.standing != "current":
+        raise UnavailableError("passport.unavailable", status.detail)
+    if doubt := _doubt(status, case):
+        raise UnavailableError("passport.unavailable", f"the status is {doubt}: {status.detail}")
+    return status.detail
 
 
-def _doubt(found: Status, case: Case) -> str | None:
+def _doubt(status: Status, case: Case) -> str | None:
     """Return why a status is too old or has no time, None where it is fresh."""
-    if found.time is None:
+    if status.time is None:
         return "of unknown age"
-    age = case.at - found.time
+    age = case.at - status.time
     if age < -CLOCK_SKEW:
-        return f"as of {shown(found.time)}, which is to come"
+        return f"as of {shown(status.time)}, which is to come"
     return f"{period(age)} old, more than the policy takes" if age > case.trust.max_status_age else None

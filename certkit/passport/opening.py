@@ -72,7 +72,7 @@ class Signed(Struct, frozen=True, kw_only=True, eq=False):
 
 
 class RefusedPassportError(CertkitError):
-    """A passport that a step of its verification refuses; leaves with the exit code of that step.
+    """A passport that a step of its verification refuses; its exit code is that of the step.
 
     `steps` were taken and the last of them failed; `passport_id` is None where the envelope is malformed.
     """
@@ -129,16 +129,16 @@ def _signed_by(signer: Candidate) -> str:
     return f"by {signer.issuer}, signed in as {signer.identity.identity} at {signer.identity.issuer}"
 
 
-def _signature(found: Sealed, envelope: dsse.Envelope, trust: Trust) -> Candidate:
+def _signature(seal: Sealed, envelope: dsse.Envelope, trust: Trust) -> Candidate:
     """Return the trusted key that signed the envelope.
 
     Raises `NegativeError` ``passport.untrusted-issuer`` where no trusted key or identity comes into question,
     ``dsse.signature`` where the one that the hint selects did not sign, and ``passport.certificate`` where
     a certificate names a trusted identity and does not hold.
     """
-    if found.material.keyless:
-        return _by_certificate(found, envelope, trust)
-    candidates, hint = trust.candidates(), found.material.hint
+    if seal.material.keyless:
+        return _by_certificate(seal, envelope, trust)
+    candidates, hint = trust.candidates(), seal.material.hint
     if hint is not None:
         candidates = tuple(item for item in candidates if item.hint == hint)
     if not candidates:
@@ -152,20 +152,20 @@ def _signature(found: Sealed, envelope: dsse.Envelope, trust: Trust) -> Candidat
     raise NegativeError(UNTRUSTED, "no trusted key made the signature")
 
 
-def _by_certificate(found: Sealed, envelope: dsse.Envelope, trust: Trust) -> Candidate:
+def _by_certificate(seal: Sealed, envelope: dsse.Envelope, trust: Trust) -> Candidate:
     """Return the key of a certificate that names a trusted identity, once it is verified."""
     trusted = [(issuer.name, identity) for issuer in trust.issuers for identity in issuer.identities]
     if not trusted:
         raise NegativeError(UNTRUSTED, "signed with a certificate, and this policy trusts keys")
-    if trust.trusted_root is None or found.material.certificate is None:
+    if trust.trusted_root is None or seal.material.certificate is None:
         lacking = "the policy has no trusted root" if trust.trusted_root is None else "it is not a single one"
         raise NegativeError(UNTRUSTED, f"signed with a certificate, and {lacking}")
     from certkit.passport import keyless  # noqa: PLC0415 - only where a certificate is met
 
-    named = keyless.read(found.material.certificate)
+    named = keyless.read(seal.material.certificate)
     for name, identity in trusted:
         if named.matches(identity.identity, identity.issuer):
-            certified(found, envelope, trust).verify()
+            certified(seal, envelope, trust).verify()
             return Candidate(
                 issuer=name,
                 key=named.key,
@@ -176,7 +176,7 @@ def _by_certificate(found: Sealed, envelope: dsse.Envelope, trust: Trust) -> Can
     raise NegativeError(UNTRUSTED, f"signed in as {named}, whom the policy does not know")
 
 
-def certified(found: Sealed, envelope: dsse.Envelope, trust: Trust) -> Certified:
+def certified(seal: Sealed, envelope: dsse.Envelope, trust: Trust) -> Certified:
     """Return the passport as `sigstore` verifies it, with the content written as `envelope` was read."""
     from certkit.passport.keyless import Certified  # noqa: PLC0415 - only where a certificate is met
 
@@ -186,8 +186,8 @@ def certified(found: Sealed, envelope: dsse.Envelope, trust: Trust) -> Certified
         "signatures": [{"sig": dsse.encode(envelope.signature)}],
     }
     return Certified(
-        sealed.bundle(found.material.document, written),
-        found.material,
+        sealed.bundle(seal.material.document, written),
+        seal.material,
         envelope.signature,
         trust.trusted_root or {},
         lambda verifier, bundle, policy: verifier.verify_dsse(bundle, policy),
@@ -196,10 +196,10 @@ def certified(found: Sealed, envelope: dsse.Envelope, trust: Trust) -> Certified
 
 def _statement(data: bytes, signer: Candidate) -> Statement:
     """Return the statement in a payload that `signer` signed, which must name that key as its issuer's."""
-    found = payload.read(data)
-    stated = found.predicate.issuer.key_id
+    statement = payload.read(data)
+    stated = statement.predicate.issuer.key_id
     if stated != signer.id:
         raise NegativeError(
             "passport.statement", f"names key {stated} as its issuer's, signed by {signer.id}"
         )
-    return found
+    return statement

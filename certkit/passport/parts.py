@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from certkit.passport.agreement import allowed, differing, in_order
+from certkit.passport.agreement import NOMINAL, allowed, differing, in_order
 from certkit.passport.terms import rate
 
 if TYPE_CHECKING:
@@ -49,10 +49,12 @@ def _derived(predicate: Predicate, bundles: tuple[BundleClaim, ...]) -> Iterator
 
 def _by_domain(predicate: Predicate, bundles: tuple[BundleClaim, ...]) -> Iterator[Compared]:
     """Yield the successes and runs under faults of every domain."""
-    sums = [
-        row for row in predicate.profile_of_reliability.sums if row.metric == "r_op" and not row.condition
-    ]
-    stated = {row.domain: (row.y, row.n) for row in sums}
+    stated: dict[str | None, tuple[int, int]] = {}
+    for cell in predicate.profile_of_reliability.cells:
+        if cell.condition != NOMINAL:
+            for name in (None, cell.domain):
+                y, n = stated.get(name, (0, 0))
+                stated[name] = (y + cell.successes, n + cell.runs)
     successes, runs = Counter[str | None](), Counter[str | None]()
     for part in bundles:
         successes[None] += part.successes
@@ -66,7 +68,7 @@ def _by_domain(predicate: Predicate, bundles: tuple[BundleClaim, ...]) -> Iterat
 
 
 def _impossible(predicate: Predicate, bundles: tuple[BundleClaim, ...]) -> Iterator[str]:
-    """Yield what no bundles can be, whatever the evidence is."""
+    """Yield every statement about the bundles that is impossible for any evidence."""
     if len({part.digest for part in bundles}) != len(bundles):
         yield "a bundle is counted twice"
     for number, part in enumerate(bundles, 1):

@@ -49,12 +49,16 @@ class Taken(Struct, frozen=True, kw_only=True):
     proof: bytes | CertkitError | None = None
     in_pdf: bool = False
 
-    def told(self, found: Verification) -> Verification:
+    def told(self, verification: Verification) -> Verification:
         """Return a verification of this passport that says what of the file it does not speak of."""
         if not self.in_pdf:
-            return found
-        compare = f"; compare the id that they print: {found.passport_id}" if found.passport_id else ""
-        return structs.replace(found, not_checked=(PAGES + compare, *found.not_checked))
+            return verification
+        compare = (
+            f"; compare the id that they print: {verification.passport_id}"
+            if verification.passport_id
+            else ""
+        )
+        return structs.replace(verification, not_checked=(PAGES + compare, *verification.not_checked))
 
 
 def take(data: bytes, *, where: str | None = None) -> Taken:
@@ -122,13 +126,13 @@ def _compare(passport: bytes, keywords: str) -> None:
 
     recorded = set(_RECORDED.findall(keywords))
     try:
-        found = parse(passport).passport_id
+        attached = parse(passport).passport_id
     except CertkitError:
         return  # the first steps of a verification say what is wrong with it
-    if recorded - {found}:
+    if recorded - {attached}:
         raise InputError(
             "pdf.other-passport",
-            f"the attached passport is {found}, the PDF was drawn of {', '.join(sorted(recorded))}",
+            f"the attached passport is {attached}, the PDF was drawn of {', '.join(sorted(recorded))}",
             hint="the pages speak of another passport than the one attached; ask for the PDF again",
         )
 
@@ -220,12 +224,12 @@ class _Walk:
         return str(self._get(information, "/Keywords") or "")
 
     def _dictionary(self, parent: Any, key: str) -> Any:
-        found = self._get(parent, key)
-        return {} if found is None else found
+        value = self._get(parent, key)
+        return {} if value is None else value
 
     def _array(self, parent: Any, key: str) -> list[Any]:
-        found = self._get(parent, key)
-        return [] if found is None else list(found)
+        value = self._get(parent, key)
+        return [] if value is None else list(value)
 
     def _get(self, parent: Any, key: str) -> Any:
         return self._object(dict.get(parent, key))
@@ -240,5 +244,5 @@ class _Walk:
         self._seen.add(number)
         if len(self._seen) > _MAX_PARTS:
             raise InputError("pdf.unreadable", "more attached files than a safety case has", hint=_HINT)
-        found = value.get_object()
-        return None if type(found).__name__ == "NullObject" else found
+        resolved = value.get_object()
+        return None if type(resolved).__name__ == "NullObject" else resolved

@@ -48,9 +48,9 @@ class Reader(PdfReader):
         self._left -= len(body)
         if self._left < 0:
             raise LimitReachedError("too much to parse")
-        found = read_object(io.BytesIO(body), self)
-        self.cache_indirect_object(0, number, found)
-        return found
+        parsed = read_object(io.BytesIO(body), self)
+        self.cache_indirect_object(0, number, parsed)
+        return parsed
 
 
 def _objects(stream: Any) -> dict[int, bytes]:
@@ -60,7 +60,7 @@ def _objects(stream: Any) -> dict[int, bytes]:
     data, count, first = stream.get_data(), int(stream["/N"]), int(stream["/First"])
     if len(data) > MAX_STREAM or not 0 <= count <= MAX_IN_STREAM or not 0 <= first <= len(data):
         raise LimitReachedError("an object stream beyond what is looked at")
-    head = [int(one) for one in data[:first].split()[: 2 * count]]
+    head = [int(word) for word in data[:first].split()[: 2 * count]]
     numbers, offsets = head[::2], [*head[1::2], len(data) - first]
     if len(head) != 2 * count or len(set(numbers)) != count:
         raise PdfReadError("an object stream holds something twice or not")

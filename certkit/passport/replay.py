@@ -61,33 +61,37 @@ def difference(statement: Statement, recomputed: Mapping[str, Any]) -> str | Non
     """Return the first place where the claim differs from what was recomputed, None where none does."""
     claimed = plain(statement)["predicate"]
     for part in ORDER:
-        if found := _differ((part,), claimed[part], recomputed[part]):
-            return found
+        if mismatch := _differ((part,), claimed[part], recomputed[part]):
+            return mismatch
     return None
 
 
-def _differ(path: tuple[str, ...], claimed: Any, found: Any) -> str | None:
+def _differ(path: tuple[str, ...], claimed: Any, recomputed: Any) -> str | None:
     if path in _NOT_COMPARED:
         return None
-    if isinstance(claimed, dict) and isinstance(found, dict):
+    if isinstance(claimed, dict) and isinstance(recomputed, dict):
         for key, value in claimed.items():
-            if key not in found:
+            if key not in recomputed:
                 return _words((*path, key), value, None)
-            if inner := _differ((*path, key), value, found[key]):
+            if inner := _differ((*path, key), value, recomputed[key]):
                 return inner
         # A row that is left out is a row that is hidden.
         hidden = next(
-            (key for key in found if key not in claimed and (*path, key) not in _NOT_COMPARED), None
+            (key for key in recomputed if key not in claimed and (*path, key) not in _NOT_COMPARED), None
         )
-        return None if hidden is None else _words((*path, hidden), "nothing", found[hidden])
-    if isinstance(claimed, list | tuple) and isinstance(found, list | tuple):
-        for number, (row, computed) in enumerate(zip(claimed, found, strict=False), start=1):
+        return None if hidden is None else _words((*path, hidden), "nothing", recomputed[hidden])
+    if isinstance(claimed, list | tuple) and isinstance(recomputed, list | tuple):
+        for number, (row, computed) in enumerate(zip(claimed, recomputed, strict=False), start=1):
             if inner := _differ((*path, _name(row, number)), row, computed):
                 return inner
-        return None if len(claimed) == len(found) else _words(path, f"{len(claimed)} rows", f"{len(found)}")
+        return (
+            None
+            if len(claimed) == len(recomputed)
+            else _words(path, f"{len(claimed)} rows", f"{len(recomputed)}")
+        )
     # True and 1 are one value to Python, and two to JSON.
-    same = claimed == found and isinstance(claimed, bool) == isinstance(found, bool)
-    return None if same else _words(path, claimed, found)
+    same = claimed == recomputed and isinstance(claimed, bool) == isinstance(recomputed, bool)
+    return None if same else _words(path, claimed, recomputed)
 
 
 def _name(row: Any, number: int) -> str:
@@ -96,8 +100,10 @@ def _name(row: Any, number: int) -> str:
     return "/".join(dict.fromkeys(names)) or str(number)
 
 
-def _words(path: tuple[str, ...], claimed: Any, found: Any) -> str:
-    shown = [text if len(text := str(item)) <= _SHOWN else text[:_SHOWN] + "…" for item in (claimed, found)]
+def _words(path: tuple[str, ...], claimed: Any, recomputed: Any) -> str:
+    shown = [
+        text if len(text := str(item)) <= _SHOWN else text[:_SHOWN] + "…" for item in (claimed, recomputed)
+    ]
     return f"{' '.join(path)}: claimed {shown[0]}, the evidence gives {shown[1]}"
 
 

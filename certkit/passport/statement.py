@@ -1,9 +1,9 @@
 """The statement of a passport: an in-toto Statement v1 about an agent and the evidence bundle it rests on.
 
 These types are the published form of the signed payload. Counts are integers; decimals are strings with
-six digits, so that two readers compare the same text; integers that may exceed 2^53 are strings of
-digits. A key that is absent makes no claim. As in-toto asks of its readers, keys that are not known here
-are ignored, so that a later writer can say more without being refused.
+six digits, so that two readers compare the same text. A key that is absent makes no claim. As in-toto asks of
+its readers, keys that are not known here are ignored, so that a later writer can say more without being
+refused.
 
 Nothing is computed here: `claim` states, `payload` writes and reads.
 """
@@ -14,7 +14,8 @@ from typing import Annotated, Final, Literal
 
 from msgspec import Meta, Struct
 
-from certkit.passport.terms import (  # noqa: TC001 - msgspec resolves annotations at run time
+from certkit.passport.terms import (
+    END,
     Count,
     Decimal,
     Digest,
@@ -23,12 +24,12 @@ from certkit.passport.terms import (  # noqa: TC001 - msgspec resolves annotatio
     Origin,
     Reading,
     Relation,
+    Tag,
     Text,
     Tier,
     TierKey,
     TierStatus,
     Time,
-    Whole,
 )
 
 STATEMENT_TYPE: Final = "https://in-toto.io/Statement/v1"
@@ -247,39 +248,49 @@ class CriterionClaim(_Part, frozen=True, kw_only=True):
     tiers: dict[TierKey, RowAtTier]
 
 
-class Sums(_Part, frozen=True, kw_only=True):
-    """The integers of one row of the profile of reliability, from which its drift can be told.
-
-    Over clusters c with n_c runs and y_c the scaled sum of their values: y = Σy_c, n = Σn_c, k clusters,
-    yy = Σy_c², yn = Σy_c·n_c, nn = Σn_c². A value is y / scale. Without a domain or a condition the row
-    is over all of them.
-    """
-
-    metric: Text
-    domain: Text | None = None
-    condition: Text | None = None
-    scale: Count
-    y: Count
-    n: Count
-    k: Count
-    yy: Whole
-    yn: Whole
-    nn: Whole
-
-
-class Runs(_Part, frozen=True, kw_only=True):
-    """The runs of a domain under a condition."""
+class Cell(_Part, frozen=True, kw_only=True):
+    """The runs of a domain under a condition, and the successes among them."""
 
     domain: Text
     condition: Text
     runs: Count
+    successes: Count
 
 
-class Reliability(_Part, frozen=True, kw_only=True):
-    """The profile of reliability: what a later passport is compared with, without raw evidence."""
+class Column(_Part, frozen=True, kw_only=True):
+    """A pair of integers that every task has: y / scale is the sum of n values; here over all tasks.
 
-    sums: tuple[Sums, ...]
-    runs: tuple[Runs, ...]
+    `condition` is given for successes, which are told apart by it.
+    """
+
+    metric: Text
+    condition: Text | None = None
+    scale: Annotated[int, Meta(ge=1, le=1_000_000)]
+    y: Count
+    n: Count
+
+
+class Task(_Part, frozen=True, array_like=True):
+    """A task in a domain: its tag, the place of the domain, and y and n of every column in turn."""
+
+    tag: Tag
+    domain: Count
+    sums: tuple[Count, ...]
+
+
+class TaskTable(_Part, frozen=True, kw_only=True):
+    """Every task in integers: what a later passport is compared with, without raw evidence.
+
+    `salt` names the salt of the tags: the first 8 bytes of its SHA-256, null where there was none. `tasks`
+    counts all tasks; of more than 1,000 the rows are those with the smallest tags.
+    """
+
+    salt: Annotated[str, Meta(pattern=r"^[0-9a-f]{16}" + END)] | None = None
+    tasks: Count
+    domains: tuple[Text, ...]
+    cells: tuple[Cell, ...]
+    columns: tuple[Column, ...]
+    rows: tuple[Task, ...]
 
 
 class Scope(_Part, frozen=True, kw_only=True):
@@ -337,7 +348,7 @@ class Predicate(_Part, frozen=True, kw_only=True):
     protocol: Protocol
     assessment: Judgement
     criteria: tuple[CriterionClaim, ...]
-    profile_of_reliability: Reliability
+    profile_of_reliability: TaskTable
     scope: Scope
     limitations: tuple[Text, ...]
     known_failure_modes: tuple[FailureMode, ...]

@@ -45,7 +45,7 @@ def seen(tokens: Sequence[bytes], signature: bytes, root: dict[str, Any]) -> tup
     if len(tokens) > MAX_TOKENS:
         raise NegativeError("passport.timestamp", f"{len(tokens)} timestamps, limit {MAX_TOKENS}")
     authorities = trusted_root.timestamp_authorities(root)
-    found: set[datetime] = set()
+    times: set[datetime] = set()
     wrong: CertkitError | None = None
     for token in tokens:
         try:
@@ -54,16 +54,16 @@ def seen(tokens: Sequence[bytes], signature: bytes, root: dict[str, Any]) -> tup
             wrong = wrong or error
             continue
         if any(_made_by(authority, response, signature) for authority in authorities):
-            found.add(response.tst_info.gen_time)
-    if wrong is not None and not found:
+            times.add(response.tst_info.gen_time)
+    if wrong is not None and not times:
         raise wrong
-    return tuple(sorted(found))
+    return tuple(sorted(times))
 
 
 def ask(url: str, signature: bytes) -> bytes:
     """Return the token that the authority at `url` makes of `signature`.
 
-    The answer must be a token over this signature; by whom it is made is for verifiers to judge. Raises
+    The answer must be a token over this signature; verifiers judge who made it. Raises
     `UsageError` ``usage.option`` for a URL that is not http, and `UnavailableError` ``timestamp.failed``.
     """
     from rfc3161_client import TimestampRequestBuilder  # noqa: PLC0415 - only where a timestamp is made
@@ -123,7 +123,7 @@ def _made_by(authority: Authority, response: TimeStampResponse, signature: bytes
     from rfc3161_client import VerificationError, VerifierBuilder  # noqa: PLC0415 - the same
 
     try:
-        chain = [load_der_x509_certificate(one) for one in authority.chain]
+        chain = [load_der_x509_certificate(certificate) for certificate in authority.chain]
     except (ValueError, InvalidVersion) as error:
         raise InputError("trust.root", f"a timestamp authority cannot be used: {error}") from None
     builder = VerifierBuilder(tsa_certificate=chain[0], intermediates=chain[1:-1], roots=chain[-1:])

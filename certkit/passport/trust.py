@@ -214,8 +214,8 @@ def _check(trust: Trust, candidates: tuple[Candidate, ...], where: str) -> None:
     ids = [candidate.id for candidate in candidates]
     if repeated := sorted({name for name in ids if ids.count(name) > 1}):
         raise InputError("trust.invalid", f"the same key twice: {repeated[0]}", where=where)
-    who = [(one.identity, one.issuer) for issuer in trust.issuers for one in issuer.identities]
-    if twice := sorted({one for one in who if who.count(one) > 1}):
+    who = [(identity.identity, identity.issuer) for issuer in trust.issuers for identity in issuer.identities]
+    if twice := sorted({identity for identity in who if who.count(identity) > 1}):
         raise InputError("trust.invalid", f"the same identity twice: {' at '.join(twice[0])}", where=where)
     for candidate in candidates:
         start, end = candidate.not_before, candidate.not_after

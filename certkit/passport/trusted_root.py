@@ -97,7 +97,7 @@ class Authority(Struct, frozen=True, rename="camel"):
     @property
     def chain(self) -> tuple[bytes, ...]:
         """The certificates in DER, from the one that signs to the root."""
-        return tuple(one.raw_bytes for one in self.cert_chain.certificates)
+        return tuple(certificate.raw_bytes for certificate in self.cert_chain.certificates)
 
 
 class _Root(Struct, frozen=True, kw_only=True, rename="camel"):

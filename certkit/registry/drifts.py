@@ -4,7 +4,7 @@
     registry.append(passport, follow=found.of, …)
     found.drift                              # the comparison, None where there was nothing to compare with
 
-    course = Course(standing)                # standing(name): that of a passport, by whatever names it
+    course = Course(snapshot)                # snapshot(name): that of a passport, by whatever names it
     course.follow(first)                     # None: there is nothing to compare it with
     course.follow(second).told               # the comparison that counts
 
@@ -12,6 +12,7 @@ A passport is compared with the one before it, and with every base of its lineag
 cannot be compared with any base before it, as the first one; whenever a comparison with a base tells
 something, a drift or that a loss of the margin is excluded, the later passport takes its place. So neither a
 passport on few runs nor one of another kind hides a loss from the next, and what was told is not told again.
+The trend is over the passports since the last drift that was told.
 
 What a comparison gives follows from the two files alone (`certkit.assessment.drift`). Only a drift is logged.
 That passports cannot be compared, or say too little, is shown to whoever appends and is no event.
@@ -28,14 +29,14 @@ from msgspec import Struct, structs
 from certkit import canonical
 from certkit.errors import CertkitError, MismatchError
 from certkit.passport import opening
+from certkit.passport.agreement import NOMINAL
 from certkit.registry.entry import ROW_LENGTH, ROWS, Drift, Supersession
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from certkit.assessment import drift as comparing
-    from certkit.assessment.drift.standing import Standing
-    from certkit.assessment.reliability import Moments
+    from certkit.assessment.drift.snapshot import Snapshot
     from certkit.passport.statement import Statement
     from certkit.registry.entry import AnyClaims, Claims, PassportFacts
 
@@ -43,6 +44,8 @@ LOGGED: Final = {"DRIFTED", "IDENTITY_CHANGED"}
 """The results of a comparison that are logged."""
 BASES: Final = 8
 """How many bases are kept, the newest: to lose one takes as many kinds that cannot be compared with it."""
+LINE: Final = 7
+"""How many passports before the newest are kept for the trend."""
 
 
 class Compared(Struct, frozen=True):
@@ -69,36 +72,48 @@ class Step(Struct, frozen=True):
 
 
 class Course:
-    """The passports of one lineage, oldest first; only names are kept, of the last one and of the bases."""
+    """The passports of one lineage, oldest first; only names are kept, of the last ones and of the bases."""
 
-    def __init__(self, standing: Callable[[str], Standing]) -> None:
-        self._standing = standing
-        self._before: str | None = None
+    def __init__(self, snapshot: Callable[[str], Snapshot]) -> None:
+        self._snapshot = snapshot
+        self._line: list[str] = []
         self._bases: list[str] = []
 
     def follow(self, name: str) -> Step | None:
-        """Take the next passport, None where there is none before it; raise what `standing` does.
+        """Take the next passport, None where there is none before it; raise what `snapshot` does.
 
         One that raises is passed over: the next is compared with those before it.
         """
-        if self._before is None:
-            self._before, self._bases = name, [name]  # read when there is something to compare it with
+        if not self._line:
+            self._line, self._bases = [name], [name]  # read when there is something to compare it with
             return None
-        new, bases = self._standing(name), self._bases
-        found = tuple(self._compared(dict.fromkeys((self._before, *bases)), new))
+        new, bases = self._snapshot(name), self._bases
+        found = tuple(self._compared(dict.fromkeys((self._line[-1], *bases)), new))
         told = {one.earlier for one in found if _tells(one.drift)}
         compared = {one.earlier for one in found if one.drift.result != "NOT_COMPARABLE"}
         if told.intersection(bases) or not compared.intersection(bases):
             self._bases = [name, *(one for one in bases if one not in told)][:BASES]
-        self._before = name
-        return Step(found) if found else None
+        step = Step(found) if found else None
+        drifted = step is not None and step.told.drift.result == "DRIFTED"
+        # A loss that was told is the trend's past: it is not told again with every passport that follows.
+        self._line = [name] if drifted else [*self._line, name][-LINE:]
+        return step
 
-    def _compared(self, earlier: Iterable[str], new: Standing) -> Iterator[Compared]:
+    def _compared(self, earlier: Iterable[str], new: Snapshot) -> Iterator[Compared]:
         from certkit.assessment.drift import drift  # noqa: PLC0415 - heavy
 
         for one in earlier:
             with suppress(CertkitError):  # only of the first one it is not known yet
-                yield Compared(one, drift(self._standing(one), new))
+                before = self._earlier() if one == self._line[-1] else ()
+                yield Compared(one, drift(self._snapshot(one), new, before=before))
+
+    def _earlier(self) -> list[Snapshot]:
+        """Return the passports before the last one, as far as they can be read: the trend's."""
+        found = []
+        for name in self._line[:-1]:
+            with suppress(CertkitError):
+                found.append(self._snapshot(name))
+        return found
 
 
 def _tells(found: comparing.Drift) -> bool:
@@ -133,7 +148,7 @@ class Consequences:
         """Return what is logged of the passport against those before it, None where nothing is."""
         files = {str(number): data for number, data in enumerate((*earlier, self._passport))}
         last = next(reversed(files))
-        read = cache(lambda name: self._standing() if name == last else standing(files[name]))
+        read = cache(lambda name: self._snapshot() if name == last else snapshot(files[name]))
         course = Course(lambda name: read(name)[1])
         step = None
         for name in files:
@@ -148,12 +163,12 @@ class Consequences:
         self.earlier, self.drift = read(step.told.earlier)[0], step.told.drift
         return logged(self.drift, read(name)[0], self.earlier)
 
-    def _standing(self) -> tuple[str, Standing]:
-        """Return the id of the passport that is appended, and its standing."""
+    def _snapshot(self) -> tuple[str, Snapshot]:
+        """Return the id of the passport that is appended, and its snapshot."""
         from certkit.passport.drift_side import drift_side  # noqa: PLC0415 - heavy
 
         if self.known is None:
-            return standing(self._passport)
+            return snapshot(self._passport)
         passport_id, statement = self.known
         return passport_id, drift_side(statement)
 
@@ -173,8 +188,8 @@ def agree(one: Drift | None, other: Drift | None) -> bool:
     return one == structs.replace(other, document=one.document)
 
 
-def standing(passport: bytes) -> tuple[str, Standing]:
-    """Return the id of a passport that was verified before, and the standing that it gives.
+def snapshot(passport: bytes) -> tuple[str, Snapshot]:
+    """Return the id of a passport that was verified before, and the snapshot that it gives.
 
     Raises `CertkitError` where it cannot be read or its integers contradict each other.
     """
@@ -184,20 +199,22 @@ def standing(passport: bytes) -> tuple[str, Standing]:
     return found.passport_id, drift_side(found.unverified_statement())
 
 
-def r_op(passport: bytes) -> Moments | None:
-    """Return the integers of r_op over all fault runs that a passport carries, None where it has none.
+def r_op(passport: bytes) -> float | None:
+    """Return the rate of success over all fault runs of a passport, None where it has none.
 
-    Raises as `standing` does.
+    Raises `CertkitError` where it cannot be read.
     """
-    rows = standing(passport)[1].moments
-    return next(
-        (row for row in rows if (row.metric, row.domain, row.condition) == ("r_op", None, None)), None
-    )
+    cells = opening.parse(passport).unverified_statement().predicate.profile_of_reliability.cells
+    faults = [cell for cell in cells if cell.condition != NOMINAL]
+    runs = sum(cell.runs for cell in faults)
+    return sum(cell.successes for cell in faults) / runs if runs else None
 
 
 def claims(found: comparing.Drift, passport_id: str, earlier: str) -> Drift:
     """Return the claims of the entry about a drift."""
     flagged = [row.name for row in found.behaviour if row.flagged]
+    if found.trend is not None and found.trend.flagged:
+        flagged.append("trend of r_op")
     more = f"and {len(flagged) - ROWS + 1} more"
     return Drift(
         passport_id=passport_id,
@@ -230,7 +247,7 @@ class Drifts:
 
     def passport(self, where: str, lineage: str, claims: Claims, sha256: str | None) -> None:
         """Take the next passport of a lineage; `sha256` of its file is None where that cannot be had."""
-        course = self._courses.setdefault(lineage, Course(lambda one: self._standing(one)[1]))
+        course = self._courses.setdefault(lineage, Course(lambda one: self._snapshot(one)[1]))
         if sha256 is None or course is None:
             # Whoever wrote had the file, and what they compared later passports with cannot be told any more.
             self._courses[lineage] = None
@@ -242,15 +259,15 @@ class Drifts:
             return  # it contradicts itself, which keeps nobody from logging it, and is compared with nothing
         if step is None:
             return
-        earlier = self._standing(step.told.earlier)[0]
+        earlier = self._snapshot(step.told.earlier)[0]
         if due := logged(step.told.drift, claims.passport_id, earlier):
             self._due[claims.passport_id] = where, due
 
-    def _standing(self, sha256: str) -> tuple[str, Standing]:
+    def _snapshot(self, sha256: str) -> tuple[str, Snapshot]:
         data = self._load(sha256)
         if data is None:
             raise MismatchError("registry.blob-missing", "it was there a moment ago")
-        return standing(data)
+        return snapshot(data)
 
     def follow(self, where: str, said: Drift) -> str | None:
         """Take the next drift entry; return what does not hold of it."""

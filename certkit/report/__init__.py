@@ -5,9 +5,9 @@ it does not do: judge evidence, verify a signature, ask the clock. The same asse
 give the same bytes.
 
 Rules. A report is drawn from evidence that was judged for it. Bad news stands first. No word of praise goes
-beyond "meets the Tier n evidence thresholds of profile P". What nobody provided prints as "not provided".
-Simulated evidence is a specimen on every page. Text that came from evidence is hostile: it is escaped and
-made visible.
+beyond "meets the Tier n evidence thresholds of profile P". Information that is missing prints as "not
+provided". Simulated evidence is a specimen on every page. Text that came from evidence is hostile: it is
+escaped and made visible.
 
     drawn = view(assessment, passport=data, generated_at=moment)
     page = html(drawn)

@@ -33,7 +33,7 @@ def challenges(material: Material) -> Table:
 
 def _standing(material: Material) -> Iterator[tuple[str, str]]:
     document = material.document
-    yield "No reviewer is recorded: nobody but the tool has looked at this argument.", "no-reviewer"
+    yield "No reviewer is recorded: only the tool has looked at this argument.", "no-reviewer"
     yield "No hazards were supplied: the criteria are not tied to any harm in operation.", "no-hazards"
     verdict = document["verdict"]
     bounded = verdict["bounded"]["tier"]

@@ -69,18 +69,20 @@ def bounds_table(document: Document, tier: int) -> Table:
     )
     body = []
     for row in rows(document, tier):
-        found = row["bounded"]
-        if found is None:
+        bounded = row["bounded"]
+        if bounded is None:
             continue
         bound = (
-            "–" if found["bound"] is None else words.value(found["bound"], unit(row), beside=row["threshold"])
+            "–"
+            if bounded["bound"] is None
+            else words.value(bounded["bound"], unit(row), beside=row["threshold"])
         )
         body.append(
             (
                 name(row),
-                percent(found["confidence"]),
+                percent(bounded["confidence"]),
                 bound,
-                found["reason"] or found["rests_on"] or "–",
+                bounded["reason"] or bounded["rests_on"] or "–",
             )
         )
     return table(f"Bounds at Tier {tier}", columns, body)
@@ -105,14 +107,14 @@ def intervals_table(document: Document) -> Table:
 
 def priors_table(document: Document) -> Table:
     """Return P(θ > τ) of every tier under each prior, and the p-value that holds at any time."""
-    found = document["fragility"]["posterior"]
+    posteriors = document["fragility"]["posterior"]
     body = [
         (
             f"Tier\u00a0{tier}",
             *(words.probability(row["priors"][prior]) for prior in PRIORS),
             words.probability(row["anytime_p"]),
         )
-        for tier, row in sorted(found.items())
+        for tier, row in sorted(posteriors.items())
     ]
     columns = (
         Column("tier", 16),

@@ -22,8 +22,8 @@ def files() -> dict[int, Path]:
     if spec is None or spec.origin is None:
         return {}
     folder = Path(spec.origin).parent / "files"
-    found = {weight: folder / f"SourceSansPro-{name}.ttf" for weight, name in FACES.items()}
-    return found if all(path.is_file() for path in found.values()) else {}
+    paths = {weight: folder / f"SourceSansPro-{name}.ttf" for weight, name in FACES.items()}
+    return paths if all(path.is_file() for path in paths.values()) else {}
 
 
 def faces() -> str:

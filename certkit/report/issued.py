@@ -1,8 +1,8 @@
 """What a report says of a signed passport, read from its payload without judging the signature.
 
 The report attaches the passport's bytes and repeats its identifier and its dates; it refuses a passport
-that speaks of another assessment than the one beside it. Whether the signature holds is told by
-``certkit verify`` alone, and the report says so.
+that speaks of another assessment than the one beside it. Only ``certkit verify`` tells whether the
+signature holds, and the report says so.
 """
 
 from __future__ import annotations

@@ -110,8 +110,8 @@ def coverage(document: dict[str, Any], *, split: str = Split.STANDARD) -> Table:
     for cell in cells:
         by_domain.setdefault(cell["domain"], {})[cell["condition"]] = cell
     body = (
-        (domain, *(_covered(own.get(condition)) for condition in conditions))
-        for domain, own in sorted(by_domain.items())
+        (domain, *(_covered(by_condition.get(condition)) for condition in conditions))
+        for domain, by_condition in sorted(by_domain.items())
     )
     width = min(15, 80 // max(1, len(conditions)))
     columns = (
@@ -175,19 +175,19 @@ def register(material: Material, issued: Issued | None) -> Table:
     return table("Evidence register", columns, body)
 
 
-def _bundles(found: Iterable[dict[str, Any]]) -> Iterator[tuple[Value, ...]]:
+def _bundles(bundles: Iterable[dict[str, Any]]) -> Iterator[tuple[Value, ...]]:
     """Yield the bundles of an accumulation with their periods, their rate and the tier of each alone."""
-    for number, one in enumerate(found, 1):
-        start, end = (one["first_run"], one["last_run"])
-        if one["declared_from"] or one["declared_to"] or start is None:
-            start, end = one["declared_from"], one["declared_to"]
+    for number, bundle in enumerate(bundles, 1):
+        start, end = (bundle["first_run"], bundle["last_run"])
+        if bundle["declared_from"] or bundle["declared_to"] or start is None:
+            start, end = bundle["declared_from"], bundle["declared_to"]
         what = (
             f"bundle {number}, {start or 'beginning not stated'} to {end or 'end not stated'}:"
-            f" {words.plural(one['records'], 'record')}, {one['successes']:,} of {one['fault_runs']:,} runs"
-            f" under faults succeeded; alone {_tier(one['table'])} by the table, {_tier(one['bounded'])} by"
-            " bounds"
+            f" {words.plural(bundle['records'], 'record')},"
+            f" {bundle['successes']:,} of {bundle['fault_runs']:,} runs under faults succeeded;"
+            f" alone {_tier(bundle['table'])} by the table, {_tier(bundle['bounded'])} by bounds"
         )
-        yield (f"E-1.{number}", what, one["digest"])
+        yield (f"E-1.{number}", what, bundle["digest"])
 
 
 def _tier(reading: dict[str, Any]) -> str:
@@ -196,8 +196,8 @@ def _tier(reading: dict[str, Any]) -> str:
 
 def remarks(document: dict[str, Any]) -> Table:
     """Return the findings that are for information only; the others are challenges."""
-    found = (item for item in document["findings"] if item["severity"] == Severity.INFO)
-    body = ((item["code"], item["message"]) for item in found)
+    informative = (item for item in document["findings"] if item["severity"] == Severity.INFO)
+    body = ((item["code"], item["message"]) for item in informative)
     columns = (Column("code", 22), Column("finding", 78))
     return table("Findings for information", columns, body)
 

@@ -47,8 +47,8 @@ def deciding(row: Row, reading: str) -> Status:
 def rows(document: Document, tier: int) -> list[Row]:
     """Return the rows of one tier, worst first, then as the profile orders them."""
     reading = document["profile"]["reading"]
-    own = [row for row in document["criteria"] if row["tier"] == tier]
-    return sorted(own, key=lambda row: _ORDER.index(deciding(row, reading)))
+    tier_rows = [row for row in document["criteria"] if row["tier"] == tier]
+    return sorted(tier_rows, key=lambda row: _ORDER.index(deciding(row, reading)))
 
 
 def tiers_shown(document: Document) -> tuple[int, ...]:
@@ -84,15 +84,15 @@ def tier_table(document: Document, tier: int) -> Table:
 
 
 def _row(row: Row, metric: dict[str, Any]) -> tuple[Value, ...]:
-    of, status = unit(row), Status(row["status"])
-    found = _found(row, metric)
+    row_unit, status = unit(row), Status(row["status"])
+    measured = _found(row, metric)
     return (
         name(row),
-        words.threshold(row["operator"], row["threshold"], of),
-        Markup('<a href="#m-{}">{}</a>').format(row["metric"], found),
-        words.interval(metric.get("interval"), of),
+        words.threshold(row["operator"], row["threshold"], row_unit),
+        Markup('<a href="#m-{}">{}</a>').format(row["metric"], measured),
+        words.interval(metric.get("interval"), row_unit),
         words.count(metric["n"]) if row["value"] is not None else "0",
-        words.margin(row["margin"], of),
+        words.margin(row["margin"], row_unit),
         judged(status),
         "–" if row["bounded"] is None else _bounded(row),
     )
@@ -100,11 +100,11 @@ def _row(row: Row, metric: dict[str, Any]) -> tuple[Value, ...]:
 
 def _bounded(row: Row) -> Markup:
     """Return the bounded reading's status with its bound."""
-    found = row["bounded"]
-    status = judged(Status(found["status"]))
-    if found["bound"] is None:
+    bounded = row["bounded"]
+    status = judged(Status(bounded["status"]))
+    if bounded["bound"] is None:
         return status
-    bound = words.value(found["bound"], unit(row), beside=row["threshold"])
+    bound = words.value(bounded["bound"], unit(row), beside=row["threshold"])
     if unit(row) is Unit.PROBABILITY:
         return Markup("{} ({})").format(status, bound)
     side = "≥" if row["operator"] in {">", ">="} else "≤"
@@ -115,8 +115,8 @@ def _found(row: Row, metric: dict[str, Any]) -> str:
     """Return the value of a row; the mean of some runs would read as if it were the mean of all."""
     if metric["state"] == State.PARTIAL:
         return "partial"
-    found = words.value(row["value"], unit(row), beside=row["threshold"])
-    return f"({found})" if row["status"] == Status.INSUFFICIENT else found
+    measured = words.value(row["value"], unit(row), beside=row["threshold"])
+    return f"({measured})" if row["status"] == Status.INSUFFICIENT else measured
 
 
 def name(row: Row) -> str:
@@ -128,8 +128,8 @@ def binding(document: Document) -> list[Row]:
     """Return the open rows of the next tier in the verdict's order, worst first."""
     places = {name: place for place, name in enumerate(document["verdict"]["binding"])}
     tier = document["verdict"]["tier"] + 1
-    own = [row for row in document["criteria"] if row["tier"] == tier and row["id"] in places]
-    return sorted(own, key=lambda row: places[row["id"]])
+    binding_rows = [row for row in document["criteria"] if row["tier"] == tier and row["id"] in places]
+    return sorted(binding_rows, key=lambda row: places[row["id"]])
 
 
 def gaps(document: Document) -> Table:
@@ -150,16 +150,16 @@ def gaps(document: Document) -> Table:
 
 
 def _missing(row: Row) -> str:
-    of = unit(row)
+    row_unit = unit(row)
     if row["status"] == Status.NOT_MET:
-        found = words.value(row["value"], of, beside=row["threshold"])
-        asked = words.threshold(row["operator"], row["threshold"], of)
-        return f"{found} where {asked} is asked; margin {words.margin(row['margin'], of)}"
+        measured = words.value(row["value"], row_unit, beside=row["threshold"])
+        asked = words.threshold(row["operator"], row["threshold"], row_unit)
+        return f"{measured} where {asked} is asked; margin {words.margin(row['margin'], row_unit)}"
     if row["status"] == Status.MET:
-        found = row["bounded"]
-        if found["bound"] is None:
-            return found["reason"] or "the point estimate passes; there is no bound"
-        bound = words.value(found["bound"], of, beside=row["threshold"])
+        bounded = row["bounded"]
+        if bounded["bound"] is None:
+            return bounded["reason"] or "the point estimate passes; there is no bound"
+        bound = words.value(bounded["bound"], row_unit, beside=row["threshold"])
         return f"the point estimate passes; the bound, {bound}, does not"
     return row["reason"] or "no evidence"
 
@@ -185,8 +185,8 @@ def _runs(row: Row, document: Document) -> str:
     rate = Fraction(metric["s"], metric["n"])
     needed = runs_needed(rate, Fraction(repr(tau)), Fraction(repr(row["threshold"])))
     if needed is None:
-        found = words.value(float(rate), Unit.FRACTION)
-        return f"a better agent: success of {found} is too close to τ, or below"
+        success = words.value(float(rate), Unit.FRACTION)
+        return f"a better agent: success of {success} is too close to τ, or below"
     return f"about {needed:,} fault runs at the success rate found, or a better agent"
 
 
@@ -197,9 +197,11 @@ def figure(document: Document, tier: int) -> Markup:
     for row in rows(document, tier):
         if unit(row) in {Unit.BOOLEAN, Unit.PROBABILITY}:
             continue
-        same = [other for other in document["criteria"] if other["id"] == row["id"]]
+        same = [criterion for criterion in document["criteria"] if criterion["id"] == row["id"]]
         thresholds = tuple(
-            (other["tier"], float(other["threshold"])) for other in same if other["threshold"] is not None
+            (criterion["tier"], float(criterion["threshold"]))
+            for criterion in same
+            if criterion["threshold"] is not None
         )
         tracks.append(_track(row, deciding(row, reading), thresholds, document))
     title = f"Forest plot of {len(tracks)} criteria at Tier {tier}: " + "; ".join(
@@ -210,21 +212,21 @@ def figure(document: Document, tier: int) -> Markup:
 
 def _track(row: Row, status: Status, thresholds: tuple[tuple[int, float], ...], document: Document) -> Track:
     spec, metric = CATALOGUE[row["metric"]], document["metrics"][row["metric"]]
-    found = row["value"]
+    measured = row["value"]
     low, high = float(spec.low or 0), float(spec.high) if spec.high is not None else 0.0
     if spec.unit in {Unit.PP, Unit.PER_RUN}:
         # Their whole range would push every threshold into a corner.
-        reach = [at for _, at in thresholds] + ([float(found)] if found is not None else [])
+        reach = [at for _, at in thresholds] + ([float(measured)] if measured is not None else [])
         low, high = min([0.0, *reach]), 1.1 * max([*reach, 0.001])
-    seen = "no evidence" if found is None else _found(row, metric)
-    if found is not None and status is Status.INSUFFICIENT:
+    seen = "no evidence" if measured is None else _found(row, metric)
+    if measured is not None and status is Status.INSUFFICIENT:
         seen += ", cannot be judged"
     partial = metric["state"] == State.PARTIAL
     interval = None if partial else metric.get("interval")
     return Track(
         label=name(row)[:24],
         status=status,
-        value=None if found is None or partial else float(found),
+        value=None if measured is None or partial else float(measured),
         interval=(interval["low"], interval["high"]) if interval else None,
         thresholds=thresholds,
         low=low,
@@ -242,16 +244,16 @@ def profile_table(document: Document) -> Table:
         grouped.setdefault(row["id"], {})[row["tier"]] = row
     body = [
         (
-            name(next(iter(own.values()))),
+            name(next(iter(by_tier.values()))),
             *(
-                words.threshold(own[tier]["operator"], own[tier]["threshold"], unit(own[tier])).replace(
-                    "not specified", "–"
-                )
+                words.threshold(
+                    by_tier[tier]["operator"], by_tier[tier]["threshold"], unit(by_tier[tier])
+                ).replace("not specified", "–")
                 for tier in numbers
             ),
-            CATALOGUE[next(iter(own.values()))["metric"]].source,
+            CATALOGUE[next(iter(by_tier.values()))["metric"]].source,
         )
-        for own in grouped.values()
+        for by_tier in grouped.values()
     ]
     width = min(14, 54 // len(numbers))
     columns = (
@@ -298,16 +300,18 @@ def data_sheets(document: Document) -> Table:
 def _sheet(name: str, metric: dict[str, Any]) -> tuple[Value, ...]:
     anchor = Markup('<span id="m-{0}">{0}</span>').format(name)
     if "by_tier" in metric:
-        found = ", ".join(f"{tier}: {words.probability(p)}" for tier, p in sorted(metric["by_tier"].items()))
+        measured = ", ".join(
+            f"{tier}: {words.probability(p)}" for tier, p in sorted(metric["by_tier"].items())
+        )
     else:
-        found = words.value(metric["value"], Unit(metric["unit"]))
+        measured = words.value(metric["value"], Unit(metric["unit"]))
     counts = [
         f"{key.replace('_', ' ')} {_figure(value)}"
         for key, value in metric.items()
         if key not in _NOT_COUNTS and isinstance(value, int | float | str)
     ]
     said = "; ".join([*([metric["reason"]] if "reason" in metric else []), ", ".join(counts)]).strip("; ")
-    return anchor, metric["state"], found, words.count(metric["n"]), said or "–"
+    return anchor, metric["state"], measured, words.count(metric["n"]), said or "–"
 
 
 def _figure(value: float | str) -> str:
@@ -346,6 +350,8 @@ def legend() -> tuple[tuple[Markup, str], ...]:
 def by_status(document: Document, tier: int, wanted: Iterable[Status] = _OPEN) -> dict[Status, list[str]]:
     """Return the names of a tier's rows grouped by status, empty groups left out."""
     reading = document["profile"]["reading"]
-    own = rows(document, tier)
-    groups = {status: [name(row) for row in own if deciding(row, reading) is status] for status in wanted}
+    tier_rows = rows(document, tier)
+    groups = {
+        status: [name(row) for row in tier_rows if deciding(row, reading) is status] for status in wanted
+    }
     return {status: names for status, names in groups.items() if names}

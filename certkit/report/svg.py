@@ -1,7 +1,7 @@
 """Figures and status marks as hand-made SVG.
 
 Every number is rounded before it is written, so that the same input gives the same bytes; every figure
-has a ``<title>``, which becomes its alternative text. Status is told by shape first and colour second:
+has a ``<title>``, which becomes its alternative text. Shapes show the status, colours repeat it:
 the shapes survive grey print and colour blindness. Marks are drawn, since a font may lack the glyph.
 
 No text of the evidence enters a figure; labels are the identifiers of criteria.

@@ -35,10 +35,10 @@ def operator(sign: str) -> str:
     return _SIGNS.get(sign, sign)
 
 
-def value(found: float | None, unit: Unit, *, beside: float | None = None) -> str:
+def value(number: float | None, unit: Unit, *, beside: float | None = None) -> str:
     """Return a value on one line; `beside` is a threshold from which it must be told apart."""
-    text = shown(found, unit, beside=beside)
-    return text if found is None else text.replace("-", "−").replace(" ", "\u00a0")
+    text = shown(number, unit, beside=beside)
+    return text if number is None else text.replace("-", "−").replace(" ", "\u00a0")
 
 
 def probability(p: float) -> str:
@@ -56,11 +56,11 @@ def threshold(sign: str | None, asked: float | None, unit: Unit) -> str:
     return f"{operator(sign)}\u00a0{scaled:.10g}{_SUFFIX.get(unit, '')}"
 
 
-def margin(found: float | None, unit: Unit) -> str:
+def margin(number: float | None, unit: Unit) -> str:
     """Return a margin with its sign, positive passes; a fraction's margin is in percentage points."""
-    if found is None or unit is Unit.BOOLEAN:
+    if number is None or unit is Unit.BOOLEAN:
         return "–"
-    scaled, suffix = (100 * found, "\u00a0pp") if unit is Unit.FRACTION else (found, _SUFFIX.get(unit, ""))
+    scaled, suffix = (100 * number, "\u00a0pp") if unit is Unit.FRACTION else (number, _SUFFIX.get(unit, ""))
     digits = DIGITS.get(unit, 3)
     text = f"{scaled:+.{digits}f}"
     while scaled and float(text) == 0 and digits < MOST:
@@ -69,10 +69,10 @@ def margin(found: float | None, unit: Unit) -> str:
     return ("0" if scaled == 0 else text.replace("-", "−")) + suffix
 
 
-def interval(found: dict[str, float] | None, unit: Unit) -> str:
+def interval(limits: dict[str, float] | None, unit: Unit) -> str:
     """Return an interval: ``87.5–91.7 %``; a dash where the metric has none."""
-    if found is None:
+    if limits is None:
         return "–"
     scale = 100 if unit is Unit.FRACTION else 1
     digits = 1 if unit is Unit.FRACTION else 3
-    return f"{scale * found['low']:.{digits}f}–{scale * found['high']:.{digits}f}{_SUFFIX.get(unit, '')}"
+    return f"{scale * limits['low']:.{digits}f}–{scale * limits['high']:.{digits}f}{_SUFFIX.get(unit, '')}"

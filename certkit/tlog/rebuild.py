@@ -23,7 +23,7 @@ _FULL = tiles.WIDTH * HASH_SIZE
 
 
 class Rebuild:
-    """A tree that grows by leaves; `differs` is told of every stored tile that is not what they give."""
+    """A tree that grows by leaves; `differs` is called for every stored tile that differs from theirs."""
 
     def __init__(self, stored: tiles.Read, differs: Callable[[int, int], None]) -> None:
         self._stored = stored

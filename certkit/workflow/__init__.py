@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from certkit.assessment import compare as comparing
-    from certkit.assessment.drift.standing import Standing
+    from certkit.assessment.drift.snapshot import Snapshot
     from certkit.evidence import Facts, Summary
     from certkit.passport import Trust
     from certkit.passport.comparing import Comparison
@@ -114,7 +114,7 @@ def drift(
     jobs: int | None = None,
     progress: Progress = SILENT,
 ) -> Comparison:
-    """Compare two standings of an agent, each a passport, a PDF with one, or a bundle's folder.
+    """Compare two snapshots of an agent, each a passport, a PDF with one, or a bundle's folder.
 
     A bundle is judged under `profile`, by default that of the other side's passport. With `trust` and the
     time `at`, the signature of every passport must be trusted. Raises `CertkitError` subclasses.
@@ -137,23 +137,23 @@ def drift(
     ]
     profiles = (side.statement.predicate.assessment.profile.id for side in sides if side.statement)
     chosen = profile or next(profiles, DEFAULT_PROFILE)
-    standings = [
+    snapshots = [
         drift_side(side.statement)
         if side.statement
         else _of_bundle(path, chosen, jobs=jobs, progress=progress)
         for path, side in zip((old, new), sides, strict=True)
     ]
-    return Comparison(drift=between(*standings), old=sides[0], new=sides[1])
+    return Comparison(drift=between(*snapshots), old=sides[0], new=sides[1])
 
 
-def _of_bundle(path: Path, profile: str, *, jobs: int | None, progress: Progress) -> Standing:
+def _of_bundle(path: Path, profile: str, *, jobs: int | None, progress: Progress) -> Snapshot:
     from certkit import assessment, evidence  # noqa: PLC0415 - keeps the help fast
-    from certkit.assessment.drift import standing  # noqa: PLC0415 - the same
+    from certkit.assessment.drift import snapshot  # noqa: PLC0415 - the same
 
     judged = load_profile(profile)
     bundle = evidence.open_bundle(path, progress=progress)
     summary = evidence.summarise(bundle, jobs=jobs, progress=progress)
-    return standing(assessment.assess(summary, bundle.facts, judged), summary)
+    return snapshot(assessment.assess(summary, bundle.facts, judged), summary)
 
 
 def __getattr__(name: str) -> Any:

@@ -136,6 +136,6 @@ def _log(
 
 
 def own_trust(name: str, key: PrivateKey) -> Trust:
-    """Return the trust policy of an issuer who trusts nobody but itself."""
+    """Return the trust policy of an issuer who trusts only itself."""
     pem = keys.public_pem(key.public_key())
     return passport.Trust(issuers=(passport.TrustedIssuer(name=name, keys=(passport.TrustedKey(pem=pem),)),))

@@ -80,12 +80,12 @@ def measured_icc(path: str | Path) -> float:
 
     Raises `InputError` ``plan.unmeasured`` where tasks have one run each, or there is one task.
     """
-    found = assess(path).variation
-    if found is None or found.icc is None:
+    variation = assess(path).variation
+    if variation is None or variation.icc is None:
         raise InputError(
             "plan.unmeasured",
             "no task has two runs under faults, or there is one task: nothing shows how runs correlate",
             where=str(path),
             hint="guess with --icc; .3 is taken unless stated",
         )
-    return min(found.icc, MOST_ICC)
+    return min(variation.icc, MOST_ICC)

@@ -45,14 +45,14 @@ _URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 
 def taken(path: Path) -> Taken:
     """Return the passport in a file, JSON or PDF, with its proof: the one beside it, or else one attached."""
-    found = take(files.read(path, limit=MAX_FILE), where=str(path))
+    passport = take(files.read(path, limit=MAX_FILE), where=str(path))
     proof = path.with_name(path.name + PROOF_SUFFIX)
     if not proof.exists():
-        return found
+        return passport
     try:
-        return structs.replace(found, proof=files.read(proof, limit=MAX_FILE))
+        return structs.replace(passport, proof=files.read(proof, limit=MAX_FILE))
     except CertkitError as error:  # it may be anything, and is needed only where the policy says so
-        return structs.replace(found, proof=found.proof or error)
+        return structs.replace(passport, proof=passport.proof or error)
 
 
 def evidence_of(
@@ -91,7 +91,7 @@ def standing_of(
     """Return the arguments of `certkit.passport.verify` that bring the status along: of both where both are.
 
     They are the file beside the passport, and the registry that was named. Checkpoints that `heads` remembers
-    of the log are held against both. Raises `UsageError` ``usage.option`` for a URL.
+    of the log are compared with both. Raises `UsageError` ``usage.option`` for a URL.
     """
     path, sources = passport.with_name(passport.name + STATUS_SUFFIX), dict[str, Any]()
     if path.exists():

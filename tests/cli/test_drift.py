@@ -181,7 +181,7 @@ def test_integers_that_contradict_each_other_are_refused(made: Made, tmp_path: P
     profile = canonical.loads(passport.parse(made.old.read_bytes()).payload)["predicate"][
         "profile_of_reliability"
     ]
-    profile["sums"][0]["nn"] = "1"
+    profile["rows"][0][2][0] += 1
     bad = resigned(made.old, tmp_path / "bad.json", profile_of_reliability=profile)
     done = certkit("drift", bad, made.new, "--json")
     assert (done.code, done.document["error"]["code"]) == (1, "passport.statement")

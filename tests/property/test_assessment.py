@@ -98,6 +98,7 @@ def summaries(draw: st.DrawFn) -> Summary:
             cell=none.astype(np.int32),
             cluster=none.astype(np.uint64),
             task=none.astype(np.uint64),
+            tag=np.zeros(0, "V9"),
             sums=dict.fromkeys(CLUSTER_FIELDS, none),
         ),
         window=Window(order=None, reason="no order", runs=0),

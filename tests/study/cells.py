@@ -7,6 +7,7 @@ some always fail ("hopeless") while the others make up the mean. Runs of a task 
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import partial
 from math import sqrt
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,7 +19,7 @@ from certkit.assessment.statistics.posterior import Scale
 from certkit.evidence.summary.tasks import Shared, TaskSums
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
@@ -217,9 +218,9 @@ def attempts(rng: np.random.Generator, draws: int) -> Iterator[Cell]:
 
 def study(seed: int, draws: int) -> Iterator[Cell]:
     """Yield every cell; each section draws from a generator of its own."""
-    parts = (
+    parts: tuple[Callable[[np.random.Generator, int], Iterator[Cell]], ...] = (
         proportions,
-        lambda rng, count: proportions(rng, count, above=0.4),
+        partial(proportions, above=0.4),
         repeats,
         domains,
         differences,

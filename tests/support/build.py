@@ -114,6 +114,7 @@ def clusters(rows: Iterable[tuple[int, int, int, dict[str, int]]] = ()) -> Clust
         cell=np.array([row[0] for row in listed], dtype=np.int32),
         cluster=np.array([row[1] for row in listed], dtype=np.uint64),
         task=np.array([row[2] for row in listed], dtype=np.uint64),
+        tag=np.array([row[1].to_bytes(9) for row in listed], "V9"),
         sums={
             name: np.array([row[3].get(name, 0) for row in listed], dtype=np.int64) for name in CLUSTER_FIELDS
         },

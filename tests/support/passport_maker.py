@@ -443,7 +443,7 @@ def miscounted() -> Iterator[Json]:
         "more runs than records": lambda p: p["evidence"].update(records=19),
         "more failures than runs": lambda p: p["known_failure_modes"][0].update(failures=17),
         "failures where nothing ran": lambda p: p["known_failure_modes"][0].update(domain="moon"),
-        "a rate where nothing ran": lambda p: p["profile_of_reliability"]["sums"][0].update(domain="moon"),
+        "a rate where nothing ran": lambda p: p["profile_of_reliability"]["cells"][0].update(domain="moon"),
         "an agent that is superseded": lambda p: p.update(supersedes=p["agent"]["digest"]),
     }
     for name, change in changes.items():

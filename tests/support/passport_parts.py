@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import copy
 import hashlib
+import hmac
 import json  # noqa: TID251 - the vectors must not depend on the door that reads them
 from typing import TYPE_CHECKING, Any, Final
 
@@ -89,6 +90,16 @@ def signed(kind: str, payload: bytes, key: Key, *, algorithm: hashes.HashAlgorit
     return key.sign(message, ec.ECDSA(algorithm or usual, deterministic_signing=True))
 
 
+SALT: Final = bytes(range(32))
+
+
+def tasks(*successes: int) -> list[list[object]]:
+    """The rows of tasks with four adversarial runs and a nominal success each, sorted by their tags."""
+    tags = sorted(hmac.new(SALT, f"task {n}".encode(), hashlib.sha256).digest()[:9] for n in range(4))
+    names = [base64.urlsafe_b64encode(tag).decode() for tag in tags]
+    return [[name, 0, [good, 4, 1, 1]] for name, good in zip(names, successes, strict=True)]
+
+
 def statement(key: Key = LAB, **changes: Any) -> Json:
     """Return a small statement that `key` issues; `changes` replace parts of its predicate."""
     agent, evidence, profile = digest("agent"), digest("evidence"), digest("profile")
@@ -146,22 +157,18 @@ def statement(key: Key = LAB, **changes: Any) -> Json:
             }
         ],
         "profile_of_reliability": {
-            "sums": [
-                {
-                    "metric": "r_op",
-                    "scale": 1,
-                    "y": 12,
-                    "n": 16,
-                    "k": 4,
-                    "yy": "38",
-                    "yn": "48",
-                    "nn": "64",
-                }
+            "salt": hashlib.sha256(SALT).hexdigest()[:16],
+            "tasks": 4,
+            "domains": ["banking"],
+            "cells": [
+                {"domain": "banking", "condition": "adversarial", "runs": 16, "successes": 12},
+                {"domain": "banking", "condition": "nominal", "runs": 4, "successes": 4},
             ],
-            "runs": [
-                {"domain": "banking", "condition": "adversarial", "runs": 16},
-                {"domain": "banking", "condition": "nominal", "runs": 4},
+            "columns": [
+                {"metric": "success", "condition": "adversarial", "scale": 1, "y": 12, "n": 16},
+                {"metric": "success", "condition": "nominal", "scale": 1, "y": 4, "n": 4},
             ],
+            "rows": tasks(4, 4, 3, 1),
         },
         "scope": {
             "domains": ["banking"],
@@ -299,8 +306,6 @@ def both_readings(document: Json) -> None:
 def accumulated(document: Json) -> None:
     """Let the evidence be that of two bundles."""
     evidence = document["predicate"]["evidence"]
-    sums = document["predicate"]["profile_of_reliability"]["sums"]
-    sums.append(sums[0] | {"domain": "banking"})
     evidence["bundles"] = [
         {
             "digest": digest(name),

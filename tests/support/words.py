@@ -37,7 +37,7 @@ RIDDLES: Final = {
     "takes? it as": "treat as, assume",
     "nobody but": "only",
     "of which (?:the|it|its|a|one|he|they)": "begin a new sentence with the noun",
-    "by (?:whom|what|whose) ": "say who does it",
+    "by (?:what|whose) ": "say who does it",
     "for whom": "say for which",
     "best that any": "the highest lower limit of",
     "says? nothing of": "does not tell whether",

@@ -24,6 +24,7 @@ from certkit.assessment.criteria import Bounded, Row, Status, passes
 from certkit.assessment.findings.findings import runs
 from certkit.assessment.kinds import AsItIs, Attested, Kind, TaskMean, holds, kind_of
 from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
+from certkit.assessment.rater_error.labels import OF_OUTCOMES, gives_outcomes, labelled, unlabelled
 from certkit.assessment.samples import Recorded
 from certkit.assessment.statistics.posterior import FIVE, corrected, tasks_needed
 
@@ -56,7 +57,11 @@ class Reader:
             view.summary,
             memory_observable=protocol.memory_observable is True,
             anytime=profile.stopping == "anytime",
+            labelled=labelled(view.summary.calibration, protocol),
         )
+        self._unlabelled = unlabelled(view.summary.calibration, protocol)
+        if self.sample.anytime and gives_outcomes(protocol):
+            self._unlabelled = "no limit is known that holds at any time where a model gave the outcomes"
 
     def read(self, rows: tuple[Row, ...]) -> tuple[Row, ...]:
         """Return the rows with their bounded reading."""
@@ -88,6 +93,8 @@ class Reader:
         if kind is None or isinstance(kind, AsItIs):
             reason = f"no bound is defined for {row.metric.id}"
             return Bounded(status=Status.INSUFFICIENT, confidence=confidence, reason=reason)
+        if self._unlabelled and row.metric.id in OF_OUTCOMES:
+            return Bounded(status=Status.INSUFFICIENT, confidence=confidence, reason=self._unlabelled)
         return self._bounded(row, kind)
 
     def _bounded(self, row: Row, kind: Kind) -> Bounded:

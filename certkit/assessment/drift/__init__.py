@@ -1,57 +1,54 @@
 """Drift: whether an agent is still the one that was certified, and still behaves as well.
 
-    found = drift(old, new)                  # two standings: of passports, of bundles, or one of each
+    found = drift(old, new)                  # two snapshots: of passports, of bundles, or one of each
+    found = drift(old, new, before=earlier)  # with the trend over the lineage's passports before them
     found.result, found.exit_code
     found.to_dict()["behaviour"]
 
 Three questions, in this order. Can the two be compared at all: same profile, domains, conditions and
-protocol? Is it the same agent: which components changed? Does it behave worse: each row is tested for a loss
-of at least the profile's margin, one-sided, with cluster-robust standard errors.
+protocol? Is it the same agent: which components changed? Does it behave worse: every row is tested for a loss
+of at least the profile's margin over tasks, those that both sides ran as pairs; and r_op for a slow decline
+over the last `TREND` passports of the lineage. A new identity restarts nothing.
 
-r_op overall is flagged where p < .03; the family of all other rows by Benjamini–Hochberg at q = .02; each
-only where the loss reaches the margin. r_op is compared under the old side's mix of domains and fault
-conditions, so that a change of mix does not read as drift. Other rows are compared under the old mix of
-domains; their integers do not tell conditions apart, so that they are not tested where the shares of the
-conditions moved by more than `MIX_LIMIT`. What could not be tested is a row with its reason, never left out.
-
-Pure: no files, no clock. Which rows there are is told in `rows`, their arithmetic in `difference`.
+Pure: no files, no clock. The rows and the rule that flags them are in `rows`, the arithmetic in `contrast`.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Final, Literal
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Final
 
-from msgspec import Struct, structs
+from msgspec import Struct
 
-from certkit.assessment.drift.difference import rejected
-from certkit.assessment.drift.rows import MIX_LIMIT, Row, moved, rows
-from certkit.assessment.drift.standing import NOMINAL, Part, Standing, standing
+from certkit.assessment.drift.contrast import contrast, panel, slopes
+from certkit.assessment.drift.document import Change, DriftDocument, Result, Tiers, Trend
+from certkit.assessment.drift.rows import LEAST, MIX_LIMIT, Row, columns_of, moved, reaches, rows
+from certkit.assessment.drift.snapshot import NOMINAL, Part, Snapshot, snapshot
 from certkit.errors import Exit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 __all__ = [
-    "DRIFT_SCHEMA",
     "MIX_LIMIT",
     "Change",
     "Drift",
     "Row",
-    "Standing",
+    "Snapshot",
+    "Trend",
     "differences",
     "drift",
-    "standing",
+    "snapshot",
+    "trend",
 ]
 
-DRIFT_SCHEMA: Final = "urn:certkit:drift:v1"
-ALPHA: Final = 0.03
-"""Level of the test of r_op overall."""
+TREND: Final = range(3, 9)
+"""Passports that a trend is taken over."""
 
-Q: Final = 0.02
-"""False discovery rate of the family of all other rows."""
+TREND_LEVEL: Final = 0.005
+"""p up to which a trend is flagged."""
 
-Result = Literal["NOT_COMPARABLE", "DRIFTED", "IDENTITY_CHANGED", "STABLE", "UNDERPOWERED"]
 _EXIT: Final[dict[Result, Exit]] = {
     "STABLE": Exit.OK,
     "DRIFTED": Exit.DRIFT,
@@ -62,20 +59,16 @@ _EXIT: Final[dict[Result, Exit]] = {
 JUDGED_BY_MODEL: Final = "independent_judge"
 
 
-class Change(Struct, frozen=True, kw_only=True):
-    """One part of the identity that differs; None where a side does not have it."""
-
-    role: str
-    old: str | None
-    new: str | None
-
-
 class Drift(Struct, frozen=True, kw_only=True):
-    """What became of an agent between two standings. `behaviour` is empty where they cannot be compared."""
+    """What became of an agent between two sides. `behaviour` is empty where they cannot be compared.
+
+    `trend` is None where fewer than three passports can be compared.
+    """
 
     result: Result
     identity: tuple[Change, ...]
     behaviour: tuple[Row, ...]
+    trend: Trend | None
     old_tier: int
     new_tier: int
     reasons: tuple[str, ...]
@@ -85,46 +78,88 @@ class Drift(Struct, frozen=True, kw_only=True):
         """0 STABLE; 5 DRIFTED and IDENTITY_CHANGED; 4 UNDERPOWERED and NOT_COMPARABLE."""
         return _EXIT[self.result]
 
+    @property
+    def document(self) -> DriftDocument:
+        """The document that ``certkit drift --json`` prints."""
+        return DriftDocument(
+            result=self.result,
+            exit_code=int(self.exit_code),
+            identity=self.identity,
+            behaviour=tuple(row.document for row in self.behaviour),
+            trend=self.trend,
+            tier=Tiers(old=self.old_tier, new=self.new_tier),
+            reasons=self.reasons,
+        )
+
     def to_dict(self) -> dict[str, Any]:
-        """Return the document that ``certkit drift --json`` prints."""
-        return {
-            "schema": DRIFT_SCHEMA,
-            "result": self.result,
-            "exit_code": int(self.exit_code),
-            "identity": [structs.asdict(change) for change in self.identity],
-            "behaviour": [row.to_dict() for row in self.behaviour],
-            "tier": {"old": self.old_tier, "new": self.new_tier},
-            "reasons": list(self.reasons),
-        }
+        """Return the document as JSON values."""
+        return self.document.to_dict()
 
 
-def drift(old: Standing, new: Standing) -> Drift:
-    """Compare a later standing with an earlier one."""
+def drift(old: Snapshot, new: Snapshot, *, before: Sequence[Snapshot] = ()) -> Drift:
+    """Compare a later side with an earlier one; `before` are the passports before both, in order."""
     apart = differences(old, new)
     identity = _identity(old, new)
-    behaviour = () if apart else _decided(rows(old, new))
-    result = _result(behaviour, comparable=not apart, same=old.identity == new.identity)
+    behaviour = () if apart else rows(old, new, panel([old.table, new.table]))
+    declined = None if apart else trend([*before, old, new])
+    worse = any(row.flagged for row in behaviour) or (declined is not None and declined.flagged)
     return Drift(
-        result=result,
+        result=_result(behaviour, comparable=not apart, worse=worse, same=old.identity == new.identity),
         identity=identity,
         behaviour=behaviour,
+        trend=declined,
         old_tier=old.tier,
         new_tier=new.tier,
         reasons=(
             *(f"not comparable: {item}" for item in apart),
             *_of_rows(behaviour),
+            *((declined.sentence,) if declined is not None and declined.flagged else ()),
             *(_changed(change) for change in identity),
             *_of_sides(old, new, compared=not apart),
         ),
     )
 
 
-def differences(old: Standing, new: Standing) -> tuple[str, ...]:
-    """Return in words what keeps two standings from being compared; nothing where they can be."""
+def trend(lineage: Sequence[Snapshot]) -> Trend | None:
+    """Return the trend of r_op over the last passports of a lineage, oldest first.
+
+    Only passports that can be compared with the newest count, and evidence counts once. None for fewer
+    than three of them, or where one has fewer than `LEAST` tasks under faults.
+    """
+    by_evidence = {side.evidence: side for side in lineage if not differences(side, lineage[-1])}
+    last = list(by_evidence.values())[-TREND[-1] :]
+    if len(last) < TREND[0]:
+        return None
+    found = panel([side.table for side in last])
+    columns = columns_of(found, "r_op")
+    sides = found.chosen(columns, None) if columns else None
+    if sides is None or min(sides.k) < LEAST:
+        return None
+    slope = contrast(sides, [float(weight) for weight in slopes(len(last))])
+    margin = _margin(last[-1])
+    return Trend(
+        loss=slope.loss,
+        standard_error=slope.se,
+        degrees_of_freedom=slope.freedom,
+        probability=slope.p_loss,
+        margin=float(margin),
+        values=tuple(sides.means.tolist()),
+        flagged=slope.p_loss <= TREND_LEVEL and reaches(slope.loss, margin),
+    )
+
+
+def _margin(side: Snapshot) -> Fraction:
+    return next(
+        (row.margin for row in side.criteria if row.metric == "r_op" and row.margin is not None), Fraction(0)
+    )
+
+
+def differences(old: Snapshot, new: Snapshot) -> tuple[str, ...]:
+    """Return in words what keeps two sides from being compared; nothing where they can be."""
     return tuple(_apart(old, new))
 
 
-def _apart(old: Standing, new: Standing) -> Iterator[str]:
+def _apart(old: Snapshot, new: Snapshot) -> Iterator[str]:
     if old.profile_digest != new.profile_digest:
         yield f"profile {old.profile_id} ({old.profile_digest}) and {new.profile_id} ({new.profile_digest})"
     for name, first, second in (
@@ -142,7 +177,7 @@ def _apart(old: Standing, new: Standing) -> Iterator[str]:
     yield from _protocol(old, new)
 
 
-def _protocol(old: Standing, new: Standing) -> Iterator[str]:
+def _protocol(old: Snapshot, new: Snapshot) -> Iterator[str]:
     """Yield what differs in how the evidence was made and judged."""
     pairs = [
         ("origin", old.origin, new.origin),
@@ -158,11 +193,11 @@ def _protocol(old: Standing, new: Standing) -> Iterator[str]:
             yield f"{name} {first or 'not stated'} and {second or 'not stated'}"
 
 
-def _has_ti(side: Standing) -> bool:
+def _has_ti(side: Snapshot) -> bool:
     return any(row.metric == "ti" and row.judged for row in side.criteria)
 
 
-def _identity(old: Standing, new: Standing) -> tuple[Change, ...]:
+def _identity(old: Snapshot, new: Snapshot) -> tuple[Change, ...]:
     """Return every part of the identity that differs; nothing where the digests are the same."""
     if old.identity == new.identity:
         return ()
@@ -176,7 +211,7 @@ def _identity(old: Standing, new: Standing) -> tuple[Change, ...]:
     return tuple(found or [Change(role="agent", old=old.identity, new=new.identity)])
 
 
-def _of_role(side: Standing, role: str) -> Counter[Part]:
+def _of_role(side: Snapshot, role: str) -> Counter[Part]:
     return Counter(part for part in side.components if part.role == role)
 
 
@@ -201,29 +236,10 @@ def _part(part: Part | None) -> str | None:
     return " ".join(text for text in (part.name, part.version, part.digest or "not pinned") if text)
 
 
-def _decided(tested: tuple[Row, ...]) -> tuple[Row, ...]:
-    """Give every row its state: r_op overall on its own, the others as one family."""
-    family = [row for row in tested if row.is_tested and not row.is_overall]
-    lost = rejected([row.test.p_loss for row in family], Q)
-    gained = rejected([row.test.p_gain for row in family], Q)
-    by_name = {row.key: pair for row, *pair in zip(family, lost, gained, strict=True)}
-
-    def decided(row: Row) -> Row:
-        if not row.is_tested:
-            return row
-        if row.is_overall:
-            worse, better = row.test.p_loss < ALPHA, row.test.p_gain < ALPHA
-        else:
-            worse, better = by_name[row.key]
-        return row.decided(worse=worse, better=better)
-
-    return tuple(decided(row) for row in tested)
-
-
-def _result(behaviour: tuple[Row, ...], *, comparable: bool, same: bool) -> Result:
+def _result(behaviour: tuple[Row, ...], *, comparable: bool, worse: bool, same: bool) -> Result:
     if not comparable:
         return "NOT_COMPARABLE"
-    if any(row.flagged for row in behaviour):
+    if worse:
         return "DRIFTED"
     if not same:
         return "IDENTITY_CHANGED"
@@ -245,7 +261,7 @@ def _changed(change: Change) -> str:
     return f"identity: {change.role} was {change.old}, is {change.new}"
 
 
-def _of_sides(old: Standing, new: Standing, *, compared: bool) -> Iterator[str]:
+def _of_sides(old: Snapshot, new: Snapshot, *, compared: bool) -> Iterator[str]:
     if old.tier != new.tier:
         yield f"tier: {_tier(old.tier)} before, {_tier(new.tier)} now"
     if old.evidence == new.evidence:
@@ -257,7 +273,7 @@ def _of_sides(old: Standing, new: Standing, *, compared: bool) -> Iterator[str]:
         yield from _mix(old, new)
 
 
-def _unseen(old: Standing, new: Standing) -> Iterator[str]:
+def _unseen(old: Snapshot, new: Snapshot) -> Iterator[str]:
     """Yield which changes of the agent its identity would not show."""
     sides = (("old", old), ("new", new))
     if silent := [name for name, side in sides if not side.components]:
@@ -273,14 +289,24 @@ def _tier(number: int) -> str:
     return f"Tier {number}" if number else "no tier"
 
 
-def _mix(old: Standing, new: Standing) -> Iterator[str]:
+def _mix(old: Snapshot, new: Snapshot) -> Iterator[str]:
     extra = {cell: runs for cell, runs in new.cells.items() if cell not in old.cells and cell[1] != NOMINAL}
     if extra:
         named = ", ".join(f"{domain} under {condition}" for domain, condition in sorted(extra))
         yield f"{sum(extra.values()):,} new fault runs are not in r_op, the old side has none in {named}"
-    share = moved(old, new)
+    share = moved(old, new, faults_only=True)
     if share > 0:
         yield (
-            f"the mix of domains and fault conditions moved by {float(100 * share):.1f} % of the runs;"
+            f"{float(100 * share):.1f} % of the fault runs moved between conditions;"
             " r_op is compared under the old mix"
         )
+    yield from _shared(old, new)
+
+
+def _shared(old: Snapshot, new: Snapshot) -> Iterator[str]:
+    """Yield how many tasks both sides ran, or why none is known to be the same."""
+    if old.table.salt is None or old.table.salt != new.table.salt:
+        yield "the sides name tasks by different salts, so that none is paired: see bundle init --like"
+        return
+    shared = {row.tag for row in old.table.rows} & {row.tag for row in new.table.rows}
+    yield f"{len(shared):,} tasks are on both sides and are compared as pairs"

@@ -2,7 +2,7 @@
 
 A pooled rate is a mean over time. Where success under faults fell from an earlier bundle to a later one, the
 mean says more than the agent now does; every pair is compared as drift compares two sides, on the domains
-and conditions that both have, at the level of drift divided by the number of pairs. What speaks against a
+and conditions that both have, and by its rule. What speaks against a
 single bundle is told here unless the pooled evidence says the same; what only its size gives rise to is not.
 """
 
@@ -12,14 +12,14 @@ from fractions import Fraction
 from itertools import combinations
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
 from msgspec import Struct, structs
 
-from certkit.assessment.drift import ALPHA
-from certkit.assessment.drift.difference import Difference, Mean, difference, plain, under_mix
+from certkit.assessment.drift.contrast import Contrast, Observed, adjusted, contrast, laid_out
+from certkit.assessment.drift.rows import LEAST, LEVEL, reaches
 from certkit.assessment.findings.findings import Severity, finding, ordered
-from certkit.assessment.metrics.view import restricted
+from certkit.assessment.metrics.series import series
 from certkit.assessment.profile import exact
-from certkit.assessment.reliability import moments
 from certkit.assessment.result import BundleResult
 from certkit.evidence.summary.summary import add
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from certkit.assessment.findings.findings import Finding
-    from certkit.assessment.reliability import Moments
     from certkit.assessment.result import Assessment
     from certkit.evidence.bundle.pooling import Accumulation, Part
     from certkit.evidence.summary.summary import Cell, Summary
@@ -113,9 +112,10 @@ class _Pair(Struct, frozen=True, kw_only=True):
 
     earlier: int
     later: int
-    old: Mean
-    new: Mean
-    found: Difference
+    old: float
+    new: float
+    runs: tuple[int, int]
+    found: Contrast
 
 
 def _decline(pooled: Assessment, accumulation: Accumulation) -> Iterator[Finding]:
@@ -137,18 +137,22 @@ def _decline(pooled: Assessment, accumulation: Accumulation) -> Iterator[Finding
         yield finding(
             "periods-not-compared",
             f"{possible - len(pairs)} of {possible} pairs of bundles cannot be compared: they share no domain"
-            " and fault condition, or hold too few clusters to tell how much runs vary",
+            f" and fault condition, or hold fewer than {LEAST} tasks",
         )
-    worse = [pair for pair in pairs if _is_worse(pair, len(pairs), _margin(pooled))]
+    p = adjusted([pair.found.p_loss for pair in pairs])
+    worse = [
+        (chance, pair)
+        for chance, pair in zip(p, pairs, strict=True)
+        if chance <= LEVEL and reaches(pair.found.loss, _margin(pooled))
+    ]
     if worse:
-        pair = min(worse, key=lambda one: (one.found.test.p_loss if one.found.test else 1.0, one.earlier))
-        p = pair.found.test.p_loss if pair.found.test else 1.0
+        chance, pair = min(worse, key=lambda item: (item[0], item[1].earlier))
         more = f"; so it is in {len(worse)} of {len(pairs)} pairs" if len(worse) > 1 else ""
         yield finding(
             "periods-differ",
-            f"success under faults fell from {float(pair.old.value):.3f} (n {pair.old.n:,}, bundle"
-            f" {pair.earlier}) to {float(pair.new.value):.3f} (n {pair.new.n:,}, bundle {pair.later}),"
-            f" p {p:.2g}{more}: the pooled rate says more than the agent now does",
+            f"success under faults fell from {pair.old:.3f} (n {pair.runs[0]:,}, bundle"
+            f" {pair.earlier}) to {pair.new:.3f} (n {pair.runs[1]:,}, bundle {pair.later}),"
+            f" p {chance:.2g}{more}: the pooled rate says more than the agent now does",
         )
 
 
@@ -157,27 +161,34 @@ def _margin(pooled: Assessment) -> Fraction:
     return exact(margins[0]) if margins and margins[0] is not None else Fraction(0)
 
 
-def _is_worse(pair: _Pair, pairs: int, margin: Fraction) -> bool:
-    test = pair.found.test
-    return test is not None and test.p_loss * pairs < ALPHA and pair.found.loss >= margin
-
-
 def _compared(earlier: int, one: Part, later: int, two: Part) -> _Pair | None:
     """Compare r_op on the domains and conditions that both bundles have, under the earlier one's mix."""
-    common = {(cell.domain, cell.condition) for cell in _faults(one.summary)} & {
-        (cell.domain, cell.condition) for cell in _faults(two.summary)
-    }
-    if not common:
+    keys = [{(cell.domain, cell.condition) for cell in _faults(part.summary)} for part in (one, two)]
+    common = sorted(keys[0] & keys[1])
+    sides = laid_out([_observed(part.summary, common) for part in (one, two)])
+    if min(sides.k) < LEAST:
         return None
-    before, now = _rows(one.summary, common), _rows(two.summary, common)
-    cells = sorted(common)
-    old = plain(before[None, None])
-    new = under_mix([before[cell].n for cell in cells], [now[cell] for cell in cells], now[None, None], 0)
-    found = difference(old, new)
-    return None if found.test is None else _Pair(earlier=earlier, later=later, old=old, new=new, found=found)
+    old, new = sides.means.tolist()
+    return _Pair(
+        earlier=earlier,
+        later=later,
+        old=old,
+        new=new,
+        runs=(int(sides.n[0].sum()), int(sides.n[1].sum())),
+        found=contrast(sides, (1, -1)),
+    )
 
 
-def _rows(summary: Summary, cells: set[tuple[str, str]]) -> dict[tuple[str | None, str | None], Moments]:
-    """Return the integers of r_op over some cells: overall, and each cell's."""
-    kept = restricted(summary, lambda cell: (cell.domain, cell.condition) in cells)
-    return {(row.domain, row.condition): row for row in moments(kept, "r_op", memory_observable=False)}
+def _observed(summary: Summary, cells: list[tuple[str, str]]) -> Observed:
+    """Return the runs under faults in some cells, by task; domains and conditions are numbered."""
+    domains, conditions = (sorted({cell[part] for cell in cells}) for part in (0, 1))
+    of = series(summary, "r_op", memory_observable=False)
+    names = [(cell.domain, cell.condition) for cell in summary.cells]
+    kept = np.array([name in cells for name in names], np.bool_)
+    rows = of.rows(summary)
+    rows = rows[kept[summary.clusters.cell[rows]]]
+    places = [
+        (domains.index(name[0]), conditions.index(name[1])) if name in cells else (0, 0) for name in names
+    ]
+    place = np.array(places, np.int64)[summary.clusters.cell[rows]]
+    return Observed(summary.clusters.cluster[rows], place[:, 0], place[:, 1], of.y[rows], of.n[rows])

@@ -67,11 +67,11 @@ def _worse(judged: Judged, whole: str, part: str) -> float | None:
     """
     sample = judged.reader.sample
     sums = [sample.sums(name) for name in (part, whole)]
-    one, other = sums
-    if one is None or other is None or min(one.k, other.k) < LEAST:
+    part_sums, whole_sums = sums
+    if part_sums is None or whole_sums is None or min(part_sums.k, whole_sums.k) < LEAST:
         return None
-    found = differences(one, other, sample.shared(part, whole))
-    return 1 - min(float(side.below(0)) for side in found)
+    sides = differences(part_sums, whole_sums, sample.shared(part, whole))
+    return 1 - min(float(side.below(0)) for side in sides)
 
 
 def _chance(p: float) -> str:

@@ -44,6 +44,7 @@ SEVERITY: Final[dict[str, Severity]] = {
     "judge-not-independent": _WARNING,
     "judge-uncalibrated": _WARNING,
     "judge-agreement-low": _WARNING,
+    "calibration-chosen": _SERIOUS,
     "judge-correction": _WARNING,
     "temperature-not-zero": _WARNING,
     "repeated-attempt": _WARNING,
@@ -106,10 +107,10 @@ def finding(code: str, message: str) -> Finding:
     return Finding(code, SEVERITY[code], message)
 
 
-def ordered(found: Iterable[Finding]) -> tuple[Finding, ...]:
+def ordered(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """Return findings by severity, then in the order of `SEVERITY`."""
     severities, codes = list(Severity), list(SEVERITY)
-    return tuple(sorted(found, key=lambda item: (severities.index(item.severity), codes.index(item.code))))
+    return tuple(sorted(findings, key=lambda item: (severities.index(item.severity), codes.index(item.code))))
 
 
 def runs(count: int, what: str = "run") -> str:

@@ -87,11 +87,11 @@ def _mix(view: View) -> Iterator[Finding]:
     declared = view.manifest.protocol.declared_mix
     if not declared or view.total.runs == 0:
         return
-    found: dict[str, int] = dict.fromkeys(declared, 0)
+    counts: dict[str, int] = dict.fromkeys(declared, 0)
     for cell in view.cells:
-        found[str(cell.condition)] = found.get(str(cell.condition), 0) + cell.tally.runs
+        counts[str(cell.condition)] = counts.get(str(cell.condition), 0) + cell.tally.runs
     off = []
-    for condition, count in sorted(found.items()):
+    for condition, count in sorted(counts.items()):
         planned, share = Fraction(repr(declared.get(condition, 0))), Fraction(count, view.total.runs)
         if abs(planned - share) > MIX_TOLERANCE:
             off.append(f"{condition} ({float(planned):.1%} declared, {float(share):.1%} found)")
@@ -143,8 +143,8 @@ def _clusters(view: View) -> Iterator[Finding]:
             f"cluster_id puts runs of one task into several clusters: {runs(joined, 'cluster')} joined, since"
             " runs of one task stand or fall together",
         )
-    of = series(view.summary, "r_op", memory_observable=False)
-    sums = task_sums(tasks(view.summary, of)).get(0)
+    success = series(view.summary, "r_op", memory_observable=False)
+    sums = task_sums(tasks(view.summary, success)).get(0)
     if sums is not None and sums.worth < UNEQUAL * sums.k:
         yield finding(
             "clusters-unequal",

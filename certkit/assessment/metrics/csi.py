@@ -48,7 +48,11 @@ def csi(view: View) -> Metric:
         )
     recoveries = [run.irs for run in runs if run.irs is not None]
     observable = view.manifest.protocol.memory_observable is True
-    irs = [Fraction(max(of, 0)) for of in recoveries if of >= 0 or (of == SILENT and observable)]
+    irs = [
+        Fraction(max(recovery, 0))
+        for recovery in recoveries
+        if recovery >= 0 or (recovery == SILENT and observable)
+    ]
     if len(irs) < 2:  # noqa: PLR2004 - a standard deviation needs two
         reason = f"{len(irs)} recoveries of known intentionality in the latest {WINDOW} runs, 2 needed"
         return unmeasured("csi", reason, n=len(runs))

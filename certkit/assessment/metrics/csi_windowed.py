@@ -119,7 +119,7 @@ def pei_spread(stretches: Sequence[Stretch]) -> Spread:
     between = sum((n * (m - grand) ** 2 for (n, _, _), m in zip(groups, means, strict=True)), Fraction(0))
     free = total - len(groups)
     within = sum(inner, Fraction(0)) / free
-    scatter = [own / (n - 1) / n for own, (n, _, _) in zip(inner, groups, strict=True)]
+    scatter = [squared / (n - 1) / n for squared, (n, _, _) in zip(inner, groups, strict=True)]
     if within == 0:
         return Spread(sigma=_sigma(means, [Fraction(0)]), p=0.0 if between else 1.0)
     p = float(fdtrc(len(groups) - 1, free, float(between / (len(groups) - 1) / within)))

@@ -101,7 +101,7 @@ def series(summary: Summary, metric: str, *, memory_observable: bool) -> Series:
         return _of(metric, fault, sums["irs_yes"], known)
     over, y, n, scale = _PLAIN[metric]
     split = Split.NOVEL_FAULT if metric == "novel_fault" else Split.STANDARD
-    of = CATALOGUE[metric] if metric in CATALOGUE else CATALOGUE["r_op"]
+    spec = CATALOGUE[metric] if metric in CATALOGUE else CATALOGUE["r_op"]
     return Series(
         metric=metric,
         scale=scale,
@@ -109,8 +109,8 @@ def series(summary: Summary, metric: str, *, memory_observable: bool) -> Series:
         y=y(summary.clusters),
         n=sums[n],
         split=split,
-        low=of.low or Fraction(0),
-        high=of.high,
+        low=spec.low or Fraction(0),
+        high=spec.high,
     )
 
 
@@ -197,6 +197,8 @@ def conditions(metric: str, names: Iterable[str]) -> list[str]:
     return [name for name in names if over(name)]
 
 
-def tasks(summary: Summary, of: Series, group: Integers | None = None) -> Tasks:
+def tasks(summary: Summary, metric: Series, group: Integers | None = None) -> Tasks:
     """Return a series per task; `group` numbers the cells (None: all are group 0)."""
-    return per_task(summary.clusters, of.rows(summary), of.y, of.n, scale=of.scale, group=group)
+    return per_task(
+        summary.clusters, metric.rows(summary), metric.y, metric.n, scale=metric.scale, group=group
+    )

@@ -179,7 +179,7 @@ class _Search:
         most = MOST_TASKS // self._design.domains
         self._refuse(lambda row: None if self._floor(row) <= most else f"{_named(row)}: too many tasks")
         start = max(1, *(self._floor(row) for row in self._rows))
-        if all(found is None for found in self._drawn(start)[1].values()):
+        if all(draws is None for draws in self._drawn(start)[1].values()):
             raise UsageError(
                 "usage.option", "nothing is expected of any row", hint=f"known: {self._metrics()}"
             )
@@ -267,7 +267,7 @@ class _Search:
         _, met = self._drawn(tasks)
         if self._design.joint:
             return _together(met) >= self._design.power
-        return all(self._power(found) >= self._design.power for found in met.values() if found is not None)
+        return all(self._power(draws) >= self._design.power for draws in met.values() if draws is not None)
 
     @staticmethod
     def _power(met: NDArray[np.bool_] | None) -> float:
@@ -293,10 +293,10 @@ class _Search:
         half = POINTS // 2
         most = MOST_TASKS // self._design.domains
         steps = dict.fromkeys(min(most, -(-tasks * step // half)) for step in range(1, POINTS + 1))
-        found = []
+        points = []
         for step in steps:
             sample, met = self._drawn(step)
-            found.append(
+            points.append(
                 Point(
                     tasks=step * self._design.domains,
                     runs=sample.total,
@@ -304,7 +304,7 @@ class _Search:
                     together=_together(met),
                 )
             )
-        return tuple(found)
+        return tuple(points)
 
     def _metrics(self) -> str:
         names = {row.metric.id for row in self._rows if self._kind(row) is not None} - {"posterior"}
@@ -350,22 +350,22 @@ class _Search:
         return f"{_named(row)}: too close to the threshold, more than {MOST_TASKS:,} tasks"
 
     def _refuse(self, complaint: Callable[[Row], str | None]) -> None:
-        if found := [text for row in self._rows if (text := complaint(row))]:
-            raise NegativeError("plan.impossible", "no number of tasks shows " + "; ".join(found))
+        if complaints := [text for row in self._rows if (text := complaint(row))]:
+            raise NegativeError("plan.impossible", "no number of tasks shows " + "; ".join(complaints))
 
 
 def _highest(profile: Profile, criterion: Criterion, tier: int) -> list[int]:
     """Return the tiers up to `tier` whose row no higher one entails; thresholds never fall."""
-    found: list[int] = []
+    kept: list[int] = []
     for lesser in range(tier, 0, -1):
-        sure = all(profile.confidence(lesser) > profile.confidence(other) for other in found)
+        sure = all(profile.confidence(lesser) > profile.confidence(higher) for higher in kept)
         if criterion.threshold(lesser) is not None and sure:
-            found.append(lesser)
-    return sorted(found)
+            kept.append(lesser)
+    return sorted(kept)
 
 
 def _together(met: Mapping[int, NDArray[np.bool_] | None]) -> float:
-    return float(np.all([found for found in met.values() if found is not None], axis=0).mean())
+    return float(np.all([draws for draws in met.values() if draws is not None], axis=0).mean())
 
 
 def _named(row: Row) -> str:

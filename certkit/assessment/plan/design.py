@@ -129,7 +129,7 @@ def expectations(texts: Iterable[str]) -> dict[str, Expected]:
     Raises `UsageError` ``usage.option`` for anything else, for a metric that is named twice, and for values
     that the metric cannot have.
     """
-    found: dict[str, Expected] = {}
+    expected: dict[str, Expected] = {}
     for text in ",".join(texts).split(","):
         match = _EXPECTATION.fullmatch(text.strip())
         if match is None:
@@ -139,12 +139,12 @@ def expectations(texts: Iterable[str]) -> dict[str, Expected]:
                 hint="r_op=.88, or frr=.9:.2 with the standard deviation of one run",
             )
         metric, value, sd = match.groups()
-        if metric in found:
+        if metric in expected:
             raise UsageError("usage.option", f"two expectations of {metric}")
-        found[metric] = Expected(value=Fraction(value), sd=None if sd is None else Fraction(sd))
-        if complaint := _complaint(metric, found[metric]):
+        expected[metric] = Expected(value=Fraction(value), sd=None if sd is None else Fraction(sd))
+        if complaint := _complaint(metric, expected[metric]):
             raise UsageError("usage.option", complaint)
-    return found
+    return expected
 
 
 def _complaint(metric: str, expected: Expected) -> str | None:

@@ -4,7 +4,7 @@ A task has a rank between 0 and 1, the same for all its runs, and a chance of su
 a Beta law with that rank: its mean is what is expected under the condition, its spread the ICC. Runs are then
 binomial, so that a task's share is Beta-binomial. Runs of one condition are dealt to the tasks in turn.
 
-Success has one rank a task, so that domains, conditions and the two sides of a difference hang together.
+Success has one rank a task, so that domains, conditions and the two sides of a difference are correlated.
 Every other metric has a rank of its own: that it may go with success is not used, which keeps the chance of
 all rows together on the low side. Counts are as many yes-or-no trials a run as make room for their mean; a
 stated standard deviation of one run replaces the binomial by a Beta law of the task's mean.
@@ -84,15 +84,15 @@ class Rates:
         total = sum(mix[name] * line[0] for name, line in lines.items())
         steep = sum(mix[name] * line[1] for name, line in lines.items())
         s = (rate - total) / steep if steep else rate
-        found = {name: a + b * s for name, (a, b) in lines.items()}
+        rates = {name: a + b * s for name, (a, b) in lines.items()}
         nominal = _value(expect, "c_nom")
         if nominal is None:
             less = _value(expect, "gap")
             nominal = rate if less is None else rate + less / 100
-        found[Condition.NOMINAL] = nominal
-        for name, value in found.items():
+        rates[Condition.NOMINAL] = nominal
+        for name, value in rates.items():
             _share(value, name)
-        return {str(name): value for name, value in found.items()}
+        return {str(name): value for name, value in rates.items()}
 
 
 def _value(expect: Mapping[str, Expected], metric: str) -> float | None:
@@ -129,6 +129,7 @@ class Drawn:
     """`DRAWS` bundles with so many tasks in every domain; sums are arrays with one entry a draw."""
 
     anytime = False
+    labelled = None
 
     def __init__(self, design: Design, expect: Mapping[str, Expected], rates: Rates, tasks: int) -> None:
         self.design, self.per_domain = design, tasks
@@ -242,10 +243,12 @@ class Drawn:
 
     def shared(self, first: str, second: str) -> Shared:
         """Return the products of two series over the tasks that carry both."""
-        one, two = self._values(first), self._values(second)
-        assert one is not None  # noqa: S101 - asked after the sums
-        assert two is not None  # noqa: S101 - the same
-        columns = [np.broadcast_to(v, one[0].shape).reshape(DRAWS, -1) for v in (*one[:2], *two[:2])]
+        values_a, values_b = self._values(first), self._values(second)
+        assert values_a is not None  # noqa: S101 - asked after the sums
+        assert values_b is not None  # noqa: S101 - the same
+        columns = [
+            np.broadcast_to(v, values_a[0].shape).reshape(DRAWS, -1) for v in (*values_a[:2], *values_b[:2])
+        ]
         both = (columns[1] > 0) & (columns[3] > 0)
         ya, na, yb, nb = (np.where(both, column, 0).astype(np.float64) for column in columns)
         xa, xb = (np.divide(y, n, out=np.zeros_like(y), where=both) for y, n in ((ya, na), (yb, nb)))
@@ -275,8 +278,8 @@ def _quantiles(mean: float, icc: float) -> Floats:
     if icc == 0 or mean in {0.0, 1.0}:
         return np.full(_RANKS, mean)
     size = (1 - icc) / icc
-    found: Floats = betaincinv(mean * size, (1 - mean) * size, (np.arange(_RANKS) + 0.5) / _RANKS)
-    return found
+    quantiles: Floats = betaincinv(mean * size, (1 - mean) * size, (np.arange(_RANKS) + 0.5) / _RANKS)
+    return quantiles
 
 
 def _binomial(rng: np.random.Generator, runs: NDArray[np.int64], chance: Floats) -> NDArray[np.int64]:

@@ -1,11 +1,12 @@
 """The judge's error: how far it agrees with the truth and with others, and what that does to r_op.
 
-The calibration files of a bundle hold items that several raters scored, some with a reference score, which
-is taken as the truth. From them come κ and its kin (`agreement`), sensitivity and specificity, and the rate
-that the runs would show under a judge without error (`correction`).
+The judge is the model that gave the outcomes. The calibration files of a bundle hold runs that several raters
+scored, some with a reference score, a person's, which is taken as the truth. From them come κ and its kin
+(`agreement`), sensitivity and specificity, and the rate without the judge's error (`corrected`).
 
-    report = judge_report(calibration, protocol, seen_by_judge(judged), profile.tau)  # block `judge`
-    list(judge_findings(report, protocol, profile.tau, profile.delta, judged=True))
+    seen = seen_by_judge(judged)
+    report = judge_report(calibration, protocol, seen, profile.tau)     # block `judge`
+    list(judge_findings(report, protocol, seen, profile.tau, profile.delta, judged=True))
 """
 
 from __future__ import annotations
@@ -18,19 +19,11 @@ from typing import TYPE_CHECKING, Final, Literal
 from msgspec import Struct, structs
 
 from certkit.assessment.findings.findings import finding, runs
-from certkit.assessment.kinds import TaskMean
-from certkit.assessment.metrics.metric import names
 from certkit.assessment.rater_error.agreement import MAX_CATEGORIES, Agreement, Estimate, compare, fleiss, icc
-from certkit.assessment.rater_error.correction import (
-    FEW,
-    Confusion,
-    Correction,
-    confusion,
-    corrected,
-    unknown,
-)
-from certkit.assessment.statistics.estimators import posterior
-from certkit.assessment.statistics.posterior import posteriors
+from certkit.assessment.rater_error.corrected import Confusion, Correction, Seen, above, confusion, correction
+from certkit.assessment.rater_error.labels import PASSES, counted, gives_outcomes, judge_of
+from certkit.assessment.statistics.estimators import LEVEL
+from certkit.assessment.statistics.posterior import Scale, posteriors
 from certkit.evidence.bundle.calibration import ABSENT
 
 if TYPE_CHECKING:
@@ -43,8 +36,6 @@ if TYPE_CHECKING:
 
 SCALE: Final = 10**6
 """Units of a score in `Calibration`."""
-PASSES: Final = 7 * SCALE // 10
-"""Success at 0.70, [26] §4.3.4."""
 LOW: Final = 0.6
 """κ below which agreement is no more than moderate (J. R. Landis, G. G. Koch, Biometrics 33 (1977) 159)."""
 MAX_RATERS: Final = 20
@@ -59,25 +50,17 @@ Scores = Mapping[int, int]
 """Item → score, in millionths."""
 
 
-class Seen(Struct, frozen=True, kw_only=True):
-    """The success rate that the judge saw in `n` fault runs, which are worth `n_eff` independent ones."""
-
-    rate: Fraction
-    n: int
-    n_eff: float
-
-
 def seen_by_judge(judged: Judged) -> Seen | None:
-    """Return the success rate of a judged summary, and what its runs are worth; None without fault runs.
+    """Return the success rate that the runs show, with its task posterior; None without fault runs.
 
-    The worth is the size of the task posterior, less its two prior tasks.
+    Of the two weightings of tasks it is the one with the lower 95 % limit.
     """
     metric, sums = judged.metrics["r_op"], judged.reader.sample.sums("r_op")
     if metric.value is None or sums is None:
         return None
-    scale = TaskMean("r_op").scale(sums, lower=True)
-    sizes = (float(part.size) for part in posteriors(sums, scale))
-    return Seen(rate=Fraction(metric.value), n=sums.n, n_eff=min(sums.n, max(1.0, min(sizes) - 2)))
+    parts = posteriors(sums, Scale(Fraction(0), Fraction(1), lower=True))
+    worse = min(parts, key=lambda part: float(part.quantile(1 - LEVEL)))
+    return Seen(rate=Fraction(metric.value), n=sums.n, mean=float(worse.mean), variance=float(worse.variance))
 
 
 class RaterCount(Struct, frozen=True, kw_only=True):
@@ -100,10 +83,10 @@ class Group(Struct, frozen=True, kw_only=True):
 class JudgeReport(Struct, frozen=True, kw_only=True):
     """What the calibration shows of the judge named `judge`.
 
-    `state`: ``calibrated`` against reference scores; ``compared`` with other raters only, or with too few
-    references to tell any judge from a coin; or ``uncalibrated``; with the `reason`. `referenced` items have
-    a reference score. `against` is the judge against it, `by_domain` the four counts of `confusion` for each
-    domain. `pairs` are all pairs of raters.
+    `state`: ``calibrated`` against reference scores; ``compared`` with other raters only; or
+    ``uncalibrated``; with the `reason`. `referenced` items have a reference score; `drawn` tells whether they
+    are the runs that the hash draws. `against` is the judge against it, `by_domain` the four counts of
+    `confusion` for each domain. `pairs` are all pairs of raters.
     """
 
     state: State
@@ -115,6 +98,7 @@ class JudgeReport(Struct, frozen=True, kw_only=True):
     raters: Sequence[RaterCount] = ()
     against: Agreement | None = None
     confusion: Confusion | None = None
+    drawn: bool | None = None
     by_domain: Mapping[str, Mapping[str, int]] = {}
     pairs: Sequence[Agreement] = ()
     groups: Sequence[Group] = ()
@@ -134,7 +118,7 @@ def judge_report(
     scores = _by_rater(calibration)
     reference = {item: score for item, score in enumerate(calibration.reference.tolist()) if score != ABSENT}
     raters = [rater.name for rater in calibration.raters]
-    name, reason = _named(calibration, protocol)
+    name, reason = judge_of(calibration, protocol)
     report = JudgeReport(
         state="uncalibrated",
         reason=reason,
@@ -166,22 +150,6 @@ def _by_rater(calibration: Calibration) -> list[Scores]:
     for item, rater, score in zip(*columns, strict=True):
         found[rater][item] = score
     return list(found)
-
-
-def _named(calibration: Calibration, protocol: Protocol) -> tuple[str | None, str | None]:
-    """Return which rater is the judge of the runs, or why that is not known."""
-    judges = [rater.name for rater in calibration.raters if rater.kind == "judge"]
-    stated = protocol.judge.name if protocol.judge else None
-    if stated is not None:
-        if stated in judges:
-            return stated, None
-        found = f"; the calibration is of {names(judges)}" if judges else ""
-        return None, f"{stated}, the judge of the runs, is not among the judges of the calibration{found}"
-    if len(judges) == 1:
-        return judges[0], None
-    if judges:
-        return None, f"the manifest does not say which of {len(judges):,} judges judged the runs"
-    return None, "no rater of the calibration is a judge"
 
 
 def _pairs(raters: Sequence[str], scores: Sequence[Scores]) -> tuple[Agreement, ...]:
@@ -244,17 +212,18 @@ def _calibrated(
         domain: dict(zip(_COUNTS, of, strict=True))
         for domain, of in sorted((key, of) for key, of in counts.items() if key is not None)
     }
-    note, reason = None, unknown(measured)
+    labels, note = counted(calibration, report.judge or "").of("r_op"), None
     if protocol.methodology == "trajectory":
         note = "methodology trajectory: where the judge did not decide success there is nothing to correct"
     return structs.replace(
         report,
-        state="compared" if reason else "calibrated",
-        reason=reason,
+        state="calibrated",
+        reason=None,
         against=_compare(report.judge or "", REFERENCE, own, reference),
         confusion=measured,
+        drawn=calibration.drawn,
         by_domain=by_domain,
-        correction=corrected(seen.rate, seen.n, seen.n_eff, measured, tau) if seen else None,
+        correction=correction(seen, labels, tau) if seen else None,
         note=note,
     )
 
@@ -262,6 +231,7 @@ def _calibrated(
 def judge_findings(
     report: JudgeReport,
     protocol: Protocol,
+    seen: Seen | None,
     tau: Mapping[int, Fraction],
     delta: Mapping[int, Fraction],
     *,
@@ -275,45 +245,30 @@ def judge_findings(
         return
     if report.state != "calibrated":
         yield finding("judge-uncalibrated", f"how often the judge errs is unknown: {report.reason}")
-    yield from _few(report)
     yield from _low(report)
-    if report.correction is None:
+    if report.drawn is False and gives_outcomes(protocol):
+        yield finding(
+            "calibration-chosen",
+            f"the {runs(report.referenced, 'labelled item')} are not the runs that the hash draws: errors on"
+            " items that somebody chose say nothing of the other runs; label those that"
+            " evidence.to_label names",
+        )
+    if report.correction is None or seen is None:
         return
     if protocol.methodology == "trajectory":
         yield finding(
             "judge-correction",
             "r_op is not corrected for the judge's error: by methodology trajectory the recovery grade and"
-            " the steps decide success. Where the judge decided it, state that methodology; then r_op"
-            f" {_freed(report.correction)}",
+            " the steps decide success. Where the judge decided it, state that methodology; then r_op would"
+            f" be {_freed(report.correction)}",
         )
         return
-    yield from _corrected(report.correction, tau, delta)
+    yield from _corrected(report.correction, seen, tau, delta)
 
 
-def _few(report: JudgeReport) -> Iterator[Finding]:
-    """Report that a calibration is too small to show that the judge is mostly right."""
-    if report.state != "calibrated" or report.confusion is None:
-        return
-    shares = {"sensitivity": report.confusion.sensitivity, "specificity": report.confusion.specificity}
-    wide = [
-        f"{name} {share.interval.low:.2f} to {share.interval.high:.2f} ({runs(share.n, 'item')})"
-        for name, share in shares.items()
-        if share.interval is not None and share.n < FEW
-    ]
-    if wide:
-        yield finding(
-            "judge-uncalibrated",
-            f"how often {report.judge} errs is hardly known: {', '.join(wide)}; it takes {FEW} items of"
-            " either kind to show that a judge without an error is right on nine in ten",
-        )
-
-
-def _freed(correction: Correction) -> str:
-    if correction.value is None or correction.interval is None:
-        return f"cannot be freed of the error: {correction.reason}"
-    low, high = correction.interval.low, correction.interval.high
-    value = f"{correction.value:.1%} (95 % interval {low:.1%} to {high:.1%})"
-    return f"would be {value}, not {correction.raw:.1%}"
+def _freed(found: Correction) -> str:
+    low, high = found.interval.low, found.interval.high
+    return f"{found.value:.1%} (95 % interval {low:.1%} to {high:.1%}), not {found.raw:.1%}"
 
 
 def _low(report: JudgeReport) -> Iterator[Finding]:
@@ -336,30 +291,22 @@ def _low(report: JudgeReport) -> Iterator[Finding]:
 
 
 def _corrected(
-    correction: Correction, tau: Mapping[int, Fraction], delta: Mapping[int, Fraction]
+    found: Correction, seen: Seen, tau: Mapping[int, Fraction], delta: Mapping[int, Fraction]
 ) -> Iterator[Finding]:
-    if correction.reason is not None:
-        yield finding("judge-correction", f"r_op cannot be freed of the judge's error: {correction.reason}")
-        return
-    value, interval = correction.value, correction.interval
-    if value is None or interval is None:
-        return
-    lost = [tier for tier, threshold in tau.items() if correction.raw > threshold >= value]
+    lost = [tier for tier, threshold in tau.items() if found.raw > threshold >= found.value]
     if lost:
         tiers = f"Tier {lost[0]}" if len(lost) == 1 else f"Tiers {', '.join(map(str, lost))}"
         yield finding(
             "judge-correction",
-            f"freed of the judge's error r_op is {value:.1%} and not {correction.raw:.1%}, at or below the"
-            f" threshold of {tiers} (95 % interval {interval.low:.1%} to {interval.high:.1%})",
+            f"without the judge's error r_op is {_freed(found)}: at or below the threshold of {tiers}",
         )
     for tier in sorted(tau.keys() - set(lost)):
-        # The same runs under a judge that never errs: what is lost beside them is the judge's doing alone.
-        flawless = posterior(correction.raw * correction.n_eff, correction.n_eff, tau[tier])
-        freed = (correction.by_tier or {})[tier]
-        if flawless > delta[tier] >= freed:
+        # The same runs under a judge that never errs: a tier lost beside them is lost to the judge alone.
+        flawless = float(above(seen.mean, seen.variance, float(tau[tier])))
+        if flawless > delta[tier] >= found.by_tier[tier]:
             yield finding(
                 "judge-correction",
-                f"what is known of the judge leaves r_op above the {float(100 * tau[tier]):g} % of Tier"
-                f" {tier} with probability {freed:.3f}, where {float(delta[tier]):g} is asked: calibrate on"
-                " more items",
+                f"r_op is above the {float(100 * tau[tier]):g} % of Tier {tier} with probability"
+                f" {found.by_tier[tier]:.3f}, where {float(delta[tier]):g} is asked: too few labelled runs"
+                " say how often the judge errs",
             )

@@ -28,6 +28,7 @@ from certkit.assessment.recheck.definitions import (
     TierClaim,
 )
 from certkit.assessment.recheck.document import RecheckDocument, Result, State
+from certkit.assessment.recheck.means import CountClaim, RepeatsClaim, StandardErrorClaim, TTestClaim
 from certkit.assessment.recheck.proportions import IntervalClaim, PosteriorClaim, SilClaim, ZTestClaim
 from certkit.assessment.recheck.relations import (
     AggregateClaim,
@@ -65,6 +66,10 @@ KINDS: Final[dict[str, type[Claim]]] = {
     "largest-deviation": LargestDeviationClaim,
     "csi-factor": CsiFactorClaim,
     "csi-trend": CsiTrendClaim,
+    "count": CountClaim,
+    "repeats": RepeatsClaim,
+    "standard-error": StandardErrorClaim,
+    "t-test": TTestClaim,
 }
 """The form of every kind of claim."""
 

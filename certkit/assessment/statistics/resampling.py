@@ -2,7 +2,7 @@
 
 Every draw comes from `np.random.PCG64(seed).random_raw`, whose stream NumPy promises never to change; its
 32-bit halves are mapped to indices by multiply and shift (the bias is below k/2³²). Nothing here knows what
-is resampled: "task" and "agent" are two ways in which observations hang together, and may be item and rater,
+is resampled: "task" and "agent" are two ways in which observations are correlated, and may be item and rater,
 or cluster and bundle.
 
     interval = bootstrap(y, n, task, agent, by="both")
@@ -105,7 +105,7 @@ def bootstrap(
     draws: int = DRAWS,
     level: float = LEVEL,
 ) -> Bootstrap:
-    """Return an interval of Σy / Σn that respects that observations hang together.
+    """Return an interval of Σy / Σn for observations that are correlated.
 
     The four are of one length: sums and denominators of each observation (n ≥ 0, Σn > 0) and the labels of
     its task and agent, which can be anything that sorts. `by` says what is drawn with replacement: whole

@@ -38,7 +38,7 @@ def assess(
     ] = None,
     force: Force = False,
     exit_zero: Annotated[
-        bool, typer.Option("--exit-zero", help="Leave with 0 whatever the verdict; errors still count.")
+        bool, typer.Option("--exit-zero", help="Exit with 0 whatever the verdict; errors still count.")
     ] = False,
     jobs: Jobs = None,
     verbose: Verbose = False,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
@@ -18,6 +19,24 @@ if TYPE_CHECKING:
     from certkit.evidence.importers import ImportAccount
 
 
+Like = Annotated[
+    Path | None,
+    typer.Option(
+        "--like",
+        metavar="OLD",
+        help="An earlier bundle of the agent: keep its task salt, so that drift can pair the tasks.",
+    ),
+]
+
+
+def _salt_of(old: Path) -> str | None:
+    """Return the task salt of an earlier bundle; hint where it has none."""
+    salt = evidence.open_bundle(old).manifest.protocol.task_salt
+    if salt is None:
+        hint(f"{old} has no task salt to keep: drift will not pair tasks")
+    return salt
+
+
 def init(
     folder: Annotated[Path, typer.Argument(metavar="BUNDLE", help="The folder to make the bundle in.")],
     agent: Annotated[str, typer.Option("--agent", help="The name of the agent that was evaluated.")],
@@ -27,13 +46,17 @@ def init(
     simulated: Annotated[
         bool, typer.Option("--simulated", help="The records will come from a simulation, not a measurement.")
     ] = False,
+    like: Like = None,
 ) -> None:
     """Write the manifest of a new bundle; put record files into its records/ folder afterwards.
+
+    The manifest gets a random salt, by which passports name tasks without telling their names.
 
     Example: certkit bundle init bundle --agent triage --version 1.4.0
     """
     origin = "simulated" if simulated else "measured"
-    evidence.init(folder, agent=agent, version=version, origin=origin)
+    salt = secrets.token_hex(32) if like is None else _salt_of(like)
+    evidence.init(folder, agent=agent, version=version, origin=origin, task_salt=salt)
     emit({"schema": "urn:certkit:bundle-init:v1", "bundle": str(folder)}, _made(folder))
 
 
@@ -106,12 +129,14 @@ def import_(
     model: Annotated[
         list[str] | None, typer.Option("--model", help="hb-eval: import only this model; may be repeated.")
     ] = None,
+    like: Like = None,
     no_seal: NoSeal = False,
 ) -> None:
     """Turn the log of another program into an evidence bundle.
 
     What the log holds is filled, what it does not hold stays unmeasured, and everything that was left
     out, odd or refused is counted, printed, and kept in the manifest. One unreadable row refuses the import.
+    Importing again gives the same bytes, so no task salt is drawn: --like takes that of another bundle.
 
     Example: certkit import agentdojo runs.jsonl.gz -o bundle
     """
@@ -124,6 +149,7 @@ def import_(
         success=cast("Literal['strict', 'utility']", success),
         seal=not no_seal,
         models=tuple(model or ()),
+        task_salt=None if like is None else _salt_of(like),
     )
     accounts = run(format, source, out, options, progress())
     emit(

@@ -28,19 +28,30 @@ def compare(
         int | None,
         typer.Option("--draws", min=100, max=100_000, help="Bootstrap draws. Default: 2000."),
     ] = None,
+    paper_tests: Annotated[
+        bool,
+        typer.Option(
+            "--paper-tests",
+            help="Show z, t, effect sizes, ANOVA and rank orders too, which take runs for independent.",
+        ),
+    ] = False,
     jobs: Jobs = None,
     verbose: Verbose = False,
 ) -> None:
     """Compare two agents on their evidence: who succeeds more often under faults, by how much, how surely.
 
     Compares what both bundles cover, paired by task where both have the tasks. Runs of one cluster stand or
-    fall together in the answer; tests that ignore this are shown, and marked. Exit code 0: compared,
+    fall together in the answer; tests that ignore this are shown on demand. Exit code 0: compared,
     whoever is better; 4: the bundles share nothing that could be compared; 3: a bundle is malformed.
 
     Example: certkit compare bundle-a bundle-b --seed 7
     """
     compared = workflow.compare(a, b, novel=novel, seed=seed, draws=draws, jobs=jobs, progress=progress())
-    emit(compared.to_dict, show_comparison(compared, verbose=verbose), code=compared.exit_code)
+    emit(
+        compared.to_dict,
+        show_comparison(compared, verbose=verbose, paper_tests=paper_tests),
+        code=compared.exit_code,
+    )
 
 
 def drift(
@@ -72,8 +83,8 @@ def drift(
 ) -> None:
     """Compare an agent with itself at a later time: whether it is the same, and behaves as well.
 
-    Every row is tested for a loss of at least the profile's margin, with standard errors that respect
-    clusters; r_op under the old mix of domains and faults. No raw evidence of a passport is needed. Exit
+    Every row is tested for a loss of at least the profile's margin over tasks; tasks that both sides ran are
+    paired, and the old mix of domains and faults counts. No raw evidence of a passport is needed. Exit
     code 0: STABLE; 5: DRIFTED or IDENTITY_CHANGED; 4: UNDERPOWERED or NOT_COMPARABLE.
 
     Example: certkit drift january/passport.json april/passport.json --trust trust.json

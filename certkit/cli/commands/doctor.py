@@ -92,7 +92,7 @@ def _packages() -> list[Check]:
 
 
 def _name(requirement: str) -> str:
-    end = next((i for i, of in enumerate(requirement) if of in " <>=!~;[("), len(requirement))
+    end = next((i for i, character in enumerate(requirement) if character in " <>=!~;[("), len(requirement))
     return requirement[:end]
 
 
@@ -112,7 +112,7 @@ def _pdf() -> Check:
 
 def _disk(folder: Path) -> Check:
     free = shutil.disk_usage(folder).free
-    found = f"{free / (1 << 30):.1f} GiB free"
+    space = f"{free / (1 << 30):.1f} GiB free"
     if free >= LEAST_DISK:
-        return Check("disk", "ok", found)
-    return Check("disk", "missing", found, ("large bundles need more space than this",))
+        return Check("disk", "ok", space)
+    return Check("disk", "missing", space, ("large bundles need more space than this",))

@@ -74,7 +74,7 @@ def export(
 ) -> None:
     """Write what a passport says in a format of others: a copy of the claim, and no evidence.
 
-    The passport is verified first, as 'certkit verify' does; one that is not verified leaves with the exit
+    The passport is verified first, as 'certkit verify' does; one that is not verified gives the exit
     code of its verification. in-toto-svr is signed by a verifier, vc+jwt by the passport's issuer, a2a by
     whoever publishes the agent card; markdown and badge are not signed. What is dated bears the present
     time; another --at is stated apart.

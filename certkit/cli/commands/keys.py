@@ -139,10 +139,10 @@ def show(
 
     Example: certkit keys show issuer-key.pem --pem > public-key.pem
     """
-    found = context.public_key(key, passphrase_file)
+    public = context.public_key(key, passphrase_file)
     emit(
-        {"schema": "urn:certkit:key:v1", **_members(found)},
-        keys.public_pem(found).encode() if pem else [keys.key_id(found)],
+        {"schema": "urn:certkit:key:v1", **_members(public)},
+        keys.public_pem(public).encode() if pem else [keys.key_id(public)],
     )
 
 

@@ -193,14 +193,14 @@ def _one(folder: Path, ident: str) -> None:
 def _search(folder: Path, query: own.Query, at: datetime) -> None:
     """Show the passports that a search finds."""
     with own.whole(folder, context.own_heads(), progress()) as log:
-        origin, found = log.head.checkpoint.origin, own.search(log, query, at)
+        origin, passports = log.head.checkpoint.origin, own.search(log, query, at)
     emit(
         {
             "schema": "urn:certkit:registry-search:v1",
             "origin": origin,
-            "passports": [views.searched(issued, status) for issued, status in found],
+            "passports": [views.searched(issued, status) for issued, status in passports],
         },
-        views.show_found(origin, found),
+        views.show_found(origin, passports),
     )
 
 

@@ -124,7 +124,7 @@ def revoke(
             also, ended = (), "superseded"
     lines = [f"{brief(passport)} {ended}{'' if entry.new else ' already'}, by entry {entry.index}"]
     lines += [
-        f"{brief(other)} revoked too, by entry {index}: it is on that evidence" for other, index in also
+        f"{brief(revoked)} revoked too, by entry {index}: it is on that evidence" for revoked, index in also
     ]
     emit(
         {
@@ -132,7 +132,7 @@ def revoke(
             "index": entry.index,
             "new": entry.new,
             "passport_id": passport,
-            "also": [{"passport_id": other, "index": index} for other, index in also],
+            "also": [{"passport_id": revoked, "index": index} for revoked, index in also],
         },
         lines,
     )

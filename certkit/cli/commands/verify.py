@@ -101,7 +101,7 @@ def show(
 ) -> None:
     """Show what a passport says, on one screen. Without --trust its signature is not checked.
 
-    With --trust, whether it still stands is asked of --registry or PASSPORT.status, as 'certkit verify' does.
+    With --trust, --registry or PASSPORT.status says whether it still stands, as in 'certkit verify'.
 
     Exit code: that of the verification with --trust, otherwise 0 for every passport that can be read.
 

@@ -263,10 +263,10 @@ def _bounds(assessment: Assessment) -> Iterator[Line]:
     yield from _line("Bounds:", "bold")
     for rows in _by_criterion(assessment):
         row = _deciding(rows, assessment)
-        found = row.bounded
-        if found is None:
+        bounded = row.bounded
+        if bounded is None:
             continue
-        rests = [f"{percent(found.confidence)} confidence", found.reason or found.rests_on]
+        rests = [f"{percent(bounded.confidence)} confidence", bounded.reason or bounded.rests_on]
         text = ", ".join(part for part in rests if part)
         yield from _wrapped(f"{row.id:<24}{_bound(row):>8}  {text}", first="  ", rest=" " * 36)
     yield from _line("")
@@ -333,21 +333,21 @@ def show_bundles(bundles: Sequence[BundleResult]) -> Iterator[Line]:
     yield ""
     yield f"Pooled from {len(bundles)} bundles, each alone:"
     yield f"  {'':>3} {'period':<24}{'records':>9}{'under faults':>17}{'rate':>7}  {'table':<7}bounded"
-    for number, one in enumerate(bundles, 1):
-        rate = f"{one.successes / one.fault_runs:.3f}" if one.fault_runs else "-"
-        counts = f"{one.successes:,} of {one.fault_runs:,}"
+    for number, bundle in enumerate(bundles, 1):
+        rate = f"{bundle.successes / bundle.fault_runs:.3f}" if bundle.fault_runs else "-"
+        counts = f"{bundle.successes:,} of {bundle.fault_runs:,}"
         yield (
-            f"  {number:>3} {_period(one):<24}{one.records:>9,}{counts:>17}{rate:>7}"
-            f"  {_tier_met(one.table):<7}{_tier_met(one.bounded)}"
+            f"  {number:>3} {_period(bundle):<24}{bundle.records:>9,}{counts:>17}{rate:>7}"
+            f"  {_tier_met(bundle.table):<7}{_tier_met(bundle.bounded)}"
         )
-        yield f"      {one.digest}"
+        yield f"      {bundle.digest}"
 
 
-def _period(one: BundleResult) -> str:
+def _period(bundle: BundleResult) -> str:
     """Return the declared period of a bundle, else that of its start times, by days."""
-    start, end = one.declared_from, one.declared_to
+    start, end = bundle.declared_from, bundle.declared_to
     if start is None and end is None:
-        times = (moment(one.first_run), moment(one.last_run))
+        times = (moment(bundle.first_run), moment(bundle.last_run))
         start, end = (None if time is None else time.isoformat() for time in times)
     if start is None and end is None:
         return "not stated"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from certkit.assessment.compare.matched import Matched
     from certkit.assessment.compare.orders import Rank
     from certkit.assessment.drift import Drift, Row
-    from certkit.assessment.drift.difference import Mean
+    from certkit.assessment.drift.rows import Mean
     from certkit.assessment.statistics.estimators import Interval
     from certkit.assessment.statistics.resampling import Bootstrap
     from certkit.passport.comparing import Comparison as Drifted
@@ -42,8 +42,8 @@ _RESULTS: Final = {
 _ROW, _VALUE, _RUNS, _LOSS = 29, 7, 8, 8
 
 
-def show_comparison(found: Comparison, *, verbose: bool) -> Iterator[str]:
-    """Print a comparison; `verbose` adds every pair of cells."""
+def show_comparison(found: Comparison, *, verbose: bool, paper_tests: bool) -> Iterator[str]:
+    """Print a comparison; `paper_tests` adds those that ignore clusters, `verbose` every pair of cells."""
     yield from fold(found.answer)
     yield ""
     for name, facts, side in zip("AB", found.facts, (found.main.a, found.main.b), strict=True):
@@ -57,7 +57,9 @@ def show_comparison(found: Comparison, *, verbose: bool) -> Iterator[str]:
             f"Holm: p adjusted for {counted(_tested(found.domains), 'domain')}",
         )
     if found.main.matched is not None:
-        yield from _tests(found, found.main.matched, verbose=verbose)
+        yield from _tests(found, found.main.matched)
+        if paper_tests:
+            yield from _paper_tests(found, verbose=verbose)
     if found.manners is not None:
         yield from _manners(found.manners)
     others = [(row.metric, row, CATALOGUE[row.metric].unit) for row in found.metrics[1:] if row.matched]
@@ -116,7 +118,7 @@ def _span(interval: Interval | None, unit: Unit) -> str:
     return f"{change(interval.low, unit)} to {change(interval.high, unit)}"
 
 
-def _tests(found: Comparison, of: Matched, *, verbose: bool) -> Iterator[str]:
+def _tests(found: Comparison, of: Matched) -> Iterator[str]:
     yield ""
     yield f"Tests of {found.main.metric}"
     test = of.permutation
@@ -127,25 +129,12 @@ def _tests(found: Comparison, of: Matched, *, verbose: bool) -> Iterator[str]:
         yield from _row("cluster-robust t", f"t({robust.df:.1f}) = {robust.t:.3f}", figure(robust.p))
     else:
         yield from _row("cluster-robust t", str(robust.reason))
-    if (runs := found.main.runs) is not None:
-        if runs.z is not None:
-            yield from _row("two-proportion z, all runs *", f"z = {runs.z.statistic:.3f}", figure(runs.z.p))
-        yield from _row("Welch's t, all runs *", *_welch(runs.welch))
-        sizes = {"Cohen's h": runs.cohen_h, "Cohen's d": runs.cohen_d, "Hedges' g": runs.hedges_g}
-        yield from _row(
-            "effect, all runs", ", ".join(f"{k} {v:.3f}" for k, v in sizes.items() if v is not None)
-        )
-    yield from _analysis(found.anova, verbose=verbose)
-    yield from _order("domain orders, Spearman's ρ", found.spearman)
-    yield from _order("domain orders, Kendall's τ-b", found.kendall)
     yield ""
     yield "95 % intervals"
     yield from _row("A - B, cluster-robust t", _points(robust.interval))
     yield from _row(
         "A - B, cluster bootstrap", _points(of.bootstrap) + f" ({found.draws:,} draws, seed {found.seed})"
     )
-    if runs is not None and runs.newcombe is not None:
-        yield from _row("A - B, Newcombe, all runs *", _points(runs.newcombe))
     names = {
         "a": "A, bootstrap by cluster",
         "b": "B, bootstrap by cluster",
@@ -155,10 +144,28 @@ def _tests(found: Comparison, of: Matched, *, verbose: bool) -> Iterator[str]:
     }
     for key, label in names.items():
         yield from _row(label, _share(found.rates[key]))
+    yield from fold("Two agents are too few for an interval by agent to say more than where the two lie.")
+
+
+def _paper_tests(found: Comparison, *, verbose: bool) -> Iterator[str]:
+    yield ""
+    yield "Tests as papers print them"
     yield from fold(
-        "* ignores that runs of a cluster hang together: too sure of itself. Two agents are too few for "
-        "an interval by agent to say more than where the two lie."
+        "Those marked * take runs for independent, which repeats of a task are not: they are too sure."
     )
+    if (runs := found.main.runs) is not None:
+        if runs.z is not None:
+            yield from _row("two-proportion z, all runs *", f"z = {runs.z.statistic:.3f}", figure(runs.z.p))
+        yield from _row("Welch's t, all runs *", *_welch(runs.welch))
+        sizes = {"Cohen's h": runs.cohen_h, "Cohen's d": runs.cohen_d, "Hedges' g": runs.hedges_g}
+        if runs.newcombe is not None:
+            yield from _row("A - B, Newcombe, all runs *", _points(runs.newcombe))
+        yield from _row(
+            "effect, all runs", ", ".join(f"{k} {v:.3f}" for k, v in sizes.items() if v is not None)
+        )
+    yield from _analysis(found.anova, verbose=verbose)
+    yield from _order("domain orders, Spearman's ρ", found.spearman)
+    yield from _order("domain orders, Kendall's τ-b", found.kendall)
 
 
 def _row(label: str, text: str, p: str = "") -> Iterator[str]:
@@ -263,6 +270,8 @@ def show_drift(found: Drifted, *, verbose: bool) -> Iterator[str]:
     if drift.behaviour:
         yield ""
         yield from _rows_of_drift(drift, verbose=verbose)
+    if drift.trend is not None:
+        yield from fold(f"trend: {drift.trend.sentence}{', a decline' if drift.trend.flagged else ''}")
     yield ""
     yield "Reasons:"
     for reason in drift.reasons:
@@ -290,15 +299,15 @@ def _signatures(old: Signed, new: Signed) -> str:
 
 def _rows_of_drift(drift: Drift, *, verbose: bool) -> Iterator[str]:
     yield (
-        f"{'row':<{_ROW}}{'old':>{_VALUE}}{'n':>{_RUNS}}{'new':>{_VALUE}}{'n':>{_RUNS}}"
+        f"{'row':<{_ROW}}{'old':>{_VALUE}}{'tasks':>{_RUNS}}{'new':>{_VALUE}}{'tasks':>{_RUNS}}"
         f"{'loss':>{_LOSS}} state"
     )
     for row in drift.behaviour:
         name = cut(row.name, _ROW - 1)
-        loss = f"{float(row.found.loss):+.3f}" if row.found else "-"
+        loss = f"{row.found.loss:+.3f}" if row.found else "-"
         state = "not tested" if row.reason else row.state
         yield f"{name:<{_ROW}}{_cell(row.old)}{_cell(row.new)}{loss:>{_LOSS}} {state}"
-        if verbose and row.found and row.found.test:
+        if verbose and row.is_tested:
             yield f"  {_details(row)}"
     yield from fold(
         "loss: the change for the worse, in the row's unit. WORSE is drift, BETTER a gain; EQUIVALENT: no"
@@ -309,12 +318,10 @@ def _rows_of_drift(drift: Drift, *, verbose: bool) -> Iterator[str]:
 def _cell(side: Mean | None) -> str:
     if side is None:
         return f"{'-':>{_VALUE}}{0:>{_RUNS}}"
-    runs = f"{side.n:,}" if side.n < 10**6 else str(side.n)
-    return f"{float(side.value):>{_VALUE}.3f}{runs:>{_RUNS}}"
+    return f"{side.value:>{_VALUE}.3f}{side.tasks:>{_RUNS},}"
 
 
 def _details(row: Row) -> str:
-    test, old, new = row.test, row.old, row.new
     margin = "no margin" if row.margin is None else f"margin {float(row.margin):g}"
-    clusters = f"clusters {old.k if old else 0:,} and {new.k if new else 0:,}"
-    return f"{margin}, se {test.se:.4f}, p {test.p_loss:.2g}, at most {test.worst:+.3f}, {clusters}"
+    se = row.found.se if row.found else 0.0
+    return f"{margin}, se {se:.4f}, adjusted p {row.p:.2g}, at most {row.limit:+.3f}"

@@ -296,7 +296,7 @@ def _provenance(found: Predicate) -> Iterator[str]:
             f"by {judgement.tool.name} {judgement.tool.version}",
             f"agent's lineage: {found.agent.lineage}",
             f"beside the rows: {counts}",
-            f"profile of reliability: {len(found.profile_of_reliability.sums):,} rows of sums, for drift",
+            f"profile of reliability: {found.profile_of_reliability.tasks:,} tasks, for drift",
         ],
     )
 

@@ -41,18 +41,18 @@ def show_vkey(vkey: VerifierKey) -> Iterator[str]:
 
 def following(logged: Admitted | None) -> dict[str, Any]:
     """Return with which earlier passport a new one was compared when it was logged, and what that gave."""
-    found = logged.following if logged else None
-    drift = found.drift if found else None
-    return {"earlier": found.earlier if found else None, "drift": drift.result if drift else None}
+    succession = logged.following if logged else None
+    drift = succession.drift if succession else None
+    return {"earlier": succession.earlier if succession else None, "drift": drift.result if drift else None}
 
 
 def show_following(logged: Admitted) -> Iterator[str]:
     """Print what was logged along with a passport."""
-    found = logged.following
-    if found.drift is not None:
-        yield from fold(f"against passport {brief(found.earlier)}: {found.drift.result}", rest="  ")
-    elif found.reason is not None:
-        yield from fold(f"not compared with the passport before it: {found.reason}", rest="  ")
+    succession = logged.following
+    if succession.drift is not None:
+        yield from fold(f"against passport {brief(succession.earlier)}: {succession.drift.result}", rest="  ")
+    elif succession.reason is not None:
+        yield from fold(f"not compared with the passport before it: {succession.reason}", rest="  ")
 
 
 def show_appended(appended: Admitted, proof: Path) -> Iterator[str]:
@@ -141,10 +141,10 @@ def searched(issued: Issued, status: str) -> dict[str, Any]:
     }
 
 
-def show_found(origin: str, found: Sequence[tuple[Issued, str]]) -> Iterator[str]:
+def show_found(origin: str, passports: Sequence[tuple[Issued, str]]) -> Iterator[str]:
     """Print the passports that a search found, each with its status."""
-    yield from fold(f"{origin}, {counted(len(found), 'passport')}, signatures not checked")
-    for issued, status in found:
+    yield from fold(f"{origin}, {counted(len(passports), 'passport')}, signatures not checked")
+    for issued, status in passports:
         claims = issued.claims
         tier, name = f"Tier {claims.tier}" if claims.tier else "no tier", brief(claims.passport_id)
         yield from _line(issued.index, issued.issued_at, status, tier, name, issued.lineage)
@@ -154,8 +154,8 @@ def show_audit(report: Audit) -> Iterator[str]:
     """Print whether a registry is sound, every finding, and what the files do not show."""
     passports = "1 passport" if report.passports == 1 else f"{report.passports:,} passports"
     if report.total:
-        found = "1 finding" if report.total == 1 else f"{report.total:,} findings"
-        yield from fold(f"UNSOUND: {found} in {entries(report.size)} of {report.origin}")
+        findings = "1 finding" if report.total == 1 else f"{report.total:,} findings"
+        yield from fold(f"UNSOUND: {findings} in {entries(report.size)} of {report.origin}")
     else:
         yield from fold(f"SOUND: {entries(report.size)}, {passports}, signed as {report.origin}")
     for finding in report.findings:
@@ -262,10 +262,9 @@ def _rate(log: Reader, issued: Issued) -> float | None:
     """Return a passport's r_op, None where it has none or its file is not here."""
     data = log.passport(issued.file)
     try:
-        row = r_op(data) if data else None
+        return r_op(data) if data else None
     except CertkitError:
         return None
-    return None if row is None else row.y / (row.scale * row.n)
 
 
 def show_history(told: Told) -> Iterator[str]:

@@ -76,11 +76,11 @@ def _issuers(policy: Trust) -> Iterator[str]:
         yield from _below([item.id])
         if item.not_before or item.not_after:
             yield from _entry("", f"from {_day(item.not_before)} to {_day(item.not_after)}")
-    identities = [(issuer.name, one) for issuer in policy.issuers for one in issuer.identities]
-    for name, one in identities:
+    identities = [(issuer.name, identity) for issuer in policy.issuers for identity in issuer.identities]
+    for name, identity in identities:
         yield from _entry("issuer", name)
-        yield from _entry("", f"signed in as {one.identity}")
-        yield from _entry("", f"at {one.issuer}")
+        yield from _entry("", f"signed in as {identity.identity}")
+        yield from _entry("", f"at {identity.issuer}")
     if not policy.candidates() and not identities:
         yield from _entry("issuer", "none: every passport will be refused")
     if policy.trusted_root is not None:

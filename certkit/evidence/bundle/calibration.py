@@ -13,6 +13,8 @@ It does not compute agreement; that is `certkit.assessment`.
 from __future__ import annotations
 
 from functools import cache
+from hashlib import sha256
+from heapq import nsmallest
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import msgspec
@@ -26,6 +28,8 @@ from certkit.evidence.records.faults import LIMIT, CalibrationFaultsError, Fault
 from certkit.evidence.records.record import USER_FIELD, USER_FIELD_PATTERN, Name, Unit
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -85,8 +89,9 @@ class Calibration(Struct, frozen=True, kw_only=True, eq=False):
     """All ratings of a bundle. Scores are in millionths, rounded down.
 
     `items` and `raters` are sorted by name. `domains` and `reference` (int64, `ABSENT` where unknown) have
-    an element per item. The int64 arrays `item`, `rater` (both indices) and `score` have an element per
-    rating, sorted by item and rater.
+    an element per item, and so do `conditions`, once the items were found among the runs. `drawn` tells
+    whether the items with a reference are those of `drawn_runs`. The int64 arrays `item`, `rater` (both
+    indices) and `score` have an element per rating, sorted by item and rater.
     """
 
     items: tuple[str, ...]
@@ -96,6 +101,25 @@ class Calibration(Struct, frozen=True, kw_only=True, eq=False):
     item: NDArray[np.int64]
     rater: NDArray[np.int64]
     score: NDArray[np.int64]
+    conditions: tuple[str | None, ...] = ()
+    drawn: bool = False
+
+    @property
+    def labelled(self) -> tuple[str, ...]:
+        """The items with a reference."""
+        return tuple(
+            name for name, score in zip(self.items, self.reference.tolist(), strict=True) if score != ABSENT
+        )
+
+
+def drawn_runs(run_ids: Iterable[str], m: int) -> tuple[str, ...]:
+    """Return the `m` runs that a person labels: those with the smallest SHA-256(seed ‖ run_id).
+
+    The seed is the SHA-256 of all run ids, sorted, with a line feed after each, so that nobody chooses it.
+    """
+    ids = sorted(run_ids)
+    seed = sha256("".join(f"{name}\n" for name in ids).encode()).digest()
+    return tuple(nsmallest(m, ids, key=lambda name: sha256(seed + name.encode()).digest()))
 
 
 @cache

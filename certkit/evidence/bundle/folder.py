@@ -77,15 +77,17 @@ class Bundle(Struct, frozen=True, kw_only=True):
         return sum(file["size"] for file in self.files if file["path"].startswith("records/"))
 
 
-def init(root: Path, *, agent: str, version: str, origin: str = "measured") -> None:
-    """Write the manifest of a new bundle with nothing but the required entries.
+def init(
+    root: Path, *, agent: str, version: str, origin: str = "measured", task_salt: str | None = None
+) -> None:
+    """Write the manifest of a new bundle with nothing but the required entries and the salt of its tasks.
 
     Raises `UsageError` ``file.exists`` where `root` already has a manifest.
     """
     document = {
         "schema": MANIFEST_SCHEMA,
         "agent": {"name": agent, "version": version},
-        "protocol": {"origin": origin},
+        "protocol": {"origin": origin} | ({} if task_salt is None else {"task_salt": task_salt}),
     }
     base.validate(Manifest, document, code="bundle.manifest-invalid", where=MANIFEST_NAME)
     files.write(root / MANIFEST_NAME, canonical.pretty(document).encode(), overwrite=False)

@@ -158,12 +158,8 @@ class Protocol(Authored):
     )
     tasks_independent: bool | None = Field(
         default=None,
-        description="true: no two tasks come from one family (a template, a site, a document), so that one"
-        " says nothing of another; where some do, give every record a cluster_id instead",
-    )
-    task_salt: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = Field(
-        default=None,
-        description="32 random bytes of the evaluator, under which passports of one lineage name tasks",
+        description="true: no two tasks come from one family (a template, a site, a document), so that"
+        " results are independent between tasks; where some do, give every record a cluster_id instead",
     )
     declared_runs: Annotated[int, Field(ge=0, le=2**53 - 1)] | None = None
     declared_mix: dict[Text, Annotated[float, Field(ge=0, le=1)]] | None = Field(
@@ -172,6 +168,16 @@ class Protocol(Authored):
     attempt: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
     evaluator: Evaluator | None = None
     period: Period | None = None
+    task_salt: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = Field(
+        default=None,
+        description="32 random bytes, the same for all bundles of a lineage: under them passports name tasks,"
+        " so that drift pairs what both ran and nobody else can read the names",
+    )
+
+    @property
+    def salt(self) -> bytes | None:
+        """The bytes of `task_salt`."""
+        return None if self.task_salt is None else bytes.fromhex(self.task_salt)
 
 
 class Attested(Authored):

@@ -24,11 +24,10 @@ from msgspec import Struct, structs
 
 from certkit.errors import InputError, UsageError
 from certkit.evidence.bundle import together
-from certkit.evidence.bundle.calibration import read_calibration
 from certkit.evidence.bundle.identity import MAX_BUNDLES, accumulation_digest
 from certkit.evidence.bundle.manifest import Facts, Manifest
 from certkit.evidence.reading.columns import ABSENT
-from certkit.evidence.summary.gather import Merge, gathered, record_lines, refuse_repetitions
+from certkit.evidence.summary.gather import Merge, calibration, gathered, record_lines, refuse_repetitions
 from certkit.progress import SILENT, Progress
 
 if TYPE_CHECKING:
@@ -124,7 +123,7 @@ class _Read(Struct, frozen=True, kw_only=True, eq=False):
 def _read(bundle: Bundle, jobs: int | None, progress: Progress) -> _Read:
     try:
         merge = gathered(bundle, jobs=jobs, progress=progress)
-        summary = structs.replace(merge.summary(), calibration=read_calibration(bundle))
+        summary = structs.replace(merge.summary(), calibration=calibration(bundle))
     except InputError as error:
         error.where = f"{bundle.root}/{error.where}" if error.where else str(bundle.root)
         raise

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from msgspec import structs
+
 from certkit.errors import InputError
 from certkit.evidence.bundle.calibration import ABSENT, Calibration, Ratings
 from certkit.evidence.bundle.manifest import Attested, Evaluator, Manifest, Period, Protocol
@@ -66,14 +68,12 @@ def manifest(manifests: Sequence[Manifest], *, ordered: bool) -> tuple[Manifest,
             "origin": "simulated" if any(item.origin == "simulated" for item in protocols) else "measured",
             "temperature": max(temperatures) if len(temperatures) == len(protocols) else None,
             "tasks_independent": True if all(one.tasks_independent for one in protocols) else None,
-            "task_salt": first.task_salt
-            if all(one.task_salt == first.task_salt for one in protocols)
-            else None,
             "declared_runs": None if None in declared else sum(n for n in declared if n is not None),
             "declared_mix": first.declared_mix if all(mix == first.declared_mix for mix in mixes) else None,
             "attempt": max((item.attempt for item in protocols if item.attempt is not None), default=None),
             "evaluator": _evaluator([item.evaluator for item in protocols]),
             "period": _period([item.period for item in protocols]),
+            "task_salt": first.task_salt if len({item.task_salt for item in protocols}) == 1 else None,
         }
     )
     pooled = Manifest(
@@ -161,7 +161,20 @@ def calibration(parts: Sequence[tuple[str, Calibration | None]]) -> Calibration 
     pooled = Ratings()
     for where, ratings in known:
         _add_ratings(pooled, ratings, where)
-    return pooled.calibration(None)
+    condition_of = {
+        item: condition
+        for _, ratings in known
+        for item, condition in zip(ratings.items, ratings.conditions, strict=False)
+        if condition is not None
+    }
+    made = pooled.calibration(None)
+    if made is None:
+        return None
+    return structs.replace(
+        made,
+        conditions=tuple(condition_of.get(item) for item in made.items),
+        drawn=all(ratings.drawn for _, ratings in known),
+    )
 
 
 def _add_ratings(pooled: Ratings, ratings: Calibration, where: str) -> None:

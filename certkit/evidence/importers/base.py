@@ -70,7 +70,8 @@ class ImportOptions(Struct, frozen=True, kw_only=True):
     """What the user chose.
 
     `agent` renames the agent, or picks one where the source holds several; `models` keeps only these
-    agents of the source. `success` is ``strict`` (an attacked run succeeds if the task was done and the
+    agents of the source. `task_salt` goes into the manifest: no salt is drawn here, so that importing again
+    gives the same bytes. `success` is ``strict`` (an attacked run succeeds if the task was done and the
     attack failed) or ``utility`` (the task was done); only formats that log both use it.
     """
 
@@ -80,6 +81,7 @@ class ImportOptions(Struct, frozen=True, kw_only=True):
     success: Literal["strict", "utility"] = "strict"
     seal: bool = True
     models: tuple[str, ...] = ()
+    task_salt: str | None = None
 
 
 class ImportAccount(Struct, frozen=True, kw_only=True):
@@ -330,7 +332,7 @@ def finish(draft: Draft, job: Job, name: str, out: Path) -> ImportAccount:
     document = {
         "schema": MANIFEST_SCHEMA,
         "agent": agent,
-        "protocol": draft.protocol,
+        "protocol": draft.protocol | ({} if options.task_salt is None else {"task_salt": options.task_salt}),
         "imported": imported.model_dump(mode="json", by_alias=True, exclude_none=True),
     }
     manifest = base.validate(Manifest, document, code="import.source", where=MANIFEST_NAME)

@@ -49,11 +49,12 @@ _FRAME: Final = struct.Struct("<Q")
 
 
 class Piece(Struct):
-    """Whole lines of a file: `size` bytes of `path` from `offset`."""
+    """Whole lines of a file: `size` bytes of `path` from `offset`. `salt` is that of the tasks' tags."""
 
     path: str
     offset: int
     size: int
+    salt: bytes | None = None
 
 
 class Outcome(Struct, kw_only=True):
@@ -70,7 +71,7 @@ class Outcome(Struct, kw_only=True):
     total_faults: int = 0
 
 
-def pieces(path: Path, *, piece: int = PIECE) -> Iterator[Piece]:
+def pieces(path: Path, *, piece: int = PIECE, salt: bytes | None = None) -> Iterator[Piece]:
     """Cut a file of lines into pieces at newlines.
 
     A line that goes on for more than `MAX_LINE` beyond a piece is cut there and its rest is skipped, so that
@@ -91,7 +92,7 @@ def pieces(path: Path, *, piece: int = PIECE) -> Iterator[Piece]:
                     while rest and not rest.endswith(b"\n"):
                         rest = stream.readline(piece)
                     following = stream.tell()
-                yield Piece(str(path), start, stop - start)
+                yield Piece(str(path), start, stop - start, salt)
                 start = following
     except OSError as error:
         raise InputError(
@@ -102,12 +103,13 @@ def pieces(path: Path, *, piece: int = PIECE) -> Iterator[Piece]:
 class Station:
     """Reads and reduces pieces; hands over its sums when they are many, and at the end."""
 
-    def __init__(self) -> None:
+    def __init__(self, salt: bytes | None = None) -> None:
         self._reader = Reader()
-        self._reducer = Reducer()
+        self._reducer = Reducer(salt)
 
     def read_piece(self, piece: Piece) -> Outcome:
         """Read and reduce a piece of a file."""
+        self._reducer.salt = piece.salt
         with Path(piece.path).open("rb") as stream:
             stream.seek(piece.offset)
             return self.read_data(stream.read(piece.size))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 import numpy as np
 
-from certkit.evidence.bundle.calibration import read_calibration
+from certkit.evidence.bundle.calibration import drawn_runs, read_calibration
 from certkit.evidence.reading import parquet, work
 from certkit.evidence.reading.columns import ABSENT, Index
 from certkit.evidence.reading.lines import repeated, split_lines, two_domains
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from certkit.evidence.bundle.calibration import Calibration
     from certkit.evidence.bundle.folder import Bundle
 
 COMPACT: Final = 1_000_000
@@ -47,7 +48,7 @@ def summarise(bundle: Bundle, *, jobs: int | None = None, progress: Progress = S
     """
     merge = gathered(bundle, jobs=jobs, progress=progress)
     merge.forget_names()
-    return msgspec.structs.replace(merge.summary(), calibration=read_calibration(bundle))
+    return msgspec.structs.replace(merge.summary(), calibration=calibration(bundle))
 
 
 def gathered(bundle: Bundle, *, jobs: int | None = None, progress: Progress = SILENT) -> Merge:
@@ -80,13 +81,14 @@ def _cores() -> int:
 
 
 def _outcomes(bundle: Bundle, path: str, processes: int) -> Iterator[work.Outcome]:
+    salt = bundle.manifest.protocol.salt
     if path.endswith(".parquet"):
-        station = work.Station()
+        station = work.Station(salt)
         for block in parquet.lines(bundle.root / path, shown=path):
             yield station.read_data(block)
         yield station.finish()
     else:
-        yield from work.run(work.pieces(bundle.root / path), processes=processes)
+        yield from work.run(work.pieces(bundle.root / path, salt=salt), processes=processes)
 
 
 class Merge:
@@ -223,6 +225,7 @@ class Merge:
                 cell=groups["cell"].astype(np.int32),
                 cluster=groups["cluster"].astype(np.uint64),
                 task=groups["task"].astype(np.uint64),
+                tag=groups["tag"],
                 sums={name: groups[name].astype(np.int64) for name in CLUSTER_FIELDS},
             ),
             window=window,
@@ -277,6 +280,8 @@ def join(rows: NDArray[np.void]) -> tuple[NDArray[np.void], int]:
     np.minimum.at(least, part[: len(names)], names)
     whole = rows.copy()
     whole["cluster"] = least[part[cluster]]
+    first = np.unique(rows["cluster"], return_index=True)[1]
+    whole["tag"] = rows["tag"][first[np.searchsorted(names, whole["cluster"])]]
     return merge_groups(whole), len(names) - len(np.unique(whole["cluster"]))
 
 
@@ -306,10 +311,44 @@ def refuse_repetitions(
         raise RecordFaultsError(faults, faults.total)
 
 
+def calibration(bundle: Bundle) -> Calibration | None:
+    """Return the ratings of `bundle`, with domain and condition of the runs among its items.
+
+    Whether a person labelled the runs that the hash draws is found on the way.
+    """
+    found = read_calibration(bundle)
+    if found is None:
+        return None
+    decoder, wanted = msgspec.json.Decoder(_Named), set(found.items)
+    ids, runs = [], {}
+    for *_, line in record_lines(bundle):
+        record = decoder.decode(line)
+        ids.append(record.run_id)
+        if record.run_id in wanted:
+            runs[record.run_id] = record
+    labelled = found.labelled
+    return msgspec.structs.replace(
+        found,
+        domains=tuple(
+            runs[item].domain if item in runs else domain
+            for item, domain in zip(found.items, found.domains, strict=True)
+        ),
+        conditions=tuple(runs[item].condition if item in runs else None for item in found.items),
+        drawn=set(labelled) == set(drawn_runs(ids, len(labelled))),
+    )
+
+
+def to_label(bundle: Bundle, m: int) -> tuple[str, ...]:
+    """Return the ids of the `m` runs of `bundle` that a person labels to calibrate a judge."""
+    decoder = msgspec.json.Decoder(_Named)
+    return drawn_runs((decoder.decode(line).run_id for *_, line in record_lines(bundle)), m)
+
+
 class _Named(msgspec.Struct):
     run_id: str
     domain: str
     task_id: str
+    condition: str
     sequence: int | float | None = None
 
 

@@ -6,6 +6,8 @@ order and with any number of processes, because every sum is an integer.
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
@@ -44,10 +46,17 @@ class Partial(Struct, kw_only=True):
     user_fields: list[str]
 
 
+TAG_BYTES: Final = 9
 GROUP: Final = np.dtype(
-    [("cell", "<i4"), ("cluster", "<u8"), ("task", "<u8"), *((name, "<i8") for name in CLUSTER_FIELDS)]
+    [
+        ("cell", "<i4"),
+        ("cluster", "<u8"),
+        ("task", "<u8"),
+        ("tag", f"V{TAG_BYTES}"),
+        *((name, "<i8") for name in CLUSTER_FIELDS),
+    ]
 )
-"""One row per cell × cluster × task."""
+"""One row per cell × cluster × task; `tag` is that of the cluster."""
 
 RUN: Final = np.dtype(
     [
@@ -72,10 +81,19 @@ def name_hash(name: str) -> int:
     return xxhash.xxh3_64_intdigest(name.encode())
 
 
-class Reducer:
-    """Adds up the columns of any number of blocks; `take` returns the sums and starts again from zero."""
+def tag(salt: bytes, name: str) -> bytes:
+    """Return what a passport calls a task or cluster: only who has the salt can tell its name."""
+    return hmac.digest(salt, name.encode(), hashlib.sha256)[:TAG_BYTES]
 
-    def __init__(self) -> None:
+
+class Reducer:
+    """Adds up the columns of any number of blocks; `take` returns the sums and starts again from zero.
+
+    Without a `salt` every tag is zeros.
+    """
+
+    def __init__(self, salt: bytes | None = None) -> None:
+        self.salt = salt
         self._begin()
 
     def _begin(self) -> None:
@@ -135,6 +153,10 @@ class Reducer:
         table["cell"] = self._cell_of
         table["task"] = [name_hash(task) for *_, task in self._groups]
         table["cluster"] = [name_hash(cluster or task) for *_, cluster, task in self._groups]
+        if self.salt is not None:
+            names = {cluster or task for *_, cluster, task in self._groups}
+            tags = {name: tag(self.salt, name) for name in names}
+            table["tag"] = [tags[cluster or task] for *_, cluster, task in self._groups]
         for column, name in enumerate(CLUSTER_FIELDS):
             table[name] = self._sums[: len(self._groups), column]
         runs = np.concatenate(self._runs) if self._runs else np.zeros(0, RUN)

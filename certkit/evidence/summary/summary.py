@@ -179,13 +179,15 @@ class Clusters(Struct, frozen=True, kw_only=True, eq=False):
     """A row per split × domain × condition × cluster × task, sorted by those keys.
 
     `cell` (int32, row → index into `Summary.cells`), `cluster` and `task` (uint64 hashes of the names),
-    and `sums`: tally field name → int64 array, for the fields in `CLUSTER_FIELDS`. All arrays have the
+    `tag` (9 bytes: what a passport calls the cluster; zeros without the bundle's salt), and `sums`: tally
+    field name → int64 array, for the fields in `CLUSTER_FIELDS`. All arrays have the
     same length.
     """
 
     cell: NDArray[np.int32]
     cluster: NDArray[np.uint64]
     task: NDArray[np.uint64]
+    tag: NDArray[np.void]
     sums: Mapping[str, NDArray[np.int64]]
 
 

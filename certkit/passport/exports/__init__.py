@@ -92,7 +92,7 @@ def _check(format: Format, source: Source, *, key: object, card: object, verifie
     if source.verification is None and format not in OPEN:
         raise UsageError(
             "export.unverified",
-            f"{format} speaks for a passport that was verified",
+            f"{format} is written only of a passport that was verified",
             hint=f"verify it with --trust FILE; unverified there are {' and '.join(sorted(OPEN))}",
         )
     if key is None and format in _KEYED:

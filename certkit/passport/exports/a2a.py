@@ -55,9 +55,9 @@ def _check(card: Any, source: Source) -> list[Any]:
     agent = source.predicate.agent
     for name, expected in (("name", agent.name), ("version", agent.version)):
         if card.get(name) != expected:
-            found = words.one_line(str(card.get(name)))
+            named = words.one_line(str(card.get(name)))
             raise _refused(
-                f"the card is of {found!r}, the passport of {words.one_line(expected)!r}",
+                f"the card is of {named!r}, the passport of {words.one_line(expected)!r}",
                 "the card's name and version are those of the agent in the passport",
                 name,
             )
@@ -102,18 +102,18 @@ def _named(card: dict[str, Any], source: Source) -> dict[str, Any]:
 
 
 def _extension(source: Source) -> dict[str, Any]:
-    found, judgement = source.predicate, source.predicate.assessment
+    predicate, judgement = source.predicate, source.predicate.assessment
     return {
         "uri": PREDICATE_TYPE,
         "description": words.NOTICE,
         "params": {
             "passport_id": source.passport_id,
-            "agent_digest": found.agent.digest,
-            "claim": found.claim,
-            "origin": found.origin,
+            "agent_digest": predicate.agent.digest,
+            "claim": predicate.claim,
+            "origin": predicate.origin,
             "profile_digest": judgement.profile.digest,
-            "not_before": words.utc(found.validity.not_before),
-            "not_after": words.utc(found.validity.not_after),
+            "not_before": words.utc(predicate.validity.not_before),
+            "not_after": words.utc(predicate.validity.not_after),
         },
     }
 

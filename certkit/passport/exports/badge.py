@@ -1,7 +1,7 @@
 """A passport's claim as an SVG badge, which says in its text and its title that it is no evidence.
 
 A picture goes stale and is copied, so it bears the end of validity, the beginning of the passport's id, and
-the time that it was made for where that was not the present. No colour says what no word says; contrast is at
+the time that it was made for where that was not the present. Words say all that colours say; contrast is at
 least 7:1 (WCAG 2.2, AAA). Nothing outside is loaded.
 """
 
@@ -64,8 +64,8 @@ def _claim(source: Source) -> str:
     ]
     name = words.one_line(judgement.profile.id)
     name = name if len(name) <= _NAME else name[: _NAME - 1] + "…"
-    decides, other = (table, bounded) if judgement.profile.reading == "table" else (bounded, table)
-    return " ".join([*marks, f"{decides[0]} by {decides[1]}, {other[0]} by {other[1]} reading, {name}"])
+    decides, beside = (table, bounded) if judgement.profile.reading == "table" else (bounded, table)
+    return " ".join([*marks, f"{decides[0]} by {decides[1]}, {beside[0]} by {beside[1]} reading, {name}"])
 
 
 def _end(source: Source) -> str:

@@ -48,39 +48,39 @@ def _check_key(source: Source, public: PublicKey) -> None:
 
 
 def _credential(source: Source, public: PublicKey) -> dict[str, Any]:
-    found = source.predicate
+    predicate = source.predicate
     return {
         # Terms that the standard does not know are read as terms of the passport's own type.
         "@context": [CONTEXT, {"@vocab": f"{PREDICATE_TYPE}#"}],
         "id": f"urn:certkit:passport:{source.passport_id}",
         "type": ["VerifiableCredential", "AgentPassportSpecimen" if source.is_specimen else "AgentPassport"],
-        "name": found.name,
+        "name": predicate.name,
         "description": words.NOTICE,
         "issuer": {
             "id": jose.thumbprint(public),
-            "name": found.issuer.name,
+            "name": predicate.issuer.name,
             "keyId": keys.key_id(public),
         },
-        "validFrom": words.utc(found.validity.not_before),
-        "validUntil": words.utc(found.validity.not_after),
+        "validFrom": words.utc(predicate.validity.not_before),
+        "validUntil": words.utc(predicate.validity.not_after),
         "verifiedAsOf": words.utc(source.at),
         # Readers of JWTs look here alone. VC-JOSE-COSE advises against `nbf`, and does not forbid it.
         "iat": int(source.made.timestamp()),
-        "nbf": ceil(found.validity.not_before.timestamp()),
-        "exp": int(found.validity.not_after.timestamp()),
+        "nbf": ceil(predicate.validity.not_before.timestamp()),
+        "exp": int(predicate.validity.not_after.timestamp()),
         "credentialSubject": _subject(source),
     }
 
 
 def _subject(source: Source) -> dict[str, Any]:
-    found, judgement = source.predicate, source.predicate.assessment
+    predicate, judgement = source.predicate, source.predicate.assessment
     return {
-        "id": f"urn:certkit:agent:{found.agent.digest}",
-        "name": found.agent.name,
-        "version": found.agent.version,
-        "digest": found.agent.digest,
-        "claim": found.claim,
-        "origin": found.origin,
+        "id": f"urn:certkit:agent:{predicate.agent.digest}",
+        "name": predicate.agent.name,
+        "version": predicate.agent.version,
+        "digest": predicate.agent.digest,
+        "claim": predicate.claim,
+        "origin": predicate.origin,
         "tier": judgement.tier,
         "tierByTable": judgement.table.tier,
         **({"tierByBounds": judgement.bounded.tier} if judgement.bounded else {}),
@@ -89,7 +89,7 @@ def _subject(source: Source) -> dict[str, Any]:
             "digest": judgement.profile.digest,
             "reading": judgement.profile.reading,
         },
-        "domains": list(found.scope.domains),
-        "evidenceDigest": found.evidence.digest,
+        "domains": list(predicate.scope.domains),
+        "evidenceDigest": predicate.evidence.digest,
         "passportId": source.passport_id,
     }

@@ -21,8 +21,8 @@ _DOMAINS: Final = 12
 
 def write(source: Source) -> tuple[str, str]:
     """Return the media type and the text."""
-    found = source.predicate
-    head = f"**Agent passport of {_code(found.agent.name)} {_code(found.agent.version)}**"
+    predicate = source.predicate
+    head = f"**Agent passport of {_code(predicate.agent.name)} {_code(predicate.agent.version)}**"
     rows = "\n".join(_row(name, value) for name, value in _rows(source))
     notes = "\n".join(f"- {item}" for item in words.IS_NOT)
     return (
@@ -50,25 +50,26 @@ def _banner(source: Source) -> str:
 
 
 def _rows(source: Source) -> Iterator[tuple[str, str]]:
-    found, judgement = source.predicate, source.predicate.assessment
-    yield "Claim", _code(found.claim)
+    predicate, judgement = source.predicate, source.predicate.assessment
+    yield "Claim", _code(predicate.claim)
     for name, attained, decides in words.readings(judgement):
         yield f"{name.capitalize()} reading", f"**{attained}**, decides" if decides else attained
     yield "Profile", _code(judgement.profile.id)
     yield "", _code(judgement.profile.digest)
-    yield "Domains", _domains(found.scope.domains)
-    evidence = found.evidence
+    yield "Domains", _domains(predicate.scope.domains)
+    evidence = predicate.evidence
     runs = f"{evidence.nominal_runs:,} nominal, {evidence.fault_runs:,} under faults"
-    yield "Evidence", f"{found.origin}, {evidence.records:,} records: {runs}"
+    yield "Evidence", f"{predicate.origin}, {evidence.records:,} records: {runs}"
     yield "", _code(evidence.digest)
-    yield "Agent", _code(found.agent.digest)
-    yield "Valid", f"{words.utc(found.validity.not_before)} to {words.utc(found.validity.not_after)}"
+    yield "Agent", _code(predicate.agent.digest)
+    yield "Valid", f"{words.utc(predicate.validity.not_before)} to {words.utc(predicate.validity.not_after)}"
     yield "Issuer", _issuer(source)
     yield (
         "Stated in it",
         (
-            f"{len(found.limitations)} limitations, {len(found.known_failure_modes)} known failure modes, "
-            f"{len(found.challenges)} open challenges"
+            f"{len(predicate.limitations)} limitations, "
+            f"{len(predicate.known_failure_modes)} known failure modes, "
+            f"{len(predicate.challenges)} open challenges"
         ),
     )
     yield "Passport", _code(source.passport_id)
@@ -78,8 +79,8 @@ def _rows(source: Source) -> Iterator[tuple[str, str]]:
     else:
         steps = source.verification.steps
         time = f"{'as of ' if source.as_of else ''}{words.utc(source.at)}"
-        yield "Verified", f"{time}: {', '.join(one.id for one in steps if one.status == 'passed')}"
-        yield "Not checked", ", ".join(one.id for one in steps if one.status == "skipped") or "–"
+        yield "Verified", f"{time}: {', '.join(step.id for step in steps if step.status == 'passed')}"
+        yield "Not checked", ", ".join(step.id for step in steps if step.status == "skipped") or "–"
 
 
 def _issuer(source: Source) -> str:

@@ -54,17 +54,21 @@ def verified(
     `checks` are the further questions of `certkit.passport.verify`. Raises `CertkitError`
     ``export.unverified`` with the exit code of the verification, naming the step that stands in the way.
     """
-    found = verify(data, trust=trust, at=at, **checks)
-    if found.verdict != "verified" or found.statement is None or found.passport_id is None:
+    verification = verify(data, trust=trust, at=at, **checks)
+    if (
+        verification.verdict != "verified"
+        or verification.statement is None
+        or verification.passport_id is None
+    ):
         raise _refused(
-            found, {*trust.require, *(name for name, given in checks.items() if given is not None)}
+            verification, {*trust.require, *(name for name, given in checks.items() if given is not None)}
         )
     return Source(
-        passport_id=canonical.Digest(found.passport_id),
-        predicate=found.statement.predicate,
+        passport_id=canonical.Digest(verification.passport_id),
+        predicate=verification.statement.predicate,
         at=at,
         made=made or at,
-        verification=found,
+        verification=verification,
         trust=trust,
     )
 
@@ -81,16 +85,16 @@ def unverified(data: bytes, *, at: datetime, made: datetime | None = None) -> So
     return Source(passport_id=passport.passport_id, predicate=predicate, at=at, made=made or at)
 
 
-def _refused(found: Verification, required: set[str]) -> CertkitError:
-    step = found.deciding
+def _refused(verification: Verification, required: set[str]) -> CertkitError:
+    step = verification.deciding
     if step is not None:
         message = f"the passport is rejected at step {step.number} ({step.id}): {step.detail}"
     else:
-        needed = [one for one in found.steps if one.status == "skipped" and one.id in required]
-        what = "; ".join(f"{one.id}: {one.detail}" for one in needed) or "a timestamp"
+        needed = [check for check in verification.steps if check.status == "skipped" and check.id in required]
+        what = "; ".join(f"{check.id}: {check.detail}" for check in needed) or "a timestamp"
         message = f"what is required could not be checked: {what}"
     error = NegativeError(
         "export.unverified", message, hint="'certkit verify PASSPORT --trust FILE' tells of every step"
     )
-    error.exit_code = found.exit_code
+    error.exit_code = verification.exit_code
     return error

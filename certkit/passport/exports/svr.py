@@ -53,7 +53,7 @@ def _statement(source: Source, verifier: str) -> dict[str, Any]:
     if ":" not in verifier or not verifier.isprintable() or " " in verifier:
         raise UsageError("usage.option", f"--verifier: {words.one_line(verifier)!r} is not a URI")
     agent, profile = source.predicate.agent, source.predicate.assessment.profile
-    assert source.trust is not None  # noqa: S101 - it speaks for a passport that was verified
+    assert source.trust is not None  # noqa: S101 - only a verified passport gets here
     policy = canonical.digest(canonical.canonical(source.trust.to_dict()))
     return {
         "_type": STATEMENT_TYPE,

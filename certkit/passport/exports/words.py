@@ -16,8 +16,8 @@ UNVERIFIED: Final = "UNVERIFIED"
 SPECIMEN: Final = "SPECIMEN"
 
 NOTICE: Final = (
-    "A copy of the claim of an agent passport, and no evidence. Whether the passport is genuine and still "
-    "stands is told by verifying the passport itself, which its id names."
+    "A copy of the claim of an agent passport, and no evidence. To know whether the passport is genuine and "
+    "still stands, verify the passport itself, which its id names."
 )
 IS_NOT: Final = (
     "a statement that the agent is safe, or fit for another use, domain or version than those named",

@@ -132,7 +132,7 @@ def test_what_to_measure_next_is_said_row_by_row() -> None:
         line.split(": ", 1)
         for line in measure_next(build.judged(build.summary([build.cell("a", "stochastic", rig)])))
     )
-    assert "mend the test rig" in said["ti"]
+    assert "repair the test rig" in said["ti"]
 
 
 def test_numbers_as_people_read_them() -> None:

@@ -169,7 +169,7 @@ CAUSES: dict[str, Callable[[], Assessment]] = {
     "undeclared-runs": lambda: found(declared_runs=None),
 }
 ELSEWHERE = {
-    *("judge-agreement-low", "judge-correction"),  # need ratings, see test_judge_error
+    *("calibration-chosen", "judge-agreement-low", "judge-correction"),  # need ratings, see test_judge_error
     *("periods-differ", "periods-not-compared", "bundles-differ"),  # need several bundles, see the passports'
 }
 
@@ -273,15 +273,15 @@ def test_sil_arithmetic_stands_beside_the_sources_text() -> None:
 
 
 def two_means(one: list[tuple[int, int]], other: list[tuple[int, int]]) -> float:
-    """One-sided p that the other rate is no lower: cluster-robust t, k₁ + k₂ - 2 degrees of freedom."""
-    rates, variances = [], []
-    for rows in (one, other):
-        k, n, rate = len(rows), sum(m for _, m in rows), sum(s for s, _ in rows) / sum(m for _, m in rows)
-        squares = sum((s - rate * m) ** 2 for s, m in rows)
-        rates.append(rate)
-        variances.append(k / (k - 1) * squares / n**2)
-    t = (rates[0] - rates[1]) / sqrt(sum(variances))
-    return float(stats.t.sf(t, len(one) + len(other) - 2))
+    """The one-sided p against no loss, tasks being clusters of their own."""
+    sides = [[y / n for y, n in side] for side in (one, other)]
+    means = [sum(side) / len(side) for side in sides]
+    k = len(one) + len(other)
+    parts = [
+        sum((x - mean) ** 2 for x in side) / len(side) ** 2 for side, mean in zip(sides, means, strict=True)
+    ]
+    t = (means[0] - means[1]) / sqrt(k / (k - 1) * sum(parts))
+    return float(stats.t.sf(t, min(len(one), len(other)) - 1))
 
 
 def test_held_out_faults_are_set_against_the_runs_that_count() -> None:

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from math import exp, lgamma, log
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
-from scipy import integrate, special, stats
+from msgspec import structs
+from scipy import stats
 
-from certkit.assessment import AssessmentDocument
+from certkit.assessment import AssessmentDocument, Status
 from certkit.assessment.evaluate import judge
 from certkit.assessment.findings.findings import SEVERITY
 from certkit.assessment.rater_error import (
     JudgeReport,
-    Seen,
     judge_findings,
     judge_report,
     seen_by_judge,
 )
-from certkit.assessment.rater_error.correction import Correction, confusion, corrected, share
-from certkit.assessment.statistics.estimators import posterior
+from certkit.assessment.rater_error.corrected import Seen, share
 from certkit.document import schema_of, to_builtins
 from certkit.evidence.bundle.calibration import ABSENT, Calibration, Rater, millionths
 from certkit.evidence.bundle.manifest import Protocol
@@ -58,6 +56,7 @@ def calibrated(
         item=item,
         rater=rater,
         score=score,
+        drawn=True,
     )
 
 
@@ -80,17 +79,16 @@ def report(calibration: Calibration | None, seen: Seen | None = None, **facts: A
     return judge_report(calibration, protocol(**facts), seen, TAU)
 
 
-def findings(of: JudgeReport, **facts: Any) -> dict[str, str]:
-    found = list(judge_findings(of, protocol(**facts), TAU, DELTA, judged=True))
+def findings(report: JudgeReport, seen: Seen | None = None, **facts: Any) -> dict[str, str]:
+    found = list(judge_findings(report, protocol(**facts), seen, TAU, DELTA, judged=True))
     assert all(item.severity is SEVERITY[item.code] for item in found)
     return {item.code: item.message for item in found}
 
 
-def corrected_by(
-    counts: tuple[int, int, int, int], y: float, n: float, tau: Sequence[Fraction]
-) -> Correction:
-    rate = Fraction(y) / Fraction(n)
-    return corrected(rate, int(n), n, confusion(*counts), dict(enumerate(tau, 1)))
+def seen_at(rate: Fraction, n: int) -> Seen:
+    """A rate seen in n independent runs."""
+    law = stats.beta(1 + float(rate) * n, 1 + float(1 - rate) * n)
+    return Seen(rate=rate, n=n, mean=float(law.mean()), variance=float(law.var()))
 
 
 def test_posteriors_are_those_of_scipy() -> None:
@@ -103,129 +101,11 @@ def test_posteriors_are_those_of_scipy() -> None:
     assert (nothing.value, nothing.mean, nothing.interval) == (None, None, None)
 
 
-def test_the_published_example_of_a_flattered_or_wronged_agent() -> None:
-    # sensitivity .95, specificity .90: a true .95 reads .95·.95 + .05·.10 = .9075
-    found = corrected_by((950, 50, 100, 900), 9075, 10_000, TAU.values())  # type: ignore[arg-type]
-    assert found.raw == 0.9075
-    assert found.value == 0.95
-    assert found.interval is not None
-    assert found.interval.low < 0.95 < found.interval.high
-
-
-CASES = [
-    ((95, 5, 10, 90), 910.0, 1000.0),
-    ((47, 3, 1, 9), 80.0, 90.0),
-    ((50, 0, 0, 50), 900.0, 1000.0),  # perfect in the calibration
-    ((20, 1, 3, 12), 45.3, 60.1),  # an effective number of runs need not be whole
-    ((60, 40, 20, 80), 300.0, 500.0),
-    ((40, 2, 3, 30), 9100.0, 10_000.0),  # many runs, little calibration
-    ((1000, 10, 100, 900), 20.0, 20.0),
-    ((30, 0, 5, 25), 0.0, 40.0),
-]
-
-
-def beta_density(a: float, b: float, x: float) -> float:
-    return exp(lgamma(a + b) - lgamma(a) - lgamma(b) + (a - 1) * log(x) + (b - 1) * log1m(x))
-
-
-def log1m(x: float) -> float:
-    return float(np.log1p(-x))
-
-
-def weight_above(t: float, counts: tuple[int, int, int, int], y: float, n: float) -> float:
-    """∫ of the posterior density over θ > t, with θ integrated out by hand.
-
-    For given S and F, ∫_t^1 f(θS + (1 - θ)F) dθ is (I(S) - I(tS + (1 - t)F)) / (S - F), I the distribution
-    function of Beta(1 + y, 1 + n - y). What is left is a double integral of a smooth function.
-    """
-    tp, fn, fp, tn = counts
-    hits, alarms = (1 + tp, 1 + fn), (1 + fp, 1 + tn)
-    tail = 1e-13
-
-    def integrand(f: float, s: float) -> float:
-        if abs(s - f) < 1e-9:
-            return 0.0
-        low, high = special.betainc(1 + y, 1 + n - y, [t * s + (1 - t) * f, s])
-        return float((high - low) / (s - f) * beta_density(*hits, s) * beta_density(*alarms, f))
-
-    ends = [(special.betaincinv(*of, tail), special.betainccinv(*of, tail)) for of in (hits, alarms)]
-    value, _ = integrate.dblquad(integrand, *ends[0], *ends[1], epsabs=1e-11, epsrel=1e-9)
-    return float(value)
-
-
-@pytest.mark.parametrize(("counts", "y", "n"), CASES)
-def test_the_posterior_is_that_of_an_adaptive_double_integral(
-    counts: tuple[int, int, int, int], y: float, n: float
-) -> None:
-    found = corrected_by(counts, y, n, [Fraction(80, 100), Fraction(95, 100)])
-    assert found.by_tier is not None
-    assert found.interval is not None
-    total = weight_above(0.0, counts, y, n)
-    right = {tier: weight_above(t, counts, y, n) / total for tier, t in ((1, 0.8), (2, 0.95))}
-    assert found.by_tier == pytest.approx(right, abs=2e-8)
-    assert weight_above(found.interval.low, counts, y, n) / total == pytest.approx(0.975, abs=2e-8)
-    assert weight_above(found.interval.high, counts, y, n) / total == pytest.approx(0.025, abs=2e-8)
-
-
-def test_the_posterior_mean_is_the_area_above_its_distribution_function() -> None:
-    counts, y, n = CASES[1]
-    found = corrected_by(counts, y, n, [])
-    total = weight_above(0.0, counts, y, n)
-    nodes, weights = np.polynomial.legendre.leggauss(24)
-    area = sum(
-        w / 2 * weight_above((1 + x) / 2, counts, y, n) / total for x, w in zip(nodes, weights, strict=True)
-    )
-    assert found.mean == pytest.approx(area, abs=1e-6)
-
-
-def test_a_judge_without_error_leaves_the_posterior_as_it_is() -> None:
-    found = corrected_by((10**7, 0, 0, 10**7), 88, 100, TAU.values())  # type: ignore[arg-type]
-    assert found.by_tier == pytest.approx(
-        {tier: posterior(88, 100, threshold) for tier, threshold in TAU.items()}, abs=1e-5
-    )
-    assert found.value == 0.88
-
-
-def test_uncertainty_of_the_judge_widens_the_interval() -> None:
-    def width(scale: int) -> float:
-        interval = corrected_by((19 * scale, scale, 2 * scale, 18 * scale), 850, 1000, []).interval
-        assert interval is not None
-        return interval.high - interval.low
-
-    assert width(1) > width(4) > width(100)
-
-
-def test_a_judge_that_may_be_a_coin_corrects_nothing() -> None:
-    found = corrected_by((6, 4, 5, 5), 80, 100, [])
-    hits, alarms = stats.beta(7, 5), stats.beta(6, 6)
-    right, _ = integrate.quad(lambda x: hits.cdf(x) * alarms.pdf(x), 0, 1)
-    assert found.uninformative == pytest.approx(right, abs=1e-9)
-    assert (found.value, found.mean, found.interval, found.by_tier) == (None, None, None, None)
-    assert "may well be 1 or less (probability 0.33" in (found.reason or "")
-
-
-def test_a_judge_that_is_worse_than_a_coin_corrects_nothing() -> None:
-    assert corrected_by((5, 95, 95, 5), 80, 100, []).value is None
-
-
-@pytest.mark.parametrize(("counts", "what"), [((0, 0, 5, 50), "success"), ((50, 5, 0, 0), "failure")])
-def test_one_kind_of_item_is_no_calibration(counts: tuple[int, int, int, int], what: str) -> None:
-    found = corrected_by(counts, 80, 100, [])
-    assert found.value is None
-    assert found.reason == f"no calibrated item is a true {what}"
-
-
-def test_a_rate_that_the_judge_cannot_show_contradicts_the_calibration() -> None:
-    found = corrected_by((500, 500, 10, 990), 9500, 10_000, [])
-    assert found.value is None
-    assert "contradicts" in (found.reason or "")
-
-
 def test_counts_are_those_of_the_success_reading() -> None:
     rows = [("a", "j", 0.7), ("b", "j", 0.699999), ("c", "j", 1.0), ("d", "j", 0.2), ("e", "j", 0.9)]
     reference = {"a": 0.8, "b": 0.7, "c": 0.0, "d": 0.69}
     found = report(calibrated(rows, reference, domains={"a": "bank", "c": "bank", "d": "shop"}))
-    assert found.state == "compared"  # two items of either kind show nothing of any judge
+    assert found.state == "calibrated"
     assert (found.items, found.referenced, found.ratings) == (5, 4, 5)
     error = found.confusion
     assert error is not None
@@ -277,7 +157,7 @@ def test_an_uncalibrated_judge_is_named_and_warned_of(
     assert reason in (found.reason or "")
     assert found.confusion is None
     assert set(findings(found)) == {"judge-uncalibrated"}
-    assert list(judge_findings(found, protocol(judge), TAU, DELTA, judged=False)) == []
+    assert list(judge_findings(found, protocol(judge), None, TAU, DELTA, judged=False)) == []
 
 
 def test_a_judge_that_is_compared_with_humans_only_is_not_calibrated() -> None:
@@ -310,80 +190,83 @@ def test_weak_agreement_with_a_human_is_found_where_there_is_no_reference() -> N
 
 
 def test_a_tier_that_only_the_judges_error_reaches_is_found() -> None:
-    # specificity .6: a true .75 reads .75·.96 + .25·.4 = .82, above Tier 2's .80
-    seen = Seen(rate=Fraction(82, 100), n=1000, n_eff=800.0)
+    # of the runs that it passed 24 in 34 are successes, of those that it failed 2 in 32:
+    # .82 · 481/682 + .18 · 21/322 = .590 by the means of Beta(481, 201) and Beta(21, 301)
+    seen = seen_at(Fraction(82, 100), 1000)
     found = report(counted(480, 20, 200, 300), seen)
     assert found.correction is not None
-    assert found.correction.value == 0.75
-    message = findings(found)["judge-correction"]
-    assert "r_op is 75.0% and not 82.0%" in message
-    assert "of Tier 2 " in message
+    assert found.correction.value == pytest.approx(0.590, abs=0.001)
+    message = findings(found, seen)["judge-correction"]
+    assert "r_op is 59.0% (95 % interval" in message
+    assert "not 82.0%" in message
+    assert "at or below the threshold of Tiers 1, 2" in message
 
 
 def test_where_the_judge_does_not_decide_success_it_is_said_what_the_correction_would_take() -> None:
-    seen = Seen(rate=Fraction(82, 100), n=1000, n_eff=800.0)
+    seen = seen_at(Fraction(82, 100), 1000)
     ignored = report(counted(480, 20, 200, 300), seen, methodology="trajectory")
     assert ignored.note is not None
-    message = findings(ignored, methodology="trajectory")["judge-correction"]
+    message = findings(ignored, seen, methodology="trajectory")["judge-correction"]
     assert "not corrected" in message
-    assert "state that methodology; then r_op would be 75.0% (95 % interval" in message
+    assert "state that methodology; then r_op would be 59.0% (95 % interval" in message
     assert "not 82.0%" in message
-    hopeless = report(counted(50, 0, 0, 0), seen, methodology="trajectory")
-    message = findings(hopeless, methodology="trajectory")["judge-correction"]
-    assert "cannot be freed of the error: no calibrated item is a true failure" in message
-    assert findings(report(None, seen, methodology="trajectory"), methodology="trajectory").keys() == {
+    assert findings(report(None, seen, methodology="trajectory"), seen, methodology="trajectory").keys() == {
         "judge-uncalibrated"
     }
 
 
-def flawless(a: int, b: int) -> float:
-    """P(Se + Sp ≤ 1) of a judge without an error: S ~ Beta(1 + a, 1) is at most F ~ Beta(1, 1 + b)."""
-    found, _ = integrate.quad(lambda x: stats.beta(1 + a, 1).cdf(x) * stats.beta(1, 1 + b).pdf(x), 0, 1)
-    return float(found)
-
-
-@pytest.mark.parametrize("a", range(8))
-@pytest.mark.parametrize("b", range(8))
-def test_a_judge_is_not_calibrated_on_items_that_could_not_tell_it_from_a_coin(a: int, b: int) -> None:
-    if a + b == 0:
-        return
-    found = report(counted(a, 0, 0, b))
-    tells = min(a, b) > 0 and flawless(a, b) <= 0.025
-    assert found.state == ("calibrated" if tells else "compared")
-    assert ("cannot tell any judge from a coin" in (found.reason or "")) is not tells
-    assert "judge-uncalibrated" in findings(found)
-    assert found.confusion is not None
-
-
-def test_what_few_items_leave_open_is_said_until_they_could_show_nine_in_ten() -> None:
-    least = next(n for n in range(1, 100) if stats.beta(1 + n, 1).sf(0.9) > 0.95)
-    assert least == 28
-    message = findings(report(counted(100, 0, 0, 27)))["judge-uncalibrated"]
-    law = stats.beta(28, 1)
-    assert f"specificity {law.ppf(0.025):.2f} to {law.ppf(0.975):.2f} (27 items);" in message
-    assert "sensitivity" not in message
-    assert findings(report(counted(28, 0, 0, 28))) == {}
-
-
 def test_a_tier_that_a_badly_known_judge_leaves_in_doubt_is_found() -> None:
-    # Seen at .83 in 1,000 runs Tier 2's .80 is all but certain; 20 items say little of the judge who saw it.
-    seen = Seen(rate=Fraction(83, 100), n=1000, n_eff=1000.0)
-    few, many = counted(10, 0, 0, 10), counted(10_000, 0, 0, 10_000)
+    # Seen at .83 in 1,000 runs Tier 2's .80 is all but certain; 20 labels say little of the judge who saw it.
+    seen = seen_at(Fraction(83, 100), 1000)
+    few, many = counted(17, 0, 0, 3), counted(83_000, 0, 0, 17_000)
     known = stats.beta(1 + 830, 1 + 170).sf(0.8)
     assert known > 0.95
-    message = findings(report(few, seen))["judge-correction"]
-    assert "above the 80 % of Tier 2 with probability 0." in message
-    assert findings(report(many, seen)) == {}
+    assert "judge-correction" in findings(report(few, seen), seen)
+    assert findings(report(many, seen), seen) == {}
 
 
 def test_a_correction_that_changes_no_tier_is_no_finding() -> None:
-    seen = Seen(rate=Fraction(70, 100), n=1000, n_eff=1000.0)
-    assert findings(report(counted(480, 20, 20, 480), seen)) == {}
+    seen = seen_at(Fraction(70, 100), 1000)
+    assert findings(report(counted(700, 10, 10, 300), seen), seen) == {}
 
 
-def test_a_rate_that_cannot_be_corrected_is_found() -> None:
-    seen = Seen(rate=Fraction(82, 100), n=100, n_eff=100.0)
-    assert "cannot be freed" in findings(report(counted(50, 0, 0, 0), seen))["judge-correction"]
+def test_labels_of_chosen_items_are_a_serious_finding_where_the_judge_gave_the_outcomes() -> None:
+    chosen = report(structs.replace(counted(90, 2, 2, 6), drawn=False))
+    assert list(findings(chosen)) == ["calibration-chosen"]
+    assert SEVERITY["calibration-chosen"] == "serious"
+    assert findings(chosen, methodology="trajectory") == {}
+
+
+@pytest.mark.parametrize(
+    ("methodology", "named", "calibration", "bounded"),
+    [
+        ("independent_judge", "j", None, False),
+        ("independent_judge", None, None, False),
+        ("other", "j", None, False),
+        ("other", None, None, True),
+        ("trajectory", "j", None, True),
+        ("independent_judge", "j", counted(90, 2, 2, 6), True),
+        ("independent_judge", "j", calibrated([("a", "j", 1.0)]), False),
+        ("independent_judge", "k", counted(90, 2, 2, 6), False),
+    ],
+)
+def test_outcomes_of_a_model_are_bounded_only_where_a_person_labelled_some(
+    methodology: str,
+    named: str | None,
+    calibration: Calibration | None,
+    bounded: bool,  # noqa: FBT001 - a parameter of the table
+) -> None:
+    summary = structs.replace(build.strong(), calibration=calibration)
+    judge_named = {"name": named, "independent": True} if named else None
+    manifest = build.facts(methodology=methodology, judge=judge_named).manifest
+    rows = {(row.id, row.tier): row.bounded for row in judge(summary, manifest, build.profile()).rows}
+    found, untouched = rows["r_op", 1], rows["ti", 1]
+    assert found is not None
+    assert untouched is not None
+    assert ("unknown: " in (found.reason or "")) is not bounded
+    assert "unknown: " not in (untouched.reason or "")
+    if not bounded:
+        assert (found.status, found.bound) == (Status.INSUFFICIENT, None)
 
 
 def test_the_order_of_ratings_changes_nothing() -> None:
@@ -399,11 +282,10 @@ def test_the_published_schema_holds_for_every_report() -> None:
     whole = {**definitions["JudgeReport"], "$defs": definitions}
     Draft202012Validator.check_schema(whole)
     validator = Draft202012Validator(whole)
-    seen = Seen(rate=Fraction(82, 100), n=100, n_eff=100.0)
+    seen = seen_at(Fraction(82, 100), 100)
     reports = [
         report(None),
         report(counted(50, 3, 4, 50), seen),
-        report(counted(50, 0, 0, 0), seen),
         report(calibrated([("a", "j", 1.0), ("a", "ann", 0.3)])),
     ]
     for one in reports:
@@ -435,3 +317,60 @@ def test_runs_are_worth_what_their_clusters_are_worth() -> None:
     assert (one.rate, one.n) == (Fraction(9, 10), 50)
     assert 1 <= one.n_eff < 2
     assert worth([]) is None
+
+
+def one_run_a_task(calibration: Calibration | None, methodology: str) -> dict[tuple[str, int], Any]:
+    """Rows of 200 tasks of one run in each of two domains, 190 and 180 of which the judge passed."""
+    passed = {"bank": 190, "shop": 180}
+    summary = build.summary(
+        [build.cell(domain, "stochastic", build.outcomes(200, passed[domain])) for domain in passed],
+        rows=build.clusters(
+            [
+                (place, 200 * place + number, 200 * place + number, {"runs": 1, "success": number < most})
+                for place, most in enumerate(passed.values())
+                for number in range(200)
+            ]
+        ),
+    )
+    summary = structs.replace(summary, calibration=calibration)
+    manifest = build.facts(methodology=methodology, tasks_independent=True).manifest
+    return {(row.id, row.tier): row.bounded for row in judge(summary, manifest, build.profile()).rows}
+
+
+def by_domain(bank: tuple[int, int, int, int], shop: tuple[int, int, int, int]) -> Calibration:
+    """Labels of runs under faults: true positives, false negatives, false positives, true negatives."""
+    found = counted(*(a + b for a, b in zip(bank, shop, strict=True)))
+    places = [place for kind in range(4) for place in ["bank"] * bank[kind] + ["shop"] * shop[kind]]
+    return structs.replace(found, domains=tuple(places), conditions=("stochastic",) * len(places))
+
+
+def drawn_limit(passed: int, n: int, labels: tuple[int, int, int, int]) -> float:
+    """The 5 % quantile of qP + (1 − q)F by draws."""
+    tp, fn, fp, tn = labels
+    rng = np.random.default_rng(3)
+    q, p, f = (rng.beta(1 + a, 1 + b, 400_000) for a, b in ((passed, n - passed), (tp, fp), (fn, tn)))
+    return float(np.quantile(q * p + (1 - q) * f, 0.05))
+
+
+BANK, SHOP = (70, 1, 2, 9), (60, 2, 6, 12)
+
+
+def test_rows_of_outcomes_that_a_judge_gave_use_the_corrected_limit() -> None:
+    rows = one_run_a_task(by_domain(BANK, SHOP), "independent_judge")
+    assert rows["r_op", 1].bound == pytest.approx(drawn_limit(370, 400, (130, 3, 8, 21)), abs=0.004)
+    shop = drawn_limit(180, 200, SHOP)
+    assert shop < drawn_limit(190, 200, BANK)
+    assert rows["domain_min", 1].bound == pytest.approx(shop, abs=0.006)
+
+
+def test_a_program_that_gave_the_outcomes_leaves_the_limits_as_they_are() -> None:
+    plain = one_run_a_task(None, "trajectory")
+    assert one_run_a_task(by_domain(BANK, SHOP), "trajectory") == plain
+    assert plain["r_op", 1].bound == pytest.approx(float(stats.beta(371, 31).ppf(0.05)), abs=1e-9)
+
+
+def test_labels_of_other_conditions_do_not_enter_a_series() -> None:
+    faults = by_domain(BANK, SHOP)
+    nominal = structs.replace(faults, conditions=("nominal",) * len(faults.items))
+    rows = one_run_a_task(nominal, "independent_judge")
+    assert rows["r_op", 1].bound == pytest.approx(drawn_limit(370, 400, (0, 0, 0, 0)), abs=0.02)

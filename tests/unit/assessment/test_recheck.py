@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from scipy.stats import ttest_ind_from_stats
 
 from certkit import resources, workflow
 from certkit.assessment.recheck import KINDS, Result, State, parse, recheck
@@ -401,6 +402,7 @@ def test_a_malformed_document_is_refused_by_name(text: str) -> None:
     assert str(raised.value).startswith("test.toml")
 
 
+OF_2025 = resources.path("templates", "recheck", "hb-eval-2025.toml").read_text(encoding="utf-8")
 PAPERS = resources.path("templates", "recheck", "hb-eval-papers.toml").read_text(encoding="utf-8")
 
 
@@ -509,8 +511,9 @@ def test_counts_that_print_as_82_percent_hide_the_contradiction(papers: dict[str
     assert papers["posterior-example-82-percent"].state is State.CONSISTENT
 
 
-def test_the_papers_use_every_kind_of_claim(papers: dict[str, Result]) -> None:
-    assert {result.kind for result in papers.values()} == set(KINDS)
+def test_the_papers_use_every_kind_of_claim_but_repeats(papers: dict[str, Result]) -> None:
+    of_2025 = {claim.kind for claim in parse(OF_2025, "hb-eval-2025.toml").claims}
+    assert {result.kind for result in papers.values()} | of_2025 == set(KINDS) - {"repeats"}
 
 
 def test_the_result_in_json_values(papers: dict[str, Result]) -> None:
@@ -518,3 +521,80 @@ def test_the_result_in_json_values(papers: dict[str, Result]) -> None:
     assert document["state"] == "impossible"
     assert document["computed"] == {"low": 0.23, "high": 0.23}
     assert papers["edm-admission"].computed is None
+
+
+@pytest.mark.parametrize("percent", range(101))
+@pytest.mark.parametrize("n", [7, 24, 60])
+def test_a_count_is_one_that_trying_all_of_them_finds(n: int, percent: int) -> None:
+    fits = [s for s in range(n + 1) if abs(Fraction(s, n) - Fraction(percent, 100)) <= Fraction(1, 200)]
+    found = check(f'kind = "count"\nrate = "{percent} %"\nn = {n}')
+    assert found.state is (State.CONSISTENT if fits else State.IMPOSSIBLE)
+    twice = [
+        s for s in range(2 * n + 1) if abs(Fraction(s, 2 * n) - Fraction(percent, 100)) <= Fraction(1, 200)
+    ]
+    found = check(f'kind = "repeats"\nrate = "{percent} %"\nn = {n}\nrepeats = 2')
+    assert found.state is (State.CONSISTENT if twice else State.IMPOSSIBLE)
+
+
+@pytest.mark.parametrize(("count", "state"), [(29, State.CONSISTENT), (24, State.IMPOSSIBLE)])
+def test_a_count_that_is_printed_is_held_against_its_rate(count: int, state: State) -> None:
+    found = check(f'kind = "count"\nrate = "5.8 %"\nn = 500\ncount = {count}')
+    assert found.state is state
+    assert found.arithmetic.startswith("it is 29 of 500")
+
+
+@pytest.mark.parametrize(
+    ("text", "state"),
+    [
+        ('rate = "80 %"\nn = 400\nprinted = "2.0 %"', State.CONSISTENT),
+        ('rate = "80 %"\nn = 100\nprinted = "2.0 %"', State.IMPOSSIBLE),
+        ('rate = "50 %"\nn = 100\nprinted = "5.000 %"', State.CONSISTENT),
+        ('sd = "3.0"\nk = 9\nprinted = "1.0"', State.CONSISTENT),
+        ('sd = "3.0"\nk = 4\nprinted = "1.0"', State.IMPOSSIBLE),
+    ],
+)
+def test_a_standard_error_is_that_of_a_rate_or_of_a_mean(text: str, state: State) -> None:
+    assert check(f'kind = "standard-error"\n{text}').state is state
+
+
+def test_a_standard_error_takes_one_pair() -> None:
+    for text in (
+        'printed = "1.0"',
+        'sd = "1.0"\nprinted = "1.0"',
+        'sd = "1"\nk = 2\nrate = "0.5"\nprinted = "1"',
+    ):
+        with pytest.raises(InputError, match="give rate and n, or sd and k"):
+            parse(claims(f'kind = "standard-error"\n{text}'), "test.toml")
+
+
+def test_welchs_t_is_that_of_the_printed_moments() -> None:
+    first, second = (12.34, 2.10, 40), (11.02, 3.05, 30)
+    t = ttest_ind_from_stats(*first, *second, equal_var=False).statistic
+    text = "".join(
+        f'{name} = {{ mean = "{mean:.2f}", sd = "{sd:.2f}", n = {n} }}\n'
+        for name, (mean, sd, n) in (("first", first), ("second", second))
+    )
+    assert check(f'kind = "t-test"\n{text}t = "{t:.2f}"').state is State.CONSISTENT
+    assert check(f'kind = "t-test"\n{text}t = "{t + 0.05:.2f}"').state is State.IMPOSSIBLE
+
+
+def test_the_tables_of_2025_do_not_follow_from_one_another() -> None:
+    document = parse(OF_2025, "hb-eval-2025.toml")
+    done = {item.id: item for item in recheck(document, profiles=workflow.load_profile).results}
+    means = {"react": (42.3, 4.2), "reflexion": (76.8, 3.6), "ap-edm": (94.2, 2.1)}
+    pairs = (("ap-edm", "react", 247), ("ap-edm", "reflexion", 93), ("reflexion", "react", 139))
+    for one, other, rounded in pairs:
+        t = float(ttest_ind_from_stats(*means[one], 500, *means[other], 500, equal_var=False).statistic)
+        assert round(t) == rounded
+        found = done[f"table-5-t-{one}-{other}"]
+        assert found.state is State.IMPOSSIBLE
+        assert found.computed is not None
+        assert found.computed.low < t < found.computed.high
+    refused = {name for name, item in done.items() if item.state is State.IMPOSSIBLE}
+    assert {
+        "failures-of-ap-edm",
+        "table-6-mean-react",
+        "split-cascade",
+        "table-7-additional-bounds",
+    } <= refused
+    assert done["table-4-gap-react"].state is State.CONSISTENT

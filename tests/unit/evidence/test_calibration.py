@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json  # noqa: TID251 - what is written here must not depend on the door that reads it
 from itertools import permutations
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ from jsonschema import Draft202012Validator
 from certkit import canonical, evidence
 from certkit.errors import InputError
 from certkit.evidence.bundle import calibration
-from certkit.evidence.bundle.calibration import Calibration, calibration_schema, check_line
+from certkit.evidence.bundle.calibration import Calibration, calibration_schema, check_line, drawn_runs
 from certkit.evidence.records.faults import CalibrationFaultsError, Fault
 from tests.support import bundles
 
@@ -239,3 +240,26 @@ def test_schema_and_reader_accept_and_refuse_the_same(field: str) -> None:
         assert validator.is_valid(line) == (not isinstance(check_line(canonical.line(line)), list)), line
     missing = {name: value for name, value in rating().items() if name != field}
     assert validator.is_valid(missing) == (not isinstance(check_line(canonical.line(missing)), list))
+
+
+def test_the_runs_to_label_are_drawn_by_a_hash_that_every_run_enters() -> None:
+    ids = [f"r-{number}" for number in range(40)]
+    seed = hashlib.sha256(b"".join(sorted(name.encode() + b"\n" for name in ids))).digest()
+    order = sorted(ids, key=lambda name: hashlib.sha256(seed + name.encode()).hexdigest())
+    assert drawn_runs(reversed(ids), 7) == tuple(order[:7])
+    assert drawn_runs(ids, 100) == tuple(order)
+    assert drawn_runs([*ids, "r-40"], 40) != tuple(order)
+
+
+@pytest.mark.parametrize("labels", ["drawn", "chosen"])
+def test_a_bundle_tells_whether_the_drawn_runs_were_labelled(labels: str, tmp_path: Path) -> None:
+    root = bundles.of(tmp_path / "bundle", [bundles.run(number) for number in range(30)])
+    drawn = evidence.to_label(evidence.open_bundle(root), 5)
+    every = [bundles.run(number)["run_id"] for number in range(30)]
+    labelled = [name for name in every if name not in drawn][:5] if labels == "chosen" else drawn
+    (root / "calibration").mkdir()
+    ratings = lines(*(rating(name, "j", kind="judge", reference=1) for name in labelled))
+    (root / "calibration" / "a.jsonl").write_bytes(ratings)
+    found = evidence.summarise(evidence.open_bundle(root)).calibration
+    assert found is not None
+    assert found.drawn is (labels == "drawn")

@@ -35,11 +35,6 @@ def row(predicate: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def sums(predicate: dict[str, Any]) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = predicate["profile_of_reliability"]["sums"]
-    return found
-
-
 def by_bounds(predicate: dict[str, Any]) -> None:
     """Let a row that its value does not meet be met by its bound."""
     row(predicate)["tiers"]["2"] = {
@@ -83,8 +78,8 @@ CHANGES: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
         "domains of the scope: stated ['banking', 'banking'], expected ['banking']",
     ),
     "runs counted twice": (
-        lambda p: p["profile_of_reliability"]["runs"].append(
-            {"domain": "banking", "condition": "nominal", "runs": 0}
+        lambda p: p["profile_of_reliability"]["cells"].append(
+            {"domain": "banking", "condition": "nominal", "runs": 0, "successes": 0}
         ),
         "count of runs in banking, nominal occurs more than once",
     ),
@@ -112,22 +107,6 @@ CHANGES: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
         lambda p: p.update(supersedes=p["evidence"]["digest"]),
         "the digest that it supersedes is that of the agent or the evidence, not of a passport",
     ),
-    "a rate in a domain where nothing ran": (
-        lambda p: sums(p).append(sums(p)[0] | {"domain": "moon"}),
-        "runs of r_op in moon: stated 16, expected 0",
-    ),
-    "a rate over fewer runs than the domain has": (
-        lambda p: sums(p).append(sums(p)[0] | {"domain": "banking", "n": 15}),
-        "runs of r_op in banking: stated 15, expected 16",
-    ),
-    "a rate over nominal runs": (
-        lambda p: sums(p).append(sums(p)[0] | {"domain": "banking", "condition": "nominal", "n": 4}),
-        "runs of r_op in banking, nominal: stated 4, expected 0",
-    ),
-    "a rate twice": (
-        lambda p: sums(p).extend([sums(p)[0] | {"domain": "banking"}, sums(p)[0] | {"domain": "banking"}]),
-        "sums of r_op in banking occurs more than once",
-    ),
 }
 
 
@@ -138,12 +117,6 @@ def test_what_contradicts_itself_is_refused(name: str) -> None:
     payload.read(canonical.canonical(document))
     change(document["predicate"])
     assert refused(document) == words
-
-
-def test_the_sums_of_a_later_writers_metric_are_its_own() -> None:
-    document = maker.statement()
-    sums(document["predicate"]).extend([sums(document["predicate"])[0] | {"metric": "later", "n": 3}] * 2)
-    assert payload.read(canonical.canonical(document)).predicate.assessment.tier == 1
 
 
 def test_every_row_that_binds_is_named(tmp_path: Path) -> None:
@@ -160,18 +133,18 @@ def test_bundles_under_several_conditions_add_up_in_their_domains() -> None:
     maker.accumulated(document)
     predicate = document["predicate"]
     profile = predicate["profile_of_reliability"]
-    profile["runs"] = [
-        {"domain": "banking", "condition": condition, "runs": count}
-        for condition, count in (("adversarial", 10), ("cascade", 6), ("nominal", 4))
+    profile["cells"] = [
+        {"domain": "banking", "condition": condition, "runs": runs, "successes": good}
+        for condition, runs, good in (("adversarial", 10, 8), ("cascade", 6, 4), ("nominal", 4, 4))
     ]
+    profile["columns"] = [
+        {"metric": "success", "condition": cell["condition"], "scale": 1}
+        | {"y": cell["successes"], "n": cell["runs"]}
+        for cell in profile["cells"]
+    ]
+    profile["tasks"], profile["rows"] = 1, [["AAAAAAAAAAAA", 0, [8, 10, 4, 6, 4, 4]]]
     predicate["scope"]["fault_mix"] = {"adversarial": 10, "cascade": 6, "nominal": 4}
     predicate["known_failure_modes"] = []
-    profile["sums"] += [
-        sums(predicate)[0] | {"domain": domain, "condition": condition, "y": y, "n": n}
-        for domain in (None, "banking")
-        for condition, y, n in (("adversarial", 8, 10), ("cascade", 4, 6))
-    ]
-    profile["sums"] = [{key: value for key, value in one.items() if value} for one in profile["sums"]]
     assert payload.read(canonical.canonical(document)).predicate.evidence.bundles is not None
 
 

@@ -1,4 +1,4 @@
-"""A passport gives the same standing as its evidence, and impossible integers are refused."""
+"""A passport gives the same side of a comparison as its evidence, and impossible tables are refused."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ import pytest
 from msgspec import structs
 
 from certkit import assessment, evidence, workflow
-from certkit.assessment.drift.standing import standing as of_bundle
+from certkit.assessment import tasks
+from certkit.assessment.drift import snapshot as of_bundle
 from certkit.errors import CertkitError
-from certkit.passport import payload
+from certkit.passport import payload, task_table
 from certkit.passport import statement as st
 from certkit.passport.drift_side import drift_side
 from tests.support import bundles, making
@@ -29,15 +30,14 @@ def stated(root: Path) -> st.Statement:
     return payload.read(making.of_bundle(root).payload)
 
 
-def with_sums(statement: st.Statement, change: Callable[[st.Sums], st.Sums | None]) -> st.Statement:
-    """The statement with its integers changed; None takes a row out."""
+def with_table(statement: st.Statement, change: Callable[[st.TaskTable], st.TaskTable]) -> bytes:
+    """The payload of the statement with its task table changed."""
     predicate = statement.predicate
-    found = tuple(filter(None, map(change, predicate.profile_of_reliability.sums)))
-    profile = structs.replace(predicate.profile_of_reliability, sums=found)
-    return structs.replace(statement, predicate=structs.replace(predicate, profile_of_reliability=profile))
+    changed = structs.replace(predicate, profile_of_reliability=change(predicate.profile_of_reliability))
+    return payload.write(structs.replace(statement, predicate=changed))
 
 
-def test_a_passport_stands_where_its_evidence_stands(root: Path) -> None:
+def test_a_passport_shows_what_its_evidence_shows(root: Path) -> None:
     bundle = evidence.open_bundle(root)
     summary = evidence.summarise(bundle)
     judged = assessment.assess(summary, bundle.facts, workflow.load_profile("hb-eval-2026"))
@@ -50,92 +50,98 @@ def test_margins_are_carried_in_the_unit_of_the_metric(root: Path) -> None:
     assert found["posterior"] is None
 
 
-def changed(metric: str, /, **fields: Any) -> Callable[[st.Sums], st.Sums]:
-    return lambda row: structs.replace(row, **fields) if row.metric == metric else row
+def first_row(**fields: Any) -> Callable[[st.TaskTable], st.TaskTable]:
+    return lambda table: structs.replace(
+        table, rows=(structs.replace(table.rows[0], **fields), *table.rows[1:])
+    )
 
 
-IMPOSSIBLE: dict[str, tuple[Callable[[st.Sums], st.Sums | None], str]] = {
-    "no clusters": (changed("r_op", k=0), "no runs give"),
-    "more clusters than runs": (changed("r_op", k=10**6), "no runs give"),
-    "no scale": (changed("violations", scale=0), "no runs give"),
-    "more successes than runs": (changed("r_op", y=10**6), "no runs give"),
-    "less than the least that a run shows": (
-        changed("violations", metric="ti", scale=1000, y=0, yy="0", yn="0"),
-        "no runs give the integers of ti",
-    ),
-    "no squares": (changed("r_op", yy="0"), "no runs give"),
-    "a variance below 0": (changed("r_op", yn="1000000"), "no runs give"),
-    "squares without end": (changed("r_op", nn="9" * 5000), "larger than counts can give"),
-    "a row left out": (
-        lambda row: None if row.metric == "r_op" and row.domain is None and not row.condition else row,
-        "do not add up",
-    ),
-    "a cell left out": (lambda row: None if row.condition and row.domain else row, "not over the fault runs"),
-    "runs that no domain has": (
-        lambda row: (
-            structs.replace(row, n=row.n + 1, nn=str(int(row.nn) + 99))
-            if row.metric == "violations" and row.domain is None
-            else row
+def column(metric: str, /, **fields: Any) -> Callable[[st.TaskTable], st.TaskTable]:
+    return lambda table: structs.replace(
+        table,
+        columns=tuple(
+            structs.replace(item, **fields) if item.metric == metric else item for item in table.columns
         ),
-        "do not add up",
-    ),
+    )
+
+
+def more_successes(table: st.TaskTable) -> st.TaskTable:
+    sums = table.rows[0].sums
+    return first_row(sums=(sums[0] + 1, *sums[1:]))(table)
+
+
+IMPOSSIBLE: dict[str, tuple[Callable[[st.TaskTable], st.TaskTable], str]] = {
+    "a column twice": (lambda t: structs.replace(t, columns=(*t.columns, t.columns[0])), "occurs twice"),
+    "a row twice": (lambda t: structs.replace(t, rows=(t.rows[0], *t.rows)), "one occurs twice"),
+    "rows in another order": (lambda t: structs.replace(t, rows=t.rows[::-1]), "are not sorted"),
+    "a row left out": (lambda t: structs.replace(t, rows=t.rows[1:]), "tasks"),
+    "more tasks than rows": (lambda t: structs.replace(t, tasks=t.tasks + 1), "tasks"),
+    "a domain that is not there": (first_row(domain=99), "does not fit"),
+    "a sum left out": (first_row(sums=(1,)), "does not fit"),
+    "sums that do not add up": (more_successes, "no runs give|integers of"),
+    "more successes than runs": (first_row(sums=()), "does not fit"),
+    "another scale": (column("violations", metric="ti", scale=1000), "no runs give the integers of ti"),
+    "successes of other runs": (column("success", n=10**6), "successes and runs of its task table"),
+    "conditions of another metric": (column("violations", condition="nominal"), "tells conditions apart"),
 }
 
 
 @pytest.mark.parametrize("name", IMPOSSIBLE)
-def test_integers_that_no_runs_give_are_refused(root: Path, name: str) -> None:
+def test_a_table_that_no_runs_give_is_refused(root: Path, name: str) -> None:
     change, words = IMPOSSIBLE[name]
     with pytest.raises(CertkitError, match=words) as caught:
-        drift_side(with_sums(stated(root), change))
+        payload.read(with_table(stated(root), change))
     assert (caught.value.code, caught.value.exit_code) == ("passport.statement", 1)
 
 
-def test_a_row_twice_and_a_negative_margin_are_refused(root: Path) -> None:
+def test_a_negative_margin_is_refused(root: Path) -> None:
     statement = stated(root)
-    sums = statement.predicate.profile_of_reliability.sums
-    profile = structs.replace(statement.predicate.profile_of_reliability, sums=(*sums, sums[0]))
-    twice = structs.replace(
-        statement, predicate=structs.replace(statement.predicate, profile_of_reliability=profile)
-    )
-    with pytest.raises(CertkitError, match="occurs twice"):
-        drift_side(twice)
     criteria = (structs.replace(statement.predicate.criteria[0], drift_margin="-0.100000"),)
     below = structs.replace(statement, predicate=structs.replace(statement.predicate, criteria=criteria))
     with pytest.raises(CertkitError, match="below 0"):
         drift_side(below)
 
 
-def test_rows_of_a_later_writer_are_left_aside(root: Path) -> None:
-    statement = stated(root)
-    profile = statement.predicate.profile_of_reliability
-    violations = next(row for row in profile.sums if row.metric == "violations")
-    more = (
-        structs.replace(violations, metric="later"),
-        structs.replace(violations, domain="d", condition="adversarial"),
-    )
-    later = structs.replace(
-        statement,
-        predicate=structs.replace(
-            statement.predicate,
-            profile_of_reliability=structs.replace(profile, sums=(*profile.sums, *more)),
-        ),
-    )
-    assert drift_side(later) == drift_side(statement)
+def test_columns_of_a_later_writer_change_nothing(root: Path) -> None:
+    def later(table: st.TaskTable) -> st.TaskTable:
+        more = st.Column(metric="later", scale=1, y=0, n=0)
+        rows = tuple(structs.replace(row, sums=(*row.sums, 0, 0)) for row in table.rows)
+        return structs.replace(table, columns=(*table.columns, more), rows=rows)
+
+    changed = payload.read(with_table(stated(root), later))
+    assert changed.predicate.profile_of_reliability.columns[-1].metric == "later"
 
 
-def test_a_bundle_without_runs_has_a_standing(tmp_path: Path) -> None:
+def test_a_bundle_without_fault_runs_has_a_table(tmp_path: Path) -> None:
     empty = making.sealed_bundle(tmp_path / "empty", [bundles.run(0)])
-    assert {row.metric for row in drift_side(stated(empty)).moments} == {"c_nom"}
+    found = drift_side(stated(empty)).table
+    assert [(item.metric, item.condition) for item in found.columns] == [("success", "nominal")]
 
 
-def test_fewer_clusters_than_the_sizes_of_clusters_need_are_refused(root: Path) -> None:
-    """k clusters of n runs in all have Σn_c² ≥ n²/k (Cauchy and Schwarz); all else is possible here."""
+def test_the_reader_and_the_writer_of_tables_know_the_same() -> None:
+    assert (task_table.TASKS, task_table.SUCCESS) == (tasks.MOST, tasks.SUCCESS)
+    assert task_table.RANGES.keys() == {tasks.SUCCESS, *tasks.METRICS}
 
-    def one_cluster(row: st.Sums) -> st.Sums:
-        return structs.replace(row, k=1, yy=str(row.y**2), yn="0") if row.metric == "r_op" else row
 
-    changed_sums = with_sums(stated(root), one_cluster).predicate.profile_of_reliability.sums
-    whole = next(row for row in changed_sums if row.metric == "r_op" and not (row.domain or row.condition))
-    assert whole.n <= int(whole.nn) < whole.n**2
-    with pytest.raises(CertkitError, match="no runs give"):
-        drift_side(with_sums(stated(root), one_cluster))
+def test_a_passport_of_a_thousand_tasks_has_at_most_150_kb(tmp_path: Path) -> None:
+    conditions = ["nominal", "tool_failure", "context_corruption", "stochastic", "adversarial", "cascade"]
+    runs = [
+        bundles.run(
+            f"{task}-{condition}-{repeat}",
+            domain=f"d{task % 5}",
+            task_id=f"task {task}",
+            condition=condition,
+            outcome="success" if (task + repeat) % 7 else "failure",
+            steps_actual=9 + task % 5,
+            steps_oracle=7,
+            violations=task % 3 % 2,
+            traceability=4.2,
+        )
+        for task in range(1000)
+        for condition in conditions
+        for repeat in range(2)
+    ]
+    root = making.sealed_bundle(tmp_path / "many", runs)
+    found = making.of_bundle(root)
+    assert payload.read(found.payload).predicate.profile_of_reliability.tasks == 1000
+    assert len(found.to_json()) <= 150_000

@@ -54,11 +54,7 @@ def long_threshold(found: dict[str, Any], number: str) -> None:
     row_of(found)["tiers"]["1"]["threshold"] = f"{number}.000000"
 
 
-def long_sum(found: dict[str, Any], number: str) -> None:
-    found["predicate"]["profile_of_reliability"]["sums"][0]["yy"] = number
-
-
-@pytest.mark.parametrize("put", [long_value, long_threshold, long_sum])
+@pytest.mark.parametrize("put", [long_value, long_threshold])
 def test_a_number_of_thousands_of_digits_is_refused(put: Callable[[dict[str, Any], str], None]) -> None:
     found = document()
     put(found, "1" * 5_000)
@@ -96,12 +92,11 @@ def test_the_same_statement_untouched_is_read() -> None:
     assert read(document()).predicate.criteria
 
 
-def whole(found: dict[str, Any]) -> dict[str, Any]:
-    """Return the integers of the rate under faults, over everything."""
-    sums = found["predicate"]["profile_of_reliability"]["sums"]
-    return next(
-        row for row in sums if row["metric"] == "r_op" and "domain" not in row and "condition" not in row
-    )
+def whole(found: dict[str, Any]) -> tuple[int, int]:
+    """Return the successes and runs under faults, over everything."""
+    cells = found["predicate"]["profile_of_reliability"]["cells"]
+    faults = [cell for cell in cells if cell["condition"] != "nominal"]
+    return sum(cell["successes"] for cell in faults), sum(cell["runs"] for cell in faults)
 
 
 def digit(text: str, change: int) -> str:
@@ -123,18 +118,24 @@ COUNTED: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
         "value of r_op: stated 0.",
     ),
     "a success more": (
-        lambda d: row_of(d)["counts"].update(successes=whole(d)["y"] + 1),
+        lambda d: row_of(d)["counts"].update(successes=whole(d)[0] + 1),
         "successes and runs of r_op",
     ),
     "no count of successes": (lambda d: row_of(d).update(counts={}), "successes and runs of r_op"),
-    "a run more": (lambda d: row_of(d).update(n=whole(d)["n"] + 1), "successes and runs of r_op"),
+    "a run more": (lambda d: row_of(d).update(n=whole(d)[1] + 1), "successes and runs of r_op"),
     "no number of runs": (lambda d: row_of(d).pop("n"), "successes and runs of r_op"),
-    "a run more in the row and its integers": (
-        lambda d: (row_of(d).update(n=whole(d)["n"] + 1), whole(d).update(n=whole(d)["n"] + 1)),
-        "runs of r_op: stated",
+    "a run more in the row and in the evidence": (
+        lambda d: (
+            row_of(d).update(n=whole(d)[1] + 1),
+            d["predicate"]["evidence"].update(fault_runs=whole(d)[1] + 1, records=10**6),
+        ),
+        "successes and runs of r_op",
     ),
     "no integers": (
-        lambda d: d["predicate"]["profile_of_reliability"]["sums"].remove(whole(d)),
+        lambda d: (
+            d["predicate"]["profile_of_reliability"].update(cells=[]),
+            d["predicate"].update(known_failure_modes=[]),
+        ),
         "successes and runs of r_op",
     ),
 }
@@ -150,7 +151,7 @@ def test_the_rate_under_faults_is_that_of_its_integers(name: str) -> None:
 
 def test_a_rate_is_written_with_six_digits() -> None:
     row, total = row_of(document()), whole(document())
-    exact = Fraction(total["y"], total["n"])
+    exact = Fraction(*total)
     assert Fraction(row["value"]) != exact
     assert abs(Fraction(row["value"]) - exact) <= Fraction(1, 2 * 10**6)
 
@@ -254,7 +255,7 @@ def test_no_tier_is_met_by_no_records() -> None:
     found = maker.statement(
         criteria=[attested],
         known_failure_modes=[],
-        profile_of_reliability={"sums": [], "runs": []},
+        profile_of_reliability={"tasks": 0, "domains": [], "cells": [], "columns": [], "rows": []},
         scope={"domains": [], "fault_mix": {}, "dates": {}, "exclusions": []},
     )
     counts = dict.fromkeys(("records", "nominal_runs", "fault_runs", "harness_errors", "novel_fault_runs"), 0)

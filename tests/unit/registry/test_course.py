@@ -11,7 +11,8 @@ from certkit.assessment.drift import drift
 from certkit.errors import NegativeError
 from certkit.evidence.summary.summary import CLUSTER_FIELDS
 from certkit.registry.admission import inspect
-from certkit.registry.drifts import BASES, Consequences, Course, standing
+from certkit.registry.drifts import BASES, Consequences, Course, snapshot
+from certkit.registry.own import drifted
 from certkit.registry.reader import reading
 from tests.support import build as assessments
 from tests.support.lineages import LINEAGE, clustered, issue, log, new, policy
@@ -20,7 +21,7 @@ from tests.support.standings import TINY, found, silently, uneven
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from certkit.assessment.drift.standing import Standing
+    from certkit.assessment.drift.snapshot import Snapshot
     from certkit.evidence.summary.summary import Summary
     from certkit.passport import Passport
     from certkit.registry.entry import Drift
@@ -128,8 +129,25 @@ def test_what_was_told_is_not_told_again(tmp_path: Path) -> None:
     assert inspect(folder, trust=trust).findings == ()
 
 
-def sides(*passports: Passport) -> dict[str, Standing]:
-    return {str(number): standing(one.to_json())[1] for number, one in enumerate(passports)}
+def test_a_slow_decline_that_no_pair_shows_is_told_and_stays_told(tmp_path: Path) -> None:
+    folder = tmp_path / "log"
+    trust = policy(new(folder))
+    for number, successes in enumerate((970, 960, 950, 940, 930, 920), 1):
+        last = issue(number, summary=clustered(successes), days=number)
+        log(folder, last, days=number)
+    with reading(folder) as whole:
+        (entry,) = (claims for _, claims in whole.history(LINEAGE).drifts)
+        assert drifted(whole.history(LINEAGE))
+    assert (entry.passport_id, entry.result) == (last.passport_id, "DRIFTED")
+    assert entry.rows == ("trend of r_op",)
+    log(folder, issue(6, summary=clustered(920), days=7), days=7)  # issued again: nothing new is shown
+    with reading(folder) as whole:
+        assert drifted(whole.history(LINEAGE))
+    assert inspect(folder, trust=trust).findings == ()
+
+
+def sides(*passports: Passport) -> dict[str, Snapshot]:
+    return {str(number): snapshot(one.to_json())[1] for number, one in enumerate(passports)}
 
 
 def test_the_comparison_that_counts_is_a_drift_or_the_one_before_unless_a_base_tells_more() -> None:
@@ -151,7 +169,7 @@ def test_the_comparison_that_counts_is_a_drift_or_the_one_before_unless_a_base_t
 def test_one_that_contradicts_itself_is_passed_over_wherever_it_stands() -> None:
     known = sides(issue(1, summary=clustered(950)), issue(2, summary=clustered(600)))
 
-    def read(name: str) -> Standing:
+    def read(name: str) -> Snapshot:
         if name not in known:
             raise NegativeError("passport.statement", "impossible")
         return known[name]
@@ -169,7 +187,7 @@ def test_one_that_contradicts_itself_is_passed_over_wherever_it_stands() -> None
 
 @pytest.mark.parametrize(("kinds", "remembered"), [(BASES - 1, True), (BASES, False)])
 def test_so_many_kinds_in_between_are_needed_to_forget_a_base(kinds: int, remembered: bool) -> None:  # noqa: FBT001 - a parameter
-    good, worse = (standing(issue(1, summary=clustered(n)).to_json())[1] for n in (950, 700))
+    good, worse = (snapshot(issue(1, summary=clustered(n)).to_json())[1] for n in (950, 700))
     others = {f"kind {n}": structs.replace(good, success_rule=f"rule {n}") for n in range(kinds)}
     known = {"first": good, **others, "last": worse}
     course = Course(known.__getitem__)
@@ -181,7 +199,7 @@ def test_so_many_kinds_in_between_are_needed_to_forget_a_base(kinds: int, rememb
 
 def test_however_many_passports_on_few_runs_do_not_push_a_base_out() -> None:
     good, few, worse = (
-        standing(issue(1, summary=one).to_json())[1] for one in (clustered(970), TINY, clustered(800))
+        snapshot(issue(1, summary=one).to_json())[1] for one in (clustered(970), TINY, clustered(800))
     )
     known = {"first": good, **{f"few {n}": few for n in range(BASES + 1)}, "last": worse}
     course = Course(known.__getitem__)

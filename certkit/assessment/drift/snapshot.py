@@ -1,8 +1,7 @@
 """One side of a comparison over time: all that drift needs to know of a passport or of a bundle.
 
-A passport carries it (`certkit.passport.drift_side` reads it out), a bundle's assessment gives it (`standing`
-here). No raw evidence is needed: rates and their cluster-robust variances follow from the integers of the
-profile of reliability.
+A passport carries it (`certkit.passport.drift_side` reads it out), a bundle's assessment gives it (`snapshot`
+here). No raw evidence is needed: the task table tells of every task in integers.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from msgspec import Struct
 
 from certkit.assessment.criteria import Status
 from certkit.assessment.profile import exact
-from certkit.assessment.reliability import CellRuns, Moments, reliability
+from certkit.assessment.tasks import TaskTable, task_table
 
 if TYPE_CHECKING:
     from certkit.assessment.criteria import Row
@@ -22,9 +21,6 @@ if TYPE_CHECKING:
     from certkit.evidence.summary.summary import Summary
 
 NOMINAL: Final = "nominal"
-Key = tuple[str, str | None, str | None]
-"""Metric, domain and condition of a row of integers; None stands for all of them."""
-
 _JUDGED: Final = {Status.MET, Status.NOT_MET}
 
 
@@ -50,8 +46,11 @@ class Watched(Struct, frozen=True, kw_only=True):
     judged: bool
 
 
-class Standing(Struct, frozen=True, kw_only=True):
-    """One side. `identity` is the agent's digest, `judge` the judge's name and family in one text."""
+class Snapshot(Struct, frozen=True, kw_only=True):
+    """One side of a comparison.
+
+    `identity` is the agent's digest, `judge` the judge's name and family in one text.
+    """
 
     lineage: str
     version: str
@@ -68,13 +67,12 @@ class Standing(Struct, frozen=True, kw_only=True):
     judge: str | None
     cascade_definition: str | None
     memory_observable: bool | None
-    runs: tuple[CellRuns, ...]
-    moments: tuple[Moments, ...]
+    table: TaskTable
 
     @property
     def cells(self) -> dict[tuple[str, str], int]:
         """The runs of every domain and condition."""
-        return {(cell.domain, cell.condition): cell.runs for cell in self.runs}
+        return {(cell.domain, cell.condition): cell.runs for cell in self.table.cells}
 
     @property
     def domains(self) -> frozenset[str]:
@@ -87,36 +85,17 @@ class Standing(Struct, frozen=True, kw_only=True):
         return frozenset(condition for _, condition in self.cells)
 
 
-def key_of(row: Moments) -> Key:
-    """Return what tells a row of integers from all others."""
-    return (row.metric, row.domain, row.condition)
-
-
-def is_cell(row: Moments) -> bool:
-    """Tell whether a row is as fine as its metric's integers go: per domain, for r_op per condition too."""
-    return row.domain is not None and (row.condition is not None) == (row.metric == "r_op")
-
-
-def above(cell: Moments) -> tuple[Key, ...]:
-    """Return the keys of the coarser rows that a cell is part of."""
-    metric, domain, condition = key_of(cell)
-    if condition is None:
-        return ((metric, None, None),)
-    return ((metric, None, None), (metric, domain, None), (metric, None, condition))
-
-
 def named_judge(name: str, family: str | None) -> str:
     """Return the judge as one text, by which two sides are compared."""
     return f"{name} ({family})" if family else name
 
 
-def standing(assessment: Assessment, summary: Summary) -> Standing:
-    """Return the standing of the bundle that `assessment` judged from `summary`."""
+def snapshot(assessment: Assessment, summary: Summary) -> Snapshot:
+    """Return the side of the bundle that `assessment` judged from `summary`."""
     facts = assessment.facts
     agent, protocol = facts.manifest.agent, facts.manifest.protocol
-    found = reliability(summary, memory_observable=protocol.memory_observable is True)
     judge = protocol.judge
-    return Standing(
+    return Snapshot(
         lineage=agent.lineage,
         version=agent.version,
         identity=facts.agent_digest,
@@ -135,8 +114,7 @@ def standing(assessment: Assessment, summary: Summary) -> Standing:
         judge=None if judge is None else named_judge(judge.name, judge.family),
         cascade_definition=protocol.cascade_definition,
         memory_observable=protocol.memory_observable,
-        runs=found.runs,
-        moments=found.moments,
+        table=task_table(summary, salt=protocol.salt, memory_observable=protocol.memory_observable is True),
     )
 
 

@@ -1,0 +1,265 @@
+"""The contrast of one mean over tasks between passports of a lineage: numbers in, numbers out.
+
+Passport t has k_t tasks with values x_ct and mean x̄_t. The loss is L = Σ_t a_t·x̄_t, with a = (1, −1) for an
+older and a newer passport. What a task contributes is u_c = Σ_t a_t(x_ct − x̄_t)/k_t over the passports that
+have it, so that a task counts once however often it was rerun, and over all K tasks
+
+    V = K/(K − 1) · Σ u_c²        p = 1 − T(L/√V) with min k_t − 1 degrees of freedom.
+
+Where all tasks are shared this is the paired t test (R `t.test(paired = TRUE)`); where none is, tasks are
+clusters of their own (Miller 2024). Where V is 0 every task lost the same, and p is 2^−min k_t, that of a
+sign test.
+
+A task's value takes the conditions that all sides ran on it, in the proportions of its oldest side. Tasks
+that not all sides have are weighted so that every domain under every condition has the share that it had on
+the oldest side: a changed mix is no loss.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import sqrt
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+from msgspec import Struct
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from certkit.assessment.tasks import Column, TaskTable
+
+    Floats = NDArray[np.float64]
+    Integers = NDArray[np.int64]
+    Flags = NDArray[np.bool_]
+
+LEVEL: Final = 0.95
+"""Confidence of the limit of a loss."""
+
+_ROUNDING: Final = 1e-12
+Key = tuple[str, str | None]
+"""Metric and condition of a column."""
+
+
+class Panel(Struct, frozen=True, kw_only=True, eq=False):
+    """Task tables side by side: y and n by side, row and column. A row is a task in a domain.
+
+    `unit` numbers the tasks, `domain` the domains, per row.
+    """
+
+    columns: tuple[Key, ...]
+    scale: dict[str, int]
+    domains: tuple[str, ...]
+    unit: Integers
+    domain: Integers
+    y: Integers
+    n: Integers
+
+    def chosen(self, columns: Sequence[int], domain: str | None) -> Sides:
+        """Return some columns of one metric, in one domain or in all."""
+        rows = slice(None) if domain is None else self.domain == self.domains.index(domain)
+        y, n = self.y[:, rows][:, :, columns], self.n[:, rows][:, :, columns]
+        return weighed(
+            y / self.scale[self.columns[columns[0]][0]], n, unit=self.unit[rows], domain=self.domain[rows]
+        )
+
+
+class Sides(Struct, frozen=True, kw_only=True, eq=False):
+    """One mean on every side: value x and weight v of every row, v being 0 where a side has none.
+
+    `n` are the runs of every row, `k` the tasks of every side.
+    """
+
+    x: Floats
+    v: Floats
+    n: Integers
+    unit: Integers
+    k: tuple[int, ...]
+
+    @property
+    def means(self) -> Floats:
+        """The weighted mean of every side."""
+        means: Floats = (self.v * self.x).sum(axis=1) / self.v.sum(axis=1)
+        return means
+
+
+class Contrast(Struct, frozen=True, kw_only=True):
+    """The loss L with its standard error, degrees of freedom, and the one-sided p of a loss and of a gain."""
+
+    loss: float
+    se: float
+    freedom: int
+    p_loss: float
+    p_gain: float
+
+
+def panel(tables: Sequence[TaskTable]) -> Panel:
+    """Lay task tables side by side; a task is the same where salt, tag and domain are."""
+    columns = tuple(dict.fromkeys(_key(column) for table in tables for column in table.columns))
+    domains = tuple(sorted({name for table in tables for name in table.domains}))
+    rows: dict[tuple[str, str, str], int] = {}
+    units: dict[tuple[str, str], int] = {}
+    entries: list[tuple[int, int, dict[Key, tuple[int, int]]]] = []
+    for side, table in enumerate(tables):
+        keys = [_key(column) for column in table.columns]
+        salt = table.salt or f"side {side}"
+        for task in table.rows:
+            row = rows.setdefault((salt, task.tag, table.domains[task.domain]), len(rows))
+            units.setdefault((salt, task.tag), len(units))
+            pairs = zip(task.sums[::2], task.sums[1::2], strict=True)
+            entries.append((side, row, dict(zip(keys, pairs, strict=True))))
+    y = np.zeros((len(tables), len(rows), len(columns)), np.int64)
+    n = np.zeros_like(y)
+    place = {key: number for number, key in enumerate(columns)}
+    for side, row, sums in entries:
+        for key, (total, count) in sums.items():
+            y[side, row, place[key]], n[side, row, place[key]] = total, count
+    return Panel(
+        columns=columns,
+        scale={column.metric: column.scale for table in tables for column in table.columns},
+        domains=domains,
+        unit=np.array([units[salt, tag] for salt, tag, _ in rows], np.int64),
+        domain=np.array([domains.index(name) for *_, name in rows], np.int64),
+        y=y,
+        n=n,
+    )
+
+
+def _key(column: Column) -> Key:
+    return (column.metric, column.condition)
+
+
+class Observed(NamedTuple):
+    """The runs of one side, an entry per task, domain and condition: y is the sum of n values."""
+
+    unit: NDArray[np.generic]
+    domain: Integers
+    condition: Integers
+    y: NDArray[Any]
+    n: Integers
+
+
+def laid_out(observed: Sequence[Observed]) -> Sides:
+    """Return sides whose tasks, domains and conditions are numbered alike on all of them."""
+    unit = np.unique(np.concatenate([side.unit for side in observed]), return_inverse=True)[1]
+    domain = np.concatenate([side.domain for side in observed])
+    pairs, row = np.unique(np.stack([unit, domain]), axis=1, return_inverse=True)
+    conditions = 1 + max((int(side.condition.max(initial=0)) for side in observed), default=0)
+    y = np.zeros((len(observed), pairs.shape[1], conditions))
+    n = np.zeros(y.shape, np.int64)
+    start = 0
+    for number, side in enumerate(observed):
+        place = row.ravel()[start : start + len(side.n)]
+        np.add.at(y[number], (place, side.condition), side.y)
+        np.add.at(n[number], (place, side.condition), side.n)
+        start += len(side.n)
+    return weighed(y, n, unit=pairs[0], domain=pairs[1])
+
+
+def weighed(y: Floats, n: Integers, *, unit: Integers, domain: Integers) -> Sides:
+    """Return the value and the weight of every row on every side.
+
+    `y` and `n` are by side, row and condition; `unit` and `domain` number the task and the domain of a row.
+    """
+    sides, rows, _ = n.shape
+    ran: Flags = n > 0
+    has: Flags = np.any(ran, axis=2)
+    common: Flags = np.all(ran | ~has[:, :, None], axis=0) & np.any(has, axis=0)[:, None]
+    apart: Flags = ~np.any(common, axis=1)  # sides that ran it under no common condition: each keeps its own
+    oldest = n[has.argmax(axis=0), np.arange(rows)]
+    share = np.where(apart[None, :, None], n, oldest[None]).astype(np.float64)
+    share *= np.where(apart[None, :, None], ran, common[None] & has[:, :, None])
+    share /= np.maximum(share.sum(axis=2, keepdims=True), _ROUNDING)
+    mix = np.zeros((sides, int(domain.max(initial=-1)) + 1, n.shape[2]))
+    for side in range(sides):
+        np.add.at(mix[side], domain, share[side])
+    if mix[0].any():
+        ratio = np.divide(mix[0], mix, out=np.zeros_like(mix), where=mix > 0)
+        share *= ratio[:, domain]
+    v = share.sum(axis=2)
+    values = np.divide(y, n, out=np.zeros(n.shape), where=ran)
+    x = np.divide((share * values).sum(axis=2), v, out=np.zeros_like(v), where=v > 0)
+    k = tuple(len(np.unique(unit[v[side] > 0])) for side in range(sides))
+    return Sides(x=x, v=v, n=np.where(share > 0, n, 0).sum(axis=2), unit=unit, k=k)
+
+
+def contrast(sides: Sides, weights: Sequence[float]) -> Contrast:
+    """Return the contrast with one weight per side; a higher value on a side of positive weight is a loss."""
+    from scipy.special import stdtr  # noqa: PLC0415 - heavy
+
+    means, a = sides.means, np.array(weights)
+    loss = float(np.round(a @ means, 12))
+    total = sides.v.sum(axis=1)
+    each = ((a / total)[:, None] * sides.v * (sides.x - means[:, None])).sum(axis=0)
+    u = np.bincount(sides.unit, each)
+    count = len(np.unique(sides.unit[(sides.v > 0).any(axis=0)]))
+    variance = count / (count - 1) * float(u @ u) if count > 1 else 0.0
+    fewest = min(sides.k)
+    if variance <= _ROUNDING**2:
+        least = 2.0**-fewest
+        p_loss, p_gain = (least if loss > 0 else 1.0), (least if loss < 0 else 1.0)
+        return Contrast(loss=loss, se=0.0, freedom=fewest - 1, p_loss=p_loss, p_gain=p_gain)
+    t = loss / sqrt(variance)
+    return Contrast(
+        loss=loss,
+        se=sqrt(variance),
+        freedom=fewest - 1,
+        p_loss=float(stdtr(fewest - 1, -t)),
+        p_gain=float(stdtr(fewest - 1, t)),
+    )
+
+
+def slopes(count: int) -> tuple[Fraction, ...]:
+    """Return the weights of a trend's contrast: the fitted loss from the first of `count` sides to the last.
+
+    a_t = −(t − t̄)(T − 1)/Σ(t − t̄)² (Frison & Pocock 1992).
+    """
+    middle = Fraction(count - 1, 2)
+    squares = sum(((t - middle) ** 2 for t in range(count)), Fraction(0))
+    return tuple(-(t - middle) * (count - 1) / squares for t in range(count))
+
+
+def limit(sides: Sides, *, low: float, width: float, level: float = LEVEL) -> float:
+    """Return the loss from side 0 to side 1 that is not exceeded with confidence `level`.
+
+    Values are from `low` to `low` + `width`. Each side's mean is the task posterior with a prior task that
+    speaks for a loss: 1 on the older side, 0 on the newer. (1 − a + b)/2 is fitted by a Beta distribution by
+    its moments; of tasks weighted alike and by their runs, the larger limit counts.
+    """
+    x = (sides.x - low) / width
+    by_runs = sides.v * sides.n
+    return width * max(_limit(x, v, sides, level) for v in (sides.v, by_runs))
+
+
+def _limit(x: Floats, v: Floats, sides: Sides, level: float) -> float:
+    from scipy.special import betaincinv  # noqa: PLC0415 - heavy
+
+    means, variances, deviations, sizes = [], [], [], []
+    for side, prior in ((0, 1.0), (1, 0.0)):
+        k = sides.k[side]
+        w = v[side] * k / v[side].sum()
+        mean = (float(w @ x[side]) + prior) / (k + 1)
+        parts = np.bincount(sides.unit, w * (x[side] - mean))
+        size = (k + 1) * (k + 2)
+        means.append(mean)
+        deviations.append(parts)
+        sizes.append(size)
+        variances.append((float(parts @ parts) + (prior - mean) ** 2) / size)
+    covariance = float(deviations[0] @ deviations[1]) / sqrt(sizes[0] * sizes[1])
+    middle = (1 - means[0] + means[1]) / 2
+    variance = (sum(variances) - 2 * covariance) / 4
+    total = middle * (1 - middle) / max(variance, _ROUNDING) - 1
+    return 1 - 2 * float(betaincinv(middle * total, (1 - middle) * total, 1 - level))
+
+
+def adjusted(probabilities: Sequence[float]) -> list[float]:
+    """Return Benjamini and Hochberg's adjusted p values (1995; R `p.adjust(method = "BH")`)."""
+    count = len(probabilities)
+    order = sorted(range(count), key=probabilities.__getitem__, reverse=True)
+    found, least = [1.0] * count, 1.0
+    for place, index in enumerate(order):
+        least = min(least, probabilities[index] * count / (count - place))
+        found[index] = least
+    return found

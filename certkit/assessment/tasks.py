@@ -1,0 +1,184 @@
+"""The task table: what a passport tells of every task in integers, so that drift needs no raw evidence.
+
+Per task (or family of tasks, where `cluster_id` is declared) and domain: successes and runs under every
+condition, and sum and number of every other metric's values. A task is named by its tag, the first 9 bytes
+of HMAC-SHA-256(salt, task) in base64; only who has the salt can tell the name. Without a salt tasks are
+numbered, and no other table shares them.
+
+A table of more than `MOST` tasks keeps those with the smallest tags, which two tables of one salt choose
+alike (coordinated sample, Cohen & Kaplan 2007); totals are over all tasks. Held-out faults are left out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from base64 import urlsafe_b64encode
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+from msgspec import Struct
+
+from certkit.assessment.metrics.series import series
+from certkit.evidence.records.record import Split
+from certkit.evidence.summary.reduce import TAG_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from numpy.typing import NDArray
+
+    from certkit.evidence.summary.summary import Cell as SummaryCell
+    from certkit.evidence.summary.summary import Summary
+
+    Integers = NDArray[np.int64]
+
+MOST: Final = 1_000
+"""Tasks that a table keeps."""
+
+SUCCESS: Final = "success"
+METRICS: Final = ("frr", "pei", "irs", "ti", "violations", "adversarial_resistance")
+"""The metrics whose sums stand beside successes; they are not told apart by condition."""
+
+SALT_NAME: Final = 8
+_THOUSANDTHS: Final = 1_000
+
+
+class Cell(Struct, frozen=True, kw_only=True):
+    """The runs of one domain under one condition, over all tasks."""
+
+    domain: str
+    condition: str
+    runs: int
+    successes: int
+
+
+class Column(Struct, frozen=True, kw_only=True):
+    """What one pair of integers of every task is: y / scale is the sum of n values.
+
+    `y` and `n` here are over all tasks. `condition` is given where `metric` is `SUCCESS`.
+    """
+
+    metric: str
+    condition: str | None = None
+    scale: int
+    y: int
+    n: int
+
+
+class Task(Struct, frozen=True, array_like=True):
+    """One task in one domain (by its place in `TaskTable.domains`): y and n of every column, in turn."""
+
+    tag: str
+    domain: int
+    sums: tuple[int, ...]
+
+
+class TaskTable(Struct, frozen=True, kw_only=True):
+    """The tasks of one bundle; `salt` is the SHA-256 of the salt in hexadecimal, 8 bytes, None without one.
+
+    `tasks` counts all of them, `rows` holds those that are kept, sorted by tag and domain.
+    """
+
+    salt: str | None
+    tasks: int
+    domains: tuple[str, ...]
+    cells: tuple[Cell, ...]
+    columns: tuple[Column, ...]
+    rows: tuple[Task, ...]
+
+
+def task_table(summary: Summary, *, salt: bytes | None, memory_observable: bool) -> TaskTable:
+    """Return the task table of a summary that was read with `salt`.
+
+    `memory_observable` tells whether a recovery without any memory field counts as not intentional, as
+    it does in the metric ([26] eq. 6).
+    """
+    cells, clusters = summary.cells, summary.clusters
+    domains = summary.domains
+    place = np.array([domains.index(cell.domain) if _counts(cell) else -1 for cell in cells], np.int64)
+    domain = place[clusters.cell] if cells else np.empty(0, np.int64)
+    names, number = np.unique(clusters.cluster, return_inverse=True)
+    units, unit = np.unique(number * (len(domains) + 1) + domain + 1, return_inverse=True)
+    owner, own_domain = units // (len(domains) + 1), units % (len(domains) + 1) - 1
+    kept = own_domain >= 0
+    columns, sums = _columns(_all_sums(summary, memory_observable=memory_observable), unit, len(units))
+    first = np.unique(clusters.cluster, return_index=True)[1]
+    tags = (
+        [index.to_bytes(TAG_BYTES) for index in range(len(names))]
+        if salt is None
+        else [clusters.tag[row].tobytes() for row in first.tolist()]
+    )
+    rows = sorted(
+        (tags[owner[row]], int(own_domain[row]), tuple(sums[row].tolist()))
+        for row in np.flatnonzero(kept).tolist()
+    )
+    every = sorted({tag for tag, _, _ in rows})
+    chosen = set(every[:MOST])
+    return TaskTable(
+        salt=None if salt is None else hashlib.sha256(salt).digest()[:SALT_NAME].hex(),
+        tasks=len(every),
+        domains=domains,
+        cells=tuple(
+            Cell(
+                domain=cell.domain,
+                condition=cell.condition,
+                runs=cell.tally.runs,
+                successes=cell.tally.success,
+            )
+            for cell in summary.select()
+        ),
+        columns=columns,
+        rows=tuple(
+            Task(urlsafe_b64encode(tag).decode(), domain, values)
+            for tag, domain, values in rows
+            if tag in chosen
+        ),
+    )
+
+
+def _counts(cell: SummaryCell) -> bool:
+    return cell.split is Split.STANDARD
+
+
+class _Sums(NamedTuple):
+    """y and n of some rows of the cluster table, and what they are of."""
+
+    metric: str
+    condition: str | None
+    scale: int
+    rows: Integers
+    y: Integers
+    n: Integers
+
+
+def _all_sums(summary: Summary, *, memory_observable: bool) -> Iterator[_Sums]:
+    condition_of = np.array([cell.condition if _counts(cell) else "" for cell in summary.cells])
+    of_row = condition_of[summary.clusters.cell] if summary.cells else np.empty(0, np.str_)
+    success, runs = summary.clusters.sums["success"], summary.clusters.sums["runs"]
+    for condition in sorted({cell.condition for cell in summary.select()}):
+        yield _Sums(SUCCESS, condition, 1, np.flatnonzero(of_row == condition), success, runs)
+    for metric in METRICS:
+        of = series(summary, metric, memory_observable=memory_observable)
+        yield _Sums(metric, None, of.scale, of.rows(summary), of.y, of.n)
+
+
+def _columns(found: Iterable[_Sums], unit: Integers, count: int) -> tuple[tuple[Column, ...], Integers]:
+    """Return the columns that any run carries, and their y and n per unit, one row each."""
+    columns: list[Column] = []
+    sums: list[Integers] = []
+    for part in found:
+        y, n = np.zeros(count, np.int64), np.zeros(count, np.int64)
+        np.add.at(y, unit[part.rows], part.y[part.rows])
+        np.add.at(n, unit[part.rows], part.n[part.rows])
+        scale = min(part.scale, _THOUSANDTHS)
+        step = part.scale // scale
+        if step > 1:
+            # Thousandths say enough of one task, and a passport has room for many.
+            y = (y + step // 2) // step
+        if n.any():
+            totals = int(y.sum()), int(n.sum())
+            columns.append(
+                Column(metric=part.metric, condition=part.condition, scale=scale, y=totals[0], n=totals[1])
+            )
+            sums += [y, n]
+    return tuple(columns), np.array(sums, np.int64).reshape(len(sums), count).T
