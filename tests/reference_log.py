@@ -30,11 +30,11 @@ from certkit.passport import keys
 from certkit.progress import SILENT
 from certkit.registry import Audit, Registry, blobs
 from certkit.registry.admission import admit, inspect
-from certkit.registry.ending import Hand, note, revoke
 from certkit.registry.entry import moment
 from certkit.registry.export import export
 from certkit.registry.heads import read
-from certkit.registry.published import CHECKPOINT, Published
+from certkit.registry.source import CHECKPOINT, Published
+from certkit.registry.writing import Hand, note, revoke
 from certkit.simulation.simulate import simulate
 from certkit.tlog.checkpoint import open_checkpoint
 from certkit.tlog.note import Signer

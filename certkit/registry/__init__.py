@@ -3,7 +3,7 @@
 What this room knows: entries and how each lineage chains them (`entry`), the SQLite file that is the
 store of record (`store`), the tree, tiles and signed checkpoint over it (`log`), what was signed last and
 is remembered elsewhere (`heads`), the passports beside it (`blobs`), who may be admitted (`admission`), the
-operations (`registry`), the public form (`export`, read back by `published`), the verified reader of either
+operations (`registry`), the public form (`export`, read back by `source`), the verified reader of either
 form (`reader`), what the entries say (`state`, and `ledger` for who writes), and the proof from bytes that
 all of it holds together (`auditing`). What it does not know: reports, and which keys deserve trust.
 
@@ -28,9 +28,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from certkit.registry.audited import Audit, Finding
     from certkit.registry.auditing import audit
-    from certkit.registry.drafting import Appended
     from certkit.registry.entry import Check, Entry, Logged, PassportFacts
     from certkit.registry.registry import Registry
+    from certkit.registry.writing import Appended
 
 __all__ = ["Appended", "Audit", "Check", "Entry", "Finding", "Logged", "PassportFacts", "Registry", "audit"]
 
@@ -38,7 +38,7 @@ _HOMES = {
     "audited": ("Audit", "Finding"),
     "auditing": ("audit",),
     "entry": ("Check", "Entry", "Logged", "PassportFacts"),
-    "drafting": ("Appended",),
+    "writing": ("Appended",),
     "registry": ("Registry",),
 }
 

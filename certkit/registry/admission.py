@@ -17,7 +17,7 @@ from msgspec import structs
 
 from certkit import files
 from certkit.errors import CertkitError, InputError, MismatchError, NegativeError, UntrustedError
-from certkit.passport import checks, keys
+from certkit.passport import checks
 from certkit.passport.opening import RefusedPassportError, open_signed
 from certkit.progress import SILENT, Progress
 from certkit.registry.auditing import audit
@@ -26,7 +26,8 @@ from certkit.registry.entry import Check, PassportFacts, timestamp
 from certkit.registry.heads import Heads, read, remembered
 from certkit.registry.reader import opened
 from certkit.registry.registry import Appended, Registry
-from certkit.registry.rules import outside, rest
+from certkit.registry.rules import rest
+from certkit.registry.writing import refuse_stranger, submitters
 from certkit.tlog import tiles, tree
 from certkit.tlog.checkpoint import open_checkpoint
 from certkit.tlog.note import VerifierKey, open_note, parse_note
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from certkit.passport.keys import PrivateKey
     from certkit.passport.opening import Signed
     from certkit.passport.statement import Statement
-    from certkit.passport.trust import Candidate, Trust
+    from certkit.passport.trust import Trust
     from certkit.registry.audited import Audit
     from certkit.registry.registry import Warn
     from certkit.registry.source import Source
@@ -100,24 +101,6 @@ def admit(
             trust=trust,
         )
     return Admitted(appended, following)
-
-
-def refuse_stranger(submitter: PrivateKey, trust: Trust, at: datetime) -> None:
-    """Raise `UntrustedError` ``registry.submitter`` unless the policy knows the key, and trusts it then."""
-    name = keys.key_id(submitter.public_key())
-    known = submitters(trust).get(name)
-    if known is None:
-        raise UntrustedError(
-            "registry.submitter",
-            f"the trust policy does not know key {name}, and no auditor with it would accept its entry",
-            hint="submit with an issuer's key, or add the submitter to the policy: certkit trust add",
-        )
-    if message := outside(known, timestamp(at)):
-        raise UntrustedError(
-            "registry.submitter",
-            f"the entry would be {message}",
-            hint="submit with a key that the policy trusts now: certkit trust show",
-        )
 
 
 def inspect(
@@ -186,11 +169,6 @@ def checkpoint_in(path: Path, trust: Trust | None) -> Checkpoint:
         return read(data)
     except CertkitError as error:
         raise type(error)(error.code, error.message, where=str(path), hint=error.hint) from None
-
-
-def submitters(trust: Trust) -> dict[str, Candidate]:
-    """Return the keys that may submit entries, by id: those of the trusted issuers."""
-    return {one.id: one for one in trust.candidates()}
 
 
 def checker(trust: Trust, at: datetime | None) -> Check:

@@ -20,8 +20,8 @@ from certkit.errors import CertkitError, MismatchError, UsageError
 from certkit.registry import blobs
 from certkit.registry.entry import read as parse
 from certkit.registry.heads import BRING_BACK, read, refuse_fork
-from certkit.registry.published import CHECKPOINT, Published, has_width
 from certkit.registry.registry import Registry
+from certkit.registry.source import CHECKPOINT, Published, has_width
 from certkit.tlog import bundle, tiles
 from certkit.tlog.hashing import leaf_hash
 

@@ -1,4 +1,4 @@
-"""The tree over the entries: read, proven from, and extended by signed checkpoints.
+"""The tree over the entries: read, proven from, and extended by signed checkpoints; the key that signs them.
 
 `Log` speaks of one open database inside one transaction. It believes nothing that it reads back: before
 it signs, the stored tiles must give the root of the last checkpoint, which its own key must have signed;
@@ -13,7 +13,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
 from certkit.errors import CertkitError, InputError, MismatchError, UsageError
+from certkit.passport import keys
 from certkit.tlog import tiles, tree
 from certkit.tlog.checkpoint import Checkpoint, open_checkpoint, parse_checkpoint, sign_checkpoint
 from certkit.tlog.hashing import EMPTY_ROOT, HASH_SIZE, Hash, leaf_hash
@@ -26,8 +29,13 @@ from certkit.tlog.witness import with_signatures
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Sequence
+    from pathlib import Path
 
     from certkit.tlog.note import Signature, Signer
+
+KEY_FILE: Final = "log-key.pem"
+NEXT_KEY: Final = "next-log-key.pem"
+"""The key that takes over, while it does."""
 
 # Whoever can write the file can put anything there, also text that is none.
 _KEPT: Final = (
@@ -326,3 +334,21 @@ def _edge(size: int) -> list[tuple[int, int]]:
             edge.append((level, count // tiles.WIDTH))
         level += 1
     return edge
+
+
+def load_log_key(path: Path) -> Ed25519PrivateKey:
+    """Return the log's private key from a PEM file; raise `UsageError` ``registry.log-key``."""
+    key = keys.load_private(path)
+    if not isinstance(key, Ed25519PrivateKey):
+        raise UsageError(
+            "registry.log-key",
+            "not an Ed25519 key",
+            where=str(path),
+            hint="logs are signed with Ed25519; 'certkit keys generate' makes such a key",
+        )
+    return key
+
+
+def make_log_key() -> Ed25519PrivateKey:
+    """Return a new key to sign a log with, from the operating system's randomness."""
+    return Ed25519PrivateKey.generate()

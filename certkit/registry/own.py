@@ -23,7 +23,7 @@ from certkit.registry import store
 from certkit.registry.admission import keys_of_log
 from certkit.registry.entry import timestamp
 from certkit.registry.heads import refuse_fork, remembered
-from certkit.registry.log_key import KEY_FILE, NEXT_KEY, load_log_key, make_log_key
+from certkit.registry.log import KEY_FILE, NEXT_KEY, load_log_key, make_log_key
 from certkit.registry.reader import opened, reading
 from certkit.registry.registry import Registry
 from certkit.registry.state import Passports

@@ -20,8 +20,7 @@ from certkit.registry import blobs, store
 from certkit.registry.entry import Logged, Stored, naming, read, skim
 from certkit.registry.heads import read as read_head
 from certkit.registry.heads import refuse_fork
-from certkit.registry.published import CHECKPOINT, Published
-from certkit.registry.source import Database, Source
+from certkit.registry.source import CHECKPOINT, Database, Published, Source
 from certkit.registry.state import History, Issued, Passports, Policy, history
 from certkit.tlog.checkpoint import SignedCheckpoint, open_checkpoint
 from certkit.tlog.hashing import Hash, leaf_hash

@@ -25,12 +25,11 @@ from certkit.errors import CertkitError, UsageError
 from certkit.passport import keys
 from certkit.progress import SILENT, Progress
 from certkit.registry import blobs, store
-from certkit.registry.drafting import Appended, Drafts, Turn
 from certkit.registry.entry import KeyChange, Logged, Stored, naming, read
 from certkit.registry.heads import Heads
 from certkit.registry.ledger import Ledger, Snapshot, is_index
-from certkit.registry.log import Log
-from certkit.registry.log_key import KEY_FILE
+from certkit.registry.log import KEY_FILE, Log
+from certkit.registry.writing import Appended, Drafts, Turn
 from certkit.tlog.hashing import leaf_hash
 from certkit.tlog.note import Signer, VerifierKey
 

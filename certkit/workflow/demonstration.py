@@ -9,7 +9,7 @@ from msgspec import structs
 from certkit import files, passport
 from certkit.passport import keys
 from certkit.progress import SILENT, Progress
-from certkit.registry.log_key import make_log_key
+from certkit.registry.log import make_log_key
 from certkit.registry.registry import Registry
 from certkit.simulation.simulate import simulate
 from certkit.workflow.issuing import IssuedFiles, Logging, issue, own_trust

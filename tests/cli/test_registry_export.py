@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from certkit.passport import keys
-from certkit.registry.log_key import KEY_FILE
+from certkit.registry.log import KEY_FILE
 from tests.support.one_passport import append, place  # noqa: F401 - a fixture is used by its name
 from tests.support.registries import contents
 from tests.support.running import Done, certkit, program

@@ -15,7 +15,7 @@ from certkit.passport import keys
 from certkit.passport.trust import parse
 from certkit.registry import Registry
 from certkit.registry.entry import Drift, Revocation, read, write
-from certkit.registry.log_key import KEY_FILE, load_log_key
+from certkit.registry.log import KEY_FILE, load_log_key
 from certkit.registry.reader import reading
 from certkit.registry.registry import Logged
 from certkit.registry.state import Policy, history
@@ -62,7 +62,7 @@ def forge(
     with pytest.MonkeyPatch.context() as patch:
         if pose is not None:
             name = keys.key_id(pose.public_key())
-            patch.setattr("certkit.registry.drafting.keys.key_id", lambda _key: name)
+            patch.setattr("certkit.registry.writing.keys.key_id", lambda _key: name)
         with Registry.open(folder, heads=folder.parent / "heads.db") as registry:
             done = registry.append_entry(
                 *(f"-/{NAME}", claims), submitter=submitter, log_key=load_log_key(folder / KEY_FILE), at=THEN

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from certkit.registry import store
-from certkit.registry.log_key import KEY_FILE
+from certkit.registry.log import KEY_FILE
 from certkit.tlog.note import Signer, write_note
 from tests.support.lineages import clustered, issue
 from tests.support.registries import contents

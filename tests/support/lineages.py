@@ -14,7 +14,7 @@ from certkit.evidence.summary.summary import CLUSTER_FIELDS
 from certkit.passport import keys
 from certkit.registry import Registry
 from certkit.registry.admission import admit
-from certkit.registry.ending import Hand
+from certkit.registry.writing import Hand
 from tests.support import build as assessments
 from tests.support.making import ISSUER, KEY, NOW, trust
 from tests.support.registries import LOG_KEY

@@ -15,11 +15,11 @@ from certkit.evidence.summary.summary import CLUSTER_FIELDS
 from certkit.passport import keys
 from certkit.registry import Registry
 from certkit.registry.admission import checker, inspect
-from certkit.registry.ending import revoke
 from certkit.registry.entry import Entry, read, timestamp
 from certkit.registry.entry import write as write_entry
 from certkit.registry.status import FolderStatus
 from certkit.registry.statusfile import FileStatus, write
+from certkit.registry.writing import revoke
 from tests.support import build as assessments
 from tests.support.lineages import KEY, NOW, ORIGIN, hand, heads, policy
 from tests.support.registries import LOG_KEY

@@ -34,7 +34,7 @@ from certkit.errors import UsageError
 from certkit.registry import own
 from certkit.registry.admission import PROOF_SUFFIX, admit, checkpoint_in, inspect
 from certkit.registry.entry import read
-from certkit.registry.log_key import load_log_key, make_log_key
+from certkit.registry.log import load_log_key, make_log_key
 from certkit.registry.registry import Logged, Registry
 from certkit.workflow.verifying import taken
 

@@ -29,7 +29,7 @@ from certkit.cli.options import (
 )
 from certkit.cli.views import registry as views
 from certkit.errors import Exit, UsageError
-from certkit.registry import ending, own, statusfile
+from certkit.registry import own, statusfile, writing
 from certkit.registry.admission import checkpoint_in
 from certkit.registry.entry import WORDS
 from certkit.registry.registry import Registry
@@ -117,10 +117,10 @@ def revoke(
     hand = _hand(folder, key, passphrase_file, trust, log_key, at)
     with _writing(folder, heads) as opened:
         if replaced_by is None and reason is not None:
-            done = ending.revoke(opened, ident, reason=reason.value, detail=detail, hand=hand)
+            done = writing.revoke(opened, ident, reason=reason.value, detail=detail, hand=hand)
             passport, entry, also, ended = done.passport_id, done.entry, done.also, "revoked"
         else:
-            passport, entry = ending.supersede(opened, ident, by=str(replaced_by), hand=hand)
+            passport, entry = writing.supersede(opened, ident, by=str(replaced_by), hand=hand)
             also, ended = (), "superseded"
     lines = [f"{brief(passport)} {ended}{'' if entry.new else ' already'}, by entry {entry.index}"]
     lines += [
@@ -160,7 +160,7 @@ def note(
     hand = _hand(folder, key, passphrase_file, trust, log_key, at)
     about = _whole_name(folder, lineage) if lineage is not None else None
     with _writing(folder, heads) as opened:
-        entry = ending.note(opened, about, text, hand=hand)
+        entry = writing.note(opened, about, text, hand=hand)
     emit(
         {"schema": "urn:certkit:registry-note:v1", "index": entry.index, "new": entry.new},
         [f"noted{'' if entry.new else ' already'}, by entry {entry.index}"],
@@ -212,8 +212,8 @@ def _hand(
     trust: Path | None,
     log_key: Path | None,
     at: datetime | None,
-) -> ending.Hand:
-    return ending.Hand(
+) -> writing.Hand:
+    return writing.Hand(
         trust=context.load_policy(trust),
         submitter=context.signing_key(key, passphrase_file),
         log_key=log_key_of(log_key, folder),

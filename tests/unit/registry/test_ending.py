@@ -13,13 +13,13 @@ from certkit.errors import CertkitError, MismatchError, UntrustedError, UsageErr
 from certkit.passport import keys
 from certkit.registry import Registry, admission
 from certkit.registry.admission import inspect
-from certkit.registry.ending import note, revoke, supersede
 from certkit.registry.entry import (
     Revocation,
     Supersession,
     read,
     write,
 )
+from certkit.registry.writing import note, revoke, supersede
 from tests.support.lineages import KEY, NOW, hand, heads, issue, log, new, policy
 from tests.support.registries import LOG_KEY, STRANGER, digest
 

@@ -13,9 +13,9 @@ from certkit.errors import MismatchError
 from certkit.passport import keys
 from certkit.registry import Registry
 from certkit.registry.admission import checker, inspect
-from certkit.registry.ending import revoke
 from certkit.registry.entry import Revocation, read
 from certkit.registry.rules import Rest
+from certkit.registry.writing import revoke
 from certkit.tlog import proof
 from certkit.tlog.hashing import leaf_hash
 from tests.support import registries as build

@@ -10,9 +10,9 @@ import pytest
 
 from certkit.errors import CertkitError, MismatchError
 from certkit.registry import Registry
-from certkit.registry.ending import revoke
 from certkit.registry.entry import timestamp
 from certkit.registry.reader import reading
+from certkit.registry.writing import revoke
 from certkit.tlog.checkpoint import Checkpoint
 from certkit.tlog.hashing import Hash
 from tests.support import merkle

@@ -8,9 +8,9 @@ import pytest
 
 from certkit import progress as progresses
 from certkit.registry import Registry
-from certkit.registry.ending import note
 from certkit.registry.reader import reading
 from certkit.registry.status import FolderStatus
+from certkit.registry.writing import note
 from tests.support.lineages import NOW, hand, heads, issue, log, new, policy
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from certkit import canonical
 from certkit.errors import CertkitError, InputError, MismatchError, UsageError
 from certkit.passport import keys
 from certkit.registry import Registry
-from certkit.registry.log_key import KEY_FILE, load_log_key
+from certkit.registry.log import KEY_FILE, load_log_key
 from certkit.tlog import proof
 from certkit.tlog.checkpoint import open_checkpoint
 from certkit.tlog.hashing import leaf_hash

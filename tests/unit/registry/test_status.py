@@ -14,11 +14,11 @@ from certkit import canonical, passport
 from certkit.errors import CertkitError
 from certkit.registry import Registry, blobs
 from certkit.registry.admission import inspect
-from certkit.registry.ending import note, revoke
 from certkit.registry.entry import Note, read, timestamp
 from certkit.registry.heads import remembered
 from certkit.registry.reader import reading
 from certkit.registry.statusfile import write
+from certkit.registry.writing import note, revoke
 from certkit.tlog.checkpoint import Checkpoint
 from certkit.tlog.hashing import leaf_hash
 from tests.support.lineages import KEY, NOW, hand, heads, issue, log, new, policy

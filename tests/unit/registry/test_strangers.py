@@ -16,9 +16,9 @@ from certkit.errors import MismatchError
 from certkit.passport import keys
 from certkit.registry import Registry
 from certkit.registry.admission import inspect
-from certkit.registry.ending import note
 from certkit.registry.entry import PAYLOAD_TYPE, Note, UnverifiedEntry, timestamp
 from certkit.registry.statusfile import write
+from certkit.registry.writing import note
 from tests.support.lineages import KEY, NOW, hand, heads, issue, log, new, policy
 from tests.support.registries import LOG_KEY, STRANGER
 from tests.support.standings import DAY, copied, drafted, ended, offline, slip, standing, stored
