@@ -60,7 +60,7 @@ def _key(words: str) -> Ed25519PrivateKey:
 
 
 ISSUER: Final = _key("issuer")
-LOG: Final = _key("log")
+LOG: Final = _key("log, entries of format 3")  # made anew when the format of entries changed
 
 
 def trust(vkey: VerifierKey) -> passport.Trust:

@@ -29,10 +29,12 @@ def test_init_writes_a_manifest_and_tells_what_is_next(tmp_path: Path) -> None:
     assert done.code == 0
     assert done.out == f"{root}/bundle.json written\n"
     assert done.err.startswith("hint: ")
-    assert canonical.loads((root / "bundle.json").read_bytes()) == {
+    written = canonical.loads((root / "bundle.json").read_bytes())
+    assert re.fullmatch("[0-9a-f]{64}", written["protocol"]["task_salt"])
+    assert written == {
         "schema": "urn:certkit:bundle:v1",
         "agent": {"name": "triage", "version": "1.4.0"},
-        "protocol": {"origin": "measured"},
+        "protocol": {"origin": "measured", "task_salt": written["protocol"]["task_salt"]},
     }
     assert [path.name for path in root.iterdir() if path.is_dir()] == ["records"]
 
@@ -51,7 +53,7 @@ def test_init_of_a_simulation_says_so(tmp_path: Path) -> None:
     )
     assert done.document["schema"] == "urn:certkit:bundle-init:v1"
     document = canonical.loads((tmp_path / "b" / "bundle.json").read_bytes())
-    assert document["protocol"] == {"origin": "simulated"}
+    assert document["protocol"]["origin"] == "simulated"
 
 
 @pytest.mark.parametrize(

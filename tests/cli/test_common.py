@@ -29,7 +29,7 @@ def test_a_folder_without_a_manifest_says_what_would_make_one(tmp_path: Path) ->
     done = certkit("assess", tmp_path)
     assert done.code == 3
     assert "no bundle.json" in done.err
-    assert "hint: 'certkit bundle init'" in done.err
+    assert "hint: certkit bundle init" in " ".join(done.err.split())
 
 
 def test_an_output_that_cannot_be_written_is_said(bundle: Path, tmp_path: Path) -> None:
