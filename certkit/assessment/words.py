@@ -121,31 +121,31 @@ def readings(assessment: Assessment) -> str:
     return text[:1].upper() + text[1:]
 
 
-def fragile(found: Fragility) -> tuple[str, ...]:
+def fragile(fragility: Fragility) -> tuple[str, ...]:
     """Return what would change the verdict, one sentence each."""
     told = []
-    if found.tier and found.reason:
-        told.append(f"What would lose Tier {found.tier} is not computed: {found.reason}.")
-    if flip := found.flips:
+    if fragility.tier and fragility.reason:
+        told.append(f"What would lose Tier {fragility.tier} is not computed: {fragility.reason}.")
+    if flip := fragility.flips:
         where = f"{flip.criterion} in {flip.domain}" if flip.domain else flip.criterion
         told.append(
-            f"{flip.needed:,} of {flip.of:,} successes would have to be failures to lose Tier {found.tier}"
-            f" ({where}){_left_out(flip)}."
+            f"{flip.needed:,} of {flip.of:,} successes would have to be failures to lose Tier"
+            f" {fragility.tier} ({where}){_left_out(flip)}."
             if flip.needed <= flip.of
-            else f"No number of failures in place of successes loses Tier {found.tier}."
+            else f"No number of failures in place of successes loses Tier {fragility.tier}."
         )
-    told += [sentence for tier in found.posterior for sentence in _posterior_falls(found, tier)]
-    if (without := found.without_task) and without.losing:
+    told += [sentence for tier in fragility.posterior for sentence in _posterior_falls(fragility, tier)]
+    if (without := fragility.without_task) and without.losing:
         rows = ", ".join(f"{name} {count:,}" for name, count in without.criteria.items())
         told.append(
-            f"Tier {found.tier} hangs on {without.losing:,} of {without.tasks:,} tasks: without any one of"
-            f" them it is lost ({rows})."
+            f"Tier {fragility.tier} hangs on {without.losing:,} of {without.tasks:,} tasks: without any one"
+            f" of them it is lost ({rows})."
         )
-    for rest in found.without_domain:
-        tier = rest.table if found.reading == "table" else rest.bounded
-        if tier != found.tier:
+    for rest in fragility.without_domain:
+        tier = rest.table if fragility.reading == "table" else rest.bounded
+        if tier != fragility.tier:
             told.append(f"Without {rest.domain} the tier would be {tier or 'none'}.")
-    if missing := found.missing_runs:
+    if missing := fragility.missing_runs:
         rate = shown(missing.r_op, Unit.FRACTION)
         told.append(
             f"{missing.missing:,} of {missing.declared:,} declared runs are missing; had they failed under"
@@ -160,8 +160,8 @@ def _left_out(flip: Flips) -> str:
     return f"; {', '.join(names)} left out, since {ORDER}" if names else ""
 
 
-def _posterior_falls(found: Fragility, tier: int) -> Iterator[str]:
-    row = found.posterior.get(tier)
+def _posterior_falls(fragility: Fragility, tier: int) -> Iterator[str]:
+    row = fragility.posterior.get(tier)
     if row is None or not row.holds:
         return
     if row.specificity_falls_at is not None:
@@ -187,11 +187,11 @@ def of_judge(report: JudgeReport) -> tuple[str, ...]:
             for name, share in (("Sensitivity", error.sensitivity), ("Specificity", error.specificity))
         ]
     if (fixed := report.correction) is not None:
-        found, low, high = (
+        rate, low, high = (
             shown(x, Unit.FRACTION) for x in (fixed.value, fixed.interval.low, fixed.interval.high)
         )
         told.append(
-            f"r_op without the judge's error: {found}, 95 % interval {low} to {high}, where"
+            f"r_op without the judge's error: {rate}, 95 % interval {low} to {high}, where"
             f" {shown(fixed.raw, Unit.FRACTION)} was seen."
         )
     return tuple(told)
@@ -223,23 +223,24 @@ def _advice(row: Row, assessment: Assessment) -> str:
 
 def _unbounded(row: Row) -> str:
     """Tell why a row that the point estimate meets is not met by its bound."""
-    found, unit = row.bounded, row.metric.unit
-    if found is None or row.operator is None or row.threshold is None:
+    bounded, unit = row.bounded, row.metric.unit
+    if bounded is None or row.operator is None or row.threshold is None:
         return "it is not judged."
-    if found.bound is None:
-        return f"{found.reason or found.rests_on}."
-    edge = (
-        f"{shown(row.value, unit, beside=row.threshold)} found, but {percent(found.confidence)} sure only of"
-    )
+    if bounded.bound is None:
+        return f"{bounded.reason or bounded.rests_on}."
+    seen, sure = shown(row.value, unit, beside=row.threshold), percent(bounded.confidence)
     side = "at least" if row.operator in {">", ">="} else "at most"
     wanted = asked(row.operator, row.threshold, unit)
-    bound = shown(found.bound, unit, beside=row.threshold)
-    return f"{edge} {side} {bound} where Tier {row.tier} asks {wanted}; record more tasks."
+    bound = shown(bounded.bound, unit, beside=row.threshold)
+    return (
+        f"{seen} found, but {sure} sure only of {side} {bound} where Tier {row.tier} asks {wanted};"
+        " record more tasks."
+    )
 
 
 def _complete(metric: Metric) -> str:
     if metric.blocked and "harness" in metric.blocked:
-        return "mend the test rig and repeat those runs"
+        return "repair the test rig and repeat those runs"
     return CATALOGUE[metric.id].evidence
 
 
@@ -247,13 +248,13 @@ def _shortfall(row: Row, assessment: Assessment) -> str:
     unit = row.metric.unit
     if row.threshold is None or row.operator is None:
         return "the tier does not specify it."
-    found = shown(row.value, unit, beside=row.threshold)
-    found += f" where Tier {row.tier} asks {asked(row.operator, row.threshold, unit)}"
+    shortfall = shown(row.value, unit, beside=row.threshold)
+    shortfall += f" where Tier {row.tier} asks {asked(row.operator, row.threshold, unit)}"
     if row.metric.id == "posterior":
-        found += _more_runs(row, assessment)
+        shortfall += _more_runs(row, assessment)
     elif row.metric.id == "domain_min":
-        found += f", in {row.metric.detail['domain']}"
-    return f"{found}."
+        shortfall += f", in {row.metric.detail['domain']}"
+    return f"{shortfall}."
 
 
 def _more_runs(row: Row, assessment: Assessment) -> str:

@@ -50,7 +50,7 @@ TABLE: Final[tuple[Row | Group, ...]] = (
     Row("simulate", "Write a bundle of simulated evidence", "simulate"),
     Row("import", "Turn the log of another program into an evidence bundle", "bundle"),
     Row("assess", "Judge a bundle of evaluation records against a tier table", "assess"),
-    Row("plan", "Tell how many runs a tier takes", "plan"),
+    Row("plan", "Tell how many tasks and runs a tier takes", "plan"),
     Row("compare", "Compare two agents on their evidence", "compare"),
     Row("drift", "Compare an agent with itself at a later time", "compare"),
     Row("recheck", "Check the arithmetic of published claims", "recheck"),

@@ -92,9 +92,9 @@ def derive(assessment: Assessment, summary: Summary) -> Derived:
         limitations=_limitations(assessment),
         known_failure_modes=_failure_modes(assessment),
         challenges=tuple(
-            st.Challenge(code=found.code, severity=found.severity.value, message=found.message)
-            for found in assessment.findings
-            if found.severity is not Severity.INFO
+            st.Challenge(code=finding.code, severity=finding.severity.value, message=finding.message)
+            for finding in assessment.findings
+            if finding.severity is not Severity.INFO
         ),
     )
 
@@ -172,24 +172,24 @@ def _evidence(assessment: Assessment) -> st.Evidence:
     )
 
 
-def _bundle(found: BundleResult) -> st.BundleClaim:
+def _bundle(bundle: BundleResult) -> st.BundleClaim:
     return st.BundleClaim(
-        digest=found.digest,
+        digest=bundle.digest,
         dates=st.Dates(
-            first_run=moment(found.first_run),
-            last_run=moment(found.last_run),
-            declared_from=found.declared_from,
-            declared_to=found.declared_to,
+            first_run=moment(bundle.first_run),
+            last_run=moment(bundle.last_run),
+            declared_from=bundle.declared_from,
+            declared_to=bundle.declared_to,
         ),
-        records=found.records,
-        nominal_runs=found.nominal_runs,
-        fault_runs=found.fault_runs,
-        successes=found.successes,
+        records=bundle.records,
+        nominal_runs=bundle.nominal_runs,
+        fault_runs=bundle.fault_runs,
+        successes=bundle.successes,
         by_domain={
-            name: st.Successes(successes=successes, n=n) for name, (successes, n) in found.by_domain.items()
+            name: st.Successes(successes=successes, n=n) for name, (successes, n) in bundle.by_domain.items()
         },
-        table=st.Attained(tier=found.table),
-        bounded=st.Attained(tier=found.bounded),
+        table=st.Attained(tier=bundle.table),
+        bounded=st.Attained(tier=bundle.bounded),
     )
 
 
@@ -296,8 +296,8 @@ def _bound(bounded: Bounded, metric: Metric) -> st.Bound:
 
 
 def _table(summary: Summary, protocol: Protocol) -> st.TaskTable:
-    found = task_table(summary, salt=protocol.salt, memory_observable=protocol.memory_observable is True)
-    return msgspec.convert(found, st.TaskTable, from_attributes=True)
+    tasks = task_table(summary, salt=protocol.salt, memory_observable=protocol.memory_observable is True)
+    return msgspec.convert(tasks, st.TaskTable, from_attributes=True)
 
 
 def _scope(assessment: Assessment, summary: Summary) -> st.Scope:
@@ -329,18 +329,18 @@ def _exclusions(assessment: Assessment) -> Iterable[str]:
 
 
 def _limitations(assessment: Assessment) -> tuple[str, ...]:
-    found = [_rests(len(assessment.bundles))]
+    limitations = [_rests(len(assessment.bundles))]
     if assessment.profile.reading == "table":
-        found.append(
+        limitations.append(
             "the table reading decides: thresholds are compared with point estimates, not with bounds"
         )
     if not assessment.facts.manifest.agent.components:
-        found.append("the agent's components are not listed")
+        limitations.append("the agent's components are not listed")
     for rows in _by_criterion(assessment):
         metric = rows[0].metric
         if metric.state is not State.MEASURED or metric.blocked:
-            found.append(f"{rows[0].id}: {metric.reason or metric.blocked or 'not fully measured'}")
-    return tuple(found)
+            limitations.append(f"{rows[0].id}: {metric.reason or metric.blocked or 'not fully measured'}")
+    return tuple(limitations)
 
 
 def _rests(bundles: int) -> str:

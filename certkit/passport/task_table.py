@@ -1,7 +1,7 @@
 """Whether a passport's task table is one that some runs give, and adds up to what the passport says of them.
 
-A signature says who wrote the integers, not that integers of tasks they can be; what no evidence at all could
-give is refused, so that no impossible table decides about drift.
+A signature says who wrote the integers, not that tasks can have such integers. A table that is impossible for
+any evidence is refused, so that no impossible table decides about drift.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def sums(table: TaskTable) -> Iterator[Compared]:
 
 
 def impossible(table: TaskTable) -> Iterator[str]:
-    """Yield what no runs give."""
+    """Yield every statement of the table that is impossible for any runs."""
     keys = [(column.metric, column.condition) for column in table.columns]
     if len(set(keys)) != len(keys) or len(set(table.domains)) != len(table.domains):
         yield "a column or a domain of its task table occurs twice"

@@ -49,7 +49,7 @@ OF_SIZE: Final = {
 """Findings of a part that pooling answers."""
 
 NETTED: Final = {"declared-runs-differ"}
-"""Findings that are told of the parts in any case, since a surplus in one hides what another lacks."""
+"""Findings of single parts that are always reported, since a surplus in one hides what another lacks."""
 
 
 def joined(pooled: Assessment, alone: Sequence[Assessment], accumulation: Accumulation) -> Assessment:
@@ -115,7 +115,7 @@ class _Pair(Struct, frozen=True, kw_only=True):
     old: float
     new: float
     runs: tuple[int, int]
-    found: Contrast
+    change: Contrast
 
 
 def _decline(pooled: Assessment, accumulation: Accumulation) -> Iterator[Finding]:
@@ -129,8 +129,8 @@ def _decline(pooled: Assessment, accumulation: Accumulation) -> Iterator[Finding
     named = list(enumerate(accumulation.parts, 1))
     pairs = [
         pair
-        for (earlier, one), (later, two) in combinations(named, 2)
-        if (pair := _compared(earlier, one, later, two)) is not None
+        for (earlier, first), (later, second) in combinations(named, 2)
+        if (pair := _compared(earlier, first, later, second)) is not None
     ]
     possible = len(named) * (len(named) - 1) // 2
     if len(pairs) < possible:
@@ -139,11 +139,11 @@ def _decline(pooled: Assessment, accumulation: Accumulation) -> Iterator[Finding
             f"{possible - len(pairs)} of {possible} pairs of bundles cannot be compared: they share no domain"
             f" and fault condition, or hold fewer than {LEAST} tasks",
         )
-    p = adjusted([pair.found.p_loss for pair in pairs])
+    p = adjusted([pair.change.p_loss for pair in pairs])
     worse = [
         (chance, pair)
         for chance, pair in zip(p, pairs, strict=True)
-        if chance <= LEVEL and reaches(pair.found.loss, _margin(pooled))
+        if chance <= LEVEL and reaches(pair.change.loss, _margin(pooled))
     ]
     if worse:
         chance, pair = min(worse, key=lambda item: (item[0], item[1].earlier))
@@ -161,11 +161,11 @@ def _margin(pooled: Assessment) -> Fraction:
     return exact(margins[0]) if margins and margins[0] is not None else Fraction(0)
 
 
-def _compared(earlier: int, one: Part, later: int, two: Part) -> _Pair | None:
+def _compared(earlier: int, first: Part, later: int, second: Part) -> _Pair | None:
     """Compare r_op on the domains and conditions that both bundles have, under the earlier one's mix."""
-    keys = [{(cell.domain, cell.condition) for cell in _faults(part.summary)} for part in (one, two)]
+    keys = [{(cell.domain, cell.condition) for cell in _faults(part.summary)} for part in (first, second)]
     common = sorted(keys[0] & keys[1])
-    sides = laid_out([_observed(part.summary, common) for part in (one, two)])
+    sides = laid_out([_observed(part.summary, common) for part in (first, second)])
     if min(sides.k) < LEAST:
         return None
     old, new = sides.means.tolist()
@@ -175,7 +175,7 @@ def _compared(earlier: int, one: Part, later: int, two: Part) -> _Pair | None:
         old=old,
         new=new,
         runs=(int(sides.n[0].sum()), int(sides.n[1].sum())),
-        found=contrast(sides, (1, -1)),
+        change=contrast(sides, (1, -1)),
     )
 
 

@@ -37,29 +37,30 @@ _STEPS: Final = {"passed": "+", "failed": "x", "skipped": "-"}
 
 def show_passport(source: Source, *, verbose: bool) -> Iterator[str]:
     """Print a passport: who and what, the table, its limits, what ends it, and what it is not."""
-    found = source.predicate
+    predicate = source.predicate
     yield from _head(source)
     yield ""
-    yield from _table(found)
+    yield from _table(predicate)
     yield ""
-    yield from _scope(found, verbose=verbose)
-    if pooled := periods(found.evidence, whole=verbose):
+    yield from _scope(predicate, verbose=verbose)
+    if pooled := periods(predicate.evidence, whole=verbose):
         yield from _section(f"Pooled from {len(pooled)} bundles, each alone", _first(pooled, verbose=verbose))
-    yield from _limits(found, verbose=verbose)
-    yield from _ends(found)
+    yield from _limits(predicate, verbose=verbose)
+    yield from _ends(predicate)
     if verbose:
-        yield from _bounds(found)
-        yield from _provenance(found)
+        yield from _bounds(predicate)
+        yield from _provenance(predicate)
     yield from _section("What it is not", words.IS_NOT)
 
 
 def _head(source: Source) -> Iterator[str]:
-    found = source.predicate
-    judgement, issuer, evidence = found.assessment, found.issuer, found.evidence
+    predicate = source.predicate
+    agent, issuer = predicate.agent, predicate.issuer
+    judgement, evidence = predicate.assessment, predicate.evidence
     yield source.passport_id
-    yield from fold(found.name)
+    yield from fold(predicate.name)
     yield ""
-    yield from _entry("claim", found.claim)
+    yield from _entry("claim", predicate.claim)
     stated = [
         f"{text} by {name} reading{' (decides)' if decides else ''}"
         for name, text, decides in words.readings(judgement)
@@ -76,15 +77,15 @@ def _head(source: Source) -> Iterator[str]:
     yield from _entry("issuer", f"{issuer.name}, key {words.short(issuer.key_id)}; {'; '.join(relations)}")
     yield from _entry(
         "agent",
-        f"{found.agent.name} {found.agent.version}, by {found.agent.provider or 'a provider not stated'}",
+        f"{agent.name} {agent.version}, by {agent.provider or 'a provider not stated'}",
     )
-    yield from _entry("", found.agent.digest)
+    yield from _entry("", agent.digest)
     runs = f"{evidence.nominal_runs:,} nominal, {evidence.fault_runs:,} under faults"
     records = counted(evidence.records, "record")
-    yield from _entry("evidence", f"{found.origin}, {records}: {runs}; {words.short(evidence.digest)}")
+    yield from _entry("evidence", f"{predicate.origin}, {records}: {runs}; {words.short(evidence.digest)}")
     yield from _entry("profile", f"{judgement.profile.id}; {words.short(judgement.profile.digest)}")
-    if found.supersedes:
-        yield from _entry("replaces", found.supersedes)
+    if predicate.supersedes:
+        yield from _entry("replaces", predicate.supersedes)
 
 
 def _validity(source: Source) -> str:
@@ -99,16 +100,16 @@ def _validity(source: Source) -> str:
     return f"{span}: {counted(left.days, 'day')} left{asked}"
 
 
-def _table(found: Predicate) -> Iterator[str]:
-    tiers = sorted({tier for row in found.criteria for tier in row.tiers}, key=int)
-    decisive = _next(found, tiers)
-    asked = [[_asked(row.tiers.get(tier)) for tier in tiers] for row in found.criteria]
+def _table(predicate: Predicate) -> Iterator[str]:
+    tiers = sorted({tier for row in predicate.criteria for tier in row.tiers}, key=int)
+    decisive = _next(predicate, tiers)
+    asked = [[_asked(row.tiers.get(tier)) for tier in tiers] for row in predicate.criteria]
     wide = max(_TIER, *(len(cell) + 1 for cells in asked for cell in cells))  # columns never touch
     used = 2 * _VALUE + _COUNT + wide * len(tiers)
-    name = max(min(max(len(row.id) for row in found.criteria) + 1, WIDTH - used), 12)
+    name = max(min(max(len(row.id) for row in predicate.criteria) + 1, WIDTH - used), 12)
     heads = "".join(f"{f'Tier {tier}':>{wide}}" for tier in tiers)
     yield f"{'criterion':<{name}}{'value':>{_VALUE}}{'bound':>{_VALUE}}{'n':>{_COUNT}}{heads}"
-    for row, told in zip(found.criteria, asked, strict=True):
+    for row, told in zip(predicate.criteria, asked, strict=True):
         at = row.tiers.get(decisive)
         cells = "".join(f"{cell:>{wide}}" for cell in told)
         numbers = f"{_value(row, at):>{_VALUE}}{_bound(at):>{_VALUE}}{_count(row.n):>{_COUNT}}"
@@ -118,13 +119,13 @@ def _table(found: Predicate) -> Iterator[str]:
         f"{legend}: first by the table reading (point estimates), then by the bounded reading (bounds, "
         f"clusters respected); value and bound are those for Tier {decisive}"
     )
-    provisional = [row.id for row in found.criteria if row.provisional]
+    provisional = [row.id for row in predicate.criteria if row.provisional]
     if provisional:
         yield from fold(f"provisional in the source: {', '.join(provisional)}")
 
 
-def _next(found: Predicate, tiers: list[str]) -> str:
-    wanted = str(found.assessment.tier + 1)
+def _next(predicate: Predicate, tiers: list[str]) -> str:
+    wanted = str(predicate.assessment.tier + 1)
     return wanted if wanted in tiers else tiers[-1]
 
 
@@ -164,15 +165,17 @@ def _asked(at: RowAtTier | None) -> str:
     return f"{asked} {_mark(at.table)}{_mark(at.bounded.status if at.bounded else None)}"
 
 
-def _scope(found: Predicate, *, verbose: bool) -> Iterator[str]:
-    scope = found.scope
+def _scope(predicate: Predicate, *, verbose: bool) -> Iterator[str]:
+    scope = predicate.scope
     yield from _entry("domains", ", ".join(scope.domains) or "none")
     yield from _entry(
         "runs in", ", ".join(f"{name} {count:,}" for name, count in scope.fault_mix.items()) or "none"
     )
     if verbose:
         dates = scope.dates
-        first, last = (words.utc(one) if one else "not stated" for one in (dates.first_run, dates.last_run))
+        first, last = (
+            words.utc(time) if time else "not stated" for time in (dates.first_run, dates.last_run)
+        )
         yield from _entry("run from", f"{first} to {last}")
         yield from _entry(
             "declared", f"{dates.declared_from or 'not stated'} to {dates.declared_to or 'not stated'}"
@@ -181,15 +184,15 @@ def _scope(found: Predicate, *, verbose: bool) -> Iterator[str]:
             yield from _entry("excluded", item)
 
 
-def _limits(found: Predicate, *, verbose: bool) -> Iterator[str]:
-    yield from _section("Limitations", found.limitations)
+def _limits(predicate: Predicate, *, verbose: bool) -> Iterator[str]:
+    yield from _section("Limitations", predicate.limitations)
     modes = [
         f"{mode.domain}, {mode.condition}: failed {mode.failures:,} of {mode.runs:,} runs"
-        for mode in found.known_failure_modes
+        for mode in predicate.known_failure_modes
     ]
     yield from _section("Known failure modes, worst first", _first(modes, verbose=verbose))
     yield from _section(
-        "Open challenges", [f"{item.severity}: {item.message} [{item.code}]" for item in found.challenges]
+        "Open challenges", [f"{item.severity}: {item.message} [{item.code}]" for item in predicate.challenges]
     )
 
 
@@ -200,9 +203,9 @@ def _first(items: Sequence[str], *, verbose: bool) -> list[str]:
     return [*shown, *rest]
 
 
-def _ends(found: Predicate) -> Iterator[str]:
+def _ends(predicate: Predicate) -> Iterator[str]:
     yield from _section(
-        "Ends before its date, and asks for a new test", map(_trigger, found.validity.retest_triggers)
+        "Ends before its date, and asks for a new test", map(_trigger, predicate.validity.retest_triggers)
     )
 
 
@@ -222,10 +225,10 @@ def _percent(threshold: str | None) -> str:
     return "?" if threshold is None else f"{_plain(f'{100 * Decimal(threshold):.6f}')} %"
 
 
-def _bounds(found: Predicate) -> Iterator[str]:
+def _bounds(predicate: Predicate) -> Iterator[str]:
     """Print how every value and every bound was got."""
     lines = []
-    for row in found.criteria:
+    for row in predicate.criteria:
         if row.interval:
             span = f"{row.interval.low} to {row.interval.high} at {_plain(row.interval.level)}"
             lines.append(f"{row.id}: {span}, {row.interval.method}")
@@ -238,34 +241,34 @@ def _bounds(found: Predicate) -> Iterator[str]:
 
 
 def _how(name: str, tier: str, at: RowAtTier) -> str:
-    found = at.bounded
-    assert found is not None  # noqa: S101 - chosen by the caller
+    bounded = at.bounded
+    assert bounded is not None  # noqa: S101 - chosen by the caller
     parts = [
-        f"bound {_number(found.bound)}" if found.bound is not None else "no bound",
-        f"confidence {_plain(found.confidence)}",
-        found.reason or found.rests_on,
+        f"bound {_number(bounded.bound)}" if bounded.bound is not None else "no bound",
+        f"confidence {_plain(bounded.confidence)}",
+        bounded.reason or bounded.rests_on,
         f"margin {at.margin}" if at.margin else None,
     ]
     return f"{name} at Tier {tier}: {', '.join(part for part in parts if part)}"
 
 
-def _provenance(found: Predicate) -> Iterator[str]:
-    protocol, judgement, evidence = found.protocol, found.assessment, found.evidence
+def _provenance(predicate: Predicate) -> Iterator[str]:
+    protocol, judgement, evidence = predicate.protocol, predicate.assessment, predicate.evidence
     yield from _section(
         "Digests",
         [
-            f"agent {found.agent.digest}",
+            f"agent {predicate.agent.digest}",
             f"evidence {evidence.digest}",
             f"profile {judgement.profile.digest}",
             f"assessment {judgement.digest}",
-            f"issuer's key {found.issuer.key_id}",
+            f"issuer's key {predicate.issuer.key_id}",
         ],
     )
     yield from _section(
         "Components",
         [
             f"{part.role}: {part.name} {part.version or ''} {part.digest or '(not pinned to its bytes)'}"
-            for part in found.agent.components
+            for part in predicate.agent.components
         ],
     )
     judge, evaluator = protocol.judge, protocol.evaluator
@@ -294,9 +297,9 @@ def _provenance(found: Predicate) -> Iterator[str]:
             f"made for Tier {judgement.required_tier}: {judgement.status.replace('_', ' ')}",
             f"binding: {', '.join(judgement.binding) or 'none'}",
             f"by {judgement.tool.name} {judgement.tool.version}",
-            f"agent's lineage: {found.agent.lineage}",
+            f"agent's lineage: {predicate.agent.lineage}",
             f"beside the rows: {counts}",
-            f"profile of reliability: {found.profile_of_reliability.tasks:,} tasks, for drift",
+            f"profile of reliability: {predicate.profile_of_reliability.tasks:,} tasks, for drift",
         ],
     )
 
