@@ -2,10 +2,12 @@
 
     python -m tests.reference_log             # says what is in it, and how many entries would be added
     python -m tests.reference_log --write     # adds them
+    python -m tests.reference_log --write --anew    # begins another log, of the next `EDITION`
 
-A log is never written anew. Where the program of today issues other passports than those that were logged
-last, a further generation of the examples is appended, dated after the one before; where it issues the same,
-nothing is. The same program makes the same bytes on the same log, everywhere.
+A log is never rewritten: where a format changed so that today's program cannot read it, another one takes its
+place, under another key and so another origin. Where the program of today issues other passports than those
+that were logged last, a further generation of the examples is appended, dated after the one before; where it
+issues the same, nothing is. The same program makes the same bytes on the same log, everywhere.
 
 Its keys are made from words that stand below. They are SPECIMENS: anyone can sign with them, so nothing that
 they sign proves anything but that the program works. A checkpoint for every step is kept in
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
 ROOT: Final = Path(__file__).parents[1]
 TREE: Final = ROOT / "registry"
 CHECKPOINTS: Final = "checkpoints"
+PARTS: Final = (CHECKPOINT, CHECKPOINTS, "tile", blobs.FOLDER)
 START: Final = datetime(2026, 1, 15, 12, tzinfo=UTC)
 GENERATION: Final = timedelta(days=120)
 """From the first entry of the examples to the first of those that another program issues."""
@@ -60,7 +63,9 @@ def _key(words: str) -> Ed25519PrivateKey:
 
 
 ISSUER: Final = _key("issuer")
-LOG: Final = _key("log, entries of format 3")  # made anew when the format of entries changed
+EDITION: Final = 2
+"""Which log this is; counted up where one is begun anew."""
+LOG: Final = _key(f"log {EDITION}")
 
 
 def trust(vkey: VerifierKey) -> passport.Trust:
@@ -221,7 +226,7 @@ def main(arguments: list[str]) -> int:
     with tempfile.TemporaryDirectory() as name:
         made = Path(name) / "tree"
         made.mkdir()
-        for part in (CHECKPOINT, CHECKPOINTS, "tile", blobs.FOLDER):
+        for part in () if "--anew" in arguments else PARTS:
             if (TREE / part).is_dir():
                 shutil.copytree(TREE / part, made / part)
             elif (TREE / part).exists():
@@ -236,6 +241,9 @@ def main(arguments: list[str]) -> int:
         last = reports[-1]
         print(f"{last.origin}: {last.size} entries, {last.passports} passports; {added} entries {done}")
         if "--write" in arguments:
+            for part in PARTS if "--anew" in arguments else ():
+                if (TREE / part).is_dir():
+                    shutil.rmtree(TREE / part)
             shutil.copytree(made, TREE, dirs_exist_ok=True)
     return 0
 

@@ -184,7 +184,7 @@ def trials(leaf: str, line: str) -> Iterator[tuple[bool, list[str]]]:
         read = "Path" in type(item.type).__name__ or item.name in {"profile", "trusted_root"}
         given = set(item.opts) & set(words) or item.name in {"out", "public", "svg", "folder", "registry"}
         if read and not given and ("--keyless" in words) == (name in KEYLESS):
-            yield item.name == "bundle", [*words, name, "./pipe"]
+            yield item.name in {"bundle", "like"}, [*words, name, "./pipe"]
 
 
 @pytest.mark.parametrize("leaf", LEAVES)
