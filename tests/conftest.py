@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import os
 import socket
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 _OUTSIDE = pytest.MonkeyPatch()
+_STATE = tempfile.TemporaryDirectory()
 
 
 def pytest_configure() -> None:
@@ -38,10 +40,13 @@ def pytest_configure() -> None:
     for name in ("connect", "connect_ex"):
         _OUTSIDE.setattr(socket.socket, name, _guarded(getattr(socket.socket, name)))
     _OUTSIDE.setattr(socket, "getaddrinfo", _looked_up(socket.getaddrinfo))
+    # What this user's own programs remember of logs is neither read nor changed.
+    _OUTSIDE.setenv("XDG_STATE_HOME", _STATE.name)
 
 
 def pytest_unconfigure() -> None:
     _OUTSIDE.undo()
+    _STATE.cleanup()
 
 
 def _guarded(connect: Callable[[socket.socket, Any], Any]) -> Callable[[socket.socket, Any], Any]:

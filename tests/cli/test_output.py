@@ -167,7 +167,7 @@ def test_a_terminal_gets_colour_and_no_color_takes_it_away(simulated: Path) -> N
 
 
 def test_an_error_is_folded_on_a_terminal_and_one_line_in_a_log() -> None:
-    arguments = ("plan", "--tier", 2, "--expect", "r_op=.5", "--reading", "bounded", "--clusters", 5)
+    arguments = ("plan", "--tier", 2, "--expect", "r_op=.5", "--reading", "bounded")
     logged = program(*arguments).err
     assert max(map(width, logged.splitlines())) > 80
     shown = on_a_terminal(*arguments).splitlines()
