@@ -43,8 +43,8 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cut files into many pieces, and find every bundle worth a process."""
     cut = work.pieces
 
-    def smaller(path: Path, *, piece: int = 5000) -> Iterator[work.Piece]:
-        return cut(path, piece=piece)
+    def smaller(path: Path, *, piece: int = 5000, salt: bytes | None = None) -> Iterator[work.Piece]:
+        return cut(path, piece=piece, salt=salt)
 
     monkeypatch.setattr(work, "pieces", smaller)
     monkeypatch.setattr(work, "WORTH_A_PROCESS", 0)
@@ -212,8 +212,8 @@ def test_a_line_beyond_every_limit_stays_one_line(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr("certkit.evidence.reading.lines.MAX_LINE", 5000)
     cut = work.pieces
 
-    def smaller(path: Path, *, piece: int = 3000) -> Iterator[work.Piece]:
-        return cut(path, piece=piece)
+    def smaller(path: Path, *, piece: int = 3000, salt: bytes | None = None) -> Iterator[work.Piece]:
+        return cut(path, piece=piece, salt=salt)
 
     monkeypatch.setattr(work, "pieces", smaller)
     data = lines([run(1), run(2, x_long="l" * 40_000), run(3), run(4, trial=-1)])
