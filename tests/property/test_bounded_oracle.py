@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from certkit.evidence.summary.summary import Summary
 
 PROFILES = ("hb-eval-2026", "hb-eval-2026-bounded", "hb-eval-2025")
-REACHED = ((1.0, 1.0, 200, 0), (0.5, 0.3, 60, 0), (0.9, 0.9, 90, 3), (1.0, 1.0, 9, 0))
+REACHED = ((1.0, 1.0, 200, 0), (0.5, 0.3, 60, 0), (0.5, 0.3, 200, 0), (0.9, 0.9, 90, 3), (1.0, 1.0, 9, 0))
 """Success, quality, tasks and tasks in a family of bundles that together reach every status."""
 
 OWN = """

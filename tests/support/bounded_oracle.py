@@ -100,12 +100,31 @@ def violations(run: Record) -> Fraction | None:
     return None if run.get("violations") is None else Fraction(run["violations"])
 
 
+OF_OUTCOMES = {
+    "r_op",
+    "posterior",
+    "c_nom",
+    "gap",
+    "domain_min",
+    "adversarial_resistance",
+    "cascade_penalty",
+} | {
+    *("frr", "irs", "cn_frr", "frr_2025", "irs_2025"),
+}
+"""Metrics that count successes."""
+
+
 class Evidence:
     """The tasks behind every row of some records."""
 
     def __init__(self, records: Iterable[Record], manifest: Mapping[str, Any]) -> None:
         listed = list(records)
-        declared = manifest["protocol"].get("tasks_independent") is True
+        protocol = manifest["protocol"]
+        declared = protocol.get("tasks_independent") is True
+        # A model gave the outcomes, and these bundles hold no labels by a person.
+        self.unlabelled = protocol.get("methodology") == "independent_judge" or (
+            protocol.get("judge") is not None and protocol.get("methodology") != "trajectory"
+        )
         self.independent = declared or all(run.get("cluster_id") for run in listed)
         named = zip(listed, naive.families(listed), strict=True)
         self.records = oracle.standard([{**run, "family": family} for run, family in named])
@@ -286,6 +305,8 @@ class _Row:
             return Reading(table)
         if operator == ">=" and self.threshold == 1 and self.metric not in {"violations", "ti"}:
             return Reading(table)  # asked of every run: no bound reaches it
+        if self.evidence.unlabelled and self.metric in OF_OUTCOMES:
+            return Reading("insufficient")
         if self.metric in ATTESTED_SPANS:
             bound, k = self._attested()
         else:
