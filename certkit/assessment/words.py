@@ -74,20 +74,6 @@ def asked(operator: str, threshold: Fraction, unit: Unit) -> str:
     return f"{operator} {float(threshold):g}" + (" pp" if unit is Unit.PP else "")
 
 
-_LIMITS = {">": "more than", ">=": "at least", "<": "less than", "<=": "at most", "is": ""}
-
-
-def asked_in_words(metric: str, operator: str, threshold: Fraction, *, tau: Fraction | None = None) -> str:
-    """Return what a row asks as a sentence: ``more than 80 % of runs under faults succeed``.
-
-    `tau` is the aggregate threshold of the tier, which the posterior names.
-    """
-    spec = CATALOGUE[metric]
-    number = asked("", threshold, spec.unit).strip()
-    told = spec.asked.format(limit=f"{_LIMITS[operator]} {number}")
-    return told if tau is None else told.replace("τ", f"{float(100 * tau):g} %")
-
-
 def sentence(assessment: Assessment) -> str:
     """Return the verdict in words: the tier that is attained, and why not the next."""
     verdict, profile = assessment.verdict, assessment.profile
