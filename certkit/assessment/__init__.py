@@ -108,7 +108,7 @@ def assess(summary: Summary, facts: Facts, profile: Profile, *, required_tier: i
     tiers = verdict.tiers(profile, rows, profile.reading, records=summary.records)
     findings = (
         *provenance(view, facts, profile),
-        *plausibility(view, metrics),
+        *plausibility(view, metrics, profile),
         *contrasts(judged),
         *judge_findings(judge, protocol, seen, profile.tau, profile.delta, judged=was_judged),
         *_guidance(profile),

@@ -170,10 +170,10 @@ def _advice(row: Row, document: Document) -> str:
         return spec.evidence
     if row["status"] == Status.MET:
         return "more independent runs, so that the bound moves towards the estimate"
-    if row["metric"] == "posterior":
+    if spec.tau_of:
         return _runs(row, document)
-    if row["metric"] == "domain_min":
-        return f"a better agent in {document['metrics']['domain_min']['domain']}, the weakest domain"
+    if weakest := document["metrics"][row["metric"]].get("domain"):
+        return f"a better agent in {weakest}, the weakest domain"
     return "a better agent: the value itself has to move"
 
 
