@@ -95,8 +95,8 @@ def test_documents_hold_the_same_text_and_hide_nothing(text: str) -> None:
 @pytest.mark.parametrize(
     "spelling",
     [
-        "Acme Triage", "ACME TRIAGE", "\uff21cme triage", "ac\u200bme tri\u00adage", "acme\u00a0triage", "acme\t triage\n",
-        "acme \u200b triage",
+        "Acme Triage", "ACME TRIAGE", "\uff21cme triage", "ac\u200bme tri\u00adage", "acme\u00a0triage",
+        "acme\t triage\n", "acme \u200b triage",
     ],
 )  # fmt: skip
 def test_spellings_of_one_name_share_a_skeleton(spelling: str) -> None:
