@@ -10,6 +10,7 @@ import typer
 
 from certkit import files
 from certkit.cli import context
+from certkit.cli import documents_registry as documents
 from certkit.cli.commands.registry import log_key_of
 from certkit.cli.emit import brief, counted, emit, progress, warn
 from certkit.cli.options import (
@@ -76,7 +77,9 @@ def history(
     opened = own.lineage(folder, name, policy, context.own_heads(), at=moment, progress=progress())
     with opened as lineage:
         told = views.Told.of(lineage, trust, at or moment)
-    emit(told.to_dict, views.show_history(told), code=Exit.DRIFT if own.drifted(lineage.history) else Exit.OK)
+    emit(
+        told.document, views.show_history(told), code=Exit.DRIFT if own.drifted(lineage.history) else Exit.OK
+    )
 
 
 def revoke(
@@ -127,13 +130,12 @@ def revoke(
         f"{brief(revoked)} revoked too, by entry {index}: it is on that evidence" for revoked, index in also
     ]
     emit(
-        {
-            "schema": "urn:certkit:registry-revoke:v1",
-            "index": entry.index,
-            "new": entry.new,
-            "passport_id": passport,
-            "also": [{"passport_id": revoked, "index": index} for revoked, index in also],
-        },
+        documents.RegistryRevoke(
+            index=entry.index,
+            new=entry.new,
+            passport_id=passport,
+            also=[documents.AlsoRevoked(passport_id=revoked, index=index) for revoked, index in also],
+        ),
         lines,
     )
 
@@ -162,7 +164,7 @@ def note(
     with _writing(folder, heads) as opened:
         entry = writing.note(opened, about, text, hand=hand)
     emit(
-        {"schema": "urn:certkit:registry-note:v1", "index": entry.index, "new": entry.new},
+        documents.RegistryNote(index=entry.index, new=entry.new),
         [f"noted{'' if entry.new else ' already'}, by entry {entry.index}"],
     )
 
