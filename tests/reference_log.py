@@ -30,11 +30,12 @@ from certkit import canonical, evidence, files, passport, workflow
 from certkit.evidence.importers import ImportOptions, run
 from certkit.passport import keys
 from certkit.progress import SILENT
-from certkit.registry import Audit, Registry, blobs
+from certkit.registry import blobs
 from certkit.registry.admission import admit, inspect
 from certkit.registry.entry import moment
 from certkit.registry.export import export
 from certkit.registry.heads import read
+from certkit.registry.registry import Registry
 from certkit.registry.source import CHECKPOINT, Published
 from certkit.registry.writing import Hand, note, revoke
 from certkit.simulation.simulate import simulate
@@ -42,6 +43,7 @@ from certkit.tlog.checkpoint import open_checkpoint
 from certkit.tlog.note import Signer
 
 if TYPE_CHECKING:
+    from certkit.registry.audited import Audit
     from certkit.tlog.checkpoint import Checkpoint
     from certkit.tlog.note import VerifierKey
 

@@ -19,32 +19,3 @@ transaction. The same passport again is its first index. Nothing is signed on to
 contradicts its own checkpoint, or does not go on from what was signed last. No name from outside becomes
 a path: passports are stored under their digest, tiles under their numbers.
 """
-
-from __future__ import annotations
-
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from certkit.registry.audited import Audit, Finding
-    from certkit.registry.auditing import audit
-    from certkit.registry.entry import Check, Entry, Logged, PassportFacts
-    from certkit.registry.registry import Registry
-    from certkit.registry.writing import Appended
-
-__all__ = ["Appended", "Audit", "Check", "Entry", "Finding", "Logged", "PassportFacts", "Registry", "audit"]
-
-_HOMES = {
-    "audited": ("Audit", "Finding"),
-    "auditing": ("audit",),
-    "entry": ("Check", "Entry", "Logged", "PassportFacts"),
-    "writing": ("Appended",),
-    "registry": ("Registry",),
-}
-
-
-def __getattr__(name: str) -> Any:
-    for home, names in _HOMES.items():
-        if name in names:
-            return getattr(import_module(f"certkit.registry.{home}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

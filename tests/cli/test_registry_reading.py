@@ -13,11 +13,10 @@ from msgspec import structs
 
 from certkit.passport import keys
 from certkit.passport.trust import parse
-from certkit.registry import Registry
 from certkit.registry.entry import Drift, Revocation, read, write
 from certkit.registry.log import KEY_FILE, load_log_key
 from certkit.registry.reader import reading
-from certkit.registry.registry import Logged
+from certkit.registry.registry import Logged, Registry
 from certkit.registry.state import Policy, history
 from certkit.tlog.hashing import leaf_hash
 from certkit.tlog.note import Signature, Signer, parse_note, write_note

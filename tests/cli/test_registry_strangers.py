@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from certkit.passport import keys
-from certkit.registry import Registry
 from certkit.registry.entry import Note
 from certkit.registry.log import KEY_FILE, load_log_key
+from certkit.registry.registry import Registry
 from tests.support.one_passport import place  # noqa: F401 - a fixture is used by its name
 from tests.support.registries import STRANGER
 from tests.support.running import certkit

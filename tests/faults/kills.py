@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from certkit.registry import Registry
+from certkit.registry.registry import Registry
 from tests.support.registries import audited, digest, new
 
 ROOT = Path(__file__).parents[2]

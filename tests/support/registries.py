@@ -20,12 +20,15 @@ from certkit import canonical
 from certkit.errors import InputError
 from certkit.passport import keys
 from certkit.passport.trust import Candidate
-from certkit.registry import Audit, PassportFacts, Registry, audit
+from certkit.registry.auditing import audit
+from certkit.registry.entry import PassportFacts
+from certkit.registry.registry import Registry
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from certkit.registry import Appended
+    from certkit.registry.audited import Audit
+    from certkit.registry.writing import Appended
     from certkit.tlog.note import VerifierKey
 
 AT: Final = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -13,10 +13,10 @@ from msgspec import structs
 from certkit import passport
 from certkit.evidence.summary.summary import CLUSTER_FIELDS
 from certkit.passport import keys
-from certkit.registry import Registry
 from certkit.registry.admission import checker, inspect
 from certkit.registry.entry import Entry, read, timestamp
 from certkit.registry.entry import write as write_entry
+from certkit.registry.registry import Registry
 from certkit.registry.status import FolderStatus
 from certkit.registry.statusfile import FileStatus, write
 from certkit.registry.writing import revoke
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from certkit.evidence.summary.summary import Summary
     from certkit.passport import Passport
     from certkit.passport.keys import PrivateKey
-    from certkit.registry import Audit
+    from certkit.registry.audited import Audit
     from certkit.registry.entry import AnyClaims
     from certkit.tlog.checkpoint import Checkpoint
 

@@ -18,10 +18,10 @@ from certkit.tlog.note import VerifierKey
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from certkit.registry import Audit, Logged
     from certkit.registry.admission import Admitted
+    from certkit.registry.audited import Audit
     from certkit.registry.cosigning import Gathered
-    from certkit.registry.entry import AnyClaims
+    from certkit.registry.entry import AnyClaims, Logged
     from certkit.registry.reader import Reader
     from certkit.registry.state import Issued
     from certkit.tlog.checkpoint import Checkpoint

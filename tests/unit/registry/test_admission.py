@@ -11,8 +11,8 @@ import pytest
 from certkit import canonical, passport
 from certkit.errors import CertkitError, Exit, UntrustedError
 from certkit.passport import keys
-from certkit.registry import Registry
 from certkit.registry.admission import admit, checker, inspect
+from certkit.registry.registry import Registry
 from tests.support import build as assessments
 from tests.support.making import ISSUER, KEY, NOW, issued, trust
 from tests.support.registries import LOG_KEY, STRANGER, heads
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from certkit.passport import Passport
-    from certkit.registry import Appended
+    from certkit.registry.writing import Appended
 
 OTHER = keys.generate("p256")
 

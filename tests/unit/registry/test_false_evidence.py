@@ -11,9 +11,9 @@ from msgspec import structs
 from certkit import assessment, canonical, evidence, passport, workflow
 from certkit.errors import MismatchError
 from certkit.passport import keys
-from certkit.registry import Registry
 from certkit.registry.admission import checker, inspect
 from certkit.registry.entry import Revocation, read
+from certkit.registry.registry import Registry
 from certkit.registry.rules import Rest
 from certkit.registry.writing import revoke
 from certkit.tlog import proof
@@ -29,8 +29,7 @@ from tests.support.standings import begun as with_times
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from certkit.registry import PassportFacts
-    from certkit.registry.entry import Reason
+    from certkit.registry.entry import PassportFacts, Reason
     from certkit.tlog.note import VerifierKey
 
 A, B, C = (digest(f"bundle {letter}") for letter in "abc")

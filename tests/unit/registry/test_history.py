@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from certkit.errors import CertkitError, MismatchError
-from certkit.registry import Registry
 from certkit.registry.entry import timestamp
 from certkit.registry.reader import reading
+from certkit.registry.registry import Registry
 from certkit.registry.writing import revoke
 from certkit.tlog.checkpoint import Checkpoint
 from certkit.tlog.hashing import Hash

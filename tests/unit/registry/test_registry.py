@@ -14,8 +14,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from certkit import canonical
 from certkit.errors import CertkitError, InputError, MismatchError, UsageError
 from certkit.passport import keys
-from certkit.registry import Registry
 from certkit.registry.log import KEY_FILE, load_log_key
+from certkit.registry.registry import Registry
 from certkit.tlog import proof
 from certkit.tlog.checkpoint import open_checkpoint
 from certkit.tlog.hashing import leaf_hash

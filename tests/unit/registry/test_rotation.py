@@ -11,9 +11,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from certkit import canonical
 from certkit.errors import InputError, MismatchError, UsageError
 from certkit.passport import dsse, keys
-from certkit.registry import Registry
 from certkit.registry.entry import PAYLOAD_TYPE, KeyChange, Note, Previous, read
 from certkit.registry.heads import remembered
+from certkit.registry.registry import Registry
 from certkit.tlog import proof
 from certkit.tlog.checkpoint import open_checkpoint
 from certkit.tlog.hashing import leaf_hash
@@ -35,7 +35,8 @@ from tests.support.registries import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from certkit.registry import Appended, Audit
+    from certkit.registry.audited import Audit
+    from certkit.registry.writing import Appended
 
 NEW = Ed25519PrivateKey.from_private_bytes(b"\7" * 32)
 NEWER = Ed25519PrivateKey.from_private_bytes(b"\x08" * 32)

@@ -18,7 +18,7 @@ from certkit.errors import Exit, MismatchError
 from certkit.passport import dsse, keys
 from certkit.passport.opening import RefusedPassportError
 from certkit.progress import SILENT
-from certkit.registry import Registry, blobs
+from certkit.registry import blobs
 from certkit.registry.admission import checker, checkpoint_in, inspect
 from certkit.registry.entry import (
     CLAIMS,
@@ -36,6 +36,7 @@ from certkit.registry.entry import (
 )
 from certkit.registry.export import export
 from certkit.registry.heads import remembered
+from certkit.registry.registry import Registry
 from certkit.tlog.checkpoint import Checkpoint, sign_checkpoint
 from certkit.tlog.hashing import EMPTY_ROOT
 from certkit.tlog.note import Signer, write_note

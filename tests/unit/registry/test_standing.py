@@ -12,13 +12,13 @@ from certkit import canonical, passport
 from certkit.errors import CertkitError
 from certkit.passport import dsse, keys
 from certkit.passport.trust import Witnesses
-from certkit.registry import Registry
 from certkit.registry.admission import inspect
 from certkit.registry.drifts import claims
 from certkit.registry.entry import PAYLOAD_TYPE, ROWS, Drift, Revocation, Supersession, read, timestamp
 from certkit.registry.heads import read as read_head
 from certkit.registry.heads import remembered
 from certkit.registry.reader import reading
+from certkit.registry.registry import Registry
 from certkit.registry.statusfile import FileStatus
 from certkit.registry.writing import note, supersede
 from certkit.tlog.checkpoint import Checkpoint

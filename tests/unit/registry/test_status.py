@@ -12,11 +12,12 @@ from msgspec import structs
 
 from certkit import canonical, passport
 from certkit.errors import CertkitError
-from certkit.registry import Registry, blobs
+from certkit.registry import blobs
 from certkit.registry.admission import inspect
 from certkit.registry.entry import Note, read, timestamp
 from certkit.registry.heads import remembered
 from certkit.registry.reader import reading
+from certkit.registry.registry import Registry
 from certkit.registry.statusfile import write
 from certkit.registry.writing import note, revoke
 from certkit.tlog.checkpoint import Checkpoint

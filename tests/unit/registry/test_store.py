@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from certkit.errors import CertkitError, InputError
-from certkit.registry import Registry, log, store
+from certkit.registry import log, store
 from certkit.registry.entry import Note
 from certkit.registry.heads import remembered
+from certkit.registry.registry import Registry
 from tests.support.registries import (
     AT,
     LOG_KEY,

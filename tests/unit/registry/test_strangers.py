@@ -14,9 +14,9 @@ from msgspec import structs
 from certkit import canonical, passport
 from certkit.errors import MismatchError
 from certkit.passport import keys
-from certkit.registry import Registry
 from certkit.registry.admission import inspect
 from certkit.registry.entry import PAYLOAD_TYPE, Note, UnverifiedEntry, timestamp
+from certkit.registry.registry import Registry
 from certkit.registry.statusfile import write
 from certkit.registry.writing import note
 from tests.support.lineages import KEY, NOW, hand, heads, issue, log, new, policy
