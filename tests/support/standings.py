@@ -22,7 +22,7 @@ from certkit.registry.statusfile import FileStatus, write
 from certkit.registry.writing import revoke
 from tests.support import build as assessments
 from tests.support.lineages import KEY, NOW, ORIGIN, hand, heads, policy
-from tests.support.registries import LOG_KEY
+from tests.support.registries import LOG_KEY, log_entry
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -130,7 +130,7 @@ def silently(folder: Path, one: Passport, *more: AnyClaims) -> None:
         )
         subject = registry.logged(done.index).found.entry.subject
         for claims in more:
-            registry.append_entry(subject, claims, submitter=KEY, log_key=LOG_KEY, at=NOW)
+            log_entry(registry, subject, claims, submitter=KEY, log_key=LOG_KEY, at=NOW)
 
 
 def found(folder: Path, trust: object) -> list[tuple[str, str]]:

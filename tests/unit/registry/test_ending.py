@@ -22,7 +22,7 @@ from certkit.registry.entry import (
 from certkit.registry.registry import Registry
 from certkit.registry.writing import note, revoke, supersede
 from tests.support.lineages import KEY, NOW, hand, heads, issue, log, new, policy
-from tests.support.registries import LOG_KEY, STRANGER, digest
+from tests.support.registries import LOG_KEY, STRANGER, digest, held
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,7 +46,7 @@ def ended(
 
 def types(folder: Path) -> list[str]:
     with Registry.open(folder) as registry:
-        return [one.found.entry.type for one in registry.entries()]
+        return [one.found.entry.type for one in held(registry)]
 
 
 def put(

@@ -28,6 +28,7 @@ from tests.support.registries import (
     contents,
     filled,
     heads,
+    log_entry,
     opened,
     passport,
 )
@@ -209,8 +210,8 @@ def test_entries_of_other_types_are_appended_by_their_claims(tmp_path: Path) -> 
     folder = tmp_path / "r"
     vkey = filled(folder, 1)
     with opened(folder) as registry:
-        appended = registry.append_entry(
-            "lab/agent", Note(text="moved"), submitter=SUBMITTER, log_key=LOG_KEY, at=AT
+        appended = log_entry(
+            registry, "lab/agent", Note(text="moved"), submitter=SUBMITTER, log_key=LOG_KEY, at=AT
         )
         first = registry.logged(0)
     assert appended.proof.extra is not None
@@ -228,7 +229,7 @@ def test_passports_and_keys_come_in_by_their_own_doors_alone(tmp_path: Path) -> 
         claims = registry.logged(0).found.claims
         for one in (claims, KeyChange(old="x", new="y")):
             with pytest.raises(InputError):
-                registry.append_entry("lab/agent", one, submitter=SUBMITTER, log_key=LOG_KEY, at=AT)
+                log_entry(registry, "lab/agent", one, submitter=SUBMITTER, log_key=LOG_KEY, at=AT)
 
 
 def test_the_new_keys_memory_begins_with_the_checkpoint_that_hands_over(tmp_path: Path) -> None:

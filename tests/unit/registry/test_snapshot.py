@@ -11,7 +11,8 @@ import pytest
 from msgspec import structs
 
 from certkit.registry import registry as module
-from certkit.registry.ledger import Ledger, Snapshot
+from certkit.registry.columns import Snapshot
+from certkit.registry.ledger import Ledger
 from certkit.registry.registry import Registry
 from tests.support import registries as build
 from tests.support.notes import following

@@ -26,7 +26,7 @@ from certkit.tlog.hashing import leaf_hash
 from certkit.tlog.note import Signer
 from certkit.tlog.witness import with_signatures
 from tests.support.lineages import KEY, NOW, clustered, hand, heads, issue, log, new, policy
-from tests.support.registries import LOG_KEY, contents
+from tests.support.registries import LOG_KEY, contents, held
 from tests.support.standings import DAY, ended, file, head_of, offline, rows, standing, unseen
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def two_issuers(**more: Any) -> passport.Trust:
 
 def types(folder: Path) -> list[str]:
     with Registry.open(folder) as registry:
-        return [one.found.entry.type for one in registry.entries()]
+        return [one.found.entry.type for one in held(registry)]
 
 
 def test_a_further_attempt_must_say_so_and_a_second_passport_on_the_same_evidence_is_none(
@@ -64,7 +64,7 @@ def test_a_further_attempt_must_say_so_and_a_second_passport_on_the_same_evidenc
     log(folder, issue(2), days=1)
     log(folder, issue(5), days=1)  # whoever counts tries that were never logged may say so
     with Registry.open(folder) as registry:
-        attempts = [one.found.passport.attempt for one in registry.entries() if one.found.passport]
+        attempts = [one.found.passport.attempt for one in held(registry) if one.found.passport]
     assert attempts == [1, 1, 2, 3]
 
 
