@@ -285,7 +285,6 @@ class Logged(Struct, frozen=True):
 def write(entry: Entry, key: PrivateKey) -> bytes:
     """Return the bytes of a signed entry; raise `InputError` ``registry.entry`` beyond `LIMIT` bytes."""
     statement = msgspec.to_builtins(entry)
-    _form(statement)  # the fields of a struct that is made in Python are not checked
     data = canonical.canonical(dsse.sign(PAYLOAD_TYPE, canonical.canonical(statement), key))
     if len(data) > LIMIT:
         raise InputError(
@@ -294,6 +293,7 @@ def write(entry: Entry, key: PrivateKey) -> bytes:
             # Of the entry's statement, that is, which stands in it in Base64.
             hint=f"say it in {-(-3 * (len(data) - LIMIT) // 4):,} bytes less",
         )
+    _form(statement)  # since nothing has checked the fields of a struct that was made in Python
     return data
 
 

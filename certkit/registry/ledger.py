@@ -51,8 +51,8 @@ _FOLD: Final = b"psr"
 class Ledger:
     """The entries of the log in an open database, by lineage and by passport; `where` names it in errors.
 
-    `kept` returns a snapshot that may be believed, and `warn` receives the complaint about a false one; `load`
-    returns a passport's file, None where it is not here.
+    `kept` returns a snapshot that may be believed, and `warn` receives the complaint about a false one;
+    `load` returns a passport's file, None where it is not here.
     """
 
     def __init__(
