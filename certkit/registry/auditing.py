@@ -339,13 +339,15 @@ class _Work:
                 self._unclear.append(logged.index)
 
     def _left_open(self) -> Iterator[str]:
-        """Yield what the entries about endings leave open."""
+        """Yield what the entries leave open."""
         if unclear := self._unclear:
             many = f"{len(unclear):,} passports are" if len(unclear) > 1 else "1 passport is"
             yield (
                 f"{many} ended by somebody else than who submitted it, the first by entry {unclear[0]}:"
                 " who issued it, no file here tells"
             )
+        for names in self._lineages.alike():
+            yield f"the lineages {', '.join(map(repr, names))} differ in spelling alone"
         for issued in self._endings.issued():
             refuted = () if issued.ending else self._endings.refuted(issued.lineage)
             rest = self._policy.rest(issued)

@@ -4,9 +4,9 @@
     columns.add(place_of(data))                      # for every entry, in order
     columns.of_lineage("lab/agent")                  # where entries about it may be
 
-A column holds 8 bytes an entry: a short hash of its lineage, the beginning of the id of the passport that it
-logs, its date; and a letter for its type. So it may name an entry too many, and whoever asks reads the entry.
-A `Snapshot` of the columns is small and loads in one piece.
+A column holds 8 bytes an entry: a short hash of how its lineage is spelt, the beginning of the id of the
+passport that it logs, its date; and a letter for its type. So it may name an entry too many, and whoever asks
+reads the entry. A `Snapshot` of the columns is small and loads in one piece.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from msgspec import Struct
 
 from certkit.errors import CertkitError
 from certkit.registry.entry import Claims, read, skim
+from certkit.registry.rules import spelling
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,7 +41,7 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     size: int
     root: bytes
     newest: str
-    lineages: bytes
+    spellings: bytes
     passports: bytes
     dates: bytes
     types: bytes
@@ -52,7 +53,7 @@ class Snapshot(Struct, frozen=True, kw_only=True):
             kept = msgspec.msgpack.decode(data, type=cls)
         except (msgspec.DecodeError, UnicodeDecodeError):
             return None
-        columns = (kept.lineages, kept.passports, kept.dates)
+        columns = (kept.spellings, kept.passports, kept.dates)
         widths = {len(column) for column in columns} | {len(kept.types) * _KEY}
         return kept if widths == {kept.size * _KEY} else None
 
@@ -62,14 +63,14 @@ class Columns:
 
     def __init__(self, kept: Snapshot | None = None) -> None:
         self.newest = kept.newest if kept else ""
-        self.lineages = bytearray(kept.lineages if kept else b"")
+        self.spellings = bytearray(kept.spellings if kept else b"")
         self.passports = bytearray(kept.passports if kept else b"")
         self.dates = bytearray(kept.dates if kept else b"")
         self.types = bytearray(kept.types if kept else b"")
 
     def add(self, place: Place | None) -> None:
         """Take the next entry; None stands for what is no entry, as an audit tells."""
-        self.lineages += _NOTHING if place is None else _short(place.subject)
+        self.spellings += _NOTHING if place is None else _short(place.subject.decode(errors="replace"))
         self.passports += _NOTHING if place is None else place.passport
         self.dates += _NOTHING if place is None else _number(place.issued_at)
         self.types += b"-" if place is None else place.type[:1]
@@ -77,13 +78,13 @@ class Columns:
             self.newest = max(self.newest, place.issued_at)
 
     def of_lineage(self, lineage: str) -> Iterator[int]:
-        """Yield the places of entries that may be about a lineage, in order."""
-        return _places(self.lineages, _short(lineage.encode()))
+        """Yield the places of entries that may be about a lineage, however it is spelt, in order."""
+        return _places(self.spellings, _short(lineage))
 
     def last_of_lineage(self, lineage: str) -> Iterator[int]:
         """Yield the same from the last one back."""
-        short, end = _short(lineage.encode()), len(self.lineages)
-        while (at := self.lineages.rfind(short, 0, end)) >= 0:
+        short, end = _short(lineage), len(self.spellings)
+        while (at := self.spellings.rfind(short, 0, end)) >= 0:
             if at % _KEY == 0:
                 yield at // _KEY
             end = at + _KEY - 1
@@ -116,8 +117,8 @@ def _places(column: bytearray, value: bytes, *, width: int = _KEY) -> Iterator[i
         at = column.find(value, at + 1)
 
 
-def _short(text: bytes) -> bytes:
-    return blake2b(text, digest_size=_KEY).digest()
+def _short(lineage: str) -> bytes:
+    return blake2b(spelling(lineage).encode(), digest_size=_KEY).digest()
 
 
 def _number(date: str) -> bytes:

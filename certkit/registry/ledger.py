@@ -110,7 +110,7 @@ class Ledger:
             size=self.size,
             root=self._frontier.root,
             newest=columns.newest,
-            lineages=bytes(columns.lineages),
+            spellings=bytes(columns.spellings),
             passports=bytes(columns.passports),
             dates=bytes(columns.dates),
             types=bytes(columns.types),
@@ -259,6 +259,14 @@ class Ledger:
     def latest(self, lineage: str) -> str | None:
         """Return the id of the latest passport of a lineage, None where it has none."""
         return self._of(lineage).latest(lineage)
+
+    def alike(self, lineage: str) -> str | None:
+        """Return a lineage with a passport that counts and whose name differs from this in spelling alone."""
+        for index in self._columns.of_lineage(lineage):
+            entry = readable(self._bytes(index))
+            if entry and entry.passport and entry.entry.subject != lineage and self._counted(index):
+                return entry.entry.subject
+        return None
 
     def passports(self, lineage: str) -> Iterator[tuple[int, Stored]]:
         """Yield the entries of a lineage's passports, with the files that they name, in their order."""

@@ -8,6 +8,7 @@ may differ by a few minutes.
 from __future__ import annotations
 
 from datetime import datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -19,6 +20,7 @@ from certkit.passport import dsse, keys, opening
 from certkit.passport import statement as st
 from certkit.passport.checks import CLOCK_SKEW, shown
 from certkit.registry.entry import Drift, KeyChange, Previous, Revocation, Supersession, timestamp
+from certkit.text import skeleton
 from certkit.tlog.note import VerifierKey
 
 if TYPE_CHECKING:
@@ -96,6 +98,12 @@ def is_of(passport: bytes, entry: UnverifiedEntry) -> bool:
     return claims is not None and (file.passport_id, lineage) == (claims.passport_id, entry.entry.subject)
 
 
+@lru_cache(maxsize=4096)  # entries of few lineages follow one another
+def spelling(lineage: str) -> str:
+    """Return what lineages have in common whose provider and name differ in spelling alone."""
+    return "/".join(map(skeleton, lineage.split("/")))
+
+
 def is_before(time: str, later: str) -> bool:
     """Tell whether a time of an entry lies before another by more than clocks may differ."""
     # Times of entries are compared as text, since all have the same form and zone.
@@ -154,6 +162,13 @@ class Lineages:
         """Return which attempt of a lineage under a profile a passport on this evidence is."""
         seen = self._evidence.get((lineage, profile), {})
         return seen.get(evidence, len(seen) + 1)
+
+    def alike(self) -> Iterator[tuple[str, ...]]:
+        """Yield the lineages with passports that differ from each other in spelling alone."""
+        spelled: dict[str, list[str]] = {}
+        for lineage in self._latest:
+            spelled.setdefault(spelling(lineage), []).append(lineage)
+        yield from (tuple(names) for names in spelled.values() if len(names) > 1)
 
     def follow(self, index: int, leaf: Hash, unverified: UnverifiedEntry) -> list[str]:
         """Take the next entry; return what in it does not follow from those before."""

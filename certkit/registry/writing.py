@@ -82,10 +82,17 @@ class Drafts:
     def claims(self, facts: PassportFacts) -> Claims:
         """Return what the entry of a passport says; the attempt is counted.
 
-        Raises `MismatchError` ``registry.evidence-false``, ``registry.supersedes`` or ``registry.attempt``.
+        Raises `MismatchError` ``registry.evidence-false``, ``registry.lineage``, ``registry.supersedes`` or
+        ``registry.attempt``.
         """
         self._refuse_false(facts)
         latest = self._known.latest(facts.lineage)
+        if latest is None and (logged := self._known.alike(facts.lineage)):
+            raise MismatchError(
+                "registry.lineage",
+                f"the log holds {logged!r}, and {facts.lineage!r} differs from it in spelling alone",
+                hint="issue it under the name that is logged, or name another agent in other words",
+            )
         if facts.supersedes not in {None, latest}:
             raise MismatchError(
                 "registry.supersedes",
