@@ -5,8 +5,8 @@ margins, findings. What it does not do: read files, ask the clock, print, sign. 
 and profile give the same assessment to the last bit.
 
 Rules. Values are exact until they are written, so that equality with a threshold is seen. What was not
-measured is not 0 and is never passed. Every value carries its denominator and its source. A finding never
-changes a verdict.
+measured is not 0 and is never passed. Every value carries its denominator and its source. While a serious
+finding is open, a verdict that would be met is contested; no finding changes a value or a row.
 
     profile = parse(text, "hb-eval-2026.toml")
     assessment = assess(summary, facts, profile, required_tier=2)
@@ -17,13 +17,16 @@ changes a verdict.
 The road inside: `view` (nominal and fault runs apart) → `metrics_2026`, `metrics_2025`, `csi` (results)
 → `criteria` (a row at a tier) → `kinds`, `bounded` (the same row by the task posterior) → `verdict`
 (tiers) → `result` (the document); `provenance`, `plausibility` and `contrasts` add the findings, `judge`
-what the judge's error does. Beside the road: `plan` (before an evaluation), `compare` (two agents), `drift`
-(two moments of one agent), `recheck` (other people's arithmetic).
+what the judge's error does, and `challenges` says what contests the verdict. Beside the road: `plan` (before
+an evaluation), `compare` (two agents), `drift` (two moments of one agent), `recheck` (other people's
+arithmetic).
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+
+from msgspec import structs
 
 from certkit.assessment import verdict
 from certkit.assessment.bounded.fragility import Fragility, fragility
@@ -32,6 +35,7 @@ from certkit.assessment.criteria import Row, Status
 from certkit.assessment.documents import AssessmentDocument, Counts
 from certkit.assessment.evaluate import judge as judge_rows
 from certkit.assessment.findings import accumulated
+from certkit.assessment.findings.challenges import Challenge, raised, stated
 from certkit.assessment.findings.contrasts import contrasts
 from certkit.assessment.findings.findings import SEVERITY, Finding, Severity, finding, ordered
 from certkit.assessment.findings.plausibility import plausibility
@@ -43,8 +47,8 @@ from certkit.assessment.profile import Profile, parse, profile_schema
 from certkit.assessment.rater_error import JudgeReport, judge_findings, judge_report, seen_by_judge
 from certkit.assessment.result import Assessment
 from certkit.assessment.statistics.variation import variation
-from certkit.assessment.verdict import Tier, Verdict
-from certkit.assessment.words import asked, fragile, measure_next, of_judge, readings, sentence, shown
+from certkit.assessment.verdict import Tier, TierStatus, Verdict
+from certkit.assessment.words import above, asked, fragile, measure_next, of_judge, sentence, serious, shown
 from certkit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -59,6 +63,7 @@ __all__ = [
     "SEVERITY",
     "Assessment",
     "AssessmentDocument",
+    "Challenge",
     "Finding",
     "Fragility",
     "JudgeReport",
@@ -70,8 +75,10 @@ __all__ = [
     "State",
     "Status",
     "Tier",
+    "TierStatus",
     "Unit",
     "Verdict",
+    "above",
     "asked",
     "assess",
     "assess_accumulation",
@@ -81,8 +88,8 @@ __all__ = [
     "of_judge",
     "parse",
     "profile_schema",
-    "readings",
     "sentence",
+    "serious",
     "shown",
 ]
 
@@ -93,6 +100,11 @@ def assess(summary: Summary, facts: Facts, profile: Profile, *, required_tier: i
     `required_tier` is the tier whose status decides the exit code; a tier that the profile does not have
     raises `UsageError`.
     """
+    return contested(_judged(summary, facts, profile, required_tier=required_tier))
+
+
+def _judged(summary: Summary, facts: Facts, profile: Profile, *, required_tier: int) -> Assessment:
+    """Return the judgement before its challenges are raised."""
     if required_tier not in profile.tier_numbers:
         raise UsageError(
             "usage.option",
@@ -143,9 +155,23 @@ def assess_accumulation(
 
     What speaks against one of the bundles is a finding here too, and so is a success rate that fell.
     """
-    pooled = assess(accumulation.summary, accumulation.facts, profile, required_tier=required_tier)
-    alone = [assess(part.summary, part.facts, profile) for part in accumulation.parts]
-    return accumulated.joined(pooled, alone, accumulation)
+    pooled = _judged(accumulation.summary, accumulation.facts, profile, required_tier=required_tier)
+    alone = [_judged(part.summary, part.facts, profile, required_tier=1) for part in accumulation.parts]
+    return contested(accumulated.joined(pooled, alone, accumulation))
+
+
+def contested(judged: Assessment) -> Assessment:
+    """Return a judgement with the challenges that its findings raise; open serious ones contest its tiers."""
+    challenges = raised(judged.findings, {})
+    stands_open = any(item.contests for item in challenges)
+    status = judged.verdict.status
+    return structs.replace(
+        judged,
+        challenges=challenges,
+        findings=stated(judged.findings, challenges),
+        tiers=tuple(map(verdict.contested_tier, judged.tiers)) if stands_open else judged.tiers,
+        verdict=structs.replace(judged.verdict, status=verdict.contested(status) if stands_open else status),
+    )
 
 
 def _guidance(profile: Profile) -> Iterator[Finding]:
