@@ -132,6 +132,8 @@ CODES: Final[dict[str, str]] = {
     "accumulation.agent": "the bundles are about different agents, or different versions of one",
     "accumulation.protocol": "the bundles were made or judged in different ways",
     "accumulation.repeated": "the same bundle, or the same record file, is given twice",
+    # what people say about a use
+    "context.invalid": "context.json does not have the published form, or contradicts itself",
     # profiles
     "profile.unknown": "no profile has this name and no file has this path",
     "profile.invalid": "the profile does not have the published form",

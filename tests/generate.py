@@ -29,6 +29,7 @@ from certkit.document import DIALECT, Document, name_of, schema_of
 from certkit.errors import CODES, EXIT_MEANING
 from certkit.evidence.bundle.calibration import calibration_schema
 from certkit.evidence.bundle.identity import Accumulation
+from certkit.evidence.context import context_schema
 from certkit.evidence.records.faults import Fault
 from certkit.evidence.records.record import Condition
 from certkit.evidence.records.schema import manifest_schema, record_schema
@@ -99,6 +100,7 @@ SCHEMAS: Final[dict[str, Callable[[], dict[str, Any]]]] = {
     "bundle.v1": manifest_schema,
     "calibration.v1": calibration_schema,
     "claims.v1": claims_schema,
+    "context.v1": context_schema,
     "error.v1": error_schema,
     "passport.v1": passport_schema,
     "plan.v1": plan_schema,
