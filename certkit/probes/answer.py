@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple
 from msgspec import UNSET, Meta, UnsetType
 
 from certkit import canonical
-from certkit.document import Digest, Document, Positive, schema_of
+from certkit.document import Digest, Document, Positive, Share, schema_of
 from certkit.probes.generate import GENERATOR, commitment
 from certkit.probes.matching import MAX_WORDS, Mode
-from certkit.probes.task import Family, Id, Question, Share, Task
+from certkit.probes.task import Family, Id, Question, Task
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

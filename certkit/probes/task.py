@@ -12,13 +12,12 @@ from typing import Annotated, Final
 
 from msgspec import Meta
 
-from certkit.document import Count, Document, Part, Positive
+from certkit.document import Count, Document, Part, Positive, Share
 
 Text = Annotated[str, Meta(min_length=1, max_length=4_000)]
 Term = Annotated[str, Meta(min_length=1, max_length=200)]
 Id = Annotated[str, Meta(pattern="^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
 Terms = Annotated[tuple[Term, ...], Meta(min_length=1, max_length=20)]
-Share = Annotated[float, Meta(ge=0, le=1)]
 
 
 class Family(StrEnum):
