@@ -30,6 +30,7 @@ from certkit.evidence.context import context_schema
 from certkit.evidence.records.record import Condition
 from certkit.evidence.records.schema import manifest_schema, record_schema
 from certkit.passport import passport_schema, trust_schema
+from certkit.probes import answer as integrity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -65,6 +66,7 @@ SCHEMAS: Final[dict[str, Callable[[], dict[str, Any]]]] = {
     "record.v1": record_schema,
     "trust.v1": trust_schema,
     **{name_of(kind): partial(schema_of, kind) for kind in documents()},
+    **{name_of(kind): partial(integrity.line_schema, kind) for kind in integrity.LINES},
 }
 
 

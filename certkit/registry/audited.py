@@ -1,4 +1,4 @@
-"""What an audit has verified so far, and what it reports: findings, and what no look at files can show."""
+"""What an audit has verified so far, and what it reports: findings, and the limits of any look at files."""
 
 from __future__ import annotations
 
