@@ -114,14 +114,14 @@ def traced() -> dict[str, tuple[int, int, int]]:
 
 def _prepare(place: Path) -> None:
     """Run the commands of `PREPARED` in `place`, inside of this process."""
-    from certkit import report  # noqa: PLC0415 - the processes that are watched load nothing of it first
+    from tests.support import undrawn  # noqa: PLC0415 - the processes that are watched load nothing of it first
     from tests.support.running import certkit  # noqa: PLC0415
 
     log = ""
     with (
         contextlib.chdir(place),
         mock.patch.dict(os.environ, XDG_STATE_HOME=str(place)),
-        mock.patch.object(report, "pdf_missing", return_value="not drawn here, for speed"),
+        undrawn.pdfs(),
     ):
         for line in PREPARED.strip().splitlines():
             done = certkit(*line.format(log=log).split())
