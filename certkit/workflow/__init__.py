@@ -4,29 +4,19 @@
     assessment.verdict.tier
     issue(Path("bundle"), Path("issued"), key=key, issuer=Issuer(name="Lab"), at=now)
 
-`judging` judges bundles, `issuing` signs, logs and draws the judgement, `demonstration` runs the whole chain,
-and `named` finds a profile by the name of a packaged one or by the path of a file. Comparisons stand here.
+`judging` judges bundles, `comparing` sets two of them side by side, `issuing` signs, logs and draws the
+judgement, `demonstration` runs the whole chain, and `named` finds a profile by the name of a packaged one or
+by the path of a file.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
 
-from certkit import files
-from certkit.errors import CertkitError
-from certkit.progress import SILENT, Progress
-from certkit.workflow.judging import assess, measured_icc, refuse_inside
-from certkit.workflow.named import (
-    DEFAULT_PROFILE,
-    load_profile,
-    named_text,
-    packaged_profiles,
-    profile_text,
-)
+from certkit.lazy import lazy
 
 if TYPE_CHECKING:
+<<<<<<< HEAD
     from collections.abc import Sequence
     from datetime import datetime
 
@@ -35,11 +25,23 @@ if TYPE_CHECKING:
     from certkit.evidence import Facts, Summary
     from certkit.passport import Trust
     from certkit.passport.comparing import Comparison
+=======
+    from certkit.workflow.comparing import MAX_PASSPORT, compare, drift
+>>>>>>> main
     from certkit.workflow.demonstration import demo
     from certkit.workflow.issuing import IssuedFiles, Logging, issue, own_trust
+    from certkit.workflow.judging import assess, measured_icc, refuse_inside
+    from certkit.workflow.named import (
+        DEFAULT_PROFILE,
+        load_profile,
+        named_text,
+        packaged_profiles,
+        profile_text,
+    )
 
 __all__ = [
     "DEFAULT_PROFILE",
+    "MAX_PASSPORT",
     "IssuedFiles",
     "Logging",
     "assess",
@@ -56,6 +58,7 @@ __all__ = [
     "refuse_inside",
 ]
 
+<<<<<<< HEAD
 # Loaded when asked for: they need the passport, the report and the registry.
 _HOMES: Final = {
     "issuing": ("IssuedFiles", "Logging", "issue", "own_trust"),
@@ -172,3 +175,15 @@ def __getattr__(name: str) -> Any:
         if name in names:
             return getattr(import_module(f"certkit.workflow.{home}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+=======
+__getattr__ = lazy(
+    __name__,
+    {
+        "comparing": ("MAX_PASSPORT", "compare", "drift"),
+        "demonstration": ("demo",),
+        "issuing": ("IssuedFiles", "Logging", "issue", "own_trust"),
+        "judging": ("assess", "measured_icc", "refuse_inside"),
+        "named": ("DEFAULT_PROFILE", "load_profile", "named_text", "packaged_profiles", "profile_text"),
+    },
+)
+>>>>>>> main
