@@ -88,45 +88,6 @@ __all__ = [
     "shown",
 ]
 
-<<<<<<< HEAD
-
-def assess(summary: Summary, facts: Facts, profile: Profile, *, required_tier: int = 1) -> Assessment:
-    """Return the judgement of a bundle's summary under a profile.
-
-    `required_tier` is the tier whose status decides the exit code; a tier that the profile does not have
-    raises `UsageError`.
-    """
-    if required_tier not in profile.tier_numbers:
-        raise UsageError(
-            "usage.option",
-            f"tier {required_tier} is not in profile {profile.id}, which has 1 to {len(profile.tiers)}",
-        )
-    judged = judge_rows(summary, facts.manifest, profile)
-    view, rows = judged.view, judged.rows
-    metrics = with_intervals(judged.metrics, judged.reader)
-    protocol, total = facts.manifest.protocol, view.total
-    seen = seen_by_judge(judged)
-    judge = judge_report(summary.calibration, protocol, seen, profile.tau)
-    was_judged = protocol.judge is not None or total.ti_n > 0 or total.composite_checked > 0
-    tiers = verdict.tiers(profile, rows, profile.reading, records=summary.records)
-    findings = (
-        *provenance(view, facts, profile),
-        *plausibility(view, metrics, profile),
-        *contrasts(judged),
-        *judge_findings(judge, protocol, seen, profile.tau, profile.delta, judged=was_judged),
-        *_guidance(profile),
-    )
-    return Assessment(
-        facts=facts,
-        profile=profile,
-        counts=Counts(
-            records=summary.records,
-            nominal_runs=view.nominal.runs,
-            fault_runs=view.fault.runs,
-            harness_errors=view.total.harness_error,
-            novel_fault_runs=view.novel.runs,
-            domains=summary.domains,
-=======
 __getattr__ = lazy(
     __name__,
     {
@@ -152,7 +113,6 @@ __getattr__ = lazy(
             "sentence",
             "serious",
             "shown",
->>>>>>> main
         ),
     },
 )

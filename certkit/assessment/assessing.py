@@ -62,7 +62,7 @@ def _judged(summary: Summary, facts: Facts, profile: Profile, *, required_tier: 
     tiers = verdict.tiers(profile, rows, profile.reading, records=summary.records)
     findings = (
         *provenance(view, facts, profile),
-        *plausibility(view, metrics),
+        *plausibility(view, metrics, profile),
         *contrasts(judged),
         *judge_findings(judge, protocol, seen, profile.tau, profile.delta, judged=was_judged),
         *_guidance(profile),

@@ -8,7 +8,7 @@ domain.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 from scipy.special import stdtr
@@ -72,7 +72,7 @@ def flagged(x: Floats, shared: float) -> NDArray[np.bool_]:
     parts = [x] + [x[:, :, at : at + k] for at in range(0, x.shape[2], k)]
     found = [contrast(halves(part, shared), (1, -1), round(shared * part.shape[2])) for part in parts]
     losses, p = (np.array(column) for column in zip(*found, strict=True))
-    result: NDArray[np.bool_] = ((adjusted(p) <= LEVEL) & (losses >= MARGIN - 1e-9)).any(axis=0)
+    result: NDArray[np.bool_] = np.any((adjusted(p) <= LEVEL) & (losses >= MARGIN - 1e-9), axis=0)
     return result
 
 
@@ -101,7 +101,7 @@ def _shared(k: int, share: float) -> NDArray[np.bool_]:
 
 def declining(x: Floats, shared: float) -> NDArray[np.bool_]:
     """Tell for every lineage whether the trend over its passports, up to any from the third, is flagged."""
-    found = []
+    found: list[Any] = []
     number = round(shared * x.shape[2])
     for count in range(3, len(x) + 1):
         loss, p = contrast(halves(x[:count], shared), slopes(count).tolist(), number)

@@ -94,13 +94,8 @@ def _repeats(judged: Judged) -> Iterator[Finding]:
     lost = [
         row.tier
         for row in judged.rows
-<<<<<<< HEAD
         if CATALOGUE[row.metric.id].tau_of and row.tier <= table and row.status is Status.MET
-        if row.bounded is not None and row.bounded.status is not Status.MET
-=======
-        if row.metric.id == "posterior" and row.tier <= table and row.status is Status.MET
         if row.bounded is not None and row.bounded.status is Status.NOT_MET
->>>>>>> main
     ]
     if lost:
         attained = f"Tier {bounded}" if bounded else "no tier"
