@@ -19,10 +19,12 @@ from certkit import canonical, workflow
 from certkit.assessment import CATALOGUE, AssessmentDocument, profile_schema
 from certkit.assessment.compare.document import ComparisonDocument
 from certkit.assessment.drift.document import DriftDocument
+from certkit.assessment.integrity.document import IntegrityDocument
 from certkit.assessment.plan.schema import plan_schema
 from certkit.assessment.recheck import claims_schema
 from certkit.assessment.recheck.document import RecheckDocument
 from certkit.assessment.words import asked
+from certkit.cli.commands.probes import ProbesGenerate, ProbesRun
 from certkit.cli.main import tree
 from certkit.cli.schemas import schemas
 from certkit.document import DIALECT, Document, name_of, schema_of
@@ -91,6 +93,9 @@ DOCUMENTS: Final[tuple[type[Document], ...]] = (
     AssessmentDocument,
     ComparisonDocument,
     DriftDocument,
+    IntegrityDocument,
+    ProbesGenerate,
+    ProbesRun,
     integrity.Inventory,
     integrity.Run,
     RecheckDocument,
