@@ -265,7 +265,8 @@ def test_a_run_that_is_killed_goes_on_and_asks_every_question_once(tmp_path: Pat
 @pytest.mark.parametrize(
     "spec",
     ["", "oracle", "reference:nobody", "python:os", "python:no_such_module:f",
-     "python:tests.support.agents:PROMPTS", "command:", "command:no-such-program-anywhere", 'command:"', "http:ftp://x", "http:http://x"],
+     "python:tests.support.agents:PROMPTS", "command:", "command:no-such-program-anywhere",
+     'command:"', "http:ftp://x", "http:http://x"],
 )  # fmt: skip
 def test_a_spec_that_names_no_agent_is_refused(spec: str) -> None:
     with pytest.raises(UsageError) as caught:
