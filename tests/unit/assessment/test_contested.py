@@ -247,12 +247,14 @@ def test_the_same_runs_dated_anew_are_alike_across_bundles(tmp_path: Path) -> No
     roots = []
     for month in (3, 4):
         root = tmp_path / str(month)
-        runs = each(
-            lambda i, run, month=month: {
+        runs = [
+            run
+            | {
                 "run_id": f"m{month}-{i}",
                 "started_at": run["started_at"].replace("-03-", f"-{month:02d}-"),
             }
-        )
+            for i, run in enumerate(HONEST)
+        ]
         period = {"from": f"2026-{month:02d}-01", "to": f"2026-{month:02d}-28"}
         evaluations.judged(root, runs, period=period)
         evidence.seal(root)
