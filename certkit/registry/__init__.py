@@ -22,8 +22,9 @@ a path: passports are stored under their digest, tiles under their numbers.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from certkit.lazy import lazy
 
 if TYPE_CHECKING:
     from certkit.registry.audited import Audit, Finding
@@ -34,17 +35,21 @@ if TYPE_CHECKING:
 
 __all__ = ["Appended", "Audit", "Check", "Entry", "Finding", "Logged", "PassportFacts", "Registry", "audit"]
 
-_HOMES = {
-    "audited": ("Audit", "Finding"),
-    "auditing": ("audit",),
-    "entry": ("Check", "Entry", "Logged", "PassportFacts"),
-    "writing": ("Appended",),
-    "registry": ("Registry",),
-}
-
-
-def __getattr__(name: str) -> Any:
-    for home, names in _HOMES.items():
-        if name in names:
-            return getattr(import_module(f"certkit.registry.{home}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazy(
+    __name__,
+    {
+        "audited": (
+            "Audit",
+            "Finding",
+        ),
+        "auditing": ("audit",),
+        "entry": (
+            "Check",
+            "Entry",
+            "Logged",
+            "PassportFacts",
+        ),
+        "writing": ("Appended",),
+        "registry": ("Registry",),
+    },
+)
