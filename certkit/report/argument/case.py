@@ -59,35 +59,38 @@ class Case(Struct, frozen=True, kw_only=True, eq=False):
 
 def case(
     assessment: Assessment,
-    summary: Summary,
     *,
     document: dict[str, Any],
     manifest: dict[str, Any],
-    context: Context | None,
-    today: date | None,
+    context: Context | None = None,
+    summary: Summary | None = None,
+    today: date | None = None,
 ) -> Case:
-    """Return what an argument is built from; `today` ends acceptances and ages evidence."""
+    """Return what an argument is built from; `today` ends acceptances and ages evidence.
+
+    `summary` is what the assessment rests on; hazards are measured on it, so a context needs it.
+    """
     given = context or NO_CONTEXT
+    if given.hazards and summary is None:
+        raise TypeError("hazards are measured on the summary, which is missing")
     digests = [bundle.digest for bundle in assessment.bundles] or [assessment.facts.digest]
-    about: dict[str, Any] = {
-        "bundles": digests,
-        "profile": assessment.profile.digest,
-        "tier": assessment.verdict.required_tier,
-    }
     protocol = assessment.facts.manifest.protocol
+    stale = given.stale(
+        bundles=digests, profile=assessment.profile.digest, tier=assessment.verdict.required_tier
+    )
     return Case(
         document=document,
         manifest=manifest,
         context=given,
-        stale=() if context is None else given.stale(**about),
-        measured={hazard.id: measure(summary, hazard, protocol) for hazard in given.hazards or ()},
+        stale=() if context is None else stale,
+        measured={hazard.id: measure(summary, hazard, protocol) for hazard in given.hazards or () if summary},
         today=today,
         last_run=_last_run(summary, manifest),
     )
 
 
-def _last_run(summary: Summary, manifest: dict[str, Any]) -> date | None:
-    if (last := moment(summary.times.last)) is not None:
+def _last_run(summary: Summary | None, manifest: dict[str, Any]) -> date | None:
+    if summary is not None and (last := moment(summary.times.last)) is not None:
         return last.date()
     declared = ((manifest.get("protocol") or {}).get("period") or {}).get("to")
     return date.fromisoformat(declared[: len("2026-01-31")]) if declared else None

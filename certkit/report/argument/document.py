@@ -186,7 +186,7 @@ _LINKS: Final[dict[Link, str]] = {
 
 
 def gsn(argument: Argument) -> str:
-    """Return the argument in the YAML that gsn2x reads: ids begin with their kind, JSON strings hold texts."""
+    """Return the argument in the YAML that gsn2x reads; ids begin with their kind."""
     names = {node.id: f"{_PREFIX[node.kind]}_{node.id}" for node in argument.graph.nodes}
     lines: list[str] = []
     for node in argument.graph.nodes:
