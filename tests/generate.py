@@ -35,6 +35,7 @@ from certkit.evidence.records.record import Condition
 from certkit.evidence.records.schema import manifest_schema, record_schema
 from certkit.passport import passport_schema, trust_schema
 from certkit.passport.outcome import VerificationDocument
+from certkit.probes import answer as integrity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -90,6 +91,8 @@ DOCUMENTS: Final[tuple[type[Document], ...]] = (
     AssessmentDocument,
     ComparisonDocument,
     DriftDocument,
+    integrity.Inventory,
+    integrity.Run,
     RecheckDocument,
     VerificationDocument,
 )
@@ -106,6 +109,7 @@ SCHEMAS: Final[dict[str, Callable[[], dict[str, Any]]]] = {
     "trust.v1": trust_schema,
     **{f"{name}.v1": partial(dict, schema) for name, schema in schemas().items()},
     **{name_of(kind): partial(schema_of, kind) for kind in DOCUMENTS},
+    **{name_of(kind): partial(integrity.line_schema, kind) for kind in integrity.LINES},
 }
 
 

@@ -5,8 +5,8 @@ margins, findings. What it does not do: read files, ask the clock, print, sign. 
 and profile give the same assessment to the last bit.
 
 Rules. Values are exact until they are written, so that equality with a threshold is seen. What was not
-measured is not 0 and is never passed. Every value carries its denominator and its source. A finding never
-changes a verdict.
+measured is not 0 and is never passed. Every value carries its denominator and its source. While a serious
+finding is open, a verdict that would be met is contested; no finding changes a value or a row.
 
     profile = parse(text, "hb-eval-2026.toml")
     assessment = assess(summary, facts, profile, required_tier=2)
@@ -17,8 +17,9 @@ changes a verdict.
 The road inside: `view` (nominal and fault runs apart) → `metrics_2026`, `metrics_2025`, `csi` (results)
 → `criteria` (a row at a tier) → `kinds`, `bounded` (the same row by the task posterior) → `verdict`
 (tiers) → `result` (the document); `provenance`, `plausibility` and `contrasts` add the findings, `judge`
-what the judge's error does. Beside the road: `plan` (before an evaluation), `compare` (two agents), `drift`
-(two moments of one agent), `recheck` (other people's arithmetic).
+what the judge's error does, and `challenges` says what contests the verdict. Beside the road: `plan`
+(before an evaluation), `compare` (two agents), `drift` (two moments of one agent), `recheck` (other
+people's arithmetic).
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from certkit.assessment.bounded.fragility import Fragility
     from certkit.assessment.criteria import Row, Status
     from certkit.assessment.documents import AssessmentDocument
+    from certkit.assessment.findings.challenges import Challenge
     from certkit.assessment.findings.findings import SEVERITY, Finding, Severity
     from certkit.assessment.lint import lint as profile_faults
     from certkit.assessment.metrics.catalogue import CATALOGUE, Spec, Unit
@@ -39,14 +41,24 @@ if TYPE_CHECKING:
     from certkit.assessment.profile import Profile, parse, profile_schema
     from certkit.assessment.rater_error import JudgeReport
     from certkit.assessment.result import Assessment
-    from certkit.assessment.verdict import Tier, Verdict
-    from certkit.assessment.words import asked, fragile, measure_next, of_judge, readings, sentence, shown
+    from certkit.assessment.verdict import Tier, TierStatus, Verdict
+    from certkit.assessment.words import (
+        above,
+        asked,
+        fragile,
+        measure_next,
+        of_judge,
+        sentence,
+        serious,
+        shown,
+    )
 
 __all__ = [
     "CATALOGUE",
     "SEVERITY",
     "Assessment",
     "AssessmentDocument",
+    "Challenge",
     "Finding",
     "Fragility",
     "JudgeReport",
@@ -58,8 +70,10 @@ __all__ = [
     "State",
     "Status",
     "Tier",
+    "TierStatus",
     "Unit",
     "Verdict",
+    "above",
     "asked",
     "assess",
     "assess_accumulation",
@@ -69,8 +83,8 @@ __all__ = [
     "parse",
     "profile_faults",
     "profile_schema",
-    "readings",
     "sentence",
+    "serious",
     "shown",
 ]
 
@@ -81,6 +95,7 @@ __getattr__ = lazy(
         "bounded.fragility": ("Fragility",),
         "criteria": ("Row", "Status"),
         "documents": ("AssessmentDocument",),
+        "findings.challenges": ("Challenge",),
         "findings.findings": ("SEVERITY", "Finding", "Severity"),
         "lint": ("lint as profile_faults",),
         "metrics.catalogue": ("CATALOGUE", "Spec", "Unit"),
@@ -88,7 +103,16 @@ __getattr__ = lazy(
         "profile": ("Profile", "parse", "profile_schema"),
         "rater_error": ("JudgeReport",),
         "result": ("Assessment",),
-        "verdict": ("Tier", "Verdict"),
-        "words": ("asked", "fragile", "measure_next", "of_judge", "readings", "sentence", "shown"),
+        "verdict": ("Tier", "TierStatus", "Verdict"),
+        "words": (
+            "above",
+            "asked",
+            "fragile",
+            "measure_next",
+            "of_judge",
+            "sentence",
+            "serious",
+            "shown",
+        ),
     },
 )

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from certkit.assessment import verdict
 from certkit.assessment.bounded.fragility import fragility
 from certkit.assessment.bounded.intervals import with_intervals
 from certkit.assessment.documents import Counts
 from certkit.assessment.evaluate import judge as judge_rows
 from certkit.assessment.findings import accumulated
+from certkit.assessment.findings.challenges import raised, stated
 from certkit.assessment.findings.contrasts import contrasts
 from certkit.assessment.findings.findings import finding, ordered
 from certkit.assessment.findings.plausibility import plausibility
@@ -39,6 +42,11 @@ def assess(summary: Summary, facts: Facts, profile: Profile, *, required_tier: i
     `required_tier` is the tier whose status decides the exit code; a tier that the profile does not have
     raises `UsageError`.
     """
+    return contested(_judged(summary, facts, profile, required_tier=required_tier))
+
+
+def _judged(summary: Summary, facts: Facts, profile: Profile, *, required_tier: int) -> Assessment:
+    """Return the judgement before its challenges are raised."""
     if required_tier not in profile.tier_numbers:
         raise UsageError(
             "usage.option",
@@ -89,9 +97,23 @@ def assess_accumulation(
 
     What speaks against one of the bundles is a finding here too, and so is a success rate that fell.
     """
-    pooled = assess(accumulation.summary, accumulation.facts, profile, required_tier=required_tier)
-    alone = [assess(part.summary, part.facts, profile) for part in accumulation.parts]
-    return accumulated.joined(pooled, alone, accumulation)
+    pooled = _judged(accumulation.summary, accumulation.facts, profile, required_tier=required_tier)
+    alone = [_judged(part.summary, part.facts, profile, required_tier=1) for part in accumulation.parts]
+    return contested(accumulated.joined(pooled, alone, accumulation))
+
+
+def contested(judged: Assessment) -> Assessment:
+    """Return a judgement with the challenges that its findings raise; open serious ones contest its tiers."""
+    challenges = raised(judged.findings, {})
+    stands_open = any(item.contests for item in challenges)
+    status = judged.verdict.status
+    return structs.replace(
+        judged,
+        challenges=challenges,
+        findings=stated(judged.findings, challenges),
+        tiers=tuple(map(verdict.contested_tier, judged.tiers)) if stands_open else judged.tiers,
+        verdict=structs.replace(judged.verdict, status=verdict.contested(status) if stands_open else status),
+    )
 
 
 def _guidance(profile: Profile) -> Iterator[Finding]:

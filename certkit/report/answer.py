@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup  # noqa: TC002 - msgspec resolves the annotation at run time
 from msgspec import Struct
 
+from certkit import wording
 from certkit.assessment import Status, Unit
 from certkit.report import results, words
 from certkit.report.argument.build import approved, capital
@@ -93,7 +94,7 @@ def _tiers(case: Case) -> Iterator[str]:
     status = document["tiers"][str(tier)]["status"]
     contested = sum(
         item["state"] == "open" and item["severity"] == "serious"
-        for item in document["verdict"].get("challenges", ())
+        for item in document["verdict"]["challenges"]
     )
     if status == Status.MET:
         yield f"That meets every threshold of Tier {tier}, the tier that was asked for."
@@ -122,6 +123,20 @@ def _open(document: dict[str, Any], tier: int) -> str:
     }
     parts = [f"{len(names)} {said[status]}" for status, names in groups.items()]
     return f"of {len(asked)} criteria {words.listed(parts)}" if parts else ""
+
+
+def readings(case: Case) -> tuple[str, ...]:
+    """Return the tier by each reading, and every serious challenge with its code, as every screen says it."""
+    document = case.document
+    verdict = document["verdict"]
+    told = {item["code"]: item["message"] for item in document["findings"]}
+    serious = (
+        wording.challenge(item["code"], item["state"], told[item["code"]], item["answered_by"])
+        for item in verdict["challenges"]
+        if item["severity"] == "serious"
+    )
+    table, bounded = verdict["table"]["tier"], verdict["bounded"]["tier"]
+    return (wording.readings(table, bounded, decides=document["profile"]["reading"]), *serious)
 
 
 def boxes(case: Case, argument: Argument) -> tuple[Box, ...]:

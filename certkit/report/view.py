@@ -81,6 +81,7 @@ class View(Struct, frozen=True, kw_only=True, eq=False):
     passport_id: str | None
     generator: str
     paragraph: str
+    readings: tuple[str, ...]
     boxes: tuple[Box, ...]
     claim: str
     against: tuple[str, ...]
@@ -215,6 +216,7 @@ def _answer(about: Case, argument: Argument, signed: Issued | None) -> dict[str,
     return {
         "kind": answer.kind(about),
         "paragraph": answer.paragraph(about),
+        "readings": answer.readings(about),
         "boxes": answer.boxes(about, argument),
         "claim": answer.claim(about, argument),
         "against": answer.against(about, argument),
