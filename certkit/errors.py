@@ -216,6 +216,7 @@ CODES: Final[dict[str, str]] = {
     "registry.missing": "the folder holds no registry",
     "registry.format": "the registry was written in a format that this version does not read",
     "registry.name": "a registry cannot have this name",
+    "registry.lineage": "a new lineage differs from a logged one in spelling alone",
     "registry.log-key": "the log key is missing, unusable, not the registry's own, or one that it had before",
     "registry.submitter": "the key that submits is not one that the trust policy knows and trusts now",
     "registry.untrusted-log": "the trust policy names no verifier key for this registry",
