@@ -36,6 +36,8 @@ from certkit.evidence.records.schema import manifest_schema, record_schema
 from certkit.passport import passport_schema, trust_schema
 from certkit.passport.outcome import VerificationDocument
 from certkit.probes import answer as integrity
+from certkit.report.argument.document import ArgumentDocument
+from certkit.report.argument.skeleton import ContextInit, ContextLint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -88,8 +90,11 @@ def error_schema() -> dict[str, Any]:
 
 DOCUMENTS: Final[tuple[type[Document], ...]] = (
     Accumulation,
+    ArgumentDocument,
     AssessmentDocument,
     ComparisonDocument,
+    ContextInit,
+    ContextLint,
     DriftDocument,
     integrity.Inventory,
     integrity.Run,

@@ -98,7 +98,12 @@ _OF_PASSPORTS: Final[dict[str, tuple[str, dict[str, Schema]]]] = {
     ),
     "report": (
         "What certkit report wrote.",
-        {"html": _PATH, "pdf": or_null(_PATH), "pdf_missing": or_null(TEXT)},
+        {
+            "html": or_null(_PATH),
+            "pdf": or_null(_PATH),
+            "pdf_missing": or_null(TEXT),
+            "export": or_null(_PATH),
+        },
     ),
     "trust-show": (
         "A trust policy, and what is odd about it; an empty list where nothing is.",

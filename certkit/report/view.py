@@ -16,6 +16,8 @@ from certkit.report import answer, argue, attached, confidence, issued, register
 from certkit.report.argument.build import build
 from certkit.report.argument.case import case
 from certkit.report.argument.challenges import Standing, check_answers
+from certkit.report.argument.document import gsn
+from certkit.report.argument.document import register as register_of
 from certkit.report.argument.figures import figures
 from certkit.report.material import material as drawn_from
 from certkit.report.table import Entry, Table
@@ -138,6 +140,8 @@ class View(Struct, frozen=True, kw_only=True, eq=False):
     discrepancies: tuple[str, ...]
     attached: Table
     attachments: tuple[Attachment, ...]
+    exports: dict[str, bytes]
+    stale_about: tuple[str, ...]
 
 
 class Section(Struct, frozen=True):
@@ -200,6 +204,12 @@ def view(
         discrepancies=argue.DISCREPANCIES,
         attached=attached.listing(attachments),
         attachments=attachments,
+        exports={
+            "argument": next(item.data for item in attachments if item.name == "argument.json"),
+            "gsn": gsn(argument).encode(),
+            "register": register_of(argument).encode(),
+        },
+        stale_about=about.stale,
         **_answer(about, argument, signed),
         **_use(about, argument),
         **_evidence(material, signed),

@@ -381,9 +381,9 @@ def show_issued(issued: IssuedFiles, out: Path, logged: Iterable[str], hints: It
 
 def show_report(written: Mapping[str, str | None], hints: Iterable[str]) -> Iterator[str]:
     """Print which files a report was written to, and why there is no PDF where there is none."""
-    yield f"written: {written['html']}"
-    if written["pdf"]:
-        yield f"written: {written['pdf']}"
+    for name in ("html", "pdf", "export"):
+        if path := written.get(name):
+            yield f"written: {path}"
     if written["pdf_missing"]:
         _say_missing(written["pdf_missing"], hints)
 

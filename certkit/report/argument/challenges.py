@@ -299,14 +299,15 @@ def _raise(code: str, text: str, target: str | None = None) -> Challenge:
 
 
 def _standing(case: Case) -> Iterator[Challenge]:
-    yield from _about_people(case.context)
+    yield from about_people(case.context)
     yield from _about_hazards(case)
     yield from _about_evidence(case)
     yield from _about_use(case)
     yield from _about_time(case)
 
 
-def _about_people(context: Context) -> Iterator[Challenge]:
+def about_people(context: Context) -> Iterator[Challenge]:
+    """Yield what the people who are named, or nobody, leave open."""
     if context.use is None or not context.use.purpose:
         yield _raise("no-use", "Nobody stated what the agent is to be used for.")
     if context.owner is None:
