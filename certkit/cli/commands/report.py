@@ -10,6 +10,7 @@ import typer
 from certkit import files, workflow
 from certkit import report as room
 from certkit.cli import context
+from certkit.cli.documents import Report
 from certkit.cli.emit import emit, note, progress
 from certkit.cli.options import Force, Jobs, check_outputs
 from certkit.cli.views.assessment import show_report
@@ -17,8 +18,6 @@ from certkit.errors import UsageError
 
 if TYPE_CHECKING:
     from certkit.report import View
-
-REPORT_SCHEMA = "urn:certkit:report:v1"
 
 
 def report(
@@ -109,7 +108,7 @@ def report(
             f"warning: the context is about other evidence ({differ}): its answers and decision do not count"
         )
     written = _write(drawn, out, force=force) if kind is None else _export(drawn, kind, out, force=force)
-    emit({"schema": REPORT_SCHEMA, **written}, show_report(written, room.HINTS))
+    emit(written, show_report(written, room.HINTS))
 
 
 def _refuse(value: object, message: str) -> None:
@@ -128,12 +127,12 @@ def _evidence(source: Path, bundle: list[Path] | None) -> list[Path]:
     return bundle
 
 
-def _export(drawn: View, kind: str, out: Path, *, force: bool) -> dict[str, str | None]:
+def _export(drawn: View, kind: str, out: Path, *, force: bool) -> Report:
     files.write(out, drawn.exports[kind], overwrite=force)
-    return {"html": None, "pdf": None, "pdf_missing": None, "export": str(out)}
+    return Report(html=None, pdf=None, pdf_missing=None, export=out)
 
 
-def _write(drawn: View, out: Path, *, force: bool) -> dict[str, str | None]:
+def _write(drawn: View, out: Path, *, force: bool) -> Report:
     page = room.html(drawn)
     name = out.with_suffix(".html")
     reason = None
@@ -143,4 +142,4 @@ def _write(drawn: View, out: Path, *, force: bool) -> dict[str, str | None]:
             files.write(out, room.pdf(drawn, page), overwrite=force)
     files.write(name, page.encode(), overwrite=force)
     made = out.suffix == ".pdf" and reason is None
-    return {"html": str(name), "pdf": str(out) if made else None, "pdf_missing": reason, "export": None}
+    return Report(html=name, pdf=out if made else None, pdf_missing=reason, export=None)
