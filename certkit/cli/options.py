@@ -75,6 +75,7 @@ BUNDLE: Final = typer.Option(
     "--bundle", metavar="BUNDLE", help="The evidence bundle: its digests are checked. Once for each bundle."
 )
 DOMAIN: Final = typer.Option("--domain", help="The domain of use, which must have been evaluated.")
+FORMAT: Final = typer.Option("-f", "--format", help="The format to write.")
 IDENTITY: Final = typer.Option(
     "--identity", help="A keyless signer: the e-mail address or URI in their certificates."
 )

@@ -13,6 +13,7 @@ from certkit import canonical, files
 from certkit.cli import context
 from certkit.cli.emit import emit, fold, progress
 from certkit.cli.options import (
+    FORMAT,
     KEY,
     OUT,
     AsOf,
@@ -51,7 +52,7 @@ class Format(StrEnum):
 
 def export(
     passport: PassportFile,
-    to: Annotated[Format, typer.Option("-f", "--format", help="The format to write.")],
+    to: Annotated[Format, FORMAT],
     out: Annotated[Path | None, OUT] = None,
     force: Force = False,
     trust: TrustFile = None,
