@@ -10,7 +10,14 @@ import typer
 from certkit import workflow
 from certkit.cli import context
 from certkit.cli.emit import emit, progress
-from certkit.cli.options import Jobs, Verbose
+from certkit.cli.options import (
+    PROFILE,
+    SEED,
+    TRUST,
+    Jobs,
+    Verbose,
+    about,
+)
 from certkit.cli.views.comparison import show_comparison, show_drift
 
 
@@ -20,10 +27,7 @@ def compare(
     novel: Annotated[
         bool, typer.Option("--novel", help="Compare the held-out faults (split novel_fault) instead.")
     ] = False,
-    seed: Annotated[
-        int | None,
-        typer.Option("--seed", min=0, max=2**63 - 1, help="Seed of every resampling. Default: 26."),
-    ] = None,
+    seed: Annotated[int | None, about(SEED, "Seed of every resampling. Default: 26.")] = None,
     draws: Annotated[
         int | None,
         typer.Option("--draws", min=100, max=100_000, help="Bootstrap draws. Default: 2000."),
@@ -70,20 +74,13 @@ def drift(
     ],
     trust: Annotated[
         Path | None,
-        typer.Option(
-            "-t",
-            "--trust",
-            metavar="FILE",
-            envvar="CERTKIT_TRUST",
-            help="The trust policy by which signatures are checked. Default: they are not checked.",
-        ),
+        about(TRUST, "The trust policy by which signatures are checked. Default: they are not checked."),
     ] = None,
     profile: Annotated[
         str | None,
-        typer.Option(
-            "-p",
-            "--profile",
-            help="The profile that a bundle is judged under. Default: that of the passport, or hb-eval-2026.",
+        about(
+            PROFILE,
+            "The profile that a bundle is judged under. Default: that of the passport, or hb-eval-2026.",
         ),
     ] = None,
     jobs: Jobs = None,
