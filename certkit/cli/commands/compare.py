@@ -50,20 +50,28 @@ def compare(
 
     Example: certkit compare bundle-a bundle-b --seed 7
     """
-    compared = workflow.compare(a, b, novel=novel, seed=seed, draws=draws, jobs=jobs, progress=progress())
-    emit(
-        compared.to_dict,
-        show_comparison(compared, verbose=verbose, paper_tests=paper_tests),
-        code=compared.exit_code,
+    compared = workflow.compare(
+        a,
+        b,
+        novel=novel,
+        seed=seed,
+        draws=draws,
+        paper_tests=paper_tests,
+        jobs=jobs,
+        progress=progress(),
     )
+    emit(compared.to_dict, show_comparison(compared, verbose=verbose), code=compared.exit_code)
 
 
 def drift(
-    old: Annotated[
-        Path,
-        typer.Argument(metavar="OLD", help="A passport, a PDF with one attached, or the folder of a bundle."),
+    sides: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="[EARLIER]... OLD NEW",
+            help="Passports, PDFs with one attached, or folders of bundles, oldest first. The last two are"
+            " compared; with any before them the trend is told too.",
+        ),
     ],
-    new: Annotated[Path, typer.Argument(metavar="NEW", help="The later one, of either kind.")],
     trust: Annotated[
         Path | None,
         about(TRUST, "The trust policy by which signatures are checked. Default: they are not checked."),
@@ -81,14 +89,19 @@ def drift(
     """Compare an agent with itself at a later time: whether it is the same, and behaves as well.
 
     Every row is tested for a loss of at least the profile's margin over tasks; tasks that both sides ran are
-    paired, and the old mix of domains and faults counts. No raw evidence of a passport is needed. Exit
-    code 0: STABLE; 5: DRIFTED or IDENTITY_CHANGED; 4: UNDERPOWERED or NOT_COMPARABLE.
+    paired, and the old mix of domains and faults counts. From three on, a slow decline is looked for over
+    the last eight. No raw evidence of a passport is needed. Exit code 0: STABLE; 5: DRIFTED or
+    IDENTITY_CHANGED; 4: UNDERPOWERED or NOT_COMPARABLE.
 
     Example: certkit drift january/passport.json april/passport.json --trust trust.json
     """
+    if len(sides) < 2:  # noqa: PLR2004 - a comparison takes two
+        raise typer.BadParameter("an older and a newer one", param_hint="OLD NEW")
+    *before, old, new = sides
     compared = workflow.drift(
         old,
         new,
+        before=before,
         profile=profile,
         trust=context.load_policy(trust) if trust else None,
         at=context.now(),

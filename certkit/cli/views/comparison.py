@@ -14,12 +14,10 @@ from certkit.text import visible
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from certkit.assessment.compare.anova import Anova, Pair
     from certkit.assessment.compare.comparison import Compared, Comparison, Manner
     from certkit.assessment.compare.document import Domain, Side
-    from certkit.assessment.compare.effects import Test
     from certkit.assessment.compare.matched import Matched
-    from certkit.assessment.compare.orders import Rank
+    from certkit.assessment.compare.paper import Anova, Pair, PaperTests, Rank, Runs
     from certkit.assessment.drift import Drift, Row
     from certkit.assessment.drift.rows import Mean
     from certkit.assessment.statistics.estimators import Interval
@@ -42,8 +40,8 @@ _RESULTS: Final = {
 _ROW, _VALUE, _RUNS, _LOSS = 29, 7, 8, 8
 
 
-def show_comparison(compared: Comparison, *, verbose: bool, paper_tests: bool) -> Iterator[str]:
-    """Print a comparison; `paper_tests` adds those that ignore clusters, `verbose` every pair of cells."""
+def show_comparison(compared: Comparison, *, verbose: bool) -> Iterator[str]:
+    """Print a comparison; `verbose` adds every pair of cells to the tests that papers print."""
     yield from fold(compared.answer)
     yield ""
     for name, facts, side in zip("AB", compared.facts, (compared.main.a, compared.main.b), strict=True):
@@ -58,10 +56,10 @@ def show_comparison(compared: Comparison, *, verbose: bool, paper_tests: bool) -
         )
     if compared.main.matched is not None:
         yield from _tests(compared, compared.main.matched)
-        if paper_tests:
-            yield from _paper_tests(compared, verbose=verbose)
     if compared.manners is not None:
         yield from _manners(compared.manners)
+    if compared.paper_tests is not None:
+        yield from _paper_tests(compared.paper_tests, compared.main.metric, verbose=verbose)
     others = [(row.metric, row, CATALOGUE[row.metric].unit) for row in compared.metrics[1:] if row.matched]
     if others:
         yield from _table("metric", others, f"Holm: p adjusted for {counted(len(others), 'metric')}")
@@ -97,9 +95,8 @@ def _table(what: str, rows: Sequence[tuple[str, Compared | Domain, Unit]], legen
         matched = row.matched
         mark = "†" if matched.permutation.least >= ALPHA else " "
         few |= mark == "†"
-        line += (
-            f"{shown(matched.a, unit):>8}{shown(matched.b, unit):>8}{change(matched.difference, unit):>11}"
-        )
+        line += f"{shown(matched.a, unit):>8}{shown(matched.b, unit):>8}"
+        line += f"{change(matched.difference, unit):>11}"
         line += f"{_span(matched.robust.interval, unit):>18}{figure(matched.permutation.p):>8}{mark}"
         line += f"{'' if row.p_holm is None else figure(row.p_holm):>7}"
         yield line.rstrip()
@@ -134,10 +131,8 @@ def _tests(compared: Comparison, matched: Matched) -> Iterator[str]:
     yield ""
     yield "95 % intervals"
     yield from _row("A - B, cluster-robust t", _points(robust.interval))
-    yield from _row(
-        "A - B, cluster bootstrap",
-        _points(matched.bootstrap) + f" ({compared.draws:,} draws, seed {compared.seed})",
-    )
+    drawn = f"({compared.draws:,} draws, seed {compared.seed})"
+    yield from _row("A - B, cluster bootstrap", f"{_points(matched.bootstrap)} {drawn}")
     names = {
         "a": "A, bootstrap by cluster",
         "b": "B, bootstrap by cluster",
@@ -150,25 +145,18 @@ def _tests(compared: Comparison, matched: Matched) -> Iterator[str]:
     yield from fold("Two agents are too few for an interval by agent to say more than where the two lie.")
 
 
-def _paper_tests(compared: Comparison, *, verbose: bool) -> Iterator[str]:
+def _paper_tests(tests: PaperTests, main: str, *, verbose: bool) -> Iterator[str]:
     yield ""
     yield "Tests as papers print them"
-    yield from fold(
-        "Those marked * take runs for independent, which repeats of a task are not: they are too sure."
-    )
-    if (runs := compared.main.runs) is not None:
-        if runs.z is not None:
-            yield from _row("two-proportion z, all runs *", f"z = {runs.z.statistic:.3f}", figure(runs.z.p))
-        yield from _row("Welch's t, all runs *", *_welch(runs.welch))
-        sizes = {"Cohen's h": runs.cohen_h, "Cohen's d": runs.cohen_d, "Hedges' g": runs.hedges_g}
-        if runs.newcombe is not None:
-            yield from _row("A - B, Newcombe, all runs *", _points(runs.newcombe))
-        yield from _row(
-            "effect, all runs", ", ".join(f"{k} {v:.3f}" for k, v in sizes.items() if v is not None)
-        )
-    yield from _analysis(compared.anova, verbose=verbose)
-    yield from _order("domain orders, Spearman's ρ", compared.spearman)
-    yield from _order("domain orders, Kendall's τ-b", compared.kendall)
+    yield from fold(f"To bear in mind: {tests.warning}.")
+    if main in tests.metrics:
+        yield from _of_runs(tests.metrics[main])
+    for label, manner in tests.manners.items():
+        yield from fold(f"{label.upper()}, intentional responses less trial and error:", first="  ")
+        yield from _of_runs(manner)
+    yield from _analysis(tests.anova, verbose=verbose)
+    yield from _order("domain orders, Spearman's ρ", tests.spearman)
+    yield from _order("domain orders, Kendall's τ-b", tests.kendall)
 
 
 def _row(label: str, text: str, p: str = "") -> Iterator[str]:
@@ -176,10 +164,15 @@ def _row(label: str, text: str, p: str = "") -> Iterator[str]:
     yield from fold(text + (f"  p {p}" if p else ""), first=lead, rest=" " * len(lead))
 
 
-def _welch(test: Test | None) -> tuple[str, str]:
-    if test is None:
-        return "nothing varies", ""
-    return f"t({test.df:.1f}) = {test.statistic:.3f}", figure(test.p)
+def _of_runs(runs: Runs) -> Iterator[str]:
+    if runs.z is not None:
+        yield from _row("two-proportion z", f"z = {runs.z.statistic:.3f}", figure(runs.z.p))
+    if runs.welch is not None:
+        yield from _row("Welch's t", f"t = {runs.welch.statistic:.3f}", figure(runs.welch.p))
+    if runs.newcombe is not None:
+        yield from _row("difference, Newcombe", _points(runs.newcombe))
+    sizes = {"Cohen's h": runs.cohen_h, "Cohen's d": runs.cohen_d, "Hedges' g": runs.hedges_g}
+    yield from _row("effect", ", ".join(f"{k} {v:.3f}" for k, v in sizes.items() if v is not None))
 
 
 def _points(interval: Interval | None) -> str:
@@ -230,18 +223,15 @@ def _order(label: str, rank: Rank | None) -> Iterator[str]:
 
 def _manners(manners: tuple[Manner, Manner]) -> Iterator[str]:
     yield ""
-    yield "Intentional responses against trial and error *"
+    yield "Intentional responses against trial and error"
     for name, row in zip("AB", manners, strict=True):
         intentional, trial = (
             f"{s:,} of {n:,} ({shown(s / n if n else None, Unit.FRACTION)})"
             for s, n in (row.intentional, row.trial_and_error)
         )
         yield from _row(name, f"intentional {intentional}, trial and error {trial}, unknown {row.unknown:,}")
-        if row.difference is not None and row.z is not None:
-            text = f"{change(row.difference, Unit.FRACTION)}, 95 % CI {_points(row.newcombe)}"
-            yield from _row(
-                "", f"{text}, z = {row.z.statistic:.3f}, Cohen's h {row.cohen_h:.3f}", figure(row.z.p)
-            )
+        if row.difference is not None:
+            yield from _row("", change(row.difference, Unit.FRACTION))
 
 
 def _not_alike(compared: Comparison) -> Iterator[str]:
@@ -261,7 +251,7 @@ def show_drift(drifted: Drifted, *, verbose: bool) -> Iterator[str]:
     rows = f", in {worse} of {counted(len(drift.behaviour), 'row')}" if worse else ""
     yield from fold(f"{drift.result}: {_RESULTS[drift.result]}{rows}")
     yield from fold(f"tier: {_tier(drift.old_tier)} before, {_tier(drift.new_tier)} now")
-    yield from fold(_signatures(drifted.old, drifted.new))
+    yield from fold(_signatures(*drifted.before, drifted.old, drifted.new))
     for name, side in (("old", drifted.old), ("new", drifted.new)):
         for doubt in side.doubts:
             yield from _item(f"the {name} passport fails a later step of verification: {doubt}", first="")
@@ -290,11 +280,11 @@ def _tier(number: int) -> str:
     return f"Tier {number}" if number else "no tier"
 
 
-def _signatures(old: Signed, new: Signed) -> str:
+def _signatures(*sides: Signed) -> str:
     """Say what is known of the signatures, in one sentence that stands above all figures."""
-    signatures = {side.signature for side in (old, new)} - {"none"}
+    signatures = {side.signature for side in sides} - {"none"}
     if not signatures:
-        return "no signatures: both sides are bundles"
+        return "no signatures: all sides are bundles"
     if signatures == {"trusted"}:
         return "signatures checked: every passport is signed by an issuer whom the policy trusts"
     return "SIGNATURES NOT CHECKED: name a trust policy with --trust"
