@@ -51,12 +51,12 @@ def error_schema() -> dict[str, Any]:
     """Return the schema of the document that ``--json`` prints where a command fails."""
     text = {"type": "string"}
     count = {"type": "integer", "minimum": 0}
-    fields = {"file": text, "line": count, "pointer": text, "expected": text, "found": text}
+    fields = {"file": text, "line": count, "pointer": text, "expected": text, "found": text, "hint": text}
     assert {*fields, "code"} == set(Fault.__struct_fields__)
     fault = {
         "type": "object",
         "properties": fields | {"code": {"enum": list(CODES)}},
-        "required": list(Fault.__struct_fields__),
+        "required": sorted({*Fault.__struct_fields__} - {"hint"}),
         "additionalProperties": False,
     }
     error = {

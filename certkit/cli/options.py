@@ -14,7 +14,9 @@ import typer
 
 from certkit import files, workflow
 from certkit.canonical import is_digest
+from certkit.cli.emit import hint
 from certkit.errors import UsageError
+from certkit.evidence import open_bundle
 
 _FIRST: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _END: Final = datetime(9999, 1, 1, tzinfo=UTC)
@@ -152,6 +154,14 @@ FaultMix = Annotated[
 Seed = Annotated[
     int, typer.Option("--seed", min=0, envvar="CERTKIT_SEED", help="Seed of every draw of the simulation.")
 ]
+Like = Annotated[
+    Path | None,
+    typer.Option(
+        "--like",
+        metavar="OLD",
+        help="An earlier bundle of the agent: keep its task salt, so that drift can pair the tasks.",
+    ),
+]
 Out = Annotated[Path, typer.Option("-o", "--out", help="The folder to write; must not exist or be empty.")]
 OutFile = Annotated[Path | None, typer.Option("-o", "--out", help="Write it to this file as well.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace the file to write, if it is there.")]
@@ -231,3 +241,11 @@ def check_outputs(*paths: Path | None, force: bool) -> None:
 def profile_digest(name: str) -> str:
     """Return the digest of a profile that was named, by its name, its file, or the digest itself."""
     return name if is_digest(name) else workflow.load_profile(name).digest
+
+
+def salt_of(old: Path) -> str | None:
+    """Return the task salt of an earlier bundle; hint where it has none."""
+    salt = open_bundle(old).manifest.protocol.task_salt
+    if salt is None:
+        hint(f"{old} has no task salt to keep: drift will not pair tasks")
+    return salt
