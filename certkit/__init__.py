@@ -16,15 +16,17 @@ Whatever is wrong with an input is raised as a `CertkitError` with a stable ``co
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from certkit._version import __version__
 from certkit.errors import CertkitError, InputError, UsageError
+from certkit.lazy import lazy
 
 if TYPE_CHECKING:
     from certkit.assessment import Assessment, Profile
+    from certkit.assessment.integrity.scoring import score_integrity
     from certkit.evidence import Bundle, RecordFaultsError, Summary, open_bundle, seal, summarise
+    from certkit.evidence.integrity.running import generate_probes, run_probes
     from certkit.workflow import assess, load_profile
 
 __all__ = [
@@ -38,31 +40,25 @@ __all__ = [
     "UsageError",
     "__version__",
     "assess",
+    "generate_probes",
     "load_profile",
     "open_bundle",
+    "run_probes",
+    "score_integrity",
     "seal",
     "summarise",
 ]
 
-# Loaded when asked for, so that `import certkit` costs what is used of it.
-_HOMES = {
-    "Assessment": "assessment",
-    "Profile": "assessment",
-    "Bundle": "evidence",
-    "RecordFaultsError": "evidence",
-    "Summary": "evidence",
-    "open_bundle": "evidence",
-    "seal": "evidence",
-    "summarise": "evidence",
-    "assess": "workflow",
-    "load_profile": "workflow",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(import_module(f"certkit.{_HOMES[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazy(
+    __name__,
+    {
+        "assessment": ("Assessment", "Profile"),
+        "evidence": ("Bundle", "RecordFaultsError", "Summary", "open_bundle", "seal", "summarise"),
+        "assessment.integrity.scoring": ("score_integrity",),
+        "evidence.integrity.running": ("generate_probes", "run_probes"),
+        "workflow": ("assess", "load_profile"),
+    },
+)
 
 
 def __dir__() -> list[str]:

@@ -9,12 +9,15 @@ different letters look alike.
     >>> visible("tria\u200bge")
     'tria\\u200bge'
 
+`skeleton` is for comparing: names that differ only in spelling share one.
+
 The list is written out and not taken from `unicodedata`, whose answers differ between versions of Python.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from typing import Final
 
 _BEYOND_ASCII: Final = (
@@ -39,6 +42,17 @@ _VARYING: Final = re.compile(
 def visible(text: str) -> str:
     r"""Return a line of text with hidden characters escaped as in Python and C: ``\u200b``."""
     return HIDDEN.sub(_shown, text)
+
+
+def skeleton(text: str) -> str:
+    """Return what names that differ only in spelling have in common; compare it, never show it.
+
+    Compatibility forms are unified (NFKC), hidden characters removed, white space collapsed to single
+    spaces and letters case-folded. Different letters that look alike stay different.
+    """
+    seen = HIDDEN.sub(lambda match: " " if match.group().isspace() else "", text)
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", seen).casefold())
+    return " ".join(folded.split())
 
 
 def _shown(match: re.Match[str]) -> str:

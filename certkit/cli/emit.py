@@ -3,9 +3,10 @@
     emit(document, screen, code=result.exit_code)
 
 With ``--json`` there is exactly one document on standard output, for errors too; with ``-q`` nothing but what
-was asked for as a document. A screen is made of lines, and only where it is shown; everything that is no
-result goes to standard error. Text that comes from evidence is made visible here, so that no record can move
-the cursor or colour the verdict. This is also the one place where errors become words.
+was asked for as a document, and serious findings on standard error. A screen is made of lines, and only where
+it is shown; everything that is no result goes to standard error. Text that comes from evidence is made
+visible here, so that no record can move the cursor or colour the verdict. This is also the one place where
+errors become words.
 """
 
 from __future__ import annotations
@@ -29,8 +30,10 @@ if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
     from rich.progress import TaskID
 
-    Document = Mapping[str, Any] | Callable[[], Mapping[str, Any]] | bytes
-    """What ``--json`` prints: members, a function that returns them, or the final bytes."""
+    from certkit.document import Document
+
+    Printed = Document | Callable[[], Mapping[str, Any]] | bytes
+    """What ``--json`` prints: a document, a function that returns its members, or the final bytes."""
 
     Line = str | RenderableType
     """A line of a screen; what is more than text is drawn by rich, such as a coloured line or a table."""
@@ -39,7 +42,6 @@ if TYPE_CHECKING:
     """What is shown without ``--json``: lines, or bytes as they are, which ``-q`` does not silence."""
 
 WIDTH: Final = 80
-ERROR_SCHEMA: Final = "urn:certkit:error:v1"
 
 
 class Wanted(NamedTuple):
@@ -54,8 +56,11 @@ wanted: Final = ContextVar("wanted", default=_PLAIN)
 """Set for each command before it runs."""
 
 
-def emit(document: Document, screen: Screen, *, code: int = Exit.OK) -> None:
-    """Print a result once, as the user wants it, and exit with its code."""
+def emit(document: Printed, screen: Screen, *, code: int = Exit.OK, serious: Iterable[str] = ()) -> None:
+    """Print a result once, as the user wants it, and exit with its code.
+
+    `serious` are the serious findings of the screen: ``-q`` leaves only them, on standard error.
+    """
     if wanted.get().json:
         raw(_bytes(document))
     elif isinstance(screen, bytes):
@@ -63,14 +68,17 @@ def emit(document: Document, screen: Screen, *, code: int = Exit.OK) -> None:
     elif not wanted.get().quiet:
         for line in screen:
             _print(line)
+    else:
+        for text in serious:
+            note(text)
     if code:
         raise typer.Exit(code)
 
 
-def _bytes(document: Document) -> bytes:
+def _bytes(document: Printed) -> bytes:
     if isinstance(document, bytes):
         return document
-    return canonical.pretty(document if isinstance(document, Mapping) else document()).encode()
+    return canonical.pretty(document() if callable(document) else document.to_dict()).encode()
 
 
 def _print(line: Line) -> None:
@@ -174,7 +182,9 @@ def _hanging(line: str) -> str:
 
 
 def _refused(failure: Mapping[str, Any]) -> None:
-    raw(_bytes({"schema": ERROR_SCHEMA, "error": failure}))
+    from certkit.cli.documents import Error, Failure  # noqa: PLC0415 - most commands do not fail
+
+    raw(_bytes(Error(error=Failure(**failure))))
 
 
 def error(failure: CertkitError, *, json: bool) -> None:

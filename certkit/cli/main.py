@@ -69,6 +69,15 @@ TABLE: Final[tuple[Row | Group, ...]] = (
         ),
     ),
     Group(
+        "probes",
+        "Ask whether an agent holds what its answers rest on",
+        (
+            Row("generate", "Write tasks with side questions", "probes"),
+            Row("run", "Ask an agent every question of the tasks", "probes"),
+            Row("score", "Tell how often an agent succeeds, and whether it held", "probes"),
+        ),
+    ),
+    Group(
         "profile",
         "The tier tables that evidence is judged against",
         (

@@ -113,7 +113,10 @@ def _tiers(predicate: Predicate) -> Iterator[Compared]:
     decides = readings[reading]
     yield f"tier, which the {reading} reading decides", judgement.tier, decides.tier if decides else 0
     required = judgement.required_tier
-    yield f"status of Tier {required}", judgement.status, _statuses(predicate, reading).get(required)
+    status = _statuses(predicate, reading).get(required)
+    if status == "met" and any(challenge.severity == "serious" for challenge in predicate.challenges):
+        status = "contested"
+    yield f"status of Tier {required}", judgement.status, status
     following = str(judgement.tier + 1)
     unmet = {
         row.id

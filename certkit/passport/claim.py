@@ -20,10 +20,10 @@ from msgspec import Struct
 from certkit import canonical
 from certkit._version import __version__
 from certkit.assessment.criteria import Status
-from certkit.assessment.findings.findings import Severity
 from certkit.assessment.metrics.metric import State
 from certkit.assessment.result import moment
 from certkit.assessment.tasks import task_table
+from certkit.assessment.verdict import TierStatus
 from certkit.passport import statement as st
 from certkit.passport import terms
 from certkit.passport.agreement import sentence
@@ -52,10 +52,11 @@ _JUDGED: Final[dict[Status, terms.Judged]] = {
     Status.INSUFFICIENT: "insufficient",
     Status.NOT_TESTED: "not_tested",
 }
-_TIER: Final[dict[Status, terms.TierStatus]] = {
-    Status.MET: "met",
-    Status.NOT_MET: "not_met",
-    Status.INSUFFICIENT: "insufficient",
+_TIER: Final[dict[TierStatus, terms.TierStatus]] = {
+    TierStatus.MET: "met",
+    TierStatus.CONTESTED: "contested",
+    TierStatus.NOT_MET: "not_met",
+    TierStatus.INSUFFICIENT: "insufficient",
 }
 
 
@@ -92,9 +93,8 @@ def derive(assessment: Assessment, summary: Summary) -> Derived:
         limitations=_limitations(assessment),
         known_failure_modes=_failure_modes(assessment),
         challenges=tuple(
-            st.Challenge(code=finding.code, severity=finding.severity.value, message=finding.message)
-            for finding in assessment.findings
-            if finding.severity is not Severity.INFO
+            st.Challenge(code=item.code, severity=item.severity.value, message=item.message)
+            for item in assessment.challenges
         ),
     )
 

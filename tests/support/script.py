@@ -41,6 +41,9 @@ drift a b
 drift a a
 plan --tier 1 --expect r_op=0.9
 recheck hb-eval-papers
+probes generate -o tasks --instances 1
+probes run tasks --agent reference:recency -o probed
+probes score probed
 profile show
 profile show hb-eval-2026
 profile show hb-eval-2025
@@ -92,7 +95,6 @@ def through(root: Path, *options: str) -> list[tuple[str, Done]]:
     known: dict[str, Any] = {"witness": WITNESS.witness_vkey}
     found = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("certkit.report.pdf_missing", lambda: "not drawn here, for speed")
         patch.chdir(root)
         patch.setenv("XDG_STATE_HOME", str(root / "state"))
         for template in SCRIPT.strip().splitlines():

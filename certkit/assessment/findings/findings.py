@@ -1,8 +1,11 @@
 """Findings: what a careful reader would ask about the evidence, said without being asked.
 
-A finding never changes a verdict. Each has a stable code, a severity and a message with its counts.
-`SEVERITY` lists every code; what is found is told in `provenance.py` (who, how, by whom), `plausibility.py`
-(what the numbers themselves show), `contrasts.py` (runs against each other) and `judge` (the judge's error).
+A serious finding is a reason to disbelieve the evidence or the claim: it raises a challenge, and while that
+is open the verdict is contested (`challenges.py`). The others change no verdict. No finding changes a value
+or a row. Each has a stable code, a severity and a message with its counts.
+`SEVERITY` lists every code with the gravest severity it may have; what is found is told in `provenance.py`
+(who, how, by whom), `contradictions.py` (what no reader would believe), `plausibility.py` (what the numbers
+themselves show), `contrasts.py` (runs against each other) and `rater_error` (the judge's error).
 """
 
 from __future__ import annotations
@@ -10,7 +13,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Final
 
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -26,6 +29,9 @@ class Severity(StrEnum):
 
 _SERIOUS, _WARNING, _INFO = Severity.SERIOUS, Severity.WARNING, Severity.INFO
 
+STATED: Final = {"faults-left-out"}
+"""Findings that are always among the challenges, however little there is of them."""
+
 SEVERITY: Final[dict[str, Severity]] = {
     # what was assessed
     "no-records": _SERIOUS,
@@ -33,7 +39,7 @@ SEVERITY: Final[dict[str, Severity]] = {
     "held-out-runs": _WARNING,
     "no-nominal-runs": _WARNING,
     "nominal-below-faults": _WARNING,
-    "simulated-origin": _SERIOUS,
+    "simulated-origin": _INFO,
     # who and how
     "unsealed": _WARNING,
     "unversioned-agent": _WARNING,
@@ -56,6 +62,18 @@ SEVERITY: Final[dict[str, Severity]] = {
     "user-fields-ignored": _INFO,
     "import-odd": _WARNING,
     "import-refused": _WARNING,
+    # whether anybody would believe it
+    "success-with-attack": _SERIOUS,
+    "own-conditions-dominate": _SERIOUS,
+    "narrow-fault-mix": _WARNING,
+    "faults-left-out": _SERIOUS,
+    "attacks-left-out": _SERIOUS,
+    "runs-alike": _SERIOUS,
+    "names-alike": _SERIOUS,
+    "tasks-not-distinct": _SERIOUS,
+    "oracle-varies": _SERIOUS,
+    "oracle-equals-actual": _WARNING,
+    "implausible-pace": _SERIOUS,
     # counts and schedule
     "declared-runs-differ": _WARNING,
     "harness-errors": _WARNING,
@@ -70,12 +88,12 @@ SEVERITY: Final[dict[str, Severity]] = {
     "domains-in-blocks": _WARNING,
     "repeated-identical-runs": _WARNING,
     "repeats-as-independent": _SERIOUS,
+    "undeclared-independence": _WARNING,
     "clusters-joined": _SERIOUS,
     "clusters-unequal": _WARNING,
     # what single metrics rest on
     "no-attack-landed": _SERIOUS,
     "attack-landed-unknown": _WARNING,
-    "faults-left-out": _INFO,
     "success-with-violations": _WARNING,
     "stopped-short": _WARNING,
     "grade-on-failure": _WARNING,
@@ -94,17 +112,29 @@ SEVERITY: Final[dict[str, Severity]] = {
 }
 
 
-class Finding(Struct, frozen=True):
-    """One thing that a reader should know."""
+class State(StrEnum):
+    """What became of a challenge."""
 
-    code: Annotated[str, Meta(extra_json_schema={"enum": sorted(SEVERITY)})]
+    OPEN = "open"
+    ANSWERED = "answered"
+
+
+Code = Annotated[str, Meta(extra_json_schema={"enum": sorted(SEVERITY)})]
+
+
+class Finding(Struct, frozen=True, omit_defaults=True):
+    """One thing that a reader should know; `state` is that of the challenge which a serious one raises."""
+
+    code: Code
     severity: Severity
     message: str
+    state: State | UnsetType = UNSET
 
 
-def finding(code: str, message: str) -> Finding:
-    """Return a finding with the severity of its code."""
-    return Finding(code, SEVERITY[code], message)
+def finding(code: str, message: str, severity: Severity | None = None) -> Finding:
+    """Return a finding; `severity` is that of its code unless told otherwise. A serious one is open."""
+    severity = severity or SEVERITY[code]
+    return Finding(code, severity, message, State.OPEN if severity is Severity.SERIOUS else UNSET)
 
 
 def ordered(findings: Iterable[Finding]) -> tuple[Finding, ...]:

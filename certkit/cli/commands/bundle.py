@@ -10,9 +10,10 @@ from typing import Annotated
 import typer
 
 from certkit import evidence
+from certkit.cli.documents import BundleInit, BundleSeal
 from certkit.cli.emit import counted, emit, fold, hint, progress
 from certkit.cli.options import BundleFolder, Jobs, Like, salt_of
-from certkit.cli.views.bundle import coverage, show_bundle
+from certkit.cli.views.bundle import checked, show_bundle
 
 
 def init(
@@ -35,7 +36,7 @@ def init(
     origin = "simulated" if simulated else "measured"
     salt = secrets.token_hex(32) if like is None else salt_of(like)
     evidence.init(folder, agent=agent, version=version, origin=origin, task_salt=salt)
-    emit({"schema": "urn:certkit:bundle-init:v1", "bundle": str(folder)}, _made(folder))
+    emit(BundleInit(bundle=folder), _made(folder))
 
 
 def _made(folder: Path) -> Iterator[str]:
@@ -64,7 +65,7 @@ def seal(
     sealed = evidence.seal(folder, attempt=attempt, progress=progress())
     digest, number = sealed.facts.digest, len(sealed.files)
     emit(
-        {"schema": "urn:certkit:bundle-seal:v1", "digest": digest, "files": number},
+        BundleSeal(digest=digest, files=number),
         fold(f"sealed {counted(number, 'file')} as {digest}"),
     )
 
@@ -79,4 +80,4 @@ def check(folder: BundleFolder, jobs: Jobs = None) -> None:
     """
     bundle = evidence.open_bundle(folder, progress=progress())
     summary = evidence.summarise(bundle, jobs=jobs, progress=progress())
-    emit(coverage(bundle, summary), show_bundle(bundle, summary))
+    emit(checked(bundle, summary), show_bundle(bundle, summary))

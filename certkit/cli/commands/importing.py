@@ -2,21 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+from msgspec import Meta
 
 from certkit.cli.emit import emit, fold, note, progress
 from certkit.cli.options import Like, NoSeal, salt_of
+from certkit.document import Digest, Document, GivenPath, Part, fill
 from certkit.errors import UsageError
+from certkit.evidence.bundle.manifest import Agent, Imported
 from certkit.evidence.importers import FORMATS, ImportOptions, run
 
 if TYPE_CHECKING:
     from certkit.evidence.importers import ImportAccount
 
-_SHOWN = 24
+
+class ImportedBundle(Part, frozen=True, kw_only=True):
+    """A bundle that an import wrote."""
+
+    bundle: GivenPath
+    digest: Annotated[Digest | None, Meta(description="null where it was not sealed")]
+    agent: Agent
+    imported: Imported
+
+
+class Import(Document, frozen=True, kw_only=True, tag="urn:certkit:import:v1"):
+    """The bundles that an import wrote."""
+
+    bundles: Sequence[ImportedBundle]
 
 
 def import_(
@@ -110,7 +126,7 @@ def import_(
         raise typer.BadParameter("the folder to write is needed", param_hint="-o")
     accounts = run(source, out, options, progress(), format_=format_)
     emit(
-        {"schema": "urn:certkit:import:v1", "bundles": [_document(account) for account in accounts]},
+        Import(bundles=[fill(ImportedBundle, account, bundle=account.out) for account in accounts]),
         (line for account in accounts for line in _imported(account)),
     )
 
@@ -124,15 +140,6 @@ def _named(words: list[str]) -> tuple[str | None, Path]:
     known = ", ".join(FORMATS)
     hint = f"certkit import LOG -o BUNDLE; or, before LOG, one of the formats {known}"
     raise UsageError("usage.option", f"expected one log, found {' '.join(words)!r}", hint=hint)
-
-
-def _document(account: ImportAccount) -> dict[str, Any]:
-    return {
-        "bundle": str(account.out),
-        "digest": account.digest,
-        "agent": account.agent.model_dump(mode="json", exclude_defaults=True),
-        "imported": account.imported.model_dump(mode="json"),
-    }
 
 
 def _imported(account: ImportAccount) -> Iterator[str]:

@@ -10,6 +10,7 @@ import typer
 
 from certkit import files
 from certkit.cli import context
+from certkit.cli import documents_registry as documents
 from certkit.cli.commands.registry import log_key_of
 from certkit.cli.emit import brief, counted, emit, progress, warn
 from certkit.cli.options import (
@@ -29,9 +30,10 @@ from certkit.cli.options import (
 )
 from certkit.cli.views import registry as views
 from certkit.errors import Exit, UsageError
-from certkit.registry import own, statusfile, writing
+from certkit.registry import statusfile, writing
 from certkit.registry.admission import checkpoint_in
 from certkit.registry.entry import WORDS
+from certkit.registry.reader import reading
 from certkit.registry.registry import Registry
 
 if TYPE_CHECKING:
@@ -73,10 +75,10 @@ def history(
     Example: certkit registry history registry gardener-1
     """
     policy, moment = context.load_policy(trust) if trust else None, context.now()
-    opened = own.lineage(folder, name, policy, context.own_heads(), at=moment, progress=progress())
-    with opened as lineage:
-        told = views.Told.of(lineage, trust, at or moment)
-    emit(told.to_dict, views.show_history(told), code=Exit.DRIFT if own.drifted(lineage.history) else Exit.OK)
+    opened = reading(folder, heads=context.own_heads(), trust=policy, at=moment, progress=progress())
+    with opened as log:
+        told = views.Told.of(log, log.history(name, policy), trust, at or moment)
+    emit(told.to_dict, views.show_history(told), code=Exit.DRIFT if told.history.drifted else Exit.OK)
 
 
 def revoke(
@@ -127,13 +129,12 @@ def revoke(
         f"{brief(revoked)} revoked too, by entry {index}: it is on that evidence" for revoked, index in also
     ]
     emit(
-        {
-            "schema": "urn:certkit:registry-revoke:v1",
-            "index": entry.index,
-            "new": entry.new,
-            "passport_id": passport,
-            "also": [{"passport_id": revoked, "index": index} for revoked, index in also],
-        },
+        documents.RegistryRevoke(
+            index=entry.index,
+            new=entry.new,
+            passport_id=passport,
+            also=[documents.AlsoRevoked(passport_id=revoked, index=index) for revoked, index in also],
+        ),
         lines,
     )
 
@@ -162,7 +163,7 @@ def note(
     with _writing(folder, heads) as opened:
         entry = writing.note(opened, about, text, hand=hand)
     emit(
-        {"schema": "urn:certkit:registry-note:v1", "index": entry.index, "new": entry.new},
+        documents.RegistryNote(index=entry.index, new=entry.new),
         [f"noted{'' if entry.new else ' already'}, by entry {entry.index}"],
     )
 
@@ -230,5 +231,5 @@ def _check_words(text: str, what: str) -> None:
 
 def _whole_name(folder: Path, lineage: str) -> str:
     """Return a lineage of the log by its whole name: what is misspelt could not be taken out again."""
-    with own.whole(folder, context.own_heads()) as log:
+    with reading(folder, heads=context.own_heads()) as log:
         return log.history(lineage).lineage

@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from msgspec import to_builtins
 
+from certkit.cli import documents_registry as documents
 from certkit.cli.emit import WIDTH, brief, counted, entries, fold, hint
+from certkit.document import Part, fill
 from certkit.errors import CertkitError
-from certkit.registry import own
 from certkit.registry.drifts import r_op
-from certkit.registry.entry import Drift, KeyChange, Note, Revocation, timestamp
+from certkit.registry.entry import Drift, DriftResult, KeyChange, Note, Revocation, timestamp
 from certkit.tlog.note import VerifierKey
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from certkit.registry import Audit, Logged
     from certkit.registry.admission import Admitted
-    from certkit.registry.cosigning import Gathered
-    from certkit.registry.entry import AnyClaims
+    from certkit.registry.audited import Audit
+    from certkit.registry.entry import AnyClaims, Logged
+    from certkit.registry.keeping import Gathered
     from certkit.registry.reader import Reader
-    from certkit.registry.state import Issued
+    from certkit.registry.state import History, Issued
     from certkit.tlog.checkpoint import Checkpoint
     from certkit.tlog.note import Signed
+
+AnyEntry = TypeVar("AnyEntry", bound=Part)
 
 _BARS: Final = "▁▂▃▄▅▆▇█"
 _LEVELS: Final = len(_BARS) - 1
@@ -39,11 +42,13 @@ def show_vkey(vkey: VerifierKey) -> Iterator[str]:
     hint("publish this verifier key; auditors add it: certkit trust add --log VKEY")
 
 
-def following(logged: Admitted | None) -> dict[str, Any]:
+def following(logged: Admitted | None) -> documents.Following:
     """Return with which earlier passport a new one was compared when it was logged, and what that gave."""
     succession = logged.following if logged else None
     drift = succession.drift if succession else None
-    return {"earlier": succession.earlier if succession else None, "drift": drift.result if drift else None}
+    return documents.Following(
+        earlier=succession.earlier if succession else None, drift=drift.result if drift else None
+    )
 
 
 def show_following(logged: Admitted) -> Iterator[str]:
@@ -62,16 +67,16 @@ def show_appended(appended: Admitted, proof: Path) -> Iterator[str]:
     yield from show_following(appended)
 
 
-def entry(logged: Logged) -> dict[str, Any]:
-    """Return an entry as JSON values."""
-    body: dict[str, Any] = to_builtins(logged.found.entry)
-    del body["v"]
-    return {"index": logged.index, "leaf": logged.leaf.hex(), **body}
+def entry(kind: type[AnyEntry], logged: Logged, **more: Any) -> AnyEntry:
+    """Return an entry as a document or a part of such holds it."""
+    return fill(kind, logged.found.entry, index=logged.index, leaf=logged.leaf.hex(), **more)
 
 
 def show_entry(document: dict[str, Any], head: Checkpoint) -> Iterator[str]:
     """Print one entry, member by member."""
     for name, value in document.items():
+        if name in {"schema", "size"}:
+            continue
         part = _PARTS.get(name, "")
         for label, text in value.items() if isinstance(value, dict) else [(None, value)]:
             yield from _item(f"{part}{label}" if label else name, "none" if text is None else text)
@@ -123,29 +128,29 @@ def _line(index: int, time: str, kind: str, tier: str, passport: str, lineage: s
         yield from fold(lineage, first="        ", rest="        ")
 
 
-def searched(issued: Issued, status: str) -> dict[str, Any]:
-    """Return a passport that a search found as JSON values."""
-    claims = issued.claims
-    return {
-        "index": issued.index,
-        "passport_id": claims.passport_id,
-        "lineage": issued.lineage,
-        "agent": claims.agent,
-        "profile": claims.profile,
-        "tier": claims.tier,
-        "not_before": claims.not_before,
-        "not_after": claims.not_after,
-        "attempt": claims.attempt,
-        "status": status,
-        "ended_by": issued.ending.index if issued.ending else None,
-    }
+def listed(logged: Logged, stands: Mapping[str, str]) -> documents.ListedEntry:
+    """Return an entry with how the passport that it logs stands; `stands` is by passport."""
+    claims = logged.found.passport
+    return entry(documents.ListedEntry, logged, status=claims and stands.get(claims.passport_id))
 
 
-def show_found(origin: str, passports: Sequence[tuple[Issued, str]]) -> Iterator[str]:
+def searched(issued: Issued, now: str) -> documents.FoundPassport:
+    """Return a passport that a search found, as its document holds it."""
+    return fill(
+        documents.FoundPassport,
+        issued.claims,
+        index=issued.index,
+        lineage=issued.lineage,
+        status=issued.standing(now),
+        ended_by=issued.ending.index if issued.ending else None,
+    )
+
+
+def show_found(origin: str, passports: Sequence[Issued], now: str) -> Iterator[str]:
     """Print the passports that a search found, each with its status."""
     yield from fold(f"{origin}, {counted(len(passports), 'passport')}, signatures not checked")
-    for issued, status in passports:
-        claims = issued.claims
+    for issued in passports:
+        claims, status = issued.claims, issued.standing(now)
         tier, name = f"Tier {claims.tier}" if claims.tier else "no tier", brief(claims.passport_id)
         yield from _line(issued.index, issued.issued_at, status, tier, name, issued.lineage)
 
@@ -187,50 +192,50 @@ def show_gathered(gathered: Gathered, required: int | None, time: Callable[[Sign
 class Told(NamedTuple):
     """A lineage's history as it is shown: whose signatures count, and a row for each passport."""
 
-    lineage: own.Lineage
+    log: Reader
+    history: History
     policy: Path | None
-    rows: tuple[dict[str, Any], ...]
+    rows: tuple[documents.HistoryRow, ...]
 
     @classmethod
-    def of(cls, lineage: own.Lineage, policy: Path | None, at: datetime) -> Told:
+    def of(cls, log: Reader, history: History, policy: Path | None, at: datetime) -> Told:
         """Return what is shown of a history while its log is open."""
-        drifts = {claims.passport_id: claims.result for _, claims in lineage.history.drifts}
+        drifts = {claims.passport_id: claims.result for _, claims in history.drifts}
         rows = (
-            _row(issued, _rate(lineage.log, issued), drifts.get(issued.claims.passport_id), at)
-            for issued in lineage.history.passports
+            _row(issued, _rate(log, issued), drifts.get(issued.claims.passport_id), at)
+            for issued in history.passports
         )
-        return cls(lineage, policy, tuple(rows))
+        return cls(log, history, policy, tuple(rows))
 
     def to_dict(self) -> dict[str, Any]:
         """Return what ``certkit registry history --json`` prints."""
-        head = self.lineage.log.head.checkpoint
-        return {
-            "schema": "urn:certkit:registry-history:v1",
-            "lineage": self.lineage.history.lineage,
-            "origin": head.origin,
-            "size": head.size,
-            "root": head.root.hex(),
-            "signatures": "checked" if self.policy else "not checked",
-            "left_out": list(self.lineage.history.left_out),
-            "passports": list(self.rows),
-            "events": [
-                {
-                    "index": logged.index,
-                    "issued_at": logged.found.entry.issued_at,
-                    "type": logged.found.entry.type,
-                    "claims": to_builtins(logged.found.claims),
-                }
-                for logged in self.lineage.history.entries
+        head = self.log.head.checkpoint
+        return fill(
+            documents.RegistryHistory,
+            self.history,
+            origin=head.origin,
+            size=head.size,
+            root=head.root.hex(),
+            signatures="checked" if self.policy else "not checked",
+            passports=self.rows,
+            events=[
+                fill(
+                    documents.Event,
+                    logged.found.entry,
+                    index=logged.index,
+                    claims=to_builtins(logged.found.claims),
+                )
+                for logged in self.history.entries
                 if logged.found.passport is None
             ],
-        }
+        ).to_dict()
 
     @property
     def signed(self) -> str:
         """Whether the signatures of its entries were checked, and what was left out for them."""
         if self.policy is None:
             return "signatures not checked (--trust FILE)"
-        left_out = self.lineage.history.left_out
+        left_out = self.history.left_out
         if not left_out:
             return f"signatures checked under {self.policy}"
         which = ", ".join(map(str, left_out))
@@ -238,24 +243,19 @@ class Told(NamedTuple):
         return f"signatures checked under {self.policy}; {what} not count"
 
 
-def _row(issued: Issued, rate: float | None, drift: str | None, at: datetime) -> dict[str, Any]:
-    claims, ending = issued.claims, issued.ending
-    return {
-        "index": issued.index,
-        "issued_at": issued.issued_at,
-        "passport_id": claims.passport_id,
-        "agent": claims.agent,
-        "profile": claims.profile,
-        "tier": claims.tier,
-        "attempt": claims.attempt,
-        "not_before": claims.not_before,
-        "not_after": claims.not_after,
-        "r_op": rate,
-        "drift": drift,
-        "status": issued.standing(timestamp(at)),
-        "ended_by": ending.index if ending else None,
-        "reason": ending.reason if ending else None,
-    }
+def _row(issued: Issued, rate: float | None, drift: DriftResult | None, at: datetime) -> documents.HistoryRow:
+    ending = issued.ending
+    return fill(
+        documents.HistoryRow,
+        issued.claims,
+        index=issued.index,
+        issued_at=issued.issued_at,
+        r_op=rate,
+        drift=drift,
+        status=issued.standing(timestamp(at)),
+        ended_by=ending.index if ending else None,
+        reason=ending.reason if ending else None,
+    )
 
 
 def _rate(log: Reader, issued: Issued) -> float | None:
@@ -269,21 +269,20 @@ def _rate(log: Reader, issued: Issued) -> float | None:
 
 def show_history(told: Told) -> Iterator[str]:
     """Print a lineage's passports, the course of r_op, and every event."""
-    history, head = told.lineage.history, told.lineage.log.head.checkpoint
+    history, head = told.history, told.log.head.checkpoint
     passports = counted(len(history.passports), "passport")
     yield from fold(f"{history.lineage}: {passports}, as of {entries(head.size)} of {head.origin}")
     yield from fold(told.signed)
     yield ""
     yield f"{'entry':>6}  {'logged':<10}  {'passport':<12}  {'tier':<7}  {'r_op':>7}  {'try':>3}  status"
     for row in told.rows:
-        rate = "-" if row["r_op"] is None else f"{row['r_op']:.4f}"
-        tier = f"Tier {row['tier']}" if row["tier"] else "no tier"
-        name = brief(row["passport_id"])
+        rate = "-" if row.r_op is None else f"{row.r_op:.4f}"
+        tier = f"Tier {row.tier}" if row.tier else "no tier"
         yield (
-            f"{row['index']:>6}  {row['issued_at'][:10]}  {name}  {tier:<7}  {rate:>7}  {row['attempt']:>3}  "
-            f"{row['status']}"
+            f"{row.index:>6}  {row.issued_at[:10]}  {brief(row.passport_id)}  {tier:<7}  {rate:>7}  "
+            f"{row.attempt:>3}  {row.status}"
         )
-    if line := sparkline([row["r_op"] for row in told.rows]):
+    if line := sparkline([row.r_op for row in told.rows]):
         yield ""
         yield f"r_op   {line}"
     yield from _events([logged for logged in history.entries if logged.found.passport is None])
