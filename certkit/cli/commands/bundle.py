@@ -12,13 +12,21 @@ import typer
 from certkit import evidence
 from certkit.cli.documents import BundleInit, BundleSeal
 from certkit.cli.emit import counted, emit, fold, hint, progress
-from certkit.cli.options import BundleFolder, Jobs, Like, salt_of
+from certkit.cli.options import (
+    AGENT,
+    ATTEMPT,
+    BundleFolder,
+    Jobs,
+    Like,
+    about,
+    salt_of,
+)
 from certkit.cli.views.bundle import checked, show_bundle
 
 
 def init(
     folder: Annotated[Path, typer.Argument(metavar="BUNDLE", help="The folder to make the bundle in.")],
-    agent: Annotated[str, typer.Option("--agent", help="The name of the agent that was evaluated.")],
+    agent: Annotated[str, about(AGENT, "The name of the agent that was evaluated.")],
     version: Annotated[
         str, typer.Option("--version", "--agent-version", help="Its version; 'unversioned' if it has none.")
     ],
@@ -48,12 +56,7 @@ def seal(
     folder: BundleFolder,
     attempt: Annotated[
         int | None,
-        typer.Option(
-            "--attempt",
-            min=1,
-            max=1_000_000,
-            help="Declare in the manifest that this evidence is the agent's n-th attempt.",
-        ),
+        about(ATTEMPT, "Declare in the manifest that this evidence is the agent's n-th attempt."),
     ] = None,
 ) -> None:
     """List every file with its digest in the manifest, so that any later change is noticed.

@@ -10,7 +10,7 @@ import typer
 from msgspec import Meta
 
 from certkit.cli.emit import emit, fold, note, progress
-from certkit.cli.options import Like, NoSeal, salt_of
+from certkit.cli.options import AGENT, ATTEMPT, DOMAIN, OUT, Like, NoSeal, about, salt_of
 from certkit.document import Digest, Document, GivenPath, Part, fill
 from certkit.errors import UsageError
 from certkit.evidence.bundle.manifest import Agent, Imported
@@ -42,12 +42,8 @@ def import_(
             metavar="[FORMAT] LOG", help="The log, a file or a folder; its format is found by content."
         ),
     ],
-    out: Annotated[
-        Path | None, typer.Option("-o", "--out", help="The folder to write; must not exist or be empty.")
-    ] = None,
-    agent: Annotated[
-        str | None, typer.Option("--agent", help="Name the agent, or choose one of several in the log.")
-    ] = None,
+    out: Annotated[Path | None, about(OUT, "The folder to write; must not exist or be empty.")] = None,
+    agent: Annotated[str | None, about(AGENT, "Name the agent, or choose one of several in the log.")] = None,
     agent_version: Annotated[
         str | None, typer.Option("--agent-version", help="Its version, where the log does not tell.")
     ] = None,
@@ -60,9 +56,7 @@ def import_(
             "--split-by", metavar="COLUMN", help="Make a bundle of each 'agent', or value of a column."
         ),
     ] = None,
-    domain: Annotated[
-        str | None, typer.Option("--domain", help="The domain, where the log has none.")
-    ] = None,
+    domain: Annotated[str | None, about(DOMAIN, "The domain, where the log has none.")] = None,
     condition: Annotated[
         str | None,
         typer.Option(
@@ -93,7 +87,7 @@ def import_(
     ] = None,
     attempt: Annotated[
         int | None,
-        typer.Option("--attempt", min=1, max=1_000_000, help="This is the agent's n-th evaluation."),
+        about(ATTEMPT, "This is the agent's n-th evaluation."),
     ] = None,
     like: Like = None,
     no_seal: NoSeal = False,
