@@ -60,6 +60,14 @@ TABLE: Final[tuple[Row | Group, ...]] = (
     Row("export", "Write what a passport says in a format of others", "export"),
     Row("report", "Draw the safety case of a bundle, or of a passport with its evidence", "report"),
     Group(
+        "context",
+        "Say what an agent is to be used for, and answer what speaks against it",
+        (
+            Row("init", "Write a context.json to fill in", "use"),
+            Row("lint", "Check a context.json, and tell what is still blank", "use"),
+        ),
+    ),
+    Group(
         "bundle",
         "Make, seal and check evidence bundles",
         (
