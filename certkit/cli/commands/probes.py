@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import redirect_stdout
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -32,7 +32,6 @@ from certkit.probes.run import Limits
 
 if TYPE_CHECKING:
     from certkit.evidence.integrity.running import Ran
-    from certkit.evidence.integrity.sheets import Kind
 
 _SEEDS = {
     "public": "the tasks are of a public seed, which an agent may have been trained on",
@@ -222,16 +221,16 @@ def sheet(
     if (out is None) == (filled is None) or (filled is None) != (rater is None):
         raise typer.BadParameter("either -o, or --take with --rater", param_hint="--take")
     bundle = evidence.open_bundle(folder, progress=progress())
-    kept, which = read(folder), cast("Kind", kind)
+    kept = read(folder)
     if out is not None:
-        data = write_sheet(kept, which, each)
+        data = write_sheet(kept, kind, each)
         files.write(out, data, overwrite=False)
         rows = len(list(csv.reader(io.StringIO(data.decode())))) - 1
         made = ProbesSheet(sheet=out, rows=rows, digest=None)
         return emit(made.to_dict, [f"{out}: {counted(rows, 'row')} to fill in"])
     assert filled is not None  # noqa: S101 - checked above
     data = files.read(filled, limit=MAX_SHEET)
-    taken = take(kept, which, data, rater=rater or "", adjudicated=adjudicated, where=str(filled))
+    taken = take(kept, kind, data, rater=rater or "", adjudicated=adjudicated, where=str(filled))
     keep(folder, kept, taken)
     digest = evidence.seal(folder).facts.digest if bundle.facts.sealed else None
     made = ProbesSheet(sheet=filled, rows=len(taken), digest=digest)
