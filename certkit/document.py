@@ -55,7 +55,7 @@ BESIDE: Final = Meta(extra_json_schema={_BESIDE: True})
 """Marks a field whose keys stand in the object itself, which keeps its own keys; a mapping leaves it open."""
 
 
-AnyPart = TypeVar("AnyPart", bound="Part")
+AnyPart = TypeVar("AnyPart", bound=Struct)
 
 
 class Part(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

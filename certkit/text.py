@@ -41,6 +41,12 @@ def visible(text: str) -> str:
     return HIDDEN.sub(_shown, text)
 
 
+def quoted(text: str, most: int = 80) -> str:
+    """Return foreign text in quotation marks, on one line, cut to `most` characters."""
+    line = visible(" ".join(text.split())).replace('"', '\\"')
+    return f'"{line if len(line) <= most else line[: most - 1] + "…"}"'
+
+
 def _shown(match: re.Match[str]) -> str:
     varies = _VARYING.match(match.string, match.start())
     return match.group() if varies else escape(match.group())

@@ -106,6 +106,10 @@ _OF_PASSPORTS: Final[dict[str, tuple[str, dict[str, Schema]]]] = {
             "path": _PATH,
             "policy": {"type": "object", "description": "as urn:certkit:trust:v1"},
             "odd": listed(TEXT),
+            "cautions": {
+                **listed(TEXT),
+                "description": "what the policy lets pass that a careful verifier would not",
+            },
         },
     ),
     "rotation": (

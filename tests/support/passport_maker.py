@@ -95,7 +95,7 @@ def accepted() -> Iterator[Json]:
     yield case("two bundles, accumulated", stated(accumulated))
     yield case("the agent asked for", good(), agent=digest("agent"))
     yield case("a domain that was evaluated", good(), domain="banking")
-    yield case("its tier asked for", good(), require_tier=1)
+    yield case("its tier asked for", good(), policy=trust(profiles=[digest("profile")]), require_tier=1)
     yield case(
         "a specimen, where the policy accepts them",
         good(**SPECIMEN),
@@ -501,6 +501,7 @@ def turned_round(bundles: list[Json]) -> None:
 
 def times() -> Iterator[Json]:
     expired, early = ("validity", "passport.expired", 6), ("validity", "passport.not-yet-valid", 6)
+    expected: tuple[str, str | None, int] | None
     for name, at, expected in (
         ("the last second of validity", "2026-05-02T00:00:00Z", None),
         ("expired by a second", "2026-05-02T00:00:01Z", expired),
@@ -513,8 +514,14 @@ def times() -> Iterator[Json]:
         yield case(name, good(), expected) | {"at": at}
     outside = ("validity", "passport.key-window", 6)
     for name, start, end, expected in (
-        ("inside its key's window", "2026-02-01T00:00:00Z", "2026-02-01T00:00:00Z", None),
-        ("a key that was retired after signing", None, "2026-02-15T00:00:00Z", None),
+        ("inside its key's window", "2026-02-01T00:00:00Z", "2026-03-01T12:00:00Z", None),
+        ("a key that will be retired", None, "2026-03-15T00:00:00Z", None),
+        (
+            "key outside its window: retired by now, and nothing proves when it signed",
+            None,
+            "2026-02-15T00:00:00Z",
+            ("unverifiable", None, 4),
+        ),
         ("key outside its window: not yet trusted", "2026-02-01T00:00:01Z", None, outside),
         ("key outside its window: no more trusted", None, "2026-01-31T23:59:59Z", outside),
     ):
@@ -537,7 +544,10 @@ def policies() -> Iterator[Json]:
     yield case("a tier below the policy's", good(), refused, trust(min_tier=2))
     yield case("a tier below the caller's", good(), refused, require_tier=2)
     yield case("the bounded reading, which was not computed", good(), refused, trust(reading="bounded"))
-    yield case("the table reading", good(), policy=trust(reading="table", min_tier=1))
+    yield case(
+        "the table reading", good(), policy=trust(reading="table", min_tier=1, profiles=[digest("profile")])
+    )
+    yield case("a tier of a profile that nobody knows", good(), ("unverifiable", None, 4), require_tier=1)
     yield case("a domain that was not evaluated", good(), refused, domain="surgery")
     yield case("a domain that the policy demands", good(), refused, trust(domains=["banking", "surgery"]))
     both = ("signature", "dsse.signature", 1)
