@@ -16,11 +16,11 @@ Whatever is wrong with an input is raised as a `CertkitError` with a stable ``co
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from certkit._version import __version__
 from certkit.errors import CertkitError, InputError, UsageError
+from certkit.lazy import lazy
 
 if TYPE_CHECKING:
     from certkit.assessment import Assessment, Profile
@@ -44,25 +44,14 @@ __all__ = [
     "summarise",
 ]
 
-# Loaded when asked for, so that `import certkit` costs what is used of it.
-_HOMES = {
-    "Assessment": "assessment",
-    "Profile": "assessment",
-    "Bundle": "evidence",
-    "RecordFaultsError": "evidence",
-    "Summary": "evidence",
-    "open_bundle": "evidence",
-    "seal": "evidence",
-    "summarise": "evidence",
-    "assess": "workflow",
-    "load_profile": "workflow",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(import_module(f"certkit.{_HOMES[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazy(
+    __name__,
+    {
+        "assessment": ("Assessment", "Profile"),
+        "evidence": ("Bundle", "RecordFaultsError", "Summary", "open_bundle", "seal", "summarise"),
+        "workflow": ("assess", "load_profile"),
+    },
+)
 
 
 def __dir__() -> list[str]:

@@ -9,12 +9,15 @@ different letters look alike.
     >>> visible("tria\u200bge")
     'tria\\u200bge'
 
+`skeleton` is for comparing: names that differ only in spelling share one.
+
 The list is written out and not taken from `unicodedata`, whose answers differ between versions of Python.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from typing import Final
 
 _BEYOND_ASCII: Final = (
@@ -45,6 +48,17 @@ def quoted(text: str, most: int = 80) -> str:
     """Return foreign text in quotation marks, on one line, cut to `most` characters."""
     line = visible(" ".join(text.split())).replace('"', '\\"')
     return f'"{line if len(line) <= most else line[: most - 1] + "…"}"'
+
+
+def skeleton(text: str) -> str:
+    """Return what names that differ only in spelling have in common; compare it, never show it.
+
+    Compatibility forms are unified (NFKC), hidden characters removed, white space collapsed to single
+    spaces and letters case-folded. Different letters that look alike stay different.
+    """
+    seen = HIDDEN.sub(lambda match: " " if match.group().isspace() else "", text)
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", seen).casefold())
+    return " ".join(folded.split())
 
 
 def _shown(match: re.Match[str]) -> str:

@@ -29,11 +29,13 @@ from certkit.document import DIALECT, Document, name_of, schema_of
 from certkit.errors import CODES, EXIT_MEANING
 from certkit.evidence.bundle.calibration import calibration_schema
 from certkit.evidence.bundle.identity import Accumulation
+from certkit.evidence.context import context_schema
 from certkit.evidence.records.faults import Fault
 from certkit.evidence.records.record import Condition
 from certkit.evidence.records.schema import manifest_schema, record_schema
 from certkit.passport import passport_schema, trust_schema
 from certkit.passport.outcome import VerificationDocument
+from certkit.probes import answer as integrity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -89,6 +91,8 @@ DOCUMENTS: Final[tuple[type[Document], ...]] = (
     AssessmentDocument,
     ComparisonDocument,
     DriftDocument,
+    integrity.Inventory,
+    integrity.Run,
     RecheckDocument,
     VerificationDocument,
 )
@@ -96,6 +100,7 @@ SCHEMAS: Final[dict[str, Callable[[], dict[str, Any]]]] = {
     "bundle.v1": manifest_schema,
     "calibration.v1": calibration_schema,
     "claims.v1": claims_schema,
+    "context.v1": context_schema,
     "error.v1": error_schema,
     "passport.v1": passport_schema,
     "plan.v1": plan_schema,
@@ -104,6 +109,7 @@ SCHEMAS: Final[dict[str, Callable[[], dict[str, Any]]]] = {
     "trust.v1": trust_schema,
     **{f"{name}.v1": partial(dict, schema) for name, schema in schemas().items()},
     **{name_of(kind): partial(schema_of, kind) for kind in DOCUMENTS},
+    **{name_of(kind): partial(integrity.line_schema, kind) for kind in integrity.LINES},
 }
 
 

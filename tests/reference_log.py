@@ -30,25 +30,28 @@ from certkit import canonical, evidence, files, passport, workflow
 from certkit.evidence.importers import ImportOptions, run
 from certkit.passport import keys
 from certkit.progress import SILENT
-from certkit.registry import Audit, Registry, blobs
+from certkit.registry import store
 from certkit.registry.admission import admit, inspect
 from certkit.registry.entry import moment
 from certkit.registry.export import export
 from certkit.registry.heads import read
+from certkit.registry.registry import Registry
 from certkit.registry.source import CHECKPOINT, Published
 from certkit.registry.writing import Hand, note, revoke
 from certkit.simulation.simulate import simulate
 from certkit.tlog.checkpoint import open_checkpoint
 from certkit.tlog.note import Signer
+from tests.support.registries import held
 
 if TYPE_CHECKING:
+    from certkit.registry.audited import Audit
     from certkit.tlog.checkpoint import Checkpoint
     from certkit.tlog.note import VerifierKey
 
 ROOT: Final = Path(__file__).parents[1]
 TREE: Final = ROOT / "registry"
 CHECKPOINTS: Final = "checkpoints"
-PARTS: Final = (CHECKPOINT, CHECKPOINTS, "tile", blobs.FOLDER)
+PARTS: Final = (CHECKPOINT, CHECKPOINTS, "tile", store.BLOBS)
 START: Final = datetime(2026, 1, 15, 12, tzinfo=UTC)
 GENERATION: Final = timedelta(days=120)
 """From the first entry of the examples to the first of those that another program issues."""
@@ -85,7 +88,7 @@ class _Work:
         self.checkpoints: list[bytes] = []
         if (tree / CHECKPOINT).exists():
             self._restore(Published(tree))
-            shutil.copytree(tree / blobs.FOLDER, self._log / blobs.FOLDER, dirs_exist_ok=True)
+            shutil.copytree(tree / store.BLOBS, self._log / store.BLOBS, dirs_exist_ok=True)
 
     def _restore(self, tree: Published) -> None:
         entries = [data for batch in tree.batches() for _, data in batch]
@@ -100,7 +103,7 @@ class _Work:
     def _last(self) -> int:
         """Return the number of the generation that was logged last, -1 for none."""
         with self._opened() as registry:
-            times = [moment(one.found.entry.issued_at) for one in registry.entries()]
+            times = [moment(one.found.entry.issued_at) for one in held(registry)]
         return max((time - START) // GENERATION for time in times) if times else -1
 
     def grow(self) -> None:
@@ -109,7 +112,7 @@ class _Work:
         if last >= 0:
             issued = {one.passport_id for _, one in self._examples(last)}
             with self._opened() as registry:
-                logged = {one.found.passport_id for one in registry.entries()}
+                logged = {one.found.passport_id for one in held(registry)}
             if issued <= logged:
                 return
         self._append(last + 1)

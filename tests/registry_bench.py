@@ -29,7 +29,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from certkit import files
 from certkit.passport import dsse
 from certkit.progress import SILENT
-from certkit.registry import audit, store
+from certkit.registry import store
+from certkit.registry.auditing import audit
 from certkit.registry.entry import PAYLOAD_TYPE, read
 from certkit.registry.export import export
 from certkit.registry.log import Log

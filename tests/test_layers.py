@@ -137,3 +137,20 @@ def test_no_test_imports_from_another() -> None:
                 names = [alias.name for alias in node.names] + [getattr(node, "module", None) or ""]
                 parts = [part for name in names for part in name.split(".")]
                 assert not [part for part in parts if part.startswith("test_")], f"{path}: tests/support"
+
+
+LAZY = [path for path in PACKAGE.rglob("__init__.py") if "lazy(" in path.read_text(encoding="utf-8")]
+
+
+@pytest.mark.parametrize("path", LAZY, ids=[path.parent.name for path in LAZY])
+def test_type_checkers_see_the_names_that_a_package_loads_when_asked(path: Path) -> None:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    package = ".".join(path.relative_to(ROOT).parent.parts)
+    (block,) = (node for node in tree.body if isinstance(node, ast.If))
+    imports = [node for node in block.body if isinstance(node, ast.ImportFrom)]
+    seen = {(node.module, ast.unparse(alias)) for node in imports for alias in node.names}
+    (table,) = (node for node in ast.walk(tree) if isinstance(node, ast.Dict))
+    offered = {(module, name) for module, names in ast.literal_eval(table).items() for name in names}
+    assert seen == {(f"{package}.{module}", name) for module, name in offered}
+    names = {name.rpartition(" as ")[2] for _, name in offered}
+    assert not names & {item.stem for item in path.parent.iterdir()}, "a module would hide the name"

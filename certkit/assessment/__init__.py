@@ -5,8 +5,8 @@ margins, findings. What it does not do: read files, ask the clock, print, sign. 
 and profile give the same assessment to the last bit.
 
 Rules. Values are exact until they are written, so that equality with a threshold is seen. What was not
-measured is not 0 and is never passed. Every value carries its denominator and its source. A finding never
-changes a verdict.
+measured is not 0 and is never passed. Every value carries its denominator and its source. While a serious
+finding is open, a verdict that would be met is contested; no finding changes a value or a row.
 
     profile = parse(text, "hb-eval-2026.toml")
     assessment = assess(summary, facts, profile, required_tier=2)
@@ -17,48 +17,48 @@ changes a verdict.
 The road inside: `view` (nominal and fault runs apart) → `metrics_2026`, `metrics_2025`, `csi` (results)
 → `criteria` (a row at a tier) → `kinds`, `bounded` (the same row by the task posterior) → `verdict`
 (tiers) → `result` (the document); `provenance`, `plausibility` and `contrasts` add the findings, `judge`
-what the judge's error does. Beside the road: `plan` (before an evaluation), `compare` (two agents), `drift`
-(two moments of one agent), `recheck` (other people's arithmetic).
+what the judge's error does, and `challenges` says what contests the verdict. Beside the road: `plan`
+(before an evaluation), `compare` (two agents), `drift` (two moments of one agent), `recheck` (other
+people's arithmetic).
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from certkit.assessment import verdict
-from certkit.assessment.bounded.fragility import Fragility, fragility
-from certkit.assessment.bounded.intervals import with_intervals
-from certkit.assessment.criteria import Row, Status
-from certkit.assessment.documents import AssessmentDocument, Counts
-from certkit.assessment.evaluate import judge as judge_rows
-from certkit.assessment.findings import accumulated
-from certkit.assessment.findings.contrasts import contrasts
-from certkit.assessment.findings.findings import SEVERITY, Finding, Severity, finding, ordered
-from certkit.assessment.findings.plausibility import plausibility
-from certkit.assessment.findings.provenance import provenance
-from certkit.assessment.lint import lint
-from certkit.assessment.metrics.catalogue import CATALOGUE, Spec, Unit
-from certkit.assessment.metrics.metric import Metric, State
-from certkit.assessment.profile import Profile, parse, profile_schema
-from certkit.assessment.rater_error import JudgeReport, judge_findings, judge_report, seen_by_judge
-from certkit.assessment.result import Assessment
-from certkit.assessment.statistics.variation import variation
-from certkit.assessment.verdict import Tier, Verdict
-from certkit.assessment.words import asked, fragile, measure_next, of_judge, readings, sentence, shown
-from certkit.errors import UsageError
+from certkit.lazy import lazy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from certkit.evidence.bundle.manifest import Facts
-    from certkit.evidence.bundle.pooling import Accumulation
-    from certkit.evidence.summary.summary import Summary
+    from certkit.assessment.assessing import assess, assess_accumulation
+    from certkit.assessment.bounded.fragility import Fragility
+    from certkit.assessment.criteria import Row, Status
+    from certkit.assessment.documents import AssessmentDocument
+    from certkit.assessment.findings.challenges import Challenge
+    from certkit.assessment.findings.findings import SEVERITY, Finding, Severity
+    from certkit.assessment.lint import lint as profile_faults
+    from certkit.assessment.metrics.catalogue import CATALOGUE, Spec, Unit
+    from certkit.assessment.metrics.metric import Metric, State
+    from certkit.assessment.profile import Profile, parse, profile_schema
+    from certkit.assessment.rater_error import JudgeReport
+    from certkit.assessment.result import Assessment
+    from certkit.assessment.verdict import Tier, TierStatus, Verdict
+    from certkit.assessment.words import (
+        above,
+        asked,
+        fragile,
+        measure_next,
+        of_judge,
+        sentence,
+        serious,
+        shown,
+    )
 
 __all__ = [
     "CATALOGUE",
     "SEVERITY",
     "Assessment",
     "AssessmentDocument",
+    "Challenge",
     "Finding",
     "Fragility",
     "JudgeReport",
@@ -70,90 +70,49 @@ __all__ = [
     "State",
     "Status",
     "Tier",
+    "TierStatus",
     "Unit",
     "Verdict",
+    "above",
     "asked",
     "assess",
     "assess_accumulation",
     "fragile",
-    "lint",
     "measure_next",
     "of_judge",
     "parse",
+    "profile_faults",
     "profile_schema",
-    "readings",
     "sentence",
+    "serious",
     "shown",
 ]
 
-
-def assess(summary: Summary, facts: Facts, profile: Profile, *, required_tier: int = 1) -> Assessment:
-    """Return the judgement of a bundle's summary under a profile.
-
-    `required_tier` is the tier whose status decides the exit code; a tier that the profile does not have
-    raises `UsageError`.
-    """
-    if required_tier not in profile.tier_numbers:
-        raise UsageError(
-            "usage.option",
-            f"tier {required_tier} is not in profile {profile.id}, which has 1 to {len(profile.tiers)}",
-        )
-    judged = judge_rows(summary, facts.manifest, profile)
-    view, rows = judged.view, judged.rows
-    metrics = with_intervals(judged.metrics, judged.reader)
-    protocol, total = facts.manifest.protocol, view.total
-    seen = seen_by_judge(judged)
-    judge = judge_report(summary.calibration, protocol, seen, profile.tau)
-    was_judged = protocol.judge is not None or total.ti_n > 0 or total.composite_checked > 0
-    tiers = verdict.tiers(profile, rows, profile.reading, records=summary.records)
-    findings = (
-        *provenance(view, facts, profile),
-        *plausibility(view, metrics),
-        *contrasts(judged),
-        *judge_findings(judge, protocol, seen, profile.tau, profile.delta, judged=was_judged),
-        *_guidance(profile),
-    )
-    return Assessment(
-        facts=facts,
-        profile=profile,
-        counts=Counts(
-            records=summary.records,
-            nominal_runs=view.nominal.runs,
-            fault_runs=view.fault.runs,
-            harness_errors=view.total.harness_error,
-            novel_fault_runs=view.novel.runs,
-            domains=summary.domains,
+__getattr__ = lazy(
+    __name__,
+    {
+        "assessing": ("assess", "assess_accumulation"),
+        "bounded.fragility": ("Fragility",),
+        "criteria": ("Row", "Status"),
+        "documents": ("AssessmentDocument",),
+        "findings.challenges": ("Challenge",),
+        "findings.findings": ("SEVERITY", "Finding", "Severity"),
+        "lint": ("lint as profile_faults",),
+        "metrics.catalogue": ("CATALOGUE", "Spec", "Unit"),
+        "metrics.metric": ("Metric", "State"),
+        "profile": ("Profile", "parse", "profile_schema"),
+        "rater_error": ("JudgeReport",),
+        "result": ("Assessment",),
+        "verdict": ("Tier", "TierStatus", "Verdict"),
+        "words": (
+            "above",
+            "asked",
+            "fragile",
+            "measure_next",
+            "of_judge",
+            "sentence",
+            "serious",
+            "shown",
         ),
-        metrics=metrics,
-        criteria=rows,
-        tiers=tiers,
-        verdict=verdict.verdict(profile, rows, tiers, records=summary.records, required_tier=required_tier),
-        findings=ordered(findings),
-        cells=summary.cells,
-        judge=judge,
-        fragility=fragility(judged),
-        variation=variation(judged.reader.sample.tasks("r_op")),
-    )
-
-
-def assess_accumulation(
-    accumulation: Accumulation, profile: Profile, *, required_tier: int = 1
-) -> Assessment:
-    """Return the judgement of several bundles that are pooled, with each alone beside it.
-
-    What speaks against one of the bundles is a finding here too, and so is a success rate that fell.
-    """
-    pooled = assess(accumulation.summary, accumulation.facts, profile, required_tier=required_tier)
-    alone = [assess(part.summary, part.facts, profile) for part in accumulation.parts]
-    return accumulated.joined(pooled, alone, accumulation)
-
-
-def _guidance(profile: Profile) -> Iterator[Finding]:
-    """Warn that SIL and ASIL texts go beyond what the thresholds show, with the arithmetic."""
-    texts = [(tier, verdict.guidance(profile, tier)) for tier in profile.tier_numbers]
-    parts = [f"Tier {tier}: {text['arithmetic']}" for tier, text in texts if text and "arithmetic" in text]
-    if parts:
-        yield finding(
-            "sil-guidance",
-            "the source's SIL and ASIL columns claim more than its thresholds show. " + ". ".join(parts),
-        )
+    },
+)

@@ -14,13 +14,15 @@ from msgspec import UNSET, Meta, UnsetType
 from certkit._version import __version__
 from certkit.assessment.bounded.fragility import Fragility
 from certkit.assessment.criteria import Status
-from certkit.assessment.findings.findings import Finding
+from certkit.assessment.findings.findings import Code, Finding, Severity
+from certkit.assessment.findings.findings import State as Answered
 from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
 from certkit.assessment.metrics.metric import State
 from certkit.assessment.profile import Operator, Reading
 from certkit.assessment.rater_error import JudgeReport
 from certkit.assessment.statistics.estimators import Interval
 from certkit.assessment.statistics.variation import Variation
+from certkit.assessment.verdict import TierStatus
 from certkit.document import BESIDE, Count, Digest, Document, Part, Positive, Share, TierKey, Time
 from certkit.evidence.records.record import Split
 
@@ -145,8 +147,8 @@ class TierPart(Part, frozen=True, kw_only=True):
     """A tier: its own rows by status, the status of the tier below, and the two together."""
 
     name: str
-    status: Status
-    lower: Annotated[Status | None, Meta(description="the status of the tier below")]
+    status: TierStatus
+    lower: Annotated[TierStatus | None, Meta(description="the status of the tier below")]
     met: tuple[str, ...]
     not_met: tuple[str, ...]
     insufficient: tuple[str, ...]
@@ -160,12 +162,34 @@ class Attained(Part, frozen=True, kw_only=True):
     tier: Count
 
 
+class Readings(Part, frozen=True, kw_only=True):
+    """The tier by each reading, 0 for none."""
+
+    table: Count
+    bounded: Count
+
+
+class ChallengePart(Part, frozen=True, kw_only=True):
+    """What all findings of one code ask; `answered_by` names the authors of the answers that count."""
+
+    code: Code
+    severity: Severity
+    state: Answered
+    answered_by: tuple[str, ...]
+
+
 class VerdictPart(Part, frozen=True, kw_only=True):
-    """The tier attained under the reading that decides, and the status of the tier that was asked for."""
+    """The tier whose criteria are met by the deciding reading, the status of the tier asked for, and why."""
 
     tier: Count
     required_tier: Positive
-    status: Status
+    status: TierStatus
+    readings: Readings
+    decides: Reading
+    challenges: Annotated[
+        tuple[ChallengePart, ...],
+        Meta(description="the serious ones contest the verdict while they are open"),
+    ]
     table: Attained
     bounded: Attained
     binding: Annotated[

@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import UNSET, Struct
 
 from certkit.assessment import documents
+from certkit.assessment.findings.findings import Severity
 from certkit.assessment.metrics.metric import State, number
 from certkit.document import fill
 
 if TYPE_CHECKING:
     from certkit.assessment.bounded.fragility import Fragility
     from certkit.assessment.criteria import Row
+    from certkit.assessment.findings.challenges import Challenge
     from certkit.assessment.findings.findings import Finding
     from certkit.assessment.metrics.metric import Metric
     from certkit.assessment.profile import Profile
@@ -69,11 +71,17 @@ class Assessment(Struct, frozen=True, kw_only=True, eq=False):
     tiers: tuple[Tier, ...]
     verdict: Verdict
     findings: tuple[Finding, ...]
+    challenges: tuple[Challenge, ...] = ()
     cells: tuple[Cell, ...]
     judge: JudgeReport
     fragility: Fragility
     variation: Variation | None = None
     bundles: tuple[BundleResult, ...] = ()
+
+    @property
+    def serious(self) -> tuple[Challenge, ...]:
+        """The serious challenges, open and answered."""
+        return tuple(item for item in self.challenges if item.severity is Severity.SERIOUS)
 
     @property
     def exit_code(self) -> Exit:
@@ -98,7 +106,7 @@ def _document(assessment: Assessment) -> documents.AssessmentDocument:
         breakdown=tuple(_cell(cell) for cell in assessment.cells),
         criteria=tuple(_criterion(row) for row in assessment.criteria),
         tiers={str(tier.number): fill(documents.TierPart, tier) for tier in assessment.tiers},
-        verdict=fill(documents.VerdictPart, assessment.verdict, **_attained(assessment.verdict)),
+        verdict=_verdict(assessment),
         bundles=tuple(_pooled(bundle) for bundle in assessment.bundles) or UNSET,
     )
 
@@ -151,6 +159,18 @@ def _pooled(bundle: BundleResult) -> documents.PooledPart:
             for name, (successes, n) in bundle.by_domain.items()
         },
         **_attained(bundle),
+    )
+
+
+def _verdict(assessment: Assessment) -> documents.VerdictPart:
+    verdict = assessment.verdict
+    return fill(
+        documents.VerdictPart,
+        verdict,
+        readings=documents.Readings(table=verdict.table, bounded=verdict.bounded),
+        decides=assessment.profile.reading,
+        challenges=tuple(fill(documents.ChallengePart, item) for item in assessment.challenges),
+        **_attained(verdict),
     )
 
 

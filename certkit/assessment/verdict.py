@@ -2,14 +2,16 @@
 
 A tier is met when every row that it specifies is met and the tier below is met; it is not met when a
 measured row of it, or of a tier below, fails; otherwise the evidence is insufficient. Without a record no
-tier is met, whatever is attested.
+tier is met, whatever is attested. While a serious challenge is open, a tier that would be met is contested:
+its criteria are met, and the yes does not stand.
 """
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from certkit.assessment.criteria import Row, Status
 from certkit.errors import Exit
@@ -19,7 +21,22 @@ if TYPE_CHECKING:
 
     from certkit.assessment.profile import Profile, Reading
 
-_EXIT = {Status.MET: Exit.OK, Status.NOT_MET: Exit.NEGATIVE, Status.INSUFFICIENT: Exit.INSUFFICIENT}
+
+class TierStatus(StrEnum):
+    """The result of a tier."""
+
+    MET = "met"
+    CONTESTED = "contested"
+    NOT_MET = "not_met"
+    INSUFFICIENT = "insufficient"
+
+
+_EXIT = {
+    TierStatus.MET: Exit.OK,
+    TierStatus.CONTESTED: Exit.INSUFFICIENT,
+    TierStatus.NOT_MET: Exit.NEGATIVE,
+    TierStatus.INSUFFICIENT: Exit.INSUFFICIENT,
+}
 
 # Worst first: a failure that was measured, then what could not be judged, then what was never tested.
 _SEVERITY = {Status.NOT_MET: 0, Status.INSUFFICIENT: 1, Status.NOT_TESTED: 2}
@@ -30,8 +47,8 @@ class Tier(Struct, frozen=True, kw_only=True):
 
     number: int
     name: str
-    status: Status
-    lower: Status | None
+    status: TierStatus
+    lower: TierStatus | None
     met: tuple[str, ...]
     not_met: tuple[str, ...]
     insufficient: tuple[str, ...]
@@ -40,7 +57,7 @@ class Tier(Struct, frozen=True, kw_only=True):
 
 
 class Verdict(Struct, frozen=True, kw_only=True):
-    """The tier attained under the profile's reading, and the status of the tier that was asked for.
+    """The tier whose criteria are met under the profile's reading, and the status of the tier asked for.
 
     `table` and `bounded` are the tiers attained under each reading; the profile says which one decides.
     `binding` names every row of the next tier that is neither met nor not applicable, worst first.
@@ -48,29 +65,29 @@ class Verdict(Struct, frozen=True, kw_only=True):
 
     tier: int
     required_tier: int
-    status: Status
+    status: TierStatus
     table: int
     bounded: int
     binding: tuple[str, ...]
 
     @property
     def exit_code(self) -> Exit:
-        """0 where the required tier is met, 1 where a measured row fails, 4 where evidence is missing."""
+        """0: the required tier is met; 1: a measured row fails; 4: evidence is missing, or contested."""
         return _EXIT[self.status]
 
 
 def tiers(profile: Profile, rows: tuple[Row, ...], reading: Reading, *, records: int) -> tuple[Tier, ...]:
     """Return every tier of the profile under a reading, ascending."""
     result: list[Tier] = []
-    lower: Status | None = None
+    lower: TierStatus | None = None
     for number in profile.tier_numbers:
         statuses = [(row.id, row.deciding(reading)) for row in rows if row.tier == number]
         by_status = {
             status: tuple(name for name, decided in statuses if decided is status) for status in Status
         }
-        status = _status({decided for _, decided in statuses} | ({lower} if lower else set()))
-        if records == 0 and status is Status.MET:
-            status = Status.INSUFFICIENT
+        status = _status({decided for _, decided in statuses}, lower)
+        if records == 0 and status is TierStatus.MET:
+            status = TierStatus.INSUFFICIENT
         info = profile.tiers[str(number)]
         result.append(
             Tier(
@@ -89,17 +106,30 @@ def tiers(profile: Profile, rows: tuple[Row, ...], reading: Reading, *, records:
     return tuple(result)
 
 
-def _status(statuses: set[Status]) -> Status:
-    if Status.NOT_MET in statuses:
-        return Status.NOT_MET
-    if statuses <= {Status.MET, Status.NOT_APPLICABLE} and Status.MET in statuses:
-        return Status.MET
-    return Status.INSUFFICIENT
+def _status(statuses: set[Status], lower: TierStatus | None) -> TierStatus:
+    if Status.NOT_MET in statuses or lower is TierStatus.NOT_MET:
+        return TierStatus.NOT_MET
+    some = Status.MET in statuses or lower is TierStatus.MET
+    if some and statuses <= {Status.MET, Status.NOT_APPLICABLE} and lower in {None, TierStatus.MET}:
+        return TierStatus.MET
+    return TierStatus.INSUFFICIENT
 
 
 def attained(judged: Iterable[Tier]) -> int:
-    """Return the highest tier that is met with all below it, 0 where Tier 1 is not."""
-    return max((tier.number for tier in judged if tier.status is Status.MET), default=0)
+    """Return the highest tier whose criteria are met with all below it, 0 where those of Tier 1 are not."""
+    met = {TierStatus.MET, TierStatus.CONTESTED}
+    return max((tier.number for tier in judged if tier.status in met), default=0)
+
+
+def contested(status: TierStatus) -> TierStatus:
+    """Return what a tier's status is while a serious challenge is open."""
+    return TierStatus.CONTESTED if status is TierStatus.MET else status
+
+
+def contested_tier(tier: Tier) -> Tier:
+    """Return a tier as it stands while a serious challenge is open."""
+    lower = None if tier.lower is None else contested(tier.lower)
+    return structs.replace(tier, status=contested(tier.status), lower=lower)
 
 
 def verdict(

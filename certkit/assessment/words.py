@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from certkit import wording
 from certkit.assessment.criteria import Row, Status
 from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
 from certkit.assessment.metrics.metric import percent
@@ -75,14 +76,23 @@ def asked(operator: str, threshold: Fraction, unit: Unit) -> str:
 
 
 def sentence(assessment: Assessment) -> str:
-    """Return the verdict in words: the tier that is attained, and why not the next."""
+    """Return the verdict in words: the tier whose criteria are met, what contests it, why not the next."""
     verdict, profile = assessment.verdict, assessment.profile
     attained = "No tier is attained"
     if verdict.tier:
         name = profile.tiers[str(verdict.tier)].name
-        attained = f"Tier {verdict.tier} ({name}) is attained under {profile.id}"
+        highest = ", the highest" if verdict.tier == len(assessment.tiers) else ""
+        open_codes = [item.code for item in assessment.serious if item.contests]
+        answered = [item for item in assessment.serious if not item.contests]
+        how = "has its criteria met" if open_codes else "is attained"
+        attained = wording.qualified(
+            f"Tier {verdict.tier} ({name}) {how} under {profile.id}{highest}",
+            open_codes,
+            len(answered),
+            list(dict.fromkeys(name for item in answered for name in item.answered_by)),
+        )
     if verdict.tier == len(assessment.tiers):
-        return f"{attained}, the highest."
+        return f"{attained}."
     if assessment.counts.records == 0:
         return f"{attained}: the bundle holds no records."
     rows = next_rows(profile, assessment.criteria, verdict.tier)
@@ -95,16 +105,21 @@ def sentence(assessment: Assessment) -> str:
     return f"{attained}. Tier {verdict.tier + 1} {missing}."
 
 
-def readings(assessment: Assessment) -> str:
-    """Return both readings in words, the deciding one named."""
-    verdict, reading = assessment.verdict, assessment.profile.reading
-    told = {
-        name: f"{name} reading: {f'Tier {tier}' if tier else 'no tier'}"
-        for name, tier in (("table", verdict.table), ("bounded", verdict.bounded))
-    }
-    told[reading] += " (decides)"
-    text = f"{told['table']}; {told['bounded']}."
-    return text[:1].upper() + text[1:]
+def above(assessment: Assessment) -> tuple[str, ...]:
+    """Return what stands above every verdict: the tier by each reading, and every serious challenge."""
+    verdict = assessment.verdict
+    return (
+        wording.readings(verdict.table, verdict.bounded, decides=assessment.profile.reading),
+        *serious(assessment),
+    )
+
+
+def serious(assessment: Assessment) -> tuple[str, ...]:
+    """Return every serious challenge in words."""
+    return tuple(
+        wording.challenge(item.code, item.state, item.message, item.answered_by)
+        for item in assessment.serious
+    )
 
 
 def fragile(fragility: Fragility) -> tuple[str, ...]:

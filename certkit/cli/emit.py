@@ -3,9 +3,10 @@
     emit(document, screen, code=result.exit_code)
 
 With ``--json`` there is exactly one document on standard output, for errors too; with ``-q`` nothing but what
-was asked for as a document. A screen is made of lines, and only where it is shown; everything that is no
-result goes to standard error. Text that comes from evidence is made visible here, so that no record can move
-the cursor or colour the verdict. This is also the one place where errors become words.
+was asked for as a document, and serious findings on standard error. A screen is made of lines, and only where
+it is shown; everything that is no result goes to standard error. Text that comes from evidence is made
+visible here, so that no record can move the cursor or colour the verdict. This is also the one place where
+errors become words.
 """
 
 from __future__ import annotations
@@ -54,8 +55,11 @@ wanted: Final = ContextVar("wanted", default=_PLAIN)
 """Set for each command before it runs."""
 
 
-def emit(document: Document, screen: Screen, *, code: int = Exit.OK) -> None:
-    """Print a result once, as the user wants it, and exit with its code."""
+def emit(document: Document, screen: Screen, *, code: int = Exit.OK, serious: Iterable[str] = ()) -> None:
+    """Print a result once, as the user wants it, and exit with its code.
+
+    `serious` are the serious findings of the screen: ``-q`` leaves only them, on standard error.
+    """
     if wanted.get().json:
         raw(_bytes(document))
     elif isinstance(screen, bytes):
@@ -63,6 +67,9 @@ def emit(document: Document, screen: Screen, *, code: int = Exit.OK) -> None:
     elif not wanted.get().quiet:
         for line in screen:
             _print(line)
+    else:
+        for text in serious:
+            note(text)
     if code:
         raise typer.Exit(code)
 

@@ -12,8 +12,9 @@ A bad record refuses the whole bundle; nothing is skipped or repaired.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from certkit.lazy import lazy
 
 if TYPE_CHECKING:
     from certkit.evidence.bundle.calibration import Calibration, read_calibration
@@ -45,21 +46,37 @@ __all__ = [
     "to_label",
 ]
 
-# Loaded on first use: a reader process does not need the manifest and pydantic.
-_HOMES = {
-    "certkit.evidence.bundle.pooling": ("Accumulation", "Part", "accumulate"),
-    "certkit.evidence.bundle.folder": ("Bundle", "init", "open_bundle", "seal"),
-    "certkit.evidence.bundle.calibration": ("Calibration", "read_calibration"),
-    "certkit.evidence.records.faults": ("Fault", "RecordFaultsError"),
-    "certkit.evidence.bundle.manifest": ("Facts", "Manifest"),
-    "certkit.evidence.records.record": ("Record",),
-    "certkit.evidence.summary.gather": ("summarise", "to_label"),
-    "certkit.evidence.summary.summary": ("Summary",),
-}
-
-
-def __getattr__(name: str) -> Any:
-    for home, names in _HOMES.items():
-        if name in names:
-            return getattr(import_module(home), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazy(
+    __name__,
+    {
+        "bundle.pooling": (
+            "Accumulation",
+            "Part",
+            "accumulate",
+        ),
+        "bundle.folder": (
+            "Bundle",
+            "init",
+            "open_bundle",
+            "seal",
+        ),
+        "bundle.calibration": (
+            "Calibration",
+            "read_calibration",
+        ),
+        "records.faults": (
+            "Fault",
+            "RecordFaultsError",
+        ),
+        "bundle.manifest": (
+            "Facts",
+            "Manifest",
+        ),
+        "records.record": ("Record",),
+        "summary.gather": (
+            "summarise",
+            "to_label",
+        ),
+        "summary.summary": ("Summary",),
+    },
+)

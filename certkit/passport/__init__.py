@@ -24,8 +24,9 @@ assessment, and only a certificate loads `sigstore`.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
+
+from certkit.lazy import lazy
 
 if TYPE_CHECKING:
     from certkit.passport.checks import Status, StatusSource
@@ -66,24 +67,46 @@ __all__ = [
     "verify",
 ]
 
-# Loaded when asked for: the registry needs the envelope alone, and help texts need nothing.
-_HOMES: Final = {
-    "checks": ("Status", "StatusSource"),
-    "issuing": ("VALIDITY", "Issuer", "issue", "replayed"),
-    "opening": ("Passport", "RefusedPassportError", "Signed", "open_signed", "parse"),
-    "outcome": ("Claim", "Step", "Verification"),
-    "replay": ("Opened", "from_bundle"),
-    "schema": ("passport_schema", "trust_schema"),
-    "statement": ("Statement",),
-    "trust": ("Trust", "TrustedIssuer", "TrustedKey"),
-    "verification": ("verify",),
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name == "parse_trust":
-        return import_module("certkit.passport.trust").parse
-    for home, names in _HOMES.items():
-        if name in names:
-            return getattr(import_module(f"certkit.passport.{home}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazy(
+    __name__,
+    {
+        "checks": (
+            "Status",
+            "StatusSource",
+        ),
+        "issuing": (
+            "VALIDITY",
+            "Issuer",
+            "issue",
+            "replayed",
+        ),
+        "opening": (
+            "Passport",
+            "RefusedPassportError",
+            "Signed",
+            "open_signed",
+            "parse",
+        ),
+        "outcome": (
+            "Claim",
+            "Step",
+            "Verification",
+        ),
+        "replay": (
+            "Opened",
+            "from_bundle",
+        ),
+        "schema": (
+            "passport_schema",
+            "trust_schema",
+        ),
+        "statement": ("Statement",),
+        "trust": (
+            "Trust",
+            "TrustedIssuer",
+            "TrustedKey",
+            "parse as parse_trust",
+        ),
+        "verification": ("verify",),
+    },
+)

@@ -17,6 +17,7 @@ from collections import Counter
 from datetime import UTC, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
+from certkit.assessment.findings.findings import SEVERITY
 from certkit.passport import implied, task_table
 from certkit.passport.bounds import needs_none
 from certkit.passport.implied import NOMINAL
@@ -86,6 +87,9 @@ def _implied(predicate: Predicate) -> Iterator[Compared]:
     yield from _listed("re-test triggers", predicate.validity.retest_triggers, ends)
     stated = {challenge.code for challenge in predicate.challenges}
     yield "challenges left out", [], sorted(implied.challenges(predicate) - stated)
+    graded = {challenge.code: challenge.severity for challenge in predicate.challenges}
+    known = {code: str(SEVERITY.get(code, severity)) for code, severity in graded.items()}
+    yield from _listed("severities of challenges", tuple(graded.items()), tuple(known.items()))
 
 
 def _listed(name: str, stated: tuple[object, ...], expected: tuple[object, ...]) -> Iterator[Compared]:
@@ -119,7 +123,10 @@ def _tiers(predicate: Predicate) -> Iterator[Compared]:
     decides = readings[reading]
     yield f"tier, which the {reading} reading decides", judgement.tier, decides.tier if decides else 0
     required = judgement.required_tier
-    yield f"status of Tier {required}", judgement.status, _statuses(predicate, reading).get(required)
+    status = _statuses(predicate, reading).get(required)
+    if status == "met" and any(challenge.severity == "serious" for challenge in predicate.challenges):
+        status = "contested"
+    yield f"status of Tier {required}", judgement.status, status
     following = str(judgement.tier + 1)
     unmet = {
         row.id

@@ -18,10 +18,10 @@ from msgspec import Struct, structs
 from certkit import canonical
 from certkit._version import __version__
 from certkit.assessment.criteria import Status
-from certkit.assessment.findings.findings import Severity
 from certkit.assessment.metrics.metric import State
 from certkit.assessment.result import moment
 from certkit.assessment.tasks import task_table
+from certkit.assessment.verdict import TierStatus
 from certkit.document import fill
 from certkit.passport import declared, implied, terms
 from certkit.passport import statement as st
@@ -41,10 +41,11 @@ _JUDGED: Final[dict[Status, terms.Judged]] = {
     Status.INSUFFICIENT: "insufficient",
     Status.NOT_TESTED: "not_tested",
 }
-_TIER: Final[dict[Status, terms.TierStatus]] = {
-    Status.MET: "met",
-    Status.NOT_MET: "not_met",
-    Status.INSUFFICIENT: "insufficient",
+_TIER: Final[dict[TierStatus, terms.TierStatus]] = {
+    TierStatus.MET: "met",
+    TierStatus.CONTESTED: "contested",
+    TierStatus.NOT_MET: "not_met",
+    TierStatus.INSUFFICIENT: "insufficient",
 }
 
 
@@ -85,9 +86,8 @@ def derive(assessment: Assessment, summary: Summary) -> Derived:
         limitations=implied.limitations(agent, evidence, judgement.profile, criteria),
         known_failure_modes=implied.failure_modes(table.cells),
         challenges=tuple(
-            fill(st.Challenge, finding, severity=finding.severity.value)
-            for finding in assessment.findings
-            if finding.severity is not Severity.INFO
+            fill(st.Challenge, challenge, severity=challenge.severity.value)
+            for challenge in assessment.challenges
         ),
     )
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct, structs
 
+from certkit import assessment, evidence
 from certkit.errors import CertkitError, UnavailableError
 from certkit.passport.declared import Declared, declared
 from certkit.passport.payload import plain
@@ -136,7 +137,6 @@ def from_bundle(
     `load_profile` gives the profile of an id. Both raise `UnavailableError` where there is no such
     bundle or no profile of the right digest, and what `open_bundle` and `summarise` raise otherwise.
     """
-    from certkit import assessment, evidence  # noqa: PLC0415 - a passport alone is verified without them
     from certkit.passport.issuing import replayed  # noqa: PLC0415 - the same
 
     folders = (roots,) if isinstance(roots, Path) else tuple(roots)

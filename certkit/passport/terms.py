@@ -33,7 +33,7 @@ Text = Annotated[str, Meta(min_length=1, max_length=20_000)]
 Relation = Literal["same", "affiliated", "independent"]
 Origin = Literal["measured", "simulated"]
 Reading = Literal["table", "bounded"]
-TierStatus = Literal["met", "not_met", "insufficient"]
+TierStatus = Literal["met", "contested", "not_met", "insufficient"]
 Judged = Literal["met", "not_met", "insufficient", "not_tested"]
 
 

@@ -1,11 +1,14 @@
 """The registry: an append-only log of which passports were issued, and its audit.
 
-What this room knows: entries and how each lineage chains them (`entry`), the SQLite file that is the
-store of record (`store`), the tree, tiles and signed checkpoint over it (`log`), what was signed last and
-is remembered elsewhere (`heads`), the passports beside it (`blobs`), who may be admitted (`admission`), the
-operations (`registry`), the public form (`export`, read back by `source`), the verified reader of either
-form (`reader`), what the entries say (`state`, and `ledger` for who writes), and the proof from bytes that
-all of it holds together (`auditing`). What it does not know: reports, and which keys deserve trust.
+What this room knows: entries (`entry`), the rules that each must satisfy (`rules`) and what they say
+together (`state`); the SQLite file and the passports beside it (`store`), the tree and the signed
+checkpoint over it (`log`), what was signed last and is remembered elsewhere (`heads`); the operations of a
+writer (`registry`), what the next entry says (`writing`), what a writer has to know (`ledger`, `columns`)
+and who may be admitted (`admission`); drift from one passport to the next (`drifts`); the keeper's work
+(`keeping`) and the public form (`export`, read back by `source`); the verified reader of either form
+(`reader`), a passport's status (`status`, `statusfile`), and the proof from bytes that all of it holds
+together (`auditing`, `audited`).
+What it does not know: reports, and which keys deserve trust. Import names from these modules.
 
     vkey = Registry.init(folder, "acme", log_key, at=now)      # publish the verifier key
     with Registry.open(folder, heads=path) as registry:
@@ -19,32 +22,3 @@ transaction. The same passport again is its first index. Nothing is signed on to
 contradicts its own checkpoint, or does not go on from what was signed last. No name from outside becomes
 a path: passports are stored under their digest, tiles under their numbers.
 """
-
-from __future__ import annotations
-
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from certkit.registry.audited import Audit, Finding
-    from certkit.registry.auditing import audit
-    from certkit.registry.entry import Check, Entry, Logged, PassportFacts
-    from certkit.registry.registry import Registry
-    from certkit.registry.writing import Appended
-
-__all__ = ["Appended", "Audit", "Check", "Entry", "Finding", "Logged", "PassportFacts", "Registry", "audit"]
-
-_HOMES = {
-    "audited": ("Audit", "Finding"),
-    "auditing": ("audit",),
-    "entry": ("Check", "Entry", "Logged", "PassportFacts"),
-    "writing": ("Appended",),
-    "registry": ("Registry",),
-}
-
-
-def __getattr__(name: str) -> Any:
-    for home, names in _HOMES.items():
-        if name in names:
-            return getattr(import_module(f"certkit.registry.{home}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -24,10 +24,10 @@ from certkit.registry.auditing import audit
 from certkit.registry.drifts import Consequences
 from certkit.registry.entry import Check, PassportFacts, timestamp
 from certkit.registry.heads import Heads, read, remembered
-from certkit.registry.reader import opened
-from certkit.registry.registry import Appended, Registry
+from certkit.registry.reader import keys_of_log, opened
+from certkit.registry.registry import Registry
 from certkit.registry.rules import rest
-from certkit.registry.writing import refuse_stranger, submitters
+from certkit.registry.writing import Appended, refuse_stranger, submitters
 from certkit.tlog import tiles, tree
 from certkit.tlog.checkpoint import open_checkpoint
 from certkit.tlog.note import VerifierKey, open_note, parse_note
@@ -131,7 +131,7 @@ def inspect(
             log=log,
             submitters=submitters(trust),
             check=checker(trust, None),
-            remembered=[one for one in (since, signed) if one is not None],
+            remembered=[known for known in (since, signed) if known is not None],
             quorum=Quorum.of(trust.witnesses.k, trust.witnesses.keys),
             at=at,
             progress=progress,
@@ -180,7 +180,7 @@ def checkpoint_in(path: Path, trust: Trust | None) -> Checkpoint:
 
 def checker(trust: Trust, at: datetime | None) -> Check:
     """Return what verifies a passport at a time, or (None) at the beginning of its own validity."""
-    # Whether a timestamp is required is asked by verifiers; the log's own time is no part of a passport.
+    # Only verifiers require a timestamp; the log's own time is no part of a passport.
     policy = structs.replace(trust, require=())
     return lambda data: _verified(data, policy, at)[0]
 
@@ -221,14 +221,9 @@ def _repeated(passport: Signed, key_until: datetime | None) -> PassportFacts:
         not_before=timestamp(predicate.validity.not_before),
         not_after=timestamp(predicate.validity.not_after),
         supersedes=predicate.supersedes,
-        bundles=tuple(one.digest for one in predicate.evidence.bundles or ()),
+        bundles=tuple(bundle.digest for bundle in predicate.evidence.bundles or ()),
         runs=rest(passport.statement).runs,
     )
-
-
-def keys_of_log(trust: Trust, origin: str) -> list[VerifierKey]:
-    """Return the policy's keys of a log, the present one last."""
-    return [key for key in map(VerifierKey.parse, trust.logs) if key.name == origin]
 
 
 def log_of(source: Source, trust: Trust, folder: Path) -> VerifierKey:

@@ -1,4 +1,4 @@
-"""What an audit has verified so far, and what it reports: findings, and what no look at files can show."""
+"""What an audit has verified so far, and what it reports: findings, and the limits of any look at files."""
 
 from __future__ import annotations
 
@@ -92,7 +92,8 @@ class Audit(Struct, frozen=True, kw_only=True):
             "passports": self.passports,
             "total": self.total,
             "findings": [
-                {"code": one.code, "where": one.where, "message": one.message} for one in self.findings
+                {"code": finding.code, "where": finding.where, "message": finding.message}
+                for finding in self.findings
             ],
             "notes": list(self.notes),
             "not_shown": list(self.not_shown),

@@ -2,7 +2,7 @@
 
     report = audit(folder, log=trusted_vkey, submitters=trusted_keys, check=check)
     report.findings                       # what does not hold, each with a code and a place
-    report.not_shown                      # what no look at these files can show
+    report.not_shown                      # the limits of any look at these files
 
 `folder` holds a registry's database, or the tree that was exported from one. Two things come from outside
 and are never read from it: the log's verifier key and the keys of those who may submit. `check` verifies a
@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any, Final
 from certkit.errors import CertkitError, Exit, InputError, MismatchError
 from certkit.passport.checks import CLOCK_SKEW
 from certkit.progress import SILENT, Progress
-from certkit.registry import blobs, store
+from certkit.registry import store
 from certkit.registry.audited import Audit, Finding, Verified, unshown
 from certkit.registry.drifts import Drifts
 from certkit.registry.entry import (
@@ -45,12 +45,11 @@ from certkit.registry.entry import (
     read,
 )
 from certkit.registry.heads import refuse_fork
-from certkit.registry.reader import opened
+from certkit.registry.reader import opened, walk
 from certkit.registry.rules import Dates, Lineages, LogKeys, Rest, is_written_so, outside
 from certkit.registry.state import Passports
 from certkit.tlog import tiles, tree
 from certkit.tlog.checkpoint import open_checkpoint
-from certkit.tlog.hashing import Hash, leaf_hash
 from certkit.tlog.rebuild import Rebuild
 from certkit.tlog.witness import NOBODY, Quorum, counted
 
@@ -63,6 +62,7 @@ if TYPE_CHECKING:
     from certkit.registry.entry import Check
     from certkit.registry.source import Fault, Source
     from certkit.tlog.checkpoint import Checkpoint
+    from certkit.tlog.hashing import Hash
     from certkit.tlog.note import VerifierKey
 
 _LAST: Final = 253_402_300_799  # the end of the year 9999, later than which there is no datetime
@@ -97,8 +97,6 @@ def audit(
             work.run(undo.enter_context(opened(folder)) if source is None else source, remembered, progress)
     except MismatchError as error:
         work.found("registry.damaged", store.FILE, error.message)
-    finally:
-        progress.finish()
     return work.report()
 
 
@@ -126,7 +124,7 @@ class _Work:
         self._size = 0
         self._lineages = Lineages()
         self._keys = LogKeys(log.name)
-        self._drifts = Drifts(partial(blobs.intact, folder))
+        self._drifts = Drifts(partial(store.intact_blob, folder))
         self._dates = Dates(at)
         self._policy = Verified(log.name, {name: key.issuer for name, key in submitters.items()})
         self._endings = Passports(self._policy)
@@ -146,14 +144,10 @@ class _Work:
         """Go through everything."""
         self._source, self._passports = source, source.passports
         self._structure = Rebuild(source.tile, self._differs)
-        progress.start("auditing", source.count(), "entries")
+        grow, size = self._structure.add, source.count()
         try:
-            for batch in source.batches():
-                leaves = [leaf_hash(data if isinstance(data, bytes) else b"") for _, data in batch]
-                self._structure.add(leaves)
-                for (index, data), leaf in zip(batch, leaves, strict=True):
-                    self._entry(index, data, leaf)
-                progress.advance(len(batch))
+            for index, data, leaf in walk(source, grow, progress=progress, label="auditing", size=size):
+                self._entry(index, data, leaf)
         except InputError as error:
             self.found("registry.leaf", f"entry {self._size}", error.message)
         for where, message in self._drifts.left_out():
@@ -181,8 +175,8 @@ class _Work:
         )
 
     def _faults(self, faults: Iterator[Fault]) -> None:
-        for one in faults:
-            self.found(*one)
+        for fault in faults:
+            self.found(*fault)
 
     # The tree
 
@@ -200,8 +194,8 @@ class _Work:
             return
         head = signed.checkpoint
         # A key that the log gave up, which its entries tell, is nobody else's.
-        others = [one for one in signed.cosigned if one.key.public not in self._keys.had]
-        cosigned = counted(others, self._limit)
+        witnesses = [signature for signature in signed.cosigned if signature.key.public not in self._keys.had]
+        cosigned = counted(witnesses, self._limit)
         if not self._quorum.is_met(cosigned):
             message = f"{len(cosigned)} of {self._quorum.k} required witnesses cosigned"
             self.found("registry.witnesses", "checkpoint", message)
@@ -220,10 +214,10 @@ class _Work:
             read = tiles.verified(head.size, head.root, self._source.tile)
             return tree.root(size, tiles.node_reader(read))
 
-        for one in dict.fromkeys(remembered):
-            many = "1 entry" if one.size == 1 else f"{one.size:,} entries"
+        for earlier in dict.fromkeys(remembered):
+            many = "1 entry" if earlier.size == 1 else f"{earlier.size:,} entries"
             try:
-                refuse_fork(one, head, root_at)
+                refuse_fork(earlier, head, root_at)
                 self._notes.append(f"it continues a checkpoint over {many} that was remembered")
             except MismatchError as error:
                 self.found("registry.rollback", "checkpoint", error.message)
@@ -237,62 +231,62 @@ class _Work:
         self._size += 1
         where = f"entry {index}"
         try:
-            found = read(data) if isinstance(data, bytes) else None
+            unverified = read(data) if isinstance(data, bytes) else None
         except CertkitError as error:
             self.found("registry.entry", where, error.message)
             return
-        if found is None:
+        if unverified is None:
             return
-        if not is_written_so(data, found):
+        if not is_written_so(data, unverified):
             self.found("registry.entry", where, "not in the canonical form, in which entries are written")
-        signed = self._signature(where, found)
-        for message in self._dates.follow(index, found, signed=signed):
+        signed = self._signature(where, unverified)
+        for message in self._dates.follow(index, unverified, signed=signed):
             self.found("registry.time", where, message)
-        for message in self._lineages.follow(index, leaf, found):
+        for message in self._lineages.follow(index, leaf, unverified):
             self.found("registry.chain", where, message)
-        self._about(where, found)
-        if signed and not isinstance(found.claims, KeyChange):
-            self._ends(where, Logged(index, leaf, found))
+        self._about(where, unverified)
+        if signed and not isinstance(unverified.claims, KeyChange):
+            self._ends(where, Logged(index, leaf, unverified))
 
-    def _about(self, where: str, found: UnverifiedEntry) -> None:
-        if found.passport is not None and self._passports:
-            sound = self._passport(where, found, found.passport)
-            self._drifts.passport(where, found.entry.subject, found.passport, sound)
+    def _about(self, where: str, unverified: UnverifiedEntry) -> None:
+        if unverified.passport is not None and self._passports:
+            sound = self._passport(where, unverified, unverified.passport)
+            self._drifts.passport(where, unverified.entry.subject, unverified.passport, sound)
         elif (
-            isinstance(found.claims, Drift)
+            isinstance(unverified.claims, Drift)
             and self._passports
-            and (wrong := self._drifts.follow(where, found.claims))
+            and (wrong := self._drifts.follow(where, unverified.claims))
         ):
             self.found("registry.drift", where, wrong)
 
-    def _signature(self, where: str, found: UnverifiedEntry) -> bool:
+    def _signature(self, where: str, unverified: UnverifiedEntry) -> bool:
         """Hold an entry against its submitter's key; tell whether that one signed it."""
-        if isinstance(found.claims, KeyChange):
-            if message := self._keys.follow(found, found.claims):
+        if isinstance(unverified.claims, KeyChange):
+            if message := self._keys.follow(unverified, unverified.claims):
                 self.found("registry.log-keys", where, message)
             return not message
-        known = self._submitters.get(found.entry.submitter)
+        known = self._submitters.get(unverified.entry.submitter)
         if known is None:
-            message = f"submitted by an untrusted key, {found.entry.submitter}"
+            message = f"submitted by an untrusted key, {unverified.entry.submitter}"
             self.found("registry.entry-untrusted", where, message, Exit.UNTRUSTED)
             return False
         try:
-            found.verify(known.key)
+            unverified.verify(known.key)
         except CertkitError as error:
             self.found("registry.entry-signature", where, error.message)
             return False
-        ends = isinstance(found.claims, Revocation | Supersession)  # for which no word comes too late
-        if not ends and (message := outside(known, found.entry.issued_at)):
+        ends = isinstance(unverified.claims, Revocation | Supersession)  # for which no word comes too late
+        if not ends and (message := outside(known, unverified.entry.issued_at)):
             self.found("registry.entry-untrusted", where, message, Exit.UNTRUSTED)
-        is_for_it = found.entry.is_for(self._key.name)
+        is_for_it = unverified.entry.is_for(self._key.name)
         if not is_for_it:
-            self.found("registry.entry-signature", where, f"signed for another log, {found.entry.log}")
+            self.found("registry.entry-signature", where, f"signed for another log, {unverified.entry.log}")
         return is_for_it
 
-    def _passport(self, where: str, found: UnverifiedEntry, claims: Claims) -> str | None:
+    def _passport(self, where: str, unverified: UnverifiedEntry, claims: Claims) -> str | None:
         """Hold a passport against its entry; return the digest of its file where that is sound."""
-        stored = found.entry.passport
-        data = blobs.load(self._folder, stored.sha256) if stored else None
+        stored = unverified.entry.passport
+        data = store.load_blob(self._folder, stored.sha256) if stored else None
         if stored is None or data is None:
             self.found("registry.blob-missing", where, "the passport's file is not in blobs/")
             return None
@@ -310,14 +304,14 @@ class _Work:
             facts.issuer,
             Rest(frozenset(facts.bundles or (facts.evidence,)), facts.runs),
         )
-        if facts.key_until is not None and found.entry.issued_at > facts.key_until:
+        if facts.key_until is not None and unverified.entry.issued_at > facts.key_until:
             message = f"logged when its key was no longer trusted, which is till {facts.key_until}"
             self.found("registry.time", where, message)
         known = Claims.of(facts, claims.attempt)
         if (facts.attempt or 1) < claims.attempt:
             message = f"declares attempt {facts.attempt or 1}, and is attempt {claims.attempt} in this log"
             self.found("registry.attempt", where, message)
-        if facts.lineage != found.entry.subject or known != claims:
+        if facts.lineage != unverified.entry.subject or known != claims:
             self.found("registry.claims", where, "the entry claims something else than the passport")
         return stored.sha256
 
@@ -345,13 +339,15 @@ class _Work:
                 self._unclear.append(logged.index)
 
     def _left_open(self) -> Iterator[str]:
-        """Yield what the entries about endings leave open."""
+        """Yield what the entries leave open."""
         if unclear := self._unclear:
             many = f"{len(unclear):,} passports are" if len(unclear) > 1 else "1 passport is"
             yield (
                 f"{many} ended by somebody else than who submitted it, the first by entry {unclear[0]}:"
                 " who issued it, no file here tells"
             )
+        for names in self._lineages.alike():
+            yield f"the lineages {', '.join(map(repr, names))} differ in spelling alone"
         for issued in self._endings.issued():
             refuted = () if issued.ending else self._endings.refuted(issued.lineage)
             rest = self._policy.rest(issued)

@@ -58,7 +58,7 @@ class Compared(Struct, frozen=True):
 class Step(Struct, frozen=True):
     """What a passport was compared with: the one before it first, then the bases, the newest first."""
 
-    found: tuple[Compared, ...]
+    comparisons: tuple[Compared, ...]
 
     @property
     def told(self) -> Compared:
@@ -66,9 +66,13 @@ class Step(Struct, frozen=True):
 
         Where that one says too little, it is one with a base that says there is no loss.
         """
-        before = self.found[0]
+        before = self.comparisons[0]
         wanted = ["DRIFTED", "STABLE"] if before.drift.result == "UNDERPOWERED" else ["DRIFTED"]
-        return next((one for result in wanted for one in self.found if one.drift.result == result), before)
+        for result in wanted:
+            for compared in self.comparisons:
+                if compared.drift.result == result:
+                    return compared
+        return before
 
 
 class Course:
@@ -88,12 +92,14 @@ class Course:
             self._line, self._bases = [name], [name]  # read when there is something to compare it with
             return None
         new, bases = self._snapshot(name), self._bases
-        found = tuple(self._compared(dict.fromkeys((self._line[-1], *bases)), new))
-        told = {one.earlier for one in found if _tells(one.drift)}
-        compared = {one.earlier for one in found if one.drift.result != "NOT_COMPARABLE"}
+        comparisons = tuple(self._compared(dict.fromkeys((self._line[-1], *bases)), new))
+        told = {comparison.earlier for comparison in comparisons if _tells(comparison.drift)}
+        compared = {
+            comparison.earlier for comparison in comparisons if comparison.drift.result != "NOT_COMPARABLE"
+        }
         if told.intersection(bases) or not compared.intersection(bases):
-            self._bases = [name, *(one for one in bases if one not in told)][:BASES]
-        step = Step(found) if found else None
+            self._bases = [name, *(comparison for comparison in bases if comparison not in told)][:BASES]
+        step = Step(comparisons) if comparisons else None
         drifted = step is not None and step.told.drift.result == "DRIFTED"
         # A loss that was told is the trend's past: it is not told again with every passport that follows.
         self._line = [name] if drifted else [*self._line, name][-LINE:]
@@ -102,25 +108,25 @@ class Course:
     def _compared(self, earlier: Iterable[str], new: Snapshot) -> Iterator[Compared]:
         from certkit.assessment.drift import drift  # noqa: PLC0415 - heavy
 
-        for one in earlier:
+        for name in earlier:
             with suppress(CertkitError):  # only of the first one it is not known yet
-                before = self._earlier() if one == self._line[-1] else ()
-                yield Compared(one, drift(self._snapshot(one), new, before=before))
+                before = self._earlier() if name == self._line[-1] else ()
+                yield Compared(name, drift(self._snapshot(name), new, before=before))
 
     def _earlier(self) -> list[Snapshot]:
         """Return the passports before the last one, as far as they can be read: the trend's."""
-        found = []
+        snapshots = []
         for name in self._line[:-1]:
             with suppress(CertkitError):
-                found.append(self._snapshot(name))
-        return found
+                snapshots.append(self._snapshot(name))
+        return snapshots
 
 
-def _tells(found: comparing.Drift) -> bool:
+def _tells(drift: comparing.Drift) -> bool:
     """Tell whether a comparison shows a drift, or excludes a loss in all that the base measured."""
-    rows = [row for row in found.behaviour if row.old is not None and row.margin is not None]
+    rows = [row for row in drift.behaviour if row.old is not None and row.margin is not None]
     excludes = any(row.is_overall for row in rows) and all(row.no_loss for row in rows)
-    return found.result == "DRIFTED" or excludes
+    return drift.result == "DRIFTED" or excludes
 
 
 class Consequences:
@@ -137,12 +143,12 @@ class Consequences:
 
     def of(self, facts: PassportFacts, earlier: Iterable[bytes]) -> Sequence[AnyClaims]:
         """Return the claims that are logged after the passport's own, given those before it, oldest first."""
-        found: list[AnyClaims] = []
+        following: list[AnyClaims] = []
         if facts.supersedes is not None:
-            found.append(Supersession(passport_id=facts.supersedes, by=facts.passport_id))
+            following.append(Supersession(passport_id=facts.supersedes, by=facts.passport_id))
         if drifted := self.compared(earlier):
-            found.append(drifted)
-        return found
+            following.append(drifted)
+        return following
 
     def compared(self, earlier: Iterable[bytes]) -> Drift | None:
         """Return what is logged of the passport against those before it, None where nothing is."""
@@ -173,19 +179,19 @@ class Consequences:
         return passport_id, drift_side(statement)
 
 
-def logged(found: comparing.Drift, passport_id: str, earlier: str) -> Drift | None:
+def logged(drift: comparing.Drift, passport_id: str, earlier: str) -> Drift | None:
     """Return what is logged of a comparison, None where nothing is."""
-    return claims(found, passport_id, earlier) if found.result in LOGGED else None
+    return claims(drift, passport_id, earlier) if drift.result in LOGGED else None
 
 
-def agree(one: Drift | None, other: Drift | None) -> bool:
+def agree(said: Drift | None, due: Drift | None) -> bool:
     """Tell whether two claims of a drift say the same: of which passports, which result, which rows.
 
     The digest of the document is left out: the sentences in it may be worded otherwise by another version.
     """
-    if one is None or other is None:
-        return one is other
-    return one == structs.replace(other, document=one.document)
+    if said is None or due is None:
+        return said is due
+    return said == structs.replace(due, document=said.document)
 
 
 def snapshot(passport: bytes) -> tuple[str, Snapshot]:
@@ -195,8 +201,8 @@ def snapshot(passport: bytes) -> tuple[str, Snapshot]:
     """
     from certkit.passport.drift_side import drift_side  # noqa: PLC0415 - heavy
 
-    found = opening.parse(passport)
-    return found.passport_id, drift_side(found.unverified_statement())
+    file = opening.parse(passport)
+    return file.passport_id, drift_side(file.unverified_statement())
 
 
 def r_op(passport: bytes) -> float | None:
@@ -210,18 +216,18 @@ def r_op(passport: bytes) -> float | None:
     return sum(cell.successes for cell in faults) / runs if runs else None
 
 
-def claims(found: comparing.Drift, passport_id: str, earlier: str) -> Drift:
+def claims(drift: comparing.Drift, passport_id: str, earlier: str) -> Drift:
     """Return the claims of the entry about a drift."""
-    flagged = [row.name for row in found.behaviour if row.flagged]
-    if found.trend is not None and found.trend.flagged:
+    flagged = [row.name for row in drift.behaviour if row.flagged]
+    if drift.trend is not None and drift.trend.flagged:
         flagged.append("trend of r_op")
     more = f"and {len(flagged) - ROWS + 1} more"
     return Drift(
         passport_id=passport_id,
         earlier=earlier,
-        result=found.result,
+        result=drift.result,
         rows=tuple(map(_short, flagged if len(flagged) <= ROWS else [*flagged[: ROWS - 1], more])),
-        document=canonical.digest(canonical.canonical(found.to_dict())),
+        document=canonical.digest(canonical.canonical(drift.to_dict())),
     )
 
 
@@ -231,7 +237,7 @@ def _short(name: str) -> str:
 
 
 class Drifts:
-    """The drift entries of a log, held against the passports that they compare.
+    """The drift entries of a log, compared with what their passports give.
 
     `load` returns the file of a passport by its digest, None where it cannot be had. Of a passport only the
     digest is kept, and of those alone that later ones are compared with.
@@ -247,7 +253,7 @@ class Drifts:
 
     def passport(self, where: str, lineage: str, claims: Claims, sha256: str | None) -> None:
         """Take the next passport of a lineage; `sha256` of its file is None where that cannot be had."""
-        course = self._courses.setdefault(lineage, Course(lambda one: self._snapshot(one)[1]))
+        course = self._courses.setdefault(lineage, Course(lambda name: self._snapshot(name)[1]))
         if sha256 is None or course is None:
             # Whoever wrote had the file, and what they compared later passports with cannot be told any more.
             self._courses[lineage] = None

@@ -284,8 +284,8 @@ class Logged(Struct, frozen=True):
 
 def write(entry: Entry, key: PrivateKey) -> bytes:
     """Return the bytes of a signed entry; raise `InputError` ``registry.entry`` beyond `LIMIT` bytes."""
-    payload = canonical.canonical(msgspec.to_builtins(entry))
-    data = canonical.canonical(dsse.sign(PAYLOAD_TYPE, payload, key))
+    statement = msgspec.to_builtins(entry)
+    data = canonical.canonical(dsse.sign(PAYLOAD_TYPE, canonical.canonical(statement), key))
     if len(data) > LIMIT:
         raise InputError(
             "registry.entry",
@@ -293,7 +293,7 @@ def write(entry: Entry, key: PrivateKey) -> bytes:
             # Of the entry's statement, that is, which stands in it in Base64.
             hint=f"say it in {-(-3 * (len(data) - LIMIT) // 4):,} bytes less",
         )
-    read(data)
+    _form(statement)  # since nothing has checked the fields of a struct that was made in Python
     return data
 
 
@@ -304,9 +304,18 @@ def read(data: bytes) -> UnverifiedEntry:
         raise InputError("registry.entry", f"an entry of {len(data):,} bytes, limit {HARD_LIMIT:,}")
     try:
         envelope = dsse.parse(canonical.loads(data), payload_type=PAYLOAD_TYPE)
-        entry = msgspec.convert(canonical.loads(envelope.payload), Entry)
+        statement = canonical.loads(envelope.payload)
+    except CertkitError as error:
+        raise InputError("registry.entry", f"not an entry: {_lower(str(error))}") from None
+    return UnverifiedEntry(*_form(statement), envelope)
+
+
+def _form(statement: Any) -> tuple[Entry, AnyClaims]:
+    """Return an entry and its claims from JSON values; raise `InputError` ``registry.entry``."""
+    try:
+        entry = msgspec.convert(statement, Entry)
         claims = msgspec.convert(entry.claims, CLAIMS[entry.type])
-    except (CertkitError, msgspec.ValidationError) as error:
+    except msgspec.ValidationError as error:
         raise InputError("registry.entry", f"not an entry: {_lower(str(error))}") from None
     period = (claims.not_before, claims.not_after) if isinstance(claims, Claims) else ()
     for time in (entry.issued_at, *period):
@@ -316,7 +325,7 @@ def read(data: bytes) -> UnverifiedEntry:
             raise InputError("registry.entry", f"not an entry: {time} is no time") from None
     if (entry.type == "passport") != (entry.passport is not None):
         raise InputError("registry.entry", "not an entry: those of passports, and no others, name a file")
-    return UnverifiedEntry(entry, claims, envelope)
+    return entry, claims
 
 
 class Skimmed(NamedTuple):
@@ -358,10 +367,10 @@ def skim(data: bytes) -> Skimmed | None:
         payload = base64.b64decode(envelope[1])
     except binascii.Error:
         return None
-    found = None if b"\\" in payload else _PAYLOAD.fullmatch(payload)
-    if found is None:
+    match = None if b"\\" in payload else _PAYLOAD.fullmatch(payload)
+    if match is None:
         return None
-    issued_at, log, subject, submitter, kind = found.groups()
+    issued_at, log, subject, submitter, kind = match.groups()
     return Skimmed(payload, issued_at.decode(), subject, submitter.decode(), kind, log)
 
 

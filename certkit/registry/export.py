@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from certkit import files
 from certkit.errors import CertkitError, MismatchError, UsageError
-from certkit.registry import blobs
+from certkit.registry import store
 from certkit.registry.entry import read as parse
 from certkit.registry.heads import BRING_BACK, read, refuse_fork
 from certkit.registry.registry import Registry
@@ -85,12 +85,12 @@ class _Export:
 
         Raises `MismatchError` ``registry.export`` unless this log goes on from it.
         """
-        found = {item.name for item in self._out.iterdir()}
+        names = {item.name for item in self._out.iterdir()}
         if link := next(self._links(), None):  # what lies behind it is somebody else's
             raise self._foreign(f"{link.relative_to(self._out).as_posix()} is a link")
-        if CHECKPOINT not in found:
+        if CHECKPOINT not in names:
             # Tiles without a checkpoint are what an export leaves that was cut off, and are compared below.
-            if stray := sorted(found - {"tile", blobs.FOLDER}):
+            if stray := sorted(names - {"tile", store.BLOBS}):
                 raise self._foreign(f"holds {stray[0]}, and no log")
             return None
         try:
@@ -112,7 +112,7 @@ class _Export:
 
     def _links(self) -> Iterator[Path]:
         yield from (item for item in self._out.iterdir() if item.is_symlink())
-        for part in ("tile", blobs.FOLDER):
+        for part in ("tile", store.BLOBS):
             yield from (item for item, is_link in files.inside(self._out / part) if is_link)
 
     def _foreign(self, message: str) -> MismatchError:
@@ -133,12 +133,12 @@ class _Export:
                     written += 1
                     yield name, data
             for tile in places:
-                # What no checkpoint covers may never have reached the disk: an export that died put it there.
+                # A file beyond the checkpoint, of an export that died, may never have reached the disk.
                 covered = tiles.width(tile.level, tile.n, size) >= tile.width
-                for one, data in self._files(tile):
-                    if not self._is_there(one, data) or not covered:
+                for file, data in self._files(tile):
+                    if not self._is_there(file, data) or not covered:
                         written += 1
-                        yield one.path, data
+                        yield file.path, data
                 progress.advance(1)
 
         try:
@@ -196,10 +196,10 @@ class _Export:
                 stored = parse(entry).entry.passport
                 if stored is None:
                     continue
-                target = blobs.path(self._out, stored.sha256)
+                target = store.blob_path(self._out, stored.sha256)
                 name = target.relative_to(self._out).as_posix()
                 if target.exists():
-                    if blobs.intact(self._out, stored.sha256) is None:
+                    if store.intact_blob(self._out, stored.sha256) is None:
                         raise self._damaged(name)
                     files.flush(target, self._out)  # as above
                 elif (data := self._registry.passport(stored.sha256)) is not None:

@@ -2,8 +2,8 @@
 
 One small SQLite file in the user's state folder holds the newest checkpoint of every log that this user
 signs for or audits, by the key that signed it. A registry that was put back to an older state, or replaced by
-another one of the same name, is not signed on: two different logs under one key are what nobody could explain
-away. A log of the same name under a key that is not asked about counts for nothing: anybody can make one.
+another one of the same name, is not signed on: two different logs under one key would be proof against their
+keeper. A log of the same name under a key that is not asked about counts for nothing: anybody can make one.
 
     heads = Heads.open(path)
     with heads.held(vkey) as head:             # nobody else signs for this user meanwhile

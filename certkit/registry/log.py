@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from certkit.errors import CertkitError, InputError, MismatchError, UsageError
 from certkit.passport import keys
+from certkit.registry import store
 from certkit.tlog import tiles, tree
 from certkit.tlog.checkpoint import Checkpoint, open_checkpoint, parse_checkpoint, sign_checkpoint
 from certkit.tlog.hashing import EMPTY_ROOT, HASH_SIZE, Hash, leaf_hash
@@ -89,7 +90,7 @@ class Log:
     def cosigned(self) -> bytes:
         """Return the signed checkpoint with the lines of the witnesses that have cosigned it.
 
-        Whatever else is kept for it is passed over, and so is what no note could hold.
+        Whatever else is kept for it is passed over, and so is a line that cannot stand in a note.
         """
         note, head = self.note(), self.unverified_head()
         for row in self._connection.execute(f"{_KEPT} WHERE size = ? ORDER BY vkey", (head.size,)):
@@ -103,17 +104,19 @@ class Log:
 
         Raises `CertkitError` where the checkpoint or the tree cannot be read.
         """
-        head, found = self.unverified_head(), list[Kept | None]()
+        head, rows = self.unverified_head(), list[Kept | None]()
         for size, *row in self._connection.execute(f"{_KEPT} ORDER BY size, vkey"):
             then = head if size == head.size else None
             if size is not None and 0 <= size < head.size:
                 then = Checkpoint(head.origin, size, self.root_at(size))
-            found.append(_kept(then, size, *row) if then else None)
-        return found
+            rows.append(_kept(then, size, *row) if then else None)
+        return rows
 
     def tidy(self) -> None:
         """Remove what `cosignatures` gives None for; raise as it does."""
-        rows = [(one.size, str(one.key), one.signature.line.encode()) for one in self.cosignatures() if one]
+        rows = [
+            (kept.size, str(kept.key), kept.signature.line.encode()) for kept in self.cosignatures() if kept
+        ]
         self._connection.execute("DELETE FROM cosignature")
         self._connection.executemany("INSERT INTO cosignature VALUES (?, ?, ?)", rows)
 
@@ -251,8 +254,8 @@ class Log:
             else:
                 state.edge.pop(place, None)
         if len(entries) < tiles.WIDTH:
-            for one in hashes:
-                state.frontier.add(one)
+            for leaf in hashes:
+                state.frontier.add(leaf)
         else:
             state.frontier = _frontier(size + len(entries), state.edge)  # the tiles have summed it up already
         state.head = Checkpoint(signer.name, state.frontier.size, state.frontier.root)
@@ -334,6 +337,28 @@ def _edge(size: int) -> list[tuple[int, int]]:
             edge.append((level, count // tiles.WIDTH))
         level += 1
     return edge
+
+
+def log_key_file(named: Path | None, registry: Path, *, finishing: bool = False) -> Path:
+    """Return the file of a log's private key: the named one, or that in the registry's folder.
+
+    Where a change of keys was interrupted, nothing is signed with either key until `finishing` it.
+    Raises `UsageError` ``registry.log-key``, `InputError` ``file.missing``.
+    """
+    path = named or registry / KEY_FILE
+    if named is None and not finishing and (registry / NEXT_KEY).exists():
+        raise UsageError(
+            "registry.log-key",
+            "a change of the log's key was interrupted",
+            where=str(registry / NEXT_KEY),
+            hint=f"finish it: certkit registry rotate-key {registry}",
+        )
+    if named is None and not path.exists():
+        store.located(registry)
+        raise InputError(
+            "file.missing", "not found", where=str(path), hint="name the log's private key: --log-key FILE"
+        )
+    return path
 
 
 def load_log_key(path: Path) -> Ed25519PrivateKey:

@@ -1,12 +1,12 @@
 """The verified reader: every entry of a log in its order, from a database or an exported tree.
 
-    with reading(folder, key=key) as log:          # or without a key: nothing is said of who signed
-        found = log.history("lab/agent")           # every entry is read, and must give the signed root
-    found.passports[-1].ending                     # None, or what ended it
+    with reading(folder, heads=heads) as log:      # or by the keys of a trust policy: trust=policy
+        history = log.history("lab/agent")         # every entry is read, and must give the signed root
+        history.passports[-1].ending               # None, or what ended it
 
 A log proves that something is in it, never that something is not. So whoever asks whether a passport was
-revoked has to read all entries, and the answer is "as of checkpoint N". What the entries say is
-`certkit.registry.state`.
+revoked has to read all entries, and the answer is "as of checkpoint N". `walk` is the one pass over the
+entries, for readers and for the audit; what the entries say is `certkit.registry.state`.
 """
 
 from __future__ import annotations
@@ -14,25 +14,28 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from certkit.errors import MismatchError, UsageError
+from certkit.errors import MismatchError, UnavailableError, UntrustedError, UsageError
+from certkit.passport.checks import CLOCK_SKEW
 from certkit.progress import SILENT, Progress, shown
-from certkit.registry import blobs, store
+from certkit.registry import store
 from certkit.registry.entry import Logged, Stored, naming, read, skim
 from certkit.registry.heads import read as read_head
-from certkit.registry.heads import refuse_fork
+from certkit.registry.heads import refuse_fork, remembered
 from certkit.registry.source import CHECKPOINT, Database, Published, Source
 from certkit.registry.state import History, Issued, Passports, Policy, history
 from certkit.tlog.checkpoint import SignedCheckpoint, open_checkpoint
 from certkit.tlog.hashing import Hash, leaf_hash
+from certkit.tlog.note import VerifierKey, parse_note
 from certkit.tlog.tree import Frontier
+from certkit.tlog.witness import NOBODY, Quorum, counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from datetime import datetime
     from pathlib import Path
 
     from certkit.passport.trust import Trust
     from certkit.tlog.checkpoint import Checkpoint
-    from certkit.tlog.note import VerifierKey
 
     Seen = Callable[[str], Checkpoint | None]
     """Returns the newest checkpoint that is remembered of a log of this name, None where none is."""
@@ -52,6 +55,60 @@ def opened(folder: Path) -> Iterator[Source]:
         yield Published(folder)
 
 
+def walk(
+    source: Source,
+    grow: Callable[[list[Hash]], None],
+    *,
+    progress: Progress,
+    label: str,
+    size: int,
+) -> Iterator[tuple[int, Any, Hash]]:
+    """Yield the entries of a source in order, with their indices and leaf hashes; nothing is believed.
+
+    `grow` is told the leaves of a batch before its entries are yielded. What is no bytes, as a database may
+    hold, has the leaf of an empty entry. Raises `CertkitError` where the source cannot be read.
+    """
+    with shown(progress, label, size) as bar:
+        for batch in source.batches():
+            leaves = [leaf_hash(data if isinstance(data, bytes) else b"") for _, data in batch]
+            grow(leaves)
+            for (index, data), leaf in zip(batch, leaves, strict=True):
+                yield index, data, leaf
+            bar.advance(len(batch))
+
+
+def keys_of_log(trust: Trust, origin: str) -> list[VerifierKey]:
+    """Return the policy's keys of a log, the present one last."""
+    return [key for key in map(VerifierKey.parse, trust.logs) if key.name == origin]
+
+
+def log_key(note: bytes, trust: Trust) -> VerifierKey:
+    """Return the policy's key that a checkpoint is signed with.
+
+    It is one of the log that the text names, whatever other lines stand below. Of several keys of one log the
+    last one in the policy is its present one, and no other tells how things stand: whoever came by an older
+    key could go on from the day on which it was given up. Raises
+    `UnavailableError` ``registry.untrusted-log`` where the policy has no key of the log, or has a later one.
+    """
+    origin = read_head(note).origin
+    keys = keys_of_log(trust, origin)
+    if keys and (origin, keys[-1].key_id) in {
+        (line.name, line.key_id) for line in parse_note(note).signatures
+    }:
+        return keys[-1]
+    if keys:
+        raise UnavailableError(
+            "registry.untrusted-log",
+            f"the checkpoint is not signed with the key that the policy lists last for {origin}",
+            hint="ask for the log as it is now; in the policy, its present key has to stand after older ones",
+        )
+    raise UnavailableError(
+        "registry.untrusted-log",
+        f"no trusted verifier key signed the checkpoint of {origin}",
+        hint="certkit trust add --log VKEY, with the key that 'certkit registry init' printed",
+    )
+
+
 class Reader:
     """A log that is read whole, from a database or an exported tree."""
 
@@ -65,8 +122,7 @@ class Reader:
         seen: Seen = lambda _: None,
         progress: Progress = SILENT,
     ) -> None:
-        self._folder, self._progress = folder, progress
-        self._source = source
+        self._folder, self._source, self._progress = folder, source, progress
         note = source.note()
         # Without a key the checkpoint says how many entries are meant and which root they have, no more.
         self.head = open_checkpoint(note, key, witnesses) if key else SignedCheckpoint(read_head(note), ())
@@ -80,19 +136,19 @@ class Reader:
         """
         frontier, head, earlier = Frontier(), self.head.checkpoint, self._earlier
         roots: dict[int, Hash] = {}
-        for batch in self._batches(head.size):
-            start = frontier.size
-            leaves = [leaf_hash(data) if isinstance(data, bytes) else None for _, data in batch]
-            for number, ((index, data), leaf) in enumerate(zip(batch, leaves, strict=True), start):
-                if index != number or leaf is None:
-                    raise MismatchError("registry.inconsistent", f"entry {number} is missing")
-                yield index, data, leaf
-            found = [leaf for leaf in leaves if leaf is not None]
-            if earlier and start <= earlier.size < start + len(found):
+
+        def grow(leaves: list[Hash]) -> None:
+            if earlier and frontier.size <= earlier.size < frontier.size + len(leaves):
                 then = frontier.copy()
-                then.extend(found[: earlier.size - start])
+                then.extend(leaves[: earlier.size - frontier.size])
                 roots[earlier.size] = then.root
-            frontier.extend(found)
+            frontier.extend(leaves)
+
+        rows = walk(self._source, grow, progress=self._progress, label="reading the log", size=head.size)
+        for number, (index, data, leaf) in enumerate(rows):
+            if index != number or not isinstance(data, bytes):
+                raise MismatchError("registry.inconsistent", f"entry {number} is missing")
+            yield index, data, leaf
         if (frontier.size, frontier.root) != (head.size, head.root):
             raise MismatchError(
                 "registry.inconsistent",
@@ -103,12 +159,6 @@ class Reader:
         if earlier:
             refuse_fork(earlier, head, lambda size: roots.get(size, head.root), where=str(self._folder))
 
-    def _batches(self, size: int) -> Iterator[list[tuple[int, Any]]]:
-        with shown(self._progress, "reading the log", size) as bar:
-            for batch in self._source.batches():
-                yield batch
-                bar.advance(len(batch))
-
     def history(self, name: str, trust: Trust | None = None) -> History:
         """Return the history of a lineage, by its whole name or, where no provider is stated, by the agent's.
 
@@ -118,12 +168,13 @@ class Reader:
         """
         lineage = name if "/" in name else f"-/{name}"
         may_be = naming(lineage)
-        found = (Logged(index, leaf, read(data)) for index, data, leaf in self.entries() if may_be(data))
-        about = [one for one in found if one.found.entry.subject == lineage]
+        named = (Logged(index, leaf, read(data)) for index, data, leaf in self.entries() if may_be(data))
+        about = [logged for logged in named if logged.found.entry.subject == lineage]
         its = history(lineage, about, self.policy(trust))
         if its.passports:
             return its
-        counts = " counts under the policy" if trust is not None and self._holds(about) else ""
+        held = trust is not None and any(logged.found.passport for logged in about)
+        counts = " counts under the policy" if held else ""
         raise UsageError(
             "registry.unknown",
             f"no passport of {name[:80]!r}{counts}",
@@ -133,44 +184,81 @@ class Reader:
             else "'certkit registry list' names the lineages: provider/name, or -/name without a provider",
         )
 
-    def _holds(self, about: Iterable[Logged]) -> bool:
-        return any(one.found.passport for one in about)
-
     def passports(self) -> list[Issued]:
         """Return all passports of the log with what ended them, whoever signed the entries, oldest first.
 
         Raises as `entries`, and `InputError` ``registry.entry``.
         """
-        found = Passports(self.policy())
+        passports = Passports(self.policy())
         tells = (b"passport", b"supersede", b"revoke")
         for index, data, leaf in self.entries():
             skimmed = skim(data)
             if skimmed is None or skimmed.type in tells:
-                found.follow(Logged(index, leaf, read(data)))
-        return list(found.issued())
+                passports.follow(Logged(index, leaf, read(data)))
+        return list(passports.issued())
+
+    def listed(self) -> tuple[list[Logged], dict[str, Issued]]:
+        """Return every entry of the log, and what `passports` does, by id; raise as that does."""
+        entries = [Logged(index, leaf, read(data)) for index, data, leaf in self.entries()]
+        passports = Passports(self.policy())
+        for logged in entries:
+            passports.follow(logged)
+        return entries, {issued.claims.passport_id: issued for issued in passports.issued()}
 
     def policy(self, trust: Trust | None = None) -> Policy:
-        """Return whose word counts of this log: everybody's, or that of a trust policy."""
+        """Return whose entries count: everybody's, or those that a trust policy's keys signed."""
         return Policy(self.head.checkpoint.origin, trust, self.passport)
 
     def passport(self, file: Stored) -> bytes | None:
         """Return a logged passport's bytes, None where they are not here or have changed."""
-        return blobs.intact(self._folder, file.sha256)
+        return store.intact_blob(self._folder, file.sha256)
 
 
 @contextmanager
 def reading(
     folder: Path,
     *,
-    key: VerifierKey | None = None,
-    witnesses: Iterable[VerifierKey] = (),
-    seen: Seen = lambda _: None,
+    heads: Path | None = None,
+    trust: Trust | None = None,
+    at: datetime | None = None,
     progress: Progress = SILENT,
 ) -> Iterator[Reader]:
-    """Open a log to read it whole; with a key its checkpoint must be signed by it.
+    """Open a log to read it whole: by the key that it says is its own, or by those of a trust policy.
 
-    It must go on from what `seen` remembers of a log of its name. Raises as
-    `opened` and `open_checkpoint` do.
+    An exported tree says no key; without a policy nobody's signature is checked there. The log must go on
+    from what the file `heads` remembers of it. Under a policy one of its log keys must have signed the
+    checkpoint, and as many witnesses as it asks for, none later than `at`.
+    Raises as `opened` and `open_checkpoint` do, `UntrustedError` ``registry.untrusted-log``, and
+    `MismatchError` ``registry.witnesses``.
     """
     with opened(folder) as source:
-        yield Reader(folder, source, key, witnesses=witnesses, seen=seen, progress=progress)
+        if trust is None:
+            key, quorum = source.vkey(), NOBODY
+        else:
+            key = _trusted(source.note(), trust, folder)
+            quorum = Quorum.of(trust.witnesses.k, trust.witnesses.keys)
+
+        def seen(origin: str) -> Checkpoint | None:
+            known = keys_of_log(trust, origin) if trust else [key] if key else []
+            return remembered(heads, *known) if heads else None
+
+        log = Reader(folder, source, key, witnesses=quorum.keys, seen=seen, progress=progress)
+        cosigned = (
+            log.head.cosigned if at is None else counted(log.head.cosigned, (at + CLOCK_SKEW).timestamp())
+        )
+        if not quorum.is_met(cosigned):
+            raise MismatchError(
+                "registry.witnesses",
+                f"{len(cosigned)} of {quorum.k} required witnesses cosigned",
+                where=str(folder),
+                hint="the log's keeper takes in what they sign: certkit registry cosign",
+            )
+        yield log
+
+
+def _trusted(note: bytes, trust: Trust, folder: Path) -> VerifierKey:
+    """Return the policy's present key of a log; raise `UntrustedError` where it did not sign."""
+    try:
+        return log_key(note, trust)
+    except UnavailableError as error:
+        raise UntrustedError(error.code, error.message, where=str(folder), hint=error.hint) from None

@@ -24,10 +24,10 @@ from certkit import canonical, files
 from certkit.errors import CertkitError, UsageError
 from certkit.passport import keys
 from certkit.progress import SILENT, Progress
-from certkit.registry import blobs, store
+from certkit.registry import store
 from certkit.registry.entry import KeyChange, Logged, Stored, naming, read
-from certkit.registry.heads import Heads
-from certkit.registry.ledger import Ledger, Snapshot, is_index
+from certkit.registry.heads import Heads, refuse_fork, remembered
+from certkit.registry.ledger import Ledger, is_index
 from certkit.registry.log import KEY_FILE, Log
 from certkit.registry.writing import Appended, Drafts, Turn
 from certkit.tlog.hashing import leaf_hash
@@ -46,8 +46,6 @@ if TYPE_CHECKING:
     from certkit.registry.heads import Head
     from certkit.tlog.checkpoint import Checkpoint
     from certkit.tlog.proof import LogProof
-
-__all__ = ["Appended", "Follow", "Logged", "Registry"]
 
 Follow = Callable[["PassportFacts", Iterable[bytes]], Sequence["AnyClaims"]]
 """Returns what is logged along with a passport, given its facts and those before it in its lineage."""
@@ -99,7 +97,7 @@ class Registry:
         """Make an empty registry and return the log's verifier key, which is to be published.
 
         The origin is ``certkit.<name>/<UUID>``, the UUID made from the key and the time `at`, so that a
-        key that is used again does not speak for two logs of one name. With `keep_key` the private key is
+        key that is used again does not name two logs alike. With `keep_key` the private key is
         kept in the folder (``log-key.pem``, 0600). Raises `UsageError` ``registry.name`` or
         ``file.exists``.
         """
@@ -115,7 +113,7 @@ class Registry:
         with files.building(folder) as made:
             with store.creating(made, {"origin": signer.name, "vkey": str(signer.vkey)}) as connection:
                 Log(connection).begin(signer)
-            (made / blobs.FOLDER).mkdir()
+            (made / store.BLOBS).mkdir()
             if keep_key:
                 keys.write_private(made / KEY_FILE, log_key, passphrase=None)
         return signer.vkey
@@ -135,8 +133,8 @@ class Registry:
 
         `patience` is how many seconds to wait for another writer; where it is said what time it is `now`,
         nothing is dated before an entry that has passed, whoever signed that. `progress` is told how far the
-        entries are read, which the first to write does, and `warn` is told of a snapshot of them that is not
-        to be believed. Raises `InputError` ``registry.missing`` or ``registry.format``, `MismatchError`
+        entries are read, which the first to write does, and `warn` receives the complaint about a snapshot of
+        them that is false. Raises `InputError` ``registry.missing`` or ``registry.format``, `MismatchError`
         ``registry.damaged``, `UsageError` ``file.unwritable``, and what `Heads.open` does.
         """
         with ExitStack() as undo:
@@ -179,6 +177,17 @@ class Registry:
         with store.translated(self._path):
             return self._log.unverified_head()
 
+    def signed_head(self, heads: Path) -> Checkpoint:
+        """Return the head that the registry's own key signed.
+
+        Raises `MismatchError` ``registry.rollback`` unless it goes on from what the file `heads` remembers.
+        """
+        with self.reading() as log:
+            head = log.verified_head(self.vkey)
+            if earlier := remembered(heads, self.vkey):
+                refuse_fork(earlier, head, log.root_at)
+        return head
+
     def checkpoint(self) -> bytes:
         """Return the signed checkpoint, with the cosignatures that were gathered for it."""
         with store.translated(self._path):
@@ -217,37 +226,20 @@ class Registry:
                     more = follow(facts, self._files(facts.lineage))
                     draft = partial(self._drafts.entry, facts.lineage, submitter=submitter, at=at)
                     entry = draft(claims, passport=file)
-                    if stored := blobs.store(self._folder, passport):
+                    if stored := store.keep_blob(self._folder, passport):
                         undo.callback(self._discard, stored, facts.passport_id, start)
                     index = self._extend(entry, signer)
-                    for one in more:
-                        self._extend(draft(one), signer)
+                    for further in more:
+                        self._extend(draft(further), signer)
             undo.pop_all()
         return Appended(index, new=new, prove=self.prove)
 
-    def append_entry(
-        self,
-        subject: str,
-        claims: AnyClaims,
-        *,
-        submitter: PrivateKey,
-        log_key: Ed25519PrivateKey,
-        at: datetime,
-        trust: Trust | None = None,
-    ) -> Appended:
-        """Log an entry about `subject` whose type is that of its claims; who may say so is the caller's rule.
-
-        Passports come in by `append`, and keys change by `rotate`. Raises `InputError` ``registry.entry``
-        where the entry would be too long, and else as `append` does.
-        """
-        with self.turn(log_key, trust) as turn:
-            return turn.log(subject, claims, submitter=submitter, at=at)
-
     @contextmanager
     def turn(self, log_key: Ed25519PrivateKey, trust: Trust | None = None) -> Iterator[Turn]:
-        """Give one turn at writing: what is decided in the block is decided on what no other writer changes.
+        """Hold the write lock: reads inside the block see a state that no other process can change.
 
-        What was logged is on the disk and remembered when the block has ended. Raises as `append` does.
+        What was logged is on the disk and remembered when the block has ended. Who may say what is for the
+        caller to decide. Raises as `append` does.
         """
         with self._signing(log_key, trust=trust) as signer:
             yield Turn(self._known, self._drafts, lambda entry: self._extend(entry, signer), self.prove)
@@ -271,24 +263,6 @@ class Registry:
             index = self._extend(entry, signer, Signer(self.origin, new))
             self._connection.execute("UPDATE meta SET value = ? WHERE key = 'vkey'", (str(vkey),))
         return Appended(index, new=True, prove=self.prove), vkey
-
-    def check_signing(self, log_key: Ed25519PrivateKey) -> None:
-        """Raise what would refuse to sign the log with a key now; nothing is changed."""
-        with self._signing(log_key):
-            pass
-
-    def entries(self, start: int = 0, stop: int | None = None) -> Iterator[Logged]:
-        """Yield entries ``[start, stop)`` in order, on one state of the log.
-
-        Raises `InputError` ``registry.entry`` for what is none.
-        """
-        with store.translated(self._path), store.reading(self._connection):
-            rows = self._connection.execute(
-                "SELECT idx, entry FROM leaf WHERE idx >= ? AND idx < ? ORDER BY idx",
-                (start, self._log.unverified_head().size if stop is None else stop),
-            )
-            for index, data in rows:
-                yield Logged(index, leaf_hash(data), read(data))
 
     def find(self, ident: str) -> int:
         """Return the index of an entry by its index, or a passport's by its id or the beginning of it.
@@ -314,7 +288,7 @@ class Registry:
 
     def passport(self, sha256: str) -> bytes | None:
         """Return a stored passport by the digest of its file, None where it is missing or changed."""
-        return blobs.intact(self._folder, sha256)
+        return store.intact_blob(self._folder, sha256)
 
     @contextmanager
     def gathering(self, *, checked: bool = True) -> Iterator[Log]:
@@ -389,15 +363,9 @@ class Registry:
             remembered.advance(note, lambda _: before.root)
             self._keep(remembered)
 
-    def _kept(self) -> Snapshot | None:
+    def _kept(self) -> bytes | None:
         """Return the snapshot of the entries that was kept beside the remembered head."""
-        data = None if self._held is None else self._held.kept(self._warn)
-        kept = None if data is None else Snapshot.parse(data)
-        if data is not None and kept is None:
-            self._warn(
-                "the snapshot beside the remembered head is of another form; all entries are read instead"
-            )
-        return kept
+        return None if self._held is None else self._held.kept(self._warn)
 
     def _keep(self, remembered: Head) -> None:
         """Keep a snapshot where the next one who writes would else read many entries."""
@@ -414,11 +382,11 @@ class Registry:
 
     def _files(self, lineage: str) -> Iterator[bytes]:
         """Yield the passports of a lineage, oldest first, but those whose file is missing or changed."""
-        found = (self.passport(file.sha256) for _, file in self._known.passports(lineage))
-        return (data for data in found if data is not None)
+        passports = (self.passport(file.sha256) for _, file in self._known.passports(lineage))
+        return (data for data in passports if data is not None)
 
     def _discard(self, stored: Path, passport_id: str, start: int) -> None:
-        """Remove a passport whose append failed, unless an entry from `start` on came to need it."""
+        """Remove a passport whose append failed, unless an entry from `start` on names it."""
         # Under the lock, since another writer may be logging the same passport; and a failure may come
         # after the commit, when the passport must stay.
         with suppress(sqlite3.Error, OSError):

@@ -8,6 +8,7 @@ may differ by a few minutes.
 from __future__ import annotations
 
 from datetime import datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -19,6 +20,7 @@ from certkit.passport import dsse, keys, opening
 from certkit.passport import statement as st
 from certkit.passport.checks import CLOCK_SKEW, shown
 from certkit.registry.entry import Drift, KeyChange, Previous, Revocation, Supersession, timestamp
+from certkit.text import skeleton
 from certkit.tlog.note import VerifierKey
 
 if TYPE_CHECKING:
@@ -30,13 +32,13 @@ if TYPE_CHECKING:
     from certkit.tlog.hashing import Hash
 
 
-def is_written_so(data: bytes, found: UnverifiedEntry) -> bool:
+def is_written_so(data: bytes, entry: UnverifiedEntry) -> bool:
     """Tell whether an entry has the canonical form that `certkit.registry.entry.write` gives it.
 
     In another, the same signed statement could be logged over and over, and be padded to any length.
     """
-    envelope = found.envelope
-    if canonical.canonical(msgspec.to_builtins(found.entry)) != envelope.payload:
+    envelope = entry.envelope
+    if canonical.canonical(msgspec.to_builtins(entry.entry)) != envelope.payload:
         return False
     signatures = [{"sig": dsse.encode(envelope.signature)}]
     payload = dsse.encode(envelope.payload)
@@ -44,12 +46,12 @@ def is_written_so(data: bytes, found: UnverifiedEntry) -> bool:
     return canonical.canonical(written) == data
 
 
-def is_signed(found: UnverifiedEntry, by: Mapping[str, PublicKey]) -> bool:
+def is_signed(entry: UnverifiedEntry, by: Mapping[str, PublicKey]) -> bool:
     """Tell whether one of some keys signed an entry; one that only names it counts for nothing."""
-    key = by.get(found.entry.submitter)
+    key = by.get(entry.entry.submitter)
     try:
         if key is not None:
-            found.verify(key)
+            entry.verify(key)
     except CertkitError:
         return False
     return key is not None
@@ -70,36 +72,42 @@ class Rest(NamedTuple):
     bundles: frozenset[str]
     runs: str | None = None
 
-    def repeats(self, other: Rest) -> bool:
+    def repeats(self, earlier: Rest) -> bool:
         """Tell whether all the evidence of another passport is in that of this one."""
-        return other.bundles <= self.bundles or (other.runs is not None and other.runs == self.runs)
+        return earlier.bundles <= self.bundles or (earlier.runs is not None and earlier.runs == self.runs)
 
 
-def rest(found: st.Statement) -> Rest:
+def rest(statement: st.Statement) -> Rest:
     """Return what a passport rests on."""
-    evidence = found.predicate.evidence
+    evidence = statement.predicate.evidence
     # Tags are left out: with another salt the same runs would seem to be others.
-    table = found.predicate.profile_of_reliability
-    said = table.cells, table.columns, found.predicate.scope.dates, evidence.records
-    runs = canonical.digest(canonical.canonical([msgspec.to_builtins(one) for one in said]))
-    return Rest(frozenset(one.digest for one in evidence.bundles or (evidence,)), runs)
+    table = statement.predicate.profile_of_reliability
+    said = table.cells, table.columns, statement.predicate.scope.dates, evidence.records
+    runs = canonical.digest(canonical.canonical([msgspec.to_builtins(part) for part in said]))
+    return Rest(frozenset(part.digest for part in evidence.bundles or (evidence,)), runs)
 
 
-def is_of(passport: bytes, found: UnverifiedEntry) -> bool:
+def is_of(passport: bytes, entry: UnverifiedEntry) -> bool:
     """Tell whether a file is the passport that an entry logs, under its own lineage; nothing is verified."""
     try:
         file = opening.parse(passport)
         lineage = file.unverified_statement().predicate.agent.lineage
     except CertkitError:
         return False
-    claims = found.passport
-    return claims is not None and (file.passport_id, lineage) == (claims.passport_id, found.entry.subject)
+    claims = entry.passport
+    return claims is not None and (file.passport_id, lineage) == (claims.passport_id, entry.entry.subject)
 
 
-def is_before(one: str, other: str) -> bool:
+@lru_cache(maxsize=4096)  # entries of few lineages follow one another
+def spelling(lineage: str) -> str:
+    """Return what lineages have in common whose provider and name differ in spelling alone."""
+    return "/".join(map(skeleton, lineage.split("/")))
+
+
+def is_before(time: str, later: str) -> bool:
     """Tell whether a time of an entry lies before another by more than clocks may differ."""
     # Times of entries are compared as text, since all have the same form and zone.
-    return one < other and datetime.fromisoformat(other) - datetime.fromisoformat(one) > CLOCK_SKEW
+    return time < later and datetime.fromisoformat(later) - datetime.fromisoformat(time) > CLOCK_SKEW
 
 
 def outside(key: Candidate, date: str) -> str | None:
@@ -118,9 +126,9 @@ class Dates:
         self._newest = ""
         self._index = 0
 
-    def follow(self, index: int, found: UnverifiedEntry, *, signed: bool) -> Iterator[str]:
+    def follow(self, index: int, entry: UnverifiedEntry, *, signed: bool) -> Iterator[str]:
         """Take the next entry; yield what its date contradicts. What is not `signed` binds none after it."""
-        date, claims = found.entry.issued_at, found.passport
+        date, claims = entry.entry.issued_at, entry.passport
         if is_before(date, self._newest):
             yield f"dated {date}, and entry {self._index} above it {self._newest}"
         if self._now is not None and is_before(self._now, date):
@@ -155,22 +163,29 @@ class Lineages:
         seen = self._evidence.get((lineage, profile), {})
         return seen.get(evidence, len(seen) + 1)
 
-    def follow(self, index: int, leaf: Hash, found: UnverifiedEntry) -> list[str]:
+    def alike(self) -> Iterator[tuple[str, ...]]:
+        """Yield the lineages with passports that differ from each other in spelling alone."""
+        spelled: dict[str, list[str]] = {}
+        for lineage in self._latest:
+            spelled.setdefault(spelling(lineage), []).append(lineage)
+        yield from (tuple(names) for names in spelled.values() if len(names) > 1)
+
+    def follow(self, index: int, leaf: Hash, unverified: UnverifiedEntry) -> list[str]:
         """Take the next entry; return what in it does not follow from those before."""
-        entry, claims, wrong = found.entry, found.passport, []
+        entry, claims, wrong = unverified.entry, unverified.passport, []
         if entry.prev != self.last(entry.subject):
             wrong.append("prev is not the entry before it in its lineage")
         self._last[entry.subject] = Previous(index=index, leaf=leaf.hex())
         if claims is None:
             strange = [
-                f"it names passport {one}, which its lineage does not hold before it"
-                for one in _named(found)
-                if entry.subject not in self.passports.get(one, ())
+                f"it names passport {named}, which its lineage does not hold before it"
+                for named in _named(unverified)
+                if entry.subject not in self.passports.get(named, ())
             ]
-            if not strange and not self._replaces(entry.subject, found.claims):
+            if not strange and not self._replaces(entry.subject, unverified.claims):
                 wrong.append("what takes the place is not the latest passport of its lineage")
             return wrong + strange
-        # Who goes by a narrower policy than another may log what for them nobody has logged yet.
+        # Under a narrower policy a passport may seem not to be logged yet.
         if (claims.passport_id, entry.submitter) in self._submitted:
             wrong.append("the passport is logged a second time by the same key")
         self._submitted.add((claims.passport_id, entry.submitter))
@@ -190,9 +205,9 @@ class Lineages:
         return claims.by == self.latest(lineage) and claims.by != claims.passport_id
 
 
-def _named(found: UnverifiedEntry) -> list[str]:
+def _named(entry: UnverifiedEntry) -> list[str]:
     """Return the passports that an entry about no file names."""
-    claims = found.claims
+    claims = entry.claims
     if isinstance(claims, Supersession):
         return [claims.passport_id, claims.by]
     if isinstance(claims, Drift):
@@ -210,7 +225,7 @@ class LogKeys:
         self.last: str | None = None
         """The newest key as the entries name it, None where none was ever changed."""
 
-    def follow(self, found: UnverifiedEntry, change: KeyChange) -> str | None:
+    def follow(self, entry: UnverifiedEntry, change: KeyChange) -> str | None:
         """Take the next change of keys; return what does not hold of it."""
         before, self.last = self.last, change.new
         if before not in {None, change.old}:
@@ -218,11 +233,11 @@ class LogKeys:
         try:
             old, new = VerifierKey.parse(change.old), VerifierKey.parse(change.new)
             public = Ed25519PublicKey.from_public_bytes(old.public)
-            if {old.name, new.name, found.entry.subject} != {self._origin}:
+            if {old.name, new.name, entry.entry.subject} != {self._origin}:
                 return "its keys are another log's"
-            if found.entry.submitter != keys.key_id(public):
+            if entry.entry.submitter != keys.key_id(public):
                 return "not submitted by the key that it hands over from"
-            found.verify(public)
+            entry.verify(public)
         except (CertkitError, ValueError) as error:
             return str(error)
         # What was given up may be in other hands, and a copy of the log from then would be the present one.

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from certkit import files
 from certkit.errors import CertkitError, InputError
-from certkit.registry import blobs, store
+from certkit.registry import store
 from certkit.registry.heads import read
 from certkit.registry.log import Log
 from certkit.tlog import bundle, tiles
 from certkit.tlog.hashing import HASH_SIZE
-from certkit.tlog.note import MAX_NOTE
+from certkit.tlog.note import MAX_NOTE, VerifierKey
 from certkit.tlog.tiles import WIDTH, Tile
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Fault(NamedTuple):
 
 
 CHECKPOINT: Final = "checkpoint"
-_OWN: Final = {CHECKPOINT, "tile", blobs.FOLDER}
+_OWN: Final = {CHECKPOINT, "tile", store.BLOBS}
 NO_COSIGNATURE: Final = "no cosignature by the key that it is kept for of a checkpoint that the log had"
 """What is wrong with a row of ``cosignature``."""
 
@@ -52,6 +52,9 @@ class Source(Protocol):
 
     def note(self) -> bytes:
         """Return the signed checkpoint; raise `CertkitError`."""
+
+    def vkey(self) -> VerifierKey | None:
+        """Return the verifier key that the log says is its own, None where it says none."""
 
     def count(self) -> int:
         """Return how many entries there seem to be."""
@@ -98,9 +101,13 @@ class Database:
         ):
             yield cls(folder, connection)
 
-    def count(self, table: str = "leaf") -> int:
-        """Return how many rows a table has."""
-        (count,) = self._connection.execute(f"SELECT count(*) FROM {table}").fetchone()  # noqa: S608 - ours
+    def vkey(self) -> VerifierKey | None:
+        """See `Source`."""
+        return VerifierKey.parse(store.meta(self._connection).get("vkey", ""))
+
+    def count(self) -> int:
+        """See `Source`."""
+        (count,) = self._connection.execute("SELECT count(*) FROM leaf").fetchone()
         return int(count)
 
     def batches(self) -> Iterator[list[tuple[int, Any]]]:
@@ -151,7 +158,7 @@ class Published:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        kept = folder / blobs.FOLDER
+        kept = folder / store.BLOBS
         self.passports = kept.is_dir() and not kept.is_symlink()
 
     def note(self) -> bytes:
@@ -160,6 +167,10 @@ class Published:
         if path.is_symlink():
             raise InputError("file.not-regular", "is a link, not a file", where=str(path))
         return files.read(path, limit=MAX_NOTE)
+
+    def vkey(self) -> VerifierKey | None:
+        """See `Source`."""
+        return None
 
     def count(self) -> int:
         """See `Source`."""
@@ -216,7 +227,7 @@ class Published:
                 yield Fault("registry.tile-differs", name, "not the beginning of the tile as it is now")
 
     def faults(self, origin: str, vkey: str) -> Iterator[Fault]:
-        """See `Source`: files say nothing of themselves."""
+        """See `Source`: files state nothing about themselves."""
         _ = origin, vkey
         return iter(())
 
@@ -231,7 +242,7 @@ class Published:
         for item in sorted(self._folder.iterdir()):
             if item.name not in _OWN:
                 yield f"{item.name} is no part of a log"
-        for part in ("tile", blobs.FOLDER):
+        for part in ("tile", store.BLOBS):
             for item in sorted(path for path, is_link in files.inside(self._folder / part) if is_link):
                 yield f"{item.relative_to(self._folder).as_posix()} is a link, and not followed"
         if self.passports:
@@ -274,7 +285,7 @@ def has_width(tile: Tile, data: bytes) -> bool:
 
 def stray_blobs(folder: Path, expected: Container[str]) -> Iterator[str]:
     """Yield a note on each file among the passports that is none of the expected ones."""
-    for name in blobs.names(folder):
+    for name in store.blob_names(folder):
         sha256 = name[-64:]
         if name != f"{sha256[:2]}/{sha256}" or sha256 not in expected:
-            yield f"{blobs.FOLDER}/{name} belongs to no entry"
+            yield f"{store.BLOBS}/{name} belongs to no entry"

@@ -1,6 +1,6 @@
 """The one fold over the entries of a log: which passports they log, and what ended each.
 
-    policy = Policy(origin, trust, load)          # whose word counts; without trust everybody's does
+    policy = Policy(origin, trust, load)          # whose entries count; without trust everybody's do
     passports = Passports(policy)
     for logged in entries:
         passports.follow(logged)
@@ -18,7 +18,7 @@ its chain that it must have is `certkit.registry.rules`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from msgspec import Struct, structs
 
@@ -58,9 +58,9 @@ class Ending(Struct, frozen=True, kw_only=True):
     by: str | None = None
 
 
-def ending_of(index: int, found: UnverifiedEntry) -> tuple[str, Ending] | None:
+def ending_of(index: int, entry: UnverifiedEntry) -> tuple[str, Ending] | None:
     """Return which passport an entry ends, whoever says so, and how; None where it ends none."""
-    claims = found.claims
+    claims = entry.claims
     if isinstance(claims, Revocation):
         return claims.passport_id, Ending(index=index, how="revoked", reason=claims.reason)
     if isinstance(claims, Supersession):
@@ -78,9 +78,9 @@ def outweighs(ending: Ending, before: Ending | None) -> bool:
 
 
 class Policy:
-    """Whose word counts for a reader of the log named `origin`.
+    """Whose entries count for a reader of the log named `origin`.
 
-    With a trust policy that of its keys, under the names of their issuers; without one everybody's. `load`
+    With a trust policy those of its keys, under the names of their issuers; without one everybody's. `load`
     returns a passport's file, None where it is not here: then it is of whoever submitted it. A false
     signature in the name of a key of the policy is refused if `strict`, and else counts for nothing.
     """
@@ -95,8 +95,8 @@ class Policy:
     ) -> None:
         candidates = () if trust is None else trust.candidates()
         self.origin, self._trust, self._load, self._strict = origin, trust, load, strict
-        self.keys: dict[str, PublicKey] = {one.id: one.key for one in candidates}
-        self._names: dict[str, str] = {one.id: one.issuer for one in candidates}
+        self.keys: dict[str, PublicKey] = {candidate.id: candidate.key for candidate in candidates}
+        self._names: dict[str, str] = {candidate.id: candidate.issuer for candidate in candidates}
 
     def signed(self, logged: Logged, by: Mapping[str, PublicKey] | None = None) -> bool:
         """Tell whether one of the policy's keys, or of those in `by`, signed an entry.
@@ -184,6 +184,25 @@ class Issued(Struct, frozen=True, kw_only=True):
         return "expired" if self.claims.not_after < now else "current"
 
 
+class Query(NamedTuple):
+    """Which passports are looked for; None asks nothing. `agent` is a lineage, a part of one, or a digest."""
+
+    agent: str | None = None
+    tier: int | None = None
+    profile: str | None = None
+    status: str | None = None
+
+    def takes(self, issued: Issued, now: str) -> bool:
+        """Tell whether a passport is one of those that are looked for, at a time as entries write it."""
+        claims = issued.claims
+        return (
+            (self.agent is None or self.agent == claims.agent or self.agent in issued.lineage)
+            and self.tier in {None, claims.tier}
+            and self.profile in {None, claims.profile}
+            and self.status in {None, issued.standing(now)}
+        )
+
+
 class Passports:
     """The passports that entries log, and what ended each, by the word of those who count."""
 
@@ -254,8 +273,8 @@ class Passports:
         """Return the entry by which the key of an ending had ended the passport already, None for none.
 
         For a supersession any ending counts, unless it repeats what the later passport says; a revocation for
-        another reason says more. By another key it may be said again: whoever goes by a narrower policy may
-        not know the first.
+        another reason says more. Another key may say it again: under a narrower policy the first may be
+        unknown.
         """
         claims, who = logged.found.claims, logged.found.entry.submitter
         if not isinstance(claims, Revocation | Supersession):
@@ -303,11 +322,11 @@ class Passports:
 
     def issued(self) -> Iterator[Issued]:
         """Yield the passports in the order of their entries, each with what ended it."""
-        for passport_id, one in self._issued.items():
+        for passport_id, issued in self._issued.items():
             ended = self.ending(passport_id)
             reasons = (ending.reason for _, ending in self.endings(passport_id))
             yield structs.replace(
-                one,
+                issued,
                 ending=ended[1] if ended else None,
                 reasons=tuple(reason for reason in reasons if reason is not None),
             )
@@ -332,8 +351,27 @@ class History(Struct, frozen=True, kw_only=True):
     def drifts(self) -> tuple[tuple[int, Drift], ...]:
         """The drift entries, with their places."""
         return tuple(
-            (one.index, one.found.claims) for one in self.entries if isinstance(one.found.claims, Drift)
+            (logged.index, logged.found.claims)
+            for logged in self.entries
+            if isinstance(logged.found.claims, Drift)
         )
+
+    @property
+    def drifted(self) -> bool:
+        """Whether the log says that the latest passport drifted.
+
+        A passport on the same evidence about the same agent shows nothing new: the one before it decides.
+        """
+        logged = {claims.passport_id for _, claims in self.drifts}
+        later = None
+        for issued in reversed(self.passports):
+            claims = issued.claims
+            if later not in {None, (claims.evidence, claims.agent)}:
+                return False
+            if claims.passport_id in logged:
+                return True
+            later = (claims.evidence, claims.agent)
+        return False
 
 
 def history(lineage: str, entries: Iterable[Logged], policy: Policy) -> History:
@@ -342,12 +380,12 @@ def history(lineage: str, entries: Iterable[Logged], policy: Policy) -> History:
     Raises `MismatchError` ``registry.entry-signature`` where a key of the policy is named and did not sign.
     """
     passports, about = Passports(policy), list(entries)
-    counted = [(one, passports.follow(one)) for one in about]
-    kept = tuple(one for one, counts in counted if counts and passports.ends(one))
-    places = {one.index for one in kept}
+    counted = [(logged, passports.follow(logged)) for logged in about]
+    kept = tuple(logged for logged, counts in counted if counts and passports.ends(logged))
+    places = {logged.index for logged in kept}
     return History(
         lineage=lineage,
         passports=tuple(passports.issued()),
         entries=kept,
-        left_out=tuple(one.index for one in about if one.index not in places),
+        left_out=tuple(logged.index for logged in about if logged.index not in places),
     )

@@ -30,10 +30,8 @@ from certkit.errors import CertkitError, MismatchError, UnavailableError
 from certkit.passport.checks import CLOCK_SKEW, Status, period
 from certkit.progress import SILENT, Progress
 from certkit.registry.entry import Claims, Logged, moment, read, skim, timestamp
-from certkit.registry.heads import read as read_head
-from certkit.registry.reader import Reader, opened
+from certkit.registry.reader import Reader, log_key, opened
 from certkit.registry.state import Passports, Policy, signed
-from certkit.tlog.note import VerifierKey, parse_note
 from certkit.tlog.witness import Quorum, counted
 
 if TYPE_CHECKING:
@@ -63,26 +61,26 @@ class Events:
         """Whether something ended it."""
         return self._passports.ending(self._id, self._enders) is not None
 
-    def take(self, one: Logged) -> None:
+    def take(self, logged: Logged) -> None:
         """Take an entry into account; raise `MismatchError` where it bears a false signature."""
-        claims, entry = one.found.claims, one.found.entry
-        counts = self._passports.follow(one)
+        claims, entry = logged.found.claims, logged.found.entry
+        counts = self._passports.follow(logged)
         if isinstance(claims, Claims) and claims.passport_id == self._id:
             if counts:
                 self._lineages.append(entry.subject)
             elif not entry.is_for(self._policy.origin):
-                self._ignored.append(f"entry {one.index} logs it, and was signed for {entry.log}")
+                self._ignored.append(f"entry {logged.index} logs it, and was signed for {entry.log}")
             else:
-                self._ignored.append(f"entry {one.index} logs it, and no trusted key signed that")
+                self._ignored.append(f"entry {logged.index} logs it, and no trusted key signed that")
         elif isinstance(claims, Claims) and claims.supersedes == self._id and not counts:
-            self._ignored.append(f"entry {one.index} would end it, and does not count")
+            self._ignored.append(f"entry {logged.index} would end it, and does not count")
 
     def status(self, head: Checkpoint, time: datetime | None, at: datetime) -> Status:
         """Return what was found, as of a checkpoint and the time that somebody vouches for it."""
-        of = f"as of checkpoint {head.size:,} of {head.origin}, {_age(time, at)}"
+        when = f"as of checkpoint {head.size:,} of {head.origin}, {_age(time, at)}"
         foreign = self._passports.ignored(self._id, self._enders)
         ignored = [f"entry {index} would end it, and is not signed by its issuer" for index in foreign]
-        more = "".join(f"; {one}" for one in (*self._ignored, *ignored))
+        more = "".join(f"; {text}" for text in (*self._ignored, *ignored))
         standing: Literal["current", "revoked", "superseded", "unknown"]
         if (ended := self._passports.ending(self._id, self._enders)) is not None:
             logged, ending = ended
@@ -95,7 +93,7 @@ class Events:
             what, standing = f"no entry in [0, {head.size:,}) ends it", "current"
         return Status(
             standing=standing,
-            detail=f"{what}, {of}{more}",
+            detail=f"{what}, {when}{more}",
             size=head.size,
             time=time,
             lineages=tuple(self._lineages),
@@ -146,9 +144,9 @@ class FolderStatus:
             for index, data, leaf in log.entries():
                 skimmed = skim(data)
                 if skimmed is None or named in skimmed.payload:
-                    one = _readable(index, data, leaf)
-                    events.take(one)
-                    newest.take(one.found.entry, index, data, leaf)
+                    logged = _readable(index, data, leaf)
+                    events.take(logged)
+                    newest.take(logged.found.entry, index, data, leaf)
                 else:
                     newest.take(skimmed, index, data, leaf)
         time = vouched(log.head, quorum, self._at) if quorum.k else newest.time()
@@ -168,28 +166,31 @@ class _Newest:
 
     def __init__(self, origin: str, trust: Trust, at: datetime) -> None:
         self._origin = origin
-        self._keys: dict[str, PublicKey] = {one.id: one.key for one in trust.candidates()}
+        self._keys: dict[str, PublicKey] = {candidate.id: candidate.key for candidate in trust.candidates()}
         # Times are compared as text: all have the same form and zone.
         self._windows: dict[str, tuple[str, str]] = {
-            one.id: (_text(one.not_before, ""), min(_text(one.not_after, "9999"), timestamp(at + CLOCK_SKEW)))
-            for one in trust.candidates()
+            candidate.id: (
+                _text(candidate.not_before, ""),
+                min(_text(candidate.not_after, "9999"), timestamp(at + CLOCK_SKEW)),
+            )
+            for candidate in trust.candidates()
         }
         self._time = ""
         self._found: tuple[int, bytes, bytes] | None = None
 
-    def take(self, one: Entry | Skimmed, index: int, data: bytes, leaf: bytes) -> None:
-        start, end = self._windows.get(one.submitter, ("9999", ""))
-        if max(self._time, start) <= one.issued_at <= end and one.is_for(self._origin):
-            self._time, self._found = one.issued_at, (index, data, leaf)
+    def take(self, entry: Entry | Skimmed, index: int, data: bytes, leaf: bytes) -> None:
+        start, end = self._windows.get(entry.submitter, ("9999", ""))
+        if max(self._time, start) <= entry.issued_at <= end and entry.is_for(self._origin):
+            self._time, self._found = entry.issued_at, (index, data, leaf)
 
     def time(self) -> datetime | None:
         if self._found is None:
             return None
         try:
-            one = _readable(*self._found)
+            logged = _readable(*self._found)
         except UnavailableError:
             return None  # it is no entry, and so its date none
-        return moment(one.found.entry.issued_at) if signed(one, self._keys) else None
+        return moment(logged.found.entry.issued_at) if signed(logged, self._keys) else None
 
 
 def _text(time: datetime | None, otherwise: str) -> str:
@@ -207,28 +208,3 @@ def vouched(head: SignedCheckpoint, quorum: Quorum, at: datetime) -> datetime | 
         )
     since = quorum.since(counted(head.cosigned, (at + CLOCK_SKEW).timestamp()))
     return None if since is None else datetime.fromtimestamp(since, UTC)
-
-
-def log_key(note: bytes, trust: Trust) -> VerifierKey:
-    """Return the policy's key that a checkpoint is signed with.
-
-    It is one of the log that the text names, whatever other lines stand below. Of several keys of one log the
-    last one in the policy is its present one, and no other tells how things stand: whoever came by an older
-    key could go on from the day on which it was given up. Raises
-    `UnavailableError` ``registry.untrusted-log`` where the policy has no key of the log, or has a later one.
-    """
-    origin = read_head(note).origin
-    keys = [key for key in map(VerifierKey.parse, trust.logs) if key.name == origin]
-    if keys and (origin, keys[-1].key_id) in {(one.name, one.key_id) for one in parse_note(note).signatures}:
-        return keys[-1]
-    if keys:
-        raise UnavailableError(
-            "registry.untrusted-log",
-            f"the checkpoint is not signed with the key that the policy lists last for {origin}",
-            hint="ask for the log as it is now; in the policy, its present key has to stand after older ones",
-        )
-    raise UnavailableError(
-        "registry.untrusted-log",
-        f"no trusted verifier key signed the checkpoint of {origin}",
-        hint="certkit trust add --log VKEY, with the key that 'certkit registry init' printed",
-    )

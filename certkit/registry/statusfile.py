@@ -35,9 +35,9 @@ from certkit.passport.terms import Count  # noqa: TC001 - msgspec resolves annot
 from certkit.registry.entry import Logged, moment, naming, read, timestamp
 from certkit.registry.heads import read as read_head
 from certkit.registry.heads import refuse_fork, remembered
-from certkit.registry.reader import Reader, opened
+from certkit.registry.reader import Reader, log_key, opened
 from certkit.registry.state import Policy
-from certkit.registry.status import Events, log_key, vouched
+from certkit.registry.status import Events, vouched
 from certkit.tlog import tiles, tree
 from certkit.tlog.checkpoint import open_checkpoint
 from certkit.tlog.hashing import leaf_hash
@@ -126,15 +126,15 @@ def write(
         if passport is None:
             raise UsageError("registry.unknown", f"entry {index} is no passport", where=str(folder))
         names_it = naming(passport.passport_id)
-        found = [(place, data, leaf) for place, data, leaf in log.entries() if names_it(data)]
+        naming_it = [(place, data, leaf) for place, data, leaf in log.entries() if names_it(data)]
         node = tiles.node_reader(tiles.verified(head.size, head.root, source.tile))
         going_on = UNSET if since is None else _going_on(since, head, node)
-    places = [(place, leaf) for place, _, leaf in found]
+    places = [(place, leaf) for place, _, leaf in naming_it]
     text = _word(head, passport.passport_id, places, timestamp(at))
     document = _File(
         checkpoint=note.decode(),
         word=write_note(text, [signer.sign(text)]).decode(),
-        entries=tuple(_Held(index=place, entry=encode64(data)) for place, data, _ in found),
+        entries=tuple(_Held(index=place, entry=encode64(data)) for place, data, _ in naming_it),
         since=going_on,
     )
     return _bytes(document, folder)
@@ -193,11 +193,11 @@ class FileStatus:
         quorum = Quorum.of(self._trust.witnesses.k, self._trust.witnesses.keys)
         signed = open_checkpoint(file.checkpoint.encode(), key, quorum.keys)
         head = signed.checkpoint
-        entries = [_entry(one) for one in file.entries]
+        entries = [_entry(logged) for logged in file.entries]
         time = _check_word(file.word.encode(), key, head, passport_id, entries)
         events = Events(Policy(head.origin, self._trust), passport_id, revokers)
-        for one in entries:
-            events.take(one)
+        for logged in entries:
+            events.take(logged)
         if not events.ended:
             self._refuse_other(head, file.since)
         known = time if time <= self._at + CLOCK_SKEW else None
@@ -234,19 +234,19 @@ def _parse(data: bytes) -> _File:
         raise InputError("registry.status", f"not a status file: {error}") from None
 
 
-def _entry(one: _Held) -> Logged:
-    data = decode64(one.entry)
+def _entry(held: _Held) -> Logged:
+    data = decode64(held.entry)
     if data is None:
-        raise InputError("registry.status", f"not a status file: entry {one.index} is not base64")
-    return Logged(one.index, leaf_hash(data), read(data))
+        raise InputError("registry.status", f"not a status file: entry {held.index} is not base64")
+    return Logged(held.index, leaf_hash(data), read(data))
 
 
 def _hashes(texts: Iterable[str]) -> list[Hash]:
     hashes = [decode_hash(text) for text in texts]
-    found = [one for one in hashes if one is not None]
-    if len(found) < len(hashes):
+    decoded = [value for value in hashes if value is not None]
+    if len(decoded) < len(hashes):
         raise InputError("registry.status", "not a status file: a hash in it is none")
-    return found
+    return decoded
 
 
 def _check_word(
@@ -257,11 +257,11 @@ def _check_word(
     lines = text.split("\n")
     if len(lines) != _LINES + 1:
         raise MismatchError("registry.status", f"the log's word has {len(lines) - 1} lines, not {_LINES}")
-    places = [(one.index, one.leaf) for one in entries]
+    places = [(logged.index, logged.leaf) for logged in entries]
     expected = _word(head, passport_id, places, lines[_LINES - 1]).split("\n")
-    for name, stated, found in zip(_SAYS, lines, expected, strict=False):
-        if stated != found:
-            message = f"the log's word is about {name} {stated[:80]!r}, expected {found!r}"
+    for name, stated, wanted in zip(_SAYS, lines, expected, strict=False):
+        if stated != wanted:
+            message = f"the log's word is about {name} {stated[:80]!r}, expected {wanted!r}"
             raise MismatchError("registry.status", message)
     try:
         return moment(lines[_LINES - 1])

@@ -1,20 +1,26 @@
-"""The store of record: one SQLite file, written durably, opened with suspicion.
+"""The store of record: one SQLite file, written durably, opened with suspicion; and the passports beside it.
 
 Tables ``leaf`` (the entries), ``tile`` (the tree over them, rightmost tiles partial), ``checkpoint`` (the
 signed head), ``cosignature`` (what witnesses signed under it) and ``meta`` (format version, origin, verifier
 key). A file with any other table, index, view or trigger is refused: what others put into a database can run
 on opening it. A file of another version of the format is refused too.
+
+The passports stand outside the log and under their digest, so that each can be withdrawn. Only digests become
+names, so no text from a passport is ever part of a path.
 """
 
 from __future__ import annotations
 
 import glob
+import hashlib
 import os
+import re
 import shutil
 import sqlite3
 from contextlib import ExitStack, closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
+from certkit import canonical, files
 from certkit.errors import CertkitError, InputError, MismatchError, UsageError
 
 if TYPE_CHECKING:
@@ -35,6 +41,10 @@ _DDL: Final = (
     PRIMARY KEY (size, vkey)) WITHOUT ROWID""",
 )
 FORMAT: Final = "3"
+BLOBS: Final = "blobs"
+"""The folder of the passports, ``blobs/<first 2 hexadecimal digits>/<SHA-256>``."""
+
+_NAME: Final = re.compile(r"[0-9a-f]{64}")
 _SETTINGS: Final = (
     f"PRAGMA page_size = {_PAGE}",  # counts for a file that is made
     "PRAGMA synchronous = FULL",
@@ -118,10 +128,10 @@ def _is_at_rest(path: Path) -> bool:
     if not (os.access(real, os.W_OK) and os.access(real.parent, os.W_OK)):
         return False
     try:
-        found = {item.name: item.stat().st_size for item in real.parent.glob(f"{glob.escape(real.name)}-*")}
+        beside = {item.name: item.stat().st_size for item in real.parent.glob(f"{glob.escape(real.name)}-*")}
     except OSError:
         return False  # another program came or went meanwhile
-    return f"{real.name}-journal" not in found and not found.get(f"{real.name}-wal")
+    return f"{real.name}-journal" not in beside and not beside.get(f"{real.name}-wal")
 
 
 def open_file(path: Path, mode: str, patience: float) -> sqlite3.Connection:
@@ -260,3 +270,58 @@ def _translate(
     if code == sqlite3.SQLITE_IOERR:
         return UsageError("file.unwritable", "the disk refused to read or write", where=where)
     return damaged(f"damaged: {error}", where)
+
+
+# The passports beside the database
+
+
+def blob_path(registry: Path, sha256: str) -> Path:
+    """Return where the passport with this digest (64 hexadecimal digits) is kept."""
+    if _NAME.fullmatch(sha256) is None:
+        raise ValueError("not a digest")
+    return registry / BLOBS / sha256[:2] / sha256
+
+
+def keep_blob(registry: Path, data: bytes) -> Path | None:
+    """Write a passport durably; return its path, None where it was there already.
+
+    Called by one writer at a time. A file that is there but has other bytes is replaced.
+    """
+    sha256 = hashlib.sha256(data).hexdigest()
+    target = blob_path(registry, sha256)
+    if load_blob(registry, sha256) == data:
+        files.flush(target, registry / BLOBS)
+        return None
+    if target.parent.is_dir():
+        files.write(target, data)
+    else:
+        # The new folder appears with the file in it and is on the disk before this returns.
+        with files.building(target.parent) as folder:
+            files.write(folder / sha256, data)
+    return target
+
+
+def load_blob(registry: Path, sha256: str) -> bytes | None:
+    """Return the bytes kept for a digest, whatever they are; None where there is no regular file."""
+    target = blob_path(registry, sha256)
+    if target.is_symlink() or target.parent.is_symlink() or not target.is_file():
+        return None
+    try:
+        return files.read(target, limit=canonical.MAX_BYTES)
+    except CertkitError:
+        return None
+
+
+def intact_blob(registry: Path, sha256: str) -> bytes | None:
+    """Return the bytes kept for a digest, None where they are missing or have another one."""
+    data = load_blob(registry, sha256)
+    return data if data is not None and hashlib.sha256(data).hexdigest() == sha256 else None
+
+
+def blob_names(registry: Path) -> Iterator[str]:
+    """Yield the path, below the blobs folder, of everything that is kept there."""
+    folder = registry / BLOBS
+    if folder.is_dir():
+        for item in sorted(folder.rglob("*")):
+            if item.is_symlink() or not item.is_dir():
+                yield item.relative_to(folder).as_posix()

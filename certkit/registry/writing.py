@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 def submitters(trust: Trust) -> dict[str, Candidate]:
     """Return the keys that may submit entries, by id: those of the trusted issuers."""
-    return {one.id: one for one in trust.candidates()}
+    return {candidate.id: candidate for candidate in trust.candidates()}
 
 
 def refuse_stranger(submitter: PrivateKey, trust: Trust, at: datetime) -> None:
@@ -82,10 +82,17 @@ class Drafts:
     def claims(self, facts: PassportFacts) -> Claims:
         """Return what the entry of a passport says; the attempt is counted.
 
-        Raises `MismatchError` ``registry.evidence-false``, ``registry.supersedes`` or ``registry.attempt``.
+        Raises `MismatchError` ``registry.evidence-false``, ``registry.lineage``, ``registry.supersedes`` or
+        ``registry.attempt``.
         """
         self._refuse_false(facts)
         latest = self._known.latest(facts.lineage)
+        if latest is None and (logged := self._known.alike(facts.lineage)):
+            raise MismatchError(
+                "registry.lineage",
+                f"the log holds {logged!r}, and {facts.lineage!r} differs from it in spelling alone",
+                hint="issue it under the name that is logged, or name another agent in other words",
+            )
         if facts.supersedes not in {None, latest}:
             raise MismatchError(
                 "registry.supersedes",
@@ -234,36 +241,40 @@ def revoke(registry: Registry, ident: str, *, reason: Reason, detail: str | None
     `Registry.append_entry`.
     """
     with hand.turn(registry) as turn:
-        own = _own(registry, turn.known, turn.known.find(ident), hand)
-        index, new = _revoke(turn, own, reason, detail, hand)
+        target = _own(registry, turn.known, turn.known.find(ident), hand)
+        index, new = _revoke(turn, target, reason, detail, hand)
         also = []
-        for other in _on_its_evidence(registry, turn.known, own, hand) if reason == "evidence-false" else ():
-            entry, is_new = _revoke(turn, other, reason, detail, hand)
-            also += [(other.passport_id, entry)] * is_new
-        return Revoked(own.passport_id, turn.appended(index, new=new), tuple(also))
+        for passport in (
+            _on_its_evidence(registry, turn.known, target, hand) if reason == "evidence-false" else ()
+        ):
+            entry, is_new = _revoke(turn, passport, reason, detail, hand)
+            also += [(passport.passport_id, entry)] * is_new
+        return Revoked(target.passport_id, turn.appended(index, new=new), tuple(also))
 
 
-def _revoke(turn: Turn, own: _Own, reason: Reason, detail: str | None, hand: Hand) -> tuple[int, bool]:
+def _revoke(turn: Turn, target: _Own, reason: Reason, detail: str | None, hand: Hand) -> tuple[int, bool]:
     """Return the entry that revokes a passport for a reason, and whether it is a new one."""
-    for logged, ending in turn.known.ended(own.lineage, own.passport_id).endings(own.passport_id, own.keys):
+    for logged, ending in turn.known.ended(target.lineage, target.passport_id).endings(
+        target.passport_id, target.keys
+    ):
         if ending.reason == reason:
             return logged.index, False
-    what = Revocation(passport_id=own.passport_id, reason=reason, detail=detail)
-    return hand.log(turn, own.lineage, what).index, True
+    what = Revocation(passport_id=target.passport_id, reason=reason, detail=detail)
+    return hand.log(turn, target.lineage, what).index, True
 
 
-def _on_its_evidence(registry: Registry, known: Ledger, own: _Own, hand: Hand) -> list[_Own]:
+def _on_its_evidence(registry: Registry, known: Ledger, target: _Own, hand: Hand) -> list[_Own]:
     """Return the passports of a lineage that rest on one's evidence and that the hand may end, itself too.
 
     What is not here or is another issuer's stays as it is; an audit names it.
     """
-    found = dict[str, _Own]()
-    for index, _ in list(known.passports(own.lineage)):
+    passports = dict[str, _Own]()
+    for index, _ in list(known.passports(target.lineage)):
         with suppress(CertkitError):
-            other = _own(registry, known, index, hand)
-            if other.rest.repeats(own.rest):
-                found.setdefault(other.passport_id, other)
-    return list(found.values())
+            passport = _own(registry, known, index, hand)
+            if passport.rest.repeats(target.rest):
+                passports.setdefault(passport.passport_id, passport)
+    return list(passports.values())
 
 
 def supersede(registry: Registry, ident: str, *, by: str, hand: Hand) -> tuple[str, Appended]:
@@ -273,20 +284,20 @@ def supersede(registry: Registry, ident: str, *, by: str, hand: Hand) -> tuple[s
     ``registry.supersedes``.
     """
     with hand.turn(registry) as turn:
-        own = _own(registry, turn.known, turn.known.find(ident), hand)
+        target = _own(registry, turn.known, turn.known.find(ident), hand)
         later = turn.known.find(by)
-        latest = turn.known.latest(own.lineage)
-        if latest in {None, own.passport_id} or latest != _logs(turn.known, later):
+        latest = turn.known.latest(target.lineage)
+        if latest in {None, target.passport_id} or latest != _logs(turn.known, later):
             raise MismatchError(
                 "registry.supersedes",
-                f"entry {later} is not the latest passport of {own.lineage}, or the one to supersede",
+                f"entry {later} is not the latest passport of {target.lineage}, or the one to supersede",
                 hint="only the latest passport of a lineage takes the place of another",
             )
-        known = turn.known.ended(own.lineage, own.passport_id)
-        for ended, _ in known.endings(own.passport_id, own.keys):
-            return own.passport_id, turn.appended(ended.index, new=False)
-        what = Supersession(passport_id=own.passport_id, by=str(latest))
-        return own.passport_id, hand.log(turn, own.lineage, what)
+        known = turn.known.ended(target.lineage, target.passport_id)
+        for ended, _ in known.endings(target.passport_id, target.keys):
+            return target.passport_id, turn.appended(ended.index, new=False)
+        what = Supersession(passport_id=target.passport_id, by=str(latest))
+        return target.passport_id, hand.log(turn, target.lineage, what)
 
 
 def note(registry: Registry, subject: str | None, text: str, *, hand: Hand) -> Appended:
@@ -304,20 +315,20 @@ def _logs(known: Ledger, index: int) -> str | None:
 
 def _own(registry: Registry, known: Ledger, index: int, hand: Hand) -> _Own:
     """Return a logged passport that the hand may end; its lineage is what its file says."""
-    found = known.entry(index)
-    stored = found.entry.passport
-    if found.passport is None or stored is None:
+    logged = known.entry(index)
+    stored = logged.entry.passport
+    if logged.passport is None or stored is None:
         raise UsageError("registry.unknown", f"entry {index} is no passport")
     data = registry.passport(stored.sha256)
     if data is None:
         raise MismatchError("registry.blob-missing", f"the file of entry {index} is not here, or has changed")
     file = opening.parse(data)
-    if file.passport_id != found.passport.passport_id:
+    if file.passport_id != logged.passport.passport_id:
         raise MismatchError("registry.inconsistent", f"the file of entry {index} is another passport")
     issuer = issuer_of(data, hand.trust)
     name = keys.key_id(hand.submitter.public_key())
     theirs: dict[str, PublicKey] = {
-        one.id: one.key for one in hand.trust.candidates() if one.issuer == issuer
+        candidate.id: candidate.key for candidate in hand.trust.candidates() if candidate.issuer == issuer
     }
     if name not in theirs:
         raise UntrustedError(

@@ -139,6 +139,7 @@ class Draw(Struct, frozen=True, kw_only=True, eq=False):
 
     domain: NDArray[np.int64]
     condition: NDArray[np.str_]
+    family: NDArray[np.int64]
     success: NDArray[np.bool_]
     held: NDArray[np.bool_]  # the fault took hold
     oracle: NDArray[np.int64]
@@ -180,7 +181,30 @@ def attains(draw: Draw, tier: int) -> bool:
     target, above = TARGETS[tier], TARGETS.get(tier + 1)
     if above is not None and draw.ti.mean() >= above.ti:
         return False
-    return tier == 0 or (_successes(draw, target) and _fields(draw, target) and csi(draw) >= target.csi)
+    return tier == 0 or (
+        _successes(draw, target)
+        and _fields(draw, target)
+        and csi(draw) >= target.csi
+        and _tasks_show(draw, target)
+    )
+
+
+def _tasks_show(draw: Draw, target: Target) -> bool:
+    """Tell whether families of tasks show what their runs do , so that nothing contests the verdict."""
+    from scipy.special import betaincc  # noqa: PLC0415 - as above
+
+    fault = draw.fault
+    won = np.bincount(draw.family[fault], weights=draw.success[fault])
+    runs = np.bincount(draw.family[fault])
+    won, runs = won[runs > 0], runs[runs > 0]
+    k, x = len(runs), won / runs
+    shown = []
+    for weight in (np.ones(k), k * runs / runs.sum()):
+        mean = (weight @ x + 1) / (k + 2)
+        spread = weight**2 @ (x - mean) ** 2 + mean**2 + (1 - mean) ** 2
+        size = mean * (1 - mean) * (k + 2) * (k + 3) / spread - 1
+        shown.append(betaincc(mean * size, (1 - mean) * size, target.r_op) > target.posterior)
+    return k < least_failure_free(target.r_op, target.posterior) or all(shown)
 
 
 def _successes(draw: Draw, target: Target) -> bool:

@@ -41,7 +41,7 @@ MAX_DRAWS: Final = 2000
 TASKS: Final = 40
 """Tasks of one domain."""
 
-TASKS_PER_CLUSTER: Final = 2
+TASKS_PER_CLUSTER: Final = 1
 LANDED: Final = 0.9
 """Share of adversarial runs whose injected text reaches the agent."""
 
@@ -216,7 +216,8 @@ def _draw(rng: np.random.Generator, plan: _Plan, target: Target, icc: float) -> 
         success[-TREND:] = success[-TREND:][::-1]
     held = ~((plan.condition == Condition.ADVERSARIAL) & (rng.random(runs) >= LANDED))
     recovery = fault & success & held
-    oracle = rng.integers(25, 51, runs)
+    family = plan.domain * TASKS + plan.task // TASKS_PER_CLUSTER
+    oracle = rng.integers(25, 51, int(family.max()) + 1)[family]
     actual = np.rint(oracle / target.mean_ratio).astype(np.int64) + (rng.random(runs) < target.mean_detour)
     violations = np.where(success, 0, (rng.random(runs) < 0.6).astype(np.int64))  # noqa: PLR2004 - 3 of 5 failures
     grade = np.where(recovery, np.where(rng.random(runs) < target.mean_full_grade, 10, 7), 0)
@@ -230,6 +231,7 @@ def _draw(rng: np.random.Generator, plan: _Plan, target: Target, icc: float) -> 
     return Draw(
         domain=plan.domain,
         condition=plan.condition,
+        family=family,
         success=success,
         held=held,
         oracle=oracle,

@@ -9,7 +9,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from certkit.assessment import assessing
 from certkit.errors import InputError, UsageError
+from certkit.evidence.bundle.folder import open_bundle
+from certkit.evidence.bundle.pooling import accumulate
+from certkit.evidence.summary.gather import summarise
 from certkit.progress import SILENT, Progress
 from certkit.workflow.named import DEFAULT_PROFILE, load_profile
 
@@ -64,15 +68,13 @@ def judge(
     paths: Sequence[Path], profile: Profile, *, required_tier: int, jobs: int | None, progress: Progress
 ) -> tuple[Assessment, Summary]:
     """Return the assessment of a bundle, or of several that are pooled, and the summary that it rests on."""
-    from certkit import assessment, evidence  # noqa: PLC0415 - keeps the help fast
-
-    bundles = [evidence.open_bundle(path, progress=progress) for path in paths]
+    bundles = [open_bundle(path, progress=progress) for path in paths]
     if len(bundles) == 1:
-        summary = evidence.summarise(bundles[0], jobs=jobs, progress=progress)
+        summary = summarise(bundles[0], jobs=jobs, progress=progress)
         facts = bundles[0].facts
-        return assessment.assess(summary, facts, profile, required_tier=required_tier), summary
-    pooled = evidence.accumulate(bundles, jobs=jobs, progress=progress)
-    return assessment.assess_accumulation(pooled, profile, required_tier=required_tier), pooled.summary
+        return assessing.assess(summary, facts, profile, required_tier=required_tier), summary
+    pooled = accumulate(bundles, jobs=jobs, progress=progress)
+    return assessing.assess_accumulation(pooled, profile, required_tier=required_tier), pooled.summary
 
 
 def measured_icc(path: str | Path) -> float:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from certkit import files, resources
+from certkit import assessment, files, resources
 from certkit.errors import CertkitError, InputError, UsageError
 
 if TYPE_CHECKING:
@@ -72,9 +72,7 @@ def load_profile(name: str, *, linted: bool = True) -> Profile:
     Unless `linted` is false, a file is refused that takes the id of another table or that
     `certkit profile lint` finds fault with: rows that no agent can miss would judge nothing.
     """
-    from certkit.assessment import lint, parse  # noqa: PLC0415 - keeps the help fast
-
-    profile = parse(*profile_text(name))
+    profile = assessment.parse(*profile_text(name))
     if not linted or name in packaged_profiles():
         return profile
     if profile.id in packaged_profiles() and profile.digest != load_profile(profile.id).digest:
@@ -84,6 +82,6 @@ def load_profile(name: str, *, linted: bool = True) -> Profile:
             where=name,
             hint="give it an id of its own",
         )
-    if faults := lint(profile):
+    if faults := assessment.profile_faults(profile):
         raise InputError("profile.invalid", "\n  ".join(faults), where=name)
     return profile

@@ -13,15 +13,15 @@ from msgspec import structs
 
 from certkit.passport import keys
 from certkit.passport.trust import parse
-from certkit.registry import Registry
-from certkit.registry.entry import Drift, Revocation, read, write
+from certkit.registry.entry import Drift, Logged, Revocation, read, write
 from certkit.registry.log import KEY_FILE, load_log_key
 from certkit.registry.reader import reading
-from certkit.registry.registry import Logged
+from certkit.registry.registry import Registry
 from certkit.registry.state import Policy, history
 from certkit.tlog.hashing import leaf_hash
 from certkit.tlog.note import Signature, Signer, parse_note, write_note
 from tests.support.lineages import clustered, issue
+from tests.support.registries import log_entry
 from tests.support.running import Done, certkit
 from tests.support.two_passports import DAY, NAME, STRANGER, TRUST, ending, log, narrow, passport_ids, place  # noqa: F401 - a fixture
 
@@ -64,8 +64,12 @@ def forge(
             name = keys.key_id(pose.public_key())
             patch.setattr("certkit.registry.writing.keys.key_id", lambda _key: name)
         with Registry.open(folder, heads=folder.parent / "heads.db") as registry:
-            done = registry.append_entry(
-                *(f"-/{NAME}", claims), submitter=submitter, log_key=load_log_key(folder / KEY_FILE), at=THEN
+            done = log_entry(
+                registry,
+                *(f"-/{NAME}", claims),
+                submitter=submitter,
+                log_key=load_log_key(folder / KEY_FILE),
+                at=THEN,
             )
     return done.index
 

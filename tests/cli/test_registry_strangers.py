@@ -6,11 +6,11 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from certkit.passport import keys
-from certkit.registry import Registry
 from certkit.registry.entry import Note
 from certkit.registry.log import KEY_FILE, load_log_key
+from certkit.registry.registry import Registry
 from tests.support.one_passport import place  # noqa: F401 - a fixture is used by its name
-from tests.support.registries import STRANGER
+from tests.support.registries import STRANGER, log_entry
 from tests.support.running import certkit
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def test_no_strangers_date_keeps_the_log_from_changing_its_key(place: Path) -> N
     folder, memory = place / "registry", ("--heads", place / "heads.db")
     with Registry.open(folder, heads=place / "heads.db") as registry:
         log_key, far = load_log_key(folder / KEY_FILE), datetime(9998, 1, 1, tzinfo=UTC)
-        registry.append_entry("x", Note(text="x"), submitter=STRANGER, log_key=log_key, at=far)
+        log_entry(registry, "x", Note(text="x"), submitter=STRANGER, log_key=log_key, at=far)
     refused = certkit("registry", "rotate-key", folder, *memory, "--json")
     assert (refused.code, refused.document["error"]["code"]) == (7, "registry.time")
     assert "by a trust policy" in refused.document["error"]["hint"]

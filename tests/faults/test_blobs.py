@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from certkit.progress import SILENT
-from certkit.registry import blobs
+from certkit.registry import store
 from certkit.registry.export import export
 from certkit.registry.log import Log
 from tests.support.powercut import Disk, Flush, Killed, Operation, Recorder, after, states
@@ -33,7 +33,7 @@ class Run:
         with opened(self.folder):
             pass  # the heads, which lie elsewhere, are there
         other = SHA256[:2] + SHA256[::-1] if beside else SHA256[::-1]
-        target = blobs.path(self.folder, other[:64])
+        target = store.blob_path(self.folder, other[:64])
         target.parent.mkdir()
         target.write_bytes(b"another")
         there = contents(self.folder).items()

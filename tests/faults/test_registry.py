@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from certkit.errors import MismatchError, UsageError
-from certkit.registry import Registry
+from certkit.registry.registry import Registry
 from tests.faults.kills import ids, kill, start
 from tests.support.registries import (
     AT,

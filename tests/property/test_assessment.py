@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from certkit import canonical, resources
-from certkit.assessment import AssessmentDocument, Metric, State, assess, lint, measure_next, parse, sentence
+from certkit.assessment import AssessmentDocument, Metric, State, assess, measure_next, parse, sentence
 from certkit.assessment.criteria import Status, table
+from certkit.assessment.lint import lint
 from certkit.assessment.statistics.estimators import least_failure_free, posterior, wilson
 from certkit.canonical import Digest
 from certkit.document import schema_of

@@ -12,8 +12,8 @@ from certkit import passport
 from certkit.canonical import Digest
 from certkit.evidence.summary.summary import CLUSTER_FIELDS
 from certkit.passport import keys
-from certkit.registry import Registry
 from certkit.registry.admission import admit
+from certkit.registry.registry import Registry
 from certkit.registry.writing import Hand
 from tests.support import build as assessments
 from tests.support.making import ISSUER, KEY, NOW, trust

@@ -19,13 +19,17 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from certkit import canonical
 from certkit.errors import InputError
 from certkit.passport import keys
-from certkit.passport.trust import Candidate
-from certkit.registry import Audit, PassportFacts, Registry, audit
+from certkit.passport.trust import Candidate, Trust
+from certkit.registry.auditing import audit
+from certkit.registry.entry import PassportFacts
+from certkit.registry.registry import Registry
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from certkit.registry import Appended
+    from certkit.registry.audited import Audit
+    from certkit.registry.entry import AnyClaims, Logged
+    from certkit.registry.writing import Appended
     from certkit.tlog.note import VerifierKey
 
 AT: Final = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -112,6 +116,26 @@ def candidate(name: str, key: keys.PublicKey, **window: datetime) -> Candidate:
 def submitters(**window: datetime) -> dict[str, Candidate]:
     name = keys.key_id(SUBMITTER.public_key())
     return {name: candidate(name, SUBMITTER.public_key(), **window)}
+
+
+def log_entry(
+    registry: Registry,
+    subject: str,
+    claims: AnyClaims,
+    *,
+    submitter: keys.PrivateKey,
+    log_key: Ed25519PrivateKey,
+    at: datetime,
+    trust: Trust | None = None,
+) -> Appended:
+    """Log an entry about `subject`, whoever may say so."""
+    with registry.turn(log_key, trust) as turn:
+        return turn.log(subject, claims, submitter=submitter, at=at)
+
+
+def held(registry: Registry) -> list[Logged]:
+    """Every entry of a registry, in order."""
+    return [registry.logged(index) for index in range(registry.head().size)]
 
 
 def contents(folder: Path) -> dict[str, bytes]:

@@ -13,16 +13,16 @@ from msgspec import structs
 from certkit import passport
 from certkit.evidence.summary.summary import CLUSTER_FIELDS
 from certkit.passport import keys
-from certkit.registry import Registry
 from certkit.registry.admission import checker, inspect
 from certkit.registry.entry import Entry, read, timestamp
 from certkit.registry.entry import write as write_entry
+from certkit.registry.registry import Registry
 from certkit.registry.status import FolderStatus
 from certkit.registry.statusfile import FileStatus, write
 from certkit.registry.writing import revoke
 from tests.support import build as assessments
 from tests.support.lineages import KEY, NOW, ORIGIN, hand, heads, policy
-from tests.support.registries import LOG_KEY
+from tests.support.registries import LOG_KEY, log_entry
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from certkit.evidence.summary.summary import Summary
     from certkit.passport import Passport
     from certkit.passport.keys import PrivateKey
-    from certkit.registry import Audit
+    from certkit.registry.audited import Audit
     from certkit.registry.entry import AnyClaims
     from certkit.tlog.checkpoint import Checkpoint
 
@@ -130,7 +130,7 @@ def silently(folder: Path, one: Passport, *more: AnyClaims) -> None:
         )
         subject = registry.logged(done.index).found.entry.subject
         for claims in more:
-            registry.append_entry(subject, claims, submitter=KEY, log_key=LOG_KEY, at=NOW)
+            log_entry(registry, subject, claims, submitter=KEY, log_key=LOG_KEY, at=NOW)
 
 
 def found(folder: Path, trust: object) -> list[tuple[str, str]]:

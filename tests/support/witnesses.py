@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from certkit.registry import Registry
-from certkit.registry.cosigning import gather
+from certkit.registry.keeping import gather
+from certkit.registry.registry import Registry
 from certkit.tlog.note import KeyType, VerifierKey
 from tests.support.registries import (
     AT,
@@ -22,7 +22,7 @@ from tests.support.registries import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from certkit.registry.cosigning import Gathered
+    from certkit.registry.keeping import Gathered
 
 
 TIME = int(AT.timestamp())

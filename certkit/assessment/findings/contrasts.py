@@ -25,6 +25,7 @@ def contrasts(judged: Judged) -> Iterator[Finding]:
     yield from _held_out(judged)
     yield from _nominal(judged)
     yield from _repeats(judged)
+    yield from _undeclared(judged)
 
 
 def _held_out(judged: Judged) -> Iterator[Finding]:
@@ -81,22 +82,36 @@ def _chance(p: float) -> str:
 
 
 def _repeats(judged: Judged) -> Iterator[Finding]:
-    """Warn of a tier by the table that is lost as soon as repeats of a task do not count as independent."""
+    """Tell where runs that repeat tasks carry a posterior by the table, and their tasks contradict it.
+
+    Only declared independence can be contradicted: a bound that is insufficient contradicts nothing.
+    """
     table, bounded = judged.tier("table"), judged.tier("bounded")
     sums = judged.reader.sample.sums("r_op")
-    if judged.profile.reading != "table" or bounded >= table or sums is None or sums.n == sums.k:
+    if judged.profile.reading != "table" or not judged.reader.independent or sums is None:
         return
     lost = [
         row.tier
         for row in judged.rows
         if row.metric.id == "posterior" and row.tier <= table and row.status is Status.MET
-        if row.bounded is not None and row.bounded.status is not Status.MET
+        if row.bounded is not None and row.bounded.status is Status.NOT_MET
     ]
     if lost:
         attained = f"Tier {bounded}" if bounded else "no tier"
         yield finding(
             "repeats-as-independent",
             f"the table reading takes {runs(sums.n)} under faults as independent, and attains Tier {table};"
-            f" they are repeats of {runs(sums.k, 'task')}, which do not show the success"
+            f" they are runs of {runs(sums.k, 'task')}, which do not show the success"
             f" that Tier {min(lost)} asks for: the bounded reading attains {attained}",
+        )
+
+
+def _undeclared(judged: Judged) -> Iterator[Finding]:
+    """Say why the bounded reading judges no row, where nothing but a declaration is missing."""
+    if not judged.reader.independent and judged.view.summary.records:
+        yield finding(
+            "undeclared-independence",
+            "the bounded reading judges no row, since nothing says that the tasks are independent: where they"
+            " share no template, site or document, state protocol.tasks_independent: true in bundle.json;"
+            " else give every record the cluster_id of its family",
         )

@@ -1,6 +1,8 @@
 """Findings: what a careful reader would ask about the evidence, said without being asked.
 
-A finding never changes a verdict. Each has a stable code, a severity and a message with its counts.
+A serious finding is a reason to disbelieve the evidence or the claim: it raises a challenge, and while that
+is open the verdict is contested (`challenges.py`). The others change no verdict. No finding changes a value
+or a row. Each has a stable code, a severity and a message with its counts.
 `SEVERITY` lists every code; what is found is told in `provenance.py` (who, how, by whom), `plausibility.py`
 (what the numbers themselves show), `contrasts.py` (runs against each other) and `judge` (the judge's error).
 """
@@ -10,7 +12,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Final
 
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -33,7 +35,7 @@ SEVERITY: Final[dict[str, Severity]] = {
     "held-out-runs": _WARNING,
     "no-nominal-runs": _WARNING,
     "nominal-below-faults": _WARNING,
-    "simulated-origin": _SERIOUS,
+    "simulated-origin": _INFO,
     # who and how
     "unsealed": _WARNING,
     "unversioned-agent": _WARNING,
@@ -70,6 +72,7 @@ SEVERITY: Final[dict[str, Severity]] = {
     "domains-in-blocks": _WARNING,
     "repeated-identical-runs": _WARNING,
     "repeats-as-independent": _SERIOUS,
+    "undeclared-independence": _WARNING,
     "clusters-joined": _SERIOUS,
     "clusters-unequal": _WARNING,
     # what single metrics rest on
@@ -94,17 +97,29 @@ SEVERITY: Final[dict[str, Severity]] = {
 }
 
 
-class Finding(Struct, frozen=True):
-    """One thing that a reader should know."""
+class State(StrEnum):
+    """What became of a challenge."""
 
-    code: Annotated[str, Meta(extra_json_schema={"enum": sorted(SEVERITY)})]
+    OPEN = "open"
+    ANSWERED = "answered"
+
+
+Code = Annotated[str, Meta(extra_json_schema={"enum": sorted(SEVERITY)})]
+
+
+class Finding(Struct, frozen=True, omit_defaults=True):
+    """One thing that a reader should know; `state` is that of the challenge which a serious one raises."""
+
+    code: Code
     severity: Severity
     message: str
+    state: State | UnsetType = UNSET
 
 
 def finding(code: str, message: str) -> Finding:
-    """Return a finding with the severity of its code."""
-    return Finding(code, SEVERITY[code], message)
+    """Return a finding with the severity of its code; the challenge of a serious one is open."""
+    severity = SEVERITY[code]
+    return Finding(code, severity, message, State.OPEN if severity is Severity.SERIOUS else UNSET)
 
 
 def ordered(findings: Iterable[Finding]) -> tuple[Finding, ...]:

@@ -47,18 +47,20 @@ def assess(
 
     Reads every record, recomputes every metric, and tells which tier the evidence shows, what fails, what
     has no evidence, and what to measure next. Of several bundles all runs are pooled, and each is also shown
-    alone. Exit code 0: the required tier is met; 1: a measured
-    criterion fails; 4: evidence is missing; 3: the bundle is malformed.
+    alone. Exit code 0: the required tier is met; 1: a measured criterion fails; 4: evidence is missing, or
+    serious findings contest the verdict; 3: the bundle is malformed.
 
     Example: certkit assess bundle/ --require-tier 2 -o assessment.json
     """
+    from certkit.assessment import serious  # noqa: PLC0415 - keeps the help fast
+
     workflow.refuse_inside(bundles, out)
     check_outputs(out, force=force)
     result = workflow.assess(bundles, profile, required_tier=require_tier, jobs=jobs, progress=progress())
     if out:
         files.write(out, canonical.pretty(result.to_dict()).encode(), overwrite=force)
     code = Exit.OK if exit_zero else result.exit_code
-    emit(result.to_dict, _screen(result, out, verbose=verbose), code=code)
+    emit(result.to_dict, _screen(result, out, verbose=verbose), code=code, serious=serious(result))
 
 
 def _screen(result: Assessment, out: Path | None, *, verbose: bool) -> Iterator[Line]:

@@ -79,7 +79,7 @@ def lint(
     Example: certkit profile lint ./mine.toml --runs 1000
     """
     profile = workflow.load_profile(name, linted=False)
-    faults = [str(fault) for fault in assessment.lint(profile, runs)]
+    faults = [str(fault) for fault in assessment.profile_faults(profile, runs)]
     emit(
         {"schema": "urn:certkit:profile-lint:v1", "profile": profile.id, "faults": faults},
         [line for fault in faults for line in fold(fault, rest="  ")] or [f"{profile.id}: nothing found"],

@@ -31,11 +31,12 @@ from certkit.cli.options import (
 )
 from certkit.cli.views import registry as views
 from certkit.errors import UsageError
-from certkit.registry import own
 from certkit.registry.admission import PROOF_SUFFIX, admit, checkpoint_in, inspect
-from certkit.registry.entry import read
-from certkit.registry.log import load_log_key, make_log_key
-from certkit.registry.registry import Logged, Registry
+from certkit.registry.entry import timestamp
+from certkit.registry.log import load_log_key, log_key_file, make_log_key
+from certkit.registry.reader import reading
+from certkit.registry.registry import Registry
+from certkit.registry.state import Query
 from certkit.workflow.verifying import taken
 
 if TYPE_CHECKING:
@@ -53,8 +54,8 @@ class Ended(StrEnum):
 
 
 def log_key_of(named: Path | None, folder: Path, *, finishing: bool = False) -> Ed25519PrivateKey:
-    """Return a log's private key, and say where others could read it; see `certkit.registry.own`."""
-    path = own.log_key_file(named, folder, finishing=finishing)
+    """Return a log's private key, and say where others could read it; see `log_key_file`."""
+    path = log_key_file(named, folder, finishing=finishing)
     key = load_log_key(path)
     context.warn_of_readers(path)
     return key
@@ -161,17 +162,17 @@ def list_(
     Example: certkit registry list registry --status current
     """
     moment = at or context.now()
-    query = own.Query(
+    query = Query(
         agent=agent,
         tier=tier,
         profile=profile_digest(profile) if profile else None,
         status=status.value if status else None,
     )
     if ident is not None:
-        if query != own.Query():
+        if query != Query():
             raise UsageError("usage.option", "an ID names one entry, and the options search for passports")
         _one(folder, ident)
-    elif query != own.Query():
+    elif query != Query():
         _search(folder, query, moment)
     else:
         _all(folder, moment)
@@ -180,7 +181,7 @@ def list_(
 def _one(folder: Path, ident: str) -> None:
     """Show one entry."""
     with Registry.open(folder) as opened:
-        head = own.signed_head(opened, context.own_heads())
+        head = opened.signed_head(context.own_heads())
         logged = opened.logged(opened.find(ident))
         opened.prove(logged.index)
     document = views.entry(logged)
@@ -190,31 +191,34 @@ def _one(folder: Path, ident: str) -> None:
     )
 
 
-def _search(folder: Path, query: own.Query, at: datetime) -> None:
+def _search(folder: Path, query: Query, at: datetime) -> None:
     """Show the passports that a search finds."""
-    with own.whole(folder, context.own_heads(), progress()) as log:
-        origin, passports = log.head.checkpoint.origin, own.search(log, query, at)
+    now = timestamp(at)
+    with reading(folder, heads=context.own_heads(), progress=progress()) as log:
+        origin = log.head.checkpoint.origin
+        passports = [issued for issued in log.passports() if query.takes(issued, now)]
     emit(
         {
             "schema": "urn:certkit:registry-search:v1",
             "origin": origin,
-            "passports": [views.searched(issued, status) for issued, status in passports],
+            "passports": [views.searched(issued, now) for issued in passports],
         },
-        views.show_found(origin, passports),
+        views.show_found(origin, passports, now),
     )
 
 
 def _all(folder: Path, at: datetime) -> None:
     """Show every entry."""
-    with own.whole(folder, context.own_heads(), progress()) as log:
+    with reading(folder, heads=context.own_heads(), progress=progress()) as log:
         origin = log.head.checkpoint.origin
-        entries = [Logged(index, leaf, read(data)) for index, data, leaf in log.entries()]
-        stands = own.statuses(log, entries, at)
+        entries, passports = log.listed()
+    now = timestamp(at)
+    stands = {passport_id: issued.standing(now) for passport_id, issued in passports.items()}
     emit(
         {
             "schema": "urn:certkit:registry-list:v1",
             "origin": origin,
-            "entries": [{**views.entry(item), "status": stands.get(item.index)} for item in entries],
+            "entries": [views.listed(logged, stands) for logged in entries],
         },
         views.show_entries(origin, entries),
     )
@@ -234,7 +238,7 @@ def prove(
     """
     check_outputs(out, force=force)
     with Registry.open(folder) as opened:
-        own.signed_head(opened, context.own_heads())
+        opened.signed_head(context.own_heads())
         proof = opened.prove(opened.find(ident))
     text = proof.to_bytes()
     if out:

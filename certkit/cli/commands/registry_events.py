@@ -29,9 +29,10 @@ from certkit.cli.options import (
 )
 from certkit.cli.views import registry as views
 from certkit.errors import Exit, UsageError
-from certkit.registry import own, statusfile, writing
+from certkit.registry import statusfile, writing
 from certkit.registry.admission import checkpoint_in
 from certkit.registry.entry import WORDS
+from certkit.registry.reader import reading
 from certkit.registry.registry import Registry
 
 if TYPE_CHECKING:
@@ -73,10 +74,10 @@ def history(
     Example: certkit registry history registry gardener-1
     """
     policy, moment = context.load_policy(trust) if trust else None, context.now()
-    opened = own.lineage(folder, name, policy, context.own_heads(), at=moment, progress=progress())
-    with opened as lineage:
-        told = views.Told.of(lineage, trust, at or moment)
-    emit(told.to_dict, views.show_history(told), code=Exit.DRIFT if own.drifted(lineage.history) else Exit.OK)
+    opened = reading(folder, heads=context.own_heads(), trust=policy, at=moment, progress=progress())
+    with opened as log:
+        told = views.Told.of(log, log.history(name, policy), trust, at or moment)
+    emit(told.to_dict, views.show_history(told), code=Exit.DRIFT if told.history.drifted else Exit.OK)
 
 
 def revoke(
@@ -230,5 +231,5 @@ def _check_words(text: str, what: str) -> None:
 
 def _whole_name(folder: Path, lineage: str) -> str:
     """Return a lineage of the log by its whole name: what is misspelt could not be taken out again."""
-    with own.whole(folder, context.own_heads()) as log:
+    with reading(folder, heads=context.own_heads()) as log:
         return log.history(lineage).lineage

@@ -25,9 +25,8 @@ from certkit.cli.options import (
 )
 from certkit.cli.views import registry as views
 from certkit.errors import UsageError
-from certkit.registry import own
-from certkit.registry.cosigning import gather
 from certkit.registry.export import export as write
+from certkit.registry.keeping import gather, hand_over
 from certkit.registry.registry import Registry
 from certkit.tlog.note import MAX_NOTE
 from certkit.tlog.witness import Quorum
@@ -56,7 +55,7 @@ def checkpoint(
     """
     check_outputs(out, force=force)
     with Registry.open(folder) as opened:
-        head, note, key = own.signed_head(opened, context.own_heads()), opened.checkpoint(), opened.vkey
+        head, note, key = opened.signed_head(context.own_heads()), opened.checkpoint(), opened.vkey
     if out:
         files.write(out, note, overwrite=force)
     emit(
@@ -157,7 +156,7 @@ def export(
     """
     with Registry.open(folder) as opened:
         # What was put back to an older state is not published.
-        own.signed_head(opened, context.own_heads())
+        opened.signed_head(context.own_heads())
     done = write(folder, out, passports=passports, progress=progress())
     written = counted(done.written, "file")
     emit(
@@ -197,7 +196,7 @@ def rotate_key(
     moment, policy = context.dated(at), context.load_policy(trust) if trust else None
     remembered = context.heads_path(heads)
     with Registry.open(folder, heads=remembered, now=context.now(), progress=progress(), warn=warn) as opened:
-        vkey = own.hand_over(
+        vkey = hand_over(
             opened,
             folder,
             new=log_key_of(new_log_key, folder) if new_log_key else None,

@@ -15,12 +15,13 @@ from certkit.assessment import (
     Severity,
     State,
     Status,
+    TierStatus,
     Unit,
+    above,
     asked,
     fragile,
     measure_next,
     of_judge,
-    readings,
     sentence,
 )
 from certkit.assessment.metrics.metric import percent
@@ -53,7 +54,8 @@ _WORDS: Final = {
     Status.INSUFFICIENT: "insufficient evidence",
     Status.NOT_TESTED: "not tested",
 }
-_SEVERITY_STYLE: Final = {Severity.SERIOUS: "bold red", Severity.WARNING: "yellow", Severity.INFO: "dim"}
+_TIER_STYLE: Final = {TierStatus.MET: "bold green", TierStatus.NOT_MET: "bold red"}
+_SEVERITY_STYLE: Final = {Severity.WARNING: "yellow", Severity.INFO: "dim"}
 _VALUE, _BOUND, _COUNT, _TIER, _MARGIN = 7, 7, 8, 9, 8
 
 
@@ -97,7 +99,10 @@ def _head(assessment: Assessment) -> Iterator[Line]:
         f"{records}: {counts.nominal_runs:,} nominal, {counts.fault_runs:,} under faults, {domains}{errors}"
     )
     sealed = "sealed" if facts.sealed else "NOT SEALED"
-    yield from _wrapped(f"evidence {facts.manifest.protocol.origin}, {sealed}:")
+    origin = "measured"
+    if facts.manifest.protocol.origin == "simulated":
+        origin = "SIMULATED (a specimen: it says nothing about a real agent)"
+    yield from _wrapped(f"evidence {origin}, {sealed}:")
     yield from _wrapped(facts.digest)
     yield from _wrapped(f"profile {assessment.profile.id}, {assessment.profile.reading} reading:")
     yield from _wrapped(assessment.profile.digest)
@@ -221,10 +226,10 @@ def _margin(row: Row) -> str:
 
 
 def _verdict(assessment: Assessment) -> Iterator[Line]:
-    styles = {Status.MET: "bold green", Status.NOT_MET: "bold red"}
-    style = "bold green" if assessment.verdict.tier else styles.get(assessment.tiers[0].status, "bold yellow")
-    yield from _wrapped(sentence(assessment), style=style)
-    yield from _wrapped(readings(assessment))
+    reached = assessment.tiers[max(assessment.verdict.tier, 1) - 1].status
+    for text in above(assessment):
+        yield from _wrapped(text)
+    yield from _wrapped(sentence(assessment), style=_TIER_STYLE.get(reached, "bold yellow"))
     yield from _section("What would change it:", fragile(assessment.fragility))
     yield from _section("The judge:", of_judge(assessment.judge))
     yield from _section(f"For Tier {assessment.verdict.tier + 1}:", measure_next(assessment))
@@ -240,8 +245,10 @@ def _section(title: str, items: Sequence[str]) -> Iterator[Line]:
 
 
 def _findings(findings: tuple[Finding, ...], *, verbose: bool) -> Iterator[Line]:
-    shown = [item for item in findings if verbose or item.severity is not Severity.INFO]
-    if not findings:
+    """Print the findings below the serious ones, which stand above the verdict."""
+    below = [item for item in findings if item.severity is not Severity.SERIOUS]
+    shown = [item for item in below if verbose or item.severity is not Severity.INFO]
+    if not below:
         return
     yield from _line("")
     yield from _line("Findings:", "bold")
@@ -252,7 +259,7 @@ def _findings(findings: tuple[Finding, ...], *, verbose: bool) -> Iterator[Line]
             rest="    ",
             style=_SEVERITY_STYLE[item.severity],
         )
-    hidden = len(findings) - len(shown)
+    hidden = len(below) - len(shown)
     if hidden:
         yield from _line(f"  and {hidden} for information; -v shows them", "dim")
 

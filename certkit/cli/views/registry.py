@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -10,7 +10,6 @@ from msgspec import to_builtins
 
 from certkit.cli.emit import WIDTH, brief, counted, entries, fold, hint
 from certkit.errors import CertkitError
-from certkit.registry import own
 from certkit.registry.drifts import r_op
 from certkit.registry.entry import Drift, KeyChange, Note, Revocation, timestamp
 from certkit.tlog.note import VerifierKey
@@ -18,12 +17,12 @@ from certkit.tlog.note import VerifierKey
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from certkit.registry import Audit, Logged
     from certkit.registry.admission import Admitted
-    from certkit.registry.cosigning import Gathered
-    from certkit.registry.entry import AnyClaims
+    from certkit.registry.audited import Audit
+    from certkit.registry.entry import AnyClaims, Logged
+    from certkit.registry.keeping import Gathered
     from certkit.registry.reader import Reader
-    from certkit.registry.state import Issued
+    from certkit.registry.state import History, Issued
     from certkit.tlog.checkpoint import Checkpoint
     from certkit.tlog.note import Signed
 
@@ -123,7 +122,13 @@ def _line(index: int, time: str, kind: str, tier: str, passport: str, lineage: s
         yield from fold(lineage, first="        ", rest="        ")
 
 
-def searched(issued: Issued, status: str) -> dict[str, Any]:
+def listed(logged: Logged, stands: Mapping[str, str]) -> dict[str, Any]:
+    """Return an entry as JSON values, with how the passport that it logs stands; `stands` is by passport."""
+    claims = logged.found.passport
+    return {**entry(logged), "status": claims and stands.get(claims.passport_id)}
+
+
+def searched(issued: Issued, now: str) -> dict[str, Any]:
     """Return a passport that a search found as JSON values."""
     claims = issued.claims
     return {
@@ -136,16 +141,16 @@ def searched(issued: Issued, status: str) -> dict[str, Any]:
         "not_before": claims.not_before,
         "not_after": claims.not_after,
         "attempt": claims.attempt,
-        "status": status,
+        "status": issued.standing(now),
         "ended_by": issued.ending.index if issued.ending else None,
     }
 
 
-def show_found(origin: str, passports: Sequence[tuple[Issued, str]]) -> Iterator[str]:
+def show_found(origin: str, passports: Sequence[Issued], now: str) -> Iterator[str]:
     """Print the passports that a search found, each with its status."""
     yield from fold(f"{origin}, {counted(len(passports), 'passport')}, signatures not checked")
-    for issued, status in passports:
-        claims = issued.claims
+    for issued in passports:
+        claims, status = issued.claims, issued.standing(now)
         tier, name = f"Tier {claims.tier}" if claims.tier else "no tier", brief(claims.passport_id)
         yield from _line(issued.index, issued.issued_at, status, tier, name, issued.lineage)
 
@@ -187,31 +192,32 @@ def show_gathered(gathered: Gathered, required: int | None, time: Callable[[Sign
 class Told(NamedTuple):
     """A lineage's history as it is shown: whose signatures count, and a row for each passport."""
 
-    lineage: own.Lineage
+    log: Reader
+    history: History
     policy: Path | None
     rows: tuple[dict[str, Any], ...]
 
     @classmethod
-    def of(cls, lineage: own.Lineage, policy: Path | None, at: datetime) -> Told:
+    def of(cls, log: Reader, history: History, policy: Path | None, at: datetime) -> Told:
         """Return what is shown of a history while its log is open."""
-        drifts = {claims.passport_id: claims.result for _, claims in lineage.history.drifts}
+        drifts = {claims.passport_id: claims.result for _, claims in history.drifts}
         rows = (
-            _row(issued, _rate(lineage.log, issued), drifts.get(issued.claims.passport_id), at)
-            for issued in lineage.history.passports
+            _row(issued, _rate(log, issued), drifts.get(issued.claims.passport_id), at)
+            for issued in history.passports
         )
-        return cls(lineage, policy, tuple(rows))
+        return cls(log, history, policy, tuple(rows))
 
     def to_dict(self) -> dict[str, Any]:
         """Return what ``certkit registry history --json`` prints."""
-        head = self.lineage.log.head.checkpoint
+        head = self.log.head.checkpoint
         return {
             "schema": "urn:certkit:registry-history:v1",
-            "lineage": self.lineage.history.lineage,
+            "lineage": self.history.lineage,
             "origin": head.origin,
             "size": head.size,
             "root": head.root.hex(),
             "signatures": "checked" if self.policy else "not checked",
-            "left_out": list(self.lineage.history.left_out),
+            "left_out": list(self.history.left_out),
             "passports": list(self.rows),
             "events": [
                 {
@@ -220,7 +226,7 @@ class Told(NamedTuple):
                     "type": logged.found.entry.type,
                     "claims": to_builtins(logged.found.claims),
                 }
-                for logged in self.lineage.history.entries
+                for logged in self.history.entries
                 if logged.found.passport is None
             ],
         }
@@ -230,7 +236,7 @@ class Told(NamedTuple):
         """Whether the signatures of its entries were checked, and what was left out for them."""
         if self.policy is None:
             return "signatures not checked (--trust FILE)"
-        left_out = self.lineage.history.left_out
+        left_out = self.history.left_out
         if not left_out:
             return f"signatures checked under {self.policy}"
         which = ", ".join(map(str, left_out))
@@ -269,7 +275,7 @@ def _rate(log: Reader, issued: Issued) -> float | None:
 
 def show_history(told: Told) -> Iterator[str]:
     """Print a lineage's passports, the course of r_op, and every event."""
-    history, head = told.lineage.history, told.lineage.log.head.checkpoint
+    history, head = told.history, told.log.head.checkpoint
     passports = counted(len(history.passports), "passport")
     yield from fold(f"{history.lineage}: {passports}, as of {entries(head.size)} of {head.origin}")
     yield from fold(told.signed)

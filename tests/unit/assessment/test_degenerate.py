@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from certkit import canonical
-from certkit.assessment import Status, assess, measure_next, parse, sentence
+from certkit.assessment import Status, TierStatus, assess, measure_next, parse, sentence
 from certkit.errors import Exit, UsageError
 from tests.support import build
 from tests.support.degenerate import CASES
@@ -94,8 +94,8 @@ def test_a_failing_lower_tier_fails_the_tiers_above() -> None:
         ],
     )  # fmt: skip
     assert "recovery_patterns_documented" not in found.tiers[2].not_met
-    assert found.tiers[2].lower is Status.NOT_MET
-    assert found.tiers[2].status is Status.NOT_MET
+    assert found.tiers[2].lower is TierStatus.NOT_MET
+    assert found.tiers[2].status is TierStatus.NOT_MET
 
 
 def test_binding_rows_are_those_of_the_next_tier_worst_first() -> None:

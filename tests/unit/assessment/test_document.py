@@ -84,10 +84,18 @@ def test_the_fixed_keys() -> None:
         "tier": 0,
         "required_tier": 2,
         "status": "not_met",
+        "readings": {"table": 0, "bounded": 0},
+        "decides": "table",
+        "challenges": document["verdict"]["challenges"],
         "table": {"tier": 0},
         "bounded": {"tier": 0},
         "binding": ["domain_min"],
     }
+    raised = {item["code"]: item for item in document["findings"] if item["severity"] != "info"}
+    assert [(item["code"], item["severity"]) for item in document["verdict"]["challenges"]] == [
+        (code, item["severity"]) for code, item in raised.items()
+    ]
+    assert {item["state"] for item in document["verdict"]["challenges"]} == {"open"}
     assert document["metrics"]["r_op"]["successes"] == sum(
         item["success"] for item in document["breakdown"] if item["condition"] != "nominal"
     )

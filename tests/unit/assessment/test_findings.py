@@ -144,7 +144,7 @@ CAUSES: dict[str, Callable[[], Assessment]] = {
     ),
     "times-backwards": lambda: timed(timed=100, first=late(1), last=late(2), distinct=100, backwards=3),
     "domains-in-blocks": in_blocks,
-    "repeats-as-independent": lambda: build.judged(build.perfect(10, 20)),
+    "undeclared-independence": lambda: build.judged(structs.replace(build.strong(), unclustered=1)),
     "repeated-identical-runs": lambda: repeated((0, 1, 1, {"runs": 4, "failure": 4})),
     "no-attack-landed": lambda: found([build.cell("a", ATTACK, build.outcomes(9, 9, not_landed=9))]),
     "attack-landed-unknown": lambda: found([build.cell("a", ATTACK, build.outcomes(9, 9, landed_unknown=9))]),
@@ -169,6 +169,7 @@ CAUSES: dict[str, Callable[[], Assessment]] = {
     "undeclared-runs": lambda: found(declared_runs=None),
 }
 ELSEWHERE = {
+    "repeats-as-independent",  # needs many tasks, see test_contested
     *("calibration-chosen", "judge-agreement-low", "judge-correction"),  # need ratings, see test_judge_error
     *("periods-differ", "periods-not-compared", "bundles-differ"),  # need several bundles, see the passports'
 }
@@ -321,19 +322,3 @@ def test_nominal_runs_that_are_no_worse_or_not_clearly_worse_are_no_finding() ->
     assert two_means(noisy, [(1, 2)] * 9) > 0.05
     assert said(apart((1, 2), *noisy), code) is None
     assert said(apart((1, 2), (9, 10)), code) is None  # one task tells nothing
-
-
-def test_repeats_that_carry_the_verdict_are_found_where_the_table_decides() -> None:
-    few = build.perfect(10, 20)
-    message = said(build.judged(few), "repeats-as-independent")
-    assert message == (
-        "the table reading takes 200 runs under faults as independent, and attains Tier 3; they are repeats"
-        " of 10 tasks, which do not show the success that Tier 2 asks for: the bounded reading attains"
-        " no tier"
-    )
-    assert "the bounded reading attains Tier 1" in (
-        said(build.judged(build.perfect(40, 20)), "repeats-as-independent") or ""
-    )
-    for clean in (build.perfect(100, 20), build.perfect(89, 1)):
-        assert said(build.judged(clean), "repeats-as-independent") is None
-    assert said(build.judged(few, "hb-eval-2026-bounded"), "repeats-as-independent") is None

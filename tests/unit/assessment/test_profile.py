@@ -9,7 +9,8 @@ from fractions import Fraction
 import pytest
 
 from certkit import canonical, resources
-from certkit.assessment import assess, lint, parse
+from certkit.assessment import assess, parse
+from certkit.assessment.lint import lint
 from certkit.errors import InputError
 from tests.support import build
 

@@ -8,7 +8,7 @@ import unicodedata
 import pytest
 
 from certkit import canonical
-from certkit.text import HIDDEN, visible
+from certkit.text import HIDDEN, skeleton, visible
 
 # Default_Ignorable_Code_Point of Unicode 16 (DerivedCoreProperties.txt), which renderers may leave out.
 IGNORABLE = (
@@ -90,3 +90,27 @@ def test_documents_hold_the_same_text_and_hide_nothing(text: str) -> None:
     printed = canonical.pretty({"name": text})
     assert canonical.loads(printed.encode()) == {"name": text}
     assert HIDDEN.search(printed.replace("\n", "")) is None
+
+
+@pytest.mark.parametrize(
+    "spelling",
+    [
+        "Acme Triage", "ACME TRIAGE", "\uff21cme triage", "ac\u200bme tri\u00adage", "acme\u00a0triage",
+        "acme\t triage\n", "acme \u200b triage",
+    ],
+)  # fmt: skip
+def test_spellings_of_one_name_share_a_skeleton(spelling: str) -> None:
+    assert skeleton(spelling) == "acme triage"
+
+
+@pytest.mark.parametrize(
+    "name", ["acme triage 2", "acmetriage", "acme-triage", "\u0430cme triage", "acme triagé"]
+)
+def test_names_of_other_letters_do_not(name: str) -> None:
+    assert skeleton(name) != "acme triage"
+
+
+def test_a_skeleton_is_its_own() -> None:
+    for number in range(sys.maxunicode + 1):
+        once = skeleton(f"a{chr(number)}b")
+        assert skeleton(once) == once, hex(number)

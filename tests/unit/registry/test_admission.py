@@ -11,17 +11,17 @@ import pytest
 from certkit import canonical, passport
 from certkit.errors import CertkitError, Exit, UntrustedError
 from certkit.passport import keys
-from certkit.registry import Registry
 from certkit.registry.admission import admit, checker, inspect
+from certkit.registry.registry import Registry
 from tests.support import build as assessments
 from tests.support.making import ISSUER, KEY, NOW, issued, trust
-from tests.support.registries import LOG_KEY, STRANGER, heads
+from tests.support.registries import LOG_KEY, STRANGER, heads, held
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from certkit.passport import Passport
-    from certkit.registry import Appended
+    from certkit.registry.writing import Appended
 
 OTHER = keys.generate("p256")
 
@@ -104,7 +104,7 @@ def test_a_renewal_supersedes_and_chains(tmp_path: Path) -> None:
     logged(folder, first.to_json())
     assert logged(folder, second.to_json(), at=later).index == 1
     with Registry.open(folder) as registry:
-        entries = list(registry.entries())
+        entries = list(held(registry))
     assert entries[1].found.entry.prev is not None
     assert entries[1].found.entry.prev.index == 0
     assert inspect(folder, trust=policy).findings == ()

@@ -15,9 +15,10 @@ import pytest
 from certkit import canonical
 from certkit.errors import Exit, InputError
 from certkit.passport import dsse
-from certkit.registry import Entry, Registry, audit
-from certkit.registry.entry import LIMIT, PAYLOAD_TYPE, Previous, read, write
+from certkit.registry.auditing import audit
+from certkit.registry.entry import LIMIT, PAYLOAD_TYPE, Entry, Previous, read, write
 from certkit.registry.log import Log
+from certkit.registry.registry import Registry
 from certkit.tlog.note import Signer
 from tests.support import merkle
 from tests.support.registries import (
@@ -44,7 +45,8 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-    from certkit.registry import Audit, PassportFacts
+    from certkit.registry.audited import Audit
+    from certkit.registry.entry import PassportFacts
 
 
 NOTE = partial(

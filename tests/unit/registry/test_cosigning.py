@@ -14,10 +14,10 @@ import pytest
 
 from certkit.errors import CertkitError
 from certkit.progress import SILENT
-from certkit.registry import Registry
 from certkit.registry.auditing import audit
-from certkit.registry.cosigning import gather
 from certkit.registry.export import export
+from certkit.registry.keeping import gather
+from certkit.registry.registry import Registry
 from certkit.registry.statusfile import write as status_file
 from certkit.tlog.checkpoint import Checkpoint, sign_checkpoint
 from certkit.tlog.note import Signer, VerifierKey

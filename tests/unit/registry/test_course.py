@@ -12,7 +12,6 @@ from certkit.errors import NegativeError
 from certkit.evidence.summary.summary import CLUSTER_FIELDS
 from certkit.registry.admission import inspect
 from certkit.registry.drifts import BASES, Consequences, Course, snapshot
-from certkit.registry.own import drifted
 from certkit.registry.reader import reading
 from tests.support import build as assessments
 from tests.support.lineages import LINEAGE, clustered, issue, log, new, policy
@@ -137,12 +136,12 @@ def test_a_slow_decline_that_no_pair_shows_is_told_and_stays_told(tmp_path: Path
         log(folder, last, days=number)
     with reading(folder) as whole:
         (entry,) = (claims for _, claims in whole.history(LINEAGE).drifts)
-        assert drifted(whole.history(LINEAGE))
+        assert whole.history(LINEAGE).drifted
     assert (entry.passport_id, entry.result) == (last.passport_id, "DRIFTED")
     assert entry.rows == ("trend of r_op",)
     log(folder, issue(6, summary=clustered(920), days=7), days=7)  # issued again: nothing new is shown
     with reading(folder) as whole:
-        assert drifted(whole.history(LINEAGE))
+        assert whole.history(LINEAGE).drifted
     assert inspect(folder, trust=trust).findings == ()
 
 
@@ -182,7 +181,7 @@ def test_one_that_contradicts_itself_is_passed_over_wherever_it_stands() -> None
     step = course.follow("1")
     assert step is not None
     assert (step.told.earlier, step.told.drift.result) == ("0", "DRIFTED")
-    assert [one.earlier for one in step.found] == ["0"]
+    assert [one.earlier for one in step.comparisons] == ["0"]
 
 
 @pytest.mark.parametrize(("kinds", "remembered"), [(BASES - 1, True), (BASES, False)])
@@ -194,7 +193,7 @@ def test_so_many_kinds_in_between_are_needed_to_forget_a_base(kinds: int, rememb
     *_, step = (course.follow(name) for name in known)
     assert step is not None
     assert (step.told.drift.result == "DRIFTED") is remembered
-    assert len(step.found) <= BASES + 1
+    assert len(step.comparisons) <= BASES + 1
 
 
 def test_however_many_passports_on_few_runs_do_not_push_a_base_out() -> None:
@@ -206,7 +205,7 @@ def test_however_many_passports_on_few_runs_do_not_push_a_base_out() -> None:
     *_, step = (course.follow(name) for name in known)
     assert step is not None
     assert (step.told.earlier, step.told.drift.result) == ("first", "DRIFTED")
-    assert [one.earlier for one in step.found] == [f"few {BASES}", "first"]
+    assert [one.earlier for one in step.comparisons] == [f"few {BASES}", "first"]
 
 
 def test_few_runs_of_a_domain_in_between_do_not_hide_what_it_lost(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from msgspec import structs
 from certkit import passport as passports
 from certkit.errors import CertkitError, MismatchError, UntrustedError, UsageError
 from certkit.passport import keys
-from certkit.registry import Registry, admission
+from certkit.registry import admission
 from certkit.registry.admission import inspect
 from certkit.registry.entry import (
     Revocation,
@@ -19,16 +19,17 @@ from certkit.registry.entry import (
     read,
     write,
 )
+from certkit.registry.registry import Registry
 from certkit.registry.writing import note, revoke, supersede
 from tests.support.lineages import KEY, NOW, hand, heads, issue, log, new, policy
-from tests.support.registries import LOG_KEY, STRANGER, digest
+from tests.support.registries import LOG_KEY, STRANGER, digest, held
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from certkit.passport.keys import PrivateKey
-    from certkit.registry import Appended
     from certkit.registry.entry import AnyClaims
+    from certkit.registry.writing import Appended
 
 
 def opened(folder: Path) -> Registry:
@@ -45,7 +46,7 @@ def ended(
 
 def types(folder: Path) -> list[str]:
     with Registry.open(folder) as registry:
-        return [one.found.entry.type for one in registry.entries()]
+        return [one.found.entry.type for one in held(registry)]
 
 
 def put(

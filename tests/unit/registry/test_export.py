@@ -12,9 +12,9 @@ import pytest
 from certkit import files
 from certkit.errors import CertkitError, InputError, MismatchError, UsageError
 from certkit.progress import SILENT
-from certkit.registry import Registry
 from certkit.registry.export import Exported
 from certkit.registry.export import export as write
+from certkit.registry.registry import Registry
 from certkit.tlog.checkpoint import open_checkpoint
 from tests.support import merkle
 from tests.support.notes import extend, following, noted
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from certkit.registry import Audit
+    from certkit.registry.audited import Audit
     from certkit.tlog.note import VerifierKey
 
 

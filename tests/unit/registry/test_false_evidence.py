@@ -11,9 +11,9 @@ from msgspec import structs
 from certkit import assessment, canonical, evidence, passport, workflow
 from certkit.errors import MismatchError
 from certkit.passport import keys
-from certkit.registry import Registry
 from certkit.registry.admission import checker, inspect
 from certkit.registry.entry import Revocation, read
+from certkit.registry.registry import Registry
 from certkit.registry.rules import Rest
 from certkit.registry.writing import revoke
 from certkit.tlog import proof
@@ -22,15 +22,14 @@ from tests.support import registries as build
 from tests.support.campaigns import campaign, made
 from tests.support.lineages import KEY, NOW, clustered, hand, heads, issue, log, new, policy
 from tests.support.making import ISSUER
-from tests.support.registries import LOG_KEY, STRANGER, digest
+from tests.support.registries import LOG_KEY, STRANGER, digest, log_entry
 from tests.support.standings import DAY, drafted, slip, standing, stored
 from tests.support.standings import begun as with_times
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from certkit.registry import PassportFacts
-    from certkit.registry.entry import Reason
+    from certkit.registry.entry import PassportFacts, Reason
     from certkit.tlog.note import VerifierKey
 
 A, B, C = (digest(f"bundle {letter}") for letter in "abc")
@@ -127,7 +126,7 @@ def test_another_lineage_is_another_matter(tmp_path: Path) -> None:
     build.append(folder, build.passport(1))
     claims = Revocation(passport_id=digest("passport 1"), reason="evidence-false")
     with build.opened(folder) as registry:
-        registry.append_entry("lab/agent", claims, submitter=build.SUBMITTER, log_key=LOG_KEY, at=build.AT)
+        log_entry(registry, "lab/agent", claims, submitter=build.SUBMITTER, log_key=LOG_KEY, at=build.AT)
     other = build.check(build.passport(2, lineage="lab/other"))
     changed = structs.replace(other, evidence=digest("evidence 1"))
     put(folder, changed)

@@ -11,7 +11,7 @@ from msgspec import structs
 from certkit import passport
 from certkit.canonical import Digest
 from certkit.passport import keys
-from certkit.registry import blobs
+from certkit.registry import store
 from certkit.registry.admission import checker, inspect
 from certkit.registry.entry import Claims, Note, Revocation, Stored, read, timestamp
 from certkit.registry.reader import reading
@@ -55,7 +55,7 @@ def another_agents() -> passport.Passport:
 def logged(folder: Path, file: passport.Passport, claims: Claims, key: PrivateKey, origin: str) -> None:
     """Log claims as whoever keeps the log could, beside whatever file."""
     data = file.to_json()
-    blobs.store(folder, data)
+    store.keep_blob(folder, data)
     its = Stored(sha256=hashlib.sha256(data).hexdigest(), size=len(data))
     slip(
         folder, drafted("passport", LINEAGE, claims, key, passport=its, log=origin, issued_at=timestamp(NOW))

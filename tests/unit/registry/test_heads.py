@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from certkit.errors import CertkitError, InputError, MismatchError, UsageError
-from certkit.registry import Registry
 from certkit.registry.heads import Heads, remembered
+from certkit.registry.registry import Registry
 from certkit.tlog.checkpoint import Checkpoint, sign_checkpoint
 from certkit.tlog.hashing import Hash
 from certkit.tlog.note import Signer, parse_note, write_note

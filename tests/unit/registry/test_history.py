@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import base64
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
 
 from certkit.errors import CertkitError, MismatchError
-from certkit.registry import Registry
 from certkit.registry.entry import timestamp
-from certkit.registry.reader import reading
+from certkit.registry.reader import Reader, opened, reading
+from certkit.registry.registry import Registry
 from certkit.registry.writing import revoke
 from certkit.tlog.checkpoint import Checkpoint
 from certkit.tlog.hashing import Hash
@@ -21,22 +22,31 @@ from tests.support.notes import noted
 from tests.support.standings import DAY, rows
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from certkit.registry.entry import Reason
     from certkit.registry.state import Standing
+    from certkit.tlog.note import VerifierKey
 
 COUNT = 600
+
+
+@contextmanager
+def remembering(folder: Path, vkey: VerifierKey, then: Checkpoint) -> Iterator[Reader]:
+    """A log as whoever remembers a checkpoint of it reads it."""
+    with opened(folder) as source:
+        yield Reader(folder, source, vkey, seen={vkey.name: then}.get)
 
 
 @pytest.mark.parametrize("size", [0, 1, 255, 256, 257, 512, 599, 600])
 def test_it_goes_on_from_every_earlier_state_and_from_no_other(tmp_path: Path, size: int) -> None:
     vkey, entries = noted(tmp_path / "r", COUNT)
     then = Checkpoint(vkey.name, size, Hash(merkle.mth(entries[:size])))
-    with reading(tmp_path / "r", key=vkey, seen={vkey.name: then}.get) as log:
+    with remembering(tmp_path / "r", vkey, then) as log:
         assert [data for _, data, _ in log.entries()] == entries
     other = Checkpoint(vkey.name, size, Hash(b"\1" * 32))
-    again = reading(tmp_path / "r", key=vkey, seen={vkey.name: other}.get)
+    again = remembering(tmp_path / "r", vkey, other)
     with again as log, pytest.raises(MismatchError) as caught:
         list(log.entries())
     assert (caught.value.code, caught.value.where) == ("registry.rollback", str(tmp_path / "r"))
@@ -45,8 +55,8 @@ def test_it_goes_on_from_every_earlier_state_and_from_no_other(tmp_path: Path, s
 def test_it_goes_on_from_no_longer_one(tmp_path: Path) -> None:
     vkey, entries = noted(tmp_path / "r", 3)
     longer = Checkpoint(vkey.name, 4, Hash(merkle.mth([*entries, b"x"])))
-    opened = reading(tmp_path / "r", key=vkey, seen={vkey.name: longer}.get)
-    with opened as log, pytest.raises(MismatchError) as caught:
+    again = remembering(tmp_path / "r", vkey, longer)
+    with again as log, pytest.raises(MismatchError) as caught:
         list(log.entries())
     assert caught.value.code == "registry.rollback"
 

@@ -9,9 +9,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from certkit.errors import InputError, MismatchError
 from certkit.progress import SILENT
-from certkit.registry import Registry
 from certkit.registry.auditing import audit
 from certkit.registry.export import export
+from certkit.registry.registry import Registry
 from certkit.tlog.note import Signer, parse_note
 from certkit.tlog.witness import Quorum
 from tests.support.registries import AT, append, check, filled, opened, passport, poison, submitters

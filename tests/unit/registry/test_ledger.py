@@ -9,7 +9,6 @@ import pytest
 from certkit import canonical
 from certkit.errors import MismatchError
 from certkit.passport import dsse
-from certkit.registry import Registry
 from certkit.registry.entry import (
     PAYLOAD_TYPE,
     Claims,
@@ -20,6 +19,7 @@ from certkit.registry.entry import (
 )
 from certkit.registry.heads import Head
 from certkit.registry.ledger import Ledger
+from certkit.registry.registry import Registry
 from certkit.tlog.hashing import leaf_hash
 from tests.support import merkle
 from tests.support import registries as build
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from certkit.registry import PassportFacts
+    from certkit.registry.entry import PassportFacts
 
 
 def test_of_a_passport_that_was_logged_twice_the_first_entry_is_given(tmp_path: Path) -> None:

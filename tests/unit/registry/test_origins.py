@@ -13,11 +13,11 @@ from certkit import canonical, passport
 from certkit.errors import CertkitError
 from certkit.passport import trust as policies
 from certkit.progress import SILENT
-from certkit.registry import Registry
 from certkit.registry.admission import checkpoint_in, inspect
-from certkit.registry.cosigning import gather
 from certkit.registry.export import export
-from certkit.registry.status import log_key
+from certkit.registry.keeping import gather
+from certkit.registry.reader import log_key
+from certkit.registry.registry import Registry
 from certkit.registry.statusfile import FileStatus, write
 from certkit.tlog.checkpoint import Checkpoint, sign_checkpoint
 from certkit.tlog.note import KeyType, Signature, Signer, VerifierKey

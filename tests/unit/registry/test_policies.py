@@ -11,8 +11,8 @@ from msgspec import structs
 from certkit import passport
 from certkit.errors import MismatchError
 from certkit.passport import keys
-from certkit.registry import Registry
 from certkit.registry.admission import inspect
+from certkit.registry.registry import Registry
 from certkit.registry.writing import revoke, supersede
 from tests.support.lineages import KEY, NOW, hand, heads, issue, log, new, policy
 from tests.support.standings import copied, slip

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from certkit import progress as progresses
-from certkit.registry import Registry
 from certkit.registry.reader import reading
+from certkit.registry.registry import Registry
 from certkit.registry.status import FolderStatus
 from certkit.registry.writing import note
 from tests.support.lineages import NOW, hand, heads, issue, log, new, policy

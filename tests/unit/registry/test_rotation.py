@@ -11,9 +11,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from certkit import canonical
 from certkit.errors import InputError, MismatchError, UsageError
 from certkit.passport import dsse, keys
-from certkit.registry import Registry
 from certkit.registry.entry import PAYLOAD_TYPE, KeyChange, Note, Previous, read
 from certkit.registry.heads import remembered
+from certkit.registry.registry import Registry
 from certkit.tlog import proof
 from certkit.tlog.checkpoint import open_checkpoint
 from certkit.tlog.hashing import leaf_hash
@@ -28,6 +28,7 @@ from tests.support.registries import (
     contents,
     filled,
     heads,
+    log_entry,
     opened,
     passport,
 )
@@ -35,7 +36,8 @@ from tests.support.registries import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from certkit.registry import Appended, Audit
+    from certkit.registry.audited import Audit
+    from certkit.registry.writing import Appended
 
 NEW = Ed25519PrivateKey.from_private_bytes(b"\7" * 32)
 NEWER = Ed25519PrivateKey.from_private_bytes(b"\x08" * 32)
@@ -208,8 +210,8 @@ def test_entries_of_other_types_are_appended_by_their_claims(tmp_path: Path) -> 
     folder = tmp_path / "r"
     vkey = filled(folder, 1)
     with opened(folder) as registry:
-        appended = registry.append_entry(
-            "lab/agent", Note(text="moved"), submitter=SUBMITTER, log_key=LOG_KEY, at=AT
+        appended = log_entry(
+            registry, "lab/agent", Note(text="moved"), submitter=SUBMITTER, log_key=LOG_KEY, at=AT
         )
         first = registry.logged(0)
     assert appended.proof.extra is not None
@@ -227,7 +229,7 @@ def test_passports_and_keys_come_in_by_their_own_doors_alone(tmp_path: Path) -> 
         claims = registry.logged(0).found.claims
         for one in (claims, KeyChange(old="x", new="y")):
             with pytest.raises(InputError):
-                registry.append_entry("lab/agent", one, submitter=SUBMITTER, log_key=LOG_KEY, at=AT)
+                log_entry(registry, "lab/agent", one, submitter=SUBMITTER, log_key=LOG_KEY, at=AT)
 
 
 def test_the_new_keys_memory_begins_with_the_checkpoint_that_hands_over(tmp_path: Path) -> None:

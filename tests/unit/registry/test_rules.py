@@ -18,7 +18,7 @@ from certkit.errors import Exit, MismatchError
 from certkit.passport import dsse, keys
 from certkit.passport.opening import RefusedPassportError
 from certkit.progress import SILENT
-from certkit.registry import Registry, blobs
+from certkit.registry import store
 from certkit.registry.admission import checker, checkpoint_in, inspect
 from certkit.registry.entry import (
     CLAIMS,
@@ -36,12 +36,13 @@ from certkit.registry.entry import (
 )
 from certkit.registry.export import export
 from certkit.registry.heads import remembered
+from certkit.registry.registry import Registry
 from certkit.tlog.checkpoint import Checkpoint, sign_checkpoint
 from certkit.tlog.hashing import EMPTY_ROOT
 from certkit.tlog.note import Signer, write_note
 from tests.support import stamping as stamps
 from tests.support.lineages import KEY, NOW, ORIGIN, clustered, heads, issue, log, new, policy
-from tests.support.registries import LOG_KEY, STRANGER
+from tests.support.registries import LOG_KEY, STRANGER, held, log_entry
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,7 +59,7 @@ def says(folder: Path, claims: AnyClaims, submitter: keys.PrivateKey = KEY, *, d
     """Log an entry as whoever keeps the log can, whatever it says."""
     with Registry.open(folder, heads=heads(folder)) as registry:
         subject = registry.logged(0).found.entry.subject
-        registry.append_entry(subject, claims, submitter=submitter, log_key=LOG_KEY, at=NOW + days * DAY)
+        log_entry(registry, subject, claims, submitter=submitter, log_key=LOG_KEY, at=NOW + days * DAY)
 
 
 def found(folder: Path, trust: passport.Trust) -> list[tuple[str, str]]:
@@ -126,7 +127,7 @@ def extended(folder: Path, data: bytes) -> None:
 def dated(folder: Path, claims: AnyClaims, moved: timedelta, **more: Any) -> bytes:
     """The next entry of the first one's lineage, dated at `NOW` and what it is moved by."""
     with Registry.open(folder) as registry:
-        entries = list(registry.entries())
+        entries = list(held(registry))
     last = Previous(index=len(entries) - 1, leaf=entries[-1].leaf.hex())
     entry = Entry(
         type=next(name for name, kind in CLAIMS.items() if isinstance(claims, kind)),
@@ -169,7 +170,7 @@ def test_clocks_may_differ_by_minutes_when_one_writes(tmp_path: Path) -> None:
             Registry.open(folder, heads=heads(folder)) as registry,
             pytest.raises(MismatchError) if refused else nullcontext(),
         ):
-            registry.append_entry("x", Note(text="x"), submitter=KEY, log_key=LOG_KEY, at=at)
+            log_entry(registry, "x", Note(text="x"), submitter=KEY, log_key=LOG_KEY, at=at)
     assert log(folder, issue(1, days=-2), days=-1).index == 0, "the same passport again is no new entry"
 
 
@@ -204,7 +205,7 @@ def test_a_passport_is_logged_while_it_is_valid(tmp_path: Path, days: int) -> No
     data = issue(2, days=days).to_json()
     facts = checker(trust, None)(data)
     stored = Stored(sha256=hashlib.sha256(data).hexdigest(), size=len(data))
-    assert blobs.store(folder, data)
+    assert store.keep_blob(folder, data)
     extended(folder, dated(folder, Claims.of(facts, 2), timedelta(0), passport=stored))
     codes = [one for one in found(folder, trust) if one[1] == "registry.time"]
     assert codes == ([] if days in {-90, 0} else [("entry 1", "registry.time")])
@@ -342,7 +343,7 @@ def test_too_few_attempts_are_found_where_the_writer_did_not_ask(tmp_path: Path)
     data = issue(2, attempt=1).to_json()
     facts = checker(trust, None)(data)
     stored = Stored(sha256=hashlib.sha256(data).hexdigest(), size=len(data))
-    assert blobs.store(folder, data)
+    assert store.keep_blob(folder, data)
     extended(folder, dated(folder, Claims.of(facts, 2), timedelta(0), passport=stored))
     assert found(folder, trust) == [("entry 1", "registry.attempt")]
 

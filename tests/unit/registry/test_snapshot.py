@@ -11,7 +11,8 @@ import pytest
 from msgspec import structs
 
 from certkit.registry import registry as module
-from certkit.registry.ledger import Ledger, Snapshot
+from certkit.registry.columns import Snapshot
+from certkit.registry.ledger import Ledger
 from certkit.registry.registry import Registry
 from tests.support import registries as build
 from tests.support.notes import following
@@ -140,7 +141,7 @@ def test_one_of_another_log_under_the_same_key_is_ignored_with_a_warning(
     kept = Snapshot.parse(file_of(folder).read_bytes())
     assert kept is not None
     for wrong in ({"root": b"\1" * 32}, {"origin": "certkit.other/x"}, {"size": 10**6}):
-        other = structs.replace(kept, **wrong)
+        other = msgspec.msgpack.encode(structs.replace(kept, **wrong))
         monkeypatch.setattr(Registry, "_kept", lambda _self, other=other: other)
         index, told = appended(folder, 0)
         assert (index, len(told)) == (0, 1), wrong

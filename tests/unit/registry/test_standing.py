@@ -12,13 +12,13 @@ from certkit import canonical, passport
 from certkit.errors import CertkitError
 from certkit.passport import dsse, keys
 from certkit.passport.trust import Witnesses
-from certkit.registry import Registry
 from certkit.registry.admission import inspect
 from certkit.registry.drifts import claims
 from certkit.registry.entry import PAYLOAD_TYPE, ROWS, Drift, Revocation, Supersession, read, timestamp
 from certkit.registry.heads import read as read_head
 from certkit.registry.heads import remembered
 from certkit.registry.reader import reading
+from certkit.registry.registry import Registry
 from certkit.registry.statusfile import FileStatus
 from certkit.registry.writing import note, supersede
 from certkit.tlog.checkpoint import Checkpoint
@@ -26,7 +26,7 @@ from certkit.tlog.hashing import leaf_hash
 from certkit.tlog.note import Signer
 from certkit.tlog.witness import with_signatures
 from tests.support.lineages import KEY, NOW, clustered, hand, heads, issue, log, new, policy
-from tests.support.registries import LOG_KEY, contents
+from tests.support.registries import LOG_KEY, contents, held
 from tests.support.standings import DAY, ended, file, head_of, offline, rows, standing, unseen
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def two_issuers(**more: Any) -> passport.Trust:
 
 def types(folder: Path) -> list[str]:
     with Registry.open(folder) as registry:
-        return [one.found.entry.type for one in registry.entries()]
+        return [one.found.entry.type for one in held(registry)]
 
 
 def test_a_further_attempt_must_say_so_and_a_second_passport_on_the_same_evidence_is_none(
@@ -64,7 +64,7 @@ def test_a_further_attempt_must_say_so_and_a_second_passport_on_the_same_evidenc
     log(folder, issue(2), days=1)
     log(folder, issue(5), days=1)  # whoever counts tries that were never logged may say so
     with Registry.open(folder) as registry:
-        attempts = [one.found.passport.attempt for one in registry.entries() if one.found.passport]
+        attempts = [one.found.passport.attempt for one in held(registry) if one.found.passport]
     assert attempts == [1, 1, 2, 3]
 
 

@@ -12,11 +12,12 @@ from msgspec import structs
 
 from certkit import canonical, passport
 from certkit.errors import CertkitError
-from certkit.registry import Registry, blobs
+from certkit.registry import store
 from certkit.registry.admission import inspect
 from certkit.registry.entry import Note, read, timestamp
 from certkit.registry.heads import remembered
 from certkit.registry.reader import reading
+from certkit.registry.registry import Registry
 from certkit.registry.statusfile import write
 from certkit.registry.writing import note, revoke
 from certkit.tlog.checkpoint import Checkpoint
@@ -112,7 +113,7 @@ def test_an_entry_that_was_signed_for_another_log_logs_nothing_here(tmp_path: Pa
     here = new(first)
     log(first, one)
     there = Registry.init(second, "other", NEW_LOG_KEY, at=NOW)
-    blobs.store(second, one.to_json())
+    store.keep_blob(second, one.to_json())
     replayed = stored(first, 0)
     assert read(replayed).entry.log == here.name
     with Registry.open(first, heads=heads(first)) as registry:

@@ -14,13 +14,13 @@ from msgspec import structs
 from certkit import canonical, passport
 from certkit.errors import MismatchError
 from certkit.passport import keys
-from certkit.registry import Registry
 from certkit.registry.admission import inspect
 from certkit.registry.entry import PAYLOAD_TYPE, Note, UnverifiedEntry, timestamp
+from certkit.registry.registry import Registry
 from certkit.registry.statusfile import write
 from certkit.registry.writing import note
 from tests.support.lineages import KEY, NOW, hand, heads, issue, log, new, policy
-from tests.support.registries import LOG_KEY, STRANGER
+from tests.support.registries import LOG_KEY, STRANGER, log_entry
 from tests.support.standings import DAY, copied, drafted, ended, offline, slip, standing, stored
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ def test_a_date_that_is_none_dates_nothing(tmp_path: Path, date: str) -> None:
         registry._log.extend([junk], signer)
     assert log(folder, issue(1)).index == 1
     with Registry.open(folder, heads=heads(folder)) as registry:
-        assert registry.append_entry("x", Note(text="x"), submitter=KEY, log_key=LOG_KEY, at=NOW).index == 2
+        assert log_entry(registry, "x", Note(text="x"), submitter=KEY, log_key=LOG_KEY, at=NOW).index == 2
     assert {one.code for one in inspect(folder, trust=policy(vkey), at=NOW).findings} == {"registry.entry"}
 
 

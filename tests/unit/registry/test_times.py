@@ -13,9 +13,9 @@ from certkit import canonical, passport
 from certkit.errors import CertkitError
 from certkit.passport import keys
 from certkit.passport.trust import Witnesses
-from certkit.registry import Registry
 from certkit.registry.drifts import claims
 from certkit.registry.entry import LIMIT, PAYLOAD_TYPE, ROW_LENGTH, timestamp
+from certkit.registry.registry import Registry
 from certkit.registry.statusfile import write
 from certkit.tlog.checkpoint import Checkpoint
 from certkit.tlog.hashing import leaf_hash

@@ -1,12 +1,12 @@
-"""Cosignatures: what witnesses signed under a log's checkpoint, taken in by whoever keeps the log.
+"""What only the keeper of a log does: take in cosignatures of witnesses, and hand the log to another key.
 
     with Registry.open(folder, heads=heads) as registry:
-        found = gather(registry, [path.read_bytes()], witnesses=quorum.keys, at=now)
-        [(one.key.name, one.time) for one in found.added]
+        gathered = gather(registry, [path.read_bytes()], witnesses=quorum.keys, at=now)
+        hand_over(registry, folder, new=None, old=load, at=now, trust=None)
 
 A witness returns the checkpoint with its line below, or (C2SP tlog-witness) its lines alone. A line is taken
 in where a known key made it, for the checkpoint as it stands, at a time that has been; lines of other keys
-are passed over, as the specification demands. Of one key the latest is kept. Whoever reads the checkpoint
+are passed over, as the specification demands. Of each key the latest is kept. Whoever reads the checkpoint
 decides by a policy of their own which of the lines count.
 """
 
@@ -16,15 +16,22 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from certkit import files
 from certkit.errors import MismatchError
+from certkit.passport import keys
 from certkit.passport.checks import CLOCK_SKEW
+from certkit.registry.log import KEY_FILE, NEXT_KEY, load_log_key, make_log_key
 from certkit.tlog.checkpoint import open_checkpoint, parse_checkpoint
 from certkit.tlog.note import open_note, parse_lines, parse_note, write_note
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from datetime import datetime
+    from pathlib import Path
 
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    from certkit.passport.trust import Trust
     from certkit.registry.registry import Registry
     from certkit.tlog.checkpoint import Checkpoint
     from certkit.tlog.note import Signature, Signed, VerifierKey
@@ -53,9 +60,11 @@ def gather(
     """
     with registry.gathering() as log:
         head = log.unverified_head()
-        own = registry.vkey
-        known = {(key.name, key.key_id): key for key in witnesses if key.public != own.public}
-        before = {one.key: one.time or 0 for one in _cosigned(log.cosigned(), own, witnesses)}
+        vkey = registry.vkey
+        known = {(key.name, key.key_id): key for key in witnesses if key.public != vkey.public}
+        before = {
+            signature.key: signature.time or 0 for signature in _cosigned(log.cosigned(), vkey, witnesses)
+        }
         newest: dict[VerifierKey, tuple[int, Signature]] = {}
         ignored: dict[str, None] = {}
         for data in returned:
@@ -64,18 +73,20 @@ def gather(
                 raise _unknown(others)
             for time, key, line in made:
                 _refuse_time(key, time, at)
-                newest[key] = max(newest.get(key, (0, line)), (time, line), key=lambda one: one[0])
-            ignored |= dict.fromkeys(name for name in others if name != own.name)
+                newest[key] = max(
+                    newest.get(key, (0, line)), (time, line), key=lambda signature: signature[0]
+                )
+            ignored |= dict.fromkeys(name for name in others if name != vkey.name)
         for key, (time, line) in newest.items():
             if time > before.get(key, 0):
                 log.cosign(head.size, key, line.line)
-        after = _cosigned(log.cosigned(), own, witnesses)
-    added = tuple(one for one in after if one.time != before.get(one.key))
+        after = _cosigned(log.cosigned(), vkey, witnesses)
+    added = tuple(signature for signature in after if signature.time != before.get(signature.key))
     return Gathered(head=head, added=added, cosigned=after, ignored=tuple(ignored))
 
 
-def _cosigned(note: bytes, own: VerifierKey, witnesses: Sequence[VerifierKey]) -> tuple[Signed, ...]:
-    return open_checkpoint(note, own, witnesses).cosigned
+def _cosigned(note: bytes, vkey: VerifierKey, witnesses: Sequence[VerifierKey]) -> tuple[Signed, ...]:
+    return open_checkpoint(note, vkey, witnesses).cosigned
 
 
 def _verified(
@@ -85,9 +96,9 @@ def _verified(
     if data.startswith(_LINE):
         lines = parse_lines(data)
     else:
-        found = parse_note(data)
-        _refuse_other(parse_checkpoint(found.text), head)
-        lines = found.signatures
+        note = parse_note(data)
+        _refuse_other(parse_checkpoint(note.text), head)
+        lines = note.signatures
     made, others = [], []
     for line in lines:
         if key := known.get((line.name, line.key_id)):
@@ -98,17 +109,17 @@ def _verified(
     return made, others
 
 
-def _refuse_other(found: Checkpoint, head: Checkpoint) -> None:
+def _refuse_other(cosigned: Checkpoint, head: Checkpoint) -> None:
     """Raise `MismatchError` unless a checkpoint is the log's own, to the letter."""
-    if found.origin != head.origin:
-        raise MismatchError("tlog.origin", f"expected origin {head.origin!r}, found {found.origin!r}")
-    if found.size != head.size:
+    if cosigned.origin != head.origin:
+        raise MismatchError("tlog.origin", f"expected origin {head.origin!r}, found {cosigned.origin!r}")
+    if cosigned.size != head.size:
         raise MismatchError(
             "registry.cosignature",
-            f"cosigned over {found.size:,} entries, and the log has {head.size:,}",
+            f"cosigned over {cosigned.size:,} entries, and the log has {head.size:,}",
             hint="hand the witness the checkpoint as it stands: certkit registry checkpoint",
         )
-    if found != head:
+    if cosigned != head:
         raise MismatchError(
             "registry.cosignature",
             f"cosigned another log of {head.size:,} entries",
@@ -128,3 +139,33 @@ def _unknown(names: Iterable[str]) -> MismatchError:
         f"no cosignature by a known witness; signed as {', '.join(sorted(set(names)))}",
         hint="name the witness's key: --witness VKEY, or 'witnesses' in the trust policy",
     )
+
+
+def hand_over(
+    registry: Registry,
+    folder: Path,
+    *,
+    new: Ed25519PrivateKey | None,
+    old: Callable[[], Ed25519PrivateKey],
+    at: datetime,
+    trust: Trust | None,
+) -> VerifierKey:
+    """Hand the log over to another key, or finish what was interrupted; return the new verifier key.
+
+    Without a `new` key one is made, on the disk before it signs anything, and then takes the place of the
+    key in the registry's folder. `old` is asked only where the old key still has to sign. Raises as
+    `Registry.rotate` does.
+    """
+    kept = folder / NEXT_KEY
+    coming = new or (load_log_key(kept) if kept.exists() else None)
+    if coming is None or registry.vkey.public != coming.public_key().public_bytes_raw():
+        leaving = old()
+        with registry.turn(leaving):
+            pass  # what is refused is refused before there is a key that nothing will use
+        if coming is None:
+            keys.write_private(kept, make_log_key(), passphrase=None)
+            coming = load_log_key(kept)
+        registry.rotate(old=leaving, new=coming, at=at, trust=trust)
+    if new is None:
+        files.move(kept, folder / KEY_FILE)
+    return registry.vkey

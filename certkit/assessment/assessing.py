@@ -1,0 +1,127 @@
+"""From a summary to its assessment: the rows, the verdict, what a reader is warned of, what would change it.
+
+assess(summary, facts, profile, required_tier=2)
+assess_accumulation(pooled, profile)               # several bundles of one agent
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec import structs
+
+from certkit.assessment import verdict
+from certkit.assessment.bounded.fragility import fragility
+from certkit.assessment.bounded.intervals import with_intervals
+from certkit.assessment.documents import Counts
+from certkit.assessment.evaluate import judge as judge_rows
+from certkit.assessment.findings import accumulated
+from certkit.assessment.findings.challenges import raised, stated
+from certkit.assessment.findings.contrasts import contrasts
+from certkit.assessment.findings.findings import finding, ordered
+from certkit.assessment.findings.plausibility import plausibility
+from certkit.assessment.findings.provenance import provenance
+from certkit.assessment.rater_error import judge_findings, judge_report, seen_by_judge
+from certkit.assessment.result import Assessment
+from certkit.assessment.statistics.variation import variation
+from certkit.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from certkit.assessment.findings.findings import Finding
+    from certkit.assessment.profile import Profile
+    from certkit.evidence.bundle.manifest import Facts
+    from certkit.evidence.bundle.pooling import Accumulation
+    from certkit.evidence.summary.summary import Summary
+
+
+def assess(summary: Summary, facts: Facts, profile: Profile, *, required_tier: int = 1) -> Assessment:
+    """Return the judgement of a bundle's summary under a profile.
+
+    `required_tier` is the tier whose status decides the exit code; a tier that the profile does not have
+    raises `UsageError`.
+    """
+    return contested(_judged(summary, facts, profile, required_tier=required_tier))
+
+
+def _judged(summary: Summary, facts: Facts, profile: Profile, *, required_tier: int) -> Assessment:
+    """Return the judgement before its challenges are raised."""
+    if required_tier not in profile.tier_numbers:
+        raise UsageError(
+            "usage.option",
+            f"tier {required_tier} is not in profile {profile.id}, which has 1 to {len(profile.tiers)}",
+        )
+    judged = judge_rows(summary, facts.manifest, profile)
+    view, rows = judged.view, judged.rows
+    metrics = with_intervals(judged.metrics, judged.reader)
+    protocol, total = facts.manifest.protocol, view.total
+    seen = seen_by_judge(judged)
+    judge = judge_report(summary.calibration, protocol, seen, profile.tau)
+    was_judged = protocol.judge is not None or total.ti_n > 0 or total.composite_checked > 0
+    tiers = verdict.tiers(profile, rows, profile.reading, records=summary.records)
+    findings = (
+        *provenance(view, facts, profile),
+        *plausibility(view, metrics),
+        *contrasts(judged),
+        *judge_findings(judge, protocol, seen, profile.tau, profile.delta, judged=was_judged),
+        *_guidance(profile),
+    )
+    return Assessment(
+        facts=facts,
+        profile=profile,
+        counts=Counts(
+            records=summary.records,
+            nominal_runs=view.nominal.runs,
+            fault_runs=view.fault.runs,
+            harness_errors=view.total.harness_error,
+            novel_fault_runs=view.novel.runs,
+            domains=summary.domains,
+        ),
+        metrics=metrics,
+        criteria=rows,
+        tiers=tiers,
+        verdict=verdict.verdict(profile, rows, tiers, records=summary.records, required_tier=required_tier),
+        findings=ordered(findings),
+        cells=summary.cells,
+        judge=judge,
+        fragility=fragility(judged),
+        variation=variation(judged.reader.sample.tasks("r_op")),
+    )
+
+
+def assess_accumulation(
+    accumulation: Accumulation, profile: Profile, *, required_tier: int = 1
+) -> Assessment:
+    """Return the judgement of several bundles that are pooled, with each alone beside it.
+
+    What speaks against one of the bundles is a finding here too, and so is a success rate that fell.
+    """
+    pooled = _judged(accumulation.summary, accumulation.facts, profile, required_tier=required_tier)
+    alone = [_judged(part.summary, part.facts, profile, required_tier=1) for part in accumulation.parts]
+    return contested(accumulated.joined(pooled, alone, accumulation))
+
+
+def contested(judged: Assessment) -> Assessment:
+    """Return a judgement with the challenges that its findings raise; open serious ones contest its tiers."""
+    challenges = raised(judged.findings, {})
+    stands_open = any(item.contests for item in challenges)
+    status = judged.verdict.status
+    return structs.replace(
+        judged,
+        challenges=challenges,
+        findings=stated(judged.findings, challenges),
+        tiers=tuple(map(verdict.contested_tier, judged.tiers)) if stands_open else judged.tiers,
+        verdict=structs.replace(judged.verdict, status=verdict.contested(status) if stands_open else status),
+    )
+
+
+def _guidance(profile: Profile) -> Iterator[Finding]:
+    """Warn that SIL and ASIL texts go beyond what the thresholds show, with the arithmetic."""
+    texts = [(tier, verdict.guidance(profile, tier)) for tier in profile.tier_numbers]
+    parts = [f"Tier {tier}: {text['arithmetic']}" for tier, text in texts if text and "arithmetic" in text]
+    if parts:
+        yield finding(
+            "sil-guidance",
+            "the source's SIL and ASIL columns claim more than its thresholds show. " + ". ".join(parts),
+        )

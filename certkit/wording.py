@@ -1,0 +1,60 @@
+"""How a verdict is told: the same words on every screen, in every report and in a passport's claim.
+
+What speaks for it stands in one line, the tier by each reading; what speaks against it in a line for each
+serious challenge, with its code. Whether challenges are open is said in the verdict itself. This module
+knows plain values only; nothing is decided here.
+
+    >>> readings(2, 0, decides="table")
+    'Table reading: Tier 2 (decides); bounded reading: no tier.'
+    >>> qualified("Tier 2 is attained under hb-eval-2026", ["names-alike"])
+    'Tier 2 is attained under hb-eval-2026; CONTESTED by 1 open challenge: names-alike'
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def tier(number: int | None) -> str:
+    """Return ``Tier 2``, or that there is none; None is a reading that a document does not speak of."""
+    if number is None:
+        return "not stated"
+    return f"Tier {number}" if number else "no tier"
+
+
+def readings(table: int | None, bounded: int | None, *, decides: str) -> str:
+    """Return the tier by each reading, and which reading decides."""
+    told = {"table": f"Table reading: {tier(table)}", "bounded": f"bounded reading: {tier(bounded)}"}
+    told[decides] += " (decides)"
+    return f"{told['table']}; {told['bounded']}."
+
+
+def challenge(code: str, state: str, message: str, answered_by: Sequence[str] = ()) -> str:
+    """Return a serious challenge in words: whether it is open, what it says, its code."""
+    by = f" by {listed(answered_by)}" if answered_by else ""
+    return f"serious, {state}{by}: {message} [{code}]"
+
+
+def qualified(
+    text: str, contested_by: Sequence[str], answered: int = 0, answerers: Sequence[str] = ()
+) -> str:
+    """Return what a verdict says, with the codes of the serious challenges that contest it.
+
+    Where all of them are answered, the verdict says how many, and by whom.
+    """
+    if contested_by:
+        return f"{text}; CONTESTED by {_challenges(len(contested_by), 'open ')}: {', '.join(contested_by)}"
+    return f"{text}; {_challenges(answered)} answered by {listed(answerers)}" if answered else text
+
+
+def _challenges(number: int, kind: str = "") -> str:
+    return f"{number} {kind}challenge" if number == 1 else f"{number} {kind}challenges"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names as "a, b and c"."""
+    *rest, last = names
+    return f"{', '.join(rest)} and {last}" if rest else last

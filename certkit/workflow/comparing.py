@@ -1,0 +1,114 @@
+"""Two bundles of two agents, or two moments of one agent, read from disk and compared.
+
+compare("a", "b").answer
+drift(Path("january/passport.json"), Path("april")).drift.result
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from certkit import files
+from certkit.assessment import compare as comparing
+from certkit.assessment.assessing import assess
+from certkit.assessment.drift import drift as between
+from certkit.assessment.drift import snapshot
+from certkit.errors import CertkitError
+from certkit.evidence.bundle.folder import open_bundle
+from certkit.evidence.summary.gather import summarise
+from certkit.passport.comparing import Comparison, Side, read
+from certkit.passport.drift_side import drift_side
+from certkit.passport.pdf import take
+from certkit.progress import SILENT, Progress
+from certkit.workflow.named import DEFAULT_PROFILE, load_profile
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from certkit.assessment.drift.snapshot import Snapshot
+    from certkit.evidence.bundle.manifest import Facts
+    from certkit.evidence.summary.summary import Summary
+    from certkit.passport.trust import Trust
+
+MAX_PASSPORT: Final = 64 << 20
+"""What is read of a file that claims to be a passport; far above what its first step accepts."""
+
+
+def compare(
+    a: str | Path,
+    b: str | Path,
+    *,
+    novel: bool = False,
+    seed: int | None = None,
+    draws: int | None = None,
+    jobs: int | None = None,
+    progress: Progress = SILENT,
+) -> comparing.Comparison:
+    """Read the bundles at `a` and `b` and compare their agents; `novel` takes the held-out faults alone.
+
+    `seed` and `draws` are those of the resampling (None: the documented ones). Raises `CertkitError`
+    subclasses where a bundle is refused, which say which of the two it is.
+    """
+    first, second = (_read(Path(path), jobs, progress) for path in (a, b))
+    return comparing.compare(
+        first,
+        second,
+        novel=novel,
+        seed=comparing.SEED if seed is None else seed,
+        draws=draws or comparing.DRAWS,
+    )
+
+
+def _read(path: Path, jobs: int | None, progress: Progress) -> tuple[Summary, Facts]:
+    try:
+        bundle = open_bundle(path, progress=progress)
+        return summarise(bundle, jobs=jobs, progress=progress), bundle.facts
+    except CertkitError as failure:
+        if not (failure.where or "").startswith(str(path)):
+            failure.where = f"{path}/{failure.where}" if failure.where else str(path)
+        raise
+
+
+def drift(
+    old: Path,
+    new: Path,
+    *,
+    profile: str | None = None,
+    trust: Trust | None = None,
+    at: datetime | None = None,
+    jobs: int | None = None,
+    progress: Progress = SILENT,
+) -> Comparison:
+    """Compare two snapshots of an agent, each a passport, a PDF with one, or a bundle's folder.
+
+    A bundle is judged under `profile`, by default that of the other side's passport. With `trust` and the
+    time `at`, the signature of every passport must be trusted. Raises `CertkitError` subclasses.
+    """
+    sides = [
+        Side()
+        if path.is_dir()
+        else read(
+            take(files.read(path, limit=MAX_PASSPORT), where=str(path)).passport,
+            where=str(path),
+            trust=trust,
+            at=at,
+        )
+        for path in (old, new)
+    ]
+    profiles = (side.statement.predicate.assessment.profile.id for side in sides if side.statement)
+    chosen = profile or next(profiles, DEFAULT_PROFILE)
+    snapshots = [
+        drift_side(side.statement)
+        if side.statement
+        else _of_bundle(path, chosen, jobs=jobs, progress=progress)
+        for path, side in zip((old, new), sides, strict=True)
+    ]
+    return Comparison(drift=between(*snapshots), old=sides[0], new=sides[1])
+
+
+def _of_bundle(path: Path, profile: str, *, jobs: int | None, progress: Progress) -> Snapshot:
+    judged = load_profile(profile)
+    bundle = open_bundle(path, progress=progress)
+    summary = summarise(bundle, jobs=jobs, progress=progress)
+    return snapshot(assess(summary, bundle.facts, judged), summary)
