@@ -17,7 +17,6 @@ from collections import Counter
 from datetime import UTC, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from certkit.assessment.findings.findings import SEVERITY
 from certkit.passport import implied, task_table
 from certkit.passport.bounds import needs_none
 from certkit.passport.implied import NOMINAL
@@ -85,11 +84,8 @@ def _implied(predicate: Predicate) -> Iterator[Compared]:
     yield from _listed("exclusions", predicate.scope.exclusions, implied.exclusions(evidence, criteria))
     ends = implied.triggers(judgement.tier, criteria)
     yield from _listed("re-test triggers", predicate.validity.retest_triggers, ends)
-    stated = {challenge.code for challenge in predicate.challenges}
-    yield "challenges left out", [], sorted(implied.challenges(predicate) - stated)
-    graded = {challenge.code: challenge.severity for challenge in predicate.challenges}
-    known = {code: str(SEVERITY.get(code, severity)) for code, severity in graded.items()}
-    yield from _listed("severities of challenges", tuple(graded.items()), tuple(known.items()))
+    graded = {(challenge.code, challenge.severity) for challenge in predicate.challenges}
+    yield "challenges left out", [], sorted(set(implied.challenges(predicate).items()) - graded)
 
 
 def _listed(name: str, stated: tuple[object, ...], expected: tuple[object, ...]) -> Iterator[Compared]:

@@ -30,6 +30,7 @@ NOMINAL: Final = "nominal"
 FAILURE_MODES: Final = 10
 """How many failing cells a passport names, worst first."""
 
+SERIOUS: Final = {"no-records", "no-fault-runs"}
 INTERVENTION_RATE: Final = "0.050000"
 _OPERATION: Final = ("r_op", "frr")
 _JUDGED: Final = {"met", "not_met"}
@@ -118,13 +119,13 @@ def triggers(tier: int, criteria: Iterable[CriterionClaim]) -> tuple[Trigger, ..
     )
 
 
-def challenges(predicate: Predicate) -> frozenset[str]:
-    """Return the codes of the challenges that the rest of a statement gives rise to."""
+def challenges(predicate: Predicate) -> dict[str, str]:
+    """Return the challenges that the rest of a statement gives rise to: code and severity."""
     agent = predicate.agent
     codes = {*_of_protocol(predicate.protocol, predicate.evidence.records), *_of_runs(predicate)}
     if any(not part.pinned for part in agent.components):
         codes.add("unpinned-components")
-    return frozenset(codes)
+    return {code: "serious" if code in SERIOUS else "warning" for code in codes}
 
 
 def _of_protocol(protocol: Protocol, records: int) -> Iterator[str]:

@@ -24,8 +24,10 @@ def agree(document: dict[str, Any]) -> dict[str, Any]:
     predicate["scope"]["exclusions"] = list(implied.exclusions(found.evidence, criteria))
     ends = implied.triggers(judgement.tier, criteria)
     predicate["validity"]["retest_triggers"] = [payload.plain(end) for end in ends]
-    lacking = implied.challenges(found) - {challenge.code for challenge in found.challenges}
+    stated = {challenge.code for challenge in found.challenges}
     predicate["challenges"] += [
-        {"code": code, "severity": "warning", "message": code} for code in sorted(lacking)
+        {"code": code, "severity": severity, "message": code}
+        for code, severity in sorted(implied.challenges(found).items())
+        if code not in stated
     ]
     return document

@@ -50,7 +50,7 @@ INTERVAL = {"low": "0.900000", "high": "0.100000", "level": "0.950000", "method"
 MODE = {"domain": "banking", "condition": "adversarial", "failures": 4, "runs": 16}
 
 LEFT_OUT: dict[str, Callable[[dict[str, Any]], object]] = {
-    "few-fault-runs": lambda p: p.update(challenges=[]),
+    "few-fault-runs": lambda p: p["challenges"][0].update(severity="info"),
     "undeclared-attempt": lambda p: p["protocol"].pop("attempt"),
     "repeated-attempt": lambda p: p["protocol"].update(attempt=2),
     "temperature-not-zero": lambda p: p["protocol"].update(temperature="0.700000"),
@@ -128,7 +128,10 @@ CHANGES: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
         "re-test triggers left out: stated [], expected [Trigger(event='metric_beyond_threshold'",
     ),
     **{
-        f"a challenge left out: {code}": (change, f"challenges left out: stated [], expected ['{code}']")
+        f"a challenge left out: {code}": (
+            change,
+            f"challenges left out: stated [], expected [('{code}', 'warning')]",
+        )
         for code, change in LEFT_OUT.items()
     },
     "an agent superseded": (
