@@ -1,4 +1,4 @@
-"""Makes ``passport/*.json``: passports good and bad, with the step, code and exit code they must end in.
+"""Makes ``passport/*.json`` and ``forged/*.json``: passports, with the step and codes that they must end in.
 
     python -m tests.support.passport_maker --write
 
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import utils
 
+from tests.support import passport_forged
 from tests.support.passport_parts import (
     ATTACKER,
     IN_TOTO,
@@ -59,7 +60,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 
-FOLDER: Final = Path(__file__).parents[1] / "vectors" / "passport"
+FOLDER: Final = Path(__file__).parents[1] / "vectors"
 
 
 def accepted() -> Iterator[Json]:
@@ -568,19 +569,27 @@ GROUPS: Final[dict[str, tuple[Callable[[], Iterator[Json]], ...]]] = {
     "status": (statuses, other_entries),
     "keyless": (keyless,),
 }
+FORGED: Final[dict[str, tuple[Callable[[], Iterator[Json]], ...]]] = {
+    "itself": (passport_forged.itself,),
+    "keys-and-profiles": (passport_forged.keys,),
+    "evidence": (passport_forged.evidence,),
+}
 
 
 def files() -> dict[str, str]:
-    """Return the text of every file of vectors, by its name."""
+    """Return the text of every file of vectors, by its path."""
     listed = {"format": "trusted-root", "cases": [*roots()]}
-    return {"trusted-root.json": pretty(listed) + "\n"} | {
-        f"{name}.json": pretty({"format": "passport", "cases": [one for make in makers for one in make()]})
+    return {"passport/trusted-root.json": pretty(listed) + "\n"} | {
+        f"{folder}/{name}.json": pretty(
+            {"format": "passport", "cases": [one for make in makers for one in make()]}
+        )
         + "\n"
-        for name, makers in GROUPS.items()
+        for folder, groups in (("passport", GROUPS), ("forged", FORGED))
+        for name, makers in groups.items()
     }
 
 
 if __name__ == "__main__" and "--write" in sys.argv:
-    FOLDER.mkdir(exist_ok=True)
     for name, text in files().items():
+        (FOLDER / name).parent.mkdir(exist_ok=True)
         (FOLDER / name).write_text(text, encoding="utf-8")

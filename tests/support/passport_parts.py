@@ -210,7 +210,7 @@ def statement(key: Key = LAB, **changes: Any) -> Json:
         "validity": {
             "not_before": "2026-02-01T00:00:00Z",
             "not_after": "2026-05-02T00:00:00Z",
-            "retest_triggers": TRIGGERS,
+            "retest_triggers": copy.deepcopy(TRIGGERS),
         },
     }
     return {

@@ -267,6 +267,7 @@ def test_no_tier_is_met_by_no_records() -> None:
     )
     counts = dict.fromkeys(("records", "nominal_runs", "fault_runs", "harness_errors", "novel_fault_runs"), 0)
     found["predicate"]["evidence"] |= counts | {"records": 1}
+    found["predicate"]["assessment"]["status"] = "contested"  # no run was made under a fault
     agree(found)
     assert read(found).predicate.assessment.tier == 1
     found["predicate"]["evidence"] |= counts
