@@ -13,6 +13,8 @@ from certkit.cli.emit import emit, fold, progress, warn
 from certkit.cli.options import (
     AGENT,
     DOMAIN,
+    ISSUER,
+    KEY,
     REQUIRE_TIER,
     TRUST,
     AsOf,
@@ -20,6 +22,7 @@ from certkit.cli.options import (
     Jobs,
     PassportFile,
     Registry,
+    Remember,
     Replay,
     ReplayProfile,
     TrustFile,
@@ -43,14 +46,9 @@ def verify(
     passport: PassportFile,
     trust: TrustFile = None,
     key: Annotated[
-        Path | None,
-        typer.Option(
-            "--key", metavar="PUBLIC", help="Trust this public key (PEM) alone, in place of a policy."
-        ),
+        Path | None, about(KEY, "Trust this public key (PEM) alone, in place of a policy.", metavar="PUBLIC")
     ] = None,
-    issuer: Annotated[
-        str | None, typer.Option("--issuer", help="What the signer must be called; needed with --key.")
-    ] = None,
+    issuer: Annotated[str | None, about(ISSUER, "What the signer must be called; needed with --key.")] = None,
     bundle: Evidence = None,
     replay: Replay = False,
     profile: ReplayProfile = None,
@@ -58,10 +56,7 @@ def verify(
     domain: Annotated[str | None, DOMAIN] = None,
     require_tier: Annotated[int | None, REQUIRE_TIER] = None,
     registry: Registry = None,
-    remember: Annotated[
-        bool,
-        typer.Option("--remember/--no-remember", help="Remember the registry's head for the next time."),
-    ] = True,
+    remember: Remember = True,
     at: AsOf = None,
     jobs: Jobs = None,
     verbose: Verbose = False,
