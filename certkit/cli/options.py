@@ -82,6 +82,13 @@ IDENTITY: Final = typer.Option(
 )
 ISSUER: Final = typer.Option("--issuer", help="The issuer's name, as it calls itself.")
 KEY: Final = typer.Option("-k", "--key", metavar="FILE", help="The private key that signs (PEM).")
+JOBS: Final = typer.Option(
+    "-j",
+    "--jobs",
+    min=1,
+    max=256,
+    help="Processes that read records; results do not depend on it. Default: one per core.",
+)
 LIKE: Final = typer.Option(
     "--like",
     metavar="OLD",
@@ -138,17 +145,7 @@ EntryId = Annotated[
 ]
 Registry = Annotated[Path | None, REGISTRY]
 Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Print every detail.")]
-Jobs = Annotated[
-    int | None,
-    typer.Option(
-        "-j",
-        "--jobs",
-        min=1,
-        max=256,
-        envvar="CERTKIT_JOBS",
-        help="Processes that read records; results do not depend on it. Default: one per core.",
-    ),
-]
+Jobs = Annotated[int | None, about(JOBS, JOBS.help, envvar="CERTKIT_JOBS")]
 ProfileName = Annotated[str, about(PROFILE, PROFILE.help, envvar="CERTKIT_PROFILE")]
 Evidence = Annotated[list[Path] | None, BUNDLE]
 Replay = Annotated[bool, typer.Option("--replay", help="Compute the claim again from --bundle, and compare.")]
