@@ -29,6 +29,7 @@ class ReportedFault(Part, frozen=True, kw_only=True):
     code: ErrorCode
     expected: Text
     found: Text
+    hint: Annotated[Text, Meta(description="how to mend it")] | UnsetType = UNSET
 
 
 class Failure(Part, frozen=True, kw_only=True):
@@ -120,6 +121,9 @@ class TrustShow(Document, frozen=True, kw_only=True, tag="urn:certkit:trust-show
     path: GivenPath
     policy: Annotated[Mapping[str, Any], Meta(description="as urn:certkit:trust:v1")]
     odd: Sequence[Text]
+    cautions: Annotated[
+        Sequence[Text], Meta(description="what the policy lets pass that a careful verifier would not")
+    ]
 
 
 class PublicKey(Part, frozen=True, kw_only=True):

@@ -48,7 +48,7 @@ TABLE: Final[tuple[Row | Group, ...]] = (
     Row("demo", "Run the whole chain on simulated evidence", "simulate"),
     Row("doctor", "Look at what this machine has and lacks", "doctor"),
     Row("simulate", "Write a bundle of simulated evidence", "simulate"),
-    Row("import", "Turn the log of another program into an evidence bundle", "bundle"),
+    Row("import", "Turn the log of another program into an evidence bundle", "importing"),
     Row("assess", "Judge a bundle of evaluation records against a tier table", "assess"),
     Row("plan", "Tell how many tasks and runs a tier takes", "plan"),
     Row("compare", "Compare two agents on their evidence", "compare"),

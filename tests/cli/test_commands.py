@@ -320,7 +320,7 @@ def test_a_refused_import_leaves_nothing(tmp_path: Path) -> None:
     "arguments",
     [
         ("import", "nonsense", str(DATA), "-o", "OUT"),
-        ("import", "agentdojo", str(DATA / "agentdojo" / "export.jsonl"), "-o", "OUT", "--success", "maybe"),
+        ("import", "agentdojo", str(DATA / "agentdojo" / "export.jsonl"), "-o", "OUT", "--attempt", "0"),
         ("simulate", "-o", "OUT", "--fault-mix", "adversarial"),
         ("simulate", "-o", "OUT", "--fault-mix", "adversarial=2,cascade=-1"),
         ("simulate", "-o", "OUT", "--tier-target", "4"),

@@ -17,7 +17,7 @@ from certkit import evidence, files
 from certkit.assessment.integrity.document import IntegrityDocument, State
 from certkit.assessment.integrity.scoring import score_integrity
 from certkit.cli.emit import counted, emit, hint, note, progress
-from certkit.cli.options import BundleFolder, NoSeal, Out
+from certkit.cli.options import AGENT, JOBS, SEED, BundleFolder, NoSeal, Out, about
 from certkit.document import Count, Document, GivenPath
 from certkit.errors import Exit, UnavailableError
 from certkit.evidence.integrity.reading import read
@@ -70,7 +70,7 @@ def generate(
     out: Out,
     seed: Annotated[
         str,
-        typer.Option("--seed", metavar="TEXT", help="What the tasks are drawn from."),
+        about(SEED, "What the tasks are drawn from.", metavar="TEXT", min=None, max=None),
     ] = PUBLIC,
     instances: Annotated[
         int,
@@ -100,11 +100,7 @@ def run(
     tasks: Annotated[Path, typer.Argument(metavar="TASKS", help="The folder that 'probes generate' wrote.")],
     agent: Annotated[
         str,
-        typer.Option(
-            "--agent",
-            metavar="SPEC",
-            help="python:MODULE:FUNCTION, command:LINE, http:URL, or reference:NAME.",
-        ),
+        about(AGENT, "python:MODULE:FUNCTION, command:LINE, http:URL, or reference:NAME.", metavar="SPEC"),
     ],
     out: Out,
     mode: Annotated[Mode, typer.Option("--mode", help="The form of reply that is asked for.")] = Mode.JSON,
@@ -123,7 +119,7 @@ def run(
     max_calls: Annotated[
         int | None, typer.Option("--max-calls", min=1, help="Stop after so many calls, to go on later.")
     ] = None,
-    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, max=256, help="Questions asked at once.")] = 1,
+    jobs: Annotated[int, about(JOBS, "Questions asked at once.")] = 1,
     no_seal: NoSeal = False,
 ) -> None:
     """Ask an agent every question of the tasks, each in a prompt of its own, and keep the replies.
