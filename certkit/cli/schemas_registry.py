@@ -10,6 +10,7 @@ from certkit.assessment.drift.document import DriftDocument
 from certkit.document import schema_of
 from certkit.errors import CODES
 from certkit.registry.entry import CLAIMS, Claims, Entry, Reason, Type
+from certkit.registry.standing import Standing
 from certkit.schema import (
     COUNT,
     DIGEST,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 DRIFT: Final = schema_of(DriftDocument)
+STANDING: Final = schema_of(Standing)
 _HEAD_OF_SCHEMA: Final = {"$schema", "$id", "$defs", "title", "description"}
 _PATH: Final[Schema] = {**TEXT, "description": "a path as it was given"}
 _VKEY: Final[Schema] = {**TEXT, "description": "C2SP verifier key"}
@@ -42,6 +44,12 @@ _TOLD: Final[dict[str, Schema]] = {
     "left_out": {**listed(COUNT), "description": "entries that do not count under the policy"},
 }
 _STATUS: Final[Schema] = {"enum": ["current", "expired", "revoked", "superseded", "upcoming"]}
+_REASON: Final[Schema] = or_null({"enum": list(get_args(Reason))})
+_ENDED: Final[dict[str, Schema]] = {
+    "status": {**or_null(_STATUS), "description": "of the passport that a passport entry logs"},
+    "ended_by": {**or_null(COUNT), "description": "the entry that ended it"},
+    "reason": _REASON,
+}
 _CODE: Final[Schema] = {"enum": list(CODES)}
 
 _WITNESSES: Final[Schema] = listed(closed(vkey=_VKEY, time=TIME))
@@ -120,6 +128,15 @@ ROWS: Final[dict[str, tuple[str, dict[str, Schema]]]] = {
                     attempt=COUNT,
                     status=_STATUS,
                     ended_by=or_null(COUNT),
+                    reason=_REASON,
+                    limit={
+                        **or_null(closed(value=SHARE, confidence=SHARE, k=or_null(COUNT))),
+                        "description": "the lower limit of r_op, where the passports are sorted by standing",
+                    },
+                    label={
+                        **or_null(TEXT),
+                        "description": "why it comes after those in force, where they are sorted",
+                    },
                 )
             ),
         },
@@ -156,17 +173,17 @@ def _entry() -> tuple[dict[str, Schema], dict[str, Schema]]:
 def _list_of_entries() -> Schema:
     entry, definitions = _entry()
     about = "The entries of a log, oldest first; who signed them was not checked."
-    status = {**or_null(_STATUS), "description": "of the passport that a passport entry logs"}
     made = document(
-        "urn:certkit:registry-list:v1", about, origin=TEXT, entries=listed(closed(**entry, status=status))
+        "urn:certkit:registry-list:v1", about, origin=TEXT, entries=listed(closed(**entry, **_ENDED))
     )
     return {**made, "$defs": definitions}
 
 
 def _one_entry() -> Schema:
     entry, definitions = _entry()
-    about = "One entry, proven to be in a log of that size; who signed it was not checked."
-    return {**document("urn:certkit:registry-show:v1", about, size=COUNT, **entry), "$defs": definitions}
+    about = "One entry of a log of that size, all of it read; who signed it was not checked."
+    made = document("urn:certkit:registry-show:v1", about, size=COUNT, **entry, **_ENDED)
+    return {**made, "$defs": definitions}
 
 
 def _history() -> Schema:
@@ -187,13 +204,16 @@ def _history() -> Schema:
         drift={**or_null({"enum": ["DRIFTED", "IDENTITY_CHANGED"]}), "description": "what is logged of it"},
         status=_STATUS,
         ended_by={**or_null(COUNT), "description": "the entry that ended it"},
-        reason=or_null({"enum": list(get_args(Reason))}),
+        reason=_REASON,
     )
     event = closed(index=COUNT, issued_at=TIME, type={"enum": list(get_args(Type))}, claims={"anyOf": claims})
+    standing = {name: part for name, part in STANDING.items() if name not in _HEAD_OF_SCHEMA}
+    definitions |= STANDING.get("$defs", {})
     made = document(
         "urn:certkit:registry-history:v1",
         "A lineage: its passports, oldest first, and what else the log says of it.",
         **_TOLD,
+        standing=standing,
         passports=listed(row),
         events=listed(event),
     )
