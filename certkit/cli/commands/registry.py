@@ -12,6 +12,7 @@ import typer
 from msgspec import structs
 
 from certkit import files
+from certkit.canonical import is_digest
 from certkit.cli import context
 from certkit.cli.emit import emit, progress, warn
 from certkit.cli.options import (
@@ -78,6 +79,14 @@ def log_key_of(named: Path | None, folder: Path, *, finishing: bool = False) -> 
     key = load_log_key(path)
     context.warn_of_readers(path)
     return key
+
+
+def logged_id(folder: Path, ident: str) -> str:
+    """Return the whole id of a logged passport; what is none is returned as it was given."""
+    if is_digest(ident):
+        return ident
+    with Registry.open(folder) as opened:
+        return opened.logged(opened.find(ident)).found.passport_id or ident
 
 
 def init(
