@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import settings
 
+from certkit import report
+from tests.support import undrawn
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -40,6 +43,8 @@ def pytest_configure() -> None:
     for name in ("connect", "connect_ex"):
         _OUTSIDE.setattr(socket.socket, name, _guarded(getattr(socket.socket, name)))
     _OUTSIDE.setattr(socket, "getaddrinfo", _looked_up(socket.getaddrinfo))
+    # A PDF takes seconds; tests of the drawing itself call `report.render.pdf`.
+    _OUTSIDE.setattr(report, "pdf", undrawn.pdf)
     # What this user's own programs remember of logs is neither read nor changed.
     _OUTSIDE.setenv("XDG_STATE_HOME", _STATE.name)
 

@@ -12,23 +12,34 @@ What a fenced block is, is told by its first word:
 Every page has a folder of its own that looks like a checkout: tests/data/, templates/, Makefile, and
 build/interop, the programs that ``make interop`` brings.
 
+A line that is nothing but one call of certkit, and every Python block, is run inside of this process; all
+else by a shell, whose `certkit` is the same program. Neither draws PDFs: `tests.support.undrawn`.
+
     python -m tests.console --write      # puts what is really printed into blocks that have no ``…``
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import io
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
+import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
+from unittest import mock
+
+from certkit.cli.main import run as run_program
+from tests.support import undrawn
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 ROOT: Final = Path(__file__).parents[1]
 LOGS: Final = ROOT.parent / "shared" / "evidence" / "agentdojo"
@@ -39,6 +50,10 @@ _REAL: Final = re.compile(r"\bagentdojo-[\w.-]+\.jsonl\.gz\b")
 _FILE: Final = re.compile(r"\bfile=(\S+)")
 _NEEDS: Final = re.compile(r"\bneeds=(\S+)")
 _ELISION: Final = "…"
+_CALL: Final = re.compile(
+    r"(?:(?P<name>[A-Z_]+)=(?P<value>\w+) )?certkit (?P<words>[^|&;<>$`*?~#\\]+)(?:> (?P<out>[\w.-]+))?"
+)
+"""One call of certkit that needs no shell: a variable, the arguments, where the output goes."""
 PROGRAMS: Final = {
     "cosign": ("cosign verify-blob-attestation --help", "--digestAlg"),  # since 3
     "node": ("ls build/interop/npm/node_modules/@sigstore", "verify"),
@@ -140,10 +155,13 @@ def run_page(page: Path, folder: Path) -> Iterator[tuple[Block, list[Ran]]]:
 
 
 def _environment(folder: Path) -> dict[str, str]:
+    places = (
+        str(undrawn.PROGRAM.parent),
+        str(Path(sys.executable).parent),
+        str(ROOT / "build" / "interop" / "bin"),
+    )
     return {
-        "PATH": os.pathsep.join(
-            (str(Path(sys.executable).parent), str(ROOT / "build" / "interop" / "bin"), os.environ["PATH"])
-        ),
+        "PATH": os.pathsep.join((*places, os.environ["PATH"])),
         "HOME": str(folder),
         "LANG": "C.UTF-8",
         "PYTHONUNBUFFERED": "1",  # so that both streams come in the order of a terminal
@@ -160,7 +178,45 @@ def _run(command: list[str], folder: Path) -> tuple[int, tuple[str, ...]]:
         check=False,
         timeout=120,
     )
-    return done.returncode, tuple(line.rstrip() for line in done.stdout.decode().splitlines())
+    return done.returncode, _lines(done.stdout)
+
+
+def _lines(printed: bytes) -> tuple[str, ...]:
+    return tuple(line.rstrip() for line in printed.decode().splitlines())
+
+
+def _run_here(
+    work: Callable[[], object], folder: Path, out: Path | None = None, **variables: str
+) -> tuple[int, tuple[str, ...]]:
+    """Do `work` in this process as if it were a program in `folder`; `out` takes its standard output."""
+    raw, code = io.BytesIO(), 0
+    shown = io.TextIOWrapper(raw, encoding="utf-8", write_through=True)
+    file = out.open("w", encoding="utf-8") if out else contextlib.nullcontext(shown)
+    environment = _environment(folder) | {"COLUMNS": "80"} | variables
+    with (
+        file as stdout,
+        contextlib.chdir(folder),
+        contextlib.redirect_stdout(stdout),
+        contextlib.redirect_stderr(shown),
+        mock.patch.dict(os.environ, environment, clear=True),
+        undrawn.pdfs(),
+    ):
+        try:
+            work()
+        except SystemExit as leaving:
+            code = leaving.code if isinstance(leaving.code, int) else int(leaving.code is not None)
+        except Exception:  # noqa: BLE001 - what breaks is shown, as a program's is
+            traceback.print_exc()
+            code = 1
+    return code, _lines(raw.getvalue())
+
+
+def _run_line(line: str, folder: Path) -> tuple[int, tuple[str, ...]]:
+    if not (call := _CALL.fullmatch(line)):
+        return _run(["bash", "-c", line], folder)
+    variables = {call["name"]: call["value"]} if call["name"] else {}
+    out = folder / call["out"] if call["out"] else None
+    return _run_here(lambda: run_program(shlex.split(call["words"])), folder, out, **variables)
 
 
 def _run_console(block: Block, folder: Path) -> list[Ran]:
@@ -178,7 +234,7 @@ def _run_console(block: Block, folder: Path) -> list[Ran]:
         else:
             if not told:
                 ran[-1] = ran[-1]._replace(complaint=f"left with {code}, and the page does not say so")
-            code, printed = _run(["bash", "-c", step.command], folder)
+            code, printed = _run_line(step.command, folder)
             told = code == 0
         ran.append(Ran(step, printed, difference(step.shown, printed)))
     if not told:
@@ -188,7 +244,8 @@ def _run_console(block: Block, folder: Path) -> list[Ran]:
 
 def _run_python(block: Block, shown: str, folder: Path) -> Ran:
     step = Step(block.text, tuple(line.rstrip() for line in shown.splitlines()))
-    code, printed = _run([sys.executable, "-W", "error", "-c", block.text], folder)
+    program = compile(block.text, "<page>", "exec")
+    code, printed = _run_here(lambda: exec(program, {"__name__": "__main__"}), folder)  # noqa: S102 - our page
     complaint = f"left with {code}" if code else difference(step.shown, printed)
     return Ran(step, printed, complaint)
 

@@ -1,6 +1,6 @@
-"""The whole chain on real logs: import, assess, issue, register, verify, report.
+"""The whole chain on a small log and on a real one: import, assess, issue, register, verify, report.
 
-Without the shared logs, a small file of the same shape takes their place.
+That every shared log is read rightly is shown by tests/test_shared_evidence.py.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tests.support.running import certkit
 
 SAMPLE = Path(__file__).parent / "data" / "agentdojo" / "export.jsonl"
 SHARED = Path(__file__).parents[2] / "shared" / "evidence" / "agentdojo"
-LOGS = [SAMPLE, *sorted(SHARED.glob("*.gz"))]
+LOGS = [SAMPLE, *sorted(SHARED.glob("*.gz"))[:1]]
 
 
 def done(*arguments: object) -> None:

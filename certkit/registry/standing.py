@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
 from certkit.assessment.drift.document import Result
-from certkit.document import Count, Digest, Document, Hash, Part, Positive, Share, Text, Tier, Time
+from certkit.document import Count, Digest, Hash, Part, Positive, Share, Text, Tier, Time
 from certkit.errors import CertkitError
 from certkit.passport import opening
 from certkit.passport.agreement import NOMINAL
@@ -75,7 +75,7 @@ class Ended(Part, frozen=True, kw_only=True):
     revocations: Count
 
 
-class Standing(Document, frozen=True, kw_only=True, tag="urn:certkit:standing:v1"):
+class Standing(Part, frozen=True, kw_only=True):
     """A lineage as of a log of `size` entries, by its latest passport.
 
     `stated` is null where the passport's file is not here. `attempt` counts distinct evidence under the

@@ -27,6 +27,7 @@ from certkit.passport import opening
 from certkit.registry.entry import (
     Claims,
     Drift,
+    DriftResult,
     Logged,
     Reason,
     Revocation,
@@ -177,7 +178,7 @@ class Issued(Struct, frozen=True, kw_only=True):
     file: Stored
     ending: Ending | None = None
     reasons: tuple[str, ...] = ()
-    drift: str | None = None
+    drift: DriftResult | None = None
 
     def standing(self, now: str) -> Standing:
         """Return how it stands at a time; times are as entries write them."""
@@ -229,7 +230,7 @@ class Passports:
         self._endings: dict[str, list[tuple[Logged, Ending]]] = {}
         self._supersedes: dict[str, str] = {}
         self._false: dict[str, list[Logged]] = {}
-        self._drifts: dict[str, str] = {}
+        self._drifts: dict[str, DriftResult] = {}
 
     def follow(self, logged: Logged) -> bool:
         """Take the next entry; tell whether it counts, so far as that does not hang on later entries."""

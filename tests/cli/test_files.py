@@ -52,7 +52,6 @@ def root(ran: tuple[Path, list[str]]) -> Iterator[Path]:
     """That folder, as the present one."""
     folder, _ = ran
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("certkit.report.pdf_missing", lambda: "not drawn here, for speed")
         patch.chdir(folder)
         patch.setenv("XDG_STATE_HOME", str(folder / "state"))
         yield folder

@@ -39,7 +39,6 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("keys")
     through(folder, "--json")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("certkit.report.pdf_missing", lambda: "not drawn here, for speed")
         patch.chdir(folder)
         patch.setenv("XDG_STATE_HOME", str(folder / "state"))
         yield folder

@@ -1,4 +1,4 @@
-"""What a command of certkit uses while it runs; nothing of certkit is loaded before.
+"""What a command of certkit uses while it runs; nothing of certkit is loaded before, what others wrote is.
 
     python -m tests.support.watch COMMAND...
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import enum
+import importlib
 import json  # noqa: TID251 - the calls of this module are counted
 import os
 import subprocess
@@ -20,10 +21,11 @@ from collections import Counter
 from inspect import CO_OPTIMIZED
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from unittest import mock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from types import FrameType
+    from types import CodeType, FrameType
 
 ROOT: Final = Path(__file__).parents[2]
 PACKAGE: Final = ROOT / "certkit"
@@ -58,16 +60,21 @@ class Watched(NamedTuple):
 
 
 @contextlib.contextmanager
-def watching() -> Iterator[Watched]:
-    """Note what runs inside the block; enumerations are no types here."""
+def watching(*, types: bool = True) -> Iterator[Watched]:
+    """Note what runs inside the block; enumerations are no types here, and types are dear to note."""
     seen = Watched(set(), set(), Counter())
+    known: dict[int, tuple[CodeType, bool]] = {}  # the code is held, so that its id stays its own
 
     def note(frame: FrameType, event: str, result: Any) -> None:
         code = frame.f_code
         if event == "call" and code is json.loads.__code__:
             seen.counts["parses"] += 1
-        if code.co_filename.startswith(str(PACKAGE)) and code.co_flags & CO_OPTIMIZED:
-            seen.files.add(Path(code.co_filename).relative_to(PACKAGE).as_posix())
+        if id(code) not in known:
+            ours = code.co_filename.startswith(str(PACKAGE)) and bool(code.co_flags & CO_OPTIMIZED)
+            known[id(code)] = code, ours
+            if ours:
+                seen.files.add(Path(code.co_filename).relative_to(PACKAGE).as_posix())
+        if types and known[id(code)][1]:
             values = frame.f_locals.values() if event == "call" else (result,) if event == "return" else ()
             seen.types.update(type(value) for value in values if _is_ours(type(value)))
 
@@ -97,10 +104,7 @@ def traced() -> dict[str, tuple[int, int, int]]:
                 program, cwd=place, env=where, capture_output=True, text=True, check=True
             ).stdout
 
-        log = ""
-        for line in PREPARED.strip().splitlines():
-            said = printed("certkit", line.format(log=log))
-            log = said.strip() if line.startswith("registry init") else log
+        _prepare(Path(place))
         found = {}
         for name, command in TRACED.items():
             files, parses, openings = map(int, printed("tests.support.watch", command).split()[-3:])
@@ -108,9 +112,28 @@ def traced() -> dict[str, tuple[int, int, int]]:
         return found
 
 
+def _prepare(place: Path) -> None:
+    """Run the commands of `PREPARED` in `place`, inside of this process."""
+    from tests.support import undrawn  # noqa: PLC0415 - the processes that are watched load nothing of it first
+    from tests.support.running import certkit  # noqa: PLC0415
+
+    log = ""
+    with (
+        contextlib.chdir(place),
+        mock.patch.dict(os.environ, XDG_STATE_HOME=str(place)),
+        undrawn.pdfs(),
+    ):
+        for line in PREPARED.strip().splitlines():
+            done = certkit(*line.format(log=log).split())
+            assert done.code == 0, (line, done)
+            log = done.out.strip() if line.startswith("registry init") else log
+
+
 def main(arguments: list[str]) -> int:
+    for other in ("scipy.stats", "cryptography.x509", "pydantic", "typer"):
+        importlib.import_module(other)  # not ours: thrice as slow to load while it is watched
     code: object = 0
-    with watching() as seen:
+    with watching(types=False) as seen:
         try:
             from certkit.cli.main import run  # noqa: PLC0415 - what it loads is watched
 

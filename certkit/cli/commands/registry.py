@@ -14,6 +14,7 @@ from msgspec import structs
 from certkit import files
 from certkit.canonical import is_digest
 from certkit.cli import context
+from certkit.cli import documents_registry as documents
 from certkit.cli.emit import emit, progress, warn
 from certkit.cli.options import (
     EntryId,
@@ -32,6 +33,7 @@ from certkit.cli.options import (
     time,
 )
 from certkit.cli.views import registry as views
+from certkit.document import fill
 from certkit.errors import UsageError
 from certkit.registry.admission import PROOF_SUFFIX, admit, checkpoint_in, inspect
 from certkit.registry.entry import timestamp
@@ -108,7 +110,7 @@ def init(
     key = log_key_of(log_key, folder) if log_key else make_log_key()
     vkey = Registry.init(folder, name, key, at=context.now(), keep_key=log_key is None)
     emit(
-        {"schema": "urn:certkit:registry-init:v1", "origin": vkey.name, "vkey": str(vkey)},
+        documents.RegistryInit(origin=vkey.name, vkey=str(vkey)),
         views.show_vkey(vkey),
     )
 
@@ -145,13 +147,7 @@ def append(
     proof = passport.with_name(passport.name + PROOF_SUFFIX)
     files.write(proof, appended.proof.to_bytes())
     emit(
-        {
-            "schema": "urn:certkit:registry-append:v1",
-            "index": appended.index,
-            "new": appended.new,
-            "proof": str(proof),
-            **views.following(appended),
-        },
+        fill(documents.RegistryAppend, appended, proof=proof, following=views.following(appended)),
         views.show_appended(appended, proof),
     )
 
@@ -225,11 +221,8 @@ def _one(log: Reader, ident: str, now: str) -> None:
     """Show one entry."""
     logged, issued = log.find(ident)
     head = log.head.checkpoint
-    document = views.entry(logged)
-    emit(
-        {"schema": "urn:certkit:registry-show:v1", "size": head.size, **document, **views.ended(issued, now)},
-        views.show_entry(document, issued, head, now),
-    )
+    document = views.entry(documents.RegistryShow, logged, size=head.size, **views.ended(issued, now))
+    emit(document, views.show_entry(logged, issued, head, now))
 
 
 def _search(log: Reader, query: Query, sort: Order | None, now: str) -> None:
@@ -237,28 +230,17 @@ def _search(log: Reader, query: Query, sort: Order | None, now: str) -> None:
     passports = [issued for issued in log.passports() if query.takes(issued, now)]
     rows = ranked(log, passports, now) if sort else [(issued, None, "") for issued in passports]
     origin = log.head.checkpoint.origin
-    emit(
-        {
-            "schema": "urn:certkit:registry-search:v1",
-            "origin": origin,
-            "passports": [views.searched(issued, stated, label, now) for issued, stated, label in rows],
-        },
-        views.show_found(origin, rows, now),
-    )
+    listed = [views.searched(issued, stated, label, now) for issued, stated, label in rows]
+    emit(documents.RegistrySearch(origin=origin, passports=listed), views.show_found(origin, rows, now))
 
 
 def _all(log: Reader, now: str) -> None:
     """Show every entry."""
     entries, passports = log.listed()
     origin = log.head.checkpoint.origin
-    emit(
-        {
-            "schema": "urn:certkit:registry-list:v1",
-            "origin": origin,
-            "entries": [views.listed(logged, passports, now) for logged in entries],
-        },
-        views.show_entries(origin, entries, passports, now),
-    )
+    listed = [views.listed(logged, passports, now) for logged in entries]
+    screen = views.show_entries(origin, entries, passports, now)
+    emit(documents.RegistryList(origin=origin, entries=listed), screen)
 
 
 def prove(
@@ -281,7 +263,7 @@ def prove(
     if out:
         files.write(out, text, overwrite=force)
     emit(
-        {"schema": "urn:certkit:registry-proof:v1", "index": proof.index, "proof": text.decode()},
+        documents.RegistryProof(index=proof.index, proof=text.decode()),
         [f"proof of entry {proof.index} written to {out}"] if out else text,
     )
 

@@ -10,6 +10,7 @@ import typer
 from certkit import files, workflow
 from certkit import report as room
 from certkit.cli import context
+from certkit.cli.documents import Report
 from certkit.cli.emit import emit, progress
 from certkit.cli.options import Force, Jobs, check_outputs
 from certkit.cli.views.assessment import show_report
@@ -17,8 +18,6 @@ from certkit.errors import UsageError
 
 if TYPE_CHECKING:
     from certkit.report import View
-
-REPORT_SCHEMA = "urn:certkit:report:v1"
 
 
 def report(
@@ -67,7 +66,7 @@ def report(
     check_outputs(out, out.with_suffix(".html"), force=force)
     drawn = _view(source, bundle, profile, require_tier, jobs)
     written = _write(drawn, out, force=force)
-    emit({"schema": REPORT_SCHEMA, **written}, show_report(written, room.HINTS))
+    emit(written, show_report(written, room.HINTS))
 
 
 def _view(
@@ -103,7 +102,7 @@ def _refuse(value: object, message: str) -> None:
         raise UsageError("usage.option", message)
 
 
-def _write(drawn: View, out: Path, *, force: bool) -> dict[str, str | None]:
+def _write(drawn: View, out: Path, *, force: bool) -> Report:
     page = room.html(drawn)
     name = out.with_suffix(".html")
     reason = None
@@ -113,4 +112,4 @@ def _write(drawn: View, out: Path, *, force: bool) -> dict[str, str | None]:
             files.write(out, room.pdf(drawn, page), overwrite=force)
     files.write(name, page.encode(), overwrite=force)
     made = out.suffix == ".pdf" and reason is None
-    return {"html": str(name), "pdf": str(out) if made else None, "pdf_missing": reason}
+    return Report(html=name, pdf=out if made else None, pdf_missing=reason)

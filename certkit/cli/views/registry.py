@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from msgspec import to_builtins
 
+from certkit.cli import documents_registry as documents
 from certkit.cli.emit import WIDTH, brief, counted, entries, fold, hint
+from certkit.document import Part, fill
 from certkit.registry.entry import Drift, KeyChange, Note, Revocation, timestamp
 from certkit.registry.standing import standing_of, stated_in
 from certkit.tlog.note import VerifierKey
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     from certkit.tlog.checkpoint import Checkpoint
     from certkit.tlog.note import Signed
 
+AnyEntry = TypeVar("AnyEntry", bound=Part)
+
 _BARS: Final = "▁▂▃▄▅▆▇█"
 _LEVELS: Final = len(_BARS) - 1
 # Of which part of an entry a member is, where it would be taken for the entry's own.
@@ -38,11 +42,13 @@ def show_vkey(vkey: VerifierKey) -> Iterator[str]:
     hint("publish this verifier key; auditors add it: certkit trust add --log VKEY")
 
 
-def following(logged: Admitted | None) -> dict[str, Any]:
+def following(logged: Admitted | None) -> documents.Following:
     """Return with which earlier passport a new one was compared when it was logged, and what that gave."""
     succession = logged.following if logged else None
     drift = succession.drift if succession else None
-    return {"earlier": succession.earlier if succession else None, "drift": drift.result if drift else None}
+    return documents.Following(
+        earlier=succession.earlier if succession else None, drift=drift.result if drift else None
+    )
 
 
 def show_following(logged: Admitted) -> Iterator[str]:
@@ -61,15 +67,13 @@ def show_appended(appended: Admitted, proof: Path) -> Iterator[str]:
     yield from show_following(appended)
 
 
-def entry(logged: Logged) -> dict[str, Any]:
-    """Return an entry as JSON values."""
-    body: dict[str, Any] = to_builtins(logged.found.entry)
-    del body["v"]
-    return {"index": logged.index, "leaf": logged.leaf.hex(), **body}
+def entry(kind: type[AnyEntry], logged: Logged, **more: Any) -> AnyEntry:
+    """Return an entry as a document or a part of such holds it."""
+    return fill(kind, logged.found.entry, index=logged.index, leaf=logged.leaf.hex(), **more)
 
 
 def ended(issued: Issued | None, now: str) -> dict[str, Any]:
-    """Return how a logged passport stands, as JSON values; all null for an entry of another type."""
+    """Return how a logged passport stands, as fields of documents; None for an entry of another type."""
     ending = issued.ending if issued else None
     return {
         "status": issued.standing(now) if issued else None,
@@ -88,11 +92,11 @@ def _standing(issued: Issued, now: str) -> str:
     return f"valid from {issued.claims.not_before[:10]}" if standing == "upcoming" else ""
 
 
-def show_entry(document: dict[str, Any], issued: Issued | None, head: Checkpoint, now: str) -> Iterator[str]:
-    """Print one entry, member by member, and how the passport that it logs stands."""
+def show_entry(logged: Logged, issued: Issued | None, head: Checkpoint, now: str) -> Iterator[str]:
+    """Print one entry, member by member, after how the passport stands that it logs."""
     if issued is not None and (words := _standing(issued, now)):
-        yield from fold(f"This passport is {words}" if issued.ending else words)
-    for name, value in document.items():
+        yield from fold(f"This passport is {words}")
+    for name, value in to_builtins(entry(documents.ShownEntry, logged)).items():
         part = _PARTS.get(name, "")
         for label, text in value.items() if isinstance(value, dict) else [(None, value)]:
             yield from _item(f"{part}{label}" if label else name, "none" if text is None else text)
@@ -119,8 +123,7 @@ def show_entries(
         passport = brief(logged.found.passport_id)
         yield from _line(logged.index, said.issued_at, said.type, met, passport, subject)
         issued = passports.get(claims.passport_id) if claims else None
-        words = _standing(issued, now) if issued else _words(logged.found.claims)
-        if words:
+        if words := _standing(issued, now) if issued else _words(logged.found.claims):
             yield from fold(words, first="        ", rest="        ")
 
 
@@ -148,38 +151,32 @@ def _line(index: int, time: str, kind: str, tier: str, passport: str, lineage: s
         yield from fold(lineage, first="        ", rest="        ")
 
 
-def listed(logged: Logged, passports: Mapping[str, Issued], now: str) -> dict[str, Any]:
-    """Return an entry as JSON values, with how the passport that it logs stands."""
+def listed(logged: Logged, passports: Mapping[str, Issued], now: str) -> documents.ListedEntry:
+    """Return an entry with what became of the passport that it logs."""
     claims = logged.found.passport
-    return {**entry(logged), **ended(passports.get(claims.passport_id) if claims else None, now)}
+    issued = passports.get(claims.passport_id) if claims else None
+    return entry(documents.ListedEntry, logged, **ended(issued, now))
 
 
-def searched(issued: Issued, stated: Stated | None, label: str, now: str) -> dict[str, Any]:
-    """Return a passport that a search found as JSON values; sorted ones have a limit and a label."""
-    claims = issued.claims
-    return {
-        "index": issued.index,
-        "passport_id": claims.passport_id,
-        "lineage": issued.lineage,
-        "agent": claims.agent,
-        "profile": claims.profile,
-        "tier": claims.tier,
-        "not_before": claims.not_before,
-        "not_after": claims.not_after,
-        "attempt": claims.attempt,
+def searched(issued: Issued, stated: Stated | None, label: str, now: str) -> documents.FoundPassport:
+    """Return a passport that a search found; a sorted one has a limit, and a label if it is not in force."""
+    return fill(
+        documents.FoundPassport,
+        issued.claims,
+        index=issued.index,
+        lineage=issued.lineage,
+        limit=stated.limit if stated else None,
+        label=label or None,
         **ended(issued, now),
-        "limit": to_builtins(stated.limit) if stated else None,
-        "label": label or None,
-    }
+    )
 
 
 def show_found(origin: str, rows: Sequence[tuple[Issued, Stated | None, str]], now: str) -> Iterator[str]:
     """Print the passports that a search found, each with its status, or its label and the limit of r_op."""
     yield from fold(f"{origin}, {counted(len(rows), 'passport')}, signatures not checked")
     for issued, stated, label in rows:
-        claims = issued.claims
+        claims, status = issued.claims, label or issued.standing(now)
         tier, name = f"Tier {claims.tier}" if claims.tier else "no tier", brief(claims.passport_id)
-        status = label or issued.standing(now)
         yield from _line(issued.index, issued.issued_at, status, tier, name, issued.lineage)
         if stated is not None and (limit := stated.limit) is not None:
             tasks = "" if limit.k is None else f" on {counted(limit.k, 'task')}"
@@ -226,7 +223,7 @@ class Told(NamedTuple):
     log: Reader
     history: History
     policy: Path | None
-    rows: tuple[dict[str, Any], ...]
+    rows: tuple[documents.HistoryRow, ...]
     standing: Standing
 
     @classmethod
@@ -239,27 +236,26 @@ class Told(NamedTuple):
     def to_dict(self) -> dict[str, Any]:
         """Return what ``certkit registry history --json`` prints."""
         head = self.log.head.checkpoint
-        return {
-            "schema": "urn:certkit:registry-history:v1",
-            "lineage": self.history.lineage,
-            "origin": head.origin,
-            "size": head.size,
-            "root": head.root.hex(),
-            "signatures": "checked" if self.policy else "not checked",
-            "left_out": list(self.history.left_out),
-            "standing": self.standing.to_dict(),
-            "passports": list(self.rows),
-            "events": [
-                {
-                    "index": logged.index,
-                    "issued_at": logged.found.entry.issued_at,
-                    "type": logged.found.entry.type,
-                    "claims": to_builtins(logged.found.claims),
-                }
+        return fill(
+            documents.RegistryHistory,
+            self.history,
+            origin=head.origin,
+            size=head.size,
+            root=head.root.hex(),
+            signatures="checked" if self.policy else "not checked",
+            standing=self.standing,
+            passports=self.rows,
+            events=[
+                fill(
+                    documents.Event,
+                    logged.found.entry,
+                    index=logged.index,
+                    claims=to_builtins(logged.found.claims),
+                )
                 for logged in self.history.entries
                 if logged.found.passport is None
             ],
-        }
+        ).to_dict()
 
     @property
     def signed(self) -> str:
@@ -274,22 +270,16 @@ class Told(NamedTuple):
         return f"signatures checked under {self.policy}; {what} not count"
 
 
-def _row(issued: Issued, stated: Stated | None, now: str) -> dict[str, Any]:
-    claims = issued.claims
-    return {
-        "index": issued.index,
-        "issued_at": issued.issued_at,
-        "passport_id": claims.passport_id,
-        "agent": claims.agent,
-        "profile": claims.profile,
-        "tier": claims.tier,
-        "attempt": claims.attempt,
-        "not_before": claims.not_before,
-        "not_after": claims.not_after,
-        "r_op": stated.r_op if stated else None,
-        "drift": issued.drift,
+def _row(issued: Issued, stated: Stated | None, now: str) -> documents.HistoryRow:
+    return fill(
+        documents.HistoryRow,
+        issued.claims,
+        index=issued.index,
+        issued_at=issued.issued_at,
+        r_op=stated.r_op if stated else None,
+        drift=issued.drift,
         **ended(issued, now),
-    }
+    )
 
 
 def show_history(told: Told) -> Iterator[str]:
@@ -303,14 +293,13 @@ def show_history(told: Told) -> Iterator[str]:
     yield ""
     yield f"{'entry':>6}  {'logged':<10}  {'passport':<12}  {'tier':<7}  {'r_op':>7}  {'try':>3}  status"
     for row in told.rows:
-        rate = "-" if row["r_op"] is None else f"{row['r_op']:.4f}"
-        tier = f"Tier {row['tier']}" if row["tier"] else "no tier"
-        name = brief(row["passport_id"])
+        rate = "-" if row.r_op is None else f"{row.r_op:.4f}"
+        tier = f"Tier {row.tier}" if row.tier else "no tier"
         yield (
-            f"{row['index']:>6}  {row['issued_at'][:10]}  {name}  {tier:<7}  {rate:>7}  {row['attempt']:>3}  "
-            f"{row['status']}{f': {reason}' if (reason := row['reason']) else ''}"
+            f"{row.index:>6}  {row.issued_at[:10]}  {brief(row.passport_id)}  {tier:<7}  {rate:>7}  "
+            f"{row.attempt:>3}  {row.status}{f': {row.reason}' if row.reason else ''}"
         )
-    if line := sparkline([row["r_op"] for row in told.rows]):
+    if line := sparkline([row.r_op for row in told.rows]):
         yield ""
         yield f"r_op   {line}"
     yield from _events([logged for logged in history.entries if logged.found.passport is None])

@@ -11,6 +11,7 @@ import pytest
 from certkit import passport, report
 from certkit.errors import CertkitError
 from certkit.passport import pdf
+from certkit.report import render
 from tests.support.drawing import judged, needs_pdf, strong, tool
 from tests.support.making import KEY, NOW, issued, trust
 from tests.support.pdfs import CATALOGUE, PAGES, PASSPORT, attaching, bomb, code, document, draws, stream
@@ -328,7 +329,7 @@ def test_a_pdf_is_logged_as_the_passport_in_it(folder: Path) -> None:
 @pytest.fixture(scope="module")
 def drawn() -> bytes:
     assessment = judged(strong())
-    return report.pdf(report.view(assessment, passport=PASSPORT))
+    return render.pdf(report.view(assessment, passport=PASSPORT))
 
 
 @needs_pdf

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from certkit import canonical, report, resources
+from certkit.report import render
 from tests.support import build, bundles
 from tests.support.drawing import judged, needs_pdf, passport, strong, tool, written
 from tests.support.extremes import GOOD
@@ -27,7 +28,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The PDF of a specimen with its passport."""
     assessment = judged(strong(), tier=2, origin="simulated")
     view = report.view(assessment, passport=passport(assessment).document)
-    return written(tmp_path_factory.mktemp("pdf") / "case.pdf", report.pdf(view))
+    return written(tmp_path_factory.mktemp("pdf") / "case.pdf", render.pdf(view))
 
 
 def test_two_processes_with_other_hash_seeds_write_the_same_bytes(tmp_path: Path) -> None:
@@ -69,7 +70,10 @@ def test_only_the_packaged_family_is_used_and_it_is_embedded(made: Path) -> None
         assert cells[-5:-2] == ["yes", "yes", "yes"]  # embedded, a subset, with a map to Unicode
 
 
-def test_a_name_that_the_font_lacks_falls_back_on_no_system_font(tmp_path: Path) -> None:
+def test_a_name_that_the_font_lacks_falls_back_on_no_system_font(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(report, "pdf", render.pdf)
     manifest = bundles.MANIFEST | {"agent": {"name": "代理 🤖 بوت", "version": "1"}}
     root = bundles.write(tmp_path / "bundle", {"a.jsonl": bundles.lines(GOOD[:20])}, manifest)
     assert certkit("report", root, "-o", tmp_path / "x.pdf").code == 0
@@ -121,7 +125,7 @@ def test_no_word_lies_beyond_the_margins_of_its_page(made: Path, tmp_path: Path)
         ]
     )
     beyond = []
-    for file in (made, written(tmp_path / "thin.pdf", report.pdf(report.view(build.judged(thin))))):
+    for file in (made, written(tmp_path / "thin.pdf", render.pdf(report.view(build.judged(thin))))):
         for page in re.findall(r"<page .*?</page>", tool("pdftotext", "-bbox", file, "-"), re.DOTALL):
             [width] = re.findall(r'<page width="([0-9.]+)"', page)
             words = re.findall(r'xMin="([0-9.]+)".*?xMax="([0-9.]+)".*?>(.*?)</word>', page)
