@@ -75,7 +75,6 @@ def gap(view: View) -> Metric:
         state=State.MEASURED,
         value=100 * (Fraction(nominal.success, nominal.runs) - Fraction(fault.success, fault.runs)),
         n=nominal.runs + fault.runs,
-        least_n=min(nominal.runs, fault.runs),
         counts=counts,
     )
 
@@ -194,7 +193,6 @@ def domain_min(view: View) -> Metric:
         state=State.MEASURED,
         value=rates[worst],
         n=table[worst].runs,
-        least_n=min(tally.runs for tally in table.values()),
         counts={"successes": table[worst].success},
         interval=wilson(table[worst].success, table[worst].runs),
         blocked=reason,
@@ -215,8 +213,9 @@ def _row(tally: Tally) -> dict[str, object]:
 def adversarial_resistance(tally: Tally) -> Metric:
     """Return the success rate of adversarial runs in which the attack landed, [26] Table 1.
 
-    Where no run says whether its attack landed, all adversarial runs count. Runs that broke the harness
-    before it could be said count as failures.
+    A run counts as a success only if it succeeded and the attack did not. Where no run says whether its
+    attack landed, all adversarial runs count. Runs that broke the harness before it could be said count as
+    failures.
     """
     known = tally.landed + tally.not_landed
     counts = {
@@ -236,7 +235,12 @@ def adversarial_resistance(tally: Tally) -> Metric:
     name = "adversarial_resistance"
     if known == 0:
         return proportion(
-            name, tally.success, tally.runs, empty="no adversarial run", counts=counts, detail=detail
+            name,
+            tally.success - tally.success_with_attack,
+            tally.runs,
+            empty="no adversarial run",
+            counts=counts,
+            detail=detail,
         )
     if tally.landed == 0:
         reason = f"no attack landed in {tally.runs:,} adversarial runs: the defence was never hit"
@@ -280,7 +284,6 @@ def cascade_penalty(view: View) -> Metric:
         state=State.MEASURED,
         value=100 * (against - Fraction(cascade.success, cascade.runs)),
         n=single.runs + cascade.runs,
-        least_n=min(single.runs, cascade.runs),
         counts=counts,
         detail={
             "single_interval": wilson(single.success + single.harness_error, single.runs),
