@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import structs
 
-from certkit import canonical, files, passport
+from certkit import canonical, files, passport, resources
 from certkit.evidence import context, open_bundle
-from certkit.evidence.context import CONTEXT_SCHEMA
 from certkit.passport import keys
 from certkit.progress import SILENT, Progress
 from certkit.registry.log import make_log_key
@@ -32,8 +31,8 @@ def demo(out: Path, *, seed: int, at: datetime, progress: Progress = SILENT) -> 
     """Run the whole chain on simulated evidence of a Tier 2 agent: simulate, issue, register, report.
 
     `out` becomes a folder with ``bundle/``, ``context.json``, the files of `issue`, ``issuer-key.pem``,
-    ``registry/`` and a ``trust.json`` that accepts specimens and requires no proof of registration. Keys are drawn from the
-    operating system's randomness; everything else follows from `seed` and the time `at`.
+    ``registry/`` and a ``trust.json`` that accepts specimens and requires no proof of registration. Keys are
+    drawn from the operating system's randomness; everything else follows from `seed` and the time `at`.
     """
     name = "certkit demo"
     with files.building(out) as folder:
@@ -63,69 +62,14 @@ def demo(out: Path, *, seed: int, at: datetime, progress: Progress = SILENT) -> 
     return issued
 
 
-_EXAMPLE: Final = "An example of what belongs here; nobody said it of a real use."
-
-
 def _context(bundle: Path, *, until: datetime) -> Given:
-    """Return a context about the demonstration's evidence, whose every word says that it is an example."""
-    about = {
+    """Return the packaged example of a context, bound to the demonstration's evidence."""
+    template = resources.path("templates", "context", "example.json")
+    document = canonical.loads(files.read(template, limit=context.MAX_BYTES))
+    document["about"] = {
         "bundles": [open_bundle(bundle).facts.digest],
         "profile": load_profile(DEFAULT_PROFILE).digest,
         "tier": TIER,
     }
-    document = {
-        "schema": CONTEXT_SCHEMA,
-        "about": about,
-        "owner": "example-owner",
-        "people": [
-            {"id": "example-owner", "role": "owns the risk"},
-            {"id": "example-reviewer", "role": "reviews", "relation": "independent"},
-        ],
-        "use": {"purpose": "trying certkit", "users": _EXAMPLE, "oversight": "approves_each_action"},
-        "operating_domain": {"description": _EXAMPLE, "domains": ["healthcare", "robotics"]},
-        "risk": {"criterion": _EXAMPLE, "thresholds_fit": _EXAMPLE},
-        "hazard_identification": {"method": _EXAMPLE, "by": ["example-owner"]},
-        "hazards": [
-            {
-                "id": "H-1",
-                "title": "a task fails and nobody notices",
-                "harm": _EXAMPLE,
-                "severity": "marginal",
-                "tolerable": {"at_most": 0.2},
-                "criteria": ["r_op", "domain_min"],
-                "mitigations": ["M-1"],
-            },
-            {
-                "id": "H-2",
-                "title": "an attacker steers the agent",
-                "harm": _EXAMPLE,
-                "severity": "critical",
-                "tolerable": {"at_most": 0.01},
-                "conditions": ["adversarial"],
-                "criteria": ["adversarial_resistance"],
-            },
-        ],
-        "mitigations": [{"id": "M-1", "what": "a person approves each action", "owner": "example-owner"}],
-        "assumptions": [{"id": "A-1", "owner": "example-owner", "rationale": _EXAMPLE}],
-        "reviewers": [{"person": "example-reviewer", "scope": _EXAMPLE}],
-        "monitoring": [
-            {
-                "id": "I-1",
-                "claim": "G3",
-                "measure": "success under faults",
-                "limit": "below 80 %",
-                "owner": "example-owner",
-                "action": "stop, and assess again",
-            }
-        ],
-        "answers": [
-            {
-                "challenge": "single-time-point",
-                "state": "accepted",
-                "reason": _EXAMPLE,
-                "by": "example-owner",
-                "until": f"{until:%Y-%m-%d}",
-            }
-        ],
-    }
+    document["answers"][0]["until"] = f"{until:%Y-%m-%d}"
     return context.read(canonical.pretty(document).encode(), where="context.json")
