@@ -247,3 +247,6 @@ class AssessmentDocument(Document, frozen=True, kw_only=True, tag="urn:certkit:a
     fragility: Fragility
     variation: Variation | None
     bundles: Pooled | UnsetType = UNSET
+    context: Annotated[
+        Digest | UnsetType, Meta(description="the context.json whose answers were looked at")
+    ] = UNSET

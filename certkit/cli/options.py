@@ -153,6 +153,10 @@ Seed = Annotated[
     int, typer.Option("--seed", min=0, envvar="CERTKIT_SEED", help="Seed of every draw of the simulation.")
 ]
 Out = Annotated[Path, typer.Option("-o", "--out", help="The folder to write; must not exist or be empty.")]
+ContextFile = Annotated[
+    Path | None,
+    typer.Option("--context", metavar="FILE", help="context.json, which may answer serious challenges."),
+]
 OutFile = Annotated[Path | None, typer.Option("-o", "--out", help="Write it to this file as well.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace the file to write, if it is there.")]
 NoSeal = Annotated[bool, typer.Option("--no-seal", help="Leave the bundle open for additions.")]

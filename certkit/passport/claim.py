@@ -93,7 +93,13 @@ def derive(assessment: Assessment, summary: Summary) -> Derived:
         limitations=_limitations(assessment),
         known_failure_modes=_failure_modes(assessment),
         challenges=tuple(
-            st.Challenge(code=item.code, severity=item.severity.value, message=item.message)
+            st.Challenge(
+                code=item.code,
+                severity=item.severity.value,
+                state=item.state.value,
+                answered_by=item.answered_by or None,
+                message=item.message,
+            )
             for item in assessment.challenges
         ),
     )
@@ -224,6 +230,7 @@ def _judgement(assessment: Assessment) -> st.Judgement:
         table=st.Attained(tier=verdict.table),
         bounded=st.Attained(tier=verdict.bounded),
         binding=verdict.binding,
+        context=assessment.context,
     )
 
 

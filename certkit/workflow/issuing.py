@@ -68,6 +68,7 @@ def issue(
     validity: timedelta | None = None,
     profile: str = DEFAULT_PROFILE,
     required_tier: int = 1,
+    context: Path | None = None,
     supersedes: Digest | None = None,
     logging: Logging | None = None,
     jobs: int | None = None,
@@ -83,7 +84,12 @@ def issue(
     """
     refuse_inside(bundle, out)
     judged, summary = judge(
-        paths_of(bundle), load_profile(profile), required_tier=required_tier, jobs=jobs, progress=progress
+        paths_of(bundle),
+        load_profile(profile),
+        required_tier=required_tier,
+        context=context,
+        jobs=jobs,
+        progress=progress,
     )
     signed = passport.issue(
         judged,

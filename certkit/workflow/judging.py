@@ -9,10 +9,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from certkit import files
 from certkit.assessment import assessing
 from certkit.errors import InputError, UsageError
 from certkit.evidence.bundle.folder import open_bundle
 from certkit.evidence.bundle.pooling import accumulate
+from certkit.evidence.context import MAX_BYTES, read
 from certkit.evidence.summary.gather import summarise
 from certkit.progress import SILENT, Progress
 from certkit.workflow.named import DEFAULT_PROFILE, load_profile
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
     from certkit.assessment import Assessment, Profile
     from certkit.evidence import Summary
+    from certkit.evidence.context import Given
 
 MOST_ICC: Final = 0.99
 """The largest correlation that is planned with; at 1 more runs of a task would say nothing."""
@@ -50,31 +53,48 @@ def assess(
     profile: str | Profile = DEFAULT_PROFILE,
     *,
     required_tier: int = 1,
+    context: Path | None = None,
     jobs: int | None = None,
     progress: Progress = SILENT,
 ) -> Assessment:
     """Read the bundle at `path`, or pool those at several paths, and judge it against `profile`.
 
     `profile` is a packaged name, the path of a TOML file, or a `Profile`. `required_tier` decides the
-    exit code and `verdict.status`. `jobs` is the number of processes that read (None: one per core for
-    large bundles); the result does not depend on it. Raises `CertkitError` subclasses where the bundle
-    or the profile is refused.
+    exit code and `verdict.status`. `context` is a ``context.json`` that may answer challenges. `jobs` is the
+    number of processes that read (None: one per core for large bundles); the result does not depend on it.
+    Raises `CertkitError` subclasses where the bundle or the profile is refused.
     """
     table = load_profile(profile) if isinstance(profile, str) else profile
-    return judge(paths_of(path), table, required_tier=required_tier, jobs=jobs, progress=progress)[0]
+    return judge(
+        paths_of(path), table, required_tier=required_tier, context=context, jobs=jobs, progress=progress
+    )[0]
 
 
 def judge(
-    paths: Sequence[Path], profile: Profile, *, required_tier: int, jobs: int | None, progress: Progress
+    paths: Sequence[Path],
+    profile: Profile,
+    *,
+    required_tier: int,
+    context: Path | None = None,
+    jobs: int | None,
+    progress: Progress,
 ) -> tuple[Assessment, Summary]:
     """Return the assessment of a bundle, or of several that are pooled, and the summary that it rests on."""
+    given = None if context is None else read_context(context)
     bundles = [open_bundle(path, progress=progress) for path in paths]
     if len(bundles) == 1:
         summary = summarise(bundles[0], jobs=jobs, progress=progress)
         facts = bundles[0].facts
-        return assessing.assess(summary, facts, profile, required_tier=required_tier), summary
+        return assessing.assess(summary, facts, profile, required_tier=required_tier, context=given), summary
     pooled = accumulate(bundles, jobs=jobs, progress=progress)
-    return assessing.assess_accumulation(pooled, profile, required_tier=required_tier), pooled.summary
+    return assessing.assess_accumulation(
+        pooled, profile, required_tier=required_tier, context=given
+    ), pooled.summary
+
+
+def read_context(path: Path) -> Given:
+    """Return the ``context.json`` at `path`; raises as `certkit.evidence.context.read` does."""
+    return read(files.read(path, limit=MAX_BYTES + 1), where=str(path))
 
 
 def measured_icc(path: str | Path) -> float:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from certkit import canonical, files, workflow
+from certkit.assessment import serious
 from certkit.cli.emit import emit, note, progress
-from certkit.cli.options import BundleFolders, Force, Jobs, ProfileName, Verbose, check_outputs
+from certkit.cli.options import BundleFolders, ContextFile, Force, Jobs, ProfileName, Verbose, check_outputs
 from certkit.cli.views.assessment import show_assessment
 from certkit.errors import Exit
 
@@ -33,6 +34,7 @@ def assess(
             help="The tier that the exit code speaks of.",
         ),
     ] = 1,
+    context: ContextFile = None,
     out: Annotated[
         Path | None, typer.Option("-o", "--out", help="Also write the assessment (JSON) to this file.")
     ] = None,
@@ -52,11 +54,11 @@ def assess(
 
     Example: certkit assess bundle/ --require-tier 2 -o assessment.json
     """
-    from certkit.assessment import serious  # noqa: PLC0415 - keeps the help fast
-
     workflow.refuse_inside(bundles, out)
     check_outputs(out, force=force)
-    result = workflow.assess(bundles, profile, required_tier=require_tier, jobs=jobs, progress=progress())
+    result = workflow.assess(
+        bundles, profile, required_tier=require_tier, context=context, jobs=jobs, progress=progress()
+    )
     if out:
         files.write(out, canonical.pretty(result.to_dict()).encode(), overwrite=force)
     code = Exit.OK if exit_zero else result.exit_code

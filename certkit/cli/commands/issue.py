@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from certkit import files, passport, workflow
+from certkit.assessment.words import serious
 from certkit.canonical import Digest, is_digest
 from certkit.cli import context
 from certkit.cli.commands.registry import log_key_of
@@ -17,6 +18,7 @@ from certkit.cli.documents_registry import Issued
 from certkit.cli.emit import emit, progress, warn
 from certkit.cli.options import (
     BundleFolders,
+    ContextFile,
     HeadsFile,
     Jobs,
     LogKey,
@@ -104,6 +106,7 @@ def issue(
     require_tier: Annotated[
         int, typer.Option("--require-tier", min=1, max=9, help="The tier that the claim speaks of.")
     ] = 1,
+    answers: ContextFile = None,
     registry: Annotated[
         Path | None, typer.Option("-r", "--registry", metavar="DIR", help="Also log it here.")
     ] = None,
@@ -150,13 +153,14 @@ def issue(
         validity=timedelta(days=days),
         profile=profile,
         required_tier=require_tier,
+        context=answers,
         supersedes=Digest(supersedes) if supersedes else None,
         logging=_logging(registry, log_key, heads, trust, private, issuer) if registry and private else None,
         timestamp=_asking(timestamp) if timestamp else None,
         jobs=jobs,
         progress=progress(),
     )
-    emit(document(issued, out), screen(issued, out))
+    emit(document(issued, out), screen(issued, out), serious=serious(issued.assessment))
 
 
 def _key(
