@@ -29,6 +29,7 @@ class ReportedFault(Part, frozen=True, kw_only=True):
     code: ErrorCode
     expected: Text
     found: Text
+    hint: Annotated[Text, Meta(description="how to mend it")] | UnsetType = UNSET
 
 
 class Failure(Part, frozen=True, kw_only=True):
@@ -108,9 +109,10 @@ class Show(Document, frozen=True, kw_only=True, tag="urn:certkit:show:v1"):
 class Report(Document, frozen=True, kw_only=True, tag="urn:certkit:report:v1"):
     """What certkit report wrote."""
 
-    html: GivenPath
+    html: GivenPath | None
     pdf: GivenPath | None
     pdf_missing: PdfMissing
+    export: GivenPath | None
 
 
 class TrustShow(Document, frozen=True, kw_only=True, tag="urn:certkit:trust-show:v1"):

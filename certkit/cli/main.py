@@ -48,7 +48,7 @@ TABLE: Final[tuple[Row | Group, ...]] = (
     Row("demo", "Run the whole chain on simulated evidence", "simulate"),
     Row("doctor", "Look at what this machine has and lacks", "doctor"),
     Row("simulate", "Write a bundle of simulated evidence", "simulate"),
-    Row("import", "Turn the log of another program into an evidence bundle", "bundle"),
+    Row("import", "Turn the log of another program into an evidence bundle", "importing"),
     Row("assess", "Judge a bundle of evaluation records against a tier table", "assess"),
     Row("plan", "Tell how many tasks and runs a tier takes", "plan"),
     Row("compare", "Compare two agents on their evidence", "compare"),
@@ -60,12 +60,29 @@ TABLE: Final[tuple[Row | Group, ...]] = (
     Row("export", "Write what a passport says in a format of others", "export"),
     Row("report", "Draw the safety case of a bundle, or of a passport with its evidence", "report"),
     Group(
+        "context",
+        "Say what an agent is to be used for, and answer what speaks against it",
+        (
+            Row("init", "Write a context.json to fill in", "use"),
+            Row("lint", "Check a context.json, and tell what is still blank", "use"),
+        ),
+    ),
+    Group(
         "bundle",
         "Make, seal and check evidence bundles",
         (
             Row("init", "Write the manifest of a new bundle", "bundle"),
             Row("seal", "List every file with its digest in the manifest", "bundle"),
             Row("check", "Check structure, digests and every record of a bundle", "bundle"),
+        ),
+    ),
+    Group(
+        "probes",
+        "Ask whether an agent holds what its answers rest on",
+        (
+            Row("generate", "Write tasks with side questions", "probes"),
+            Row("run", "Ask an agent every question of the tasks", "probes"),
+            Row("score", "Tell how often an agent succeeds, and whether it held", "probes"),
         ),
     ),
     Group(

@@ -9,12 +9,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from certkit import files
 from certkit.assessment import assessing
 from certkit.errors import InputError, UsageError
 from certkit.evidence.bundle.folder import open_bundle
 from certkit.evidence.bundle.pooling import accumulate
-from certkit.evidence.context import MAX_BYTES, read
 from certkit.evidence.summary.gather import summarise
 from certkit.progress import SILENT, Progress
 from certkit.workflow.named import DEFAULT_PROFILE, load_profile
@@ -53,14 +51,14 @@ def assess(
     profile: str | Profile = DEFAULT_PROFILE,
     *,
     required_tier: int = 1,
-    context: Path | None = None,
+    context: Given | None = None,
     jobs: int | None = None,
     progress: Progress = SILENT,
 ) -> Assessment:
     """Read the bundle at `path`, or pool those at several paths, and judge it against `profile`.
 
     `profile` is a packaged name, the path of a TOML file, or a `Profile`. `required_tier` decides the
-    exit code and `verdict.status`. `context` is a ``context.json`` that may answer challenges. `jobs` is the
+    exit code and `verdict.status`. `context` may answer challenges (`load_context`). `jobs` is the
     number of processes that read (None: one per core for large bundles); the result does not depend on it.
     Raises `CertkitError` subclasses where the bundle or the profile is refused.
     """
@@ -75,26 +73,22 @@ def judge(
     profile: Profile,
     *,
     required_tier: int,
-    context: Path | None = None,
+    context: Given | None = None,
     jobs: int | None,
     progress: Progress,
 ) -> tuple[Assessment, Summary]:
     """Return the assessment of a bundle, or of several that are pooled, and the summary that it rests on."""
-    given = None if context is None else read_context(context)
     bundles = [open_bundle(path, progress=progress) for path in paths]
     if len(bundles) == 1:
         summary = summarise(bundles[0], jobs=jobs, progress=progress)
         facts = bundles[0].facts
-        return assessing.assess(summary, facts, profile, required_tier=required_tier, context=given), summary
+        return assessing.assess(
+            summary, facts, profile, required_tier=required_tier, context=context
+        ), summary
     pooled = accumulate(bundles, jobs=jobs, progress=progress)
     return assessing.assess_accumulation(
-        pooled, profile, required_tier=required_tier, context=given
+        pooled, profile, required_tier=required_tier, context=context
     ), pooled.summary
-
-
-def read_context(path: Path) -> Given:
-    """Return the ``context.json`` at `path`; raises as `certkit.evidence.context.read` does."""
-    return read(files.read(path, limit=MAX_BYTES + 1), where=str(path))
 
 
 def measured_icc(path: str | Path) -> float:

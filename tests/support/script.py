@@ -41,6 +41,9 @@ drift a b
 drift a a
 plan --tier 1 --expect r_op=0.9
 recheck hb-eval-papers
+probes generate -o tasks --instances 1
+probes run tasks --agent reference:recency -o probed
+probes score probed
 profile show
 profile show hb-eval-2026
 profile show hb-eval-2025
@@ -120,7 +123,7 @@ def _cosign(path: Path) -> None:
 def _folder(root: Path) -> None:
     (root / "rows.csv").write_text("task,result\nt/1,ok\nt/2,bad\n")
     (root / "map.toml").write_text(
-        'run_id_from_line = true\n[columns]\ntask_id = "task"\noutcome = "result"\n'
+        '[columns]\ntask_id = "task"\noutcome = "result"\n'
         '[values.outcome]\nok = "success"\nbad = "failure"\n'
         '[constants]\ndomain = "d"\ncondition = "nominal"\n'
     )

@@ -10,7 +10,18 @@ import typer
 from certkit import canonical, files, workflow
 from certkit.assessment import serious
 from certkit.cli.emit import emit, note, progress
-from certkit.cli.options import BundleFolders, ContextFile, Force, Jobs, ProfileName, Verbose, check_outputs
+from certkit.cli.options import (
+    OUT,
+    REQUIRE_TIER,
+    BundleFolders,
+    ContextFile,
+    Force,
+    Jobs,
+    ProfileName,
+    Verbose,
+    about,
+    check_outputs,
+)
 from certkit.cli.views.assessment import show_assessment
 from certkit.errors import Exit
 
@@ -26,18 +37,10 @@ def assess(
     profile: ProfileName = "hb-eval-2026",
     require_tier: Annotated[
         int,
-        typer.Option(
-            "--require-tier",
-            min=1,
-            max=9,
-            envvar="CERTKIT_REQUIRE_TIER",
-            help="The tier that the exit code speaks of.",
-        ),
+        about(REQUIRE_TIER, "The tier that the exit code speaks of.", envvar="CERTKIT_REQUIRE_TIER"),
     ] = 1,
     context: ContextFile = None,
-    out: Annotated[
-        Path | None, typer.Option("-o", "--out", help="Also write the assessment (JSON) to this file.")
-    ] = None,
+    out: Annotated[Path | None, about(OUT, "Also write the assessment (JSON) to this file.")] = None,
     force: Force = False,
     exit_zero: Annotated[
         bool, typer.Option("--exit-zero", help="Exit with 0 whatever the verdict; errors still count.")
@@ -56,8 +59,9 @@ def assess(
     """
     workflow.refuse_inside(bundles, out)
     check_outputs(out, force=force)
+    given = None if context is None else workflow.load_context(context)
     result = workflow.assess(
-        bundles, profile, required_tier=require_tier, context=context, jobs=jobs, progress=progress()
+        bundles, profile, required_tier=require_tier, context=given, jobs=jobs, progress=progress()
     )
     if out:
         files.write(out, canonical.pretty(result.to_dict()).encode(), overwrite=force)

@@ -384,9 +384,9 @@ def show_issued(issued: IssuedFiles, out: Path, logged: Iterable[str], hints: It
 
 def show_report(written: Report, hints: Iterable[str]) -> Iterator[str]:
     """Print which files a report was written to, and why there is no PDF where there is none."""
-    yield f"written: {written.html}"
-    if written.pdf:
-        yield f"written: {written.pdf}"
+    for path in (written.html, written.pdf, written.export):
+        if path:
+            yield f"written: {path}"
     if written.pdf_missing:
         _say_missing(written.pdf_missing, hints)
 
