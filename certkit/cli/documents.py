@@ -121,6 +121,9 @@ class TrustShow(Document, frozen=True, kw_only=True, tag="urn:certkit:trust-show
     path: GivenPath
     policy: Annotated[Mapping[str, Any], Meta(description="as urn:certkit:trust:v1")]
     odd: Sequence[Text]
+    cautions: Annotated[
+        Sequence[Text], Meta(description="what the policy lets pass that a careful verifier would not")
+    ]
 
 
 class PublicKey(Part, frozen=True, kw_only=True):

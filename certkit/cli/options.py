@@ -82,6 +82,13 @@ IDENTITY: Final = typer.Option(
 )
 ISSUER: Final = typer.Option("--issuer", help="The issuer's name, as it calls itself.")
 KEY: Final = typer.Option("-k", "--key", metavar="FILE", help="The private key that signs (PEM).")
+JOBS: Final = typer.Option(
+    "-j",
+    "--jobs",
+    min=1,
+    max=256,
+    help="Processes that read records; results do not depend on it. Default: one per core.",
+)
 LIKE: Final = typer.Option(
     "--like",
     metavar="OLD",
@@ -141,17 +148,7 @@ EntryId = Annotated[
 ]
 Registry = Annotated[Path | None, REGISTRY]
 Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Print every detail.")]
-Jobs = Annotated[
-    int | None,
-    typer.Option(
-        "-j",
-        "--jobs",
-        min=1,
-        max=256,
-        envvar="CERTKIT_JOBS",
-        help="Processes that read records; results do not depend on it. Default: one per core.",
-    ),
-]
+Jobs = Annotated[int | None, about(JOBS, JOBS.help, envvar="CERTKIT_JOBS")]
 ProfileName = Annotated[str, about(PROFILE, PROFILE.help, envvar="CERTKIT_PROFILE")]
 Evidence = Annotated[list[Path] | None, BUNDLE]
 Replay = Annotated[bool, typer.Option("--replay", help="Compute the claim again from --bundle, and compare.")]
@@ -176,6 +173,9 @@ Seed = Annotated[int, about(SEED, SEED.help, envvar="CERTKIT_SEED")]
 Like = Annotated[Path | None, LIKE]
 ContextFile = Annotated[Path | None, CONTEXT]
 Out = Annotated[Path, about(OUT, "The folder to write; must not exist or be empty.")]
+Remember = Annotated[
+    bool, typer.Option("--remember/--no-remember", help="Remember the registry's head for the next time.")
+]
 Force = Annotated[bool, typer.Option("--force", help="Replace the file to write, if it is there.")]
 NoSeal = Annotated[bool, typer.Option("--no-seal", help="Leave the bundle open for additions.")]
 SigningKey = Annotated[Path, about(KEY, "The private key of who signs the entry.")]

@@ -29,7 +29,7 @@ from msgspec import Struct, structs
 from certkit import canonical
 from certkit.errors import CertkitError, MismatchError
 from certkit.passport import opening
-from certkit.passport.agreement import NOMINAL
+from certkit.passport.implied import NOMINAL
 from certkit.registry.entry import ROW_LENGTH, ROWS, Drift, Supersession
 
 if TYPE_CHECKING:

@@ -67,6 +67,7 @@ def issue(
     issuer: Issuer,
     at: datetime,
     timestamp: Callable[[bytes], bytes] | None = None,
+    now: datetime | None = None,
     validity: timedelta | None = None,
     profile: str = DEFAULT_PROFILE,
     required_tier: int = 1,
@@ -81,7 +82,7 @@ def issue(
     `out` becomes a folder with ``passport.json`` (and ``passport.json.tlog-proof`` where it was logged),
     ``assessment.json``, ``public-key.pem`` where a key signs, ``safety-case.html`` and, where Pango is there,
     ``safety-case.pdf``. `at` is the beginning of the validity, which is 90 days unless told otherwise;
-    `timestamp` is as in `certkit.passport.issue`; only a key logs. Raises `CertkitError`
+    `timestamp` and `now` are as in `certkit.passport.issue`; only a key logs. Raises `CertkitError`
     subclasses; nothing is left at `out` then.
     """
     refuse_inside(bundle, out)
@@ -102,6 +103,7 @@ def issue(
         not_after=at + (validity or passport.VALIDITY),
         supersedes=supersedes,
         timestamp=timestamp,
+        now=now,
     )
     with files.building(out) as folder:
         files.write(folder / "passport.json", signed.to_json())

@@ -137,6 +137,7 @@ def issue(
         raise UsageError("usage.option", "--identity-token-file and --trust-config are for --keyless")
     private = _key(key, passphrase_file, keyless=keyless, timestamp=timestamp, registry=registry)
     signer = private or _sign_in(identity_token_file, trust_config)
+    now = context.now()
     issued = workflow.issue(
         bundles,
         out,
@@ -146,7 +147,8 @@ def issue(
             relation_to_evaluator=evaluator.value if evaluator else None,
             relation_to_developer=developer.value if developer else None,
         ),
-        at=valid_from or context.now(),
+        at=valid_from or now,
+        now=now,
         validity=timedelta(days=days),
         profile=profile,
         required_tier=require_tier,
