@@ -3,7 +3,7 @@
 - A trace is a run. Spans may come in any order and be spread over the file, so that of every trace a summary
   is kept until the end.
 - Spans of model calls (``gen_ai.operation.name`` chat, text_completion, generate_content) are the steps.
-- The agent is ``gen_ai.agent.name``, else the service. Its task is ``test.case.name`` if the root span has it.
+- The agent is ``gen_ai.agent.name``, else the service. The task is ``test.case.name`` of the root span.
 - A single ``gen_ai.evaluation.result`` with a label pass or fail is the outcome. Otherwise the user says it:
   ``--success "evaluations.NAME.value >= 0.5"``.
 - Domain and condition are not in the conventions: options or the mapping give them.
