@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
 import signal
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from tests.support.running import certkit
-from tests.support.script import LEAVES, through
+from tests.support.running import Done, certkit
+from tests.support.script import LEAVES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,10 +42,13 @@ IN_PLACE: Final = {"trust add", "trust set", "trust remove", "trust rotate"}
 
 
 @pytest.fixture(scope="module")
-def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
+def ran(
+    script: tuple[Path, list[tuple[str, Done]]], tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, list[str]]:
     """A folder in which every command has run once, and the lines that were run."""
     folder = tmp_path_factory.mktemp("files")
-    return folder, [line for line, _ in through(folder, "--json")]
+    shutil.copytree(script[0], folder, dirs_exist_ok=True)
+    return folder, [line for line, _ in script[1]]
 
 
 @pytest.fixture
