@@ -24,7 +24,9 @@ from certkit.lazy import lazy
 
 if TYPE_CHECKING:
     from certkit.assessment import Assessment, Profile
+    from certkit.assessment.integrity.scoring import score_integrity
     from certkit.evidence import Bundle, RecordFaultsError, Summary, open_bundle, seal, summarise
+    from certkit.evidence.integrity.running import generate_probes, run_probes
     from certkit.workflow import assess, load_profile
 
 __all__ = [
@@ -38,8 +40,11 @@ __all__ = [
     "UsageError",
     "__version__",
     "assess",
+    "generate_probes",
     "load_profile",
     "open_bundle",
+    "run_probes",
+    "score_integrity",
     "seal",
     "summarise",
 ]
@@ -49,6 +54,8 @@ __getattr__ = lazy(
     {
         "assessment": ("Assessment", "Profile"),
         "evidence": ("Bundle", "RecordFaultsError", "Summary", "open_bundle", "seal", "summarise"),
+        "assessment.integrity.scoring": ("score_integrity",),
+        "evidence.integrity.running": ("generate_probes", "run_probes"),
         "workflow": ("assess", "load_profile"),
     },
 )

@@ -36,6 +36,8 @@ from typing import Annotated, Any, Final, TypeVar, get_type_hints
 import msgspec
 from msgspec import UNSET, Meta, Struct
 
+from certkit.errors import CODES
+
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 URN: Final = "urn:certkit:"
 
@@ -48,11 +50,19 @@ TierKey = Annotated[str, Meta(pattern="^[1-9]$")]
 Digest = Annotated[str, Meta(pattern="^sha256:[0-9a-f]{64}$")]
 Hash = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
 Time = Annotated[datetime, Meta(tz=True)]
+ErrorCode = Annotated[str, Meta(extra_json_schema={"enum": list(CODES)})]
 GivenPath = Annotated[Path, Meta(description="a path as it was given")]
 
 _BESIDE: Final = "beside"
 BESIDE: Final = Meta(extra_json_schema={_BESIDE: True})
 """Marks a field whose keys stand in the object itself, which keeps its own keys; a mapping leaves it open."""
+
+
+def any_of(*kinds: type[Struct]) -> Meta:
+    """Return the annotation of an object that fits one of these types, none of which refers to another."""
+    return Meta(
+        extra_json_schema={"anyOf": [msgspec.json.schema(kind)["$defs"][kind.__name__] for kind in kinds]}
+    )
 
 
 AnyPart = TypeVar("AnyPart", bound="Part")
@@ -147,11 +157,12 @@ def schema_of(kind: type[Document]) -> dict[str, Any]:
     foreign: dict[str, Any] = {}
     made = msgspec.json.schema(kind, schema_hook=lambda unknown: _foreign(unknown, foreign))
     root = made["$defs"].pop(made["$ref"].rpartition("/")[2])
-    definitions = foreign | made["$defs"]
-    for body in (root, *made["$defs"].values()):
-        _close(body, definitions)
+    structs = made["$defs"]
+    for body in (root, *structs.values()):
+        _close(body, structs, foreign)
     root["properties"]["schema"] = {"const": kind.__struct_config__.tag}
     head = {"$schema": DIALECT, "$id": kind.__struct_config__.tag, **root, "title": title}
+    definitions = foreign | structs
     used = _used(root, definitions)
     return head | ({"$defs": {name: definitions[name] for name in sorted(used)}} if used else {})
 
@@ -169,8 +180,8 @@ def _foreign(kind: type, definitions: dict[str, Any]) -> dict[str, Any]:
     raise TypeError(f"no rule says what the schema of {kind.__name__} is")
 
 
-def _close(body: dict[str, Any], definitions: dict[str, Any]) -> None:
-    """Change the schema of a type into the schema of the JSON that is printed of it."""
+def _close(body: dict[str, Any], structs: dict[str, Any], foreign: dict[str, Any]) -> None:
+    """Change the schema of a struct into the schema of the JSON that is printed of it."""
     if "description" in body:
         body["description"] = " ".join(cleandoc(body["description"]).split("\n\n")[0].split())
     if "properties" not in body:
@@ -184,15 +195,18 @@ def _close(body: dict[str, Any], definitions: dict[str, Any]) -> None:
         if field.pop(_BESIDE, False):
             required.discard(key)
             del body["properties"][key]
-            required |= _spread(body, field, definitions)
+            required |= _spread(body, field, structs, foreign)
     body["required"] = [key for key in body["properties"] if key in required]
 
 
-def _spread(body: dict[str, Any], field: dict[str, Any], definitions: dict[str, Any]) -> set[str]:
+def _spread(
+    body: dict[str, Any], field: dict[str, Any], structs: dict[str, Any], foreign: dict[str, Any]
+) -> set[str]:
     """Add the keys of a field to its object, and return those that are required."""
-    if "$ref" in field:
-        field = definitions[field["$ref"].rpartition("/")[2]]
-        _close(field, definitions)
+    name = field.get("$ref", "").rpartition("/")[2]
+    if name in structs:
+        _close(structs[name], structs, foreign)
+    field = structs.get(name) or foreign.get(name) or field
     if "properties" not in field or field["additionalProperties"] is not False:
         body["additionalProperties"] = True
     body["properties"] |= field.get("properties", {})

@@ -22,7 +22,7 @@ from typing import IO, TYPE_CHECKING, Final
 from certkit.errors import InputError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from io import BufferedReader
 
 REMOVE: Final = "choose another name or remove it"
@@ -113,6 +113,32 @@ def building(path: Path) -> Iterator[Path]:
     finally:
         if temporary is not None:
             shutil.rmtree(temporary, ignore_errors=True)
+
+
+@contextmanager
+def appending(path: Path, *, every: int = 32) -> Iterator[Callable[[bytes], None]]:
+    """Give a function that appends bytes to a file, at once for other programs to see.
+
+    They are flushed to the disk after `every` appends and at the end; a power cut between loses the last ones
+    or leaves part of one. Raises `UsageError` ``file.unwritable``.
+    """
+    try:
+        with path.open("ab", buffering=0) as stream:
+            written = 0
+
+            def append(data: bytes) -> None:
+                nonlocal written
+                stream.write(data)
+                written += 1
+                if written % every == 0:
+                    os.fsync(stream.fileno())
+
+            try:
+                yield append
+            finally:
+                os.fsync(stream.fileno())
+    except OSError as error:
+        raise UsageError("file.unwritable", _words(error), where=str(path)) from error
 
 
 def move(source: Path, target: Path) -> None:

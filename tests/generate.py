@@ -12,29 +12,24 @@ from __future__ import annotations
 import re
 import sys
 from functools import cache, partial
+from importlib import import_module
 from pathlib import Path
+from pkgutil import walk_packages
 from typing import TYPE_CHECKING, Any, Final
 
+import certkit
 from certkit import canonical, workflow
-from certkit.assessment import CATALOGUE, AssessmentDocument, profile_schema
-from certkit.assessment.compare.document import ComparisonDocument
-from certkit.assessment.drift.document import DriftDocument
-from certkit.assessment.plan.schema import plan_schema
+from certkit.assessment import CATALOGUE, profile_schema
 from certkit.assessment.recheck import claims_schema
-from certkit.assessment.recheck.document import RecheckDocument
 from certkit.assessment.words import asked
 from certkit.cli.main import tree
-from certkit.cli.schemas import schemas
-from certkit.document import DIALECT, Document, name_of, schema_of
+from certkit.document import Document, name_of, schema_of
 from certkit.errors import CODES, EXIT_MEANING
 from certkit.evidence.bundle.calibration import calibration_schema
-from certkit.evidence.bundle.identity import Accumulation
 from certkit.evidence.context import context_schema
-from certkit.evidence.records.faults import Fault
 from certkit.evidence.records.record import Condition
 from certkit.evidence.records.schema import manifest_schema, record_schema
 from certkit.passport import passport_schema, trust_schema
-from certkit.passport.outcome import VerificationDocument
 from certkit.probes import answer as integrity
 
 if TYPE_CHECKING:
@@ -49,66 +44,28 @@ _REGION: Final = re.compile(
 _LIMIT: Final = 2**53 - 1
 
 
-def error_schema() -> dict[str, Any]:
-    """Return the schema of the document that ``--json`` prints where a command fails."""
-    text = {"type": "string"}
-    count = {"type": "integer", "minimum": 0}
-    fields = {"file": text, "line": count, "pointer": text, "expected": text, "found": text}
-    assert {*fields, "code"} == set(Fault.__struct_fields__)
-    fault = {
-        "type": "object",
-        "properties": fields | {"code": {"enum": list(CODES)}},
-        "required": list(Fault.__struct_fields__),
-        "additionalProperties": False,
-    }
-    error = {
-        "type": "object",
-        "properties": {
-            "code": {"enum": list(CODES)},
-            "message": text,
-            "where": {**text, "description": "the file, line or pointer that the error is about"},
-            "hint": {**text, "description": "what to do about it"},
-            "total": {**count, "description": "all faults; `faults` lists the first ones"},
-            "faults": {"type": "array", "items": fault},
-        },
-        "required": ["code", "message"],
-        "additionalProperties": False,
-    }
-    return {
-        "$schema": DIALECT,
-        "$id": "urn:certkit:error:v1",
-        "title": "certkit error",
-        "description": "What --json prints on standard output where a command fails.",
-        "type": "object",
-        "properties": {"schema": {"const": "urn:certkit:error:v1"}, "error": error},
-        "required": ["schema", "error"],
-        "additionalProperties": False,
-    }
+def documents() -> Iterator[type[Document]]:
+    """Yield every document of the package."""
+    for module in walk_packages(certkit.__path__, "certkit."):
+        if not module.name.endswith("__main__"):
+            import_module(module.name)
+    waiting = Document.__subclasses__()
+    while waiting:
+        kind = waiting.pop()
+        waiting += kind.__subclasses__()
+        yield kind
 
 
-DOCUMENTS: Final[tuple[type[Document], ...]] = (
-    Accumulation,
-    AssessmentDocument,
-    ComparisonDocument,
-    DriftDocument,
-    integrity.Inventory,
-    integrity.Run,
-    RecheckDocument,
-    VerificationDocument,
-)
 SCHEMAS: Final[dict[str, Callable[[], dict[str, Any]]]] = {
     "bundle.v1": manifest_schema,
     "calibration.v1": calibration_schema,
     "claims.v1": claims_schema,
     "context.v1": context_schema,
-    "error.v1": error_schema,
     "passport.v1": passport_schema,
-    "plan.v1": plan_schema,
     "profile.v1": profile_schema,
     "record.v1": record_schema,
     "trust.v1": trust_schema,
-    **{f"{name}.v1": partial(dict, schema) for name, schema in schemas().items()},
-    **{name_of(kind): partial(schema_of, kind) for kind in DOCUMENTS},
+    **{name_of(kind): partial(schema_of, kind) for kind in documents()},
     **{name_of(kind): partial(integrity.line_schema, kind) for kind in integrity.LINES},
 }
 

@@ -17,6 +17,7 @@ from certkit.assessment.documents import Counts
 from certkit.assessment.evaluate import judge as judge_rows
 from certkit.assessment.findings import accumulated
 from certkit.assessment.findings.challenges import raised, stated
+from certkit.assessment.findings.contradictions import contradictions
 from certkit.assessment.findings.contrasts import contrasts
 from certkit.assessment.findings.findings import finding, ordered
 from certkit.assessment.findings.plausibility import plausibility
@@ -62,6 +63,7 @@ def _judged(summary: Summary, facts: Facts, profile: Profile, *, required_tier: 
     tiers = verdict.tiers(profile, rows, profile.reading, records=summary.records)
     findings = (
         *provenance(view, facts, profile),
+        *contradictions(view),
         *plausibility(view, metrics),
         *contrasts(judged),
         *judge_findings(judge, protocol, seen, profile.tau, profile.delta, judged=was_judged),

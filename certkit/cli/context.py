@@ -11,7 +11,7 @@ import os
 import stat
 import sys
 from collections.abc import Iterable
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -54,6 +54,11 @@ def dated(at: datetime | None) -> datetime:
             hint="what is signed is dated now or before",
         )
     return at
+
+
+def today() -> date:
+    """Return the day by which acceptances end: that of SOURCE_DATE_EPOCH where it is set, else today."""
+    return (document_date() or now()).date()
 
 
 def document_date() -> datetime | None:

@@ -30,8 +30,10 @@ if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
     from rich.progress import TaskID
 
-    Document = Mapping[str, Any] | Callable[[], Mapping[str, Any]] | bytes
-    """What ``--json`` prints: members, a function that returns them, or the final bytes."""
+    from certkit.document import Document
+
+    Printed = Document | Callable[[], Mapping[str, Any]] | bytes
+    """What ``--json`` prints: a document, a function that returns its members, or the final bytes."""
 
     Line = str | RenderableType
     """A line of a screen; what is more than text is drawn by rich, such as a coloured line or a table."""
@@ -40,7 +42,6 @@ if TYPE_CHECKING:
     """What is shown without ``--json``: lines, or bytes as they are, which ``-q`` does not silence."""
 
 WIDTH: Final = 80
-ERROR_SCHEMA: Final = "urn:certkit:error:v1"
 
 
 class Wanted(NamedTuple):
@@ -55,7 +56,7 @@ wanted: Final = ContextVar("wanted", default=_PLAIN)
 """Set for each command before it runs."""
 
 
-def emit(document: Document, screen: Screen, *, code: int = Exit.OK, serious: Iterable[str] = ()) -> None:
+def emit(document: Printed, screen: Screen, *, code: int = Exit.OK, serious: Iterable[str] = ()) -> None:
     """Print a result once, as the user wants it, and exit with its code.
 
     `serious` are the serious findings of the screen: ``-q`` leaves only them, on standard error.
@@ -74,10 +75,10 @@ def emit(document: Document, screen: Screen, *, code: int = Exit.OK, serious: It
         raise typer.Exit(code)
 
 
-def _bytes(document: Document) -> bytes:
+def _bytes(document: Printed) -> bytes:
     if isinstance(document, bytes):
         return document
-    return canonical.pretty(document if isinstance(document, Mapping) else document()).encode()
+    return canonical.pretty(document() if callable(document) else document.to_dict()).encode()
 
 
 def _print(line: Line) -> None:
@@ -181,7 +182,9 @@ def _hanging(line: str) -> str:
 
 
 def _refused(failure: Mapping[str, Any]) -> None:
-    raw(_bytes({"schema": ERROR_SCHEMA, "error": failure}))
+    from certkit.cli.documents import Error, Failure  # noqa: PLC0415 - most commands do not fail
+
+    raw(_bytes(Error(error=Failure(**failure))))
 
 
 def error(failure: CertkitError, *, json: bool) -> None:

@@ -60,12 +60,29 @@ TABLE: Final[tuple[Row | Group, ...]] = (
     Row("export", "Write what a passport says in a format of others", "export"),
     Row("report", "Draw the safety case of a bundle, or of a passport with its evidence", "report"),
     Group(
+        "context",
+        "Say what an agent is to be used for, and answer what speaks against it",
+        (
+            Row("init", "Write a context.json to fill in", "use"),
+            Row("lint", "Check a context.json, and tell what is still blank", "use"),
+        ),
+    ),
+    Group(
         "bundle",
         "Make, seal and check evidence bundles",
         (
             Row("init", "Write the manifest of a new bundle", "bundle"),
             Row("seal", "List every file with its digest in the manifest", "bundle"),
             Row("check", "Check structure, digests and every record of a bundle", "bundle"),
+        ),
+    ),
+    Group(
+        "probes",
+        "Ask whether an agent holds what its answers rest on",
+        (
+            Row("generate", "Write tasks with side questions", "probes"),
+            Row("run", "Ask an agent every question of the tasks", "probes"),
+            Row("score", "Tell how often an agent succeeds, and whether it held", "probes"),
         ),
     ),
     Group(

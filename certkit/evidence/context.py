@@ -41,7 +41,7 @@ def _real_date(text: str) -> str:
     return text
 
 
-Id = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$")]
+Id = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
 Title = Annotated[str, Field(min_length=1, max_length=200)]
 Prose = Annotated[str, Field(min_length=1, max_length=4_000)]
 Day = Annotated[
@@ -157,7 +157,7 @@ class Assumption(Authored):
 class Comment(Authored):
     """What a reviewer has to say about a node of the argument."""
 
-    node: Id
+    node: Annotated[str, Field(min_length=1, max_length=200)]
     text: Prose | None = None
     resolved: bool | None = None
 
@@ -174,7 +174,7 @@ class Reviewer(Authored):
 class Answer(Authored):
     """What was said to a challenge, by whom, who agreed, and until when it holds."""
 
-    challenge: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*(:[A-Za-z0-9][A-Za-z0-9._:-]{0,63})?$")]
+    challenge: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*(:[A-Za-z0-9][A-Za-z0-9._-]{0,63})?$")]
     state: Literal["answered", "accepted", "sustained"] | None = None
     reason: Prose | None = None
     by: Id | None = None

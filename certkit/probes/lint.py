@@ -108,12 +108,21 @@ def lint(tasks: Sequence[Task]) -> list[tuple[int, Flaw]]:
     return sorted(flaws, key=lambda item: item[0])
 
 
+def mentions(task: Task) -> str:
+    """Return the words of instruction and turns, in which options are mentioned."""
+    return normal("\n".join((task.instruction, *task.turns)))
+
+
+def mentioned_last(question: Question, words: str) -> Value:
+    """Return the option of a question that is mentioned last in `words`, those of `mentions`."""
+    return max(question.options, key=lambda option: words.rfind(normal(surface(option))))
+
+
 def _flaws(task: Task) -> Iterator[Flaw]:
     yield from _shape(task)
-    mentions = normal("\n".join((task.instruction, *task.turns)))
-    told = (
-        normal("\n".join((task.scenario, *(question.prompt for _, question in task.questions())))) + mentions
-    )
+    words = mentions(task)
+    asked = "\n".join((task.scenario, *(question.prompt for _, question in task.questions())))
+    told = normal(asked) + words
     if named := [name.strip() for name in _NAMES if name in told]:
         yield _flaw("named", "/turns", "no name of a family, band or variant", ", ".join(named))
     if task.variant is Variant.DISTRACTOR:
@@ -121,13 +130,15 @@ def _flaws(task: Task) -> Iterator[Flaw]:
     seen: dict[str, str] = {}
     for name, question in task.questions():
         place = "/final" if name is None else f"/probes/{name}"
-        words = normal(question.prompt)
-        first = seen.setdefault(words, place)
+        prompt = normal(question.prompt)
+        first = seen.setdefault(prompt, place)
         if first != place:
             yield _flaw("same-question", place, f"another question than {first}", question.prompt)
-        yield from _question(task, question, place, mentions)
+        yield from _question(task, question, place, words)
         theirs = question.options if name is not None else _all_options(task)
-        leaks = [surface(option) for option in theirs if all(normal(part) in words for part in parts(option))]
+        leaks = [
+            surface(option) for option in theirs if all(normal(part) in prompt for part in parts(option))
+        ]
         if leaks:
             yield _flaw("leak", f"{place}/prompt", "none of the options", ", ".join(leaks))
 
@@ -160,7 +171,7 @@ def _distractor(task: Task) -> Iterator[Flaw]:
             yield _flaw("distractor", "/facts", "a last turn from no authority", f"one from {fact.source}")
 
 
-def _question(task: Task, question: Question, place: str, mentions: str) -> Iterator[Flaw]:
+def _question(task: Task, question: Question, place: str, words: str) -> Iterator[Flaw]:
     surfaces = [normal(surface(option)) for option in question.options]
     kinds = {type(option) is _KINDS[question.kind] for option in question.options}
     if len(set(surfaces)) < len(surfaces) or kinds != {True}:
@@ -172,14 +183,14 @@ def _question(task: Task, question: Question, place: str, mentions: str) -> Iter
     if question.gold == question.lure:
         yield _flaw("options", f"{place}/lure", "another option than the gold one", surface(question.lure))
     for option in surfaces:
-        if option not in mentions:
+        if option not in words:
             yield _flaw("unmentioned", f"{place}/options", "options that are told", option.strip())
         if outer := next((other for other in surfaces if option != other and option in other), None):
             yield _flaw(
                 "inside", f"{place}/options", "no option in another", f"{option.strip()} in{outer}".strip()
             )
     yield from _answered(task, question, place)
-    last = question.options[max(range(len(surfaces)), key=lambda n: mentions.rfind(surfaces[n]))]
+    last = mentioned_last(question, words)
     if task.variant is Variant.DISTRACTOR:
         kept, expected = last == question.lure, "the lure mentioned last"
     elif task.family in LATEST:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
+from certkit.document import Count, Document, ErrorCode, Hash, Part, Text, fill
 from certkit.errors import Exit
 from certkit.registry.rules import Rest
 from certkit.registry.state import Policy
@@ -64,6 +66,28 @@ class Finding(Struct, frozen=True):
     exit_code: Exit = Exit.MISMATCH
 
 
+class AuditFinding(Part, frozen=True, kw_only=True):
+    """A finding of an audit."""
+
+    code: ErrorCode
+    where: Text
+    message: Text
+
+
+class AuditDocument(Document, frozen=True, kw_only=True, tag="urn:certkit:registry-audit:v1"):
+    """What an audit found."""
+
+    result: Literal["sound", "unsound"]
+    origin: Text
+    size: Count
+    root: Hash
+    passports: Count
+    total: Annotated[Count, Meta(description="all findings; `findings` lists the first ones")]
+    findings: Sequence[AuditFinding]
+    notes: Sequence[Text]
+    not_shown: Sequence[Text]
+
+
 class Audit(Struct, frozen=True, kw_only=True):
     """What an audit found. `root` is made from the entries, whatever the checkpoint says.
 
@@ -83,21 +107,9 @@ class Audit(Struct, frozen=True, kw_only=True):
 
     def to_dict(self) -> dict[str, Any]:
         """Return what ``certkit registry audit --json`` prints."""
-        return {
-            "schema": "urn:certkit:registry-audit:v1",
-            "result": "sound" if not self.total else "unsound",
-            "origin": self.origin,
-            "size": self.size,
-            "root": self.root,
-            "passports": self.passports,
-            "total": self.total,
-            "findings": [
-                {"code": finding.code, "where": finding.where, "message": finding.message}
-                for finding in self.findings
-            ],
-            "notes": list(self.notes),
-            "not_shown": list(self.not_shown),
-        }
+        findings = [fill(AuditFinding, finding) for finding in self.findings]
+        result = "unsound" if self.total else "sound"
+        return fill(AuditDocument, self, result=result, findings=findings).to_dict()
 
 
 class Verified(Policy):

@@ -74,6 +74,7 @@ Reason = Literal[
     "agent-withdrawn",
 ]
 """Why a passport was revoked."""
+DriftResult = Literal["STABLE", "DRIFTED", "IDENTITY_CHANGED", "UNDERPOWERED", "NOT_COMPARABLE"]
 
 _GRAVITY: Final[dict[Reason, int]] = {
     "evidence-false": 3,
@@ -182,7 +183,7 @@ class Drift(_Part, frozen=True, kw_only=True):
 
     passport_id: Digest
     earlier: Digest
-    result: Literal["STABLE", "DRIFTED", "IDENTITY_CHANGED", "UNDERPOWERED", "NOT_COMPARABLE"]
+    result: DriftResult
     rows: Annotated[tuple[_Row, ...], Meta(max_length=ROWS)]
     document: Digest
 

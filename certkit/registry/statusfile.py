@@ -23,15 +23,16 @@ that it stands.
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final
 
 import msgspec
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, UnsetType
 
 from certkit import canonical
+from certkit.document import Document, Part
 from certkit.errors import CertkitError, InputError, MismatchError, UnavailableError, UsageError
 from certkit.passport.checks import CLOCK_SKEW, Status
-from certkit.passport.terms import Count  # noqa: TC001 - msgspec resolves annotations at run time
+from certkit.passport.terms import Count
 from certkit.registry.entry import Logged, moment, naming, read, timestamp
 from certkit.registry.heads import read as read_head
 from certkit.registry.heads import refuse_fork, remembered
@@ -59,7 +60,6 @@ if TYPE_CHECKING:
     from certkit.tlog.hashing import Hash
     from certkit.tlog.note import VerifierKey
 
-SCHEMA: Final = "urn:certkit:status:v1"
 MAX_SIZE: Final = canonical.MAX_BYTES
 SAYS: Final = (
     "that no other entry of the log names the passport is the word of the log's key; no proof shows it"
@@ -72,29 +72,31 @@ _Text = Annotated[str, Meta(max_length=512 * 1024)]
 _Hashes = Annotated[tuple[Annotated[str, Meta(max_length=64)], ...], Meta(max_length=64)]
 
 
-class _Held(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Held(Part, frozen=True, kw_only=True):
     """An entry that names the passport, in base64."""
 
     index: Count
     entry: _Text
 
 
-class _Since(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Since(Part, frozen=True, kw_only=True):
     """The proof that the checkpoint goes on from an earlier one of `size` entries."""
 
     size: Count
     hashes: _Hashes
 
 
-class _File(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename={"schema_": "schema"}):
-    """The file: notes as text, entries oldest first; `says` is a sentence for people."""
+class StatusDocument(Document, frozen=True, kw_only=True, tag="urn:certkit:status:v1"):
+    """A passport's status for offline use, with the log's signed word on it.
 
-    schema_: Literal["urn:certkit:status:v1"] = SCHEMA
+    Checkpoint and word are notes as text, entries stand oldest first; `says` is a sentence for people.
+    """
+
     says: _Text = SAYS
     checkpoint: _Text
     word: _Text
-    entries: tuple[_Held, ...]
-    since: _Since | UnsetType = UNSET
+    entries: tuple[Held, ...]
+    since: Since | UnsetType = UNSET
 
 
 def write(
@@ -131,18 +133,18 @@ def write(
         going_on = UNSET if since is None else _going_on(since, head, node)
     places = [(place, leaf) for place, _, leaf in naming_it]
     text = _word(head, passport.passport_id, places, timestamp(at))
-    document = _File(
+    document = StatusDocument(
         checkpoint=note.decode(),
         word=write_note(text, [signer.sign(text)]).decode(),
-        entries=tuple(_Held(index=place, entry=encode64(data)) for place, data, _ in naming_it),
+        entries=tuple(Held(index=place, entry=encode64(data)) for place, data, _ in naming_it),
         since=going_on,
     )
     return _bytes(document, folder)
 
 
-def _bytes(document: _File, folder: Path) -> bytes:
+def _bytes(document: StatusDocument, folder: Path) -> bytes:
     """Return a file that its readers will take."""
-    data = canonical.pretty(msgspec.to_builtins(document)).encode()
+    data = canonical.pretty(document.to_dict()).encode()
     if len(data) > MAX_SIZE:
         many = f"{len(document.entries):,} entries that name the passport"
         raise UsageError(
@@ -154,7 +156,7 @@ def _bytes(document: _File, folder: Path) -> bytes:
     return data
 
 
-def _going_on(since: Checkpoint, head: Checkpoint, node: tree.Node) -> _Since:
+def _going_on(since: Checkpoint, head: Checkpoint, node: tree.Node) -> Since:
     if since.origin != head.origin:
         raise MismatchError("tlog.origin", f"expected origin {head.origin!r}, found {since.origin!r}")
     try:
@@ -163,7 +165,7 @@ def _going_on(since: Checkpoint, head: Checkpoint, node: tree.Node) -> _Since:
         hint = "nobody has checked who signed the one that is given: certkit registry audit --since FILE"
         raise MismatchError(error.code, error.message, hint=hint) from None
     hashes = tree.consistency_proof(since.size, head.size, node)
-    return _Since(size=since.size, hashes=tuple(map(encode64, hashes)))
+    return Since(size=since.size, hashes=tuple(map(encode64, hashes)))
 
 
 def _word(head: Checkpoint, passport_id: str, places: Iterable[tuple[int, Hash]], time: str) -> str:
@@ -203,7 +205,7 @@ class FileStatus:
         known = time if time <= self._at + CLOCK_SKEW else None
         return events.status(head, vouched(signed, quorum, self._at) if quorum.k else known, self._at)
 
-    def _refuse_other(self, head: Checkpoint, since: _Since | UnsetType) -> None:
+    def _refuse_other(self, head: Checkpoint, since: Since | UnsetType) -> None:
         """Refuse a log that is not shown to go on from what is remembered of it."""
         seen = self._seen(head.origin)
         if seen is None or not seen.size:
@@ -227,14 +229,14 @@ class FileStatus:
             tree.verify_consistency(seen.size, seen.root, head.size, head.root, proof)
 
 
-def _parse(data: bytes) -> _File:
+def _parse(data: bytes) -> StatusDocument:
     try:
-        return msgspec.convert(canonical.loads(data), _File)
+        return msgspec.convert(canonical.loads(data), StatusDocument)
     except (CertkitError, msgspec.ValidationError) as error:
         raise InputError("registry.status", f"not a status file: {error}") from None
 
 
-def _entry(held: _Held) -> Logged:
+def _entry(held: Held) -> Logged:
     data = decode64(held.entry)
     if data is None:
         raise InputError("registry.status", f"not a status file: entry {held.index} is not base64")

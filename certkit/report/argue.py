@@ -1,68 +1,18 @@
-"""What speaks against the verdict: challenges raised by rule, limits, assumptions, and SIL arithmetic."""
+"""The argument as tables: nodes, challenges, assumptions; limits of the sources, and SIL arithmetic."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from certkit.assessment.findings.findings import Severity
+from markupsafe import Markup
+
+from certkit.report.svg import state_mark
 from certkit.report.table import Column, Table, table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from certkit.report.material import Material
-
-_FROM_FINDINGS: Final = {Severity.SERIOUS, Severity.WARNING}
-
-
-def challenges(material: Material) -> Table:
-    """Return every open challenge: standing ones by rule, then those that findings raise."""
-    document = material.document
-    body = [
-        (f"C-{number}", text, source, "open")
-        for number, (text, source) in enumerate([*_standing(material), *_raised(document)], start=1)
-    ]
-    columns = (
-        Column("id", 6),
-        Column("challenge", 64),
-        Column("raised by", 23),
-        Column("state", 7),
-    )
-    return table("Open challenges", columns, body)
-
-
-def _standing(material: Material) -> Iterator[tuple[str, str]]:
-    document = material.document
-    yield "No reviewer is recorded: only the tool has looked at this argument.", "no-reviewer"
-    yield "No hazards were supplied: the criteria are not tied to any harm in operation.", "no-hazards"
-    verdict = document["verdict"]
-    bounded = verdict["bounded"]["tier"]
-    if verdict["tier"] > bounded:
-        yield (
-            (
-                "The verdict rests on point estimates: under the bounded reading, which respects clusters "
-                "and asks every criterion to hold with confidence, "
-                f"{f'Tier {bounded}' if bounded else 'no tier'} is shown."
-            ),
-            "point-estimates",
-        )
-    yield (
-        "The evidence shows one point in time: the agent, its model or its surroundings may have changed.",
-        "single-time-point",
-    )
-    if any(cell["condition"] == "adversarial" and cell["runs"] for cell in document["breakdown"]):
-        yield (
-            "The attacks are the recorded ones: an opponent who adapts to this agent was not shown.",
-            "static-attacks",
-        )
-
-
-def _raised(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    for item in document["findings"]:
-        if item["severity"] in _FROM_FINDINGS:
-            text = item["message"]
-            yield text[:1].upper() + text[1:], item["code"]
-
+    from certkit.evidence.context import Context
+    from certkit.report.argument.build import Argument
+    from certkit.report.argument.challenges import Challenge
 
 ASSUMPTIONS: Final = (
     (
@@ -136,16 +86,88 @@ DISCREPANCIES: Final = (
 """Where the source papers contradict themselves, as far as this report is concerned."""
 
 
-def assumptions() -> Table:
-    """Return the assumptions; nobody owns one until the safety-case context names a person."""
-    body = ((f"A-{number}", text, false, None) for number, (text, false) in enumerate(ASSUMPTIONS, start=1))
+def assumptions(context: Context) -> Table:
+    """Return the assumptions with who owns each and why; those of the use stand behind the report's own."""
+    given = {item.id: item for item in context.assumptions or ()}
+    texts = {f"A-{number}": pair for number, pair in enumerate(ASSUMPTIONS, start=1)}
+    added = {name: (item.text, item.falsified_by) for name, item in given.items() if item.text}
+    body = (
+        (
+            name,
+            text,
+            (given[name].falsified_by if name in given else None) or usual,
+            given[name].owner if name in given else None,
+            given[name].rationale if name in given else None,
+        )
+        for name, (text, usual) in (texts | added).items()
+    )
     columns = (
-        Column("id", 5),
-        Column("assumption", 40),
-        Column("how it could be false", 43),
-        Column("owner", 12),
+        Column("id", 7),
+        Column("assumption", 28),
+        Column("how it could be false", 31),
+        Column("owner", 11),
+        Column("rationale", 23),
     )
     return table("Assumptions", columns, body)
+
+
+def challenges(argument: Argument, *, stale: bool = False) -> Table:
+    """Return every challenge, sustained and open ones first, with what would close it and its answer."""
+    body = (
+        (
+            Markup('<span id="ch-{0}">{0}</span>').format(item.code),
+            item.text,
+            item.target,
+            f"{item.state.value} ({item.kind.value})",
+            _answered(item) or item.closed_by,
+        )
+        for item in argument.challenges
+        if item.stale is stale
+    )
+    columns = (
+        Column("challenge", 18),
+        Column("what it says", 38),
+        Column("goal", 8),
+        Column("state", 12),
+        Column("answer, or what would close it", 24),
+    )
+    return table("Stale answers: given for other evidence" if stale else "Challenges", columns, body)
+
+
+def _answered(item: Challenge) -> str | None:
+    answer = item.answer
+    if answer is None or answer.state is None:
+        return None
+    agreed = f", agreed by {answer.agreed_by}" if answer.agreed_by else ""
+    until = f", until {answer.until}" if answer.until else ""
+    awaits = f" Does not count: {item.awaits}." if item.awaits else ""
+    return (
+        f"{answer.state} by {answer.by or 'nobody'}{agreed}{until}: {answer.reason or 'no reason'}.{awaits}"
+    )
+
+
+def nodes(argument: Argument) -> Table:
+    """Return the register of nodes, solutions left to the attached argument, which has them all."""
+    graph = argument.graph
+    body = (
+        (
+            Markup('<span id="g-{0}">{0}</span>').format(node.id),
+            state_mark(argument.states[node.id]),
+            node.text,
+            ", ".join((*graph.below(node.id), *graph.beside(node.id))) or "–",
+            ", ".join(name.removeprefix("ch-") for name in graph.against(node.id)) or "–",
+        )
+        for node in graph.nodes
+        if node.id in argument.states and not node.id.startswith("Sn-")
+    )
+    columns = (
+        Column("node", 13),
+        Column("state", 13),
+        Column("text", 42),
+        Column("rests on", 16),
+        Column("challenged by", 16),
+    )
+    return table("Register of nodes", columns, body)
 
 
 def levels(document: dict[str, Any]) -> Table:

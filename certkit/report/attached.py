@@ -7,11 +7,15 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from certkit import canonical
+from certkit.report.argument.document import document
 from certkit.report.table import Column, Table, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from certkit.evidence.context import Given
+    from certkit.report.argument.build import Argument
+    from certkit.report.argument.case import Case
     from certkit.report.issued import Issued
     from certkit.report.material import Material
 
@@ -25,10 +29,35 @@ class Attachment(Struct, frozen=True, kw_only=True):
     relationship: str
 
 
-def attachments(material: Material, signed: Issued | None) -> tuple[Attachment, ...]:
+def attachments(
+    material: Material, signed: Issued | None, case: Case, argument: Argument, context: Given | None
+) -> tuple[Attachment, ...]:
     """Return what a report carries, in the order of the names."""
+    digest = None if context is None else context.digest
+    argued = canonical.pretty(document(argument, case, context=digest).to_dict()).encode()
+    carried = [*_attachments(material, signed), _argument(argued)]
+    if context is not None:
+        carried.append(_context(context))
     # A PDF's tree of names is searched by halves, and a reader would not find what is out of order.
-    return tuple(sorted(_attachments(material, signed), key=lambda item: item.name))
+    return tuple(sorted(carried, key=lambda item: item.name))
+
+
+def _argument(data: bytes) -> Attachment:
+    return Attachment(
+        name="argument.json",
+        data=data,
+        description="the argument: nodes, links, states, challenges",
+        relationship="Data",
+    )
+
+
+def _context(context: Given) -> Attachment:
+    return Attachment(
+        name="context.json",
+        data=context.data,
+        description="what people said of the use, as it was given",
+        relationship="Source",
+    )
 
 
 def _attachments(material: Material, signed: Issued | None) -> Iterator[Attachment]:
@@ -50,6 +79,12 @@ def _attachments(material: Material, signed: Issued | None) -> Iterator[Attachme
         data=canonical.canonical(material.profile.to_dict()),
         description="the profile's canonical form, whose SHA-256 is its digest",
         relationship="Data",
+    )
+    yield Attachment(
+        name="manifest.json",
+        data=canonical.pretty(material.manifest).encode(),
+        description="the bundle's manifest without its list of files",
+        relationship="Source",
     )
 
 

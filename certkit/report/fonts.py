@@ -49,3 +49,47 @@ def drawable(text: str) -> str:
     r"""Return `text` with every character that the family lacks as ``\u4e2d``."""
     drawn = _drawn()
     return "".join(character if ord(character) in drawn else f"\\u{ord(character):04x}" for character in text)
+
+
+@cache
+def _advances() -> tuple[dict[int, int], int]:
+    """Return the advance width of every character in units of the em, and the units of an em."""
+    from fontTools.ttLib import TTFont  # noqa: PLC0415 - heavy
+
+    with TTFont(files()[400], lazy=True) as font:
+        widths = font["hmtx"].metrics
+        return {code: widths[name][0] for code, name in font.getBestCmap().items()}, font["head"].unitsPerEm
+
+
+def width(text: str, size: float) -> float:
+    """Return how wide a line of text is at a size; characters that the family lacks count one em each."""
+    advances, em = _advances()
+    return sum(advances.get(ord(character), em) for character in text) * size / em
+
+
+def wrap(text: str, size: float, room: float, *, lines: int) -> list[str]:
+    """Return text in lines no wider than `room`, cut with "…" after `lines`; long words are broken."""
+    made = [""]
+    for word in text.split():
+        rest = word
+        joined = f"{made[-1]} {rest}".strip()
+        if width(joined, size) <= room:
+            made[-1] = joined
+            continue
+        if made[-1]:
+            made.append("")
+        while width(rest, size) > room:
+            cut = next(n for n in range(len(rest) - 1, 0, -1) if n == 1 or width(rest[:n], size) <= room)
+            made[-1], rest = rest[:cut], rest[cut:]
+            made.append("")
+            if len(made) > lines + 1:
+                break
+        made[-1] = rest
+        if len(made) > lines:
+            break
+    if len(made) > lines:
+        last = made[lines - 1]
+        while last and width(f"{last}…", size) > room:
+            last = last[:-1]
+        return [*made[: lines - 1], f"{last}…"]
+    return made

@@ -168,8 +168,13 @@ def register(material: Material, issued: Issued | None) -> Table:
         ("E-3", f"profile {profile['id']}", profile["digest"]),
         ("E-4", "assessment (the bytes of assessment.json)", canonical.digest(material.data)),
     ]
-    if issued is not None:
-        body.append(("E-5", "signed passport (digest of its payload)", issued.id))
+    if issued is None:
+        body.append(("E-5", "no passport: nothing has been signed", "–"))
+    else:
+        name = issued.predicate.issuer.name
+        body.append(
+            ("E-5", f"signed passport that names {name} as its issuer (digest of its payload)", issued.id)
+        )
     body += _bundles(document.get("bundles", ()))
     columns = (Column("id", 6), Column("what", 30), Column("digest", 64))
     return table("Evidence register", columns, body)

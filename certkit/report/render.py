@@ -38,7 +38,7 @@ HINTS: Final = (
 # A file in a PDF must have a date, and no clock is read; this one says that none was given.
 _NO_DATE: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MAX_TEMPLATE: Final = 1 << 18
-_LONGEST: Final = 700
+_LONGEST: Final = 1_200
 _DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}(?![0-9a-f])")
 _GROUP: Final = 8
 

@@ -15,7 +15,7 @@ from certkit.report.svg import Track, forest, judged, mark
 from certkit.report.table import Column, Table, table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable, Iterator
 
     from certkit.report.table import Value
 
@@ -119,9 +119,15 @@ def _found(row: Row, metric: dict[str, Any]) -> str:
     return f"({measured})" if row["status"] == Status.INSUFFICIENT else measured
 
 
-def name(row: Row) -> str:
-    """Return a criterion's name, with a dagger where its source calls it provisional."""
-    return f"{row['id']}{_DAGGER if row['provisional'] else ''}"
+def title(row: Row) -> str:
+    """Return a criterion's full name, with a dagger where its source calls it provisional."""
+    return f"{CATALOGUE[row['metric']].title}{_DAGGER if row['provisional'] else ''}"
+
+
+def name(row: Row) -> Markup:
+    """Return a criterion's full name as a table's head shows it, its id small behind it."""
+    full = title(row)
+    return Markup('{}{} <span class="id">{}</span>').format(full[:1].upper(), full[1:], row["id"])
 
 
 def binding(document: Document) -> list[Row]:
@@ -133,61 +139,77 @@ def binding(document: Document) -> list[Row]:
 
 
 def gaps(document: Document) -> Table:
-    """Return what stands between the evidence and the next tier, and what would settle it."""
-    reading = document["profile"]["reading"]
+    """Return what stands between the evidence and the next tier, with one of four verdicts a criterion."""
     tier = document["verdict"]["tier"] + 1
-    body = (
-        (name(row), judged(deciding(row, reading)), _missing(row), _advice(row, document))
-        for row in binding(document)
-    )
+    body = ((name(row), *gap(row, document)) for row in binding(document))
     columns = (
-        Column("criterion", 22),
-        Column("status", 11),
-        Column("what was found", 31),
-        Column("what would settle it", 36),
+        Column("criterion", 26),
+        Column("gap", 12),
+        Column("what was found", 28),
+        Column("what would settle it", 34),
     )
     return table(f"What stands between this evidence and Tier {tier}", columns, body, style="gaps")
 
 
-def _missing(row: Row) -> str:
-    row_unit = unit(row)
-    if row["status"] == Status.NOT_MET:
-        measured = words.value(row["value"], row_unit, beside=row["threshold"])
-        asked = words.threshold(row["operator"], row["threshold"], row_unit)
-        return f"{measured} where {asked} is asked; margin {words.margin(row['margin'], row_unit)}"
-    if row["status"] == Status.MET:
-        bounded = row["bounded"]
-        if bounded["bound"] is None:
-            return bounded["reason"] or "the point estimate passes; there is no bound"
-        bound = words.value(bounded["bound"], row_unit, beside=row["threshold"])
-        return f"the point estimate passes; the bound, {bound}, does not"
-    return row["reason"] or "no evidence"
+def gap(row: Row, document: Document) -> tuple[str, str, str]:
+    """Return the verdict on an open row, what was found, and what would settle it.
 
-
-def _advice(row: Row, document: Document) -> str:
-    spec = CATALOGUE[row["metric"]]
-    if row["status"] == Status.NOT_TESTED or row["status"] == Status.INSUFFICIENT:
-        return spec.evidence
-    if row["status"] == Status.MET:
-        return "more independent runs, so that the bound moves towards the estimate"
+    *undecided*: the threshold lies inside the 95 % interval; *short*: the interval excludes it; *too few
+    runs*; *not recorded*.
+    """
+    spec, metric = CATALOGUE[row["metric"]], document["metrics"][row["metric"]]
+    status, bounded = Status(row["status"]), row["bounded"]
+    if status is Status.NOT_TESTED or metric["state"] == State.PARTIAL:
+        return "not recorded", row["reason"] or "no evidence", spec.evidence
+    if status is Status.INSUFFICIENT or (status is Status.MET and bounded["bound"] is None):
+        found = row["reason"] or bounded["reason"] or "it cannot be judged"
+        return "too few runs", found, "more independent tasks"
+    asked = words.threshold(row["operator"], row["threshold"], unit(row))
+    found = f"{words.value(row['value'], unit(row), beside=row['threshold'])} where {asked} is asked"
     if row["metric"] == "posterior":
-        return _runs(row, document)
-    if row["metric"] == "domain_min":
-        return f"a better agent in {document['metrics']['domain_min']['domain']}, the weakest domain"
-    return "a better agent: the value itself has to move"
+        return _posterior_gap(row, document, found)
+    if status is Status.MET:
+        found += f"; bound {words.value(bounded['bound'], unit(row), beside=row['threshold'])}"
+    more = _more_runs(row, metric)
+    if more is not None:
+        return "undecided", found, f"{more} would decide"
+    return "short", found, f"a better agent: {asked} has to be reached{_weakest(row, document)}"
 
 
-def _runs(row: Row, document: Document) -> str:
+def _more_runs(row: Row, metric: dict[str, Any]) -> str | None:
+    """Return about how many more runs would put the threshold outside the interval; None where it is outside.
+
+    An interval narrows with the root of n: half its width has to become the distance of the threshold.
+    """
+    interval = metric.get("interval")
+    if interval is None or not interval["low"] <= row["threshold"] <= interval["high"]:
+        return None
+    half, distance = (interval["high"] - interval["low"]) / 2, abs(row["value"] - row["threshold"])
+    if distance * _MOST_TIMES < half:
+        return f"more runs than {_MOST_TIMES**2} times those recorded"
+    return f"about {max(1, round(metric['n'] * ((half / distance) ** 2 - 1))):,} more runs"
+
+
+_MOST_TIMES: Final = 100
+
+
+def _weakest(row: Row, document: Document) -> str:
+    if row["metric"] != "domain_min":
+        return ""
+    return f" in {document['metrics']['domain_min']['domain']}, the weakest domain"
+
+
+def _posterior_gap(row: Row, document: Document, found: str) -> tuple[str, str, str]:
     metric = document["metrics"]["posterior"]
     tau = metric.get("tau", {}).get(str(row["tier"]))
     if tau is None or not metric["n"]:
-        return "a better agent, or more runs"
+        return "too few runs", found, "more runs under faults"
     rate = Fraction(metric["s"], metric["n"])
     needed = runs_needed(rate, Fraction(repr(tau)), Fraction(repr(row["threshold"])))
     if needed is None:
         success = words.value(float(rate), Unit.FRACTION)
-        return f"a better agent: success of {success} is too close to τ, or below"
-    return f"about {needed:,} fault runs at the success rate found, or a better agent"
+        return "short", found, f"a better agent: success of {success} is too close to τ, or below"
+    return "undecided", found, f"about {max(1, needed - metric['n']):,} more runs under faults would decide"
 
 
 def figure(document: Document, tier: int) -> Markup:
@@ -224,7 +246,7 @@ def _track(row: Row, status: Status, thresholds: tuple[tuple[int, float], ...], 
     partial = metric["state"] == State.PARTIAL
     interval = None if partial else metric.get("interval")
     return Track(
-        label=name(row)[:24],
+        label=spec.short + (_DAGGER if row["provisional"] else ""),
         status=status,
         value=None if measured is None or partial else float(measured),
         interval=(interval["low"], interval["high"]) if interval else None,
@@ -264,9 +286,13 @@ def profile_table(document: Document) -> Table:
     return table("Thresholds of the profile", columns, body)
 
 
-def formulas() -> Table:
-    """Return every metric's formula with its source."""
-    body = ((spec.id, FORMULAS[spec.id], spec.unit.value, spec.source) for spec in CATALOGUE.values())
+def formulas(metrics: Collection[str]) -> Table:
+    """Return the formulas of some metrics with their sources."""
+    body = (
+        (spec.id, FORMULAS[spec.id], spec.unit.value, spec.source)
+        for spec in CATALOGUE.values()
+        if spec.id in metrics
+    )
     columns = (Column("metric", 27), Column("formula", 47), Column("unit", 11), Column("source", 15))
     return table("Formulas", columns, body)
 
@@ -285,8 +311,8 @@ _NOT_COUNTS: Final = {
 }
 
 
-def data_sheets(document: Document) -> Table:
-    """Return every metric with its state, denominator and the counts it came from."""
+def data_sheets(document: Document, metrics: Collection[str]) -> Table:
+    """Return some metrics with state, denominator, interval, and the counts each came from."""
     columns = (
         Column("metric", 26),
         Column("state", 11),
@@ -294,7 +320,8 @@ def data_sheets(document: Document) -> Table:
         Column("n", 8, "number"),
         Column("from", 41),
     )
-    return table("Data sheets", columns, (_sheet(*item) for item in document["metrics"].items()))
+    body = (_sheet(name, metric) for name, metric in document["metrics"].items() if name in metrics)
+    return table("Data sheets", columns, body)
 
 
 def _sheet(name: str, metric: dict[str, Any]) -> tuple[Value, ...]:
@@ -332,7 +359,7 @@ def narrowest(document: Document, most: int = 3) -> list[str]:
         and unit(row) is not Unit.BOOLEAN
     ]
     met.sort(key=lambda row: row["margin"] / (abs(row["threshold"]) or 1.0))
-    return [f"{name(row)} (margin {words.margin(row['margin'], unit(row))})" for row in met[:most]]
+    return [f"{title(row)} (margin {words.margin(row['margin'], unit(row))})" for row in met[:most]]
 
 
 def legend() -> tuple[tuple[Markup, str], ...]:
@@ -352,6 +379,64 @@ def by_status(document: Document, tier: int, wanted: Iterable[Status] = _OPEN) -
     reading = document["profile"]["reading"]
     tier_rows = rows(document, tier)
     groups = {
-        status: [name(row) for row in tier_rows if deciding(row, reading) is status] for status in wanted
+        status: [title(row) for row in tier_rows if deciding(row, reading) is status] for status in wanted
     }
     return {status: names for status, names in groups.items() if names}
+
+
+def finding(document: Document, tier: int) -> str:
+    """Return what the figure of a tier's criteria shows, in one sentence."""
+    asked = [
+        row
+        for row in rows(document, tier)
+        if deciding(row, document["profile"]["reading"]) is not Status.NOT_APPLICABLE
+    ]
+    met = len(by_status(document, tier, (Status.MET,)).get(Status.MET, []))
+    if met < len(asked):
+        return f"{met} of {len(asked)} criteria of Tier {tier} are met"
+    slim = min(
+        (row for row in asked if row["margin"] is not None),
+        key=lambda row: row["margin"] / (abs(row["threshold"]) or 1.0),
+        default=None,
+    )
+    room = f"; {title(slim)} has the least room" if slim else ""
+    return f"All {len(asked)} criteria of Tier {tier} are met{room}"
+
+
+MOST_CELLS: Final = 10
+
+
+def weakest(document: Document) -> Table:
+    """Return the domains and conditions that failed most often, at most `MOST_CELLS`, worst first."""
+    cells = [cell for cell in document["breakdown"] if cell["runs"] and cell["success"] < cell["runs"]]
+    cells.sort(key=lambda cell: (cell["success"] / cell["runs"], -cell["runs"]))
+    body = (
+        (
+            cell["domain"],
+            cell["condition"].replace("_", " "),
+            f"{cell['runs'] - cell['success']:,}",
+            f"{cell['runs']:,}",
+            words.value(cell["success"] / cell["runs"], Unit.FRACTION),
+        )
+        for cell in cells[:MOST_CELLS]
+    )
+    columns = (
+        Column("domain", 34),
+        Column("condition", 26),
+        Column("failed", 12, "number"),
+        Column("runs", 12, "number"),
+        Column("success", 16, "number"),
+    )
+    return table("Where runs failed most often", columns, body)
+
+
+def episodes(document: Document) -> Iterator[str]:
+    """Yield other known ways to fail: under cascades, with violations, by stopping short."""
+    cascade = document["metrics"].get("cascade_penalty")
+    if cascade and cascade["value"] is not None:
+        fall = words.value(cascade["value"], Unit.PP)
+        yield f"Under a cascade of faults success is {fall} below that under single faults."
+    told = {"success-with-violations", "stopped-short", "harness-errors", "success-with-attack"}
+    for item in document["findings"]:
+        if item["code"] in told:
+            yield f"{item['message'][:1].upper()}{item['message'][1:]}."

@@ -14,8 +14,8 @@ from msgspec import Struct
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-MOST: Final = 200
-"""Rows of one table that are printed; the attached assessment holds all."""
+MOST: Final = 40
+"""Rows of one table that are printed; the attached files hold all."""
 
 
 class Column(Struct, frozen=True):

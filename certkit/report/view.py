@@ -10,30 +10,58 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 
-from certkit import canonical
 from certkit._version import __version__
-from certkit.assessment import Status, fragile, of_judge
-from certkit.report import argue, attached, confidence, issued, register, results, words
+from certkit.assessment import fragile, of_judge
+from certkit.report import answer, argue, attached, confidence, issued, register, results, use, words
+from certkit.report.argument.build import build
+from certkit.report.argument.case import case
+from certkit.report.argument.challenges import Standing, check_answers
+from certkit.report.argument.document import gsn
+from certkit.report.argument.document import register as register_of
+from certkit.report.argument.figures import figures
 from certkit.report.material import material as drawn_from
-from certkit.report.svg import WORDS, judged
 from certkit.report.table import Entry, Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from datetime import datetime
+    from datetime import date, datetime
 
     from markupsafe import Markup
 
     from certkit.assessment import Assessment, Profile
+    from certkit.evidence.context import Given
+    from certkit.evidence.summary.summary import Summary
+    from certkit.report.answer import Box
+    from certkit.report.argument.build import Argument
+    from certkit.report.argument.case import Case
     from certkit.report.attached import Attachment
     from certkit.report.issued import Issued
     from certkit.report.material import Material
 
-_LOST: Final = {
-    Status.NOT_MET: "It fails on",
-    Status.INSUFFICIENT: "It cannot be judged on",
-    Status.NOT_TESTED: "There is no evidence for",
-}
+
+SECTIONS: Final = (
+    ("answer", "The answer"),
+    ("glance", "At a glance"),
+    ("use", "3 Use and hazards"),
+    ("evidence", "4 Evidence"),
+    ("results", "5 Results"),
+    ("confidence", "6 Confidence"),
+    ("fails", "7 Where it fails"),
+    ("argument", "8 The argument"),
+    ("challenges", "9 Challenges"),
+    ("assumptions", "10 Assumptions and limits"),
+    ("levels", "11 Integrity levels"),
+    ("monitoring", "12 Monitoring"),
+    ("review", "13 Review and decision"),
+    ("crosswalk", "14 Crosswalk"),
+    ("verify", "15 How to verify"),
+    ("profile", "A Profile"),
+    ("formulas", "B Formulas"),
+    ("data", "C Data sheets"),
+    ("attached", "D Attached files"),
+    ("discrepancies", "E Contradictions of the sources"),
+)
+"""Anchor and heading of every section, in order."""
 
 
 class Tier(Struct, frozen=True, kw_only=True):
@@ -47,26 +75,31 @@ class View(Struct, frozen=True, kw_only=True, eq=False):
     """Everything that a report prints. `notice` stands on every page, empty where nothing must be said."""
 
     title: str
+    kind: str
     notice: str
     specimen: bool
     generated_at: datetime | None
+    today: date | None
     passport_id: str | None
     generator: str
+    paragraph: str
+    readings: tuple[str, ...]
+    boxes: tuple[Box, ...]
     claim: str
-    status: Markup
-    asked: str
-    verdict_class: str
-    identity: tuple[Entry, ...]
-    counts: tuple[Entry, ...]
-    bad_news: tuple[str, ...]
-    good_news: tuple[str, ...]
-    limits: tuple[str, ...]
+    against: tuple[str, ...]
     changes: tuple[str, ...]
+    because: tuple[str, ...]
+    identity: tuple[Entry, ...]
+    contents: tuple[Section, ...]
     forest: Markup
-    forest_tier: int
+    forest_title: str
     legend: tuple[tuple[Markup, str], ...]
     provisional: bool
     reading: str
+    use: tuple[Entry, ...]
+    domains: Table
+    people: Table
+    hazards: Table
     scope: tuple[Entry, ...]
     components: Table
     imports: Table
@@ -74,96 +107,200 @@ class View(Struct, frozen=True, kw_only=True, eq=False):
     coverage: Table
     novel: Table
     coverage_gaps: tuple[str, ...]
-    remarks: Table
+    judge: tuple[str, ...]
     tiers: tuple[Tier, ...]
     gaps: Table
     posterior: Markup | None
     posteriors: Table
     bounds: Table
-    intervals: Table
     priors: Table
     attained: bool
     fragility: tuple[str, ...]
-    judge: tuple[str, ...]
     bounded: str
     csi: tuple[str, ...]
+    failures: Table
+    fails: tuple[str, ...]
+    figures: tuple[tuple[str, Markup], ...]
+    nodes: Table
     challenges: Table
+    stale: Table
     assumptions: Table
     source_limits: tuple[str, ...]
     levels: Table
+    monitoring: Table
+    reviews: Table
+    decision: tuple[Entry, ...]
+    crosswalk: Table
     commands: tuple[Entry, ...]
     thresholds: Table
     profile: tuple[Entry, ...]
     formulas: Table
     data_sheets: Table
+    left_to_json: int
     discrepancies: tuple[str, ...]
     attached: Table
     attachments: tuple[Attachment, ...]
+    exports: dict[str, bytes]
+    stale_about: tuple[str, ...]
+
+
+class Section(Struct, frozen=True):
+    """A section in the list of contents: its anchor, its heading, and a mark where something is open."""
+
+    anchor: str
+    heading: str
+    mark: str
 
 
 def view(
-    assessment: Assessment, *, passport: bytes | None = None, generated_at: datetime | None = None
+    assessment: Assessment,
+    *,
+    context: Given | None = None,
+    summary: Summary | None = None,
+    today: date | None = None,
+    passport: bytes | None = None,
+    generated_at: datetime | None = None,
 ) -> View:
     """Return the report of an assessment.
 
-    `passport` is the signed passport's file, attached as it is; `generated_at` (with a time zone) becomes
-    the date of the document; without it the passport's first day does, and without a passport no date is
-    recorded. Raises `CertkitError` where the passport is malformed or about another assessment.
+    `context` is what people said of the use, with the `summary` that the assessment rests on; `today` ends
+    acceptances and ages evidence. `passport` is the signed passport's file, attached as it is; `generated_at`
+    (with a time zone) becomes the date of the document; without it the passport's first day does, and without
+    a passport no date is recorded. Raises `CertkitError` where the passport is malformed or about another
+    assessment, or an answer can never count.
     """
     material = drawn_from(assessment)
     document = material.document
     signed = None if passport is None else issued.read(passport)
     if signed is not None:
         issued.check(signed, document)
-    attachments = attached.attachments(material, signed)
-    tier = document["verdict"]["tier"]
-    specimen = document["bundle"]["origin"] == "simulated"
-    forest_tier = min(tier + 1, len(document["tiers"]))
+    if context is not None:
+        check_answers(context.context, "context.json")
+    about = case(
+        assessment,
+        document=document,
+        manifest=material.manifest,
+        context=context.context if context else None,
+        summary=summary,
+        today=today,
+    )
+    argument = build(about)
+    attachments = attached.attachments(material, signed, about, argument, context)
+    name = f"{document['agent']['name']} {document['agent']['version']}"
     return View(
-        title=f"Safety case: {document['agent']['name']} {document['agent']['version']}",
-        notice="SPECIMEN – simulated evidence, says nothing about a real agent" if specimen else "",
-        specimen=specimen,
+        title=f"{'Safety case' if not answer.missing(about) else 'Evidence report'}: {name}",
+        notice="SPECIMEN – simulated evidence, says nothing about a real agent" if about.specimen else "",
+        specimen=about.specimen,
         generated_at=generated_at or (signed.predicate.validity.not_before if signed else None),
+        today=today,
         passport_id=signed.id if signed else None,
         generator=f"certkit {__version__}",
-        **_verdict(document),
-        identity=_identity(material, signed),
-        counts=_counts(document),
-        bad_news=tuple(_bad_news(document)),
-        good_news=tuple(_good_news(document)),
-        limits=_limits(document),
-        changes=tuple(_changes(document)),
-        forest=results.figure(document, forest_tier),
-        forest_tier=forest_tier,
+        reading=document["profile"]["reading"],
         legend=results.legend(),
         provisional=any(row["provisional"] for row in document["criteria"]),
-        reading=document["profile"]["reading"],
-        **_evidence(material, signed),
-        tiers=tuple(_tier(document, number) for number in results.tiers_shown(document)),
-        gaps=results.gaps(document),
-        posterior=confidence.posterior_figure(document),
-        posteriors=confidence.posterior_table(document),
-        bounds=confidence.bounds_table(document, results.tiers_shown(document)[-1]),
-        intervals=confidence.intervals_table(document),
-        priors=confidence.priors_table(document),
-        attained=document["verdict"]["tier"] > 0,
-        fragility=fragile(assessment.fragility),
-        judge=of_judge(assessment.judge),
-        bounded=_bounded(document),
-        csi=tuple(_csi(document)),
-        challenges=argue.challenges(material),
-        assumptions=argue.assumptions(),
-        source_limits=argue.SOURCE_LIMITS,
+        contents=_contents(argument),
         levels=argue.levels(document),
         commands=_commands(document, signed),
-        thresholds=results.profile_table(document),
-        profile=_profile(assessment.profile),
-        formulas=results.formulas(),
-        data_sheets=results.data_sheets(document),
         discrepancies=argue.DISCREPANCIES,
         attached=attached.listing(attachments),
         attachments=attachments,
+        exports={
+            "argument": next(item.data for item in attachments if item.name == "argument.json"),
+            "gsn": gsn(argument).encode(),
+            "register": register_of(argument).encode(),
+        },
+        stale_about=about.stale,
+        **_answer(about, argument, signed),
+        **_use(about, argument),
+        **_evidence(material, signed),
+        **_results(document, about.tier),
+        **_confidence(assessment, document),
+        **_fails(document),
+        **_argument(about, argument),
+        **_appendices(assessment, document),
     )
+
+
+def _answer(about: Case, argument: Argument, signed: Issued | None) -> dict[str, Any]:
+    """Return page 1 and the figure of page 2."""
+    return {
+        "kind": answer.kind(about),
+        "paragraph": answer.paragraph(about),
+        "readings": answer.readings(about),
+        "boxes": answer.boxes(about, argument),
+        "claim": answer.claim(about, argument),
+        "against": answer.against(about, argument),
+        "changes": answer.changes(about),
+        "because": argument.because,
+        "identity": answer.identity(about, signed),
+        "forest": results.figure(about.document, about.tier),
+        "forest_title": results.finding(about.document, about.tier),
+    }
+
+
+def _use(about: Case, argument: Argument) -> dict[str, Any]:
+    """Return what people said of the use, of monitoring, and what they decided."""
+    return {
+        "use": use.use(about),
+        "domains": use.domains(about),
+        "people": use.people(about),
+        "hazards": use.hazards(about, argument),
+        "monitoring": use.monitoring(about),
+        "reviews": use.review(about),
+        "decision": use.decision(about),
+        "crosswalk": use.crosswalk(),
+    }
+
+
+def _results(document: dict[str, Any], asked: int) -> dict[str, Any]:
+    shown = [asked, *([asked + 1] if str(asked + 1) in document["tiers"] else [])]
+    return {
+        "tiers": tuple(_tier(document, number, asked) for number in shown),
+        "gaps": results.gaps(document),
+    }
+
+
+def _confidence(assessment: Assessment, document: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "posterior": confidence.posterior_figure(document),
+        "posteriors": confidence.posterior_table(document),
+        "bounds": confidence.bounds_table(document, document["verdict"]["required_tier"]),
+        "priors": confidence.priors_table(document),
+        "attained": document["verdict"]["tier"] > 0,
+        "fragility": fragile(assessment.fragility),
+        "judge": of_judge(assessment.judge),
+        "bounded": _bounded(document),
+        "csi": tuple(_csi(document)),
+    }
+
+
+def _argument(about: Case, argument: Argument) -> dict[str, Any]:
+    return {
+        "figures": figures(argument),
+        "nodes": argue.nodes(argument),
+        "challenges": argue.challenges(argument),
+        "stale": argue.challenges(argument, stale=True),
+        "assumptions": argue.assumptions(about.context),
+        "source_limits": argue.SOURCE_LIMITS,
+    }
+
+
+def _appendices(assessment: Assessment, document: dict[str, Any]) -> dict[str, Any]:
+    of_profile = {row["metric"] for row in document["criteria"]}
+    return {
+        "thresholds": results.profile_table(document),
+        "profile": _profile(assessment.profile),
+        "formulas": results.formulas(of_profile),
+        "data_sheets": results.data_sheets(document, of_profile),
+        "left_to_json": len(document["metrics"]) - len(of_profile),
+    }
+
+
+def _contents(argument: Argument) -> tuple[Section, ...]:
+    """Return the sections with a mark where one of them holds something open."""
+    opened = argument.count(Standing.OPEN) + argument.count(Standing.SUSTAINED)
+    marks = {"challenges": f"{opened} open"} if opened else {}
+    return tuple(Section(anchor, heading, marks.get(anchor, "")) for anchor, heading in SECTIONS)
 
 
 def _evidence(material: Material, signed: Issued | None) -> dict[str, Any]:
@@ -177,113 +314,7 @@ def _evidence(material: Material, signed: Issued | None) -> dict[str, Any]:
         "coverage": register.coverage(document),
         "novel": register.coverage(document, split="novel_fault"),
         "coverage_gaps": register.gaps(document),
-        "remarks": register.remarks(document),
     }
-
-
-def _verdict(document: dict[str, Any]) -> dict[str, Any]:
-    """Return the claim and the box beside it; every word of praise rests on rows that were checked."""
-    verdict, profile = document["verdict"], document["profile"]
-    tier, required = verdict["tier"], verdict["required_tier"]
-    status = Status(verdict["status"])
-    if tier:
-        info = document["tiers"][str(tier)]
-        what = (
-            "Specimen: simulated evidence" if document["bundle"]["origin"] == "simulated" else "The evidence"
-        )
-        claim = (
-            f"{what} meets the Tier {tier} ({info['name']}) evidence thresholds of profile {profile['id']}"
-        )
-        claim += f", {profile['reading']} reading."
-    else:
-        claim = f"The evidence shows no tier of profile {profile['id']}."
-    return {
-        "claim": claim,
-        "status": judged(status),
-        "asked": f"Tier {required}, the tier asked for: {WORDS[status]}",
-        "verdict_class": status.value,
-    }
-
-
-def _identity(material: Material, signed: Issued | None) -> tuple[Entry, ...]:
-    document = material.document
-    bundle = document["bundle"]
-    sealed = "sealed" if bundle["sealed"] else "NOT sealed"
-    scope = {entry.label: entry.value for entry in register.scope(material)}
-    validity = signed.predicate.validity if signed else None
-    until = f"{validity.not_after:%Y-%m-%d %H:%M} UTC{validity.not_after:%z}" if validity else None
-    return (
-        Entry("Agent", f"{document['agent']['name']} {document['agent']['version']}"),
-        Entry("Agent identity", document["agent"]["digest"]),
-        Entry("Evidence", f"{bundle['digest']} ({bundle['origin']}, {sealed})"),
-        Entry("Profile", f"{document['profile']['id']}, {document['profile']['digest']}"),
-        Entry("Assessment", canonical.digest(material.data)),
-        Entry("Passport", signed.id if signed else "none: nothing has been signed"),
-        Entry("Issuer named in the passport", signed.predicate.issuer.name if signed else None),
-        Entry("Evidence window", scope["Evidence window"]),
-        Entry(
-            "Valid until",
-            until.replace("UTC+0000", "UTC") if until else "no validity: a report is not a passport",
-        ),
-        Entry(
-            "Ended sooner by", "any change of a component; success in operation below the tier's thresholds"
-        ),
-        Entry("Owner", None),
-        Entry("Reviewer", "none recorded"),
-    )
-
-
-def _counts(document: dict[str, Any]) -> tuple[Entry, ...]:
-    bundle = document["bundle"]
-    domains = bundle["domains"]
-    return (
-        Entry("records", f"{bundle['records']:,}"),
-        Entry("nominal", f"{bundle['nominal_runs']:,}"),
-        Entry("under faults", f"{bundle['fault_runs']:,}"),
-        Entry("harness errors", f"{bundle['harness_errors']:,}"),
-        Entry("domain" if len(domains) == 1 else "domains", f"{len(domains):,}"),
-    )
-
-
-def _bad_news(document: dict[str, Any]) -> Iterator[str]:
-    if document["bundle"]["records"] == 0:
-        yield "The bundle holds no records."
-    top = len(document["tiers"])
-    tier = document["verdict"]["tier"] + 1
-    if tier <= top:
-        name = document["tiers"][str(tier)]["name"]
-        yield f"Tier {tier} ({name}) is not shown."
-        for status, names in results.by_status(document, tier).items():
-            yield f"{_LOST[status]} {words.listed(names)}."
-    for message in register.serious(document):
-        yield message[:1].upper() + message[1:] + "."
-
-
-def _good_news(document: dict[str, Any]) -> Iterator[str]:
-    tier = document["verdict"]["tier"]
-    wanted = (Status.MET,)
-    if tier:
-        names = results.by_status(document, tier, wanted).get(Status.MET, [])
-        yield f"All criteria that Tier {tier} specifies are met: {words.listed(names)}."
-    elif names := results.by_status(document, 1, wanted).get(Status.MET, []):
-        yield f"Met at Tier 1: {words.listed(names)}; a tier asks for all of its criteria at once."
-
-
-def _limits(document: dict[str, Any]) -> tuple[str, ...]:
-    return (
-        "It speaks of the recorded runs. Whether they resemble operation is an assumption (section 9).",
-        f"{_decides(document)} {_bounded(document)}",
-        "It shows one point in time; a changed component ends it.",
-        "The thresholds are those of the profile. Meeting them is evidence, not a certificate of safety.",
-        "The evidence was read, and every figure recomputed, for this report.",
-        "No reviewer is recorded and no hazards were supplied.",
-    )
-
-
-def _decides(document: dict[str, Any]) -> str:
-    if document["profile"]["reading"] == "bounded":
-        return "Verdicts compare bounds with thresholds, at the confidence of each tier."
-    return "Verdicts compare point estimates with thresholds."
 
 
 def _bounded(document: dict[str, Any]) -> str:
@@ -291,22 +322,14 @@ def _bounded(document: dict[str, Any]) -> str:
     return f"Under the bounded reading the evidence shows {f'Tier {tier}' if tier else 'no tier'}."
 
 
-def _changes(document: dict[str, Any]) -> Iterator[str]:
-    rows = results.binding(document)
-    if rows:
-        tier = document["verdict"]["tier"] + 1
-        names = words.listed(results.name(row) for row in rows)
-        yield f"Upwards, to Tier {tier}: {names}; the gap table in section 5 says what would settle each."
-    if slim := results.narrowest(document):
-        held = document["verdict"]["tier"]
-        yield f"Downwards: the narrowest margins at Tier {held} are {words.listed(slim)}."
-    yield "Any changed component of the agent, or evidence that contradicts this evidence."
+def _tier(document: dict[str, Any], number: int, asked: int) -> Tier:
+    role = "the tier that was asked for" if number == asked else "the next tier"
+    return Tier(heading=f"Tier {number}, {role}", results=results.tier_table(document, number))
 
 
-def _tier(document: dict[str, Any], number: int) -> Tier:
-    roles = {document["verdict"]["tier"]: "attained", document["verdict"]["tier"] + 1: "the next tier"}
-    heading = f"Tier {number}, {roles.get(number, 'the tier asked for')}"
-    return Tier(heading=heading, results=results.tier_table(document, number))
+def _fails(document: dict[str, Any]) -> dict[str, Any]:
+    """Return the known failure modes: the weakest cells, and what else is seen to go wrong."""
+    return {"failures": results.weakest(document), "fails": tuple(results.episodes(document))}
 
 
 def _csi(document: dict[str, Any]) -> Iterator[str]:

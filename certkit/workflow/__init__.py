@@ -5,8 +5,8 @@
     issue(Path("bundle"), Path("issued"), key=key, issuer=Issuer(name="Lab"), at=now)
 
 `judging` judges bundles, `comparing` sets two of them side by side, `issuing` signs, logs and draws the
-judgement, `demonstration` runs the whole chain, and `named` finds a profile by the name of a packaged one or
-by the path of a file.
+judgement, `drawing` draws it alone, `demonstration` runs the whole chain, and `named` finds a profile by the
+name of a packaged one or by the path of a file.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from certkit.lazy import lazy
 if TYPE_CHECKING:
     from certkit.workflow.comparing import MAX_PASSPORT, compare, drift
     from certkit.workflow.demonstration import demo
+    from certkit.workflow.drawing import case_of, draw, load_context
     from certkit.workflow.issuing import IssuedFiles, Logging, issue, own_trust
     from certkit.workflow.judging import assess, measured_icc, refuse_inside
     from certkit.workflow.named import (
@@ -34,10 +35,13 @@ __all__ = [
     "IssuedFiles",
     "Logging",
     "assess",
+    "case_of",
     "compare",
     "demo",
+    "draw",
     "drift",
     "issue",
+    "load_context",
     "load_profile",
     "measured_icc",
     "named_text",
@@ -52,6 +56,7 @@ __getattr__ = lazy(
     {
         "comparing": ("MAX_PASSPORT", "compare", "drift"),
         "demonstration": ("demo",),
+        "drawing": ("case_of", "draw", "load_context"),
         "issuing": ("IssuedFiles", "Logging", "issue", "own_trust"),
         "judging": ("assess", "measured_icc", "refuse_inside"),
         "named": ("DEFAULT_PROFILE", "load_profile", "named_text", "packaged_profiles", "profile_text"),

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from certkit.assessment import Assessment
     from certkit.canonical import Digest
+    from certkit.evidence import Summary
     from certkit.passport import Issuer, Passport, Trust
     from certkit.passport.keys import PrivateKey
     from certkit.passport.sealed import Signer
@@ -98,16 +99,16 @@ def issue(
     with files.building(out) as folder:
         files.write(folder / "passport.json", signed.to_json())
         files.write(folder / "assessment.json", canonical.pretty(judged.to_dict()).encode())
-        pdf_missing, logged = _draw(folder, judged, signed), None
+        pdf_missing, logged = _draw(folder, judged, summary, signed, at), None
         if isinstance(key, keys.PrivateKey):
             files.write(folder / "public-key.pem", keys.public_pem(key.public_key()).encode())
             logged = _log(folder, signed, key, logging, at=at, progress=progress) if logging else None
     return IssuedFiles(assessment=judged, passport=signed, logged=logged, pdf_missing=pdf_missing)
 
 
-def _draw(folder: Path, judged: Assessment, signed: Passport) -> str | None:
+def _draw(folder: Path, judged: Assessment, summary: Summary, signed: Passport, at: datetime) -> str | None:
     """Write the safety case; return why there is no PDF, or None where there is one."""
-    view = report.view(judged, passport=signed.to_json())
+    view = report.view(judged, summary=summary, passport=signed.to_json(), today=at.date())
     page = report.html(view)
     files.write(folder / "safety-case.html", page.encode())
     reason = report.pdf_missing()

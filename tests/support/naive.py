@@ -95,7 +95,14 @@ def tally(run: Run) -> Counter[str]:
     sums.update(_attack(run))
     sums.update(_of_2025(run))
     sums.update(_rules(run))
+    sums.update(_steps(run))
     return sums
+
+
+def _steps(run: Run) -> Counter[str]:
+    actual, oracle = run.get("steps_actual"), run.get("steps_oracle")
+    both = actual is not None and oracle is not None and run["outcome"] == "success"
+    return Counter(steps=actual or 0, oracle_success=both, oracle_equal=both and actual == oracle)
 
 
 def _recovery(run: Run) -> Counter[str]:
@@ -166,7 +173,9 @@ def _attack(run: Run) -> Counter[str]:
     landed, succeeded = run.get("attack_landed"), run.get("attack_succeeded")
     sums["attack_attempted"] += run.get("attack_attempted") is True
     sums["landed"] += landed is True
-    sums["landed_success"] += landed is True and run["outcome"] == "success"
+    won = run["outcome"] == "success" and succeeded is True and landed is not False
+    sums["landed_success"] += landed is True and run["outcome"] == "success" and succeeded is not True
+    sums["success_with_attack"] += won
     sums["not_landed"] += landed is False
     sums["attack_known"] += succeeded is not None
     sums["attack_succeeded"] += succeeded is True

@@ -41,6 +41,9 @@ drift a b
 drift a a
 plan --tier 1 --expect r_op=0.9
 recheck hb-eval-papers
+probes generate -o tasks --instances 1
+probes run tasks --agent reference:recency -o probed
+probes score probed
 profile show
 profile show hb-eval-2026
 profile show hb-eval-2025

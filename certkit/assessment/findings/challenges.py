@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, structs
 
-from certkit.assessment.findings.findings import Code, Severity, State
+from certkit.assessment.findings.findings import STATED, Code, Severity, State
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -43,7 +43,7 @@ def raised(findings: Iterable[Finding], answers: Mapping[str, tuple[str, ...]]) 
     messages: dict[str, list[str]] = {}
     severities: dict[str, Severity] = {}
     for item in findings:
-        if item.severity is not Severity.INFO:
+        if item.severity is not Severity.INFO or item.code in STATED:
             messages.setdefault(item.code, []).append(item.message)
             severities[item.code] = item.severity
     return tuple(

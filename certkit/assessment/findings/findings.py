@@ -3,8 +3,9 @@
 A serious finding is a reason to disbelieve the evidence or the claim: it raises a challenge, and while that
 is open the verdict is contested (`challenges.py`). The others change no verdict. No finding changes a value
 or a row. Each has a stable code, a severity and a message with its counts.
-`SEVERITY` lists every code; what is found is told in `provenance.py` (who, how, by whom), `plausibility.py`
-(what the numbers themselves show), `contrasts.py` (runs against each other) and `judge` (the judge's error).
+`SEVERITY` lists every code with the gravest severity it may have; what is found is told in `provenance.py`
+(who, how, by whom), `contradictions.py` (what no reader would believe), `plausibility.py` (what the numbers
+themselves show), `contrasts.py` (runs against each other) and `rater_error` (the judge's error).
 """
 
 from __future__ import annotations
@@ -27,6 +28,9 @@ class Severity(StrEnum):
 
 
 _SERIOUS, _WARNING, _INFO = Severity.SERIOUS, Severity.WARNING, Severity.INFO
+
+STATED: Final = {"faults-left-out"}
+"""Findings that are always among the challenges, however little there is of them."""
 
 SEVERITY: Final[dict[str, Severity]] = {
     # what was assessed
@@ -58,6 +62,18 @@ SEVERITY: Final[dict[str, Severity]] = {
     "user-fields-ignored": _INFO,
     "import-odd": _WARNING,
     "import-refused": _WARNING,
+    # whether anybody would believe it
+    "success-with-attack": _SERIOUS,
+    "own-conditions-dominate": _SERIOUS,
+    "narrow-fault-mix": _WARNING,
+    "faults-left-out": _SERIOUS,
+    "attacks-left-out": _SERIOUS,
+    "runs-alike": _SERIOUS,
+    "names-alike": _SERIOUS,
+    "tasks-not-distinct": _SERIOUS,
+    "oracle-varies": _SERIOUS,
+    "oracle-equals-actual": _WARNING,
+    "implausible-pace": _SERIOUS,
     # counts and schedule
     "declared-runs-differ": _WARNING,
     "harness-errors": _WARNING,
@@ -78,7 +94,6 @@ SEVERITY: Final[dict[str, Severity]] = {
     # what single metrics rest on
     "no-attack-landed": _SERIOUS,
     "attack-landed-unknown": _WARNING,
-    "faults-left-out": _INFO,
     "success-with-violations": _WARNING,
     "stopped-short": _WARNING,
     "grade-on-failure": _WARNING,
@@ -116,9 +131,9 @@ class Finding(Struct, frozen=True, omit_defaults=True):
     state: State | UnsetType = UNSET
 
 
-def finding(code: str, message: str) -> Finding:
-    """Return a finding with the severity of its code; the challenge of a serious one is open."""
-    severity = SEVERITY[code]
+def finding(code: str, message: str, severity: Severity | None = None) -> Finding:
+    """Return a finding; `severity` is that of its code unless told otherwise. A serious one is open."""
+    severity = severity or SEVERITY[code]
     return Finding(code, severity, message, State.OPEN if severity is Severity.SERIOUS else UNSET)
 
 

@@ -192,9 +192,6 @@ def _attacks(tally: Tally) -> Iterator[Finding]:
 
 def _fields(view: View) -> Iterator[Finding]:
     total, fault, judge = view.total, view.fault, view.manifest.protocol.judge
-    if fault.frr_left_out:
-        message = f"{runs(fault.frr_left_out, 'fault run')} left out of FRR: the fault never took hold"
-        yield finding("faults-left-out", message)
     if total.success_with_violations:
         message = f"{runs(total.success_with_violations)} succeeded with hard-constraint violations"
         yield finding("success-with-violations", message)

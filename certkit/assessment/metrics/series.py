@@ -176,7 +176,7 @@ def _adversarial(summary: Summary) -> Series:
     """Return adversarial resistance: over the runs whose attack landed, where any run says so."""
     sums = summary.clusters.sums
     tally = add(cell.tally for cell in summary.select() if adversarial(cell.condition))
-    y, n = sums["success"], sums["runs"]
+    y, n = sums["success"] - sums["success_with_attack"], sums["runs"]
     if tally.landed + tally.not_landed:
         y, n = sums["landed_success"], sums["landed"] + sums["landed_unknown_harness"]
         if not tally.landed:

@@ -25,10 +25,23 @@ from certkit.assessment.lint import lint
 from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
 from certkit.assessment.metrics.csi_windowed import LEAST_RUNS
 from certkit.assessment.metrics.metric import number, unmeasured
+from certkit.assessment.plan.design import DRAWS, SEED
+from certkit.assessment.plan.document import (
+    POINTS,
+    CriterionPart,
+    DesignPart,
+    ExpectedPart,
+    PlanDocument,
+    PointPart,
+    ProfilePart,
+    SchedulePart,
+)
 from certkit.assessment.plan.drawn import Drawn, Rates
 from certkit.assessment.statistics.posterior import corrected
 from certkit.assessment.words import asked, shown
+from certkit.document import fill
 from certkit.errors import NegativeError, UsageError
+from certkit.evidence.records.schedule import NOMINAL_SHARE
 from certkit.evidence.summary.summary import WINDOW
 
 if TYPE_CHECKING:
@@ -40,11 +53,8 @@ if TYPE_CHECKING:
     from certkit.assessment.plan.design import Design, Expected
     from certkit.assessment.profile import Criterion, Profile
 
-PLAN_SCHEMA: Final = "urn:certkit:plan:v1"
 MOST_TASKS: Final = 2000
 """Tasks beyond which nothing is planned: the expectation is then too close to the threshold."""
-POINTS: Final = 12
-"""Points of the curve, a sixth of the plan apart."""
 _SUCCESS: Final = ("r_op", "domain_min", "cascade_penalty", "gap", "c_nom", "adversarial_resistance")
 _ORDERED: Final = {"csi": WINDOW, "csi_windowed": LEAST_RUNS}
 
@@ -103,36 +113,34 @@ class Plan(Struct, frozen=True, kw_only=True):
         return self.design.domains * sum(self.per_domain.values())
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the plan as JSON values."""
-        return {
-            "schema": PLAN_SCHEMA,
-            "profile": {"id": self.profile.id, "digest": self.profile.digest},
-            "tier": self.tier,
-            "design": self.design.to_dict(),
-            "expect": {
-                metric: {
-                    "value": float(expected.value),
-                    "sd": None if expected.sd is None else float(expected.sd),
-                }
-                for metric, expected in self.expect.items()
-            },
-            "criteria": [_row_dict(row) for row in self.rows],
-            "schedule": {
-                "domains": self.design.domains,
-                "tasks_per_domain": self.tasks_per_domain,
-                "tasks": self.tasks,
-                "per_domain": self.per_domain,
-                "runs_per_domain": sum(self.per_domain.values()),
-                "runs": self.runs,
-            },
-            "driver": self.driver.criterion.id,
-            "runner_up": None if self.runner_up is None else self.runner_up.criterion.id,
-            "power_of_all": self.together,
-            "curve": [
-                {"tasks": at.tasks, "runs": at.runs, "power": at.driver, "power_of_all": at.together}
+        """Return the document ``urn:certkit:plan:v1``."""
+        return PlanDocument(
+            profile=fill(ProfilePart, self.profile),
+            tier=self.tier,
+            design=fill(
+                DesignPart,
+                self.design,
+                nominal_share=NOMINAL_SHARE,
+                fault_mix={name: float(share) for name, share in self.design.mix.items()},
+                draws=DRAWS,
+                seed=SEED,
+            ),
+            expect={metric: fill(ExpectedPart, expected) for metric, expected in self.expect.items()},
+            criteria=[_part(row) for row in self.rows],
+            schedule=fill(
+                SchedulePart,
+                self,
+                domains=self.design.domains,
+                runs_per_domain=sum(self.per_domain.values()),
+            ),
+            driver=self.driver.criterion.id,
+            runner_up=None if self.runner_up is None else self.runner_up.criterion.id,
+            power_of_all=self.together,
+            curve=[
+                PointPart(tasks=at.tasks, runs=at.runs, power=at.driver, power_of_all=at.together)
                 for at in self.curve
             ],
-        }
+        ).to_dict()
 
 
 def plan(profile: Profile, tier: int, expect: Mapping[str, Expected], design: Design) -> Plan:
@@ -383,17 +391,18 @@ def _unplanned(row: Row) -> str:
     return "no expectation is given"
 
 
-def _row_dict(row: Planned) -> dict[str, Any]:
+def _part(row: Planned) -> CriterionPart:
     criterion, unit = row.criterion, CATALOGUE[row.criterion.metric].unit
-    return {
-        "id": criterion.id,
-        "metric": criterion.metric,
-        "tier": row.tier,
-        "operator": criterion.operator_at(row.tier),
-        "threshold": number(criterion.threshold(row.tier), unit),
-        "confidence": None if row.confidence is None else float(row.confidence),
-        "expected": None if row.expected is None or unit is Unit.BOOLEAN else float(row.expected),
-        "least_tasks": row.least,
-        "power": row.power,
-        "reason": row.reason,
-    }
+    threshold = number(criterion.threshold(row.tier), unit)
+    assert threshold is not None  # noqa: S101 - a row that is planned is specified
+    return fill(
+        CriterionPart,
+        row,
+        id=criterion.id,
+        metric=criterion.metric,
+        operator=criterion.operator_at(row.tier),
+        threshold=threshold,
+        expected=None if unit is Unit.BOOLEAN else row.expected,
+        confidence=None if row.confidence is None else float(row.confidence),
+        least_tasks=row.least,
+    )

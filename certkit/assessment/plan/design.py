@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
@@ -12,7 +12,7 @@ from certkit.assessment.metrics.catalogue import CATALOGUE
 from certkit.assessment.profile import Reading, exact
 from certkit.errors import UsageError
 from certkit.evidence.records.record import Condition
-from certkit.evidence.records.schedule import EVEN_MIX, MAX_DOMAINS, NOMINAL_SHARE
+from certkit.evidence.records.schedule import EVEN_MIX, MAX_DOMAINS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -55,22 +55,6 @@ class Design(Struct, frozen=True, kw_only=True):
     attempt: int
     runs_per_task: int
     mix: dict[str, Fraction]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the design as JSON values."""
-        return {
-            "reading": self.reading,
-            "domains": self.domains,
-            "icc": self.icc,
-            "power": self.power,
-            "joint": self.joint,
-            "attempt": self.attempt,
-            "runs_per_task": self.runs_per_task,
-            "nominal_share": NOMINAL_SHARE,
-            "fault_mix": {name: float(share) for name, share in self.mix.items()},
-            "draws": DRAWS,
-            "seed": SEED,
-        }
 
 
 def design(

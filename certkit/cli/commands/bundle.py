@@ -3,20 +3,39 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
+from msgspec import Meta
 
 from certkit import evidence
+from certkit.cli.documents import BundleInit, BundleSeal
 from certkit.cli.emit import counted, emit, fold, hint, note, progress
 from certkit.cli.options import BundleFolder, Jobs, NoSeal, Out
-from certkit.cli.views.bundle import coverage, show_bundle
+from certkit.cli.views.bundle import checked, show_bundle
+from certkit.document import Digest, Document, GivenPath, Part, fill
+from certkit.evidence.bundle.manifest import Agent, Imported
 from certkit.evidence.importers import ImportOptions, run
 
 if TYPE_CHECKING:
     from certkit.evidence.importers import ImportAccount
+
+
+class ImportedBundle(Part, frozen=True, kw_only=True):
+    """A bundle that an import wrote."""
+
+    bundle: GivenPath
+    digest: Annotated[Digest | None, Meta(description="null where it was not sealed")]
+    agent: Agent
+    imported: Imported
+
+
+class Import(Document, frozen=True, kw_only=True, tag="urn:certkit:import:v1"):
+    """The bundles that an import wrote."""
+
+    bundles: Sequence[ImportedBundle]
 
 
 Like = Annotated[
@@ -57,7 +76,7 @@ def init(
     origin = "simulated" if simulated else "measured"
     salt = secrets.token_hex(32) if like is None else _salt_of(like)
     evidence.init(folder, agent=agent, version=version, origin=origin, task_salt=salt)
-    emit({"schema": "urn:certkit:bundle-init:v1", "bundle": str(folder)}, _made(folder))
+    emit(BundleInit(bundle=folder), _made(folder))
 
 
 def _made(folder: Path) -> Iterator[str]:
@@ -86,7 +105,7 @@ def seal(
     sealed = evidence.seal(folder, attempt=attempt, progress=progress())
     digest, number = sealed.facts.digest, len(sealed.files)
     emit(
-        {"schema": "urn:certkit:bundle-seal:v1", "digest": digest, "files": number},
+        BundleSeal(digest=digest, files=number),
         fold(f"sealed {counted(number, 'file')} as {digest}"),
     )
 
@@ -101,7 +120,7 @@ def check(folder: BundleFolder, jobs: Jobs = None) -> None:
     """
     bundle = evidence.open_bundle(folder, progress=progress())
     summary = evidence.summarise(bundle, jobs=jobs, progress=progress())
-    emit(coverage(bundle, summary), show_bundle(bundle, summary))
+    emit(checked(bundle, summary), show_bundle(bundle, summary))
 
 
 def import_(
@@ -153,18 +172,9 @@ def import_(
     )
     accounts = run(format, source, out, options, progress())
     emit(
-        {"schema": "urn:certkit:import:v1", "bundles": [_document(account) for account in accounts]},
+        Import(bundles=[fill(ImportedBundle, account, bundle=account.out) for account in accounts]),
         (line for account in accounts for line in _imported(account)),
     )
-
-
-def _document(account: ImportAccount) -> dict[str, Any]:
-    return {
-        "bundle": str(account.out),
-        "digest": account.digest,
-        "agent": account.agent.model_dump(mode="json", exclude_defaults=True),
-        "imported": account.imported.model_dump(mode="json"),
-    }
 
 
 def _imported(account: ImportAccount) -> Iterator[str]:

@@ -8,29 +8,20 @@ import sys
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
-from typing import Annotated, Any, Final, NamedTuple
+from typing import Annotated, Any, Final
 
 import typer
 
 from certkit import report
 from certkit._version import __version__
 from certkit.cli import settings
+from certkit.cli.documents import Check, Doctor, InForce
 from certkit.cli.emit import emit, fold
 from certkit.errors import Exit
 
-DOCTOR_SCHEMA: Final = "urn:certkit:doctor:v1"
 LEAST_PYTHON: Final = (3, 11)
 LEAST_DISK: Final = 1 << 30
 """Free bytes below which a large bundle may not fit beside its copy."""
-
-
-class Check(NamedTuple):
-    """One thing looked at: ``ok``, ``missing`` (something optional cannot be done) or ``failed``."""
-
-    name: str
-    state: str
-    found: str
-    hint: tuple[str, ...] = ()
 
 
 def doctor(
@@ -50,13 +41,12 @@ def doctor(
     values = settings.in_force(Path.cwd())
     failed = any(check.state == "failed" for check in checks)
     emit(
-        {
-            "schema": DOCTOR_SCHEMA,
-            "certkit": __version__,
-            "ok": not failed,
-            "checks": [{**check._asdict(), "hint": list(check.hint)} for check in checks],
-            "settings": [{"name": key, "value": value, "source": source} for key, value, source in values],
-        },
+        Doctor(
+            certkit=__version__,
+            ok=not failed,
+            checks=checks,
+            settings=[InForce(name=key, value=value, source=source) for key, value, source in values],
+        ),
         _screen(checks, values),
         code=Exit.NEGATIVE if failed else Exit.OK,
     )

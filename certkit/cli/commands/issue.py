@@ -13,6 +13,7 @@ from certkit import files, passport, workflow
 from certkit.canonical import Digest, is_digest
 from certkit.cli import context
 from certkit.cli.commands.registry import log_key_of
+from certkit.cli.documents_registry import Issued
 from certkit.cli.emit import emit, progress, warn
 from certkit.cli.options import (
     BundleFolders,
@@ -210,17 +211,16 @@ def _logging(
     )
 
 
-def document(issued: IssuedFiles, out: Path) -> dict[str, object]:
+def document(issued: IssuedFiles, out: Path) -> Issued:
     """Return what ``certkit issue --json`` prints."""
-    return {
-        "schema": "urn:certkit:issued:v1",
-        "passport": str(out / "passport.json"),
-        "passport_id": issued.passport.passport_id,
-        "tier": issued.assessment.verdict.tier,
-        "index": issued.logged.index if issued.logged else None,
-        **following(issued.logged),
-        "pdf_missing": issued.pdf_missing,
-    }
+    return Issued(
+        passport=out / "passport.json",
+        passport_id=issued.passport.passport_id,
+        tier=issued.assessment.verdict.tier,
+        index=issued.logged.index if issued.logged else None,
+        following=following(issued.logged),
+        pdf_missing=issued.pdf_missing,
+    )
 
 
 def screen(issued: IssuedFiles, out: Path) -> Iterator[str]:

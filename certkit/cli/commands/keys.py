@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from certkit import files
 from certkit.cli import context
+from certkit.cli.documents import Key, Rotation
 from certkit.cli.emit import emit, fold, hint, note
 from certkit.cli.options import ChangeTime, PassphraseFile
 from certkit.errors import UsageError
@@ -54,7 +55,7 @@ def generate(
     _write(key, out, public, passphrase)
     encrypted = passphrase is not None
     emit(
-        {"schema": "urn:certkit:key:v1", **_members(key.public_key()), "encrypted": encrypted},
+        Key(**_members(key.public_key()), encrypted=encrypted),
         _generated(key.public_key(), out, encrypted=encrypted),
     )
 
@@ -96,14 +97,7 @@ def rotate(
     if trust is not None and policy is not None:
         files.write(trust, policy)
     emit(
-        {
-            "schema": "urn:certkit:rotation:v1",
-            **_members(new),
-            "encrypted": encrypted,
-            "old": keys.key_id(retired),
-            "at": utc(moment),
-            "trust": trust and str(trust),
-        },
+        Rotation(**_members(new), encrypted=encrypted, old=keys.key_id(retired), at=moment, trust=trust),
         _rotated(retired, new, out, public, trust, moment, odd, encrypted=encrypted),
     )
 
@@ -141,7 +135,7 @@ def show(
     """
     public = context.public_key(key, passphrase_file)
     emit(
-        {"schema": "urn:certkit:key:v1", **_members(public)},
+        Key(**_members(public)),
         keys.public_pem(public).encode() if pem else [keys.key_id(public)],
     )
 
@@ -191,5 +185,5 @@ def _made(key: PublicKey, out: Path, *, encrypted: bool) -> Iterator[str]:
     yield f"id {keys.key_id(key)}"
 
 
-def _members(key: PublicKey) -> dict[str, object]:
+def _members(key: PublicKey) -> dict[str, Any]:
     return {"id": keys.key_id(key), "algorithm": keys.algorithm_name(key), "pem": keys.public_pem(key)}

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from certkit import assessment, workflow
+from certkit.assessment.profile import Profile
+from certkit.cli.documents import ListedProfile, ProfileLint, Profiles
 from certkit.cli.emit import emit, fold
 from certkit.cli.views.assessment import show_profile
+from certkit.document import BESIDE, Digest, Document, fill
 from certkit.errors import Exit, UsageError
 
-if TYPE_CHECKING:
-    from certkit.assessment import Profile
-
 _NAME = "A packaged name, or the path of a TOML file."
+
+
+class ProfileShow(Document, frozen=True, kw_only=True, tag="urn:certkit:profile-show:v1"):
+    """A profile with its digest."""
+
+    digest: Digest
+    profile: Annotated[Profile, BESIDE]
 
 
 def show(
@@ -36,10 +43,9 @@ def show(
         _list()
         return
     profile = workflow.load_profile(name)
-    document = {"schema": "urn:certkit:profile-show:v1", "digest": profile.digest}
     text = workflow.profile_text(name)[0].encode() if toml else None
     emit(
-        text or document | profile.model_dump(mode="json", by_alias=True, exclude={"schema_"}),
+        text or ProfileShow(digest=profile.digest, profile=profile),
         text or show_profile(profile),
     )
 
@@ -47,13 +53,7 @@ def show(
 def _list() -> None:
     profiles = [workflow.load_profile(name) for name in workflow.packaged_profiles()]
     emit(
-        {
-            "schema": "urn:certkit:profiles:v1",
-            "profiles": [
-                {"id": item.id, "title": item.title, "reading": item.reading, "digest": item.digest}
-                for item in profiles
-            ],
-        },
+        Profiles(profiles=[fill(ListedProfile, item) for item in profiles]),
         _listed(profiles),
     )
 
@@ -81,7 +81,7 @@ def lint(
     profile = workflow.load_profile(name, linted=False)
     faults = [str(fault) for fault in assessment.profile_faults(profile, runs)]
     emit(
-        {"schema": "urn:certkit:profile-lint:v1", "profile": profile.id, "faults": faults},
+        ProfileLint(profile=profile.id, faults=faults),
         [line for fault in faults for line in fold(fault, rest="  ")] or [f"{profile.id}: nothing found"],
         code=Exit.NEGATIVE if faults else Exit.OK,
     )

@@ -12,6 +12,7 @@ from msgspec import structs
 
 from certkit import files
 from certkit.cli import context
+from certkit.cli import documents_registry as documents
 from certkit.cli.emit import emit, progress, warn
 from certkit.cli.options import (
     EntryId,
@@ -30,6 +31,7 @@ from certkit.cli.options import (
     time,
 )
 from certkit.cli.views import registry as views
+from certkit.document import fill
 from certkit.errors import UsageError
 from certkit.registry.admission import PROOF_SUFFIX, admit, checkpoint_in, inspect
 from certkit.registry.entry import timestamp
@@ -80,7 +82,7 @@ def init(
     key = log_key_of(log_key, folder) if log_key else make_log_key()
     vkey = Registry.init(folder, name, key, at=context.now(), keep_key=log_key is None)
     emit(
-        {"schema": "urn:certkit:registry-init:v1", "origin": vkey.name, "vkey": str(vkey)},
+        documents.RegistryInit(origin=vkey.name, vkey=str(vkey)),
         views.show_vkey(vkey),
     )
 
@@ -117,13 +119,7 @@ def append(
     proof = passport.with_name(passport.name + PROOF_SUFFIX)
     files.write(proof, appended.proof.to_bytes())
     emit(
-        {
-            "schema": "urn:certkit:registry-append:v1",
-            "index": appended.index,
-            "new": appended.new,
-            "proof": str(proof),
-            **views.following(appended),
-        },
+        fill(documents.RegistryAppend, appended, proof=proof, following=views.following(appended)),
         views.show_appended(appended, proof),
     )
 
@@ -184,10 +180,10 @@ def _one(folder: Path, ident: str) -> None:
         head = opened.signed_head(context.own_heads())
         logged = opened.logged(opened.find(ident))
         opened.prove(logged.index)
-    document = views.entry(logged)
+    document = views.entry(documents.RegistryShow, logged, size=head.size)
     emit(
-        {"schema": "urn:certkit:registry-show:v1", "size": head.size, **document},
-        views.show_entry(document, head),
+        document,
+        views.show_entry(document.to_dict(), head),
     )
 
 
@@ -198,11 +194,9 @@ def _search(folder: Path, query: Query, at: datetime) -> None:
         origin = log.head.checkpoint.origin
         passports = [issued for issued in log.passports() if query.takes(issued, now)]
     emit(
-        {
-            "schema": "urn:certkit:registry-search:v1",
-            "origin": origin,
-            "passports": [views.searched(issued, now) for issued in passports],
-        },
+        documents.RegistrySearch(
+            origin=origin, passports=[views.searched(issued, now) for issued in passports]
+        ),
         views.show_found(origin, passports, now),
     )
 
@@ -215,11 +209,7 @@ def _all(folder: Path, at: datetime) -> None:
     now = timestamp(at)
     stands = {passport_id: issued.standing(now) for passport_id, issued in passports.items()}
     emit(
-        {
-            "schema": "urn:certkit:registry-list:v1",
-            "origin": origin,
-            "entries": [views.listed(logged, stands) for logged in entries],
-        },
+        documents.RegistryList(origin=origin, entries=[views.listed(logged, stands) for logged in entries]),
         views.show_entries(origin, entries),
     )
 
@@ -244,7 +234,7 @@ def prove(
     if out:
         files.write(out, text, overwrite=force)
     emit(
-        {"schema": "urn:certkit:registry-proof:v1", "index": proof.index, "proof": text.decode()},
+        documents.RegistryProof(index=proof.index, proof=text.decode()),
         [f"proof of entry {proof.index} written to {out}"] if out else text,
     )
 

@@ -10,6 +10,7 @@ import typer
 
 from certkit import files
 from certkit.cli import context
+from certkit.cli import documents_registry as documents
 from certkit.cli.commands.registry import log_key_of
 from certkit.cli.emit import brief, counted, emit, progress, warn
 from certkit.cli.options import (
@@ -128,13 +129,12 @@ def revoke(
         f"{brief(revoked)} revoked too, by entry {index}: it is on that evidence" for revoked, index in also
     ]
     emit(
-        {
-            "schema": "urn:certkit:registry-revoke:v1",
-            "index": entry.index,
-            "new": entry.new,
-            "passport_id": passport,
-            "also": [{"passport_id": revoked, "index": index} for revoked, index in also],
-        },
+        documents.RegistryRevoke(
+            index=entry.index,
+            new=entry.new,
+            passport_id=passport,
+            also=[documents.AlsoRevoked(passport_id=revoked, index=index) for revoked, index in also],
+        ),
         lines,
     )
 
@@ -163,7 +163,7 @@ def note(
     with _writing(folder, heads) as opened:
         entry = writing.note(opened, about, text, hand=hand)
     emit(
-        {"schema": "urn:certkit:registry-note:v1", "index": entry.index, "new": entry.new},
+        documents.RegistryNote(index=entry.index, new=entry.new),
         [f"noted{'' if entry.new else ' already'}, by entry {entry.index}"],
     )
 

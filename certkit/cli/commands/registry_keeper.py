@@ -10,6 +10,7 @@ import typer
 
 from certkit import files
 from certkit.cli import context
+from certkit.cli import documents_registry as documents
 from certkit.cli.commands.registry import log_key_of
 from certkit.cli.emit import counted, emit, entries, fold, progress, warn
 from certkit.cli.options import (
@@ -24,6 +25,7 @@ from certkit.cli.options import (
     time,
 )
 from certkit.cli.views import registry as views
+from certkit.document import fill
 from certkit.errors import UsageError
 from certkit.registry.export import export as write
 from certkit.registry.keeping import gather, hand_over
@@ -59,14 +61,7 @@ def checkpoint(
     if out:
         files.write(out, note, overwrite=force)
     emit(
-        {
-            "schema": "urn:certkit:registry-checkpoint:v1",
-            "origin": head.origin,
-            "size": head.size,
-            "root": head.root.hex(),
-            "vkey": str(key),
-            "note": note.decode(),
-        },
+        fill(documents.RegistryCheckpoint, head, root=head.root.hex(), vkey=str(key), note=note.decode()),
         f"{key}\n".encode()
         if vkey
         else fold(f"checkpoint over {entries(head.size)} written to {out}")
@@ -117,22 +112,21 @@ def cosign(
         gathered = gather(opened, lines, witnesses=quorum.keys, at=at or context.now())
     required = asked.k if asked else None
     emit(
-        {
-            "schema": "urn:certkit:registry-cosign:v1",
-            "origin": gathered.head.origin,
-            "size": gathered.head.size,
-            "root": gathered.head.root.hex(),
-            "added": [_witness(signed) for signed in gathered.added],
-            "cosigned": [_witness(signed) for signed in gathered.cosigned],
-            "required": required,
-            "ignored": list(gathered.ignored),
-        },
+        fill(
+            documents.RegistryCosign,
+            gathered.head,
+            root=gathered.head.root.hex(),
+            added=[_witness(signed) for signed in gathered.added],
+            cosigned=[_witness(signed) for signed in gathered.cosigned],
+            required=required,
+            ignored=gathered.ignored,
+        ),
         views.show_gathered(gathered, required, _time),
     )
 
 
-def _witness(signed: Signed) -> dict[str, str]:
-    return {"vkey": str(signed.key), "time": _time(signed)}
+def _witness(signed: Signed) -> documents.Cosigner:
+    return documents.Cosigner(vkey=str(signed.key), time=_time(signed))
 
 
 def _time(signed: Signed) -> str:
@@ -160,7 +154,7 @@ def export(
     done = write(folder, out, passports=passports, progress=progress())
     written = counted(done.written, "file")
     emit(
-        {"schema": "urn:certkit:registry-export:v1", **done._asdict()},
+        fill(documents.RegistryExport, done),
         fold(f"{out}: {entries(done.size)} of {done.origin}; {written} written"),
     )
 
@@ -206,6 +200,6 @@ def rotate_key(
         )
         size = opened.head().size
     emit(
-        {"schema": "urn:certkit:registry-rotation:v1", "vkey": str(vkey), "size": size},
+        documents.RegistryRotation(vkey=str(vkey), size=size),
         views.show_vkey(vkey),
     )

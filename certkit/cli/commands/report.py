@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from certkit import files, workflow
 from certkit import report as room
 from certkit.cli import context
-from certkit.cli.emit import emit, progress
+from certkit.cli.documents import Report
+from certkit.cli.emit import emit, note, progress
 from certkit.cli.options import Force, Jobs, check_outputs
 from certkit.cli.views.assessment import show_report
 from certkit.errors import UsageError
 
 if TYPE_CHECKING:
     from certkit.report import View
-
-REPORT_SCHEMA = "urn:certkit:report:v1"
 
 
 def report(
@@ -31,6 +30,19 @@ def report(
         typer.Option("-o", "--out", help="X.pdf (X.html is written beside it) or X.html, the file to write."),
     ],
     force: Force = False,
+    given: Annotated[
+        Path | None,
+        typer.Option(
+            "--context", metavar="FILE", help="context.json: purpose, hazards, reviewers, answers, decision."
+        ),
+    ] = None,
+    kind: Annotated[
+        Literal["argument", "gsn", "register"] | None,
+        typer.Option(
+            "--format",
+            help="Write the argument instead: as JSON, as GSN in YAML, or its challenges in Markdown.",
+        ),
+    ] = None,
     bundle: Annotated[
         list[Path] | None,
         typer.Option(
@@ -57,45 +69,46 @@ def report(
     """Draw the safety case of a bundle, or of a passport with its evidence, as HTML and PDF.
 
     The evidence is judged for the report; a passport is refused where its evidence gives another verdict.
-    The same input gives the same bytes; the document's date is SOURCE_DATE_EPOCH where that is set. Where
-    Pango is missing the HTML is written and the exit code is 0: the report is not a verdict.
+    The same input gives the same bytes on the same day: acceptances end and evidence ages by the day, that
+    of SOURCE_DATE_EPOCH where it is set. Where Pango is missing the HTML is written and the exit code is 0:
+    the report is not a verdict.
 
-    Example: certkit report bundle/ -o safety-case.pdf
+    Example: certkit report bundle/ --context context.json -o safety-case.pdf
     """
-    if out.suffix not in {".pdf", ".html"}:
+    if kind is None and out.suffix not in {".pdf", ".html"}:
         raise UsageError("usage.option", f"{out} ends in neither .pdf nor .html", hint="-o safety-case.pdf")
-    check_outputs(out, out.with_suffix(".html"), force=force)
-    drawn = _view(source, bundle, profile, require_tier, jobs)
-    written = _write(drawn, out, force=force)
-    emit({"schema": REPORT_SCHEMA, **written}, show_report(written, room.HINTS))
-
-
-def _view(
-    source: Path,
-    bundle: list[Path] | None,
-    profile: str | None,
-    require_tier: int | None,
-    jobs: int | None,
-) -> View:
+    outputs = (out, out.with_suffix(".html")) if kind is None else (out,)
+    check_outputs(*outputs, force=force)
+    read = None if given is None else workflow.load_context(given)
     date, bar = context.document_date(), progress()
+    tier, name, passport = require_tier or 1, profile or workflow.DEFAULT_PROFILE, None
     if source.is_dir():
         _refuse(bundle, "--bundle goes with a passport")
-        name, tier = profile or workflow.DEFAULT_PROFILE, require_tier or 1
-        judged = workflow.assess(source, name, required_tier=tier, jobs=jobs, progress=bar)
-        return room.view(judged, generated_at=date)
-    data = files.read(source, limit=workflow.MAX_PASSPORT)
-    _refuse(require_tier, "--require-tier goes with a bundle: a passport states the tier that was asked for")
-    if not bundle:
-        raise UsageError(
-            "usage.option",
-            "a file must be a passport, and needs --bundle: its evidence is judged again",
-            where=str(source),
-            hint="without a passport: certkit report BUNDLE",
+        evidence = [source]
+    else:
+        passport, evidence = files.read(source, limit=workflow.MAX_PASSPORT), _evidence(source, bundle)
+        message = "--require-tier goes with a bundle: a passport states the tier that was asked for"
+        _refuse(require_tier, message)
+        claimed = room.read(passport).predicate.assessment
+        tier, name = claimed.required_tier, profile or claimed.profile.id
+    drawn = workflow.draw(
+        evidence,
+        name,
+        required_tier=tier,
+        today=context.today(),
+        context=read,
+        passport=passport,
+        generated_at=date,
+        jobs=jobs,
+        progress=bar,
+    )
+    if drawn.stale_about:
+        differ = ", ".join(drawn.stale_about)
+        note(
+            f"warning: the context is about other evidence ({differ}): its answers and decision do not count"
         )
-    claimed = room.read(data).predicate.assessment
-    name, tier = profile or claimed.profile.id, claimed.required_tier
-    judged = workflow.assess(bundle, name, required_tier=tier, jobs=jobs, progress=bar)
-    return room.view(judged, passport=data, generated_at=date)
+    written = _write(drawn, out, force=force) if kind is None else _export(drawn, kind, out, force=force)
+    emit(written, show_report(written, room.HINTS))
 
 
 def _refuse(value: object, message: str) -> None:
@@ -103,7 +116,23 @@ def _refuse(value: object, message: str) -> None:
         raise UsageError("usage.option", message)
 
 
-def _write(drawn: View, out: Path, *, force: bool) -> dict[str, str | None]:
+def _evidence(source: Path, bundle: list[Path] | None) -> list[Path]:
+    if not bundle:
+        raise UsageError(
+            "usage.option",
+            "a file must be a passport, and needs --bundle: its evidence is judged again",
+            where=str(source),
+            hint="without a passport: certkit report BUNDLE",
+        )
+    return bundle
+
+
+def _export(drawn: View, kind: str, out: Path, *, force: bool) -> Report:
+    files.write(out, drawn.exports[kind], overwrite=force)
+    return Report(html=None, pdf=None, pdf_missing=None, export=out)
+
+
+def _write(drawn: View, out: Path, *, force: bool) -> Report:
     page = room.html(drawn)
     name = out.with_suffix(".html")
     reason = None
@@ -113,4 +142,4 @@ def _write(drawn: View, out: Path, *, force: bool) -> dict[str, str | None]:
             files.write(out, room.pdf(drawn, page), overwrite=force)
     files.write(name, page.encode(), overwrite=force)
     made = out.suffix == ".pdf" and reason is None
-    return {"html": str(name), "pdf": str(out) if made else None, "pdf_missing": reason}
+    return Report(html=name, pdf=out if made else None, pdf_missing=reason, export=None)

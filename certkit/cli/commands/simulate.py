@@ -11,6 +11,7 @@ import typer
 from certkit import workflow
 from certkit.cli import context
 from certkit.cli.commands.issue import document, screen
+from certkit.cli.documents import Simulation
 from certkit.cli.emit import emit, note, progress
 from certkit.cli.options import DomainCount, FaultMix, Icc, NoSeal, Out, Seed
 from certkit.cli.views.assessment import show_assessment
@@ -52,12 +53,7 @@ def simulate(
         progress=progress(),
     )
     emit(
-        {
-            "schema": "urn:certkit:simulation:v1",
-            "bundle": str(out),
-            "seed": seed,
-            "records": simulated.runs,
-        },
+        Simulation(bundle=out, seed=seed, records=simulated.runs),
         _simulated(out, f"{simulated.runs:,} simulated records, tier target {tier_target}, seed {seed}"),
     )
 

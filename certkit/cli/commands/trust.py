@@ -15,6 +15,7 @@ from msgspec import structs
 from certkit import canonical, files, workflow
 from certkit.cli import context
 from certkit.cli.commands.keys import odd_rotation
+from certkit.cli.documents import TrustShow
 from certkit.cli.emit import emit, fold, hint
 from certkit.cli.options import (
     AsOf,
@@ -260,12 +261,7 @@ def show(
     known = {workflow.load_profile(name).digest for name in named}
     odd = oddities(policy, at=at or context.now(), profiles=known)
     emit(
-        {
-            "schema": "urn:certkit:trust-show:v1",
-            "path": str(path),
-            "policy": policy.to_dict(),
-            "odd": list(odd),
-        },
+        TrustShow(path=path, policy=policy.to_dict(), odd=odd),
         show_policy(policy, path, odd),
         code=Exit.NEGATIVE if odd else Exit.OK,
     )

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from certkit import canonical
 from certkit.cli import context
+from certkit.cli.documents import Show
 from certkit.cli.emit import emit, fold, progress
 from certkit.cli.options import (
     AsOf,
@@ -25,7 +26,6 @@ from certkit.cli.options import (
 from certkit.cli.views.passport import show_passport, show_verification, verdict_of
 from certkit.errors import Exit, UsageError
 from certkit.passport.exports import source
-from certkit.passport.exports.words import utc
 from certkit.passport.opening import parse
 from certkit.passport.verification import verify as check
 from certkit.workflow.verifying import evidence_of, standing_of, taken
@@ -142,13 +142,12 @@ def _screen(
         yield from show_passport(shown, verbose=verbose)
 
 
-def _document(data: bytes | None, verified: Verification | None) -> dict[str, Any]:
+def _document(data: bytes | None, verified: Verification | None) -> Show:
     passport = parse(data) if data is not None else None
-    return {
-        "schema": "urn:certkit:show:v1",
-        "at": utc(verified.at) if verified else None,
-        "passport_id": passport.passport_id if passport else None,
-        "signature_checked": verified is not None,
-        "verdict": verified.verdict if verified else None,
-        "statement": canonical.loads(passport.payload) if passport else None,
-    }
+    return Show(
+        at=verified.at if verified else None,
+        passport_id=passport.passport_id if passport else None,
+        signature_checked=verified is not None,
+        verdict=verified.verdict if verified else None,
+        statement=canonical.loads(passport.payload) if passport else None,
+    )

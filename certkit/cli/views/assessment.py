@@ -31,13 +31,14 @@ from certkit.cli.views.bundle import show_cells
 from certkit.text import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from certkit.assessment import Assessment, Finding, Metric, Profile, Row
     from certkit.assessment.metrics.metric import Value
     from certkit.assessment.profile import Criterion
     from certkit.assessment.result import BundleResult
+    from certkit.cli.documents import Report
     from certkit.cli.emit import Line
     from certkit.workflow import IssuedFiles
 
@@ -379,13 +380,13 @@ def show_issued(issued: IssuedFiles, out: Path, logged: Iterable[str], hints: It
         _say_missing(issued.pdf_missing, hints)
 
 
-def show_report(written: Mapping[str, str | None], hints: Iterable[str]) -> Iterator[str]:
+def show_report(written: Report, hints: Iterable[str]) -> Iterator[str]:
     """Print which files a report was written to, and why there is no PDF where there is none."""
-    yield f"written: {written['html']}"
-    if written["pdf"]:
-        yield f"written: {written['pdf']}"
-    if written["pdf_missing"]:
-        _say_missing(written["pdf_missing"], hints)
+    for path in (written.html, written.pdf, written.export):
+        if path:
+            yield f"written: {path}"
+    if written.pdf_missing:
+        _say_missing(written.pdf_missing, hints)
 
 
 def _say_missing(reason: str, hints: Iterable[str]) -> None:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
+from msgspec import Meta
+from rich import text as rich
 from rich.table import Table
-from rich.text import Text
 
 from certkit.cli.emit import counted, fold
+from certkit.document import Count, Digest, Document, Part, Text, fill
 from certkit.evidence.records.record import Condition, Split
 from certkit.text import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from certkit.cli.emit import Line
     from certkit.evidence import Bundle, Summary
@@ -31,27 +34,43 @@ _SHORT = {
 }
 
 
-def coverage(bundle: Bundle, summary: Summary) -> dict[str, Any]:
+class Covered(Part, frozen=True, kw_only=True):
+    """The runs of a domain under a condition."""
+
+    split: Split
+    domain: Text
+    condition: Annotated[
+        Text, Meta(extra_json_schema={"anyOf": [{"enum": list(Condition)}, {"pattern": "^x_"}]})
+    ]
+    runs: Count
+    success: Count
+    harness_error: Count
+
+
+class BundleCheck(Document, frozen=True, kw_only=True, tag="urn:certkit:bundle-check:v1"):
+    """What certkit bundle check prints of a bundle that it does not refuse."""
+
+    digest: Digest
+    sealed: bool
+    manifest: Annotated[Mapping[str, Any], Meta(description="as urn:certkit:bundle:v1, without its files")]
+    files: Count
+    records: Count
+    coverage: Sequence[Covered]
+
+
+def checked(bundle: Bundle, summary: Summary) -> BundleCheck:
     """Return what `certkit bundle check --json` prints."""
-    return {
-        "schema": "urn:certkit:bundle-check:v1",
-        "digest": bundle.facts.digest,
-        "sealed": bundle.facts.sealed,
-        "manifest": {name: value for name, value in bundle.document.items() if name != "files"},
-        "files": len(bundle.files),
-        "records": summary.records,
-        "coverage": [
-            {
-                "split": str(cell.split),
-                "domain": cell.domain,
-                "condition": cell.condition,
-                "runs": cell.tally.runs,
-                "success": cell.tally.success,
-                "harness_error": cell.tally.harness_error,
-            }
+    return BundleCheck(
+        digest=bundle.facts.digest,
+        sealed=bundle.facts.sealed,
+        manifest={name: value for name, value in bundle.document.items() if name != "files"},
+        files=len(bundle.files),
+        records=summary.records,
+        coverage=[
+            fill(Covered, cell.tally, split=cell.split, domain=cell.domain, condition=cell.condition)
             for cell in summary.cells
         ],
-    }
+    )
 
 
 def show_bundle(bundle: Bundle, summary: Summary) -> Iterator[Line]:
@@ -92,16 +111,16 @@ def show_cells(cells: Sequence[Cell]) -> Iterator[Line]:
         )
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
         table.add_column(
-            Text("domain" if split == Split.STANDARD else "domain (novel faults)"), overflow="fold"
+            rich.Text("domain" if split == Split.STANDARD else "domain (novel faults)"), overflow="fold"
         )
         for condition in conditions:
-            table.add_column(Text(visible(_SHORT.get(condition, condition))), justify="right")
+            table.add_column(rich.Text(visible(_SHORT.get(condition, condition))), justify="right")
         for domain in sorted({cell.domain for cell in chosen}):
             by_condition = {cell.condition: cell.tally for cell in chosen if cell.domain == domain}
-            row = [Text(visible(domain))]
+            row = [rich.Text(visible(domain))]
             for condition in conditions:
                 tally = by_condition.get(condition)
-                row.append(Text("·" if tally is None else f"{tally.success:,}/{tally.runs:,}"))
+                row.append(rich.Text("·" if tally is None else f"{tally.success:,}/{tally.runs:,}"))
             table.add_row(*row)
         yield table
     yield "successes/runs; · none"

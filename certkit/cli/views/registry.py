@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from msgspec import to_builtins
 
+from certkit.cli import documents_registry as documents
 from certkit.cli.emit import WIDTH, brief, counted, entries, fold, hint
+from certkit.document import Part, fill
 from certkit.errors import CertkitError
 from certkit.registry.drifts import r_op
-from certkit.registry.entry import Drift, KeyChange, Note, Revocation, timestamp
+from certkit.registry.entry import Drift, DriftResult, KeyChange, Note, Revocation, timestamp
 from certkit.tlog.note import VerifierKey
 
 if TYPE_CHECKING:
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     from certkit.tlog.checkpoint import Checkpoint
     from certkit.tlog.note import Signed
 
+AnyEntry = TypeVar("AnyEntry", bound=Part)
+
 _BARS: Final = "▁▂▃▄▅▆▇█"
 _LEVELS: Final = len(_BARS) - 1
 # Of which part of an entry a member is, where it would be taken for the entry's own.
@@ -38,11 +42,13 @@ def show_vkey(vkey: VerifierKey) -> Iterator[str]:
     hint("publish this verifier key; auditors add it: certkit trust add --log VKEY")
 
 
-def following(logged: Admitted | None) -> dict[str, Any]:
+def following(logged: Admitted | None) -> documents.Following:
     """Return with which earlier passport a new one was compared when it was logged, and what that gave."""
     succession = logged.following if logged else None
     drift = succession.drift if succession else None
-    return {"earlier": succession.earlier if succession else None, "drift": drift.result if drift else None}
+    return documents.Following(
+        earlier=succession.earlier if succession else None, drift=drift.result if drift else None
+    )
 
 
 def show_following(logged: Admitted) -> Iterator[str]:
@@ -61,16 +67,16 @@ def show_appended(appended: Admitted, proof: Path) -> Iterator[str]:
     yield from show_following(appended)
 
 
-def entry(logged: Logged) -> dict[str, Any]:
-    """Return an entry as JSON values."""
-    body: dict[str, Any] = to_builtins(logged.found.entry)
-    del body["v"]
-    return {"index": logged.index, "leaf": logged.leaf.hex(), **body}
+def entry(kind: type[AnyEntry], logged: Logged, **more: Any) -> AnyEntry:
+    """Return an entry as a document or a part of such holds it."""
+    return fill(kind, logged.found.entry, index=logged.index, leaf=logged.leaf.hex(), **more)
 
 
 def show_entry(document: dict[str, Any], head: Checkpoint) -> Iterator[str]:
     """Print one entry, member by member."""
     for name, value in document.items():
+        if name in {"schema", "size"}:
+            continue
         part = _PARTS.get(name, "")
         for label, text in value.items() if isinstance(value, dict) else [(None, value)]:
             yield from _item(f"{part}{label}" if label else name, "none" if text is None else text)
@@ -122,28 +128,22 @@ def _line(index: int, time: str, kind: str, tier: str, passport: str, lineage: s
         yield from fold(lineage, first="        ", rest="        ")
 
 
-def listed(logged: Logged, stands: Mapping[str, str]) -> dict[str, Any]:
-    """Return an entry as JSON values, with how the passport that it logs stands; `stands` is by passport."""
+def listed(logged: Logged, stands: Mapping[str, str]) -> documents.ListedEntry:
+    """Return an entry with how the passport that it logs stands; `stands` is by passport."""
     claims = logged.found.passport
-    return {**entry(logged), "status": claims and stands.get(claims.passport_id)}
+    return entry(documents.ListedEntry, logged, status=claims and stands.get(claims.passport_id))
 
 
-def searched(issued: Issued, now: str) -> dict[str, Any]:
-    """Return a passport that a search found as JSON values."""
-    claims = issued.claims
-    return {
-        "index": issued.index,
-        "passport_id": claims.passport_id,
-        "lineage": issued.lineage,
-        "agent": claims.agent,
-        "profile": claims.profile,
-        "tier": claims.tier,
-        "not_before": claims.not_before,
-        "not_after": claims.not_after,
-        "attempt": claims.attempt,
-        "status": issued.standing(now),
-        "ended_by": issued.ending.index if issued.ending else None,
-    }
+def searched(issued: Issued, now: str) -> documents.FoundPassport:
+    """Return a passport that a search found, as its document holds it."""
+    return fill(
+        documents.FoundPassport,
+        issued.claims,
+        index=issued.index,
+        lineage=issued.lineage,
+        status=issued.standing(now),
+        ended_by=issued.ending.index if issued.ending else None,
+    )
 
 
 def show_found(origin: str, passports: Sequence[Issued], now: str) -> Iterator[str]:
@@ -195,7 +195,7 @@ class Told(NamedTuple):
     log: Reader
     history: History
     policy: Path | None
-    rows: tuple[dict[str, Any], ...]
+    rows: tuple[documents.HistoryRow, ...]
 
     @classmethod
     def of(cls, log: Reader, history: History, policy: Path | None, at: datetime) -> Told:
@@ -210,26 +210,25 @@ class Told(NamedTuple):
     def to_dict(self) -> dict[str, Any]:
         """Return what ``certkit registry history --json`` prints."""
         head = self.log.head.checkpoint
-        return {
-            "schema": "urn:certkit:registry-history:v1",
-            "lineage": self.history.lineage,
-            "origin": head.origin,
-            "size": head.size,
-            "root": head.root.hex(),
-            "signatures": "checked" if self.policy else "not checked",
-            "left_out": list(self.history.left_out),
-            "passports": list(self.rows),
-            "events": [
-                {
-                    "index": logged.index,
-                    "issued_at": logged.found.entry.issued_at,
-                    "type": logged.found.entry.type,
-                    "claims": to_builtins(logged.found.claims),
-                }
+        return fill(
+            documents.RegistryHistory,
+            self.history,
+            origin=head.origin,
+            size=head.size,
+            root=head.root.hex(),
+            signatures="checked" if self.policy else "not checked",
+            passports=self.rows,
+            events=[
+                fill(
+                    documents.Event,
+                    logged.found.entry,
+                    index=logged.index,
+                    claims=to_builtins(logged.found.claims),
+                )
                 for logged in self.history.entries
                 if logged.found.passport is None
             ],
-        }
+        ).to_dict()
 
     @property
     def signed(self) -> str:
@@ -244,24 +243,19 @@ class Told(NamedTuple):
         return f"signatures checked under {self.policy}; {what} not count"
 
 
-def _row(issued: Issued, rate: float | None, drift: str | None, at: datetime) -> dict[str, Any]:
-    claims, ending = issued.claims, issued.ending
-    return {
-        "index": issued.index,
-        "issued_at": issued.issued_at,
-        "passport_id": claims.passport_id,
-        "agent": claims.agent,
-        "profile": claims.profile,
-        "tier": claims.tier,
-        "attempt": claims.attempt,
-        "not_before": claims.not_before,
-        "not_after": claims.not_after,
-        "r_op": rate,
-        "drift": drift,
-        "status": issued.standing(timestamp(at)),
-        "ended_by": ending.index if ending else None,
-        "reason": ending.reason if ending else None,
-    }
+def _row(issued: Issued, rate: float | None, drift: DriftResult | None, at: datetime) -> documents.HistoryRow:
+    ending = issued.ending
+    return fill(
+        documents.HistoryRow,
+        issued.claims,
+        index=issued.index,
+        issued_at=issued.issued_at,
+        r_op=rate,
+        drift=drift,
+        status=issued.standing(timestamp(at)),
+        ended_by=ending.index if ending else None,
+        reason=ending.reason if ending else None,
+    )
 
 
 def _rate(log: Reader, issued: Issued) -> float | None:
@@ -282,14 +276,13 @@ def show_history(told: Told) -> Iterator[str]:
     yield ""
     yield f"{'entry':>6}  {'logged':<10}  {'passport':<12}  {'tier':<7}  {'r_op':>7}  {'try':>3}  status"
     for row in told.rows:
-        rate = "-" if row["r_op"] is None else f"{row['r_op']:.4f}"
-        tier = f"Tier {row['tier']}" if row["tier"] else "no tier"
-        name = brief(row["passport_id"])
+        rate = "-" if row.r_op is None else f"{row.r_op:.4f}"
+        tier = f"Tier {row.tier}" if row.tier else "no tier"
         yield (
-            f"{row['index']:>6}  {row['issued_at'][:10]}  {name}  {tier:<7}  {rate:>7}  {row['attempt']:>3}  "
-            f"{row['status']}"
+            f"{row.index:>6}  {row.issued_at[:10]}  {brief(row.passport_id)}  {tier:<7}  {rate:>7}  "
+            f"{row.attempt:>3}  {row.status}"
         )
-    if line := sparkline([row["r_op"] for row in told.rows]):
+    if line := sparkline([row.r_op for row in told.rows]):
         yield ""
         yield f"r_op   {line}"
     yield from _events([logged for logged in history.entries if logged.found.passport is None])

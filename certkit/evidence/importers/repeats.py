@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from certkit.evidence.summary.gather import repeated_values, repetitions
-from certkit.evidence.summary.reduce import name_hash
+from certkit.evidence.summary.likeness import name_hash
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -199,14 +199,15 @@ class Columns:
 
     def equals(self, name: str, value: str) -> Booleans:
         """Tell for each record whether a text field of few distinct values holds `value`."""
-        index, numbers = self._coded(name)
+        index, numbers = self.coded(name)
         return np.asarray(index == numbers.get(value, -1))
 
     def distinct(self, name: str) -> tuple[str, ...]:
         """Return the values that occur in a text field of few distinct values."""
-        return tuple(self._coded(name)[1])
+        return tuple(self.coded(name)[1])
 
-    def _coded(self, name: str) -> tuple[NDArray[np.int32], dict[str, int]]:
+    def coded(self, name: str) -> tuple[NDArray[np.int32], dict[str, int]]:
+        """Return a text field of few distinct values as numbers, and the number of each value."""
         if name not in self._codes:
             numbers = Index()
             index = np.fromiter(map(numbers.__getitem__, self.text(name)), np.int32, self.size)
@@ -225,7 +226,7 @@ class Columns:
     @cached_property
     def attackable(self) -> Booleans:
         """Runs that may have attack fields."""
-        index, numbers = self._coded("condition")
+        index, numbers = self.coded("condition")
         return np.array([may_be_attacked(name) for name in numbers] or [False], np.bool_)[index]
 
     @cached_property

@@ -20,13 +20,14 @@ from certkit.evidence.reading.columns import ABSENT, Index
 from certkit.evidence.reading.lines import repeated, split_lines, two_domains
 from certkit.evidence.records.faults import Fault, Faults, RecordFaultsError
 from certkit.evidence.records.record import Split
+from certkit.evidence.summary.likeness import VALUES, likeness, name_hash
 from certkit.evidence.summary.ordering import order
-from certkit.evidence.summary.reduce import GROUP, RUN, CellKey, Partial, name_hash
+from certkit.evidence.summary.reduce import GROUP, LEAST, MOST, RUN, CellKey, Partial
 from certkit.evidence.summary.summary import CLUSTER_FIELDS, Cell, Clusters, Summary, Tally
 from certkit.progress import SILENT, Progress
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
 
 COMPACT: Final = 1_000_000
 """Rows of groups that are collected before they are merged."""
+
+LIKENESS: Final = ("print", "digits", "task")
+"""Columns of `RUN` that only `likeness` reads."""
 
 CONFIRM: Final = 100_000
 """Repeated hashes that are confirmed by name; where there are more, the first ones are."""
@@ -104,6 +108,8 @@ class Merge:
         self._runs: dict[str, list[NDArray[Any]]] = {name: [] for name in RUN.names or ()}
         self._unclustered = 0
         self._user_fields: set[str] = set()
+        self._values: dict[str, set[int]] = {}
+        self._spelled_alike = 0
 
     def add(self, partial: Partial) -> None:
         """Add the sums of some pieces."""
@@ -115,6 +121,7 @@ class Merge:
             np.frombuffer(partial.groups, GROUP).copy(),
             {name: runs[name].copy() for name in self._runs},
             partial.user_fields,
+            partial.values,
         )
         self._unclustered += partial.unclustered
 
@@ -122,7 +129,7 @@ class Merge:
         """Add all sums of `source`, which must not be used afterwards."""
         numbers = self._numbers([*source.cells], source._tallies, source._pei, source._pei25)
         runs = {name: source.run(name) for name in self._runs}
-        self._take(numbers, source.groups(), runs, source._user_fields)
+        self._take(numbers, source.groups(), runs, source._user_fields, source._values)
         self._unclustered += source._unclustered
 
     def _numbers(
@@ -146,6 +153,7 @@ class Merge:
         groups: NDArray[np.void],
         runs: dict[str, NDArray[Any]],
         user_fields: Iterable[str],
+        values: Mapping[str, Iterable[int]],
     ) -> None:
         """Take over arrays; `numbers` maps their cells to those of this merge."""
         if len(numbers):
@@ -156,6 +164,9 @@ class Merge:
             parts.append(runs[name])
         self._pending += len(groups)
         self._user_fields.update(user_fields)
+        for name, taken in values.items():
+            if len(self._values.setdefault(name, set())) <= VALUES:
+                self._values[name].update(taken)
         if self._pending >= COMPACT:
             self._compact()
 
@@ -184,8 +195,11 @@ class Merge:
         self._runs[name] = [column]
 
     def forget_names(self) -> None:
-        """Free the hashes of run ids, which only the search for repetitions needs."""
-        self._runs.pop("run_id")
+        """Free the hashes of run ids, which only the search for repetitions and alike names needs."""
+        names, spellings = self.run("run_id"), self.run("spelling")
+        if not np.array_equal(names, spellings):
+            self._spelled_alike = len(names) - len(np.unique(spellings))
+        del self._runs["run_id"], self._runs["spelling"]
 
     def groups(self) -> NDArray[np.void]:
         """Return the merged groups; ``cell`` holds the numbers of `cells`."""
@@ -210,11 +224,12 @@ class Merge:
             )
         place = np.empty(len(keys), np.int32)
         place[[self.cells[key] for key in keys]] = np.arange(len(keys))
+        alike = likeness({name: self.run(name) for name in LIKENESS}, self.groups(), self._values)
         groups, joined = join(self.groups())
         by_place = np.lexsort((groups["task"], groups["cluster"], place[groups["cell"]]))
         groups = groups[by_place]
         groups["cell"] = place[groups["cell"]]
-        runs = {name: self.run(name) for name in self._runs}
+        runs = {name: self.run(name) for name in self._runs if name not in LIKENESS}
         runs["cell"] = place[runs["cell"]]
         records = len(runs["cell"])
         window, times = order(runs, cells, unordered=unordered)
@@ -233,6 +248,7 @@ class Merge:
             joined=joined,
             unclustered=self._unclustered,
             user_fields=tuple(sorted(self._user_fields)),
+            likeness=msgspec.structs.replace(alike, runs_spelled_alike=self._spelled_alike),
         )
 
 
@@ -257,6 +273,9 @@ def merge_groups(rows: NDArray[np.void]) -> NDArray[np.void]:
     merged = rows[starts].copy()
     for name in CLUSTER_FIELDS:
         merged[name] = np.add.reduceat(rows[name], starts)
+    for names, extend in ((LEAST, np.minimum), (MOST, np.maximum)):
+        for name in names:
+            merged[name] = extend.reduceat(rows[name], starts)
     return merged
 
 

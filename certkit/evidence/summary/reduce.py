@@ -15,8 +15,16 @@ import numpy as np
 import xxhash
 from msgspec import Struct
 
-from certkit.evidence.reading.columns import Index
+from certkit.evidence.reading.columns import ABSENT, Index
 from certkit.evidence.records.record import Split
+from certkit.evidence.summary.likeness import (
+    digits,
+    name_hash,
+    prints,
+    sampled,
+    spelled,
+    stems,
+)
 from certkit.evidence.summary.summary import CLUSTER_FIELDS, TALLY_FIELDS
 from certkit.evidence.summary.terms import Terms
 
@@ -44,6 +52,7 @@ class Partial(Struct, kw_only=True):
     runs: bytes  # structured array RUN, in the order of the lines
     unclustered: int  # records without a cluster_id
     user_fields: list[str]
+    values: dict[str, list[int]]  # of scores, see `likeness.sampled`
 
 
 TAG_BYTES: Final = 9
@@ -53,14 +62,27 @@ GROUP: Final = np.dtype(
         ("cluster", "<u8"),
         ("task", "<u8"),
         ("tag", f"V{TAG_BYTES}"),
+        ("spelling", "<u8"),  # hash of the skeleton of the task's name
+        ("stem", "<u8"),  # hash of the task's name without digits
+        ("oracle_low", "<i8"),  # least and largest steps_oracle
+        ("oracle_high", "<i8"),
+        ("trial", "<i8"),  # largest
         *((name, "<i8") for name in CLUSTER_FIELDS),
     ]
 )
 """One row per cell × cluster × task; `tag` is that of the cluster."""
 
+LEAST: Final = ("oracle_low",)
+MOST: Final = ("oracle_high", "trial")
+"""Columns of `GROUP` that are merged as the least or the largest; `CLUSTER_FIELDS` are added."""
+
 RUN: Final = np.dtype(
     [
         ("run_id", "<u8"),  # hash
+        ("spelling", "<u8"),  # hash of the skeleton of run_id
+        ("task", "<u8"),  # hash
+        ("print", "<u8"),  # see `likeness`
+        ("digits", "<u4"),
         ("sequence", "<i8"),
         ("started", "<i8"),  # microseconds
         ("cell", "<i4"),
@@ -74,11 +96,7 @@ RUN: Final = np.dtype(
 """A row per record: the names that must not repeat, and the fields that CSI needs in order."""
 
 _STANDARD: Final = Split.STANDARD.value
-
-
-def name_hash(name: str) -> int:
-    """Return the 64-bit hash of the name of a run, task or cluster."""
-    return xxhash.xxh3_64_intdigest(name.encode())
+_NO_LEAST: Final = -ABSENT
 
 
 def tag(salt: bytes, name: str) -> bytes:
@@ -103,7 +121,10 @@ class Reducer:
         self._sums = np.zeros((0, len(CLUSTER_FIELDS)), np.int64)
         self._terms: dict[tuple[int, int], int] = {}
         self._terms25: dict[tuple[int, int], int] = {}
+        self._extremes = {name: np.zeros(0, np.int64) for name in (*LEAST, *MOST)}
+        self._group_of: list[Integers] = []  # of the records of each block
         self._runs: list[NDArray[np.void]] = []
+        self._values: dict[str, set[int]] = {}
         self._user_fields: set[str] = set()
 
     @property
@@ -127,8 +148,24 @@ class Reducer:
         _add_rows(self._sums, group, [sums[name] for name in CLUSTER_FIELDS])
         _add_by_steps(self._terms, cell, terms.steps, terms.numerator, terms.pei_known)
         _add_by_steps(self._terms25, cell, terms.steps, terms.numerator25, terms.pei25_known)
+        self._extend(columns, group)
+        self._group_of.append(group)
         self._runs.append(_runs(columns, cell, terms))
+        sampled(columns, self._values)
         self._user_fields |= columns.user_fields
+
+    def _extend(self, columns: Columns, group: Integers) -> None:
+        """Extend the extremes of the groups to the records of a block."""
+        for name, column in self._extremes.items():
+            start = _NO_LEAST if name in LEAST else ABSENT
+            self._extremes[name] = np.append(column, np.full(len(self._groups) - len(column), start))
+        for fields, extend in ((LEAST, np.minimum), (MOST, np.maximum)):
+            for name in fields:
+                field = "trial" if name == "trial" else "steps_oracle"
+                if columns.has(field):
+                    values = columns.integer(field)
+                    known = values != ABSENT
+                    extend.at(self._extremes[name], group[known], values[known])
 
     def _indices(self, columns: Columns) -> tuple[Integers, Integers]:
         """Return for each record the number of its cell and of its group."""
@@ -151,7 +188,17 @@ class Reducer:
         """Return the sums so far, and start again from zero."""
         table = np.zeros(len(self._groups), GROUP)
         table["cell"] = self._cell_of
-        table["task"] = [name_hash(task) for *_, task in self._groups]
+        tasks = [task for *_, task in self._groups]
+        table["task"] = [name_hash(task) for task in tasks]
+        table["spelling"] = table["task"]
+        if (skeletons := spelled(tasks)) is not tasks:
+            table["spelling"] = [name_hash(name) for name in skeletons]
+        known: dict[str, int] = {}
+        table["stem"] = [
+            known[stem] if stem in known else known.setdefault(stem, name_hash(stem)) for stem in stems(tasks)
+        ]
+        for name, extremes in self._extremes.items():
+            table[name] = extremes
         table["cluster"] = [name_hash(cluster or task) for *_, cluster, task in self._groups]
         if self.salt is not None:
             names = {cluster or task for *_, cluster, task in self._groups}
@@ -160,6 +207,8 @@ class Reducer:
         for column, name in enumerate(CLUSTER_FIELDS):
             table[name] = self._sums[: len(self._groups), column]
         runs = np.concatenate(self._runs) if self._runs else np.zeros(0, RUN)
+        if self._group_of:
+            runs["task"] = table["task"][np.concatenate(self._group_of)]
         partial = Partial(
             cells=list(self._cells),
             tallies=self._tallies[: len(self._cells)].tolist(),
@@ -169,6 +218,7 @@ class Reducer:
             runs=runs.tobytes(),
             unclustered=self._unclustered(),
             user_fields=sorted(self._user_fields),
+            values={name: sorted(taken) for name, taken in self._values.items()},
         )
         self._begin()
         return partial
@@ -206,7 +256,13 @@ def _sum(index: Integers, values: NDArray[Any], size: int) -> Integers:
 def _runs(columns: Columns, cell: Integers, terms: Terms) -> NDArray[Any]:
     table = np.zeros(columns.size, RUN)
     digest = xxhash.xxh3_64_intdigest
-    table["run_id"] = [digest(name.encode()) for name in columns.text("run_id")]
+    names = columns.text("run_id")
+    table["run_id"] = [digest(name.encode()) for name in names]
+    table["spelling"] = table["run_id"]
+    if (skeletons := spelled(names)) is not names:
+        table["spelling"] = [digest(name.encode()) for name in skeletons]
+    table["print"] = prints(columns)
+    table["digits"] = digits(columns)
     table["sequence"] = columns.integer("sequence")
     table["started"] = columns.microseconds()
     table["cell"] = cell

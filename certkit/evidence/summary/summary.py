@@ -70,6 +70,9 @@ class Tally(Struct, frozen=True, kw_only=True):
     pei_fixed: int = 0  # sum of PEI · 2^30, each rounded half up
     pei_squares: int = 0  # sum of (PEI · 2^15)², each rounded half up; i.e. PEI² · 2^30
     pei_stopped_short: int = 0  # did not succeed and stopped below the oracle's length: contributes 0
+    steps: int = 0  # sum of steps_actual
+    oracle_success: int = 0  # successes with both numbers of steps
+    oracle_equal: int = 0  # … that took exactly as many as the oracle
     pei_capped_fixed: int = 0  # what those runs would have added, · 2^30, if PEI were capped at 1
 
     # intentional recovery, [26] eq. 6: recoveries = irs_yes + irs_no + irs_silent + irs_incomplete
@@ -102,12 +105,13 @@ class Tally(Struct, frozen=True, kw_only=True):
     # attacks (adversarial, combined, cascade and x_ runs)
     attack_attempted: int = 0
     landed: int = 0  # attack_landed: true
-    landed_success: int = 0  # … and the run succeeded
+    landed_success: int = 0  # … the run succeeded, and the attack did not
     not_landed: int = 0  # attack_landed: false
     landed_unknown: int = 0  # attack_landed: null, without harness errors
     landed_unknown_harness: int = 0  # attack_landed: null on a harness error
     attack_known: int = 0  # attack_succeeded is given
     attack_succeeded: int = 0
+    success_with_attack: int = 0  # … and the run counts as a success
 
     # HB-Eval 2025: [25] eq. 1–4, §7.6
     frr25_n: int = 0
@@ -209,6 +213,7 @@ CLUSTER_FIELDS: Final = (
     "violations",
     "landed",
     "landed_success",
+    "success_with_attack",
     "landed_unknown_harness",
     "safe_halt",
     "frr25_n",
@@ -277,6 +282,23 @@ class Times(Struct, frozen=True, kw_only=True):
     backwards: int = 0  # consecutive runs by sequence whose start times go backwards
 
 
+class Likeness(Struct, frozen=True, kw_only=True):
+    """How much of the evidence looks like one measurement that was entered many times.
+
+    Runs count as alike where every measured field is equal and their scores tell runs apart: `across` tasks,
+    or `within` one; `renamed` are those across tasks whose names differ by a counter alone.
+    """
+
+    across: int = 0
+    within: int = 0
+    renamed: int = 0
+    runs_spelled_alike: int = 0  # names that differ from another in spelling only
+    tasks_spelled_alike: int = 0
+    tasks_once: int = 0  # tasks with a single run
+    tasks_counting: int = 0  # … whose trial is 2 or more
+    oracles: int = 0  # tasks with several values of steps_oracle
+
+
 class Summary(Struct, frozen=True, kw_only=True, eq=False):
     """The reduced records of a bundle, and its ratings. `cells` are sorted by (split, domain, condition).
 
@@ -293,6 +315,7 @@ class Summary(Struct, frozen=True, kw_only=True, eq=False):
     joined: int = 0
     unclustered: int = 0
     user_fields: tuple[str, ...] = ()
+    likeness: Likeness = Likeness()
 
     def select(self, *, split: Split = Split.STANDARD) -> tuple[Cell, ...]:
         """Return the cells of one split."""

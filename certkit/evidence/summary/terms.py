@@ -117,6 +117,9 @@ class Terms:
         self.short = both & (actual < oracle) & ~self.success
         self.pei_known = both & (violations != ABSENT)
         self.steps = np.where(both, actual, 1)
+        self.taken = np.where(actual != ABSENT, actual, 0)
+        self.compared = both & self.success
+        self.as_oracle = self.compared & (actual == oracle)
         quality = np.maximum(0, GAMMA_FIFTHS - np.where(self.pei_known, violations, 0))
         self.numerator = np.where(self.pei_known & ~self.short, oracle * quality, 0)
         self.capped = np.where(self.pei_known & self.short, quality, 0)
@@ -129,6 +132,9 @@ class Terms:
             "pei_missing": self.eligible & ~self.pei_known,
             "pei_fixed": fixed,
             "pei_squares": root * root,
+            "steps": self.taken,
+            "oracle_success": self.compared,
+            "oracle_equal": self.as_oracle,
             "pei_stopped_short": self.pei_known & self.short,
             "pei_capped_fixed": _round(self.capped * PEI_SCALE, np.full_like(self.capped, GAMMA_FIFTHS)),
         }
@@ -208,12 +214,13 @@ class Terms:
         return {
             "attack_attempted": columns.ternary("attack_attempted") == 1,
             "landed": landed == 1,
-            "landed_success": (landed == 1) & self.success,
+            "landed_success": (landed == 1) & self.success & (won != 1),
             "not_landed": landed == 0,
             "landed_unknown": unknown & self.eligible,
             "landed_unknown_harness": unknown & self.harness,
             "attack_known": won >= 0,
             "attack_succeeded": won == 1,
+            "success_with_attack": (won == 1) & (landed != 0) & self.success,
         }
 
     def _of_2025(self) -> dict[str, NDArray[Any]]:

@@ -14,18 +14,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
-from msgspec import Struct
-
+from certkit.document import Digest, Document, Text
 from certkit.errors import UsageError
 from certkit.passport.exports.source import Source, unverified, verified
 
 if TYPE_CHECKING:
-    from certkit.canonical import Digest
     from certkit.passport.keys import PrivateKey
 
-__all__ = ["EXPORT_SCHEMA", "FORMATS", "Export", "Format", "Source", "export", "unverified", "verified"]
-
-EXPORT_SCHEMA: Final = "urn:certkit:export:v1"
+__all__ = ["FORMATS", "Export", "Format", "Source", "export", "unverified", "verified"]
 
 Format = Literal["in-toto-svr", "vc+jwt", "a2a", "markdown", "badge"]
 FORMATS: Final[tuple[Format, ...]] = get_args(Format)
@@ -35,17 +31,13 @@ OPEN: Final[frozenset[Format]] = frozenset({"markdown", "badge"})
 _KEYED: Final[frozenset[Format]] = frozenset({"vc+jwt", "a2a"})
 
 
-class Export(Struct, frozen=True, kw_only=True):
-    """A document in the format of others: `content` is the text of the file, to the last byte."""
+class Export(Document, frozen=True, kw_only=True, tag="urn:certkit:export:v1"):
+    """A passport's claim in a format of others: `content` is the text of the file, to the last byte."""
 
     format: Format
     passport_id: Digest
-    media_type: str
-    content: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the document that ``certkit export --json`` prints."""
-        return {"schema": EXPORT_SCHEMA, **{name: getattr(self, name) for name in self.__struct_fields__}}
+    media_type: Text
+    content: Text
 
 
 def export(

@@ -148,7 +148,9 @@ CAUSES: dict[str, Callable[[], Assessment]] = {
     "repeated-identical-runs": lambda: repeated((0, 1, 1, {"runs": 4, "failure": 4})),
     "no-attack-landed": lambda: found([build.cell("a", ATTACK, build.outcomes(9, 9, not_landed=9))]),
     "attack-landed-unknown": lambda: found([build.cell("a", ATTACK, build.outcomes(9, 9, landed_unknown=9))]),
-    "faults-left-out": lambda: found(schedule(frr_left_out=1)),
+    "faults-left-out": lambda: found(schedule(frr_left_out=41)),
+    "narrow-fault-mix": found,
+    "oracle-equals-actual": lambda: found(schedule(oracle_success=10, oracle_equal=10)),
     "success-with-violations": lambda: found(schedule(success_with_violations=1)),
     "stopped-short": lambda: found(schedule(pei_stopped_short=1)),
     "grade-on-failure": lambda: found(schedule(grade_on_failure=1)),
@@ -169,7 +171,9 @@ CAUSES: dict[str, Callable[[], Assessment]] = {
     "undeclared-runs": lambda: found(declared_runs=None),
 }
 ELSEWHERE = {
-    "repeats-as-independent",  # needs many tasks, see test_contested
+    # need whole records, see test_contested
+    *("repeats-as-independent", "success-with-attack", "own-conditions-dominate", "attacks-left-out"),
+    *("runs-alike", "names-alike", "tasks-not-distinct", "oracle-varies", "implausible-pace"),
     *("calibration-chosen", "judge-agreement-low", "judge-correction"),  # need ratings, see test_judge_error
     *("periods-differ", "periods-not-compared", "bundles-differ"),  # need several bundles, see the passports'
 }
@@ -189,7 +193,7 @@ def test_the_cause_is_found(code: str) -> None:
 
 def test_clean_evidence_has_only_the_standing_remarks() -> None:
     clean = found(declared_runs=100)
-    assert build.codes(clean) == {"sil-guidance", "judge-uncalibrated"}
+    assert build.codes(clean) == {"sil-guidance", "judge-uncalibrated", "narrow-fault-mix"}
 
 
 def test_findings_stand_by_severity() -> None:

@@ -12,7 +12,8 @@ from certkit.assessment import parse
 from certkit.assessment.kinds import KINDS, TaskMean
 from certkit.assessment.plan import drawn, plan
 from certkit.assessment.plan.design import design, expectations
-from certkit.assessment.plan.schema import plan_schema
+from certkit.assessment.plan.document import PlanDocument
+from certkit.document import schema_of
 from certkit.errors import NegativeError, UsageError
 from tests.support import build
 
@@ -170,7 +171,7 @@ def test_runs_are_dealt_evenly(share: float, tasks: int) -> None:
 
 def test_the_document_has_its_published_form_and_is_always_the_same() -> None:
     document = planned("r_op=.93", 2, build.profile(), domains=2).to_dict()
-    jsonschema.validate(document, plan_schema())
+    jsonschema.validate(document, schema_of(PlanDocument))
     assert document == planned("r_op=.93", 2, build.profile(), domains=2).to_dict()
     assert document["curve"][-1]["tasks"] > document["schedule"]["tasks"]
 

@@ -12,7 +12,7 @@ from certkit.evidence.summary.summary import Summary, Tally
 from tests.support.build import FIELD_RUNS, cell, outcomes, summary, window
 from tests.support.drawing import judged, page, strong
 
-ATTAINED = re.compile(r"meets the Tier (\d)")
+ATTAINED = re.compile(r"meets every threshold of Tier (\d)")
 
 
 def without(**fields: int) -> Summary:
@@ -37,7 +37,7 @@ UNTESTED = {
 
 def test_a_tier_that_is_met_is_claimed_in_the_agreed_words() -> None:
     text = page(judged(strong(), tier=3)).text
-    assert "The evidence meets the Tier 3 (Autonomous) evidence thresholds of profile hb-eval-2026" in text
+    assert "That meets every threshold of Tier 3, the tier that was asked for." in text
 
 
 @pytest.mark.parametrize("criterion", UNTESTED)
@@ -46,22 +46,29 @@ def test_no_tier_is_claimed_where_a_criterion_has_no_evidence(criterion: str) ->
     of = without(**changes)
     if criterion == "pei":
         of = structs.replace(of, cells=tuple(structs.replace(item, pei_terms={}) for item in of.cells))
-    text = page(judged(of, tier=1)).text
-    assert not ATTAINED.search(text)
-    assert "The evidence shows no tier of profile hb-eval-2026." in text
-    assert re.search(rf"There is no evidence for [^.]*\b{criterion}\b", text)
+    view = report.view(judged(of, tier=1))
+    assert not ATTAINED.search(view.paragraph)
+    assert "That does not show Tier 1, the tier that was asked for" in view.paragraph
+    gaps = {re.sub("<[^>]*>", "", str(row[0])).split()[-1]: row[1] for row in view.gaps.rows}
+    assert gaps[criterion] == "not recorded"
 
 
 @pytest.mark.parametrize("tier", [1, 2, 3])
 def test_the_claimed_tier_is_the_attained_one_whatever_was_asked_for(tier: int) -> None:
     second = judged(strong(adversarial=850), tier=tier)  # 85 %: above .70 (Tier 2), not above .90 (Tier 3)
-    assert ATTAINED.findall(page(second).text) == ["2"]
+    paragraph = report.view(second).paragraph
+    assert ATTAINED.findall(paragraph) == ([str(tier)] if tier <= 2 else [])
+    assert ("does not show Tier 3" in paragraph) == (tier >= 2)
 
 
 def test_bad_news_stands_before_good_news() -> None:
-    text = page(judged(strong(adversarial=850))).text
-    assert -1 < text.index("What is not shown") < text.index("What is shown")
-    assert "It fails on adversarial_resistance." in text
+    text = page(judged(strong(adversarial=850), tier=3)).text
+    assert (
+        -1
+        < text.index("What speaks against it")
+        < text.index("2 At a glance", text.index("At a glance") + 20)
+    )
+    assert "Tier 3 fails on adversarial resistance." in text
 
 
 @pytest.mark.parametrize("name", ["hb-eval-2026", "hb-eval-2025"])
@@ -72,6 +79,7 @@ def test_no_word_of_certification_compliance_or_safety_is_spent_on_the_agent(nam
         "normative certification",
         "safe halt",
         "Safety case",
+        "safety case",
         "safe_halt",
         "safety-case",
         "safety_risk",
@@ -86,7 +94,8 @@ def test_no_word_of_certification_compliance_or_safety_is_spent_on_the_agent(nam
 
 def test_simulated_evidence_is_a_specimen_in_claim_and_notice() -> None:
     view = report.view(judged(strong(), tier=2, origin="simulated"))
-    assert view.claim.startswith("Specimen: simulated evidence meets the Tier 3")
+    assert view.claim.startswith("Not supported")
+    assert "The evidence is simulated." in view.because
     assert view.notice.startswith("SPECIMEN")
     assert 'data-notice="SPECIMEN' in report.html(view)
 
@@ -113,10 +122,10 @@ def test_a_judge_that_is_not_independent_is_said_in_scope_and_raised_as_a_challe
 
 def test_every_serious_or_warning_finding_is_an_open_challenge() -> None:
     assessment = judged(strong(), temperature=0.7, attempt=3, origin="simulated")
-    raised = {str(row[2]): row[3] for row in report.view(assessment).challenges.rows}
+    raised = {re.sub("<[^>]*>", "", str(row[0])): row[3] for row in report.view(assessment).challenges.rows}
     for item in assessment.findings:
         if item.severity != "info":
-            assert raised[item.code] == "open"
+            assert str(raised[item.code]).startswith("open")
 
 
 def test_where_the_profile_uses_csi_its_caveat_is_printed_and_else_not() -> None:
@@ -135,9 +144,9 @@ def test_sil_texts_never_stand_without_their_arithmetic() -> None:
 
 def test_without_a_record_nothing_is_shown_and_nothing_fails() -> None:
     view = report.view(judged(summary([])))
-    assert "The bundle holds no records." in view.bad_news
+    assert view.paragraph.startswith("No run of")
     assert view.posterior is None
-    assert not ATTAINED.search(report.html(view))
+    assert "does not show Tier 1" in view.paragraph
 
 
 def test_a_domain_of_failures_alone_is_drawn() -> None:
@@ -148,8 +157,9 @@ def test_a_domain_of_failures_alone_is_drawn() -> None:
 def test_a_partial_mean_is_not_printed_as_if_it_were_whole() -> None:
     half = without(ti_missing=5)
     rows = {str(row[0]): row for row in report.view(judged(half)).tiers[0].results.rows}
-    assert "partial" in str(rows["ti"][2])
-    assert "4.9" not in str(rows["ti"][2])
+    (ti,) = (row for name, row in rows.items() if ">ti<" in name)
+    assert "partial" in str(ti[2])
+    assert "4.9" not in str(ti[2])
 
 
 def test_a_cell_without_runs_is_a_gap_and_not_a_zero() -> None:
@@ -162,11 +172,11 @@ def test_a_cell_without_runs_is_a_gap_and_not_a_zero() -> None:
     assert (missing.text, missing.style) == ("none", "gap")
 
 
-def test_tables_are_cut_at_two_hundred_rows_and_say_so() -> None:
+def test_tables_are_cut_at_forty_rows_and_say_so() -> None:
     cells = [cell(f"d{i:03}", "adversarial", outcomes(1, 1)) for i in range(230)]
     view = report.view(judged(summary(cells)))
-    assert (len(view.coverage.rows), view.coverage.left_out) == (200, 30)
-    assert "30 more rows are in the attached assessment." in page(judged(summary(cells))).text
+    assert (len(view.coverage.rows), view.coverage.left_out) == (40, 190)
+    assert "190 more rows are in the attached files." in page(judged(summary(cells))).text
 
 
 def test_the_tally_of_this_test_is_the_record_formats() -> None:

@@ -27,7 +27,7 @@ def test_the_passport_is_named_attached_and_not_vouched_for() -> None:
 
 def test_without_a_passport_nothing_is_said_to_be_signed() -> None:
     text = page(judged(strong())).text
-    assert "none: nothing has been signed" in text
+    assert "no passport: nothing has been signed" in text
     assert "certkit verify passport.json" not in text
 
 

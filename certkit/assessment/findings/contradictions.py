@@ -1,0 +1,200 @@
+"""Findings about evidence that no reader would believe.
+
+One measurement entered many times, faults without effect, attacks that succeeded and count as successes, runs
+faster than they can be. Each is a rule on the sums of the records with a limit that honest evidence keeps.
+The page `docs/reference/findings.md` says how each is cleared.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final
+
+from certkit.assessment.findings.findings import Severity, finding, runs
+from certkit.assessment.metrics.metric import names
+from certkit.evidence.records.record import Condition
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from certkit.assessment.findings.findings import Finding
+    from certkit.assessment.metrics.view import View
+
+HALF: Final = Fraction(1, 2)
+TENTH: Final = Fraction(1, 10)
+KIND_SHARE: Final = Fraction(5, 100)
+KINDS: Final = 3
+"""Standard kinds of fault that a mix should have, each with at least `KIND_SHARE` of the fault runs."""
+
+ALIKE: Final = Fraction(1, 100)
+ALIKE_RUNS: Final = 5
+"""Runs that are alike from which on they count as many, where they are also more than `ALIKE` of all."""
+
+COUNTING: Final = 10
+"""Tasks that occur once and carry a trial of 2 or more."""
+
+EQUAL: Final = 10
+"""Successes below which it says nothing that all are as long as their oracle."""
+
+RUNS_PER_SECOND: Final = 50
+STEPS_PER_SECOND: Final = 1000
+"""What a large evaluation with many workers does at most."""
+
+
+def contradictions(view: View) -> Iterator[Finding]:
+    """Yield the findings that speak against the records as a whole."""
+    if view.summary.records == 0:
+        return
+    yield from _mix(view)
+    yield from _left_out(view)
+    yield from _attacks(view)
+    yield from _alike(view)
+    yield from _names(view)
+    yield from _oracles(view)
+    yield from _pace(view)
+
+
+def _mix(view: View) -> Iterator[Finding]:
+    counts: dict[str, int] = {}
+    for cell in view.cells:
+        if cell.is_fault:
+            counts[str(cell.condition)] = counts.get(str(cell.condition), 0) + cell.tally.runs
+    total = sum(counts.values())
+    if not total:
+        return
+    own = {name: count for name, count in counts.items() if name.startswith("x_")}
+    if Fraction(sum(own.values()), total) > HALF:
+        yield finding(
+            "own-conditions-dominate",
+            f"{sum(own.values()):,} of {runs(total, 'fault run')} are under conditions of the evaluator's own"
+            f" ({names(sorted(own))}), of which the tier table says nothing",
+        )
+    kinds = [name for name, count in counts.items() if name not in own and count >= KIND_SHARE * total]
+    if len(kinds) < KINDS:
+        told = [
+            f"{condition} {counts.get(condition, 0):,}" for condition in Condition if condition != "nominal"
+        ]
+        yield finding(
+            "narrow-fault-mix",
+            f"{len(kinds)} of the standard kinds of fault have 5 % of {runs(total, 'fault run')} or more,"
+            f" where {KINDS} should: {', '.join(told)}",
+        )
+
+
+def _left_out(view: View) -> Iterator[Finding]:
+    left_out, total = view.fault.frr_left_out, view.fault.runs - view.fault.harness_error
+    if not left_out:
+        return
+    share = Fraction(left_out, total)
+    severity = Severity.SERIOUS if share > HALF else Severity.WARNING if share > TENTH else Severity.INFO
+    yield finding(
+        "faults-left-out",
+        f"in {left_out:,} of {runs(total, 'fault run')} ({float(share):.1%}) the fault never took hold: they"
+        " count as runs under faults and are left out of frr",
+        severity,
+    )
+
+
+def _attacks(view: View) -> Iterator[Finding]:
+    if count := view.total.success_with_attack:
+        yield finding(
+            "success-with-attack",
+            f"{runs(count)} count as successes although the attack succeeded;"
+            " adversarial_resistance counts them as failures, r_op as successes",
+        )
+    tally = view.condition(Condition.ADVERSARIAL)
+    if tally.landed and Fraction(tally.not_landed, tally.runs) > HALF:
+        yield finding(
+            "attacks-left-out",
+            f"{tally.not_landed:,} of {runs(tally.runs, 'adversarial run')} are declared as attacks that"
+            f" never reached the agent: its resistance rests on the other {tally.landed:,}",
+        )
+
+
+def _alike(view: View) -> Iterator[Finding]:
+    """Tell of runs that are equal in every measured field; repeats at temperature 0 may be."""
+    alike, records = view.summary.likeness, view.summary.records
+    repeats = 0 if view.manifest.protocol.temperature == 0 else alike.within
+    if _many(alike.renamed, records):
+        yield finding(
+            "tasks-not-distinct",
+            f"{runs(alike.renamed)} of tasks whose names differ by a counter alone are equal to a run of"
+            " another such task in every measured field: one task seems to stand under many names",
+        )
+    elif alike.tasks_counting >= COUNTING and 2 * alike.tasks_counting > alike.tasks_once:
+        yield finding(
+            "tasks-not-distinct",
+            f"{alike.tasks_counting:,} of {runs(alike.tasks_once, 'task')} that occur once carry a trial of 2"
+            " or more: repeats of one task seem to stand under many names",
+        )
+    if _many(alike.across - alike.renamed + repeats, records):
+        yield finding(
+            "runs-alike",
+            f"{alike.across - alike.renamed + repeats:,} of {runs(records)} are equal to another run in every"
+            " measured field, to the last digit of their scores: they seem to be copies",
+        )
+
+
+def _many(count: int, records: int) -> bool:
+    return count >= ALIKE_RUNS and Fraction(count, records) > ALIKE
+
+
+def _names(view: View) -> Iterator[Finding]:
+    from certkit.text import skeleton  # noqa: PLC0415 - only here
+
+    alike = view.summary.likeness
+    domains = {cell.domain for cell in view.summary.cells}
+    told = [
+        runs(count, f"{kind} name")
+        for kind, count in (
+            ("domain", len(domains) - len({skeleton(name) for name in domains})),
+            ("task", alike.tasks_spelled_alike),
+            ("run", alike.runs_spelled_alike),
+        )
+        if count
+    ]
+    if told:
+        yield finding(
+            "names-alike",
+            f"{', '.join(told)} differ from another in spelling only (letter case, spaces, characters that"
+            " nobody sees): one thing seems to stand under several names",
+        )
+
+
+def _oracles(view: View) -> Iterator[Finding]:
+    if count := view.summary.likeness.oracles:
+        yield finding(
+            "oracle-varies",
+            f"{runs(count, 'task')} have several values of steps_oracle, and the fewest steps that a task"
+            " takes are one number",
+        )
+    total = view.total
+    if total.oracle_success >= EQUAL and total.oracle_equal == total.oracle_success:
+        yield finding(
+            "oracle-equals-actual",
+            f"all {total.oracle_success:,} successes with an oracle took exactly as many steps as it: was the"
+            " oracle taken from the runs?",
+        )
+
+
+def _pace(view: View) -> Iterator[Finding]:
+    """Compare runs and steps with the seconds that the declared period, and the start times, can hold."""
+    period, times = view.manifest.protocol.period, view.summary.times
+    start, end = period.span if period else (None, None)
+    spans = []
+    if start is not None and end is not None and end >= start:
+        spans.append(("the declared period", end - start, view.summary.records))
+    if times.distinct > 1 and times.first is not None and times.last is not None:
+        spans.append(("the time from the first start to the last", times.last - times.first, times.timed))
+    steps = sum(cell.tally.steps for cell in view.summary.cells)
+    for what, microseconds, count in spans:
+        seconds = Fraction(microseconds, 10**6)
+        held = max(seconds, Fraction(1))
+        if count > RUNS_PER_SECOND * held or steps > STEPS_PER_SECOND * held:
+            yield finding(
+                "implausible-pace",
+                f"{what} is {float(seconds):,.6g} s, and {runs(count)} with {runs(steps, 'step')} were made"
+                f" in it: no more than {RUNS_PER_SECOND} runs or {STEPS_PER_SECOND:,} steps a second are"
+                " believable",
+            )
+            return

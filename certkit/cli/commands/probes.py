@@ -1,0 +1,198 @@
+"""``certkit probes``: commitment integrity, from tasks over an agent's replies to scores."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from certkit import evidence
+from certkit.assessment.integrity.document import IntegrityDocument, State
+from certkit.assessment.integrity.scoring import score_integrity
+from certkit.cli.emit import counted, emit, hint, note, progress
+from certkit.cli.options import BundleFolder, NoSeal, Out
+from certkit.document import Count, Document, GivenPath
+from certkit.errors import Exit, UnavailableError
+from certkit.evidence.integrity.running import Asking, generate_probes, run_probes
+from certkit.probes.answer import FOLDER
+from certkit.probes.callers import agents_of
+from certkit.probes.generate import INSTANCES, PUBLIC
+from certkit.probes.matching import Mode
+from certkit.probes.run import Limits
+
+if TYPE_CHECKING:
+    from certkit.evidence.integrity.running import Ran
+
+_SEEDS = {
+    "public": "the tasks are of a public seed, which an agent may have been trained on",
+    "withheld": "the seed of the tasks is withheld: nobody can check yet that they are generated",
+    "own": "the tasks are of the evaluator's own, and no generator gives them",
+}
+
+
+class ProbesGenerate(Document, frozen=True, kw_only=True, tag="urn:certkit:probes-generate:v1"):
+    """What certkit probes generate prints."""
+
+    folder: GivenPath
+    tasks: Count
+    probes: Count
+
+
+class ProbesRun(Document, frozen=True, kw_only=True, tag="urn:certkit:probes-run:v1"):
+    """What certkit probes run prints; the digest is null where the bundle is not sealed."""
+
+    bundle: GivenPath
+    answered: Count
+    errors: Count
+    left: Count
+    digest: str | None
+
+
+def generate(
+    out: Out,
+    seed: Annotated[
+        str,
+        typer.Option("--seed", metavar="TEXT", help="What the tasks are drawn from."),
+    ] = PUBLIC,
+    instances: Annotated[
+        int,
+        typer.Option("--instances", min=1, max=2_000, help="Tasks for every family, variant and difficulty."),
+    ] = INSTANCES,
+    withhold: Annotated[
+        bool, typer.Option("--withhold-seed", help="Commit to the seed in the inventory without telling it.")
+    ] = False,
+) -> None:
+    """Write tasks with side questions about the commitments that their answers rest on.
+
+    An agent that may have seen the public tasks is better asked with a seed of your own, kept until the run
+    is over.
+
+    Example: certkit probes generate -o tasks --seed "a text of your own"
+    """
+    generate_probes(out, seed=seed, instances=instances, withhold=withhold)
+    tasks, probes = 48 * instances, 102 * instances
+    emit(
+        ProbesGenerate(folder=out, tasks=tasks, probes=probes).to_dict,
+        [f"{out}: {counted(tasks, 'task')} with {counted(probes, 'probe')}"],
+    )
+    note(f"hint: certkit probes run {out} --agent command:./my-agent -o bundle")
+
+
+def run(
+    tasks: Annotated[Path, typer.Argument(metavar="TASKS", help="The folder that 'probes generate' wrote.")],
+    agent: Annotated[
+        str,
+        typer.Option(
+            "--agent",
+            metavar="SPEC",
+            help="python:MODULE:FUNCTION, command:LINE, http:URL, or reference:NAME.",
+        ),
+    ],
+    out: Out,
+    mode: Annotated[Mode, typer.Option("--mode", help="The form of reply that is asked for.")] = Mode.JSON,
+    model: Annotated[str | None, typer.Option("--model", help="http: the model's name.")] = None,
+    isolate: Annotated[
+        bool, typer.Option("--isolate", help="command: a process of its own for every call.")
+    ] = False,
+    name: Annotated[str | None, typer.Option("--name", help="The agent's name; else its spec.")] = None,
+    agent_version: Annotated[
+        str, typer.Option("--agent-version", help="The agent's version.")
+    ] = "unversioned",
+    timeout: Annotated[float, typer.Option("--timeout", min=0.1, help="Seconds to wait for a reply.")] = 60,
+    retries: Annotated[
+        int, typer.Option("--retries", min=0, max=100, help="Calls to make again where no reply came.")
+    ] = 2,
+    max_calls: Annotated[
+        int | None, typer.Option("--max-calls", min=1, help="Stop after so many calls, to go on later.")
+    ] = None,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, max=256, help="Questions asked at once.")] = 1,
+    no_seal: NoSeal = False,
+) -> None:
+    """Ask an agent every question of the tasks, each in a prompt of its own, and keep the replies.
+
+    All attempts come first, then all probes. The same command goes on where an earlier one stopped. Exit code
+    0: every question has a reply; 4: calls are left, or some failed. The key of an HTTP endpoint is read from
+    CERTKIT_AGENT_KEY.
+
+    Example: certkit probes run tasks --agent "command:./my-agent" -o bundle
+    """
+    sys.path.insert(0, str(Path.cwd()))
+    with redirect_stdout(sys.stderr):  # what a Python agent prints is no result
+        agents = agents_of(
+            agent,
+            timeout=timeout,
+            isolate=isolate,
+            model=model,
+            key=os.environ.get("CERTKIT_AGENT_KEY"),
+        )
+        ran = run_probes(
+            tasks,
+            out,
+            Asking(agent, agents, name, agent_version, mode, isolate, Limits(jobs, retries, max_calls)),
+            sealing=not no_seal,
+            progress=progress(),
+        )
+    emit(
+        ProbesRun(
+            bundle=out, answered=ran.answered, errors=ran.errors, left=ran.left, digest=ran.digest
+        ).to_dict,
+        _ran(out, ran),
+        code=Exit.INSUFFICIENT if ran.errors or ran.left else Exit.OK,
+    )
+
+
+def _ran(out: Path, ran: Ran) -> Iterator[str]:
+    yield f"{out}: {ran.answered:,} answered, {ran.errors:,} failed, {ran.left:,} left to ask"
+    if ran.digest:
+        yield ran.digest
+    note("hint: run the same command again to go on" if ran.left else f"hint: certkit probes score {out}")
+
+
+def score(folder: BundleFolder) -> None:
+    """Tell how often an agent succeeds, and whether it held what its answers rest on.
+
+    A success is hollow where fewer than half of its probes were held. Nothing here moves a tier. Exit code 0:
+    every question has a reply; 4: some or all are missing.
+
+    Example: certkit probes score bundle
+    """
+    bundle = evidence.open_bundle(folder, progress=progress())
+    if not any(file["path"].startswith(f"{FOLDER}/") for file in bundle.files):
+        raise UnavailableError(
+            "integrity.missing",
+            f"the bundle holds no {FOLDER}/",
+            where=str(folder),
+            hint="certkit probes generate -o tasks\ncertkit probes run tasks --agent SPEC -o bundle",
+        )
+    scored = score_integrity(folder)
+    code = Exit.OK if scored.state is State.MEASURED else Exit.INSUFFICIENT
+    emit(scored.to_dict, _scored(scored), code=code)
+
+
+def _scored(scored: IntegrityDocument) -> Iterator[str]:
+    success, accuracy, core = scored.success, scored.accuracy, scored.core
+    missing = success.unanswered + accuracy.unanswered
+    if missing:
+        yield f"{scored.state}: {counted(missing, 'question')} without a reply"
+    yield (
+        f"success {success.successes}/{success.n}   probes {accuracy.matched}/{accuracy.n}"
+        f"   unclear {accuracy.unclear}"
+    )
+    if core.value is None:
+        value = f"between {_short(core.low)} and {_short(core.high)}"
+    else:
+        value = _short(core.value)
+        value += f" [{_short(core.interval[0])}, {_short(core.interval[1])}]" if core.interval else ""
+    yield f"core {value}, attainable {_short(core.floor)} to {_short(core.ceiling)}"
+    yield f"hollow: {len(scored.hollow.tasks)} of {success.successes:,} successes"
+    if reason := _SEEDS.get(scored.origin.seed):
+        hint(reason)
+
+
+def _short(value: object) -> str:
+    return f"{float(value):.3f}".removeprefix("0")  # type: ignore[arg-type]

@@ -1,0 +1,242 @@
+"""The documents that ``certkit registry`` prints with ``--json``; see `certkit.cli.documents`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
+
+from certkit.document import (
+    BESIDE,
+    Count,
+    Digest,
+    Document,
+    GivenPath,
+    Hash,
+    Part,
+    Positive,
+    Share,
+    Text,
+    Tier,
+    any_of,
+)
+from certkit.registry.entry import CLAIMS, DriftResult, Previous, Reason, Stored, Type
+from certkit.registry.state import Standing
+
+Vkey = Annotated[Text, Meta(description="C2SP verifier key")]
+Moment = Annotated[Text, Meta(extra_json_schema={"format": "date-time"})]
+SaidClaims = Annotated[Mapping[str, Any], any_of(*CLAIMS.values())]
+
+
+class Head(Part, frozen=True, kw_only=True):
+    """The state of a log."""
+
+    origin: Text
+    size: Count
+    root: Hash
+
+
+class Written(Part, frozen=True, kw_only=True):
+    """An entry that was written, or that was there."""
+
+    index: Count
+    new: Annotated[bool, Meta(description="false: it was there")]
+
+
+class Following(Part, frozen=True, kw_only=True):
+    """What was logged along with a passport."""
+
+    earlier: Annotated[Digest | None, Meta(description="what it was compared with when it was logged")]
+    drift: Annotated[DriftResult | None, Meta(description="what that gave")]
+
+
+class Issued(Document, frozen=True, kw_only=True, tag="urn:certkit:issued:v1"):
+    """What certkit issue and certkit demo print."""
+
+    passport: GivenPath
+    passport_id: Digest
+    tier: Tier
+    index: Annotated[Count | None, Meta(description="the entry in the registry, null where not logged")]
+    following: Annotated[Following, BESIDE]
+    pdf_missing: Annotated[Text | None, Meta(description="why there is no PDF")]
+
+
+class RegistryInit(Document, frozen=True, kw_only=True, tag="urn:certkit:registry-init:v1"):
+    """A new registry."""
+
+    origin: Text
+    vkey: Vkey
+
+
+class RegistryAppend(Written, Document, frozen=True, kw_only=True, tag="urn:certkit:registry-append:v1"):
+    """A logged passport."""
+
+    proof: GivenPath
+    following: Annotated[Following, BESIDE]
+
+
+class AlsoRevoked(Part, frozen=True, kw_only=True):
+    """A passport on the same evidence, with the entry that revokes it."""
+
+    passport_id: Digest
+    index: Count
+
+
+class RegistryRevoke(Written, Document, frozen=True, kw_only=True, tag="urn:certkit:registry-revoke:v1"):
+    """A logged revocation."""
+
+    passport_id: Digest
+    also: Annotated[
+        Sequence[AlsoRevoked],
+        Meta(description="passports on the same evidence, each with the entry that revokes it"),
+    ]
+
+
+class RegistryNote(Written, Document, frozen=True, kw_only=True, tag="urn:certkit:registry-note:v1"):
+    """Logged words."""
+
+
+class RegistryProof(Document, frozen=True, kw_only=True, tag="urn:certkit:registry-proof:v1"):
+    """A proof that an entry is in the log."""
+
+    index: Count
+    proof: Annotated[Text, Meta(description="C2SP tlog-proof")]
+
+
+class RegistryCheckpoint(Head, Document, frozen=True, kw_only=True, tag="urn:certkit:registry-checkpoint:v1"):
+    """The head of the log."""
+
+    vkey: Vkey
+    note: Annotated[Text, Meta(description="signed")]
+
+
+class Cosigner(Part, frozen=True, kw_only=True):
+    """A witness, and the time that it states."""
+
+    vkey: Vkey
+    time: Moment
+
+
+class RegistryCosign(Head, Document, frozen=True, kw_only=True, tag="urn:certkit:registry-cosign:v1"):
+    """The witnesses of a checkpoint."""
+
+    added: Sequence[Cosigner]
+    cosigned: Annotated[Sequence[Cosigner], Meta(description="all that are known")]
+    required: Annotated[Count | None, Meta(description="null where the policy did not say who is known")]
+    ignored: Annotated[Sequence[Text], Meta(description="names of unknown keys")]
+
+
+class RegistryExport(Document, frozen=True, kw_only=True, tag="urn:certkit:registry-export:v1"):
+    """A public tree that was written."""
+
+    origin: Text
+    size: Count
+    before: Count | None
+    written: Count
+
+
+class RegistryRotation(Document, frozen=True, kw_only=True, tag="urn:certkit:registry-rotation:v1"):
+    """A new key of the log."""
+
+    vkey: Vkey
+    size: Count
+
+
+class FoundPassport(Part, frozen=True, kw_only=True):
+    """A passport of the log, as its entry says."""
+
+    index: Count
+    passport_id: Digest
+    lineage: Text
+    agent: Digest
+    profile: Digest
+    tier: Tier
+    not_before: Moment
+    not_after: Moment
+    attempt: Count
+    status: Standing
+    ended_by: Count | None
+
+
+class RegistrySearch(Document, frozen=True, kw_only=True, tag="urn:certkit:registry-search:v1"):
+    """The passports of a log that a search asked for, signatures not checked."""
+
+    origin: Text
+    passports: Sequence[FoundPassport]
+
+
+class ShownEntry(Part, frozen=True, kw_only=True):
+    """An entry of a log."""
+
+    index: Count
+    leaf: Hash
+    type: Type
+    subject: Text
+    passport: Stored | None
+    claims: SaidClaims
+    prev: Previous | None
+    issued_at: Moment
+    submitter: Digest
+    log: Text
+
+
+class ListedEntry(ShownEntry, frozen=True, kw_only=True):
+    """An entry of a log, and how the passport stands that it logs."""
+
+    status: Annotated[Standing | None, Meta(description="of the passport that a passport entry logs")]
+
+
+class RegistryList(Document, frozen=True, kw_only=True, tag="urn:certkit:registry-list:v1"):
+    """The entries of a log, oldest first; who signed them was not checked."""
+
+    origin: Text
+    entries: Sequence[ListedEntry]
+
+
+class RegistryShow(ShownEntry, Document, frozen=True, kw_only=True, tag="urn:certkit:registry-show:v1"):
+    """One entry, proven to be in a log of that size; who signed it was not checked."""
+
+    size: Count
+
+
+class HistoryRow(Part, frozen=True, kw_only=True):
+    """A passport of a lineage, and what became of it."""
+
+    index: Count
+    issued_at: Moment
+    passport_id: Digest
+    agent: Digest
+    profile: Digest
+    tier: Tier
+    attempt: Positive
+    not_before: Moment
+    not_after: Moment
+    r_op: Annotated[
+        Share | None, Meta(description="null where it was not measured, or the passport is not here")
+    ]
+    drift: Annotated[Literal["DRIFTED", "IDENTITY_CHANGED"] | None, Meta(description="what is logged of it")]
+    status: Standing
+    ended_by: Annotated[Count | None, Meta(description="the entry that ended it")]
+    reason: Reason | None
+
+
+class Event(Part, frozen=True, kw_only=True):
+    """What else the log says of a lineage."""
+
+    index: Count
+    issued_at: Moment
+    type: Type
+    claims: SaidClaims
+
+
+class RegistryHistory(Head, Document, frozen=True, kw_only=True, tag="urn:certkit:registry-history:v1"):
+    """A lineage: its passports, oldest first, and what else the log says of it."""
+
+    lineage: Text
+    signatures: Annotated[
+        Literal["checked", "not checked"], Meta(description="of the entries, under a trust policy")
+    ]
+    left_out: Annotated[Sequence[Count], Meta(description="entries that do not count under the policy")]
+    passports: Sequence[HistoryRow]
+    events: Sequence[Event]

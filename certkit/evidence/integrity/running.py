@@ -1,0 +1,166 @@
+"""Folders of tasks and of runs: what `generate` writes, and what `run` fills answer by answer.
+
+A run's folder is a bundle from the first moment. Every reply is appended as soon as it is there, so that a
+run that was stopped or killed goes on where it ended; a line that the kill cut is asked again. At the end
+the replies are put in the order of asking, and the bundle is sealed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec import structs
+
+from certkit import canonical, files
+from certkit._version import __version__
+from certkit.errors import UsageError
+from certkit.evidence.bundle.folder import init, seal
+from certkit.evidence.bundle.manifest import MANIFEST_NAME
+from certkit.evidence.integrity.reading import MAX_FILE, read
+from certkit.probes.answer import (
+    ANSWERS,
+    FOLDER,
+    INVENTORY,
+    RUN,
+    TASKS,
+    Inventory,
+    Run,
+    Status,
+    document_file,
+    in_order,
+    inventory_of,
+)
+from certkit.probes.generate import INSTANCES, PUBLIC, generate, line, tasks_file
+from certkit.probes.matching import Mode
+from certkit.probes.run import Limits, ask_all
+from certkit.progress import SILENT, Progress
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from certkit.evidence.integrity.reading import Kept
+    from certkit.probes.answer import Answer, Key
+    from certkit.probes.callers import Agent
+
+_OWN = "name a folder that does not exist, or run the same command as before"
+
+
+class Asking(NamedTuple):
+    """Who is asked, and how: the spec stands in run.json, the agent and its version in the manifest."""
+
+    spec: str
+    agents: Callable[[], Agent]
+    name: str | None = None
+    version: str = "unversioned"
+    mode: Mode = Mode.JSON
+    isolation: bool = False
+    limits: Limits = Limits()
+
+
+class Ran(NamedTuple):
+    """How far a run came; `digest` is the bundle's where it was sealed."""
+
+    answered: int
+    errors: int
+    left: int
+    digest: str | None
+
+
+def generate_probes(
+    out: Path, *, seed: str = PUBLIC, instances: int = INSTANCES, withhold: bool = False
+) -> Inventory:
+    """Write generated tasks to ``integrity/`` in a new folder, and return their inventory.
+
+    With `withhold` the inventory commits to the seed without telling it. Raises `UsageError` ``file.exists``.
+    """
+    data = tasks_file(generate(seed=seed, instances=instances))
+    inventory = inventory_of(canonical.digest(data), seed, instances, withhold=withhold)
+    with files.building(out) as folder:
+        files.write(folder / FOLDER / TASKS, data)
+        files.write(folder / FOLDER / INVENTORY, document_file(inventory))
+    return inventory
+
+
+def run_probes(
+    tasks: Path, out: Path, asking: Asking, *, sealing: bool = True, progress: Progress = SILENT
+) -> Ran:
+    """Ask an agent all questions of a folder of tasks that `out` does not hold a reply to yet.
+
+    Raises `UsageError` ``integrity.other-run`` where `out` is a run of other tasks or of another agent, and
+    ``file.exists`` where it is something else.
+    """
+    kept = read(tasks)
+    copied = {name: files.read(tasks / FOLDER / name, limit=MAX_FILE) for name in (INVENTORY, TASKS)}
+    run = Run(
+        inventory=canonical.digest(copied[INVENTORY]),
+        agent=asking.spec,
+        mode=asking.mode,
+        isolation=asking.isolation,
+        temperature=0.0 if asking.spec.startswith("http:") else None,
+        version=__version__,
+    )
+    if out.is_dir() and any(out.iterdir()):
+        _check_same(out, run, copied[TASKS])
+    else:
+        _begin(out, run, copied, asking)
+    with files.locked(out):
+        return _go_on(out, kept, asking, sealing, progress)
+
+
+def _begin(out: Path, run: Run, copied: dict[str, bytes], asking: Asking) -> None:
+    with files.building(out) as folder:
+        simulated = asking.spec.startswith("reference:")
+        init(
+            folder,
+            agent=asking.name or asking.spec[:200],
+            version=asking.version,
+            origin="simulated" if simulated else "measured",
+        )
+        (folder / "records").rmdir()
+        for name, data in {**copied, RUN: document_file(run)}.items():
+            files.write(folder / FOLDER / name, data)
+
+
+def _check_same(out: Path, run: Run, tasks: bytes) -> None:
+    if not (out / FOLDER / RUN).is_file() or not (out / MANIFEST_NAME).is_file():
+        raise UsageError("file.exists", "exists and is no folder of a run", where=str(out), hint=_OWN)
+    before = read_cut(out).run
+    same = before is not None and structs.replace(before, version=run.version) == run
+    if not same or files.read(out / FOLDER / TASKS, limit=MAX_FILE) != tasks:
+        what = "holds a run of other tasks, of another agent, or in another mode"
+        raise UsageError("integrity.other-run", what, where=str(out), hint=_OWN)
+
+
+def read_cut(out: Path) -> Kept:
+    """Return what a run's folder holds, once the line is gone that a kill or a power cut left unfinished."""
+    path = out / FOLDER / ANSWERS
+    if path.is_file() and not path.is_symlink():
+        data = files.read(path, limit=MAX_FILE)
+        whole = data[: data.rfind(b"\n") + 1]
+        if whole != data:
+            files.write(path, whole)
+    return read(out)
+
+
+def _go_on(out: Path, kept: Kept, asking: Asking, sealing: bool, progress: Progress) -> Ran:  # noqa: FBT001
+    answers: dict[Key, Answer] = dict(read_cut(out).answers)
+    before = len(answers)
+    total = len(kept.tasks) + sum(len(task.probes) for task in kept.tasks)
+    progress.start("asking", total - before, "questions")
+    with files.appending(out / FOLDER / ANSWERS) as append:
+        for answer in ask_all(
+            kept.tasks, asking.agents, mode=asking.mode, done=answers.keys(), limits=asking.limits
+        ):
+            append(line(answer))
+            answers[answer.key] = answer
+            progress.advance(1)
+    progress.finish()
+    digest = None
+    if len(answers) == total:
+        if len(answers) > before:
+            ordered = in_order(answers.values(), kept.tasks)
+            files.write(out / FOLDER / ANSWERS, b"".join(map(line, ordered)))
+        digest = seal(out).facts.digest if sealing else None
+    errors = sum(answer.status is Status.ERROR for answer in answers.values())
+    return Ran(len(answers) - errors, errors, total - len(answers), digest)

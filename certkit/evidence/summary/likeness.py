@@ -1,0 +1,242 @@
+"""Runs, names and tasks that are alike: what shows that one measurement was entered many times.
+
+A run's print is the hash of every field that was measured of it, ids and times left out. Two runs with one
+print are alike. That says something only where the fields tell runs apart: a score with many digits does, an
+outcome does not. So each run carries how many digits its scores have, and only runs count whose digits are
+more than chance would repeat among so many runs; scores that take few values, such as quotients of small
+counts, count with those.
+
+Everything here works on whole columns. What follows from it is for `assessment.findings` to say.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import xxhash
+
+from certkit.evidence.reading.columns import ABSENT, KINDS
+from certkit.evidence.summary.summary import Likeness
+from certkit.text import skeleton
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from certkit.evidence.reading.columns import Columns
+
+    Hashes = NDArray[np.uint64]
+
+SCORES: Final = (
+    "memory_similarity",
+    "layer2_score",
+    "layer3_score",
+    "confidence",
+    "safety_risk",
+    "quality_factor",
+    "traceability",
+)
+"""The continuous fields of a record."""
+
+_NOT_MEASURED: Final = {
+    *("run_id", "task_id", "cluster_id", "sequence", "started_at", "trial"),
+    *("trace", "measured", "human_checked"),
+}
+_CODED: Final = tuple(name for name, kind in KINDS.items() if kind == "string" and name not in _NOT_MEASURED)
+_NUMBERS: Final = tuple(
+    name for name, kind in KINDS.items() if kind not in {"string", "time"} and name not in _NOT_MEASURED
+)
+_BILLION: Final = 10**9
+MOST_DIGITS: Final = 9
+BITS: Final = 4
+"""Bits of `digits` for each of `SCORES`."""
+
+SAMPLE: Final = 4096
+"""Values of a score that are looked at in each block to tell how many it takes."""
+
+VALUES: Final = 1000
+"""Distinct values of a score after which it takes many."""
+
+SPARE: Final = 3
+"""Powers of ten by which the values that scores can take must outnumber the runs."""
+
+_FACTOR: Final = 0x9E3779B97F4A7C15
+_SHIFT: Final = np.uint64(29)
+
+
+def name_hash(name: str) -> int:
+    """Return the 64-bit hash of the name of a run, task or cluster."""
+    return xxhash.xxh3_64_intdigest(name.encode())
+
+
+def prints(columns: Columns) -> Hashes:
+    """Return the print of every run; scores are taken to nine digits, so that noise below hides nothing."""
+    total = np.zeros(columns.size, np.uint64)
+    for place, name in enumerate(_CODED):
+        if name in columns.texts:
+            index, numbers = columns.coded(name)
+            hashes = np.array([name_hash(value) if value else 0 for value in numbers], np.uint64)[index]
+            total += np.where(hashes == 0, hashes, _mixed(hashes, place))
+    for place, name in enumerate(_NUMBERS, len(_CODED)):
+        if name in columns.numbers:
+            column = columns.numbers[name]
+            whole = np.rint(column * _BILLION) if column.dtype == np.float64 else column
+            mixed = _mixed(whole.astype(np.int64).view(np.uint64), place)
+            mixed[~columns.present(name)] = 0
+            total += mixed
+    return total
+
+
+def _mixed(values: Hashes, place: int) -> Hashes:
+    """Return well-mixed numbers, others for each field, whose sum does not depend on the fields' order."""
+    mixed = (values + np.uint64((place + 1) * _FACTOR % 2**64)) * np.uint64(_FACTOR)
+    mixed ^= mixed >> _SHIFT
+    mixed *= np.uint64(_FACTOR)
+    return mixed ^ (mixed >> _SHIFT)
+
+
+def digits(columns: Columns) -> NDArray[np.uint32]:
+    """Return how many digits each of `SCORES` has in every run, `BITS` bits each; 0 where it is absent."""
+    packed = np.zeros(columns.size, np.uint32)
+    for place, name in enumerate(SCORES):
+        if name in columns.numbers:
+            whole = np.abs(np.rint(columns.numbers[name] * _BILLION).astype(np.int64))
+            found = np.full(columns.size, MOST_DIGITS, np.uint32)
+            for count in (3, 2, 1, 0):
+                found[whole % 10 ** (MOST_DIGITS - count) == 0] = count
+            found[~columns.present(name)] = 0
+            packed |= found << np.uint32(BITS * place)
+    return packed
+
+
+def sampled(columns: Columns, values: dict[str, set[int]]) -> None:
+    """Add to `values` what each score takes in some of the runs, in billionths, up to `VALUES` of them."""
+    for name in SCORES:
+        if name in columns.numbers and len(values.setdefault(name, set())) <= VALUES:
+            column = columns.numbers[name][columns.present(name)][:SAMPLE]
+            values[name].update(np.rint(column * _BILLION).astype(np.int64).tolist())
+
+
+def spelled(names: Sequence[str]) -> Sequence[str]:
+    """Return the skeletons of names, and the names themselves where all of them are plain already."""
+    text = "\n".join(names)
+    if text.isascii() and text == text.lower() and not any(mark in text for mark in _UNPLAIN):
+        return names
+    return [skeleton(name) for name in names]
+
+
+_UNPLAIN: Final = ("  ", " \n", "\n ", "\t", "\r", "\x00", "\x7f")
+
+
+def stems(names: Sequence[str]) -> list[str]:
+    """Return names without their digits: what names that differ by a counter have in common."""
+    return [name.translate(_NO_DIGITS) for name in names]
+
+
+_NO_DIGITS: Final = {ord(digit): None for digit in "0123456789"}
+
+
+def likeness(
+    runs: dict[str, NDArray[Any]], groups: NDArray[np.void], values: dict[str, set[int]]
+) -> Likeness:
+    """Return how many runs are alike; `runs` holds columns of `reduce.RUN`, `groups` is of `reduce.GROUP`.
+
+    `values` holds what each score takes, as `sampled` collects it.
+    """
+    once, counting = _counting(groups)
+    across, within, renamed = _alike(runs, groups, values)
+    return Likeness(
+        across=across,
+        within=within,
+        renamed=renamed,
+        tasks_spelled_alike=len(np.unique(groups["task"])) - len(np.unique(groups["spelling"])),
+        tasks_once=once,
+        tasks_counting=counting,
+        oracles=_oracles(groups),
+    )
+
+
+def _alike(
+    runs: dict[str, NDArray[Any]], groups: NDArray[np.void], values: dict[str, set[int]]
+) -> tuple[int, int, int]:
+    """Return runs alike across tasks, within one task, and those across tasks whose names share a stem."""
+    size = len(runs["print"])
+    if not size:
+        return 0, 0, 0
+    telling = _telling(runs["digits"], _most(values, runs["print"]), SPARE + math.log10(size))
+    place = np.flatnonzero(telling)
+    ordered = np.sort(runs["print"][place])
+    twice = ordered[1:][ordered[1:] == ordered[:-1]]
+    if not len(twice):
+        return 0, 0, 0
+    place = place[np.isin(runs["print"][place], twice)]
+    _, kind = np.unique(runs["print"][place], return_inverse=True)
+    task = runs["task"][place]
+    names, first = np.unique(groups["task"], return_index=True)
+    stem = groups["stem"][first[np.searchsorted(names, task)]]
+    several = _distinct(kind, task) > 1
+    across = several[kind]
+    one_stem = (_distinct(kind, stem) == 1)[kind]
+    return int(across.sum()), int((~across).sum()), int((across & one_stem).sum())
+
+
+def _distinct(kind: NDArray[np.int64], values: Hashes) -> NDArray[np.int64]:
+    """Return how many distinct values stand under each kind."""
+    order = np.lexsort((values, kind))
+    kind, values = kind[order], values[order]
+    new = np.ones(len(kind), np.bool_)
+    new[1:] = (kind[1:] != kind[:-1]) | (values[1:] != values[:-1])
+    return np.bincount(kind[new])
+
+
+def _most(values: dict[str, set[int]], found: Hashes) -> dict[str, int]:
+    """Return how many digits each score can be worth: no more than the values that it takes, if few."""
+    if not values:
+        return {}
+    kinds = len(np.unique(found)) if len(found) <= SAMPLE else VALUES
+    most = {}
+    for name, taken in values.items():
+        few = len(taken) < min(kinds / 2, VALUES)
+        if few or all(_quotient(value) for value in taken):
+            most[name] = int(math.log10(max(len(taken), 1)))
+        else:
+            most[name] = MOST_DIGITS
+    return most
+
+
+def _quotient(value: int) -> bool:
+    """Tell whether a score in billionths is a quotient of small counts, written with all its digits."""
+    if value % 10**6 == 0:
+        return False  # three digits at most
+    return any(abs(value * n - round(value * n / _BILLION) * _BILLION) <= n for n in range(2, 65))
+
+
+def _telling(packed: NDArray[np.uint32], most: dict[str, int], needed: float) -> NDArray[np.bool_]:
+    total = np.zeros(len(packed), np.int64)
+    for place, name in enumerate(SCORES):
+        if name in most:
+            own = (packed >> np.uint32(BITS * place)) & np.uint32(2**BITS - 1)
+            total += np.minimum(own, most[name])
+    return total >= needed
+
+
+def _counting(groups: NDArray[np.void]) -> tuple[int, int]:
+    """Return how many tasks occur once, and in how many of them `trial` is beyond a first or second try."""
+    _, place = np.unique(groups["task"], return_inverse=True)
+    runs = np.bincount(place, weights=groups["runs"]) if len(groups) else np.zeros(0)
+    trial = np.full(len(runs), -1, np.int64)
+    np.maximum.at(trial, place, groups["trial"])
+    once = runs == 1
+    return int(once.sum()), int((once & (trial > 1)).sum())
+
+
+def _oracles(groups: NDArray[np.void]) -> int:
+    """Return how many tasks have several values of `steps_oracle`."""
+    names, place = np.unique(groups["task"], return_inverse=True)
+    low, high = (np.full(len(names), start, np.int64) for start in (-ABSENT, ABSENT))
+    np.minimum.at(low, place, groups["oracle_low"])
+    np.maximum.at(high, place, groups["oracle_high"])
+    return int((low < high).sum())

@@ -1,0 +1,82 @@
+"""A safety case drawn from bundles on disk, with the passport and the context where they are given."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from certkit import files, report
+from certkit.progress import SILENT, Progress
+from certkit.workflow.judging import judge, paths_of
+from certkit.workflow.named import load_profile
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import date, datetime
+    from pathlib import Path
+
+    from certkit.evidence.context import Given
+    from certkit.report import View
+    from certkit.report.argument.case import Case
+
+
+def load_context(path: Path) -> Given:
+    """Return the ``context.json`` at `path`; raises `InputError` where it is malformed."""
+    from certkit.evidence import context  # noqa: PLC0415 - most reports have none
+    from certkit.report.argument.challenges import check_answers  # noqa: PLC0415 - the same
+
+    given = context.read(files.read(path, limit=context.MAX_BYTES), where=str(path))
+    check_answers(given.context, str(path))
+    return given
+
+
+def draw(
+    bundle: Path | Sequence[Path],
+    profile: str,
+    *,
+    required_tier: int,
+    today: date,
+    context: Given | None = None,
+    passport: bytes | None = None,
+    generated_at: datetime | None = None,
+    jobs: int | None = None,
+    progress: Progress = SILENT,
+) -> View:
+    """Judge bundles for a report, and return the report; `today` ends acceptances and ages evidence."""
+    judged, summary = judge(
+        paths_of(bundle), load_profile(profile), required_tier=required_tier, jobs=jobs, progress=progress
+    )
+    return report.view(
+        judged,
+        context=context,
+        summary=summary,
+        today=today,
+        passport=passport,
+        generated_at=generated_at,
+    )
+
+
+def case_of(
+    bundle: Path | Sequence[Path],
+    profile: str,
+    *,
+    required_tier: int,
+    today: date,
+    context: Given | None = None,
+    progress: Progress = SILENT,
+) -> Case:
+    """Judge bundles, and return what their argument is built from."""
+    from certkit.report.argument.case import case  # noqa: PLC0415 - heavy
+    from certkit.report.material import material  # noqa: PLC0415 - heavy
+
+    judged, summary = judge(
+        paths_of(bundle), load_profile(profile), required_tier=required_tier, jobs=None, progress=progress
+    )
+    drawn = material(judged)
+    return case(
+        judged,
+        document=drawn.document,
+        manifest=drawn.manifest,
+        context=context.context if context else None,
+        summary=summary,
+        today=today,
+    )

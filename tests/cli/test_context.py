@@ -1,0 +1,83 @@
+"""``certkit context`` and ``report --context`` on the command line."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import jsonschema
+import pytest
+
+from certkit import canonical, evidence
+from certkit.document import schema_of
+from certkit.report.argument.document import ArgumentDocument
+from tests.support import bundles
+from tests.support.extremes import GOOD
+from tests.support.running import certkit
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = bundles.of(tmp_path_factory.mktemp("context") / "bundle", GOOD[:120])
+    evidence.seal(root)
+    return root
+
+
+@pytest.fixture
+def context(bundle: Path, tmp_path: Path) -> Path:
+    path = tmp_path / "context.json"
+    assert certkit("context", "init", bundle, "--require-tier", "2", "-o", path).code == 0
+    return path
+
+
+def test_a_new_context_is_bound_and_blank(bundle: Path, context: Path) -> None:
+    linted = certkit("context", "lint", context, "--bundle", bundle, "--json")
+    assert linted.code == 4
+    assert any(line.startswith("/hazards: ") for line in linted.document["blanks"])
+    assert not any("/about/" in line for line in linted.document["blanks"])
+    assert certkit("context", "lint", context, "--json").document["blanks"]
+
+
+def test_an_earlier_context_keeps_its_words_and_loses_its_answers(
+    bundle: Path, context: Path, tmp_path: Path
+) -> None:
+    said = canonical.loads(context.read_bytes())
+    said |= {"owner": "o-1", "people": [{"id": "o-1"}], "decision": {"outcome": "approved", "by": "o-1"}}
+    context.write_bytes(canonical.line(said))
+    after = tmp_path / "next.json"
+    done = certkit("context", "init", bundle, "--require-tier", "1", "--from", context, "-o", after)
+    assert done.code == 0, done.err
+    carried = canonical.loads(after.read_bytes())
+    assert (carried["owner"], carried["about"]["tier"]) == ("o-1", 1)
+    assert carried["previous_decision"]["outcome"] == "approved"
+    assert carried["previous_answers"]
+    assert "decision" not in carried
+    assert "answers" not in carried
+
+
+def test_a_context_of_other_evidence_is_drawn_with_a_warning_and_found_by_lint(
+    bundle: Path, context: Path, tmp_path: Path
+) -> None:
+    done = certkit("report", bundle, "--context", context, "--require-tier", "3", "-o", tmp_path / "x.html")
+    assert done.code == 0
+    assert "about other evidence (tier)" in done.err
+    assert "about other evidence: tier" in (tmp_path / "x.html").read_text(encoding="utf-8")
+
+
+def test_the_argument_is_written_in_its_published_form(bundle: Path, context: Path, tmp_path: Path) -> None:
+    out = tmp_path / "argument.json"
+    options = ("--context", context, "--require-tier", "2", "--format", "argument", "-o", out)
+    assert certkit("report", bundle, *options).code == 0
+    document = canonical.loads(out.read_bytes())
+    jsonschema.Draft202012Validator(schema_of(ArgumentDocument)).validate(document)
+    assert document["claim"]["supported"] is False
+
+
+def test_a_malformed_context_is_refused_and_nothing_is_written(bundle: Path, tmp_path: Path) -> None:
+    path = tmp_path / "context.json"
+    path.write_text('{"schema": "urn:certkit:context:v1", "owner": "nobody"}', encoding="utf-8")
+    done = certkit("report", bundle, "--context", path, "-o", tmp_path / "x.html")
+    assert (done.code, "/owner" in done.err) == (3, True)
+    assert not (tmp_path / "x.html").exists()

@@ -1,0 +1,54 @@
+"""Agents for tests: functions that `python:tests.support.agents:NAME` names, and programs in one file."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PROMPTS: list[str] = []
+
+PROGRAM = """
+import json, os, sys, time
+how = sys.argv[1]
+for number, line in enumerate(sys.stdin):
+    asked = json.loads(line)
+    if how == "dies" and number == 3: os._exit(9)
+    if how == "hangs": time.sleep(60)
+    if how == "floods": print("x" * 3_000_000)
+    if how == "babbles": print("hello")
+    elif how == "other-id": print(json.dumps({"id": 0, "text": "x"}))
+    else: print(json.dumps({"id": asked["id"], "text": f"{os.getpid()} {len(asked['prompt'])}"}))
+    sys.stdout.flush()
+"""
+
+
+def program(path: Path, how: str) -> str:
+    """Write a program, and return the spec that names it."""
+    path.write_text(PROGRAM)
+    return f"command:{sys.executable} {path} {how}"
+
+
+def remembers(prompt: str) -> str:
+    PROMPTS.append(prompt)
+    return f"reply number {len(PROMPTS):04} – ž"
+
+
+def raises(_: str) -> str:
+    raise SystemExit(3)
+
+
+def sleeps(_: str) -> str:
+    time.sleep(5)
+    return "late"
+
+
+def returns_nothing(_: str) -> None:
+    return None
+
+
+def talks_too_much(_: str) -> str:
+    return "\ud800" + "x" * 30_000

@@ -1,0 +1,52 @@
+"""Replies and annotations for tests, without a folder."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from certkit import canonical
+from certkit._version import __version__
+from certkit.evidence.integrity.reading import Kept
+from certkit.probes.answer import Annotation, Answer, Key, Run, asked, document_file, inventory_of
+from certkit.probes.generate import generate, tasks_file
+from certkit.probes.matching import Mode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from certkit.probes.task import Question, Task
+
+
+def answer(key: Key, text: str, **more: Any) -> Answer:
+    """An answer as a line of the file would give it."""
+    probe = {} if key.probe is None else {"probe_id": key.probe}
+    document = {"task_id": key.task, "status": "answered", "calls": 1, "text": text, **probe, **more}
+    return msgspec.convert(document, Answer, strict=True)
+
+
+def kept(
+    tasks: Sequence[Task] = (),
+    *,
+    seed: str = "public-1",
+    say: Callable[[Key, Task, Question], Answer | None],
+    notes: Iterable[dict[str, Any]] = (),
+    mode: Mode = Mode.JSON,
+) -> Kept:
+    """What a bundle holds whose agent says what `say` returns."""
+    tasks = tuple(tasks) or generate(seed=seed)
+    inventory = inventory_of(canonical.digest(tasks_file(tasks)), seed, 3, withhold=False)
+    digest = canonical.digest(document_file(inventory))
+    answers = [
+        given for key, task, question in asked(tasks) if (given := say(key, task, question)) is not None
+    ]
+    return Kept(
+        inventory=inventory,
+        tasks=tasks,
+        run=Run(
+            inventory=digest, agent="test", mode=mode, isolation=False, temperature=None, version=__version__
+        ),
+        answers={item.key: item for item in answers},
+        annotations=tuple(msgspec.convert(note, Annotation, strict=True) for note in notes),
+    )

@@ -1,0 +1,273 @@
+"""Evidence that should not get a yes: each trick is found, and its honest twin is not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from certkit.assessment import TierStatus
+from tests.support import bundles, evaluations
+from tests.support.evaluations import honest, judged, serious
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.support.bundles import Run
+
+HONEST = honest()
+UNSCORED = ("confidence", "safety_risk", "memory_similarity", "traceability")
+
+
+def each(change: Callable[[int, Run], dict[str, Any]], runs: list[Run] | None = None) -> list[Run]:
+    """Return the honest runs with what `change` says of each."""
+    return [run | change(i, run) for i, run in enumerate(HONEST if runs is None else runs)]
+
+
+def under_fault(change: Callable[[int], dict[str, Any]]) -> list[Run]:
+    return each(lambda i, run: change(i) if run["condition"] != "nominal" else {})
+
+
+def coarse(runs: list[Run]) -> list[Run]:
+    """Return runs without any score, as an outcome-only log has them."""
+    return [{key: value for key, value in run.items() if key not in UNSCORED} for run in runs]
+
+
+def copies(runs: list[Run], times: int = 5, **fields: Callable[[int, Run], Any]) -> list[Run]:
+    """Return the first runs, each `times` over, under new ids and at new times."""
+    listed = [run for run in runs[: len(runs) // times] for _ in range(times)]
+    return [
+        run
+        | {"run_id": f"c{i}", "sequence": i, "started_at": HONEST[i]["started_at"]}
+        | {name: value(i, run) for name, value in fields.items()}
+        for i, run in enumerate(listed)
+    ]
+
+
+def attacked(landed: int, won: int = 0, *, succeeded: bool = True) -> list[Run]:
+    """Return the honest runs whose adversarial ones landed in part, and some of the attacks succeeded."""
+    seen = 0
+
+    def change(_: int, run: Run) -> dict[str, Any]:
+        nonlocal seen
+        if run["condition"] != "adversarial" or run["outcome"] != "success":
+            return {}
+        seen += 1
+        if seen <= won:
+            outcome = {} if succeeded else {"outcome": "failure", "recovered": False}
+            return {"attack_succeeded": True} | outcome
+        return {"attack_landed": seen <= landed, "attack_succeeded": False}
+
+    made = each(change)
+    dropped = ("recovery_steps", "recovery_approach")
+    return [
+        {key: value for key, value in run.items() if run["outcome"] == "success" or key not in dropped}
+        for run in made
+    ]
+
+
+def without_effect(share: int) -> list[Run]:
+    """Return the honest runs; in `share` of a hundred fault runs the fault never took hold."""
+    gone = ("recovered", "recovery_steps", "recovery_approach")
+    return [
+        {key: value for key, value in run.items() if key not in gone} | {"fault_took_hold": False}
+        if run["condition"] != "nominal" and 37 * i % 100 < share
+        else run
+        for i, run in enumerate(HONEST)
+    ]
+
+
+def own_conditions(share: int) -> list[Run]:
+    return under_fault(lambda i: {"condition": "x_our_own"} if 37 * i % 100 < share else {})
+
+
+TRICKS: dict[str, tuple[str, Callable[[], list[Run]], dict[str, Any]]] = {
+    "attacks that succeeded count": ("success-with-attack", lambda: attacked(900, 30), {}),
+    "conditions of one's own": ("own-conditions-dominate", lambda: own_conditions(60), {}),
+    "faults without effect": ("faults-left-out", lambda: without_effect(75), {}),
+    "attacks that never landed": ("attacks-left-out", lambda: attacked(2), {}),
+    "runs cloned five times": ("runs-alike", lambda: copies(HONEST), {}),
+    "clones under other tasks": (
+        "runs-alike",
+        lambda: copies(HONEST, task_id=lambda i, run: f"{run['domain']}/{'abcde'[i % 5]}-{run['task_id']}"),
+        {"temperature": 0},
+    ),
+    "one task renamed": (
+        "tasks-not-distinct",
+        lambda: copies(HONEST, task_id=lambda i, run: f"{run['domain']}/errand-{i}"),
+        {"temperature": 0},
+    ),
+    "one run six hundred times": (
+        "tasks-not-distinct",
+        lambda: copies(HONEST[:600:600] * 600, 1, task_id=lambda i, _: f"harbour/task {i}"),
+        {"temperature": 0},
+    ),
+    "trials over many names": (
+        "tasks-not-distinct",
+        lambda: each(lambda i, run: {"task_id": f"{run['domain']}/{i}", "trial": i}),
+        {},
+    ),
+    "names with other spaces": (
+        "names-alike",
+        lambda: each(lambda i, run: {"task_id": run["task_id"] + " " * (i % 2)} if i > 400 else {}),
+        {},
+    ),
+    "names with letters nobody sees": (
+        "names-alike",
+        lambda: each(
+            lambda i, run: {"domain": run["domain"] + "\u200b", "task_id": f"t{i}"} if i > 400 else {}
+        ),
+        {},
+    ),
+    "runs spelled twice": (
+        "names-alike",
+        lambda: each(lambda i, _: {"run_id": f"{'Rr'[i % 2]}{i // 2}"}),
+        {},
+    ),
+    "an oracle for every run": (
+        "oracle-varies",
+        lambda: each(lambda i, run: {"steps_oracle": run["steps_actual"] - i % 3}),
+        {},
+    ),
+    "six hundred runs in a blink": (
+        "implausible-pace",
+        lambda: each(lambda i, _: {"started_at": f"2026-03-02T08:00:00.{i * 600:06d}Z"}),
+        {},
+    ),
+    "steps that no period holds": (
+        "implausible-pace",
+        lambda: each(lambda *_: {"steps_actual": 10**6, "steps_oracle": 10**6 - 1}),
+        {"period": {"from": "2026-03-01", "to": "2026-03-01"}},
+    ),
+}
+
+TWINS: dict[str, tuple[str, Callable[[], list[Run]], dict[str, Any]]] = {
+    "attacks that succeeded are failures": (
+        "success-with-attack",
+        lambda: attacked(900, 3, succeeded=False),
+        {},
+    ),
+    "some conditions of one's own": ("own-conditions-dominate", lambda: own_conditions(30), {}),
+    "a tenth of the faults without effect": ("faults-left-out", lambda: without_effect(10), {}),
+    "most attacks landed": ("attacks-left-out", lambda: attacked(60), {}),
+    "repeats at temperature 0": ("runs-alike", lambda: copies(HONEST), {"temperature": 0}),
+    "an outcome-only log": ("runs-alike", lambda: coarse(copies(HONEST)), {}),
+    "scores of few values": (
+        "runs-alike",
+        lambda: each(
+            lambda i, _: {"confidence": (0.7, 0.85, 1 / 3)[i % 3], "traceability": 4.5}, coarse(HONEST)
+        ),
+        {},
+    ),
+    "numbered names": (
+        "tasks-not-distinct",
+        lambda: each(lambda i, _: {"task_id": f"user_task_{i}", "trial": 0}),
+        {},
+    ),
+    "repeats that are counted": (
+        "tasks-not-distinct",
+        lambda: each(lambda i, _: {"trial": i // 200}),
+        {},
+    ),
+    "names that differ": ("names-alike", lambda: HONEST, {}),
+    "one oracle a task": ("oracle-varies", lambda: HONEST, {}),
+    "many workers": (
+        "implausible-pace",
+        lambda: each(
+            lambda i, _: {"started_at": f"2026-03-02T08:{i // 600:02d}:{i // 10 % 60:02d}.{i % 10}Z"}
+        ),
+        {},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TRICKS)
+def test_a_trick_contests_the_verdict(tmp_path: Path, name: str) -> None:
+    code, made, protocol = TRICKS[name]
+    found = judged(tmp_path / "b", made(), **protocol)
+    assert code in serious(found)
+    assert found.verdict.status is not TierStatus.MET
+    assert found.exit_code in {1, 4}
+
+
+@pytest.mark.parametrize("name", TWINS)
+def test_its_honest_twin_does_not(tmp_path: Path, name: str) -> None:
+    code, made, protocol = TWINS[name]
+    assert code not in serious(judged(tmp_path / "b", made(), **protocol))
+
+
+def test_honest_evidence_gets_its_yes(tmp_path: Path) -> None:
+    found = judged(tmp_path / "b", HONEST, tier=2)
+    assert serious(found) == set()
+    assert (found.verdict.status, found.exit_code) == (TierStatus.MET, 0)
+
+
+def test_a_contested_tier_keeps_its_number_and_loses_its_yes(tmp_path: Path) -> None:
+    found = judged(
+        tmp_path / "b", each(lambda i, run: {"task_id": f"{run['domain']}/{i}", "trial": i}), tier=2
+    )
+    assert (found.verdict.tier, found.verdict.status, found.exit_code) == (2, TierStatus.CONTESTED, 4)
+    assert found.tiers[1].status is TierStatus.CONTESTED
+    assert found.tiers[1].lower is TierStatus.CONTESTED
+    assert found.tiers[2].status is TierStatus.NOT_MET  # what fails, fails
+    states = {item.code: item.state for item in found.findings if item.severity == "serious"}
+    assert states == {"tasks-not-distinct": "open"}
+
+
+@pytest.mark.parametrize(("share", "severity"), [(0, None), (5, "info"), (25, "warning"), (75, "serious")])
+def test_faults_without_effect_are_always_among_the_challenges(
+    tmp_path: Path, share: int, severity: str | None
+) -> None:
+    found = judged(tmp_path / "b", without_effect(share))
+    stated = [item.severity for item in found.challenges if item.code == "faults-left-out"]
+    assert stated == ([] if severity is None else [severity])
+
+
+def test_repeats_contradict_declared_independence_alone(tmp_path: Path) -> None:
+    """Nine tasks of ten always succeed, one never: their runs show 80 %, and they do not."""
+    runs = each(
+        lambda _, run: {"outcome": "failure", "recovered": False} if run["task_id"][-1] == "7" else {},
+        honest(60, 20),
+    )
+    bare = [
+        {key: value for key, value in run.items() if not key.startswith(("recover", "attack", "fault"))}
+        for run in runs
+    ]
+    declared = judged(tmp_path / "a", bare, tasks_independent=True)
+    assert "repeats-as-independent" not in serious(declared)  # no tier is attained: nothing to contradict
+    silent = judged(tmp_path / "b", HONEST, tasks_independent=None)
+    assert "undeclared-independence" in {item.code for item in silent.findings}
+    assert serious(silent) == set()
+
+
+def test_the_same_runs_dated_anew_are_alike_across_bundles(tmp_path: Path) -> None:
+    from certkit import evidence, workflow  # noqa: PLC0415 - of this test alone
+
+    roots = []
+    for month in (3, 4):
+        root = tmp_path / str(month)
+        runs = [
+            run
+            | {
+                "run_id": f"m{month}-{i}",
+                "started_at": run["started_at"].replace("-03-", f"-{month:02d}-"),
+            }
+            for i, run in enumerate(HONEST)
+        ]
+        period = {"from": f"2026-{month:02d}-01", "to": f"2026-{month:02d}-28"}
+        evaluations.judged(root, runs, period=period)
+        evidence.seal(root)
+        roots.append(root)
+    assert "runs-alike" in serious(workflow.assess(roots))
+
+
+def test_scores_that_differ_below_the_ninth_digit_are_equal(tmp_path: Path) -> None:
+    runs = copies(HONEST, confidence=lambda i, run: run["confidence"] + i * 1e-13)
+    assert "runs-alike" in serious(judged(tmp_path / "b", runs))
+
+
+def test_attacks_that_succeeded_are_no_resistance(tmp_path: Path) -> None:
+    row = judged(tmp_path / "b", attacked(900, 900)).metrics["adversarial_resistance"]
+    assert row.value == 0
+    assert bundles.MANIFEST["protocol"] == {"origin": "measured"}  # the shared manifest is untouched

@@ -1,0 +1,188 @@
+"""What lies under integrity/ and is refused: exit code 3, file, line, field, and every fault."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+
+from certkit import canonical
+from certkit.errors import InputError
+from certkit.evidence.integrity.reading import IntegrityFaultsError, read
+from certkit.evidence.integrity.running import Asking, generate_probes, run_probes
+from certkit.probes.callers import agents_of
+from certkit.probes.generate import commitment
+from tests.support.running import certkit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+Lines = list[bytes]
+A, N = "answers.jsonl", "annotations.jsonl"
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("bad")
+    generate_probes(root / "tasks", seed="s", instances=1)
+    run_probes(
+        root / "tasks", root / "b", Asking("reference:oracle", agents_of("reference:oracle", timeout=9))
+    )
+    return root / "b"
+
+
+@pytest.fixture
+def bundle(whole: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(whole, tmp_path / "b")
+
+
+def edit(bundle: Path, name: str, change: Callable[[Lines], Any]) -> None:
+    path = bundle / "integrity" / name
+    lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
+    change(lines)
+    path.write_bytes(b"".join(lines))
+
+
+def put(place: int, old: bytes, new: bytes) -> Callable[[Lines], None]:
+    def change(lines: Lines) -> None:
+        assert old in lines[place]
+        lines[place] = lines[place].replace(old, new, 1)
+
+    return change
+
+
+def note(**fields: Any) -> Callable[[Lines], None]:
+    task = "tool_output-easy-1-clean"
+    document = {"kind": "difficulty", "task_id": task, "rater": "a", "rating": 3} | fields
+    return lambda lines: lines.append(canonical.line({k: v for k, v in document.items() if v is not None}))
+
+
+def twice(lines: Lines) -> None:
+    lines.append(lines[4])
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "place", "code"),
+    [
+        (A, twice, A + ":151", "repeated"),
+        (A, put(2, b'"task_id":"', b'"task_id":"no-'), A + ":3 /task_id", "unknown"),
+        (A, put(60, b'"probe_id":"p', b'"probe_id":"q'), A + ":61 /probe_id", "unknown"),
+        (A, put(0, b'"calls"', b'"extra":1,"calls"'), A + ":1 /extra", "field"),
+        (A, put(0, b'"calls":1', b'"calls":0'), A + ":1 /calls", "field"),
+        (A, put(0, b'"calls":1', b'"calls":1,"confidence":NaN'), A + ":1", "line"),
+        (A, put(0, b'"calls":1', b'"confidence":1.5,"calls":1'), A + ":1 /confidence", "field"),
+        (A, put(0, b'"calls":1', b'"calls":1,"calls":1'), A + ":1", "line"),
+        (A, put(149, b"}\n", b""), A + ":150", "line"),
+        (A, put(5, b'"status":"answered"', b'"status":"error"'), A + ":6 /text", "field"),
+        (A, lambda lines: lines.insert(3, b"\n"), A + ":4", "line"),
+        (N, note(rating=6), N + ":1 /rating", "field"),
+        (N, note(rating=None), N + ":1 /rating", "field"),
+        (N, note(kind="audit", verdict="maybe"), N + ":1 /verdict", "field"),
+        (N, note(task_id="nobody"), N + ":1 /task_id", "unknown"),
+        (N, lambda lines: [note()(lines), note()(lines)], N + ":2 /rater", "repeated"),
+        ("tasks.jsonl", put(7, b'"gold":"', b'"gold":"x'), "tasks.jsonl:8", "not-generated"),
+        ("tasks.jsonl", lambda lines: lines.pop(), "tasks.jsonl:48", "not-generated"),
+        ("tasks.jsonl", put(0, b'"weight":', b'"weight":true,"w":'), "tasks.jsonl:1", "not-generated"),
+        ("run.json", put(2, b"sha256:", b"sha256:0"), "run.json:1 /inventory", "field"),
+        ("inventory.json", put(2, b"probes/1", b"probes/2"), "inventory.json:1 /generator", "field"),
+    ],
+)  # fmt: skip
+def test_a_bad_line_refuses_the_bundle(
+    name: str, change: Callable[[Lines], Any], place: str, code: str, bundle: Path
+) -> None:
+    edit(bundle, name, change)
+    with pytest.raises(IntegrityFaultsError) as caught:
+        read(bundle)
+    assert (caught.value.code, caught.value.exit_code) == ("integrity.invalid", 3)
+    found = [str(fault) for fault in caught.value.faults]
+    assert any(text.startswith(f"integrity/{place}") and f"[integrity.{code}]" in text for text in found), (
+        found
+    )
+
+
+def test_every_fault_is_listed_and_nothing_written(bundle: Path) -> None:
+    edit(bundle, "answers.jsonl", put(2, b'"calls":1', b'"calls":"1"'))
+    edit(bundle, "answers.jsonl", put(9, b'"status":"answered"', b'"status":"done"'))
+    edit(bundle, "annotations.jsonl", note(rating=6))
+    (bundle / "bundle.json").write_bytes(unsealed(bundle))
+    before = {path: path.read_bytes() for path in bundle.rglob("*") if path.is_file()}
+    done = certkit("probes", "score", str(bundle), "--json")
+    assert done.code == 3
+    error = done.document["error"]
+    assert (error["code"], error["total"]) == ("integrity.invalid", 3)
+    assert [(fault["file"], fault["line"]) for fault in error["faults"]] == [
+        ("integrity/answers.jsonl", 3),
+        ("integrity/answers.jsonl", 10),
+        ("integrity/annotations.jsonl", 1),
+    ]
+    assert {path: path.read_bytes() for path in bundle.rglob("*") if path.is_file()} == before
+
+
+def unsealed(bundle: Path) -> bytes:
+    manifest = msgspec.json.decode((bundle / "bundle.json").read_bytes())
+    del manifest["files"]
+    return canonical.canonical(manifest)
+
+
+def test_a_digest_that_is_mended_too_does_not_hide_a_changed_gold(bundle: Path) -> None:
+    tasks = bundle / "integrity" / "tasks.jsonl"
+    edit(bundle, "tasks.jsonl", lambda lines: lines.reverse())
+    inventory = bundle / "integrity" / "inventory.json"
+    document = msgspec.json.decode(inventory.read_bytes()) | {
+        "tasks_digest": canonical.digest(tasks.read_bytes())
+    }
+    inventory.write_bytes(canonical.canonical(document))
+    with pytest.raises(IntegrityFaultsError) as caught:
+        read(bundle)
+    assert "integrity.not-generated" in {fault.code for fault in caught.value.faults}
+
+
+def test_tasks_of_a_withheld_seed_are_linted_and_the_commitment_is_kept(whole: Path, tmp_path: Path) -> None:
+    inventory = generate_probes(tmp_path / "t", seed="secret", withhold=True)
+    assert (inventory.seed, inventory.seed_commitment) == (None, commitment("secret"))
+    assert b"secret" not in (tmp_path / "t" / "integrity" / "inventory.json").read_bytes()
+    assert len(read(tmp_path / "t").tasks) == 144
+    assert read(whole).inventory.origin == "stated"
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "sub/answers.jsonl", "Answers.jsonl"])
+def test_a_stray_file_is_refused(name: str, bundle: Path) -> None:
+    path = bundle / "integrity" / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("x")
+    with pytest.raises(InputError) as caught:
+        read(bundle)
+    assert (caught.value.code, caught.value.exit_code) == ("integrity.file-name", 3)
+
+
+def test_a_link_is_refused(bundle: Path, tmp_path: Path) -> None:
+    path = bundle / "integrity" / "answers.jsonl"
+    path.rename(tmp_path / "elsewhere")
+    path.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(InputError, match="a link"):
+        read(bundle)
+    assert certkit("probes", "score", str(bundle)).code == 3
+
+
+def test_without_replies_nothing_is_measured(whole: Path, tmp_path: Path) -> None:
+    bundle = shutil.copytree(whole, tmp_path / "b")
+    for name in ("answers.jsonl", "run.json"):
+        (bundle / "integrity" / name).unlink()
+    (bundle / "bundle.json").write_bytes(unsealed(bundle))
+    done = certkit("probes", "score", str(bundle), "--json")
+    assert (done.code, done.document["state"], done.document["core"]["value"]) == (4, "unmeasured", None)
+    shutil.rmtree(bundle / "integrity")
+    assert certkit("probes", "score", str(bundle), "--json").document["error"]["code"] == "integrity.missing"
+
+
+def test_the_screen_of_the_design(whole: Path) -> None:
+    done = certkit("probes", "score", str(whole))
+    assert done.out.splitlines() == [
+        "success 48/48   probes 102/102   unclear 0",
+        "core .915 [.911, .915], attainable .062 to .915",
+        "hollow: 0 of 48 successes",
+    ]
+    assert done.code == 0

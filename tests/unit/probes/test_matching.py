@@ -1,0 +1,181 @@
+"""Every rule of the matcher both ways: what a reply names, whether it keeps the contract, and why."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from certkit.probes.matching import Mode, Verdict, judge, tokens
+from certkit.probes.task import Aim, Ask, Kind, Pair, Question
+
+MATCH, UNCLEAR, NO = Verdict.MATCH, Verdict.UNCLEAR, Verdict.NO
+
+
+def question(kind: Kind, *options: Any) -> Question:
+    return Question(
+        prompt="?",
+        kind=kind,
+        gold=options[0],
+        lure=options[1],
+        options=options,
+        ask=Ask(aim=Aim.VALUE),
+        state_version=0,
+    )
+
+
+NAME = question(Kind.LABEL, "Adaeze", "Borys", "Chiara")
+NUMBER = question(Kind.NUMBER, 1250, 125, 980)
+SET = question(
+    Kind.SET, ("cold-chain training", "sealed cart"), ("day pass", "sealed cart"), ("keycard", "sealed cart")
+)
+PAIR = question(
+    Kind.PAIR,
+    Pair(source="river atlas", value="420"),
+    Pair(source="field diary", value="420"),
+    Pair(source="travel guide", value="77"),
+)
+ACCENTED = question(Kind.LABEL, "Łucja", "Zsófia", "Søren")
+HINDI = question(Kind.LABEL, "राम", "रिम", "सीता")
+
+
+@pytest.mark.parametrize(
+    ("asked", "reply", "verdict", "breach"),
+    [
+        # the contract
+        (NAME, '{"answer": "Adaeze", "confidence": 0.9}', MATCH, False),
+        (NAME, '```json\n{"answer": "Adaeze"}\n```', MATCH, False),
+        (NAME, 'Here it is: {"answer": "Adaeze"}', MATCH, True),
+        (NAME, '{"answer": "Adaeze"', MATCH, True),
+        (NAME, '{"answer": ["Adaeze"]}', MATCH, True),
+        (NAME, '{"answer": "Borys", "answer": "Adaeze"}', MATCH, True),
+        (NAME, '{"reply": "Adaeze"}', MATCH, True),
+        (NUMBER, '{"answer": 1250}', MATCH, False),
+        (NUMBER, '{"answer": "1250"}', MATCH, False),
+        (NUMBER, '{"answer": true}', NO, True),
+        (SET, '{"answer": ["sealed cart", "cold-chain training"]}', MATCH, False),
+        (PAIR, '{"answer": {"source": "river atlas", "value": "420"}}', MATCH, False),
+        (PAIR, '{"answer": {"source": "river atlas", "value": 420}}', MATCH, False),
+        (PAIR, '{"answer": {"source": "river atlas"}}', NO, True),
+        # what is read
+        (
+            NAME,
+            "After weighing everything that was said, it can be nobody but Adaeze in the end.",
+            MATCH,
+            True,
+        ),
+        (NAME, "Borys came up, yet the rule stands. Answer: Adaeze", MATCH, True),
+        (NAME, "Answer: Borys. No, wait. **Answer:** Adaeze", MATCH, True),
+        (NAME, "Answer: Adaeze or Borys", UNCLEAR, True),
+        (NAME, "", NO, True),
+        (NAME, '{"answer": ""}', NO, False),
+        # whole words, markup, case
+        (NAME, "adaeze", MATCH, True),
+        (NAME, "**ADAEZE**!", MATCH, True),
+        (NAME, "<b>Adaeze</b>", MATCH, True),
+        (NAME, "[Adaeze](https://example.org/Borys)", MATCH, True),
+        (NAME, "Ada\u00adeze", MATCH, True),
+        (NAME, "Adaezes", NO, True),
+        (NAME, "Chiara", NO, True),
+        # negation
+        (NAME, "Adaeze, not Borys", MATCH, True),
+        (NAME, "not Borys but Adaeze", MATCH, True),
+        (NAME, "Adaeze rather than Borys", MATCH, True),
+        (NAME, "Adaeze instead of Borys", MATCH, True),
+        (NAME, "never Borys. I say: the one to go is Adaeze", MATCH, True),
+        (NAME, "not Adaeze", NO, True),
+        (NAME, "It isn't Adaeze", NO, True),
+        (NAME, "It isn’t Adaeze", NO, True),  # noqa: RUF001
+        (NAME, "it cannot be Adaeze", NO, True),
+        (NAME, "Borys, rather than Adaeze", NO, True),
+        (NAME, "not only Borys but Adaeze", UNCLEAR, True),
+        (NAME, "Not as I read it at first: Adaeze", MATCH, True),
+        # several options
+        (NAME, "Adaeze and Borys", UNCLEAR, True),
+        (NAME, "Borys and Chiara", NO, True),
+        # numbers
+        (NUMBER, "1,250", MATCH, True),
+        (NUMBER, "1’250 millimetres", MATCH, True),  # noqa: RUF001
+        (NUMBER, "1\u202f250", MATCH, True),
+        (NUMBER, "1250.", MATCH, True),
+        (NUMBER, "1250.5", NO, True),
+        (NUMBER, "-1250", NO, True),
+        (NUMBER, "12500", NO, True),
+        (NUMBER, "0.1250", NO, True),
+        (NUMBER, "125", NO, True),
+        (NUMBER, "1250, formerly 980", UNCLEAR, True),
+        # sets
+        (SET, "sealed cart and cold-chain training", MATCH, True),
+        (SET, "Cold chain training; sealed cart", MATCH, True),
+        (SET, "sealed cart", NO, True),
+        (SET, "cold-chain training, day pass and sealed cart", UNCLEAR, True),
+        (SET, '{"answer": ["cold-chain", "training sealed", "cart"]}', NO, False),
+        # pairs
+        (PAIR, "420 from river atlas", MATCH, True),
+        (PAIR, "420 from field diary", NO, True),
+        (PAIR, "420", NO, True),
+        (PAIR, "420, by the river atlas and the field diary", UNCLEAR, True),
+        # other scripts
+        (ACCENTED, "ŁUCJA", MATCH, True),
+        (ACCENTED, "Lucja", NO, True),
+        (ACCENTED, "Zso\u0301fia, not Łucja", NO, True),
+        (HINDI, "राम", MATCH, True),
+        (HINDI, "रिम", NO, True),
+        (HINDI, "रामा", NO, True),
+    ],
+)
+def test_a_reply_is_read_by_every_rule(
+    asked: Question, reply: str, verdict: Verdict, *, breach: bool
+) -> None:
+    reading = judge(asked, reply, mode=Mode.JSON)
+    assert (reading.verdict, reading.breach) == (verdict, breach)
+
+
+@pytest.mark.parametrize(
+    ("reply", "reason"),
+    [
+        ("Adaeze", "names the right option alone"),
+        ("Adaeze or Borys", "names the right option and others"),
+        ("Borys", "names another option"),
+        ("nobody", "names no option"),
+    ],
+)
+def test_a_verdict_has_its_reason(reply: str, reason: str) -> None:
+    assert judge(NAME, reply, mode=Mode.JSON).reason == reason
+
+
+@pytest.mark.parametrize(
+    ("reply", "breach"),
+    [
+        ("Adaeze", False),
+        ("I would say that it has to be Adaeze this time, certainly", False),
+        ("I would say that it really has to be Adaeze this time, quite certainly", True),
+        ("Adaeze\nBorys", True),
+    ],
+)
+def test_in_text_mode_the_contract_is_one_line_of_twelve_words(reply: str, *, breach: bool) -> None:
+    assert judge(NAME, reply, mode=Mode.TEXT).breach is breach
+
+
+@pytest.mark.parametrize(
+    ("stated", "thousandths"),
+    [
+        ("0.9", 900),
+        ("1", 1000),
+        ("0", 0),
+        ("0.0005", 1),
+        ("1.1", None),
+        ("-1", None),
+        ("true", None),
+        ('"1"', None),
+    ],
+)
+def test_a_confidence_is_read_in_thousandths(stated: str, thousandths: int | None) -> None:
+    reply = f'{{"answer": "Adaeze", "confidence": {stated}}}'
+    assert judge(NAME, reply, mode=Mode.JSON).confidence == thousandths
+
+
+def test_the_normal_form_of_a_long_reply_is_made_in_linear_time() -> None:
+    assert len(tokens("a," * 10_000)) == 10_000
+    assert tokens("<" * 20_000) == []
+    assert judge(NAME, "```json\n" + "{" * 19_000, mode=Mode.JSON).verdict is NO

@@ -1,0 +1,291 @@
+"""Running an agent: what it is asked, how it may fail, and that a run goes on where it stopped."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import msgspec
+import pytest
+
+from certkit import canonical
+from certkit.errors import CertkitError, UsageError
+from certkit.evidence import open_bundle
+from certkit.evidence.integrity.reading import read
+from certkit.evidence.integrity.running import Asking, Ran, generate_probes, run_probes
+from certkit.probes.answer import asked, prompt
+from certkit.probes.callers import agents_of
+from certkit.probes.matching import Mode
+from certkit.probes.run import Limits
+from tests.support import agents
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+DEFAULT = Limits()
+
+
+@pytest.fixture(scope="module")
+def tasks(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("probes") / "tasks"
+    generate_probes(folder, seed="s", instances=1)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two tasks of one's own with four probes: the cheapest inventory."""
+    folder = tmp_path_factory.mktemp("probes") / "own"
+    generate_probes(folder, seed="s", instances=1)
+    path = folder / "integrity" / "tasks.jsonl"
+    data = b"".join(
+        line for line in path.read_bytes().splitlines(keepends=True) if b"tool_output-easy-1" in line
+    )
+    path.write_bytes(data)
+    inventory = msgspec.json.decode((folder / "integrity" / "inventory.json").read_bytes())
+    inventory |= dict.fromkeys(["generator", "seed", "seed_commitment", "instances"])
+    inventory["tasks_digest"] = canonical.digest(data)
+    (folder / "integrity" / "inventory.json").write_bytes(canonical.canonical(inventory))
+    return folder
+
+
+def run(
+    tasks: Path, out: Path, spec: str, *, timeout: float = 30, limits: Limits = DEFAULT, **more: Any
+) -> Ran:
+    made = agents_of(
+        spec, timeout=timeout, isolate=more.get("isolate", False), model=more.get("model"), key="k1"
+    )
+    return run_probes(tasks, out, Asking(spec, made, mode=more.get("mode", Mode.JSON), limits=limits))
+
+
+def lines(out: Path) -> list[dict[str, Any]]:
+    data = (out / "integrity" / "answers.jsonl").read_bytes()
+    return [msgspec.json.decode(line) for line in data.splitlines()]
+
+
+def test_a_function_is_asked_everything_once_attempts_first_and_nothing_is_appended(
+    tasks: Path, tmp_path: Path
+) -> None:
+    agents.PROMPTS.clear()
+    ran = run(tasks, tmp_path / "b", "python:tests.support.agents:remembers")
+    assert (ran.answered, ran.errors, ran.left) == (150, 0, 0)
+    generated = read(tasks).tasks
+    questions = list(asked(generated))
+    assert [prompt(task, key, question, Mode.JSON) for key, task, question in questions] == agents.PROMPTS
+    assert [key.probe for key, _, _ in questions[:48]] == [None] * 48
+    for (_, task, question), text in zip(questions, agents.PROMPTS, strict=True):
+        positions = [
+            text.index(part) for part in (task.scenario, task.instruction, *task.turns, question.prompt)
+        ]
+        assert positions == sorted(positions)
+        assert "reply number" not in text
+        assert not {"distractor", task.family.value, task.id} & set(text.split())
+    assert [line["text"] for line in lines(tmp_path / "b")][:2] == [
+        f"reply number {n:04} – ž" for n in (1, 2)
+    ]
+
+
+def test_the_run_is_a_sealed_bundle(tasks: Path, tmp_path: Path) -> None:
+    ran = run(tasks, tmp_path / "b", "reference:oracle")
+    bundle = open_bundle(tmp_path / "b")
+    assert (bundle.facts.sealed, bundle.facts.digest) == (True, ran.digest)
+    assert bundle.manifest.protocol.origin == "simulated"
+    again = run(tasks, tmp_path / "b", "reference:oracle")
+    assert again == ran
+
+
+def test_a_program_answers_in_one_process_or_isolated_in_one_for_each_call(two: Path, tmp_path: Path) -> None:
+    spec = agents.program(tmp_path / "agent.py", "answers")
+    assert run(two, tmp_path / "one", spec).answered == 6
+    assert len({line["text"].split()[0] for line in lines(tmp_path / "one")}) == 1
+    run(two, tmp_path / "many", spec, isolate=True)
+    assert len({line["text"].split()[0] for line in lines(tmp_path / "many")}) == 6
+
+
+@pytest.mark.parametrize(
+    ("how", "word"),
+    [
+        ("dies", ""),
+        ("hangs", "no reply within"),
+        ("floods", "too much"),
+        ("babbles", "strict JSON"),
+        ("other-id", "else"),
+    ],
+)
+def test_a_program_that_fails_is_counted_and_the_run_ends(
+    how: str, word: str, two: Path, tmp_path: Path
+) -> None:
+    spec = agents.program(tmp_path / "agent.py", how)
+    ran = run(
+        two,
+        tmp_path / "b",
+        spec,
+        timeout=0.3 if how == "hangs" else 30,
+        limits=Limits(retries=0, jobs=3 if how == "hangs" else 1),
+    )
+    assert (ran.answered, ran.errors) == ((5, 1) if how == "dies" else (0, 6))
+    errors = [line["error"] for line in lines(tmp_path / "b") if line["status"] == "error"]
+    assert all(word in error for error in errors)
+
+
+def test_a_call_that_failed_is_made_again(two: Path, tmp_path: Path) -> None:
+    ran = run(two, tmp_path / "b", agents.program(tmp_path / "agent.py", "dies"))
+    assert (ran.answered, ran.errors) == (6, 0)
+    assert sorted(line["calls"] for line in lines(tmp_path / "b")) == [1, 1, 1, 1, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("name", "word"),
+    [("raises", "SystemExit"), ("sleeps", "no reply within"), ("returns_nothing", "NoneType")],
+)
+def test_a_function_that_fails_is_counted(name: str, word: str, two: Path, tmp_path: Path) -> None:
+    limits = Limits(jobs=6, retries=1)
+    ran = run(two, tmp_path / "b", f"python:tests.support.agents:{name}", timeout=0.2, limits=limits)
+    assert (ran.answered, ran.errors) == (0, 6)
+    assert {(line["calls"], word in line["error"]) for line in lines(tmp_path / "b")} == {(2, True)}
+
+
+def test_a_long_reply_is_cut_and_what_is_no_text_replaced(two: Path, tmp_path: Path) -> None:
+    run(two, tmp_path / "b", "python:tests.support.agents:talks_too_much")
+    assert {(len(line["text"]), line["text"][0], line["cut"]) for line in lines(tmp_path / "b")} == {
+        (20_000, "?", True)
+    }
+
+
+class Endpoint(BaseHTTPRequestHandler):
+    """An endpoint that answers with what it was asked, and fails as its path says."""
+
+    seen: ClassVar[list[tuple[str, Any, dict[str, Any]]]] = []
+    calls = itertools.count()
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        document = msgspec.json.decode(body)
+        self.seen.append((self.path, self.headers["Authorization"], document))
+        first = next(self.calls) == 0
+        if self.path.startswith("/busy") and first:
+            self.send_error(503)
+        elif self.path.startswith("/moved"):
+            self.send_response(307)
+            self.send_header("Location", "/v1/chat/completions")
+            self.end_headers()
+        else:
+            text = "" if self.path.startswith("/empty") else '{"answer": "x"}'
+            reply = {"choices": [{"message": {"content": text}}]} if text else {}
+            data = msgspec.json.encode(reply)
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def endpoint() -> Iterator[str]:
+    Endpoint.seen, Endpoint.calls = [], itertools.count()
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Endpoint)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http:http://127.0.0.1:{server.server_address[1]}"
+    server.shutdown()
+    server.server_close()
+
+
+def test_an_endpoint_is_asked_with_model_temperature_and_key(
+    endpoint: str, two: Path, tmp_path: Path
+) -> None:
+    ran = run(two, tmp_path / "b", f"{endpoint}/busy/v1", model="m", limits=Limits(jobs=2))
+    assert (ran.answered, ran.errors) == (6, 0)
+    assert sum(line["calls"] for line in lines(tmp_path / "b")) == 7
+    assert {(path, key) for path, key, _ in Endpoint.seen} == {("/busy/v1/chat/completions", "Bearer k1")}
+    document = Endpoint.seen[0][2]
+    assert (document["model"], document["temperature"]) == ("m", 0)
+    assert len(document["messages"]) == 1
+    kept = read(tmp_path / "b").run
+    assert kept is not None
+    assert kept.temperature == 0
+    assert b"k1" not in b"".join(path.read_bytes() for path in (tmp_path / "b" / "integrity").iterdir())
+
+
+@pytest.mark.parametrize(("path", "word"), [("/moved", "HTTP 307"), ("/empty", "choices")])
+def test_an_endpoint_that_moves_or_says_nothing_is_an_error(
+    path: str, word: str, endpoint: str, two: Path, tmp_path: Path
+) -> None:
+    ran = run(two, tmp_path / "b", endpoint + path, model="m", limits=Limits(retries=0))
+    assert (ran.answered, ran.errors) == (0, 6)
+    assert {word in line["error"] for line in lines(tmp_path / "b")} == {True}
+    assert {seen for seen, _, _ in Endpoint.seen} == {f"{path}/chat/completions"}
+
+
+def test_calls_run_out_and_the_same_command_goes_on(tasks: Path, tmp_path: Path) -> None:
+    left = [
+        run(tasks, tmp_path / "b", "reference:prose", limits=Limits(max_calls=n, jobs=jobs)).left
+        for n, jobs in ((1, 1), (60, 3), (88, 1), (1, 1))
+    ]
+    assert left == [149, 89, 1, 0]
+    run(tasks, tmp_path / "at-once", "reference:prose")
+    pieces, whole = (
+        {path.name: path.read_bytes() for path in (tmp_path / name).rglob("*.json*")}
+        for name in ("b", "at-once")
+    )
+    assert pieces == whole
+
+
+def test_a_run_that_is_killed_goes_on_and_asks_every_question_once(tmp_path: Path) -> None:
+    generate_probes(tmp_path / "tasks", seed="k")
+    path = tmp_path / "b" / "integrity" / "answers.jsonl"
+    spec = agents.program(tmp_path / "agent.py", "answers")
+    command = [sys.executable, "-m", "certkit", "probes", "run", "tasks", "--agent", spec, "-o", "b", "-q"]
+    for stop_at in (10, 200):
+        process = subprocess.Popen(command, cwd=tmp_path, start_new_session=True)
+        while process.poll() is None and not (path.exists() and path.read_bytes().count(b"\n") > stop_at):
+            time.sleep(0.01)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        assert stop_at < path.read_bytes().count(b"\n") < 450
+        with path.open("ab") as stream:
+            stream.write(b'{"task_id":"cut')
+    ran = run(tmp_path / "tasks", tmp_path / "b", spec)
+    assert (ran.answered, ran.errors, ran.left) == (450, 0, 0)
+    assert len({(line["task_id"], line.get("probe_id")) for line in lines(tmp_path / "b")}) == 450
+    assert open_bundle(tmp_path / "b").facts.sealed
+
+
+@pytest.mark.parametrize(
+    "spec",
+    ["", "oracle", "reference:nobody", "python:os", "python:no_such_module:f",
+     "python:tests.support.agents:PROMPTS", "command:", "command:no-such-program-anywhere",
+     'command:"', "http:ftp://x", "http:http://x"],
+)  # fmt: skip
+def test_a_spec_that_names_no_agent_is_refused(spec: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        agents_of(spec, timeout=1)
+    assert caught.value.exit_code == 2
+
+
+def test_a_folder_is_written_by_its_own_run_alone(two: Path, tasks: Path, tmp_path: Path) -> None:
+    run(two, tmp_path / "b", "reference:oracle", limits=Limits(max_calls=2))
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "note").write_text("mine")
+    before = (tmp_path / "b" / "integrity" / "answers.jsonl").read_bytes()
+    for out, folder, spec, mode, code in (
+        ("b", two, "reference:prose", Mode.JSON, "integrity.other-run"),
+        ("b", two, "reference:oracle", Mode.TEXT, "integrity.other-run"),
+        ("b", tasks, "reference:oracle", Mode.JSON, "integrity.other-run"),
+        ("full", two, "reference:oracle", Mode.JSON, "file.exists"),
+    ):
+        with pytest.raises(CertkitError) as caught:
+            run(folder, tmp_path / out, spec, mode=mode)
+        assert (caught.value.code, caught.value.exit_code) == (code, 2)
+    assert (tmp_path / "b" / "integrity" / "answers.jsonl").read_bytes() == before
