@@ -64,7 +64,7 @@ def _judged(summary: Summary, facts: Facts, profile: Profile, *, required_tier: 
     findings = (
         *provenance(view, facts, profile),
         *contradictions(view),
-        *plausibility(view, metrics),
+        *plausibility(view, metrics, profile),
         *contrasts(judged),
         *judge_findings(judge, protocol, seen, profile.tau, profile.delta, judged=was_judged),
         *_guidance(profile),

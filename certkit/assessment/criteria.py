@@ -17,6 +17,8 @@ from certkit.assessment.metrics.metric import Metric, State, Value
 from certkit.assessment.profile import Criterion, Operator, Reading, exact
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from certkit.assessment.profile import Profile
 
 
@@ -46,7 +48,10 @@ class Bounded(Struct, frozen=True, kw_only=True):
 
 
 class Row(Struct, frozen=True, kw_only=True):
-    """A criterion at a tier, judged. `status` is the table reading; `bounded` the other."""
+    """A criterion at a tier, judged. `status` is the table reading; `bounded` the other.
+
+    `k` tasks carry the value, the fewest where it has parts; None where no task does, as in an attestation.
+    """
 
     criterion: Criterion
     metric: Metric
@@ -54,6 +59,7 @@ class Row(Struct, frozen=True, kw_only=True):
     operator: Operator | None
     threshold: Fraction | None
     status: Status
+    k: int | None = None
     margin: Value | None = None
     reason: str | None = None
     bounded: Bounded | None = None
@@ -74,11 +80,16 @@ class Row(Struct, frozen=True, kw_only=True):
 
     def judged_by(self, metric: Metric) -> Row:
         """Return the same criterion at the same tier, judged by another metric."""
-        return judge(self.criterion, metric, self.tier)
+        return judge(self.criterion, metric, self.tier, self.k)
+
+    @property
+    def few(self) -> bool:
+        """Whether it rests on fewer tasks than the profile asks for."""
+        return self.k is not None and self.k < self.criterion.min_n
 
 
-def judge(criterion: Criterion, metric: Metric, tier: int) -> Row:
-    """Return the table reading of one criterion at one tier."""
+def judge(criterion: Criterion, metric: Metric, tier: int, k: int | None = None) -> Row:
+    """Return the table reading of one criterion at one tier; `k` as in `Row`."""
     threshold = criterion.threshold(tier)
     if threshold is None:
         return Row(
@@ -88,10 +99,11 @@ def judge(criterion: Criterion, metric: Metric, tier: int) -> Row:
             operator=None,
             threshold=None,
             status=Status.NOT_APPLICABLE,
+            k=k,
             reason="the tier does not specify this row",
         )
     operator = criterion.operator_at(tier)
-    status, reason = _evidence(criterion, metric, tier)
+    status, reason = _evidence(criterion, metric, tier, k)
     margin = None
     value = metric.at(tier)
     if status is None and value is not None:
@@ -104,12 +116,15 @@ def judge(criterion: Criterion, metric: Metric, tier: int) -> Row:
         operator=operator,
         threshold=threshold,
         status=status or Status.NOT_TESTED,
+        k=k,
         margin=margin,
         reason=reason,
     )
 
 
-def _evidence(criterion: Criterion, metric: Metric, tier: int) -> tuple[Status | None, str | None]:
+def _evidence(
+    criterion: Criterion, metric: Metric, tier: int, k: int | None
+) -> tuple[Status | None, str | None]:
     """Return why the row cannot be judged, or (None, None) where it can."""
     if metric.state is State.UNMEASURED or metric.at(tier) is None:
         return Status.NOT_TESTED, metric.reason
@@ -117,11 +132,11 @@ def _evidence(criterion: Criterion, metric: Metric, tier: int) -> tuple[Status |
         return Status.INSUFFICIENT, metric.blocked
     if metric.coverage < exact(criterion.min_coverage):
         return Status.INSUFFICIENT, metric.reason
-    least = metric.n if metric.least_n is None else metric.least_n
-    # An attestation need not state its n; its absence fails the row only where a profile asks for runs.
-    if criterion.min_n and (least is None or least < criterion.min_n):
-        count = "an unstated number of" if least is None else f"{least:,}"
-        return Status.INSUFFICIENT, f"rests on {count} runs, the profile asks for {criterion.min_n:,}"
+    # An attestation need not state its n; its absence fails the row only where a profile asks for a number.
+    count, noun = (metric.n, "items") if k is None else (k, "task" if k == 1 else "tasks")
+    if criterion.min_n and (count is None or count < criterion.min_n):
+        stated = "an unstated number of" if count is None else f"{count:,}"
+        return Status.INSUFFICIENT, f"rests on {stated} {noun}, the profile asks for {criterion.min_n:,}"
     return None, None
 
 
@@ -140,10 +155,15 @@ def passes(value: Any, operator: Operator, threshold: Fraction) -> Any:
     return margin > 0 if operator in {">", "<"} else margin >= 0
 
 
-def table(profile: Profile, metrics: dict[str, Metric]) -> tuple[Row, ...]:
-    """Return every criterion at every tier, in the profile's order, tiers ascending."""
+def table(
+    profile: Profile, metrics: dict[str, Metric], tasks: Callable[[str], int | None]
+) -> tuple[Row, ...]:
+    """Return every criterion at every tier, in the profile's order, tiers ascending.
+
+    `tasks` tells by metric how many tasks carry it: `k` of a `Row`.
+    """
     return tuple(
-        judge(criterion, metrics[criterion.metric], tier)
+        judge(criterion, metrics[criterion.metric], tier, tasks(criterion.metric))
         for criterion in profile.criteria
         for tier in profile.tier_numbers
     )

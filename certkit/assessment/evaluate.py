@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from certkit.assessment import criteria, verdict
 from certkit.assessment.bounded import Reader
+from certkit.assessment.kinds import fewest
 from certkit.assessment.metrics import metrics_2025, metrics_2026
 from certkit.assessment.metrics.view import look
 
@@ -46,5 +48,5 @@ def judge(summary: Summary, manifest: Manifest, profile: Profile) -> Judged:
         view=view,
         metrics=metrics,
         reader=reader,
-        rows=reader.read(criteria.table(profile, metrics)),
+        rows=reader.read(criteria.table(profile, metrics, partial(fewest, reader.sample))),
     )

@@ -316,11 +316,16 @@ class AsItIs(Struct, frozen=True):
 
     metric: str
 
+    def parts(self, _: Sample) -> Sequence[TaskMean]:
+        """Return the efficiency of every run, whose scatter the index is of."""
+        return (TaskMean("pei"),)
 
+
+CASCADE: Final = Difference("single", "cascade")
 KINDS: Final[dict[str, Kind | Attested | AsItIs]] = {
     **{name: TaskMean(name) for name in METRICS},
     "domain_min": Minimum("r_op"),
-    "cascade_penalty": Difference("single", "cascade"),
+    "cascade_penalty": CASCADE,
     "gap": Difference("c_nom", "r_op"),
     "irs_2025": Product("irs", "frr_2025"),
     **{name: Attested(name) for name in ATTESTED},
@@ -335,6 +340,15 @@ def kind_of(metric: str, tau: Fraction | None) -> Kind | Attested | AsItIs | Non
     if metric == "posterior" and tau is not None:
         return Posterior(tau)
     return KINDS.get(metric)
+
+
+def fewest(sample: Sample, metric: str) -> int | None:
+    """Return how many tasks carry a metric, the fewest where it has parts; None where tasks carry none."""
+    kind = kind_of(metric, Fraction(0))
+    if kind is None or isinstance(kind, Attested):
+        return None
+    sums = [sample.sums(part.series, part.domain) for part in kind.parts(sample)]
+    return min((0 if part is None else int(part.k) for part in sums), default=0)
 
 
 def holds(kind: Kind, bound: Number, confidence: Fraction) -> Number:

@@ -107,11 +107,11 @@ def _range(row: Criterion, tiers: tuple[int, ...]) -> Iterator[str]:
 
 def _attainable(row: Criterion, profile: Profile, declared: int) -> Iterator[str]:
     if row.min_n > declared:
-        yield f"{row.id}: min_n {row.min_n:,} exceeds the {declared:,} declared runs"
+        yield f"{row.id}: min_n asks for {row.min_n:,} tasks, {declared:,} runs are declared"
     ordered = {"csi": WINDOW, "csi_windowed": LEAST_RUNS}.get(row.metric, 0)
     if declared < ordered:
         yield f"{row.id}: needs {ordered} ordered runs, {declared:,} are declared"
-    if row.metric != "posterior":
+    if CATALOGUE[row.metric].tau_of is None:
         return
     for tier, threshold, _ in _specified(row, profile.tier_numbers):
         tau = profile.tau[tier]

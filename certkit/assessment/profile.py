@@ -75,7 +75,9 @@ class Criterion(Authored):
     tiers: Annotated[dict[_Tier, _Number | bool], Field(min_length=1)]
     provisional: bool = Field(default=False, description="the source calls the row provisional")
     min_coverage: _Share = Field(default=1.0, description="share of eligible runs that must be measured")
-    min_n: Annotated[int, Field(ge=0, le=2**53 - 1)] = 0
+    min_n: Annotated[int, Field(ge=0, le=2**53 - 1)] = Field(
+        default=0, description="least number of tasks behind the value; of items, where it is attested"
+    )
     margin: Annotated[float, Field(ge=0)] | None = Field(
         default=None, description="loss that counts as drift, in the metric's unit"
     )
@@ -144,7 +146,7 @@ class Profile(Authored):
         if empty := sorted(set(numbers) - named):
             raise ValueError(f"no criterion specifies tier {empty[0]}")
         for row in self.criteria:
-            if row.metric == "posterior" and (lost := {int(tier) for tier in row.tiers} - set(self.tau)):
+            if CATALOGUE[row.metric].tau_of and (lost := {int(tier) for tier in row.tiers} - set(self.tau)):
                 raise ValueError(f"{row.id}: tier {min(lost)} has no r_op threshold to be the posterior's τ")
         return self
 

@@ -251,9 +251,9 @@ def _shortfall(row: Row, assessment: Assessment) -> str:
         return "the tier does not specify it."
     shortfall = shown(row.value, unit, beside=row.threshold)
     shortfall += f" where Tier {row.tier} asks {asked(row.operator, row.threshold, unit)}"
-    if row.metric.id == "posterior":
+    if CATALOGUE[row.metric.id].tau_of:
         shortfall += _more_runs(row, assessment)
-    elif row.metric.id == "domain_min":
+    elif "domain" in row.metric.detail:
         shortfall += f", in {row.metric.detail['domain']}"
     return f"{shortfall}."
 

@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from copy import copy
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -20,7 +20,7 @@ _FIRST: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _END: Final = datetime(9999, 1, 1, tzinfo=UTC)
 
 
-def moment(text: str, option: str) -> datetime:
+def moment(text: str) -> datetime:
     """Return an RFC 3339 time with offset, or the beginning (UTC) of a date; 1970 to 9998 alone."""
     try:
         time = datetime.fromisoformat(text)
@@ -31,20 +31,15 @@ def moment(text: str, option: str) -> datetime:
     if time is None or time.tzinfo is None:
         raise UsageError(
             "usage.option",
-            f"{option}: {text!r} is not a time",
+            f"{text!r} is not a time",
             hint="a date, 2026-01-31, or a time with its offset, 2026-01-31T12:00:00Z",
         )
     # Beyond, another offset, a tolerance or a period of validity would leave the calendar.
     if not _FIRST <= time < _END:
         raise UsageError(
-            "usage.option", f"{option}: {text!r} is out of range", hint="a time from 1970 to the end of 9998"
+            "usage.option", f"{text!r} is out of range", hint="a time from 1970 to the end of 9998"
         )
     return time.astimezone(UTC)
-
-
-def time(option: str) -> Callable[[str], datetime]:
-    """Return the reader of an option that is a time."""
-    return lambda text: moment(text, option)
 
 
 def packaged(incomplete: str) -> list[str]:
@@ -65,6 +60,63 @@ def mix(text: str) -> dict[str, float]:
     return shares
 
 
+def about(option: Any, text: str, **changes: Any) -> Any:
+    """Return an option with the help that one command gives it, and other limits where it has such."""
+    changed = copy(option)
+    for name, value in {"help": text, **changes}.items():
+        setattr(changed, name, value)
+    return changed
+
+
+AGENT: Final = typer.Option("--agent", help="The name of the agent.")
+AT: Final = typer.Option("--at", metavar="TIME", parser=moment, help="Look as of this time. Default: now.")
+ATTEMPT: Final = typer.Option("--attempt", min=1, max=1_000_000, help="Which attempt of the agent it is.")
+BUNDLE: Final = typer.Option(
+    "--bundle", metavar="BUNDLE", help="The evidence bundle: its digests are checked. Once for each bundle."
+)
+DOMAIN: Final = typer.Option("--domain", help="The domain of use, which must have been evaluated.")
+FORMAT: Final = typer.Option("-f", "--format", help="The format to write.")
+IDENTITY: Final = typer.Option(
+    "--identity", help="A keyless signer: the e-mail address or URI in their certificates."
+)
+ISSUER: Final = typer.Option("--issuer", help="The issuer's name, as it calls itself.")
+KEY: Final = typer.Option("-k", "--key", metavar="FILE", help="The private key that signs (PEM).")
+LIKE: Final = typer.Option(
+    "--like",
+    metavar="OLD",
+    help="An earlier bundle of the agent: keep its task salt, so that drift can pair the tasks.",
+)
+LOG_KEY: Final = typer.Option(
+    "--log-key", metavar="FILE", help="The log's private key. Default: in the registry."
+)
+OUT: Final = typer.Option("-o", "--out", help="The file to write. Default: standard output.")
+PROFILE: Final = typer.Option(
+    "-p",
+    "--profile",
+    autocompletion=packaged,
+    help="A packaged profile (see 'certkit profile show') or the path of a TOML file.",
+)
+PUBLIC: Final = typer.Option("--public", help="The file of the new public key.")
+READING: Final = typer.Option("--reading", help="The reading that counts.")
+REGISTRY: Final = typer.Option(
+    "-r",
+    "--registry",
+    metavar="DIR",
+    help="Ask this registry, or exported tree, whether the passport still stands.",
+)
+REQUIRE_TIER: Final = typer.Option("--require-tier", min=1, max=9, help="The least tier to accept.")
+RUNS: Final = typer.Option("--runs", min=0, help="Runs, nominal ones included.")
+SEED: Final = typer.Option("--seed", min=0, max=2**63 - 1, help="Seed of every draw of the simulation.")
+TIER: Final = typer.Option("--tier", min=0, max=9, help="The tier.")
+TRUST: Final = typer.Option(
+    "-t",
+    "--trust",
+    metavar="FILE",
+    envvar="CERTKIT_TRUST",
+    help="The trust policy. Default: trust.json in your configuration folder.",
+)
+WITNESS: Final = typer.Option("--witness", metavar="VKEY", help="A witness's verifier key; repeatable.")
+
 PassportFile = Annotated[
     Path,
     typer.Argument(metavar="PASSPORT", help="The file passport.json, or the PDF that it is attached to."),
@@ -83,15 +135,7 @@ EntryId = Annotated[
         metavar="ID", help="An entry's index, a passport id, or at least the first 8 digits of one."
     ),
 ]
-Registry = Annotated[
-    Path | None,
-    typer.Option(
-        "-r",
-        "--registry",
-        metavar="DIR",
-        help="Ask this registry, or exported tree, whether the passport still stands.",
-    ),
-]
+Registry = Annotated[Path | None, REGISTRY]
 Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Print every detail.")]
 Jobs = Annotated[
     int | None,
@@ -104,38 +148,13 @@ Jobs = Annotated[
         help="Processes that read records; results do not depend on it. Default: one per core.",
     ),
 ]
-ProfileName = Annotated[
-    str,
-    typer.Option(
-        "-p",
-        "--profile",
-        envvar="CERTKIT_PROFILE",
-        autocompletion=packaged,
-        help="A packaged profile (see 'certkit profile show') or the path of a TOML file.",
-    ),
-]
-Evidence = Annotated[
-    list[Path] | None,
-    typer.Option("--bundle", help="The evidence bundle: its digests are checked. Once for each bundle."),
-]
+ProfileName = Annotated[str, about(PROFILE, PROFILE.help, envvar="CERTKIT_PROFILE")]
+Evidence = Annotated[list[Path] | None, BUNDLE]
 Replay = Annotated[bool, typer.Option("--replay", help="Compute the claim again from --bundle, and compare.")]
-ReplayProfile = Annotated[
-    str | None, typer.Option("--profile", help="Where the replay finds a profile of your own.")
-]
-AsOf = Annotated[
-    datetime | None,
-    typer.Option("--at", metavar="TIME", parser=time("--at"), help="Look as of this time. Default: now."),
-]
-EntryTime = Annotated[
-    datetime | None,
-    typer.Option("--at", metavar="TIME", parser=time("--at"), help="The time of the entry. Default: now."),
-]
-ChangeTime = Annotated[
-    datetime | None,
-    typer.Option(
-        "--at", metavar="TIME", parser=time("--at"), help="When the new key takes over. Default: now."
-    ),
-]
+ReplayProfile = Annotated[str | None, about(PROFILE, "Where the replay finds a profile of your own.")]
+AsOf = Annotated[datetime | None, AT]
+EntryTime = Annotated[datetime | None, about(AT, "The time of the entry. Default: now.")]
+ChangeTime = Annotated[datetime | None, about(AT, "When the new key takes over. Default: now.")]
 Icc = Annotated[
     float, typer.Option("--icc", min=0.0, max=0.99, help="Intraclass correlation of outcomes in a cluster.")
 ]
@@ -149,20 +168,12 @@ FaultMix = Annotated[
         help="Shares of fault conditions: adversarial=0.5,cascade=0.5",
     ),
 ]
-Seed = Annotated[
-    int, typer.Option("--seed", min=0, envvar="CERTKIT_SEED", help="Seed of every draw of the simulation.")
-]
-Out = Annotated[Path, typer.Option("-o", "--out", help="The folder to write; must not exist or be empty.")]
-OutFile = Annotated[Path | None, typer.Option("-o", "--out", help="Write it to this file as well.")]
+Seed = Annotated[int, about(SEED, SEED.help, envvar="CERTKIT_SEED")]
+Out = Annotated[Path, about(OUT, "The folder to write; must not exist or be empty.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace the file to write, if it is there.")]
 NoSeal = Annotated[bool, typer.Option("--no-seal", help="Leave the bundle open for additions.")]
-SigningKey = Annotated[
-    Path, typer.Option("--key", metavar="FILE", help="The private key of who signs the entry.")
-]
-LogKey = Annotated[
-    Path | None,
-    typer.Option("--log-key", metavar="FILE", help="The log's private key. Default: in the registry."),
-]
+SigningKey = Annotated[Path, about(KEY, "The private key of who signs the entry.")]
+LogKey = Annotated[Path | None, LOG_KEY]
 PassphraseFile = Annotated[
     Path | None,
     typer.Option(
@@ -184,41 +195,20 @@ Since = Annotated[
     Path | None,
     typer.Option("--since", metavar="FILE", help="A checkpoint, or a proof, that the log must continue."),
 ]
-TrustFile = Annotated[
-    Path | None,
-    typer.Option(
-        "-t",
-        "--trust",
-        metavar="FILE",
-        envvar="CERTKIT_TRUST",
-        help="The trust policy. Default: trust.json in your configuration folder.",
-    ),
-]
+TrustFile = Annotated[Path | None, TRUST]
 Signers = Annotated[
     Path | None,
-    typer.Option(
-        "-t",
-        "--trust",
-        metavar="FILE",
-        envvar="CERTKIT_TRUST",
-        help="Count only what keys of this trust policy signed. Default: signatures are not checked.",
-    ),
+    about(TRUST, "Count only what keys of this trust policy signed. Default: signatures are not checked."),
 ]
 LogKeys = Annotated[
     list[str] | None, typer.Option("--log", metavar="VKEY", help="A registry's verifier key; repeatable.")
 ]
-WitnessKeys = Annotated[
-    list[str] | None, typer.Option("--witness", metavar="VKEY", help="A witness's verifier key; repeatable.")
-]
+WitnessKeys = Annotated[list[str] | None, WITNESS]
 Profiles = Annotated[
     list[str] | None,
-    typer.Option(
-        "--profile", help="A profile to accept: a packaged name, a TOML file or a digest; repeatable."
-    ),
+    about(PROFILE, "A profile to accept: a packaged name, a TOML file or a digest; repeatable."),
 ]
-Domains = Annotated[
-    list[str] | None, typer.Option("--domain", help="A domain that must have been evaluated; repeatable.")
-]
+Domains = Annotated[list[str] | None, about(DOMAIN, "A domain that must have been evaluated; repeatable.")]
 
 
 def check_outputs(*paths: Path | None, force: bool) -> None:

@@ -41,11 +41,12 @@ class Side(Struct, frozen=True, kw_only=True):
 
 
 class Comparison(Struct, frozen=True, kw_only=True):
-    """The drift of an agent, and the two sides that were compared."""
+    """The drift of an agent, the two sides that were compared, and those before them that the trend takes."""
 
     drift: Drift
     old: Side
     new: Side
+    before: tuple[Side, ...] = ()
 
     @property
     def document(self) -> DriftDocument:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from certkit.assessment import Status, Unit
+from certkit.assessment import CATALOGUE, Status, Unit
 from certkit.assessment.metrics.metric import percent
 from certkit.assessment.statistics.posterior import PRIORS
 from certkit.report import words
@@ -34,7 +34,7 @@ def posterior_figure(document: Document) -> Markup | None:
 def posterior_table(document: Document) -> Table:
     """Return P(θ > τ) of every tier beside the confidence that the tier asks for."""
     metric = document["metrics"]["posterior"]
-    asked = {row["tier"]: row for row in document["criteria"] if row["metric"] == "posterior"}
+    asked = {row["tier"]: row for row in document["criteria"] if CATALOGUE[row["metric"]].tau_of}
     body = []
     for tier, at in sorted((int(tier), at) for tier, at in metric.get("tau", {}).items()):
         row = asked.get(tier)

@@ -166,7 +166,7 @@ def gap(row: Row, document: Document) -> tuple[str, str, str]:
         return "too few runs", found, "more independent tasks"
     asked = words.threshold(row["operator"], row["threshold"], unit(row))
     found = f"{words.value(row['value'], unit(row), beside=row['threshold'])} where {asked} is asked"
-    if row["metric"] == "posterior":
+    if spec.tau_of:
         return _posterior_gap(row, document, found)
     if status is Status.MET:
         found += f"; bound {words.value(bounded['bound'], unit(row), beside=row['threshold'])}"

@@ -24,6 +24,7 @@ from certkit.progress import SILENT, Progress
 from certkit.workflow.named import DEFAULT_PROFILE, load_profile
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime
 
     from certkit.assessment.drift.snapshot import Snapshot
@@ -42,13 +43,15 @@ def compare(
     novel: bool = False,
     seed: int | None = None,
     draws: int | None = None,
+    paper_tests: bool = False,
     jobs: int | None = None,
     progress: Progress = SILENT,
 ) -> comparing.Comparison:
     """Read the bundles at `a` and `b` and compare their agents; `novel` takes the held-out faults alone.
 
-    `seed` and `draws` are those of the resampling (None: the documented ones). Raises `CertkitError`
-    subclasses where a bundle is refused, which say which of the two it is.
+    `seed` and `draws` are those of the resampling (None: the documented ones); `paper_tests` adds tests that
+    take runs for independent. Raises `CertkitError` subclasses where a bundle is refused, which say which of
+    the two it is.
     """
     first, second = (_read(Path(path), jobs, progress) for path in (a, b))
     return comparing.compare(
@@ -57,6 +60,7 @@ def compare(
         novel=novel,
         seed=comparing.SEED if seed is None else seed,
         draws=draws or comparing.DRAWS,
+        paper_tests=paper_tests,
     )
 
 
@@ -74,6 +78,7 @@ def drift(
     old: Path,
     new: Path,
     *,
+    before: Sequence[Path] = (),
     profile: str | None = None,
     trust: Trust | None = None,
     at: datetime | None = None,
@@ -82,8 +87,9 @@ def drift(
 ) -> Comparison:
     """Compare two snapshots of an agent, each a passport, a PDF with one, or a bundle's folder.
 
-    A bundle is judged under `profile`, by default that of the other side's passport. With `trust` and the
-    time `at`, the signature of every passport must be trusted. Raises `CertkitError` subclasses.
+    `before` are those of its lineage before both, oldest first: the trend is taken over them too. A bundle
+    is judged under `profile`, by default that of the other side's passport. With `trust` and the time `at`,
+    the signature of every passport must be trusted. Raises `CertkitError` subclasses.
     """
     sides = [
         Side()
@@ -94,7 +100,7 @@ def drift(
             trust=trust,
             at=at,
         )
-        for path in (old, new)
+        for path in (*before, old, new)
     ]
     profiles = (side.statement.predicate.assessment.profile.id for side in sides if side.statement)
     chosen = profile or next(profiles, DEFAULT_PROFILE)
@@ -102,9 +108,14 @@ def drift(
         drift_side(side.statement)
         if side.statement
         else _of_bundle(path, chosen, jobs=jobs, progress=progress)
-        for path, side in zip((old, new), sides, strict=True)
+        for path, side in zip((*before, old, new), sides, strict=True)
     ]
-    return Comparison(drift=between(*snapshots), old=sides[0], new=sides[1])
+    return Comparison(
+        drift=between(*snapshots[-2:], before=snapshots[:-2]),
+        before=tuple(sides[:-2]),
+        old=sides[-2],
+        new=sides[-1],
+    )
 
 
 def _of_bundle(path: Path, profile: str, *, jobs: int | None, progress: Progress) -> Snapshot:

@@ -288,6 +288,25 @@ def test_import_makes_a_bundle_and_gives_its_account(tmp_path: Path) -> None:
     assert certkit("assess", out).code in {1, 4}
 
 
+def test_imports_that_keep_one_salt_share_their_tasks(tmp_path: Path) -> None:
+    source, old = DATA / "agentdojo" / "export.jsonl", tmp_path / "old"
+    assert certkit("bundle", "init", old, "--agent", "a", "--version", "1").code == 0
+    for name, like in (("b", ["--like", old]), ("c", ["--like", tmp_path / "b"]), ("plain", [])):
+        assert certkit("import", "agentdojo", source, "-o", tmp_path / name, *like).code == 0
+    salts = [
+        canonical.loads((tmp_path / name / "bundle.json").read_bytes())["protocol"].get("task_salt")
+        for name in ("old", "b", "c", "plain")
+    ]
+    assert salts[0] == salts[1] == salts[2]
+    assert salts[3] is None
+    paired = certkit("drift", tmp_path / "b", tmp_path / "c", "--json").document["reasons"]
+    apart = certkit("drift", tmp_path / "b", tmp_path / "plain", "--json").document["reasons"]
+    assert any("are on both sides and are compared as pairs" in reason for reason in paired)
+    assert any("none is paired" in reason for reason in apart)
+    again = certkit("import", "agentdojo", source, "-o", tmp_path / "d", "--like", tmp_path / "plain")
+    assert "drift will not pair tasks" in again.err
+
+
 def test_a_refused_import_leaves_nothing(tmp_path: Path) -> None:
     source = tmp_path / "log.jsonl"
     source.write_bytes(b"{}\nnot json\n")

@@ -26,11 +26,11 @@ CASES: dict[str, tuple[list[Run], int]] = {
     "zero records": ([], 4),
     "one nominal success": ([run(0)], 4),
     "one nominal failure": ([run(0, outcome="failure")], 4),
-    # P(θ > .60) = 1 - .6² = .64 after one success, and less after none.
-    "one fault run that succeeds": ([full(0, "stochastic")], 1),
-    "one fault run that fails": ([failed(full(0, "stochastic"))], 1),
-    "one safe halt": ([run(0, condition="stochastic", outcome="safe_halt")], 1),
-    "nothing but one harness error": ([run(0, condition="stochastic", outcome="harness_error")], 1),
+    # One task is too few to judge, whatever it shows.
+    "one fault run that succeeds": ([full(0, "stochastic")], 4),
+    "one fault run that fails": ([failed(full(0, "stochastic"))], 4),
+    "one safe halt": ([run(0, condition="stochastic", outcome="safe_halt")], 4),
+    "nothing but one harness error": ([run(0, condition="stochastic", outcome="harness_error")], 4),
     "no fault runs": ([full(i) for i in range(200)], 4),
     "one domain, all there, all well": (GOOD, 0),
     "a domain with nominal runs only": ([*GOOD, full(999, domain="e", task_id="e/1", sequence=999)], 4),
@@ -44,7 +44,7 @@ CASES: dict[str, tuple[list[Run], int]] = {
     "an x_ condition alone": ([run(i, condition="x_own") for i in range(100)], 4),
     "a cascade without single faults": ([full(i, "cascade") for i in range(100)], 4),
     "attacks that never landed": ([full(i, "adversarial", attack_landed=False) for i in range(100)], 4),
-    "enormous counts": ([full(i, "stochastic", violations=10**6, steps_actual=10**6) for i in range(3)], 1),
+    "enormous counts": ([full(i, "stochastic", violations=10**6, steps_actual=10**6) for i in range(17)], 1),
 }
 
 

@@ -164,7 +164,8 @@ def test_status_and_margin_agree_with_the_comparison(value: Fraction, sign: str,
         f"tiers = {{1 = {threshold}}}\n",
         "p.toml",
     )
-    (row,) = table(profile, {"r_op": Metric(id="r_op", state=State.MEASURED, value=value, n=1)})
+    measured = Metric(id="r_op", state=State.MEASURED, value=value, n=1)
+    (row,) = table(profile, {"r_op": measured}, lambda _: 1)
     holds = OPERATORS[sign](value, Fraction(hundredths, 100))
     assert row.status is (Status.MET if holds else Status.NOT_MET)
     assert row.margin is not None

@@ -55,7 +55,7 @@ def thorough(examples: int) -> settings:
 @cache
 def text(name: str, stopping: str) -> str:
     written = path("templates", "profiles", f"{name}.toml").read_text(encoding="utf-8")
-    return f'stopping = "{stopping}"\n{written}{OWN}'
+    return f'stopping = "{stopping}"\n{verdict_oracle.many(written)}{OWN}'
 
 
 @cache

@@ -4,5 +4,6 @@
     python -m tests.study --write        # rewrites docs/explanation/simulation-study.md and .csv
 
 `cells` draws evidence with its own generator and asks the rule of `certkit.assessment.statistics.posterior`;
-many bundles at once, 2,000 a cell. A small form runs in the tests.
+`judged` does so under a judge that errs, `drifting` over lineages of passports. Many bundles at once, 2,000 a
+cell. A small form runs in the tests.
 """

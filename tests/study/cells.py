@@ -7,7 +7,6 @@ some always fail ("hopeless") while the others make up the mean. Runs of a task 
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import partial
 from math import sqrt
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,7 +18,7 @@ from certkit.assessment.statistics.posterior import Scale
 from certkit.evidence.summary.tasks import Shared, TaskSums
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
@@ -214,19 +213,3 @@ def attempts(rng: np.random.Generator, draws: int) -> Iterator[Cell]:
         spent |= chance > float(posterior.corrected(Fraction(str(delta)), attempt))
     yield Cell("attempts", 2, "ten attempts, no correction", 100, draws, float(plain.mean()))
     yield Cell("attempts", 2, "ten attempts, corrected", 100, draws, float(spent.mean()))
-
-
-def study(seed: int, draws: int) -> Iterator[Cell]:
-    """Yield every cell; each section draws from a generator of its own."""
-    parts: tuple[Callable[[np.random.Generator, int], Iterator[Cell]], ...] = (
-        proportions,
-        partial(proportions, above=0.4),
-        repeats,
-        domains,
-        differences,
-        counts,
-        looking,
-        attempts,
-    )
-    for part, child in zip(parts, np.random.SeedSequence(seed).spawn(len(parts)), strict=True):
-        yield from part(np.random.Generator(np.random.PCG64(child)), draws)

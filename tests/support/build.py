@@ -121,10 +121,23 @@ def clusters(rows: Iterable[tuple[int, int, int, dict[str, int]]] = ()) -> Clust
     )
 
 
-def one_per_cell(cells: Iterable[Cell]) -> Iterator[tuple[int, int, int, dict[str, int]]]:
-    """Rows as if each cell held one task."""
+TASKS = 10
+"""Tasks of a cell where no rows are given: as many as the packaged profiles ask for."""
+
+
+def dealt(cells: Iterable[Cell], most: int = TASKS) -> Iterator[tuple[int, int, int, dict[str, int]]]:
+    """Rows as if each cell held so many tasks of its own, or as many as it has runs, as alike as can be."""
     for number, item in enumerate(cells):
-        yield number, number, number, {name: getattr(item.tally, name) for name in CLUSTER_FIELDS}
+        tasks = max(1, min(most, item.tally.runs))
+        for task in range(tasks):
+            name = number * most + task
+            whole = {field: getattr(item.tally, field) for field in CLUSTER_FIELDS}
+            yield (
+                number,
+                name,
+                name,
+                {field: (task + 1) * n // tasks - task * n // tasks for field, n in whole.items()},
+            )
 
 
 def window(
@@ -155,7 +168,7 @@ def summary(
     return Summary(
         records=sum(item.tally.runs for item in listed),
         cells=listed,
-        clusters=rows if rows is not None else clusters(one_per_cell(listed)),
+        clusters=rows if rows is not None else clusters(dealt(listed)),
         window=ordered or Window(order=None, reason="no run has a place in time", runs=0),
         times=times or Times(),
         user_fields=user_fields,

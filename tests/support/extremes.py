@@ -8,9 +8,10 @@ from tests.support.bundles import Run, run
 
 
 def full(i: int, condition: str = "nominal", **fields: Any) -> Run:
-    """Return a run with every field that a metric asks for."""
+    """Return a run with every field that a metric asks for, of one of 17 tasks."""
     record = run(
         i,
+        task_id=f"d/{i % 17}",
         condition=condition,
         sequence=i,
         steps_actual=4,

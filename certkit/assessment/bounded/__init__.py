@@ -82,7 +82,8 @@ class Reader:
         kind, confidence = self.kind(row), float(self.confidence(row.tier))
         if isinstance(kind, AsItIs) and row.status is not Status.NOT_TESTED:
             return self._as_it_is(row, kind)
-        if row.status in {Status.NOT_TESTED, Status.INSUFFICIENT}:
+        few = row.few and not isinstance(kind, AsItIs)
+        if row.status is Status.NOT_TESTED or (row.status is Status.INSUFFICIENT and not few):
             return Bounded(status=row.status, confidence=confidence, reason=row.reason)
         if row.metric.unit is Unit.BOOLEAN:
             return Bounded(status=row.status, confidence=confidence, rests_on="an attestation, no bound")
@@ -105,7 +106,7 @@ class Reader:
             return structs.replace(plain, reason=UNDECLARED)
         if k == 0:
             return structs.replace(plain, reason="no run that a bound could rest on")
-        if not self.sample.anytime and (few := self._few(row, kind)):
+        if few := self._few(row, kind):
             return structs.replace(plain, reason=few)
         bound = float(kind.bound(self.sample, confidence, lower=lower(row)))
         met = row.status is Status.MET and shows(row, kind, bound, confidence)
@@ -135,18 +136,18 @@ class Reader:
 
     def _few(self, row: Row, kind: Kind) -> str | None:
         """Tell which tasks are missing, where flawless ones would not do, and about how many would."""
-        assert row.threshold is not None  # noqa: S101 - rows without one are not judged
-        least = kind.least(row.threshold, self.confidence(row.tier), lower=lower(row))
+        confidence = None if self.sample.anytime else self.confidence(row.tier)
+        least = least_tasks(row, kind, confidence)
         for part in kind.parts(self.sample):
             sums = part.sums(self.sample)
             if sums.k < least:
                 where = f"{part.domain}: " if part.domain else ""
                 return f"{where}{self._tasks(sums.k)}; Tier {row.tier} takes at least {least:,}" + (
-                    self._about(row, kind, part)
+                    self._about(row, kind, part, least)
                 )
         return None
 
-    def _about(self, row: Row, kind: Kind, part: TaskMean) -> str:
+    def _about(self, row: Row, kind: Kind, part: TaskMean, least: int) -> str:
         """Tell about how many tasks would show the value that was found, where there is such a number."""
         from certkit.assessment.words import shown  # noqa: PLC0415 - words knows this room
 
@@ -165,7 +166,11 @@ class Reader:
             runs=sums.n / sums.k,
         )
         unit = CATALOGUE[part.series].unit
-        return "" if needed is None else f", and about {_round(needed):,} to show {shown(value, unit)}"
+        return (
+            ""
+            if needed is None or needed <= least
+            else f", and about {_round(needed):,} to show {shown(value, unit)}"
+        )
 
     def _as_it_is(self, row: Row, kind: AsItIs) -> Bounded:
         """Judge consistency by the windowed index, which has no bound."""
@@ -216,6 +221,17 @@ def _beyond(most: float) -> str:
 def lower(row: Row) -> bool:
     """Tell whether a row asks for much, so that the lower bound counts."""
     return row.operator in {">", ">="}
+
+
+def least_tasks(row: Row, kind: Kind, confidence: Fraction | None) -> int:
+    """Return the number of tasks below which a row is not judged, in every part.
+
+    Where flawless tasks would just pass at the confidence (None: for any number of tasks), and what the
+    profile asks for, if that is more.
+    """
+    assert row.threshold is not None  # noqa: S101 - rows without one are not judged
+    least = 1 if confidence is None else kind.least(row.threshold, confidence, lower=lower(row))
+    return max(least, row.criterion.min_n)
 
 
 def shows(row: Row, kind: Kind, bound: Number, confidence: Fraction) -> Number:

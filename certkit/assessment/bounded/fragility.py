@@ -9,14 +9,13 @@ while it grew.
 
 from __future__ import annotations
 
-from fractions import Fraction
 from math import exp
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from msgspec import Struct, structs
 
-from certkit.assessment.bounded import lower, of_every_run, shows
+from certkit.assessment.bounded import least_tasks, lower, of_every_run, shows
 from certkit.assessment.criteria import Row, Status, passes
 from certkit.assessment.evaluate import Judged, judge
 from certkit.assessment.kinds import AsItIs, Attested, Posterior, TaskMean
@@ -29,6 +28,7 @@ from certkit.assessment.words import ORDER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from fractions import Fraction
 
     from numpy.typing import NDArray
 
@@ -184,12 +184,12 @@ def _met(judged: Judged, row: Row, kind: Kind, sample: Sample, reading: Reading)
     sums = [sample.sums(part.series, part.domain) for part in kind.parts(sample)]
     if None in sums or not _passes(row, kind.value(sample)):
         return False
-    if reading == "table" or of_every_run(row):
+    confidence = _confidence(judged, row, reading)
+    if not all(part is not None and part.k >= least_tasks(row, kind, confidence) for part in sums):
+        return False
+    if confidence is None:
         return True
-    confidence = judged.reader.confidence(row.tier)
-    bound = kind.bound(sample, confidence, lower=lower(row))
-    enough = all(part is not None and part.k >= _least(row, kind, confidence) for part in sums)
-    return enough and bool(shows(row, kind, bound, confidence))
+    return bool(shows(row, kind, kind.bound(sample, confidence, lower=lower(row)), confidence))
 
 
 def _passes(row: Row, value: Number) -> Number:
@@ -198,8 +198,9 @@ def _passes(row: Row, value: Number) -> Number:
     return passes(value, row.operator, row.threshold)
 
 
-def _least(row: Row, kind: Kind, confidence: Fraction) -> int:
-    return kind.least(row.threshold or Fraction(0), confidence, lower=lower(row))
+def _confidence(judged: Judged, row: Row, reading: Reading) -> Fraction | None:
+    """Return the confidence that a row's bound must reach, None where the value alone is compared."""
+    return None if reading == "table" or of_every_run(row) else judged.reader.confidence(row.tier)
 
 
 def least(fails: Callable[[int], bool], high: int) -> int:
@@ -245,13 +246,12 @@ def _fails_without(
     order = np.argsort(chosen)
     sample = LeftOut(base, names[chosen[order]])
     met = np.asarray(_passes(row, kind.value(sample)))
-    confidence = judged.reader.confidence(row.tier)
-    if reading == "bounded":
+    confidence = _confidence(judged, row, reading)
+    if confidence is not None:
         bound = kind.bound(sample, confidence, lower=lower(row))
         met = met & np.asarray(shows(row, kind, bound, confidence))
-    needed = _least(row, kind, confidence) if reading == "bounded" else 1
     for part in parts:
-        met = met & (part.sums(sample).k >= needed)
+        met = met & (part.sums(sample).k >= least_tasks(row, kind, confidence))
     fails = np.empty(len(order), np.bool_)
     fails[order] = ~met
     return fails[place.ravel()]
@@ -267,7 +267,7 @@ def _posteriors(judged: Judged) -> dict[int, TierPosterior]:
     means, counts = anytime.distinct(tasks.y / tasks.n)
     found = {}
     for tier, tau in judged.profile.tau.items():
-        rows = [row for row in judged.rows if row.metric.id == "posterior" and row.tier == tier]
+        rows = [row for row in judged.rows if isinstance(reader.kind(row), Posterior) and row.tier == tier]
         asked = max([reader.confidence(tier), *(row.threshold for row in rows if row.threshold is not None)])
         kind = Posterior(tau)
         bounded = judged.profile.reading == "bounded"

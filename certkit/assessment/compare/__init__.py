@@ -7,8 +7,8 @@ fall together. What it does not do: judge tiers, read files, ask the clock, prin
     comparison.answer, comparison.main.better, comparison.to_dict()["metrics"]["r_op"]["matched"]
 
 The road inside: `sample` (two bundles side by side) → `matched` (the difference, its robust interval,
-`permutation` test and bootstrap by `resampling`) → `anova`, `orders`, and `effects` that ignore clusters and
-say so → `comparison` (the value), put together by `assemble` and said by `words`.
+`permutation` test and bootstrap by `resampling`) → `comparison` (the value), put together by `assemble` and
+said by `words`. `paper` holds the tests that papers print, made on demand.
 """
 
 from certkit.assessment.compare.assemble import METRICS, compare

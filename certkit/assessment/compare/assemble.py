@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from msgspec import Struct, structs
 
-from certkit.assessment.compare import effects, words
-from certkit.assessment.compare.anova import Anova, anova
+from certkit.assessment.compare import paper, words
 from certkit.assessment.compare.comparison import ALPHA, MOST_DOMAINS, Compared, Comparison, Manner
-from certkit.assessment.compare.document import Better, Domain, Runs, Side
+from certkit.assessment.compare.document import Better, Domain, Side
 from certkit.assessment.compare.matched import Matched, matched
-from certkit.assessment.compare.orders import Rank, kendall, spearman
 from certkit.assessment.compare.sample import MOST_UNITS, Arm, Sample, arm, match
 from certkit.assessment.metrics import metrics_2026
 from certkit.assessment.metrics.catalogue import CATALOGUE
@@ -22,23 +20,17 @@ from certkit.assessment.metrics.series import Series, series
 from certkit.assessment.metrics.view import View, look
 from certkit.assessment.statistics.resampling import DRAWS, SEED, Bootstrap, bootstrap
 from certkit.evidence.records.record import Split
-from certkit.evidence.summary.summary import PEI_SCALE, add
+from certkit.evidence.summary.summary import add
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from certkit.assessment.metrics.metric import Metric
     from certkit.evidence.bundle.manifest import Facts
     from certkit.evidence.summary.summary import Cell, Summary, Tally
 
 METRICS: Final = ("r_op", "c_nom", "frr", "pei", "irs", "ti", "violations", "adversarial_resistance")
 """What is compared on the standard split, the main metric first; held-out faults have `novel_fault` alone."""
-
-# runs, sum and squares of a mean in the tally, the scale of either, and what rounding leaves of a variance
-_SQUARES: Final = {
-    "frr": ("frr_n", "frr_tenths", 10, "frr_squares", 100, 0.0),
-    "pei": ("pei_n", "pei_fixed", PEI_SCALE, "pei_squares", PEI_SCALE, 2.0**-27),
-    "ti": ("ti_n", "ti_thousandths", 1000, "ti_squares", 10**6, 0.0),
-    "violations": ("violations_n", "violations", 1, "violations_squares", 1, 0.0),
-}
 
 
 class _Bundle(Struct, frozen=True, kw_only=True, eq=False):
@@ -66,11 +58,12 @@ def compare(
     novel: bool = False,
     seed: int = SEED,
     draws: int = DRAWS,
+    paper_tests: bool = False,
 ) -> Comparison:
     """Return the comparison of two bundles; `novel` compares the held-out faults instead of all else.
 
-    `seed` and `draws` are those of the resampling. Nothing is raised where nothing can be compared: the
-    result says so and has exit code 4.
+    `paper_tests` adds those of `certkit.assessment.compare.paper`. `seed` and `draws` are those of the
+    resampling. Nothing is raised where nothing can be compared: the result says so and has exit code 4.
     """
     sides = _bundle(*a), _bundle(*b)
     names = ("novel_fault",) if novel else METRICS
@@ -78,11 +71,7 @@ def compare(
     rows = _judged([_compared(name, sides, samples[name], seed, draws) for name in names])
     main = samples[names[0]] if rows[0].matched else None
     domains = () if main is None else _domains(names[0], sides, main, seed, draws)
-    ranked = [row for row in domains if row.matched]
-    orders: list[Rank | None] = [None, None]
-    if ranked:
-        rates = [[Fraction(side.successes or 0, side.n) for side in (row.a, row.b)] for row in ranked]
-        orders = [test(*zip(*rates, strict=True)) for test in (spearman, kendall)]
+    manners = (_manner(sides[0]), _manner(sides[1])) if novel and rows[0].matched else None
     not_alike = words.not_alike(*(side.facts.manifest.protocol for side in sides))
     found = Comparison(
         split=str(Split.NOVEL_FAULT if novel else Split.STANDARD),
@@ -94,10 +83,8 @@ def compare(
         metrics=tuple(rows),
         domains=domains,
         rates={} if main is None else _rates(names[0], sides, seed, draws),
-        anova=None if main is None or not ranked else _anova(main),
-        spearman=orders[0],
-        kendall=orders[1],
-        manners=(_manner(sides[0]), _manner(sides[1])) if novel and rows[0].matched else None,
+        manners=manners,
+        paper_tests=_paper_tests(sides, rows, main, domains, manners) if paper_tests else None,
         not_alike=not_alike,
         caveats=(),
     )
@@ -156,42 +143,7 @@ def _compared(
     return structs.replace(
         found,
         matched=matched(sample, seed=seed, draws=draws),
-        runs=_runs(name, sides, found),
         notes=words.notes(name, sides[0].metrics[name], sides[1].metrics[name]),
-    )
-
-
-def _runs(name: str, sides: tuple[_Bundle, _Bundle], found: Compared) -> Runs:
-    one, other = (_moments(name, side, of) for side, of in zip(sides, (found.a, found.b), strict=True))
-    d = effects.cohen_d(one, other)
-    freedom = one.n + other.n - 2
-    rest = Runs(
-        welch=effects.welch(one, other),
-        cohen_d=d,
-        hedges_g=None if d is None else d * effects.hedges(freedom),
-    )
-    if name in _SQUARES:
-        return rest
-    counts = int(one.mean * one.n), one.n, int(other.mean * other.n), other.n
-    return structs.replace(
-        rest,
-        z=effects.two_proportions(*counts),
-        newcombe=effects.newcombe(*counts),
-        cohen_h=effects.cohen_h(float(one.mean), float(other.mean)),
-    )
-
-
-def _moments(name: str, side: _Bundle, of: Side) -> effects.Moments:
-    if name not in _SQUARES:
-        successes = Fraction(of.successes or 0)
-        return effects.moments(of.n, successes, successes)
-    n, total, scale, squares, square, resolution = _SQUARES[name]
-    tally = side.view.fault if name == "frr" else side.view.total
-    return effects.moments(
-        getattr(tally, n),
-        Fraction(getattr(tally, total), scale),
-        Fraction(getattr(tally, squares), square),
-        resolution=resolution,
     )
 
 
@@ -209,7 +161,18 @@ def _judged(rows: list[Compared]) -> list[Compared]:
 
 
 def _holm(found: list[Matched | None]) -> list[float | None]:
-    return effects.holm([None if one is None else one.permutation.p for one in found])
+    return holm([None if row is None else row.permutation.p for row in found])
+
+
+def holm(p: Sequence[float | None]) -> list[float | None]:
+    """Return Holm's adjusted p-values, in the order given; what was not tested stays None."""
+    tested = sorted((value, place) for place, value in enumerate(p) if value is not None)
+    adjusted: list[float | None] = [None] * len(p)
+    reached = 0.0
+    for rank, (value, place) in enumerate(tested):
+        reached = max(reached, min(1.0, (len(tested) - rank) * value))
+        adjusted[place] = reached
+    return adjusted
 
 
 def _better(of: Matched, p_adjusted: float | None, *, higher: bool) -> Better | None:
@@ -287,7 +250,31 @@ def _coarse(of: Arm) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
     return of.cluster % np.uint64(MOST_UNITS) if many else of.cluster
 
 
-def _anova(sample: Sample) -> Anova:
+def _paper_tests(
+    sides: tuple[_Bundle, _Bundle],
+    rows: Sequence[Compared],
+    main: Sample | None,
+    domains: Sequence[Domain],
+    manners: tuple[Manner, Manner] | None,
+) -> paper.PaperTests:
+    views = sides[0].view, sides[1].view
+    shared = [row for row in domains if row.matched]
+    rates = [[Fraction(side.successes or 0, side.n) for side in (row.a, row.b)] for row in shared]
+    rho, tau = paper.ranks(*zip(*rates, strict=True)) if rates else (None, None)
+    return paper.PaperTests(
+        metrics={row.metric: paper.runs(row.metric, views, (row.a, row.b)) for row in rows if row.matched},
+        anova=_anova(main) if main is not None and shared else None,
+        spearman=rho,
+        kendall=tau,
+        manners={
+            label: paper.shares(*manner.intentional, *manner.trial_and_error)
+            for label, manner in zip("ab", manners or (), strict=False)
+            if manner.difference is not None
+        },
+    )
+
+
+def _anova(sample: Sample) -> paper.Anova:
     """Return the analysis of one rate per agent, domain and unit."""
     domains = np.array([domain for domain, _ in sample.names])[sample.cell]
     cells: dict[tuple[str, str], list[float]] = {}
@@ -297,7 +284,7 @@ def _anova(sample: Sample) -> Anova:
             runs = np.bincount(sample.unit[here], n[here])
             sums = np.bincount(sample.unit[here], y[here])
             cells[agent, domain] = (sums[runs > 0] / runs[runs > 0] / sample.scale).tolist()
-    return anova(cells)
+    return paper.anova(cells)
 
 
 def _manner(side: _Bundle) -> Manner:
@@ -309,18 +296,10 @@ def _manner(side: _Bundle) -> Manner:
         tally.unguided_success + (tally.unguided_silent_success if silent else 0),
         tally.unguided + (tally.unguided_silent if silent else 0),
     )
-    found = Manner(
+    both = intentional[1] and trial[1]
+    return Manner(
         intentional=intentional,
         trial_and_error=trial,
         unknown=tally.runs - tally.harness_error - intentional[1] - trial[1],
-    )
-    if not (intentional[1] and trial[1]):
-        return found
-    p, q = Fraction(*intentional), Fraction(*trial)
-    return structs.replace(
-        found,
-        difference=float(p - q),
-        z=effects.two_proportions(*intentional, *trial),
-        newcombe=effects.newcombe(*intentional, *trial),
-        cohen_h=effects.cohen_h(float(p), float(q)),
+        difference=float(Fraction(*intentional) - Fraction(*trial)) if both else None,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
 from certkit.assessment.compare import document
 from certkit.assessment.documents import AgentPart
@@ -12,12 +12,9 @@ from certkit.document import fill
 from certkit.errors import Exit
 
 if TYPE_CHECKING:
-    from certkit.assessment.compare.anova import Anova
-    from certkit.assessment.compare.document import Better, Domain, Runs, Side, Unlike
-    from certkit.assessment.compare.effects import Test
+    from certkit.assessment.compare.document import Better, Domain, Side, Unlike
     from certkit.assessment.compare.matched import Matched
-    from certkit.assessment.compare.orders import Rank
-    from certkit.assessment.statistics.estimators import Interval
+    from certkit.assessment.compare.paper import PaperTests
     from certkit.assessment.statistics.resampling import Bootstrap
     from certkit.evidence.bundle.manifest import Facts
 
@@ -25,7 +22,7 @@ ALPHA: Final = 0.05
 """Two-sided level at which a difference is called shown."""
 
 MOST_DOMAINS: Final = 100
-"""Domains of both bundles up to which each is tested on its own, ranked and analysed."""
+"""Domains of both bundles up to which each is tested on its own."""
 
 
 class Compared(Struct, frozen=True, kw_only=True):
@@ -40,7 +37,6 @@ class Compared(Struct, frozen=True, kw_only=True):
     a: Side
     b: Side
     matched: Matched | None = None
-    runs: Runs | None = None
     p_holm: float | None = None
     better: Better | None = None
     notes: tuple[str, ...] = ()
@@ -50,17 +46,13 @@ class Compared(Struct, frozen=True, kw_only=True):
 class Manner(Struct, frozen=True, kw_only=True):
     """Held-out faults met by one agent: intentional responses against trial and error, (successes, runs).
 
-    The counts are those of runs: the summary does not say in which clusters they fall, so that `z` and the
-    interval of the difference ignore clusters. None where one manner has no run.
+    `difference` is None where one manner has no run.
     """
 
     intentional: tuple[int, int]
     trial_and_error: tuple[int, int]
     unknown: int
     difference: float | None = None
-    z: Test | None = None
-    newcombe: Interval | None = None
-    cohen_h: float | None = None
 
 
 class Comparison(Struct, frozen=True, kw_only=True, eq=False):
@@ -79,10 +71,8 @@ class Comparison(Struct, frozen=True, kw_only=True, eq=False):
     metrics: tuple[Compared, ...]
     domains: tuple[Domain, ...]
     rates: dict[str, Bootstrap]
-    anova: Anova | None
-    spearman: Rank | None
-    kendall: Rank | None
     manners: tuple[Manner, Manner] | None
+    paper_tests: PaperTests | None
     not_alike: tuple[Unlike, ...]
     caveats: tuple[str, ...]
 
@@ -111,10 +101,9 @@ class Comparison(Struct, frozen=True, kw_only=True, eq=False):
             b=b,
             alpha=ALPHA,
             answer=answer,
-            metrics={row.metric: _metric(row) for row in self.metrics},
-            anova=None if self.anova is None else _anova(self.anova),
-            orders=fill(document.Orders, self),
+            metrics={row.metric: fill(document.MetricPart, row) for row in self.metrics},
             manners=manners,
+            paper_tests=self.paper_tests or UNSET,
         ).to_dict()
 
 
@@ -126,10 +115,6 @@ def _bundle(facts: Facts, records: int) -> document.BundlePart:
         records=records,
         agent=fill(AgentPart, facts.manifest.agent, digest=facts.agent_digest),
     )
-
-
-def _metric(row: Compared) -> document.MetricPart:
-    return fill(document.MetricPart, row, per_run=row.runs and document.PerRun(tests=row.runs))
 
 
 def _manner(row: Manner) -> document.MannerPart:
@@ -144,8 +129,3 @@ def _manner(row: Manner) -> document.MannerPart:
 def _share(counts: tuple[int, int]) -> document.SharePart:
     successes, n = counts
     return document.SharePart(successes=successes, n=n, value=successes / n if n else None)
-
-
-def _anova(found: Anova) -> document.AnovaPart:
-    error = document.ErrorPart(ss=found.error_ss, df=found.error_df)
-    return fill(document.AnovaPart, found, error=error, tukey=found.pairs)

@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
-from certkit.assessment.compare.anova import Effect, Pair
-from certkit.assessment.compare.effects import PER_RUN, Test
 from certkit.assessment.compare.matched import Matched
-from certkit.assessment.compare.orders import Rank
+from certkit.assessment.compare.paper import PaperTests
 from certkit.assessment.documents import AgentPart, MetricId, Origin, ToolPart
 from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
 from certkit.assessment.metrics.metric import State
-from certkit.assessment.statistics.estimators import Interval
 from certkit.assessment.statistics.resampling import Bootstrap
-from certkit.document import BESIDE, Count, Digest, Document, Part, Positive, Share
+from certkit.document import Count, Digest, Document, Part, Positive, Share
 
 Better = Literal["a", "b"]
 
@@ -49,24 +46,6 @@ class Side(Part, frozen=True, kw_only=True):
     reason: str | None = None
 
 
-class Runs(Part, frozen=True, kw_only=True):
-    """Tests on runs as if each were independent, and sizes of effects on all runs of either bundle."""
-
-    z: Test | None = None
-    newcombe: Interval | None = None
-    cohen_h: float | None = None
-    welch: Test | None = None
-    cohen_d: float | None = None
-    hedges_g: float | None = None
-
-
-class PerRun(Part, frozen=True, kw_only=True):
-    """What may be said of runs as if each were independent."""
-
-    warning: str = PER_RUN
-    tests: Annotated[Runs, BESIDE]
-
-
 class MetricPart(Part, frozen=True, kw_only=True):
     """One metric of both sides."""
 
@@ -76,7 +55,6 @@ class MetricPart(Part, frozen=True, kw_only=True):
     better: Better | None
     p_holm: Share | None
     matched: Matched | None
-    per_run: PerRun | None
     notes: tuple[str, ...]
     reason: str | None
 
@@ -91,34 +69,6 @@ class Domain(Part, frozen=True, kw_only=True):
     p_holm: Share | None = None
     better: Better | None = None
     reason: str | None = None
-
-
-class Orders(Part, frozen=True, kw_only=True):
-    """Whether both sides find the same domains hard."""
-
-    spearman: Rank | None
-    kendall: Rank | None
-
-
-class ErrorPart(Part, frozen=True, kw_only=True):
-    """The error of an analysis of variance."""
-
-    ss: float
-    df: Count
-
-
-class AnovaPart(Part, frozen=True, kw_only=True):
-    """The two-way analysis of variance, agent by domain."""
-
-    observation: str = "one rate per agent, domain and cluster"
-    sums_of_squares: str = "type II"
-    observations: Count
-    agent: Effect | None
-    domain: Effect | None
-    interaction: Effect | None
-    error: ErrorPart
-    tukey: tuple[Pair, ...]
-    reason: str | None
 
 
 class SharePart(Part, frozen=True, kw_only=True):
@@ -136,10 +86,6 @@ class MannerPart(Part, frozen=True, kw_only=True):
     trial_and_error: SharePart
     unknown: Count
     difference: float | None
-    z: Test | None
-    newcombe: Interval | None
-    cohen_h: float | None
-    warning: str = PER_RUN
 
 
 class Manners(Part, frozen=True, kw_only=True):
@@ -173,9 +119,8 @@ class ComparisonDocument(Document, frozen=True, kw_only=True, tag="urn:certkit:c
     ]
     domains: tuple[Domain, ...]
     rates: Mapping[str, Bootstrap]
-    anova: AnovaPart | None
-    orders: Orders
     manners: Manners | None
+    paper_tests: PaperTests | UnsetType = UNSET
     not_alike: tuple[Unlike, ...]
     caveats: tuple[str, ...]
     exit_code: Count

@@ -214,8 +214,6 @@ def _grounds(found: Comparison, of: Matched) -> list[str]:
     if not found.domains:
         said.append(
             f"more than {MOST_DOMAINS} domains: corrected for so many tests none would show anything, so none"
-            " is tested on its own, ranked or analysed by variance; the answer is over all of them"
+            " is tested on its own; the answer is over all of them"
         )
-    elif of.paired and found.anova is not None:
-        said.append("the analysis of variance does not use the pairing: it asks more of a difference")
     return said

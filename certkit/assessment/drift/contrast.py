@@ -24,6 +24,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 from msgspec import Struct
 
+from certkit.assessment.statistics.posterior import difference
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -224,9 +226,10 @@ def slopes(count: int) -> tuple[Fraction, ...]:
 def limit(sides: Sides, *, low: float, width: float, level: float = LEVEL) -> float:
     """Return the loss from side 0 to side 1 that is not exceeded with confidence `level`.
 
-    Values are from `low` to `low` + `width`. Each side's mean is the task posterior with a prior task that
-    speaks for a loss: 1 on the older side, 0 on the newer. (1 − a + b)/2 is fitted by a Beta distribution by
-    its moments; of tasks weighted alike and by their runs, the larger limit counts.
+    Values are from `low` to `low` + `width`. As in `posterior.differences` each side's mean has a prior task
+    that speaks for a loss, 1 on the older side and 0 on the newer; but tasks are weighted for the mix of
+    domains and conditions, which sums over tasks cannot be, so that moments are taken here. Of tasks
+    weighted alike and by their runs, the larger limit counts.
     """
     x = (sides.x - low) / width
     by_runs = sides.v * sides.n
@@ -234,8 +237,6 @@ def limit(sides: Sides, *, low: float, width: float, level: float = LEVEL) -> fl
 
 
 def _limit(x: Floats, v: Floats, sides: Sides, level: float) -> float:
-    from scipy.special import betaincinv  # noqa: PLC0415 - heavy
-
     means, variances, deviations, sizes = [], [], [], []
     for side, prior in ((0, 1.0), (1, 0.0)):
         k = sides.k[side]
@@ -248,10 +249,7 @@ def _limit(x: Floats, v: Floats, sides: Sides, level: float) -> float:
         sizes.append(size)
         variances.append((float(parts @ parts) + (prior - mean) ** 2) / size)
     covariance = float(deviations[0] @ deviations[1]) / sqrt(sizes[0] * sizes[1])
-    middle = (1 - means[0] + means[1]) / 2
-    variance = (sum(variances) - 2 * covariance) / 4
-    total = middle * (1 - middle) / max(variance, _ROUNDING) - 1
-    return 1 - 2 * float(betaincinv(middle * total, (1 - middle) * total, 1 - level))
+    return float(difference(means[0] - means[1], sum(variances) - 2 * covariance).upper(level))
 
 
 def adjusted(probabilities: Sequence[float]) -> list[float]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from certkit.assessment.criteria import Status
 from certkit.assessment.findings.findings import finding, runs
+from certkit.assessment.metrics.catalogue import CATALOGUE
 from certkit.assessment.statistics.posterior import differences
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def _repeats(judged: Judged) -> Iterator[Finding]:
     lost = [
         row.tier
         for row in judged.rows
-        if row.metric.id == "posterior" and row.tier <= table and row.status is Status.MET
+        if CATALOGUE[row.metric.id].tau_of and row.tier <= table and row.status is Status.MET
         if row.bounded is not None and row.bounded.status is Status.NOT_MET
     ]
     if lost:

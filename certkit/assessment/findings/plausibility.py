@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from certkit.assessment.findings.findings import Finding
     from certkit.assessment.metrics.metric import Metric
     from certkit.assessment.metrics.view import View
+    from certkit.assessment.profile import Profile
     from certkit.evidence.summary.summary import Clusters, Tally
 
 HARNESS_SHARE: Final = Fraction(5, 100)
@@ -28,8 +29,8 @@ UNEQUAL: Final = 0.8
 HUMAN_SHARE: Final = Fraction(20, 100)
 
 
-def plausibility(view: View, metrics: dict[str, Metric]) -> Iterator[Finding]:
-    """Yield the findings that the records give rise to."""
+def plausibility(view: View, metrics: dict[str, Metric], profile: Profile) -> Iterator[Finding]:
+    """Yield the findings that the records give rise to; of CSI where the profile has a row of it."""
     if view.summary.records == 0:
         yield finding("no-records", "the bundle holds no records: nothing was measured")
         return
@@ -42,7 +43,8 @@ def plausibility(view: View, metrics: dict[str, Metric]) -> Iterator[Finding]:
     yield from _attacks(view.condition(Condition.ADVERSARIAL))
     yield from _fields(view)
     yield from _rules(view)
-    yield from _csi(metrics["csi"])
+    if any(row.metric == metrics["csi"].id for row in profile.criteria):
+        yield from _csi(metrics["csi"])
 
 
 def _counts(view: View) -> Iterator[Finding]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from certkit.assessment.findings.findings import finding, runs
+from certkit.assessment.kinds import CASCADE, KINDS
 from certkit.assessment.metrics.metric import names, percent
 from certkit.assessment.statistics.posterior import corrected
 from certkit.evidence.bundle.manifest import UNVERSIONED
@@ -95,7 +96,7 @@ def _protocol(view: View, profile: Profile) -> Iterator[Finding]:
     if protocol.success_rule is not None:
         yield finding("success-reading", f"success was read as: {protocol.success_rule}")
     cascades = view.condition(Condition.CASCADE).runs
-    needed = any(row.metric == "cascade_penalty" for row in profile.criteria)
+    needed = any(KINDS.get(row.metric) == CASCADE for row in profile.criteria)
     if needed and cascades and protocol.cascade_definition not in {None, "simultaneous"}:
         yield finding(
             "cascade-definition",

@@ -39,7 +39,8 @@ class Spec(Struct, frozen=True, kw_only=True):
     """One metric: `higher` tells whether more is better, `low` and `high` what its value can be.
 
     `title` is its full name, `short` one for figures. `asked` says in words what a row asks, {limit} standing
-    for ``more than 80 %`` and its like; `evidence` completes the sentence "to measure it, …".
+    for ``more than 80 %`` and its like; `evidence` completes the sentence "to measure it, …". `tau_of` is the
+    metric whose thresholds are the τ of a probability P(θ > τ).
     """
 
     id: str
@@ -53,6 +54,7 @@ class Spec(Struct, frozen=True, kw_only=True):
     higher: bool = True
     low: Fraction | None = Fraction(0)
     high: Fraction | None = Fraction(1)
+    tau_of: str | None = None
 
 
 _OUTCOMES = "record runs with their outcome"
@@ -221,6 +223,7 @@ _SPECS: Final = (
         unit=Unit.PROBABILITY,
         source="[26] §3.1",
         evidence=_FAULTS,
+        tau_of="r_op",
     ),
     Spec(
         id="cn_frr",

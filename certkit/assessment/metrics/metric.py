@@ -43,10 +43,10 @@ class State(StrEnum):
 class Metric(Struct, frozen=True, kw_only=True):
     """The result of one metric.
 
-    `n` is the denominator, None where an attestation does not state it. `least_n` is the smallest of
-    several denominators, where a row rests on several. `interval` is Wilson's, `intervals` are further
-    ones. `coverage` is the share of eligible runs that carry the fields. `blocked` says why the row cannot
-    be judged whatever its coverage. `by_tier` holds the values of a metric that differs from tier to tier.
+    `n` is the denominator, None where an attestation does not state it. `interval` is Wilson's, `intervals`
+    are further ones. `coverage` is the share of eligible runs that carry the fields. `blocked` says why the
+    row cannot be judged whatever its coverage. `by_tier` holds the values of a metric that differs from tier
+    to tier.
     """
 
     id: str
@@ -59,7 +59,6 @@ class Metric(Struct, frozen=True, kw_only=True):
     reason: str | None = None
     coverage: Fraction = Fraction(1)
     blocked: str | None = None
-    least_n: int | None = None
     by_tier: Mapping[int, float] | None = None
     detail: Mapping[str, Any] = {}
 

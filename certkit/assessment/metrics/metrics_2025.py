@@ -92,7 +92,6 @@ def irs_2025(view: View) -> Metric:
         state=State.PARTIAL if partial else State.MEASURED,
         value=Fraction(share.value or 0) * Fraction(grade.value or 0),
         n=share.n,
-        least_n=min(share.n or 0, grade.n or 0),
         counts=counts,
         coverage=min(share.coverage, grade.coverage),
         reason=share.reason or grade.reason,

@@ -75,7 +75,6 @@ def gap(view: View) -> Metric:
         state=State.MEASURED,
         value=100 * (Fraction(nominal.success, nominal.runs) - Fraction(fault.success, fault.runs)),
         n=nominal.runs + fault.runs,
-        least_n=min(nominal.runs, fault.runs),
         counts=counts,
     )
 
@@ -194,7 +193,6 @@ def domain_min(view: View) -> Metric:
         state=State.MEASURED,
         value=rates[worst],
         n=table[worst].runs,
-        least_n=min(tally.runs for tally in table.values()),
         counts={"successes": table[worst].success},
         interval=wilson(table[worst].success, table[worst].runs),
         blocked=reason,
@@ -286,7 +284,6 @@ def cascade_penalty(view: View) -> Metric:
         state=State.MEASURED,
         value=100 * (against - Fraction(cascade.success, cascade.runs)),
         n=single.runs + cascade.runs,
-        least_n=min(single.runs, cascade.runs),
         counts=counts,
         detail={
             "single_interval": wilson(single.success + single.harness_error, single.runs),

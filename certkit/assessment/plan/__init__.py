@@ -11,16 +11,15 @@ error of .9 points at 80 %).
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from msgspec import Struct
 
-from certkit.assessment.bounded import lower, of_every_run, shows
+from certkit.assessment.bounded import least_tasks, lower, of_every_run, shows
 from certkit.assessment.criteria import Row, passes
 from certkit.assessment.criteria import judge as judge_row
-from certkit.assessment.kinds import AsItIs, Attested, Minimum, kind_of
+from certkit.assessment.kinds import AsItIs, Attested, Minimum, Posterior, kind_of
 from certkit.assessment.lint import lint
 from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
 from certkit.assessment.metrics.csi_windowed import LEAST_RUNS
@@ -46,6 +45,7 @@ from certkit.evidence.summary.summary import WINDOW
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from fractions import Fraction
 
     from numpy.typing import NDArray
 
@@ -62,8 +62,8 @@ _ORDERED: Final = {"csi": WINDOW, "csi_windowed": LEAST_RUNS}
 class Planned(Struct, frozen=True, kw_only=True):
     """A row: the tasks it takes whatever is expected, and its probability under the plan.
 
-    `least` is where flawless tasks would just pass (in every domain, for the weakest), None in the table
-    reading; `power` is None where nothing is expected, and `reason` says what is missing.
+    `least` is where flawless tasks would just pass (in every domain, for the weakest), or what the profile
+    asks for where that is more; `power` is None where nothing is expected, and `reason` says what is missing.
     """
 
     criterion: Criterion
@@ -236,16 +236,18 @@ class _Search:
         if not sums or None in sums:
             return None
         met = np.asarray(passes(kind.value(sample), row.operator, row.threshold))
-        met = met & np.all([part.n >= row.criterion.min_n for part in sums if part is not None], axis=0)
-        if self._design.reading == "bounded" and not of_every_run(row):
-            confidence = self._confidence(row)
-            least = kind.least(row.threshold, confidence, lower=lower(row))
-            met = met & np.all([part.k >= least for part in sums if part is not None], axis=0)
+        confidence = self._confidence(row)
+        least = least_tasks(row, kind, confidence)
+        met = met & np.all([part.k >= least for part in sums if part is not None], axis=0)
+        if confidence is not None:
             bound = kind.bound(sample, confidence, lower=lower(row))
             met = met & np.asarray(shows(row, kind, bound, confidence))
         return np.asarray(met, np.bool_)
 
-    def _confidence(self, row: Row) -> Fraction:
+    def _confidence(self, row: Row) -> Fraction | None:
+        """Return the confidence that a row's bound must reach, None where the value alone is compared."""
+        if self._design.reading == "table" or of_every_run(row):
+            return None
         return corrected(self._profile.confidence(row.tier), self._design.attempt)
 
     def _floor(self, row: Row) -> int:
@@ -253,8 +255,8 @@ class _Search:
         domains = self._design.domains
         needed = -(-_ORDERED.get(row.metric.id, 0) * 4 // (5 * self._design.runs_per_task * domains))
         kind = self._kind(row)
-        if kind is not None and self._design.reading == "bounded" and not of_every_run(row):
-            least = kind.least(row.threshold or Fraction(0), self._confidence(row), lower=lower(row))
+        if kind is not None and row.threshold is not None:
+            least = least_tasks(row, kind, self._confidence(row))
             needed = max(needed, least if isinstance(kind, Minimum) else -(-least // domains))
         return needed
 
@@ -282,17 +284,16 @@ class _Search:
         return 1.0 if met is None else float(met.mean())
 
     def _planned(self, row: Row, met: NDArray[np.bool_] | None) -> Planned:
-        kind, bounded = self._kind(row), self._design.reading == "bounded"
-        metric = "r_op" if row.metric.id == "posterior" else row.metric.id
-        expected = self._expect.get(metric) or (self._expect.get("r_op") if metric == "domain_min" else None)
+        kind = self._kind(row)
+        expected = self._expect.get(row.metric.id)
+        if expected is None and isinstance(kind, Posterior | Minimum):
+            expected = self._expect.get(kind.series)
         return Planned(
             criterion=row.criterion,
             tier=row.tier,
             expected=None if expected is None else expected.value,
-            confidence=self._confidence(row) if bounded else None,
-            least=kind.least(row.threshold or Fraction(0), self._confidence(row), lower=lower(row))
-            if bounded and kind is not None
-            else None,
+            confidence=self._confidence(row),
+            least=None if kind is None else least_tasks(row, kind, self._confidence(row)),
             power=None if met is None else float(met.mean()),
             reason=None if met is not None else _unplanned(row),
         )
@@ -315,8 +316,9 @@ class _Search:
         return tuple(points)
 
     def _metrics(self) -> str:
-        names = {row.metric.id for row in self._rows if self._kind(row) is not None} - {"posterior"}
-        if any(row.metric.id in {"posterior", *_SUCCESS} for row in self._rows):
+        kinds = [(row.metric.id, self._kind(row)) for row in self._rows]
+        names = {name for name, kind in kinds if not isinstance(kind, Posterior | None)}
+        if any(isinstance(kind, Posterior) or name in _SUCCESS for name, kind in kinds):
             names.add("r_op")
         return ", ".join(sorted(names))
 
@@ -336,11 +338,12 @@ class _Search:
 
     def _hopeless(self, row: Row) -> str | None:
         """Tell why no number of tasks shows a row, None where enough may."""
-        metric = "r_op" if row.metric.id == "posterior" else row.metric.id
+        kind = self._kind(row)
+        metric = kind.series if isinstance(kind, Posterior) else row.metric.id
         expected = self._expect.get(metric)
         if expected is None or row.operator is None or row.threshold is None:
             return None
-        limit = self._profile.tau[row.tier] if row.metric.id == "posterior" else row.threshold
+        limit = kind.tau if isinstance(kind, Posterior) else row.threshold
         spec = CATALOGUE[metric]
         ends = {spec.low, spec.high}
         strict = {">=": ">", "<=": "<"}.get(row.operator, row.operator)

@@ -185,11 +185,15 @@ def differences(a: TaskSums, b: TaskSums, both: Shared) -> Iterator[Difference]:
         covariance = xx - mean_b * x_a - mean_a * x_b + mean_a * mean_b * ww
         sizes = (one.k + 1) * (one.k + 2) * (two.k + 1) * (two.k + 2)
         covariance = _float(covariance) / (np.sqrt(sizes) if isinstance(sizes, np.ndarray) else sqrt(sizes))
-        variance = (_float(var_a) + _float(var_b) - 2 * covariance) / 4
-        middle = _float((1 - mean_a + mean_b) / 2)
-        # Where neither side spreads at all the law is a point; a hair of spread keeps the Beta defined.
-        middle = np.clip(middle, 1e-12, 1 - 1e-12)
-        yield Difference(beta(middle, np.clip(variance, 1e-18, middle * (1 - middle) * (1 - 1e-9))))
+        yield difference(_float(mean_a - mean_b), _float(var_a) + _float(var_b) - 2 * covariance)
+
+
+def difference(mean: Number, variance: Number) -> Difference:
+    """Return the posterior of a − b, in −1…1, by its moments."""
+    middle = (1 - mean) / 2
+    # Where neither side spreads at all the law is a point; a hair of spread keeps the Beta defined.
+    middle = np.clip(middle, 1e-12, 1 - 1e-12)
+    return Difference(beta(middle, np.clip(variance / 4, 1e-18, middle * (1 - middle) * (1 - 1e-9))))
 
 
 def _by_runs(a: TaskSums, b: TaskSums, both: Shared) -> tuple[Number, ...]:

@@ -9,7 +9,17 @@ import typer
 
 from certkit import canonical, files, workflow
 from certkit.cli.emit import emit, note, progress
-from certkit.cli.options import BundleFolders, Force, Jobs, ProfileName, Verbose, check_outputs
+from certkit.cli.options import (
+    OUT,
+    REQUIRE_TIER,
+    BundleFolders,
+    Force,
+    Jobs,
+    ProfileName,
+    Verbose,
+    about,
+    check_outputs,
+)
 from certkit.cli.views.assessment import show_assessment
 from certkit.errors import Exit
 
@@ -25,17 +35,9 @@ def assess(
     profile: ProfileName = "hb-eval-2026",
     require_tier: Annotated[
         int,
-        typer.Option(
-            "--require-tier",
-            min=1,
-            max=9,
-            envvar="CERTKIT_REQUIRE_TIER",
-            help="The tier that the exit code speaks of.",
-        ),
+        about(REQUIRE_TIER, "The tier that the exit code speaks of.", envvar="CERTKIT_REQUIRE_TIER"),
     ] = 1,
-    out: Annotated[
-        Path | None, typer.Option("-o", "--out", help="Also write the assessment (JSON) to this file.")
-    ] = None,
+    out: Annotated[Path | None, about(OUT, "Also write the assessment (JSON) to this file.")] = None,
     force: Force = False,
     exit_zero: Annotated[
         bool, typer.Option("--exit-zero", help="Exit with 0 whatever the verdict; errors still count.")

@@ -13,7 +13,16 @@ from msgspec import Meta
 from certkit import evidence
 from certkit.cli.documents import BundleInit, BundleSeal
 from certkit.cli.emit import counted, emit, fold, hint, note, progress
-from certkit.cli.options import BundleFolder, Jobs, NoSeal, Out
+from certkit.cli.options import (
+    AGENT,
+    ATTEMPT,
+    LIKE,
+    BundleFolder,
+    Jobs,
+    NoSeal,
+    Out,
+    about,
+)
 from certkit.cli.views.bundle import checked, show_bundle
 from certkit.document import Digest, Document, GivenPath, Part, fill
 from certkit.evidence.bundle.manifest import Agent, Imported
@@ -38,14 +47,7 @@ class Import(Document, frozen=True, kw_only=True, tag="urn:certkit:import:v1"):
     bundles: Sequence[ImportedBundle]
 
 
-Like = Annotated[
-    Path | None,
-    typer.Option(
-        "--like",
-        metavar="OLD",
-        help="An earlier bundle of the agent: keep its task salt, so that drift can pair the tasks.",
-    ),
-]
+Like = Annotated[Path | None, LIKE]
 
 
 def _salt_of(old: Path) -> str | None:
@@ -58,7 +60,7 @@ def _salt_of(old: Path) -> str | None:
 
 def init(
     folder: Annotated[Path, typer.Argument(metavar="BUNDLE", help="The folder to make the bundle in.")],
-    agent: Annotated[str, typer.Option("--agent", help="The name of the agent that was evaluated.")],
+    agent: Annotated[str, about(AGENT, "The name of the agent that was evaluated.")],
     version: Annotated[
         str, typer.Option("--version", "--agent-version", help="Its version; 'unversioned' if it has none.")
     ],
@@ -88,12 +90,7 @@ def seal(
     folder: BundleFolder,
     attempt: Annotated[
         int | None,
-        typer.Option(
-            "--attempt",
-            min=1,
-            max=1_000_000,
-            help="Declare in the manifest that this evidence is the agent's n-th attempt.",
-        ),
+        about(ATTEMPT, "Declare in the manifest that this evidence is the agent's n-th attempt."),
     ] = None,
 ) -> None:
     """List every file with its digest in the manifest, so that any later change is noticed.
@@ -130,7 +127,7 @@ def import_(
     source: Annotated[Path, typer.Argument(metavar="SOURCE", help="The log: a file or a folder.")],
     out: Out,
     agent: Annotated[
-        str | None, typer.Option("--agent", help="Name the agent, or choose one of several in the source.")
+        str | None, about(AGENT, "Name the agent, or choose one of several in the source.")
     ] = None,
     agent_version: Annotated[
         str | None, typer.Option("--agent-version", help="Its version, where the log does not tell.")

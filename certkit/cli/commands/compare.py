@@ -10,7 +10,14 @@ import typer
 from certkit import workflow
 from certkit.cli import context
 from certkit.cli.emit import emit, progress
-from certkit.cli.options import Jobs, Verbose
+from certkit.cli.options import (
+    PROFILE,
+    SEED,
+    TRUST,
+    Jobs,
+    Verbose,
+    about,
+)
 from certkit.cli.views.comparison import show_comparison, show_drift
 
 
@@ -20,10 +27,7 @@ def compare(
     novel: Annotated[
         bool, typer.Option("--novel", help="Compare the held-out faults (split novel_fault) instead.")
     ] = False,
-    seed: Annotated[
-        int | None,
-        typer.Option("--seed", min=0, max=2**63 - 1, help="Seed of every resampling. Default: 26."),
-    ] = None,
+    seed: Annotated[int | None, about(SEED, "Seed of every resampling. Default: 26.")] = None,
     draws: Annotated[
         int | None,
         typer.Option("--draws", min=100, max=100_000, help="Bootstrap draws. Default: 2000."),
@@ -46,36 +50,37 @@ def compare(
 
     Example: certkit compare bundle-a bundle-b --seed 7
     """
-    compared = workflow.compare(a, b, novel=novel, seed=seed, draws=draws, jobs=jobs, progress=progress())
-    emit(
-        compared.to_dict,
-        show_comparison(compared, verbose=verbose, paper_tests=paper_tests),
-        code=compared.exit_code,
+    compared = workflow.compare(
+        a,
+        b,
+        novel=novel,
+        seed=seed,
+        draws=draws,
+        paper_tests=paper_tests,
+        jobs=jobs,
+        progress=progress(),
     )
+    emit(compared.to_dict, show_comparison(compared, verbose=verbose), code=compared.exit_code)
 
 
 def drift(
-    old: Annotated[
-        Path,
-        typer.Argument(metavar="OLD", help="A passport, a PDF with one attached, or the folder of a bundle."),
+    sides: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="[EARLIER]... OLD NEW",
+            help="Passports, PDFs with one attached, or folders of bundles, oldest first. The last two are"
+            " compared; with any before them the trend is told too.",
+        ),
     ],
-    new: Annotated[Path, typer.Argument(metavar="NEW", help="The later one, of either kind.")],
     trust: Annotated[
         Path | None,
-        typer.Option(
-            "-t",
-            "--trust",
-            metavar="FILE",
-            envvar="CERTKIT_TRUST",
-            help="The trust policy by which signatures are checked. Default: they are not checked.",
-        ),
+        about(TRUST, "The trust policy by which signatures are checked. Default: they are not checked."),
     ] = None,
     profile: Annotated[
         str | None,
-        typer.Option(
-            "-p",
-            "--profile",
-            help="The profile that a bundle is judged under. Default: that of the passport, or hb-eval-2026.",
+        about(
+            PROFILE,
+            "The profile that a bundle is judged under. Default: that of the passport, or hb-eval-2026.",
         ),
     ] = None,
     jobs: Jobs = None,
@@ -84,14 +89,19 @@ def drift(
     """Compare an agent with itself at a later time: whether it is the same, and behaves as well.
 
     Every row is tested for a loss of at least the profile's margin over tasks; tasks that both sides ran are
-    paired, and the old mix of domains and faults counts. No raw evidence of a passport is needed. Exit
-    code 0: STABLE; 5: DRIFTED or IDENTITY_CHANGED; 4: UNDERPOWERED or NOT_COMPARABLE.
+    paired, and the old mix of domains and faults counts. From three on, a slow decline is looked for over
+    the last eight. No raw evidence of a passport is needed. Exit code 0: STABLE; 5: DRIFTED or
+    IDENTITY_CHANGED; 4: UNDERPOWERED or NOT_COMPARABLE.
 
     Example: certkit drift january/passport.json april/passport.json --trust trust.json
     """
+    if len(sides) < 2:  # noqa: PLR2004 - a comparison takes two
+        raise typer.BadParameter("an older and a newer one", param_hint="OLD NEW")
+    *before, old, new = sides
     compared = workflow.drift(
         old,
         new,
+        before=before,
         profile=profile,
         trust=context.load_policy(trust) if trust else None,
         at=context.now(),

@@ -13,6 +13,9 @@ from certkit import canonical, files
 from certkit.cli import context
 from certkit.cli.emit import emit, fold, progress
 from certkit.cli.options import (
+    FORMAT,
+    KEY,
+    OUT,
     AsOf,
     Evidence,
     Force,
@@ -22,6 +25,7 @@ from certkit.cli.options import (
     Replay,
     ReplayProfile,
     TrustFile,
+    about,
     check_outputs,
 )
 from certkit.errors import UsageError
@@ -48,18 +52,14 @@ class Format(StrEnum):
 
 def export(
     passport: PassportFile,
-    to: Annotated[Format, typer.Option("-f", "--format", help="The format to write.")],
-    out: Annotated[
-        Path | None, typer.Option("-o", "--out", help="The file to write. Default: standard output.")
-    ] = None,
+    to: Annotated[Format, FORMAT],
+    out: Annotated[Path | None, OUT] = None,
     force: Force = False,
     trust: TrustFile = None,
     unverified: Annotated[
         bool, typer.Option("--unverified", help="Do not verify; markdown and badge only, and they say so.")
     ] = False,
-    key: Annotated[
-        Path | None, typer.Option("-k", "--key", help="The private key that signs the export (PEM).")
-    ] = None,
+    key: Annotated[Path | None, about(KEY, "The private key that signs the export (PEM).")] = None,
     passphrase_file: PassphraseFile = None,
     card: Annotated[Path | None, typer.Option("--card", help="The agent card that a2a signs (JSON).")] = None,
     verifier: Annotated[

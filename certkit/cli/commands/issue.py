@@ -16,6 +16,10 @@ from certkit.cli.commands.registry import log_key_of
 from certkit.cli.documents_registry import Issued
 from certkit.cli.emit import emit, progress, warn
 from certkit.cli.options import (
+    ISSUER,
+    KEY,
+    REGISTRY,
+    REQUIRE_TIER,
     BundleFolders,
     HeadsFile,
     Jobs,
@@ -24,7 +28,8 @@ from certkit.cli.options import (
     PassphraseFile,
     ProfileName,
     TrustFile,
-    time,
+    about,
+    moment,
 )
 from certkit.cli.views.assessment import show_issued
 from certkit.cli.views.registry import following, show_following
@@ -54,12 +59,8 @@ class Relation(StrEnum):
 def issue(
     bundles: BundleFolders,
     out: Out,
-    issuer: Annotated[
-        str, typer.Option("--issuer", envvar="CERTKIT_ISSUER", help="The issuer's name, as it calls itself.")
-    ],
-    key: Annotated[
-        Path | None, typer.Option("--key", metavar="FILE", help="The issuer's private key.")
-    ] = None,
+    issuer: Annotated[str, about(ISSUER, ISSUER.help, envvar="CERTKIT_ISSUER")],
+    key: Annotated[Path | None, about(KEY, "The issuer's private key.")] = None,
     timestamp: Annotated[
         str | None,
         typer.Option(
@@ -101,18 +102,14 @@ def issue(
         typer.Option("--relation-to-developer", help="How the issuer stands to who made the agent."),
     ] = None,
     profile: ProfileName = "hb-eval-2026",
-    require_tier: Annotated[
-        int, typer.Option("--require-tier", min=1, max=9, help="The tier that the claim speaks of.")
-    ] = 1,
-    registry: Annotated[
-        Path | None, typer.Option("-r", "--registry", metavar="DIR", help="Also log it here.")
-    ] = None,
+    require_tier: Annotated[int, about(REQUIRE_TIER, "The tier that the claim speaks of.")] = 1,
+    registry: Annotated[Path | None, about(REGISTRY, "Also log it here.")] = None,
     log_key: LogKey = None,
     heads: HeadsFile = None,
     trust: TrustFile = None,
     valid_from: Annotated[
         datetime | None,
-        typer.Option("--valid-from", metavar="TIME", parser=time("--valid-from"), help="Default: now."),
+        typer.Option("--valid-from", metavar="TIME", parser=moment, help="Default: now."),
     ] = None,
     days: Annotated[int, typer.Option("--days", min=1, max=366, help="How long it is valid.")] = 90,
     supersedes: Annotated[

@@ -14,7 +14,14 @@ from certkit import files
 from certkit.cli import context
 from certkit.cli.documents import Key, Rotation
 from certkit.cli.emit import emit, fold, hint, note
-from certkit.cli.options import ChangeTime, PassphraseFile
+from certkit.cli.options import (
+    OUT,
+    PUBLIC,
+    TRUST,
+    ChangeTime,
+    PassphraseFile,
+    about,
+)
 from certkit.errors import UsageError
 from certkit.passport import keys
 from certkit.passport.exports.words import utc
@@ -37,10 +44,8 @@ Ask = Annotated[bool, typer.Option("--ask-passphrase", help="Ask for a passphras
 
 
 def generate(
-    out: Annotated[Path, typer.Option("-o", "--out", help="The file of the private key.")],
-    public: Annotated[
-        Path | None, typer.Option("--public", help="Also write the public key to this file.")
-    ] = None,
+    out: Annotated[Path, about(OUT, "The file of the private key.")],
+    public: Annotated[Path | None, about(PUBLIC, "Also write the public key to this file.")] = None,
     kind: Type = Kind.ED25519,
     passphrase_file: PassphraseFile = None,
     ask: Ask = False,
@@ -69,14 +74,12 @@ def rotate(
     old: Annotated[
         Path, typer.Argument(metavar="OLD", help="The old key's PEM file; the public one will do.")
     ],
-    out: Annotated[Path, typer.Option("-o", "--out", help="The file of the new private key.")],
-    public: Annotated[Path, typer.Option("--public", help="The file of the new public key.")],
+    out: Annotated[Path, about(OUT, "The file of the new private key.")],
+    public: Annotated[Path, PUBLIC],
     kind: Type = Kind.ED25519,
     passphrase_file: PassphraseFile = None,
     ask: Ask = False,
-    trust: Annotated[
-        Path | None, typer.Option("-t", "--trust", metavar="FILE", help="The trust policy to change.")
-    ] = None,
+    trust: Annotated[Path | None, about(TRUST, "The trust policy to change.", envvar=None)] = None,
     at: ChangeTime = None,
 ) -> None:
     """Make a key that takes over from an old one, whose file is left alone.

@@ -12,7 +12,19 @@ from certkit import files, workflow
 from certkit.assessment import plan as room
 from certkit.assessment.plan.design import design, expectations
 from certkit.cli.emit import emit, note
-from certkit.cli.options import DomainCount, FaultMix, Force, Icc, ProfileName, check_outputs
+from certkit.cli.options import (
+    ATTEMPT,
+    LIKE,
+    READING,
+    TIER,
+    DomainCount,
+    FaultMix,
+    Force,
+    Icc,
+    ProfileName,
+    about,
+    check_outputs,
+)
 from certkit.cli.views.plan import show_plan
 from certkit.report.svg import power as drawn
 
@@ -21,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def plan(
-    tier: Annotated[int, typer.Option("--tier", min=1, max=9, help="The tier that shall be shown.")],
+    tier: Annotated[int, about(TIER, "The tier that shall be shown.", min=1)],
     expect: Annotated[
         list[str],
         typer.Option(
@@ -33,8 +45,7 @@ def plan(
     ],
     profile: ProfileName = "hb-eval-2026",
     reading: Annotated[
-        Literal["table", "bounded"] | None,
-        typer.Option("--reading", help="Default: the reading that the profile has."),
+        Literal["table", "bounded"] | None, about(READING, "Default: the reading that the profile has.")
     ] = None,
     icc: Icc = 0.3,
     power: Annotated[
@@ -50,14 +61,10 @@ def plan(
     ] = 5,
     like: Annotated[
         Path | None,
-        typer.Option(
-            "--like", help="Measure how runs of one task correlate in this bundle, instead of --icc."
-        ),
+        about(LIKE, "Measure how runs of one task correlate in this bundle, instead of --icc."),
     ] = None,
     fault_mix: FaultMix = None,
-    attempt: Annotated[
-        int, typer.Option("--attempt", min=1, help="Which attempt of the lineage at this profile it is.")
-    ] = 1,
+    attempt: Annotated[int, about(ATTEMPT, "Which attempt of the lineage at this profile it is.")] = 1,
     svg: Annotated[
         Path | None, typer.Option("--svg", help="Also write the curve of power and tasks to this file.")
     ] = None,

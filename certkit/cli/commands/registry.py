@@ -15,6 +15,12 @@ from certkit.cli import context
 from certkit.cli import documents_registry as documents
 from certkit.cli.emit import emit, progress, warn
 from certkit.cli.options import (
+    AGENT,
+    AT,
+    LOG_KEY,
+    OUT,
+    PROFILE,
+    TIER,
     EntryId,
     EntryTime,
     Force,
@@ -26,9 +32,9 @@ from certkit.cli.options import (
     SigningKey,
     Since,
     TrustFile,
+    about,
     check_outputs,
     profile_digest,
-    time,
 )
 from certkit.cli.views import registry as views
 from certkit.document import fill
@@ -68,11 +74,7 @@ def init(
     name: Annotated[str, typer.Option("--name", help="Its name: lower-case letters, digits, dots, hyphens.")],
     log_key: Annotated[
         Path | None,
-        typer.Option(
-            "--log-key",
-            metavar="FILE",
-            help="Sign with this Ed25519 key and keep none in the registry. Default: make a new one.",
-        ),
+        about(LOG_KEY, "Sign with this Ed25519 key and keep none in the registry. Default: make a new one."),
     ] = None,
 ) -> None:
     """Make an empty registry and print the log's verifier key, which auditors need.
@@ -131,22 +133,15 @@ def list_(
         typer.Argument(metavar="[ID]", help="One entry: its index, a passport id, or 8 digits of one."),
     ] = None,
     agent: Annotated[
-        str | None,
-        typer.Option("--agent", help="Passports of this lineage, a part of its name, or a digest."),
+        str | None, about(AGENT, "Passports of this lineage, a part of its name, or a digest.")
     ] = None,
-    tier: Annotated[int | None, typer.Option("--tier", min=0, max=9, help="Passports of this tier.")] = None,
+    tier: Annotated[int | None, about(TIER, "Passports of this tier.")] = None,
     profile: Annotated[
-        str | None, typer.Option("-p", "--profile", help="Passports under this profile: a name, or a digest.")
+        str | None, about(PROFILE, "Passports under this profile: a name, or a digest.")
     ] = None,
     status: Annotated[Ended | None, typer.Option("--status", help="Passports that stand so.")] = None,
     at: Annotated[
-        datetime | None,
-        typer.Option(
-            "--at",
-            metavar="TIME",
-            parser=time("--at"),
-            help="What is valid at this time; every entry counts. Default: now.",
-        ),
+        datetime | None, about(AT, "What is valid at this time; every entry counts. Default: now.")
     ] = None,
 ) -> None:
     """List the entries of a registry, oldest first, one of them, or the passports that options ask for.
@@ -217,7 +212,7 @@ def _all(folder: Path, at: datetime) -> None:
 def prove(
     folder: RegistryFolder,
     ident: EntryId,
-    out: Annotated[Path | None, typer.Option("-o", "--out", help="Write the proof to this file.")] = None,
+    out: Annotated[Path | None, OUT] = None,
     force: Force = False,
 ) -> None:
     """Make a fresh proof that an entry is in the log, for offline use beside the passport.

@@ -14,6 +14,7 @@ from certkit.cli import documents_registry as documents
 from certkit.cli.commands.registry import log_key_of
 from certkit.cli.emit import brief, counted, emit, progress, warn
 from certkit.cli.options import (
+    OUT,
     AsOf,
     EntryId,
     EntryTime,
@@ -171,9 +172,7 @@ def note(
 def status(
     folder: RegistryFolder,
     ident: EntryId,
-    out: Annotated[
-        Path | None, typer.Option("-o", "--out", help="The file, such as passport.json.status.")
-    ] = None,
+    out: Annotated[Path | None, OUT] = None,
     force: Force = False,
     log_key: LogKey = None,
     heads: HeadsFile = None,

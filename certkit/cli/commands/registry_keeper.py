@@ -14,6 +14,9 @@ from certkit.cli import documents_registry as documents
 from certkit.cli.commands.registry import log_key_of
 from certkit.cli.emit import counted, emit, entries, fold, progress, warn
 from certkit.cli.options import (
+    AT,
+    OUT,
+    WITNESS,
     EntryTime,
     Force,
     HeadsFile,
@@ -21,8 +24,8 @@ from certkit.cli.options import (
     RegistryFolder,
     Signers,
     TrustFile,
+    about,
     check_outputs,
-    time,
 )
 from certkit.cli.views import registry as views
 from certkit.document import fill
@@ -41,9 +44,7 @@ _LATEST: Final = int(datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp())
 
 def checkpoint(
     folder: RegistryFolder,
-    out: Annotated[
-        Path | None, typer.Option("-o", "--out", help="Write the checkpoint to this file.")
-    ] = None,
+    out: Annotated[Path | None, OUT] = None,
     force: Force = False,
     vkey: Annotated[
         bool, typer.Option("--vkey", help="Print the verifier key that it is signed with instead.")
@@ -81,21 +82,11 @@ def cosign(
     ],
     witness: Annotated[
         list[str] | None,
-        typer.Option(
-            "--witness", metavar="VKEY", help="A witness's verifier key, instead of the policy's; repeatable."
-        ),
+        about(WITNESS, "A witness's verifier key, instead of the policy's; repeatable."),
     ] = None,
     trust: TrustFile = None,
     heads: HeadsFile = None,
-    at: Annotated[
-        datetime | None,
-        typer.Option(
-            "--at",
-            metavar="TIME",
-            parser=time("--at"),
-            help="The time that none may be later than. Default: now.",
-        ),
-    ] = None,
+    at: Annotated[datetime | None, about(AT, "The time that none may be later than. Default: now.")] = None,
 ) -> None:
     """Take in cosignatures of witnesses under the log's checkpoint as it stands.
 

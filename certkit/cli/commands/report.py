@@ -12,7 +12,17 @@ from certkit import report as room
 from certkit.cli import context
 from certkit.cli.documents import Report
 from certkit.cli.emit import emit, note, progress
-from certkit.cli.options import Force, Jobs, check_outputs
+from certkit.cli.options import (
+    BUNDLE,
+    FORMAT,
+    OUT,
+    PROFILE,
+    REQUIRE_TIER,
+    Force,
+    Jobs,
+    about,
+    check_outputs,
+)
 from certkit.cli.views.assessment import show_report
 from certkit.errors import UsageError
 
@@ -25,10 +35,7 @@ def report(
         Path,
         typer.Argument(metavar="SOURCE", help="A bundle's folder, or a passport.json with --bundle."),
     ],
-    out: Annotated[
-        Path,
-        typer.Option("-o", "--out", help="X.pdf (X.html is written beside it) or X.html, the file to write."),
-    ],
+    out: Annotated[Path, about(OUT, "X.pdf (X.html is written beside it) or X.html, the file to write.")],
     force: Force = False,
     given: Annotated[
         Path | None,
@@ -38,31 +45,22 @@ def report(
     ] = None,
     kind: Annotated[
         Literal["argument", "gsn", "register"] | None,
-        typer.Option(
-            "--format",
-            help="Write the argument instead: as JSON, as GSN in YAML, or its challenges in Markdown.",
-        ),
+        about(FORMAT, "Write the argument instead: as JSON, as GSN in YAML, or its challenges in Markdown."),
     ] = None,
     bundle: Annotated[
         list[Path] | None,
-        typer.Option(
-            "--bundle",
-            metavar="BUNDLE",
-            help="The evidence of a passport, which is judged again. Once for each bundle.",
-        ),
+        about(BUNDLE, "The evidence of a passport, which is judged again. Once for each bundle."),
     ] = None,
     profile: Annotated[
         str | None,
-        typer.Option(
-            "-p",
-            "--profile",
+        about(
+            PROFILE,
+            "A packaged profile or the path of a TOML file. Default: hb-eval-2026, or the passport's.",
             envvar="CERTKIT_PROFILE",
-            help="A packaged profile or the path of a TOML file. Default: hb-eval-2026, or the passport's.",
         ),
     ] = None,
     require_tier: Annotated[
-        int | None,
-        typer.Option("--require-tier", min=1, max=9, help="The tier asked for; for a bundle, 1 by default."),
+        int | None, about(REQUIRE_TIER, "The tier asked for; for a bundle, 1 by default.")
     ] = None,
     jobs: Jobs = None,
 ) -> None:

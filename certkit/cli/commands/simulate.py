@@ -13,7 +13,16 @@ from certkit.cli import context
 from certkit.cli.commands.issue import document, screen
 from certkit.cli.documents import Simulation
 from certkit.cli.emit import emit, note, progress
-from certkit.cli.options import DomainCount, FaultMix, Icc, NoSeal, Out, Seed
+from certkit.cli.options import (
+    RUNS,
+    DomainCount,
+    FaultMix,
+    Icc,
+    NoSeal,
+    Out,
+    Seed,
+    about,
+)
 from certkit.cli.views.assessment import show_assessment
 from certkit.simulation.simulate import simulate as draw
 
@@ -25,7 +34,7 @@ if TYPE_CHECKING:
 def simulate(
     out: Out,
     seed: Seed = 1,
-    runs: Annotated[int, typer.Option("--runs", min=1, help="Runs, nominal ones included.")] = 1000,
+    runs: Annotated[int, about(RUNS, RUNS.help, min=1)] = 1000,
     domains: DomainCount = 5,
     tier_target: Annotated[
         int,

@@ -18,6 +18,11 @@ from certkit.cli.commands.keys import odd_rotation
 from certkit.cli.documents import TrustShow
 from certkit.cli.emit import emit, fold, hint
 from certkit.cli.options import (
+    IDENTITY,
+    ISSUER,
+    KEY,
+    PROFILE,
+    READING,
     AsOf,
     ChangeTime,
     Domains,
@@ -25,8 +30,9 @@ from certkit.cli.options import (
     Profiles,
     TrustFile,
     WitnessKeys,
+    about,
+    moment,
     profile_digest,
-    time,
 )
 from certkit.cli.views.trust import show_policy, show_written
 from certkit.errors import Exit, UsageError
@@ -62,26 +68,17 @@ class Reading(StrEnum):
 
 def add(
     trust: TrustFile = None,
-    issuer: Annotated[
-        str | None, typer.Option("--issuer", help="Your name for whoever holds the key.")
-    ] = None,
-    key: Annotated[Path | None, typer.Option("--key", help="The issuer's public key (PEM).")] = None,
+    issuer: Annotated[str | None, about(ISSUER, "Your name for whoever holds the key.")] = None,
+    key: Annotated[Path | None, about(KEY, "The issuer's public key (PEM).")] = None,
     not_before: Annotated[
         datetime | None,
-        typer.Option(
-            "--not-before", metavar="TIME", parser=time("--not-before"), help="Signatures from here on count."
-        ),
+        typer.Option("--not-before", metavar="TIME", parser=moment, help="Signatures from here on count."),
     ] = None,
     not_after: Annotated[
         datetime | None,
-        typer.Option(
-            "--not-after", metavar="TIME", parser=time("--not-after"), help="Signatures up to here count."
-        ),
+        typer.Option("--not-after", metavar="TIME", parser=moment, help="Signatures up to here count."),
     ] = None,
-    identity: Annotated[
-        str | None,
-        typer.Option("--identity", help="A keyless signer: the e-mail address or URI in their certificates."),
-    ] = None,
+    identity: Annotated[str | None, IDENTITY] = None,
     oidc_issuer: Annotated[
         str | None, typer.Option("--oidc-issuer", metavar="URL", help="Where that signer has signed in.")
     ] = None,
@@ -142,8 +139,7 @@ def set_(
         int | None, typer.Option("--min-tier", min=0, max=9, help="The least tier to accept; 0: any.")
     ] = None,
     reading: Annotated[
-        Reading | None,
-        typer.Option("--reading", help="By which reading the tier counts; any: by its profile's."),
+        Reading | None, about(READING, "By which reading the tier counts; any: by its profile's.")
     ] = None,
     max_status_age: Annotated[
         str | None,
@@ -179,15 +175,9 @@ def set_(
 
 def remove(
     trust: TrustFile = None,
-    issuer: Annotated[
-        list[str] | None, typer.Option("--issuer", help="An issuer, with all that it has; repeatable.")
-    ] = None,
-    key: Annotated[
-        list[Path] | None, typer.Option("--key", help="An issuer's public key (PEM); repeatable.")
-    ] = None,
-    identity: Annotated[
-        list[str] | None, typer.Option("--identity", help="A keyless signer; repeatable.")
-    ] = None,
+    issuer: Annotated[list[str] | None, about(ISSUER, "An issuer, with all that it has; repeatable.")] = None,
+    key: Annotated[list[Path] | None, about(KEY, "An issuer's public key (PEM); repeatable.")] = None,
+    identity: Annotated[list[str] | None, about(IDENTITY, "A keyless signer; repeatable.")] = None,
     log: LogKeys = None,
     witness: WitnessKeys = None,
     profile: Profiles = None,
@@ -243,7 +233,7 @@ def show(
     trust: TrustFile = None,
     profile: Annotated[
         list[str] | None,
-        typer.Option("--profile", help="A profile of your own that the policy may name; repeatable."),
+        about(PROFILE, "A profile of your own that the policy may name; repeatable."),
     ] = None,
     at: AsOf = None,
 ) -> None:

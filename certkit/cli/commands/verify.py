@@ -6,13 +6,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from certkit import canonical
 from certkit.cli import context
 from certkit.cli.documents import Show
 from certkit.cli.emit import emit, fold, progress
 from certkit.cli.options import (
+    AGENT,
+    DOMAIN,
+    REQUIRE_TIER,
+    TRUST,
     AsOf,
     Evidence,
     Jobs,
@@ -22,6 +24,7 @@ from certkit.cli.options import (
     ReplayProfile,
     TrustFile,
     Verbose,
+    about,
 )
 from certkit.cli.views.passport import show_passport, show_verification, verdict_of
 from certkit.errors import Exit, UsageError
@@ -40,15 +43,9 @@ def verify(
     bundle: Evidence = None,
     replay: Replay = False,
     profile: ReplayProfile = None,
-    agent: Annotated[
-        str | None, typer.Option("--agent", metavar="DIGEST", help="The agent it must be about.")
-    ] = None,
-    domain: Annotated[
-        str | None, typer.Option("--domain", help="The domain of use, which must have been evaluated.")
-    ] = None,
-    require_tier: Annotated[
-        int | None, typer.Option("--require-tier", min=1, max=9, help="The least tier to accept.")
-    ] = None,
+    agent: Annotated[str | None, about(AGENT, "The agent it must be about.", metavar="DIGEST")] = None,
+    domain: Annotated[str | None, DOMAIN] = None,
+    require_tier: Annotated[int | None, REQUIRE_TIER] = None,
     registry: Registry = None,
     at: AsOf = None,
     jobs: Jobs = None,
@@ -92,8 +89,7 @@ def verify(
 def show(
     passport: PassportFile,
     trust: Annotated[
-        Path | None,
-        typer.Option("-t", "--trust", metavar="FILE", help="Verify it under this trust policy as well."),
+        Path | None, about(TRUST, "Verify it under this trust policy as well.", envvar=None)
     ] = None,
     registry: Registry = None,
     at: AsOf = None,

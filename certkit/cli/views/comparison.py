@@ -14,12 +14,10 @@ from certkit.text import visible
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from certkit.assessment.compare.anova import Anova, Pair
     from certkit.assessment.compare.comparison import Compared, Comparison, Manner
     from certkit.assessment.compare.document import Domain, Side
-    from certkit.assessment.compare.effects import Test
     from certkit.assessment.compare.matched import Matched
-    from certkit.assessment.compare.orders import Rank
+    from certkit.assessment.compare.paper import Anova, Pair, PaperTests, Rank, Runs
     from certkit.assessment.drift import Drift, Row
     from certkit.assessment.drift.rows import Mean
     from certkit.assessment.statistics.estimators import Interval
@@ -42,8 +40,8 @@ _RESULTS: Final = {
 _ROW, _VALUE, _RUNS, _LOSS = 29, 7, 8, 8
 
 
-def show_comparison(found: Comparison, *, verbose: bool, paper_tests: bool) -> Iterator[str]:
-    """Print a comparison; `paper_tests` adds those that ignore clusters, `verbose` every pair of cells."""
+def show_comparison(found: Comparison, *, verbose: bool) -> Iterator[str]:
+    """Print a comparison; `verbose` adds every pair of cells to the tests that papers print."""
     yield from fold(found.answer)
     yield ""
     for name, facts, side in zip("AB", found.facts, (found.main.a, found.main.b), strict=True):
@@ -58,10 +56,10 @@ def show_comparison(found: Comparison, *, verbose: bool, paper_tests: bool) -> I
         )
     if found.main.matched is not None:
         yield from _tests(found, found.main.matched)
-        if paper_tests:
-            yield from _paper_tests(found, verbose=verbose)
     if found.manners is not None:
         yield from _manners(found.manners)
+    if found.paper_tests is not None:
+        yield from _paper_tests(found.paper_tests, found.main.metric, verbose=verbose)
     others = [(row.metric, row, CATALOGUE[row.metric].unit) for row in found.metrics[1:] if row.matched]
     if others:
         yield from _table("metric", others, f"Holm: p adjusted for {counted(len(others), 'metric')}")
@@ -147,22 +145,15 @@ def _tests(found: Comparison, of: Matched) -> Iterator[str]:
     yield from fold("Two agents are too few for an interval by agent to say more than where the two lie.")
 
 
-def _paper_tests(found: Comparison, *, verbose: bool) -> Iterator[str]:
+def _paper_tests(found: PaperTests, main: str, *, verbose: bool) -> Iterator[str]:
     yield ""
     yield "Tests as papers print them"
-    yield from fold(
-        "Those marked * take runs for independent, which repeats of a task are not: they are too sure."
-    )
-    if (runs := found.main.runs) is not None:
-        if runs.z is not None:
-            yield from _row("two-proportion z, all runs *", f"z = {runs.z.statistic:.3f}", figure(runs.z.p))
-        yield from _row("Welch's t, all runs *", *_welch(runs.welch))
-        sizes = {"Cohen's h": runs.cohen_h, "Cohen's d": runs.cohen_d, "Hedges' g": runs.hedges_g}
-        if runs.newcombe is not None:
-            yield from _row("A - B, Newcombe, all runs *", _points(runs.newcombe))
-        yield from _row(
-            "effect, all runs", ", ".join(f"{k} {v:.3f}" for k, v in sizes.items() if v is not None)
-        )
+    yield from fold(f"To bear in mind: {found.warning}.")
+    if main in found.metrics:
+        yield from _of_runs(found.metrics[main])
+    for label, manner in found.manners.items():
+        yield from fold(f"{label.upper()}, intentional responses less trial and error:", first="  ")
+        yield from _of_runs(manner)
     yield from _analysis(found.anova, verbose=verbose)
     yield from _order("domain orders, Spearman's ρ", found.spearman)
     yield from _order("domain orders, Kendall's τ-b", found.kendall)
@@ -173,10 +164,15 @@ def _row(label: str, text: str, p: str = "") -> Iterator[str]:
     yield from fold(text + (f"  p {p}" if p else ""), first=lead, rest=" " * len(lead))
 
 
-def _welch(test: Test | None) -> tuple[str, str]:
-    if test is None:
-        return "nothing varies", ""
-    return f"t({test.df:.1f}) = {test.statistic:.3f}", figure(test.p)
+def _of_runs(runs: Runs) -> Iterator[str]:
+    if runs.z is not None:
+        yield from _row("two-proportion z", f"z = {runs.z.statistic:.3f}", figure(runs.z.p))
+    if runs.welch is not None:
+        yield from _row("Welch's t", f"t = {runs.welch.statistic:.3f}", figure(runs.welch.p))
+    if runs.newcombe is not None:
+        yield from _row("difference, Newcombe", _points(runs.newcombe))
+    sizes = {"Cohen's h": runs.cohen_h, "Cohen's d": runs.cohen_d, "Hedges' g": runs.hedges_g}
+    yield from _row("effect", ", ".join(f"{k} {v:.3f}" for k, v in sizes.items() if v is not None))
 
 
 def _points(interval: Interval | None) -> str:
@@ -227,18 +223,15 @@ def _order(label: str, rank: Rank | None) -> Iterator[str]:
 
 def _manners(manners: tuple[Manner, Manner]) -> Iterator[str]:
     yield ""
-    yield "Intentional responses against trial and error *"
+    yield "Intentional responses against trial and error"
     for name, row in zip("AB", manners, strict=True):
         intentional, trial = (
             f"{s:,} of {n:,} ({shown(s / n if n else None, Unit.FRACTION)})"
             for s, n in (row.intentional, row.trial_and_error)
         )
         yield from _row(name, f"intentional {intentional}, trial and error {trial}, unknown {row.unknown:,}")
-        if row.difference is not None and row.z is not None:
-            text = f"{change(row.difference, Unit.FRACTION)}, 95 % CI {_points(row.newcombe)}"
-            yield from _row(
-                "", f"{text}, z = {row.z.statistic:.3f}, Cohen's h {row.cohen_h:.3f}", figure(row.z.p)
-            )
+        if row.difference is not None:
+            yield from _row("", change(row.difference, Unit.FRACTION))
 
 
 def _not_alike(found: Comparison) -> Iterator[str]:
@@ -258,7 +251,7 @@ def show_drift(found: Drifted, *, verbose: bool) -> Iterator[str]:
     rows = f", in {worse} of {counted(len(drift.behaviour), 'row')}" if worse else ""
     yield from fold(f"{drift.result}: {_RESULTS[drift.result]}{rows}")
     yield from fold(f"tier: {_tier(drift.old_tier)} before, {_tier(drift.new_tier)} now")
-    yield from fold(_signatures(found.old, found.new))
+    yield from fold(_signatures(*found.before, found.old, found.new))
     for name, side in (("old", found.old), ("new", found.new)):
         for doubt in side.doubts:
             yield from _item(f"the {name} passport fails a later step of verification: {doubt}", first="")
@@ -287,11 +280,11 @@ def _tier(number: int) -> str:
     return f"Tier {number}" if number else "no tier"
 
 
-def _signatures(old: Signed, new: Signed) -> str:
+def _signatures(*sides: Signed) -> str:
     """Say what is known of the signatures, in one sentence that stands above all figures."""
-    found = {side.signature for side in (old, new)} - {"none"}
+    found = {side.signature for side in sides} - {"none"}
     if not found:
-        return "no signatures: both sides are bundles"
+        return "no signatures: all sides are bundles"
     if found == {"trusted"}:
         return "signatures checked: every passport is signed by an issuer whom the policy trusts"
     return "SIGNATURES NOT CHECKED: name a trust policy with --trust"

@@ -62,7 +62,7 @@ def _rows(plan: Plan) -> Iterator[str]:
 def _row(row: Planned) -> Iterator[str]:
     criterion = row.criterion
     spec = CATALOGUE[criterion.metric]
-    rate = CATALOGUE["r_op" if criterion.metric == "posterior" else criterion.metric]
+    rate = CATALOGUE[spec.tau_of or spec.id]
     threshold = criterion.threshold(row.tier)
     assert threshold is not None  # noqa: S101 - a row that is planned is specified
     name = criterion.id

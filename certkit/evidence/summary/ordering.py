@@ -109,7 +109,7 @@ def _key(runs: _Ordered) -> tuple[NDArray[np.int64] | None, str, str | None]:
             return None, "", f"{unordered:,} of {runs.size:,} runs have neither sequence nor started_at"
         return None, "", "some runs have only a sequence and others only a started_at"
     if not np.diff(_sorted(started)).all():
-        return None, "", "runs have no sequence, and some share their started_at"
+        return None, "", "some runs share their started_at, and no sequence orders all of them"
     return started, "started_at", None
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
+from msgspec import structs
 
 from certkit import canonical
 from certkit.assessment import Status, TierStatus, assess, measure_next, parse, sentence
@@ -115,9 +117,31 @@ def test_binding_rows_are_those_of_the_next_tier_worst_first() -> None:
 def test_a_profile_that_decides_by_bounds_attains_nothing_without_clusters() -> None:
     profile = build.profile("hb-eval-2026-bounded")
     assert profile.reading == "bounded"
-    found = assess(build.strong(), build.facts(), profile)
+    evidence = build.strong()
+    few = structs.replace(evidence, clusters=build.clusters(build.dealt(evidence.cells, 2)))
+    found = assess(few, build.facts(), profile)
     assert found.exit_code is Exit.INSUFFICIENT
     assert (found.verdict.table, found.verdict.bounded) == (0, 0)
     rows = {row.id: row.bounded for row in found.criteria if row.tier == 1 and row.bounded}
     assert rows["r_op"].bound is None
-    assert rows["r_op"].reason == ("4 families of tasks; Tier 1 takes at least 5, and about 6 to show 99.0 %")
+    assert rows["r_op"].reason == ("8 families of tasks; Tier 1 takes at least 10")
+
+
+@pytest.mark.parametrize("tasks", [9, 10])
+def test_every_row_takes_ten_tasks(tasks: int) -> None:
+    evidence = build.strong()
+    rows = build.clusters(build.dealt(evidence.cells, tasks))
+    # The cells share their tasks, so that no row rests on more.
+    shared = structs.replace(rows, cluster=rows.cluster % np.uint64(tasks))
+    found = assess(structs.replace(evidence, clusters=shared), build.facts(), build.profile())
+    for row in found.criteria:
+        if row.tier > 1:
+            continue
+        if tasks == 10 or row.threshold is None:
+            assert row.status in {Status.MET, Status.NOT_APPLICABLE}
+        else:
+            assert row.bounded is not None
+            assert (row.status, row.bounded.status) == (Status.INSUFFICIENT, Status.INSUFFICIENT)
+            assert row.reason == "rests on 9 tasks, the profile asks for 10"
+            if row.id != "csi":
+                assert "9 families of tasks; Tier 1 takes at least" in str(row.bounded.reason)

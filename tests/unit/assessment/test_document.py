@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from jsonschema import Draft202012Validator
+from scipy import stats
 
 from certkit import canonical
 from certkit.assessment import AssessmentDocument, asked, measure_next, profile_schema, sentence, shown
@@ -68,12 +69,12 @@ def test_the_fixed_keys() -> None:
     assert (weakest["threshold"], weakest["value"], weakest["margin"]) == (0.4, 0.3, -0.1)
     assert weakest["status"] == "not_met"
     assert weakest["bounded"] == {
-        "status": "insufficient",
-        "bound": None,
+        "status": "not_met",
+        "bound": pytest.approx(stats.beta(20.06, 40.12).ppf(0.05), abs=1e-3),
         "confidence": 0.95,
-        "k": 1,
-        "rests_on": "3 families of tasks, 102,020 runs (bank) and 1 family of tasks, 1,000 runs (shop)",
-        "reason": "shop: 1 family of tasks; Tier 1 takes at least 3",
+        "k": 10,
+        "rests_on": "30 families of tasks, 102,020 runs (bank) and 10 families of tasks, 1,000 runs (shop)",
+        "reason": None,
     }
     assert rows["adversarial_resistance", 1]["bounded"] is None
     assert rows["adversarial_resistance", 1]["status"] == "not_applicable"

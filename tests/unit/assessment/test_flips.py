@@ -25,7 +25,7 @@ EARLIER = clustered.profile_without("hb-eval-2025")
 RECOVERY = ("recovery_steps", "recovery_approach", "recovery_grade")
 
 DESIGNS = {
-    "recovery": Design(seed=9, tasks=30, runs=3, domains=2, family=0, success=0.75, guided=0.8, good=0.8),
+    "recovery": Design(seed=9, tasks=90, runs=3, domains=2, family=0, success=0.75, guided=0.8, good=0.8),
     "memory": Design(seed=12, tasks=30, runs=6, domains=2, family=1, success=0.9, spread=0.05, guided=0.8),
     "some harness errors": Design(seed=5, tasks=60, runs=6, domains=3, family=0, success=0.97, rig=0.004),
     "perfect": Design(seed=3, tasks=40, runs=5, domains=2, family=0, success=1.0, good=1.0, guided=1.0),

@@ -77,7 +77,7 @@ def test_the_table_reading_takes_runs_for_independent_and_so_fewer_tasks() -> No
         planned("r_op=.9", 2, table, reading=reading, domains=2) for reading in ("table", "bounded")
     )
     assert of_table.tasks < of_bounds.tasks
-    assert [item.least for item in of_table.rows] == [None] * len(of_table.rows)
+    assert {item.least for item in of_table.rows} == {None, 10}
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ from itertools import groupby
 import numpy as np
 import pytest
 
-from tests.study import cells
+from certkit.assessment.drift.contrast import Observed, adjusted, contrast, laid_out
+from tests.study import cells, drifting, judged
 
 PROMISED = {2: 0.05, 3: 0.01}
 
@@ -50,3 +51,45 @@ def test_who_looks_all_the_time_is_rarely_fooled_by_the_bound_for_that() -> None
 def test_ten_attempts_spend_no_more_than_a_fifth_above_one() -> None:
     plain, spent = cells.attempts(np.random.default_rng(11), 500)
     assert spent.passed <= 0.06 + 3 * np.sqrt(0.06 / 500) < plain.passed
+
+
+@pytest.mark.parametrize("shared", [1.0, 0.5, 0.0])
+def test_the_study_of_drift_asks_what_the_program_asks(shared: float) -> None:
+    k, number = 100, round(100 * shared)
+    design = drifting.Design(k, 10, shared, "beta .3")
+    x = drifting.lineages(np.random.default_rng(12), 6, design, [drifting.NONE, [0.1] * drifting.DOMAINS])
+    chosen = drifting.halves(x, shared)
+    losses, p = drifting.contrast(chosen, (1, -1), number)
+    for place in range(x.shape[1]):
+        sides = [
+            Observed(
+                unit=np.r_[np.arange(number), k * (side + 1) + np.arange(k - number)],
+                domain=np.zeros(k, np.int64),
+                condition=np.zeros(k, np.int64),
+                y=10 * chosen[side, place],
+                n=np.full(k, 10),
+            )
+            for side in (0, 1)
+        ]
+        told = contrast(laid_out(sides), (1, -1))
+        assert (losses[place], p[place]) == pytest.approx((told.loss, told.p_loss), abs=1e-9)
+    alike = np.array([adjusted(column) for column in np.random.default_rng(1).random((9, 6))])
+    assert pytest.approx(alike) == drifting.adjusted(np.random.default_rng(1).random((9, 6)).T).T
+
+
+def test_drift_is_found_and_nothing_is_not() -> None:
+    cells_of = {cell.what: cell.passed for cell in drifting.drift(np.random.default_rng(13), 60)}
+    for what, passed in cells_of.items():
+        if what.startswith("nothing"):
+            assert passed <= 0.16 + 3 * np.sqrt(0.16 * 0.84 / 60), what
+        if what.startswith("-10 in all") and "all tasks shared" in what:
+            assert passed > 0.95, what
+
+
+def test_labels_mend_what_a_judge_does() -> None:
+    for cell in judged.judge(np.random.default_rng(14), 300):
+        if cell.section == "judge" and cell.what.endswith("labels"):
+            allowed = PROMISED[cell.tier] * 1.3
+            assert cell.passed <= allowed + 3 * np.sqrt(allowed / 300), cell
+        if cell.tier == 2 and cell.what.startswith("passes 30% of failures, fails 0%"):
+            assert cell.passed > 0.5 or not cell.what.endswith("uncorrected"), cell

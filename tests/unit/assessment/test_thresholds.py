@@ -81,7 +81,7 @@ def test_metric_vector_loses_exactly_the_row_that_crosses(name: str, row: str, t
         value = float(bound) + side * 2.0**-50
     metrics = {**vector(rows), row: Metric(id=row, state=State.MEASURED, value=value, n=1000)}
 
-    judged = table(profile, metrics)
+    judged = table(profile, metrics, lambda _: 10)
     lost = {(r.id, r.tier) for r in judged if r.status not in {Status.MET, Status.NOT_APPLICABLE}}
     assert lost == expected(rows, row, value)
     assert {r.status for r in judged if (r.id, r.tier) in lost} <= {Status.NOT_MET}

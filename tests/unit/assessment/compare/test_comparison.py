@@ -11,6 +11,7 @@ from scipy import stats
 
 from certkit import canonical
 from certkit.assessment.compare import METRICS, SEED, compare
+from certkit.assessment.compare.assemble import holm
 from certkit.assessment.compare.document import Unlike
 from certkit.evidence.records.record import Split
 from certkit.evidence.summary.summary import Tally, add
@@ -41,8 +42,10 @@ def named(name: str, **protocol: Any) -> Facts:
     return structs.replace(facts(agent=agent, **protocol), digest=digest, agent_digest=digest)
 
 
-def compared(a: Summary, b: Summary, *, novel: bool = False, **protocol: Any) -> Comparison:
-    found = compare((a, named("alpha")), (b, named("beta", **protocol)), novel=novel)
+def compared(
+    a: Summary, b: Summary, *, novel: bool = False, tests: bool = False, **protocol: Any
+) -> Comparison:
+    found = compare((a, named("alpha")), (b, named("beta", **protocol)), novel=novel, paper_tests=tests)
     canonical.pretty(found.to_dict())  # has no NaN, no infinity, nothing that JSON lacks
     return found
 
@@ -94,7 +97,7 @@ def test_what_is_not_measured_is_named_and_never_zero() -> None:
     document = found.to_dict()["metrics"]
     assert list(document) == list(METRICS)
     for name in METRICS[1:]:
-        assert document[name]["matched"] is document[name]["per_run"] is document[name]["better"] is None
+        assert document[name]["matched"] is document[name]["better"] is None
         assert document[name]["a"]["value"] is None
         assert document[name]["reason"].startswith("not measured in either (")
     assert any(
@@ -163,33 +166,25 @@ def test_a_domain_of_one_bundle_is_shown_and_not_compared() -> None:
     assert any("4 of 148 runs of A are left out" in line for line in found.caveats)
 
 
-def test_tests_on_runs_are_marked_as_ignoring_clusters() -> None:
-    found = better()
-    runs = found.to_dict()["metrics"]["r_op"]["per_run"]
-    table = [[135, 9], [69, 75]]
-    assert runs["warning"] == "ignores clusters"
-    assert runs["z"]["statistic"] ** 2 == pytest.approx(
-        float(stats.chi2_contingency(table, correction=False).statistic), abs=1e-9
+def test_the_tests_of_papers_are_made_on_demand_and_say_what_they_ignore() -> None:
+    assert "paper_tests" not in better().to_dict()
+    found = compare(
+        (evidence(over_domains(STRONG)), named("alpha")),
+        (evidence(over_domains(WEAK)), named("beta")),
+        paper_tests=True,
     )
+    tests = found.to_dict()["paper_tests"]
+    assert "take runs for independent" in tests["warning"]
+    assert list(tests["metrics"]) == ["r_op"]
+    runs, table = tests["metrics"]["r_op"], [[135, 9], [69, 75]]
+    chi = stats.chi2_contingency(table, correction=False).statistic
+    assert runs["z"]["statistic"] ** 2 == pytest.approx(float(chi), abs=1e-9)
     done = stats.ttest_ind([1] * 135 + [0] * 9, [1] * 69 + [0] * 75, equal_var=False)
     assert runs["welch"]["statistic"] == pytest.approx(float(done.statistic), abs=1e-9)
-
-
-def test_the_analysis_of_variance_is_of_clusters() -> None:
-    found = better()
-    assert found.anova is not None
-    assert (found.anova.observations, found.anova.error_df) == (72, 66)
-    assert found.anova.agent is not None
-    assert found.anova.agent.p < 1e-9
-    assert found.anova.interaction is not None
-    assert found.anova.interaction.ss == pytest.approx(0.0, abs=1e-12)
-
-
-def test_orders_of_equal_domains_are_none() -> None:
-    found = better()
-    assert found.spearman is not None
-    assert found.spearman.value is None
-    assert "no order" in str(found.spearman.reason)
+    assert (tests["anova"]["observations"], tests["anova"]["error_df"]) == (72, 66)
+    assert tests["anova"]["agent"]["p"] < 1e-9
+    assert tests["anova"]["interaction"]["ss"] == pytest.approx(0.0, abs=1e-12)
+    assert "no order" in tests["spearman"]["reason"]
 
 
 def test_rates_have_intervals_by_task_agent_and_both() -> None:
@@ -240,14 +235,15 @@ def with_fields(rows: list[Rows], values: list[int]) -> Summary:
 
 def test_fewer_violations_are_better() -> None:
     one, other = [0, 0, 1], [2, 0, 3, 1]
-    found = compared(with_fields(tasks(STRONG), one), with_fields(tasks(STRONG), other))
+    found = compared(with_fields(tasks(STRONG), one), with_fields(tasks(STRONG), other), tests=True)
     row = next(row for row in found.metrics if row.metric == "violations")
     drawn = [[v[(i + s) % len(v)] for i in range(12) for s in range(4)] for v in (one, other)]
     done = stats.ttest_ind(*drawn, equal_var=False)
-    assert row.runs is not None
-    assert row.runs.welch is not None
-    assert row.runs.welch.statistic == pytest.approx(float(done.statistic), abs=1e-9)
-    assert (row.runs.z, row.runs.newcombe, row.runs.cohen_h) == (None, None, None)
+    assert found.paper_tests is not None
+    runs = found.paper_tests.metrics["violations"]
+    assert runs.welch is not None
+    assert runs.welch.statistic == pytest.approx(float(done.statistic), abs=1e-9)
+    assert (runs.z, runs.newcombe, runs.cohen_h) == (None, None, None)
     assert row.matched is not None
     assert row.matched.difference == pytest.approx(sum(drawn[0]) / 48 - sum(drawn[1]) / 48)
     assert (row.better, row.p_holm) == ("a", row.matched.permutation.p)
@@ -259,6 +255,7 @@ def test_held_out_faults_are_compared_on_their_own() -> None:
         evidence(tasks(STRONG), split=Split.NOVEL_FAULT, **manner),
         evidence(tasks(WEAK), split=Split.NOVEL_FAULT, unguided=40, unguided_success=20),
         novel=True,
+        tests=True,
     )
     assert (found.split, found.main.metric, found.main.better) == ("novel_fault", "novel_fault", "a")
     assert found.answer.startswith("A succeeds under held-out faults more often than B")
@@ -267,11 +264,13 @@ def test_held_out_faults_are_compared_on_their_own() -> None:
     assert (one.intentional, one.trial_and_error, one.unknown) == ((18, 20), (15, 25), 3)
     assert one.difference == pytest.approx(float(Fraction(18, 20) - Fraction(15, 25)))
     chi = stats.chi2_contingency([[18, 2], [15, 10]], correction=False)
-    assert one.z is not None
-    assert one.z.statistic**2 == pytest.approx(float(chi.statistic), abs=1e-9)
-    assert (other.intentional, other.difference, other.z) == ((0, 0), None, None)
+    assert found.paper_tests is not None
+    assert list(found.paper_tests.manners) == ["a"]
+    z = found.paper_tests.manners["a"].z
+    assert z is not None
+    assert z.statistic**2 == pytest.approx(float(chi.statistic), abs=1e-9)
+    assert (other.intentional, other.difference) == ((0, 0), None)
     document = found.to_dict()["manners"]
-    assert document["a"]["warning"] == "ignores clusters"
     assert document["b"]["intentional"] == {"successes": 0, "n": 0, "value": None}
 
 
@@ -302,13 +301,12 @@ def test_the_seed_is_in_the_document_and_decides_the_draws() -> None:
 def test_many_domains_are_compared_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("certkit.assessment.compare.assemble.MOST_DOMAINS", 2)
     found = better()
-    assert (found.main.better, found.domains, found.anova, found.spearman) == ("a", (), None, None)
+    assert (found.main.better, found.domains) == ("a", ())
     assert any("none is tested on its own" in line for line in found.caveats)
-    assert not any("analysis of variance does not use" in line for line in found.caveats)
 
 
-def test_that_the_analysis_of_variance_ignores_the_pairing_is_said_where_there_is_one() -> None:
-    found = better()
-    assert found.main.matched is not None
-    assert found.main.matched.paired
-    assert any("analysis of variance does not use the pairing" in line for line in found.caveats)
+def test_holm_is_rs_p_adjust() -> None:
+    # R 4: p.adjust(c(0.01, 0.04, 0.03, 0.005), "holm") gives 0.03 0.06 0.06 0.02
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([0.6, None, 0.5]) == [1.0, None, 1.0]
+    assert holm([]) == []

@@ -1,0 +1,311 @@
+"""The tests that papers print, on `scipy.stats`: they take runs, or the rates of clusters, for independent.
+
+Repeats of one task are not independent, so that these tests are too sure of themselves; the answer of a
+comparison never rests on them, and they are made on demand only.
+
+- Of every metric, over all runs of either bundle: z (the signed root of Pearson's χ²), Welch's t, Newcombe's
+  interval (1998, method 10), Cohen's h and d, Hedges' g (1981).
+- Of the rates of clusters: the two-way analysis of variance, agent by domain, with sums of squares of type
+  II, and Tukey's comparison of all cells (Kramer's where they are of unequal size).
+- Of the rates of domains: Spearman's ρ and Kendall's τ-b, whether both agents find the same domains hard.
+
+R: ``prop.test(correct = FALSE)``, ``t.test``, ``effectsize::hedges_g``, ``car::Anova``, ``TukeyHSD``,
+``cor.test(method = "spearman")`` and ``"kendall"``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from itertools import combinations
+from math import asin, sqrt
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from msgspec import Struct, structs
+
+from certkit.assessment.statistics.estimators import LEVEL, Interval, wilson
+from certkit.document import Part
+from certkit.evidence.summary.summary import PEI_SCALE
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from certkit.assessment.compare.document import Side
+    from certkit.assessment.metrics.view import View
+
+    Floats = NDArray[np.float64]
+    Cells = Mapping[tuple[str, str], Sequence[float]]
+
+WARNING: Final = "these tests take runs for independent, which repeats of a task are not: they are too sure"
+MOST_DOMAINS: Final = 20
+"""Domains up to which all pairs of cells are compared."""
+FEWEST: Final = 5
+"""Domains below which no order, however like, can have p < 0.05 (2/4! is 0.083)."""
+
+# runs, sum and squares of a mean in the tally, the scale of either, and what rounding leaves of a variance
+_SQUARES: Final = {
+    "frr": ("frr_n", "frr_tenths", 10, "frr_squares", 100, 0.0),
+    "pei": ("pei_n", "pei_fixed", PEI_SCALE, "pei_squares", PEI_SCALE, 2.0**-27),
+    "ti": ("ti_n", "ti_thousandths", 1000, "ti_squares", 10**6, 0.0),
+    "violations": ("violations_n", "violations", 1, "violations_squares", 1, 0.0),
+}
+_ROUNDING: Final = 1e-24
+
+
+class Test(Part, frozen=True, kw_only=True):
+    """A statistic with its two-sided p-value."""
+
+    statistic: float
+    p: float
+
+
+class Runs(Part, frozen=True, kw_only=True):
+    """Tests on runs and sizes of effects, over all runs of either side; None where nothing varies."""
+
+    z: Test | None = None
+    newcombe: Interval | None = None
+    cohen_h: float | None = None
+    welch: Test | None = None
+    cohen_d: float | None = None
+    hedges_g: float | None = None
+
+
+class Effect(Part, frozen=True, kw_only=True):
+    """One line of an analysis of variance; `eta` is partial η², SS / (SS + SS of the error)."""
+
+    ss: float
+    df: int
+    f: float
+    p: float
+    eta: float
+
+
+class Pair(Part, frozen=True, kw_only=True):
+    """Two cells (agent, domain): the difference of their means, and Tukey's p."""
+
+    first: tuple[str, str]
+    second: tuple[str, str]
+    difference: float
+    p: float
+
+
+class Anova(Part, frozen=True, kw_only=True):
+    """Agent by domain over one rate per agent, domain and cluster; `reason` says what is missing and why.
+
+    `pairs` are in the order of p.
+    """
+
+    observations: int
+    error_ss: float
+    error_df: int
+    agent: Effect | None = None
+    domain: Effect | None = None
+    interaction: Effect | None = None
+    pairs: tuple[Pair, ...] = ()
+    reason: str | None = None
+
+
+class Rank(Part, frozen=True, kw_only=True):
+    """A rank correlation of `n` domains; `value` and `p` are None where every domain of an agent is alike."""
+
+    n: int
+    value: float | None = None
+    p: float | None = None
+    reason: str | None = None
+
+
+class PaperTests(Part, frozen=True, kw_only=True):
+    """The tests of a comparison: by metric, of the clusters' rates, of the order of domains.
+
+    `manners` are those of either side between intentional responses and trial and error to held-out faults.
+    """
+
+    warning: str = WARNING
+    metrics: Mapping[str, Runs]
+    anova: Anova | None
+    spearman: Rank | None
+    kendall: Rank | None
+    manners: Mapping[str, Runs]
+
+
+class Moments(Struct, frozen=True):
+    """Runs, their mean and their sample variance (n - 1; None below two runs)."""
+
+    n: int
+    mean: Fraction
+    variance: float | None
+
+
+def runs(metric: str, views: tuple[View, View], sides: tuple[Side, Side]) -> Runs:
+    """Return the tests of one metric of both sides."""
+    if metric not in _SQUARES:
+        a, b = (side.successes or 0 for side in sides)
+        return shares(a, sides[0].n, b, sides[1].n)
+    return means(*(_moments(metric, view) for view in views))
+
+
+def shares(s: int, n: int, t: int, m: int) -> Runs:
+    """Return the tests of s successes of n ≥ 1 against t of m ≥ 1."""
+    found = means(moments(n, Fraction(s), Fraction(s)), moments(m, Fraction(t), Fraction(t)))
+    return Runs(
+        z=two_proportions(s, n, t, m),
+        newcombe=newcombe(s, n, t, m),
+        cohen_h=2 * asin(sqrt(s / n)) - 2 * asin(sqrt(t / m)),
+        welch=found.welch,
+        cohen_d=found.cohen_d,
+        hedges_g=found.hedges_g,
+    )
+
+
+def means(a: Moments, b: Moments) -> Runs:
+    """Return Welch's t, Cohen's d and Hedges' g of two means."""
+    from scipy import special, stats  # noqa: PLC0415 - heavy
+
+    if a.variance is None or b.variance is None or not a.variance + b.variance:
+        return Runs()
+    freedom = a.n + b.n - 2
+    pooled = sqrt(((a.n - 1) * a.variance + (b.n - 1) * b.variance) / freedom)
+    d = float(a.mean - b.mean) / pooled
+    (x, s), (y, t) = ((float(side.mean), sqrt(side.variance or 0.0)) for side in (a, b))
+    done: Any = stats.ttest_ind_from_stats(x, s, a.n, y, t, b.n, equal_var=False)
+    small = special.poch((freedom - 1) / 2, 0.5) / sqrt(freedom / 2)  # Γ(m/2) / (√(m/2) Γ((m - 1)/2))
+    return Runs(
+        welch=Test(statistic=float(done.statistic), p=float(done.pvalue)),
+        cohen_d=d,
+        hedges_g=d * float(small),
+    )
+
+
+def moments(n: int, total: Fraction, squares: Fraction, *, resolution: float = 0.0) -> Moments:
+    """Return the moments of `n` ≥ 1 values from their sum and the sum of their squares, exactly.
+
+    A variance below `resolution` is 0: the sums were rounded, and no more can be told from them.
+    """
+    if n < 2:  # noqa: PLR2004 - a variance needs two
+        return Moments(n, total / n, None)
+    variance = float((squares - total * total / n) / (n - 1))
+    return Moments(n, total / n, variance if variance > resolution else 0.0)
+
+
+def _moments(metric: str, view: View) -> Moments:
+    n, total, scale, squares, square, resolution = _SQUARES[metric]
+    tally = view.fault if metric == "frr" else view.total
+    return moments(
+        getattr(tally, n),
+        Fraction(getattr(tally, total), scale),
+        Fraction(getattr(tally, squares), square),
+        resolution=resolution,
+    )
+
+
+def two_proportions(s: int, n: int, t: int, m: int) -> Test:
+    """Return the pooled z test of s of n against t of m; z is 0 where nothing varies."""
+    from scipy import stats  # noqa: PLC0415 - heavy
+
+    if s + t in {0, n + m}:
+        return Test(statistic=0.0, p=1.0)
+    done = stats.chi2_contingency([[s, n - s], [t, m - t]], correction=False)
+    sign = 1 if s * m >= t * n else -1
+    return Test(statistic=sign * sqrt(float(done.statistic)), p=float(done.pvalue))
+
+
+def newcombe(s: int, n: int, t: int, m: int) -> Interval:
+    """Return Newcombe's interval (1998, method 10) of s/n - t/m from the two Wilson intervals."""
+    a, b = wilson(s, n), wilson(t, m)
+    p, q = s / n, t / m
+    low = p - q - sqrt((p - a.low) ** 2 + (b.high - q) ** 2)
+    high = p - q + sqrt((a.high - p) ** 2 + (q - b.low) ** 2)
+    return Interval(low=max(-1.0, low), high=min(1.0, high), level=LEVEL, method="newcombe")
+
+
+def anova(cells: Cells) -> Anova:
+    """Return the analysis of observations by (agent, domain), the agents being "a" and "b".
+
+    Only domains in which both have an observation may be given.
+    """
+    keys = sorted(cells)
+    domains = sorted({domain for _, domain in keys})
+    y = np.array([value for key in keys for value in sorted(cells[key])])
+    agent, domain = _dummies(keys, cells, 0), _dummies(keys, cells, 1)
+    both = np.concatenate([agent, domain], axis=1)
+    cell = (agent[:, :, None] * domain[:, None, :]).reshape(len(y), -1)
+    error, freedom = _left(y, cell), len(y) - len(keys)
+    found = Anova(observations=len(y), error_ss=error, error_df=freedom)
+    if freedom < 1:
+        return structs.replace(found, reason="no cell of agent × domain has two clusters")
+    if error <= _ROUNDING * float(y @ y):
+        return structs.replace(found, reason="the clusters of each agent and domain are all alike")
+    additive, more = _left(y, both), len(domains) - 1
+    reason = None if more else "one domain: nothing but the agent can be told apart"
+    if many := len(domains) > MOST_DOMAINS:
+        reason = f"more than {MOST_DOMAINS} domains: no comparison of pairs"
+    return structs.replace(
+        found,
+        agent=_effect(_left(y, domain) - additive, 1, error, freedom),
+        domain=_effect(_left(y, agent) - additive, more, error, freedom) if more else None,
+        interaction=_effect(additive - error, more, error, freedom) if more else None,
+        pairs=() if many else _tukey(cells),
+        reason=reason,
+    )
+
+
+def _dummies(keys: Sequence[tuple[str, str]], cells: Cells, factor: int) -> Floats:
+    levels = sorted({key[factor] for key in keys})
+    return np.array([[float(key[factor] == level) for level in levels] for key in keys for _ in cells[key]])
+
+
+def _left(y: Floats, design: Floats) -> float:
+    """Return the residual sum of squares of a least-squares fit."""
+    fitted = design @ np.linalg.lstsq(design, y, rcond=None)[0]
+    return float(((y - fitted) ** 2).sum())
+
+
+def _effect(ss: float, df: int, error: float, freedom: int) -> Effect:
+    from scipy import stats  # noqa: PLC0415 - heavy
+
+    ss = max(0.0, ss)
+    f = (ss / df) / (error / freedom)
+    return Effect(ss=ss, df=df, f=f, p=float(stats.f.sf(f, df, freedom)), eta=ss / (ss + error))
+
+
+def _tukey(cells: Cells) -> tuple[Pair, ...]:
+    """Return Tukey's comparison of the cells with two observations at least, which scipy asks for."""
+    from scipy import stats  # noqa: PLC0415 - heavy
+
+    keys = [key for key in sorted(cells) if len(cells[key]) > 1]
+    if len(keys) < 2:  # noqa: PLR2004 - a pair takes two
+        return ()
+    done = stats.tukey_hsd(*(sorted(cells[key]) for key in keys))
+    pairs = [
+        Pair(
+            first=keys[i],
+            second=keys[j],
+            difference=float(done.statistic[i, j]),
+            p=float(done.pvalue[i, j]),
+        )
+        for i, j in combinations(range(len(keys)), 2)
+    ]
+    return tuple(sorted(pairs, key=lambda pair: (pair.p, -abs(pair.difference), pair.first, pair.second)))
+
+
+def ranks(x: Sequence[Fraction], y: Sequence[Fraction]) -> tuple[Rank, Rank]:
+    """Return Spearman's ρ and Kendall's τ-b of the rates of domains."""
+    from scipy import stats  # noqa: PLC0415 - heavy
+
+    n, reason = len(x), f"{len(x)} domains are too few to say" if len(x) < FEWEST else None
+    if n < 2:  # noqa: PLR2004 - an order needs two
+        reason = "fewer than two domains have no order"
+    elif len(set(x)) == 1 or len(set(y)) == 1:
+        reason = "an agent does equally well in every domain, which is no order"
+    if n < 2 or len(set(x)) == 1 or len(set(y)) == 1:  # noqa: PLR2004 - the same
+        return Rank(n=n, reason=reason), Rank(n=n, reason=reason)
+    places: list[Any] = [stats.rankdata([float(value) for value in side]) for side in (x, y)]
+    found = stats.spearmanr(*places), stats.kendalltau(*places)
+    rho, tau = (
+        Rank(n=n, value=float(done.statistic), p=None if reason else float(done.pvalue), reason=reason)
+        for done in found
+    )
+    return rho, tau

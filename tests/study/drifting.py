@@ -1,0 +1,197 @@
+"""Drift and trend over lineages that are drawn: how often nothing is flagged, and how often a loss is found.
+
+A lineage has eight passports of five domains. Tasks are the same in all of them, or half of them, or none; a
+task's chance follows a Beta law. The rule of `certkit.assessment.drift` is taken here over many lineages at
+once; `tests/unit/assessment/test_study.py` holds it against the program's own. Rows are `r_op` overall and by
+domain.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+from scipy.special import stdtr
+
+from certkit.assessment.drift import TREND_LEVEL
+from certkit.assessment.drift.rows import LEVEL
+from tests.study.cells import Cell, chances
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+DOMAINS: Final = 5
+MARGIN: Final = 0.05
+RATE: Final = 0.85
+PASSPORTS: Final = 8
+
+
+class Design(NamedTuple):
+    """Tasks and runs of each, the share of tasks that all passports have, and how tasks differ."""
+
+    tasks: int
+    runs: int
+    shared: float
+    law: str
+
+
+DESIGNS: Final = ((100, 10, 1.0), (100, 10, 0.5), (100, 10, 0.0), (200, 5, 1.0))
+
+
+def contrast(x: Floats, weights: Sequence[float], shared: int) -> tuple[Floats, Floats]:
+    """Return the loss and its p of every lineage; `x` is by passport, lineage and task.
+
+    The first `shared` tasks are the same on every passport, the others are its own.
+    """
+    a = np.array(weights)
+    means, k = x.mean(axis=2), x.shape[2]
+    u = a[:, None, None] * (x - means[:, :, None]) / k
+    together = u[:, :, :shared].sum(axis=0)
+    squares = (together**2).sum(axis=1) + (u[:, :, shared:] ** 2).sum(axis=(0, 2))
+    count = shared + len(a) * (k - shared)
+    loss = a @ means
+    error = np.sqrt(count / (count - 1) * squares)
+    p = stdtr(k - 1, -np.divide(loss, error, out=np.zeros_like(loss), where=error > 0))
+    return loss, np.where(error > 0, p, np.where(np.round(loss, 12) > 0, 2.0**-k, 1.0))
+
+
+def slopes(count: int) -> Floats:
+    """Return the weights of the loss that a line fitted to `count` passports has from first to last."""
+    t = np.arange(count) - (count - 1) / 2
+    weights: Floats = -t * (count - 1) / (t @ t)
+    return weights
+
+
+def flagged(x: Floats, shared: float) -> NDArray[np.bool_]:
+    """Tell for every lineage whether the second of two passports is flagged in any row."""
+    k = x.shape[2] // DOMAINS
+    parts = [x] + [x[:, :, at : at + k] for at in range(0, x.shape[2], k)]
+    found = [contrast(halves(part, shared), (1, -1), round(shared * part.shape[2])) for part in parts]
+    losses, p = (np.array(column) for column in zip(*found, strict=True))
+    result: NDArray[np.bool_] = np.any((adjusted(p) <= LEVEL) & (losses >= MARGIN - 1e-9), axis=0)
+    return result
+
+
+def adjusted(p: Floats) -> Floats:
+    """Return Benjamini and Hochberg's adjusted p of every lineage; `p` is by row and lineage."""
+    order = np.argsort(p, axis=0)
+    ranks = np.empty_like(order)
+    np.put_along_axis(ranks, order, np.arange(1, len(p) + 1)[:, None], axis=0)
+    ranked = np.take_along_axis(p * len(p) / ranks, order, axis=0)
+    least = np.minimum.accumulate(ranked[::-1], axis=0)[::-1]
+    found: Floats = np.take_along_axis(least, ranks - 1, axis=0)
+    return found
+
+
+def halves(x: Floats, shared: float) -> Floats:
+    """Return the tasks of a domain with the shared ones first; they are dealt by turns."""
+    chosen = _shared(x.shape[2], shared)
+    return np.concatenate([x[:, :, chosen], x[:, :, ~chosen]], axis=2)
+
+
+def _shared(k: int, share: float) -> NDArray[np.bool_]:
+    """Choose the shared tasks of `k`, as evenly as can be."""
+    steps = np.floor(np.arange(k + 1) * share + 1e-9)
+    return np.asarray(np.diff(steps) > 0)
+
+
+def declining(x: Floats, shared: float) -> NDArray[np.bool_]:
+    """Tell for every lineage whether the trend over its passports, up to any from the third, is flagged."""
+    found: list[Any] = []
+    number = round(shared * x.shape[2])
+    for count in range(3, len(x) + 1):
+        loss, p = contrast(halves(x[:count], shared), slopes(count).tolist(), number)
+        found.append((p <= TREND_LEVEL) & (loss >= MARGIN - 1e-9))
+    ever: NDArray[np.bool_] = np.any(found, axis=0)
+    return ever
+
+
+def lineages(rng: np.random.Generator, draws: int, design: Design, lost: Sequence[Sequence[float]]) -> Floats:
+    """Return the value of every task by passport and lineage; `lost` are points by passport and domain."""
+    k, runs, shared, law = design
+    same = _shared(k, shared)
+    kept = chances(rng, law, RATE, (draws, k))
+    values = []
+    for by_domain in lost:
+        chance = np.where(same, kept, chances(rng, law, RATE, (draws, k)))
+        factor = 1 - np.repeat(np.asarray(by_domain, np.float64), k // DOMAINS) / RATE
+        values.append(rng.binomial(runs, chance * factor) / runs)
+    return np.array(values)
+
+
+NONE: Final = [0.0] * DOMAINS
+CHANGES: Final = {
+    "-10 in all": [0.1] * DOMAINS,
+    "-10 in one domain": [0.1, *NONE[1:]],
+    "-20 in one domain": [0.2, *NONE[1:]],
+}
+
+
+def drift(rng: np.random.Generator, draws: int) -> Iterator[Cell]:
+    """A lineage in which nothing changes, and one that loses: at once, or a point with every passport."""
+    for k, runs, shared in DESIGNS:
+        for law in ("beta .1", "beta .3"):
+            design = Design(k, runs, shared, law)
+            told = "all" if shared == 1 else "half" if shared else "no"
+            name = f"{runs} runs, {told} tasks shared, {law}"
+            x = lineages(rng, draws, design, [NONE] * PASSPORTS)
+            pairs = [flagged(x[at : at + 2], shared) for at in range(PASSPORTS - 1)]
+            ever = np.any(pairs, axis=0) | declining(x, shared)
+            yield Cell("drift", 0, f"nothing in eight passports, {name}", k, draws, float(ever.mean()))
+            for change, by_domain in CHANGES.items():
+                two = lineages(rng, draws, design, [NONE, by_domain])
+                share = float(flagged(two, shared).mean())
+                yield Cell("drift", 0, f"{change}, {name}", k, draws, share)
+            steps = [[0.01 * step] * DOMAINS for step in range(PASSPORTS)]
+            x = lineages(rng, draws, design, steps)
+            pairs = [flagged(x[at : at + 2], shared) for at in range(PASSPORTS - 1)]
+            ever = np.any(pairs, axis=0) | declining(x, shared)
+            yield Cell("drift", 0, f"-1 with each of eight, {name}", k, draws, float(ever.mean()))
+
+
+def mixes(rng: np.random.Generator, draws: int) -> Iterator[Cell]:
+    """Two conditions, of which the harder is one half of the old runs and four fifths of the new ones.
+
+    A task's value takes both in the old proportions, as the program does.
+    """
+    k, runs = 100, 10
+    for icc in (".1", ".3"):
+        for name, lost in (("nothing", 0.0), ("-10 in all", 0.1)):
+            easy, hard = (chances(rng, f"beta {icc}", rate, (draws, k)) for rate in (0.95, 0.75))
+            sides = []
+            for share, factor in ((0.5, 1.0), (0.8, 1 - lost / RATE)):
+                n = round(share * runs)
+                x = rng.binomial(n, hard * factor) / n + rng.binomial(runs - n, easy * factor) / (runs - n)
+                sides.append(x / 2)
+            found = float(flagged(np.array(sides), 1.0).mean())
+            yield Cell("mix", 0, f"{name}, half of the runs hard, then 80 %, beta {icc}", k, draws, found)
+
+
+def sampled(rng: np.random.Generator, draws: int) -> Iterator[Cell]:
+    """Passports of 2,000 tasks that keep the 1,000 with the smallest tags, three quarters of them shared."""
+    every, most, runs, same = 2_000, 1_000, 5, 1_500
+    for icc in (".1", ".3"):
+        for name, lost in (("nothing", 0.0), ("-6 in all", 0.06)):
+            hits = 0
+            for _ in range(0, draws, 10):
+                tag = rng.random((2, every))
+                tag[1, :same] = tag[0, :same]
+                kept = [np.argsort(side)[:most] for side in tag]
+                shared = np.intersect1d(kept[0][kept[0] < same], kept[1][kept[1] < same])
+                chance = chances(rng, f"beta {icc}", RATE, (10, 2 * every))
+                values = []
+                for number, side in enumerate(kept):
+                    own = np.setdiff1d(side, shared)
+                    # The tasks that one side alone keeps are other tasks on the other.
+                    apart = np.where(own < same, own, own + number * (every - same))
+                    chosen = np.concatenate([shared, apart])
+                    factor = 1 - lost / RATE * number
+                    values.append(rng.binomial(runs, chance[:, chosen] * factor) / runs)
+                loss, p = contrast(np.array(values), (1, -1), len(shared))
+                hits += int(np.count_nonzero((p <= LEVEL) & (loss >= MARGIN - 1e-9)))
+            share = hits / (-(-draws // 10) * 10)
+            yield Cell("sample", 0, f"{name}, r_op overall, beta {icc}", every, draws, share)
