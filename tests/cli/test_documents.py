@@ -64,7 +64,17 @@ def test_every_command_prints_a_schema_of_its_own_or_a_shared_one(
     printed: list[tuple[str, dict[str, Any]]],
 ) -> None:
     used = {document["schema"].split(":")[2] for _, document in printed}
-    files = {"accumulation", "bundle", "calibration", "claims", "context", "passport", "profile", "record"}
+    files = {
+        "accumulation",
+        "argument",
+        "bundle",
+        "calibration",
+        "claims",
+        "context",
+        "passport",
+        "profile",
+        "record",
+    }
     files.add("status")
     files |= {f"integrity-{part}" for part in ("inventory", "task", "run", "answer", "annotation")}
     assert {name.removesuffix(".v1") for name in generate.SCHEMAS} - used - files == set()

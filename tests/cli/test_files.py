@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 # What each option writes that can write, and the rest of a line in which it does.
 WRITES: Final = {
     ("assess", "-o"): "a",
+    ("context init", "-o"): "a",
     ("export", "-o"): "first/passport.json --format markdown --unverified",
     ("plan", "--svg"): "--tier 1 --expect r_op=0.9",
     ("report", "-o"): "a",
@@ -36,6 +37,8 @@ WRITES: Final = {
     ("issue", "-o"): "a --key key.pem --issuer Lab",
     ("simulate", "-o"): "--runs 300 --domains 2",
     ("demo", "-o"): "",
+    ("probes generate", "-o"): "--instances 1",
+    ("probes run", "-o"): "tasks --agent reference:recency",
 }
 IN_PLACE: Final = {"trust add", "trust set", "trust remove", "trust rotate"}
 """Commands that change the file that their first option names, which is what they are for."""
@@ -75,7 +78,7 @@ def test_every_option_that_writes_a_file_is_here() -> None:
     }
     assert {(leaf, name) for leaf, name in named if name != "--force"} == set(WRITES)
     forced = {leaf for leaf in LEAVES if "--force" in options(leaf)}
-    assert forced == {leaf for leaf, _ in list(WRITES)[:7]}
+    assert forced == {leaf for leaf, _ in list(WRITES)[:8]}
 
 
 @pytest.mark.parametrize(("leaf", "option"), WRITES)
@@ -128,6 +131,7 @@ def test_force_replaces_files_alone(target: str, root: Path) -> None:
 
 # Lines of commands that the script shows with few files to read, or that do not work a second time.
 LINES: Final = {
+    "context init": ("a -o never",),
     "bundle init": ("new --agent agent --version 1",),
     "drift": ("first/passport.json a --trust trust.json",),
     "export": (

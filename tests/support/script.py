@@ -36,6 +36,8 @@ bundle check a
 import records rows.csv -o imported --map map.toml --agent courier --agent-version 1
 assess a
 assess empty
+context init a -o context.json
+context lint context.json --bundle a
 compare a b
 drift a b
 drift a a
