@@ -80,9 +80,7 @@ def test_a_verdict_in_words_whatever_the_evidence(name: str, profile: str, tmp_p
             assert row["margin"] is None
         if metric["state"] == "partial":
             assert row["status"] in {"insufficient", "not_applicable"}, row
-    assert (document["verdict"]["tier"] > 0) == (
-        document["tiers"]["1"]["status"] in {"met", "contested"}
-    )
+    assert (document["verdict"]["tier"] > 0) == (document["tiers"]["1"]["status"] in {"met", "contested"})
 
 
 def test_the_good_agent_of_these_cases_is_good_for_every_row(tmp_path: Path) -> None:

@@ -38,6 +38,7 @@ WRITES: Final = {
     ("simulate", "-o"): "--runs 300 --domains 2",
     ("demo", "-o"): "",
     ("probes generate", "-o"): "--instances 1",
+    ("probes sheet", "-o"): "probed --kind audit",
     ("probes run", "-o"): "tasks --agent reference:recency",
 }
 IN_PLACE: Final = {"trust add", "trust set", "trust remove", "trust rotate"}
@@ -153,8 +154,14 @@ LINES: Final = {
         "--trust trust.json --issuer Other --key next-public.pem",
         "--trust never.json --issuer Lab --key public.pem",
     ),
-    "verify": ("first/passport.json --trust trust.json --bundle a --replay --at 2026-03-02",),
+    "probes sheet": ("probed --kind audit -o never.csv", "probed --kind audit --rater Ann"),
+    "verify": (
+        "first/passport.json --trust trust.json --bundle a --replay --at 2026-03-02",
+        "first/passport.json --issuer Lab",
+    ),
 }
+ALONE: Final = {"probes sheet": ("--rater", {"--take"}), "verify": ("--issuer", {"-k"})}
+"""Of some commands, an option, and what is read where it is given, and not where it is absent."""
 KEYLESS: Final = {"--identity-token-file", "--trust-config"}
 OUTPUTS: Final = {"-o", "--public", "--svg"}
 REFUSALS: Final = {
@@ -183,14 +190,15 @@ def in_time(seconds: int) -> Iterator[None]:
 def trials(leaf: str, line: str) -> Iterator[tuple[bool, list[str]]]:
     """Yield lines with a pipe for each thing that is read, and whether a folder would do there."""
     words, lead = shlex.split(line), len(leaf.split())
-    for place in range(lead, len(words)) if "--keyless" not in words else ():
+    mark, alone = ALONE.get(leaf, ("--keyless", KEYLESS))
+    for place in range(lead, len(words)) if mark not in words else ():
         if words[place - 1] not in OUTPUTS and Path(words[place]).exists():
             either = Path(words[place]).is_dir() or words[0] in {"drift", "import", "report"}
             yield either, [*words[:place], "./pipe", *words[place + 1 :]]
     for name, item in options(leaf).items():
         read = "Path" in type(item.type).__name__ or item.name in {"profile", "trusted_root"}
         given = set(item.opts) & set(words) or item.name in {"out", "public", "svg", "folder", "registry"}
-        if read and not given and ("--keyless" in words) == (name in KEYLESS):
+        if read and not given and (mark in words) == (name in alone):
             yield item.name in {"bundle", "like"}, [*words, name, "./pipe"]
 
 

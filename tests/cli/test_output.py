@@ -47,7 +47,14 @@ def width(line: str) -> int:
     return sum(1 + (unicodedata.east_asian_width(character) in "WF") for character in line)
 
 
-DOCUMENTS = ("export", "keys public", "registry checkpoint", "registry prove", "registry status")
+DOCUMENTS = (
+    "export",
+    "import rows.csv --suggest",
+    "keys public",
+    "registry checkpoint",
+    "registry prove",
+    "registry status",
+)
 """Commands that print a document, whose lines are its own."""
 
 
