@@ -98,11 +98,17 @@ def _check_depth(data: bytes, limit: int, where: str | None) -> None:
 
 
 def loads(
-    data: bytes, *, where: str | None = None, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPTH
+    data: bytes,
+    *,
+    where: str | None = None,
+    max_bytes: int = MAX_BYTES,
+    max_depth: int = MAX_DEPTH,
+    constants: bool = False,
 ) -> Any:
     """Read one JSON document strictly; `where` names the source in errors.
 
-    Raises `InputError` with a ``json.*`` code.
+    `constants` reads NaN and infinities, which logs of other programs hold, as null. Raises `InputError` with
+    a ``json.*`` code.
     """
     if len(data) > max_bytes:
         raise InputError("json.too-large", f"{len(data):,} bytes, limit {max_bytes:,}", where=where)
@@ -119,7 +125,7 @@ def loads(
         value = json.loads(
             text,
             object_pairs_hook=_pairs,
-            parse_constant=_constant,
+            parse_constant=(lambda _: None) if constants else _constant,
             parse_int=_integer,
             parse_float=_floating,
         )

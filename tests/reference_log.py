@@ -121,7 +121,7 @@ class _Work:
         """Issue the worked example, and those of a simulated agent that is tested twice and gets worse."""
         garden = self._folder / f"garden-{generation}"
         source = ROOT / "tests" / "data" / "agentdojo" / "export.jsonl"
-        run("agentdojo", source, garden, ImportOptions(), SILENT)
+        run(source, garden, ImportOptions(), SILENT)
         good, weak = (self._simulated(generation, seed, tier) for seed, tier in ((1, 2), (2, 0)))
         start = START + generation * GENERATION
         days = [start, start + timedelta(days=1), start + timedelta(days=30)]

@@ -50,7 +50,7 @@ def file_of(pipeline: str) -> str:
 
 def imported(pipeline: str, out: Path, options: ImportOptions | None = None) -> dict[str, Any]:
     source = SHARED / "agentdojo" / file_of(pipeline)
-    accounts = importers.run("agentdojo", source, out, options or ImportOptions(), SILENT)
+    accounts = importers.run(source, out, options or ImportOptions(), SILENT)
     assert [account.out for account in accounts] == [out]
     document = certkit.assess(out, profile="hb-eval-2026").to_dict()
     assert isinstance(document, dict)
@@ -164,7 +164,9 @@ def test_the_samples_of_hb_eval_keep_every_row_of_every_model(name: str, tmp_pat
     rows = canonical.loads((SHARED / "hb-eval" / name).read_bytes())
     rows = rows if isinstance(rows, list) else next(item for item in rows.values() if isinstance(item, list))
     assert len(rows) == figures()["hb-eval"][name]["rows"]
-    accounts = importers.run("hb-eval", SHARED / "hb-eval" / name, tmp_path / "out", ImportOptions(), SILENT)
+    accounts = importers.run(
+        SHARED / "hb-eval" / name, tmp_path / "out", ImportOptions(split_by="agent"), SILENT
+    )
     wanted: dict[str, list[int]] = {}
     for row in rows:
         counts = wanted.setdefault(row["model"], [0, 0, 0, 0])
@@ -179,3 +181,78 @@ def test_the_samples_of_hb_eval_keep_every_row_of_every_model(name: str, tmp_pat
         parts = [metrics[name] for name in ("c_nom", "r_op")]
         found[account.agent.name] = [n for part in parts for n in (part.get("successes", 0), part["n"])]
     assert found == wanted
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "tau1-gpt-4o-airline",
+        *(f"tau2-gpt41-{domain}" for domain in ("airline", "retail", "telecom", "telecom-solo", "solo-4x5")),
+        "tau2-gptoss120b-airline",
+    ],
+)
+def test_tau_bench_gives_the_expected_successes(name: str, tmp_path: Path) -> None:
+    wanted = figures()["tau"][f"{name}.json.gz"]
+    options = ImportOptions(agent="a")
+    importers.run(SHARED / "tau" / f"{name}.json.gz", tmp_path / "out", options, SILENT)
+    runs = [canonical.loads(line) for line in (tmp_path / "out/records/runs.jsonl").read_bytes().splitlines()]
+    assert {run["condition"] for run in runs} == {"nominal"}
+    won = [run for run in runs if run["outcome"] == "success"]
+    if isinstance(wanted, list):
+        assert [len(won), len(runs)] == wanted
+        return
+    by_trial = Counter(run["trial"] for run in won)
+    by_task = Counter(run["task_id"] for run in won)
+    if "by_trial" in wanted:
+        assert [[len(won), len(runs)], [by_trial[i] for i in range(4)]] == [
+            wanted["success"],
+            wanted["by_trial"],
+        ]
+    else:
+        tasks = sorted(by_task[task] for task in {run["task_id"] for run in runs})
+        assert [[len(won), len(runs)], tasks] == [wanted["success"], wanted["by_task"]]
+
+
+INSPECT = {
+    "analysis_test_logs_2025-05-12T20-28-13-04-00_no-samples.json": "holds no samples",
+    "log_test_eval_log_log_tool_call_error.json": "no sample has a score",
+    "scorer_logs_2025-02-11T15-17-00-05-00_popularity_dPiJifoWeEQBrfWsAopzWr.eval": "no sample has a score",
+}
+"""Logs that are refused, and why; all others must be read."""
+
+
+def test_every_log_of_inspect_is_read_or_refused_with_the_next_step(tmp_path: Path) -> None:
+    for path in sorted((SHARED / "inspect").iterdir()):
+        out = tmp_path / path.name
+        if path.name in INSPECT:
+            with pytest.raises(certkit.CertkitError) as caught:
+                importers.run(path, out, ImportOptions(condition="nominal"), SILENT)
+            assert INSPECT[path.name] in str(caught.value)
+            assert caught.value.hint
+            continue
+        [account] = importers.run(path, out, ImportOptions(condition="nominal"), SILENT)
+        assert account.imported.format == "inspect"
+        assert account.imported.records == {
+            "popularity": 3,
+            "streaming": 4,
+            "mj7khqpMM4GBCfVQozKgzB": 10,
+        }.get(path.stem.rsplit("_", 1)[-1], 3 if "security-guide" in path.name else 1)
+
+
+def test_a_log_and_an_archive_of_one_evaluation_agree(tmp_path: Path) -> None:
+    written = []
+    for form in ("eval", "json"):
+        path = SHARED / "inspect" / f"log_test_eval_log_log_formats.{form}"
+        importers.run(path, tmp_path / form, ImportOptions(condition="nominal"), SILENT)
+        [run] = (tmp_path / form / "records/runs.jsonl").read_bytes().splitlines()
+        written.append({k: v for k, v in canonical.loads(run).items() if k != "started_at"})
+    assert written[0] == written[1]
+
+
+def test_sdk_sessions_are_refused_with_what_is_missing(tmp_path: Path) -> None:
+    for name, word in (("session-summary", "task_id"), ("fault-evidence", "fault log")):
+        with pytest.raises(certkit.CertkitError, match=word) as caught:
+            importers.run(
+                SHARED / "hb-eval" / f"hb-eval-sdk-{name}.json", tmp_path / "o", ImportOptions(), SILENT
+            )
+        assert caught.value.hint

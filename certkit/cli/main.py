@@ -48,7 +48,7 @@ TABLE: Final[tuple[Row | Group, ...]] = (
     Row("demo", "Run the whole chain on simulated evidence", "simulate"),
     Row("doctor", "Look at what this machine has and lacks", "doctor"),
     Row("simulate", "Write a bundle of simulated evidence", "simulate"),
-    Row("import", "Turn the log of another program into an evidence bundle", "bundle"),
+    Row("import", "Turn the log of another program into an evidence bundle", "importing"),
     Row("assess", "Judge a bundle of evaluation records against a tier table", "assess"),
     Row("plan", "Tell how many tasks and runs a tier takes", "plan"),
     Row("compare", "Compare two agents on their evidence", "compare"),
@@ -83,6 +83,7 @@ TABLE: Final[tuple[Row | Group, ...]] = (
             Row("generate", "Write tasks with side questions", "probes"),
             Row("run", "Ask an agent every question of the tasks", "probes"),
             Row("score", "Tell how often an agent succeeds, and whether it held", "probes"),
+            Row("sheet", "Write a sheet for people to fill in", "probes"),
         ),
     ),
     Group(

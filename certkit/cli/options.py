@@ -12,8 +12,9 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from certkit import files, workflow
+from certkit import evidence, files, workflow
 from certkit.canonical import is_digest
+from certkit.cli.emit import hint
 from certkit.errors import UsageError
 
 _FIRST: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -81,6 +82,13 @@ IDENTITY: Final = typer.Option(
 )
 ISSUER: Final = typer.Option("--issuer", help="The issuer's name, as it calls itself.")
 KEY: Final = typer.Option("-k", "--key", metavar="FILE", help="The private key that signs (PEM).")
+JOBS: Final = typer.Option(
+    "-j",
+    "--jobs",
+    min=1,
+    max=256,
+    help="Processes that read records; results do not depend on it. Default: one per core.",
+)
 LIKE: Final = typer.Option(
     "--like",
     metavar="OLD",
@@ -137,17 +145,7 @@ EntryId = Annotated[
 ]
 Registry = Annotated[Path | None, REGISTRY]
 Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Print every detail.")]
-Jobs = Annotated[
-    int | None,
-    typer.Option(
-        "-j",
-        "--jobs",
-        min=1,
-        max=256,
-        envvar="CERTKIT_JOBS",
-        help="Processes that read records; results do not depend on it. Default: one per core.",
-    ),
-]
+Jobs = Annotated[int | None, about(JOBS, JOBS.help, envvar="CERTKIT_JOBS")]
 ProfileName = Annotated[str, about(PROFILE, PROFILE.help, envvar="CERTKIT_PROFILE")]
 Evidence = Annotated[list[Path] | None, BUNDLE]
 Replay = Annotated[bool, typer.Option("--replay", help="Compute the claim again from --bundle, and compare.")]
@@ -169,7 +167,11 @@ FaultMix = Annotated[
     ),
 ]
 Seed = Annotated[int, about(SEED, SEED.help, envvar="CERTKIT_SEED")]
+Like = Annotated[Path | None, LIKE]
 Out = Annotated[Path, about(OUT, "The folder to write; must not exist or be empty.")]
+Remember = Annotated[
+    bool, typer.Option("--remember/--no-remember", help="Remember the registry's head for the next time.")
+]
 Force = Annotated[bool, typer.Option("--force", help="Replace the file to write, if it is there.")]
 NoSeal = Annotated[bool, typer.Option("--no-seal", help="Leave the bundle open for additions.")]
 SigningKey = Annotated[Path, about(KEY, "The private key of who signs the entry.")]
@@ -221,3 +223,11 @@ def check_outputs(*paths: Path | None, force: bool) -> None:
 def profile_digest(name: str) -> str:
     """Return the digest of a profile that was named, by its name, its file, or the digest itself."""
     return name if is_digest(name) else workflow.load_profile(name).digest
+
+
+def salt_of(old: Path) -> str | None:
+    """Return the task salt of an earlier bundle; hint where it has none."""
+    salt = evidence.open_bundle(old).manifest.protocol.task_salt
+    if salt is None:
+        hint(f"{old} has no task salt to keep: drift will not pair tasks")
+    return salt

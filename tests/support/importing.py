@@ -16,10 +16,10 @@ SHARED = ROOT.parent / "shared" / "evidence"
 
 
 def imported(
-    format_: str, source: Path, out: Path, **options: Any
+    format_: str | None, source: Path, out: Path, **options: Any
 ) -> tuple[ImportAccount, list[dict[str, Any]]]:
     """Import what makes one bundle; return its account and its records."""
-    (account,) = run(format_, source, out, ImportOptions(**options), SILENT)
+    (account,) = run(source, out, ImportOptions(**options), SILENT, format_=format_)
     return account, written(account)
 
 

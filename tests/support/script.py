@@ -44,6 +44,7 @@ recheck hb-eval-papers
 probes generate -o tasks --instances 1
 probes run tasks --agent reference:recency -o probed
 probes score probed
+probes sheet probed --kind audit -o audit.csv
 profile show
 profile show hb-eval-2026
 profile show hb-eval-2025
@@ -123,7 +124,7 @@ def _cosign(path: Path) -> None:
 def _folder(root: Path) -> None:
     (root / "rows.csv").write_text("task,result\nt/1,ok\nt/2,bad\n")
     (root / "map.toml").write_text(
-        'run_id_from_line = true\n[columns]\ntask_id = "task"\noutcome = "result"\n'
+        '[columns]\ntask_id = "task"\noutcome = "result"\n'
         '[values.outcome]\nok = "success"\nbad = "failure"\n'
         '[constants]\ndomain = "d"\ncondition = "nominal"\n'
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import os
 import sys
 from collections.abc import Iterator
@@ -11,14 +13,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from certkit import evidence
+from certkit import evidence, files
+from certkit.assessment.findings.commitments import TASKS as ABOUT_TASKS
 from certkit.assessment.integrity.document import IntegrityDocument, State
 from certkit.assessment.integrity.scoring import score_integrity
 from certkit.cli.emit import counted, emit, hint, note, progress
-from certkit.cli.options import BundleFolder, NoSeal, Out
+from certkit.cli.options import AGENT, JOBS, SEED, BundleFolder, NoSeal, Out, about
 from certkit.document import Count, Document, GivenPath
 from certkit.errors import Exit, UnavailableError
+from certkit.evidence.integrity.reading import read
 from certkit.evidence.integrity.running import Asking, generate_probes, run_probes
+from certkit.evidence.integrity.sheets import COLUMNS, MAX_SHEET, keep, take
+from certkit.evidence.integrity.sheets import sheet as write_sheet
 from certkit.probes.answer import FOLDER
 from certkit.probes.callers import agents_of
 from certkit.probes.generate import INSTANCES, PUBLIC
@@ -27,12 +33,6 @@ from certkit.probes.run import Limits
 
 if TYPE_CHECKING:
     from certkit.evidence.integrity.running import Ran
-
-_SEEDS = {
-    "public": "the tasks are of a public seed, which an agent may have been trained on",
-    "withheld": "the seed of the tasks is withheld: nobody can check yet that they are generated",
-    "own": "the tasks are of the evaluator's own, and no generator gives them",
-}
 
 
 class ProbesGenerate(Document, frozen=True, kw_only=True, tag="urn:certkit:probes-generate:v1"):
@@ -53,11 +53,19 @@ class ProbesRun(Document, frozen=True, kw_only=True, tag="urn:certkit:probes-run
     digest: str | None
 
 
+class ProbesSheet(Document, frozen=True, kw_only=True, tag="urn:certkit:probes-sheet:v1"):
+    """What certkit probes sheet prints: rows written or taken, and the digest if it is sealed."""
+
+    sheet: GivenPath
+    rows: Count
+    digest: str | None
+
+
 def generate(
     out: Out,
     seed: Annotated[
         str,
-        typer.Option("--seed", metavar="TEXT", help="What the tasks are drawn from."),
+        about(SEED, "What the tasks are drawn from.", metavar="TEXT", min=None, max=None),
     ] = PUBLIC,
     instances: Annotated[
         int,
@@ -87,11 +95,7 @@ def run(
     tasks: Annotated[Path, typer.Argument(metavar="TASKS", help="The folder that 'probes generate' wrote.")],
     agent: Annotated[
         str,
-        typer.Option(
-            "--agent",
-            metavar="SPEC",
-            help="python:MODULE:FUNCTION, command:LINE, http:URL, or reference:NAME.",
-        ),
+        about(AGENT, "python:MODULE:FUNCTION, command:LINE, http:URL, or reference:NAME.", metavar="SPEC"),
     ],
     out: Out,
     mode: Annotated[Mode, typer.Option("--mode", help="The form of reply that is asked for.")] = Mode.JSON,
@@ -110,7 +114,7 @@ def run(
     max_calls: Annotated[
         int | None, typer.Option("--max-calls", min=1, help="Stop after so many calls, to go on later.")
     ] = None,
-    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, max=256, help="Questions asked at once.")] = 1,
+    jobs: Annotated[int, about(JOBS, "Questions asked at once.")] = 1,
     no_seal: NoSeal = False,
 ) -> None:
     """Ask an agent every question of the tasks, each in a prompt of its own, and keep the replies.
@@ -174,6 +178,58 @@ def score(folder: BundleFolder) -> None:
     emit(scored.to_dict, _scored(scored), code=code)
 
 
+def sheet(
+    folder: BundleFolder,
+    kind: Annotated[
+        str,
+        typer.Option(
+            "--kind", help="difficulty of tasks, construct (which family), or audit of the matcher."
+        ),
+    ],
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", metavar="CSV", help="Write a sheet here.")
+    ] = None,
+    each: Annotated[
+        int | None, typer.Option("--each", min=1, help="Rows of every cell that the sheet is drawn from.")
+    ] = None,
+    filled: Annotated[
+        Path | None, typer.Option("--take", metavar="CSV", help="Take in what somebody filled in.")
+    ] = None,
+    rater: Annotated[str | None, typer.Option("--rater", help="Who filled it in.")] = None,
+    adjudicated: Annotated[
+        bool, typer.Option("--adjudicated", help="These values decide where raters differ.")
+    ] = False,
+) -> None:
+    """Write a sheet for people to fill in, or take a filled one into the bundle.
+
+    Rows are shuffled and tell neither task nor family nor verdict. Taking a sheet in adds to
+    integrity/annotations.jsonl, and seals the bundle again if it was sealed.
+
+    Example: certkit probes sheet bundle --kind audit -o audit.csv
+    """
+    if kind not in COLUMNS:
+        raise typer.BadParameter(", ".join(COLUMNS), param_hint="--kind")
+    if (out is None) == (filled is None) or (filled is None) != (rater is None):
+        raise typer.BadParameter("either -o, or --take with --rater", param_hint="--take")
+    bundle = evidence.open_bundle(folder, progress=progress())
+    kept = read(folder)
+    if out is not None:
+        data = write_sheet(kept, kind, each)
+        files.write(out, data, overwrite=False)
+        rows = len(list(csv.reader(io.StringIO(data.decode())))) - 1
+        made = ProbesSheet(sheet=out, rows=rows, digest=None)
+        return emit(made.to_dict, [f"{out}: {counted(rows, 'row')} to fill in"])
+    assert filled is not None  # noqa: S101 - checked above
+    data = files.read(filled, limit=MAX_SHEET)
+    taken = take(kept, kind, data, rater=rater or "", adjudicated=adjudicated, where=str(filled))
+    keep(folder, kept, taken)
+    digest = evidence.seal(folder).facts.digest if bundle.facts.sealed else None
+    made = ProbesSheet(sheet=filled, rows=len(taken), digest=digest)
+    return emit(
+        made.to_dict, [f"{filled}: {counted(len(taken), 'row')} taken in", *([digest] if digest else [])]
+    )
+
+
 def _scored(scored: IntegrityDocument) -> Iterator[str]:
     success, accuracy, core = scored.success, scored.accuracy, scored.core
     missing = success.unanswered + accuracy.unanswered
@@ -190,7 +246,7 @@ def _scored(scored: IntegrityDocument) -> Iterator[str]:
         value += f" [{_short(core.interval[0])}, {_short(core.interval[1])}]" if core.interval else ""
     yield f"core {value}, attainable {_short(core.floor)} to {_short(core.ceiling)}"
     yield f"hollow: {len(scored.hollow.tasks)} of {success.successes:,} successes"
-    if reason := _SEEDS.get(scored.origin.seed):
+    if reason := ABOUT_TASKS.get(scored.origin.seed):
         hint(reason)
 
 

@@ -91,6 +91,6 @@ def _demonstrated(issued: IssuedFiles, out: Path) -> Iterator[Line]:
     yield f"    --bundle {out}/bundle --replay"
     yield f"  certkit registry audit {out}/registry --trust {out}/trust.json"
     yield "and on a real log:"
-    yield "  certkit import agentdojo LOG.jsonl.gz -o my-bundle"
+    yield "  certkit import LOG -o my-bundle"
     yield "  certkit assess my-bundle"
     yield f"  certkit issue my-bundle --key {out}/issuer-key.pem --issuer Me -o my-passport"

@@ -10,19 +10,28 @@ import typer
 from certkit import canonical, files, workflow
 from certkit.cli import context
 from certkit.cli.emit import emit, fold, progress
-from certkit.cli.options import BundleFolders, Force, ProfileName, check_outputs
+from certkit.cli.options import (
+    BUNDLE,
+    OUT,
+    REQUIRE_TIER,
+    BundleFolders,
+    Force,
+    ProfileName,
+    about,
+    check_outputs,
+)
 from certkit.errors import Exit
 from certkit.report.argument.skeleton import ContextInit, ContextLint, blanks, skeleton, to_close, unfilled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-Tier = Annotated[int, typer.Option("--require-tier", min=1, max=9, help="The tier that is asked for.")]
+Tier = Annotated[int, about(REQUIRE_TIER, "The tier that is asked for.")]
 
 
 def init(
     bundles: BundleFolders,
-    out: Annotated[Path, typer.Option("-o", "--out", help="The file to write.")] = Path("context.json"),
+    out: Annotated[Path, about(OUT, "The file to write.")] = Path("context.json"),
     force: Force = False,
     earlier: Annotated[
         Path | None,
@@ -63,7 +72,7 @@ def lint(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The context.json.")],
     bundle: Annotated[
         list[Path] | None,
-        typer.Option("--bundle", help="The evidence that it should be about. Once for each bundle."),
+        about(BUNDLE, "The evidence that it should be about. Once for each bundle."),
     ] = None,
     profile: ProfileName = "hb-eval-2026",
 ) -> None:
@@ -76,11 +85,11 @@ def lint(
     """
     given = workflow.load_context(file)
     if bundle:
-        about = given.context.about
+        subject = given.context.about
         case = workflow.case_of(
             bundle,
             profile,
-            required_tier=(about.tier if about else None) or 1,
+            required_tier=(subject.tier if subject else None) or 1,
             today=context.today(),
             context=given,
             progress=progress(),

@@ -40,34 +40,34 @@ _RESULTS: Final = {
 _ROW, _VALUE, _RUNS, _LOSS = 29, 7, 8, 8
 
 
-def show_comparison(found: Comparison, *, verbose: bool) -> Iterator[str]:
+def show_comparison(compared: Comparison, *, verbose: bool) -> Iterator[str]:
     """Print a comparison; `verbose` adds every pair of cells to the tests that papers print."""
-    yield from fold(found.answer)
+    yield from fold(compared.answer)
     yield ""
-    for name, facts, side in zip("AB", found.facts, (found.main.a, found.main.b), strict=True):
+    for name, facts, side in zip("AB", compared.facts, (compared.main.a, compared.main.b), strict=True):
         agent = facts.manifest.agent
         yield from fold(f"{name}: {agent.name} {agent.version}, {_rate(side)}", rest="   ")
         yield f"   {facts.digest}"
-    if found.domains:
+    if compared.domains:
         yield from _table(
             "domain",
-            [(row.domain, row, Unit.FRACTION) for row in found.domains],
-            f"Holm: p adjusted for {counted(_tested(found.domains), 'domain')}",
+            [(row.domain, row, Unit.FRACTION) for row in compared.domains],
+            f"Holm: p adjusted for {counted(_tested(compared.domains), 'domain')}",
         )
-    if found.main.matched is not None:
-        yield from _tests(found, found.main.matched)
-    if found.manners is not None:
-        yield from _manners(found.manners)
-    if found.paper_tests is not None:
-        yield from _paper_tests(found.paper_tests, found.main.metric, verbose=verbose)
-    others = [(row.metric, row, CATALOGUE[row.metric].unit) for row in found.metrics[1:] if row.matched]
+    if compared.main.matched is not None:
+        yield from _tests(compared, compared.main.matched)
+    if compared.manners is not None:
+        yield from _manners(compared.manners)
+    if compared.paper_tests is not None:
+        yield from _paper_tests(compared.paper_tests, compared.main.metric, verbose=verbose)
+    others = [(row.metric, row, CATALOGUE[row.metric].unit) for row in compared.metrics[1:] if row.matched]
     if others:
         yield from _table("metric", others, f"Holm: p adjusted for {counted(len(others), 'metric')}")
-    yield from _not_alike(found)
-    if found.caveats:
+    yield from _not_alike(compared)
+    if compared.caveats:
         yield ""
         yield "To bear in mind:"
-        for caveat in found.caveats:
+        for caveat in compared.caveats:
             yield from fold(caveat, first="- ", rest="  ")
 
 
@@ -92,11 +92,12 @@ def _table(what: str, rows: Sequence[tuple[str, Compared | Domain, Unit]], legen
             line += f"{_value(row.a, unit):>8}{_value(row.b, unit):>8}{'not compared':>14}"
             yield line
             continue
-        of = row.matched
-        mark = "†" if of.permutation.least >= ALPHA else " "
+        matched = row.matched
+        mark = "†" if matched.permutation.least >= ALPHA else " "
         few |= mark == "†"
-        line += f"{shown(of.a, unit):>8}{shown(of.b, unit):>8}{change(of.difference, unit):>11}"
-        line += f"{_span(of.robust.interval, unit):>18}{figure(of.permutation.p):>8}{mark}"
+        line += f"{shown(matched.a, unit):>8}{shown(matched.b, unit):>8}"
+        line += f"{change(matched.difference, unit):>11}"
+        line += f"{_span(matched.robust.interval, unit):>18}{figure(matched.permutation.p):>8}{mark}"
         line += f"{'' if row.p_holm is None else figure(row.p_holm):>7}"
         yield line.rstrip()
     yield from fold(f"A and B matched on what both cover; p: cluster permutation; {legend}")
@@ -116,13 +117,13 @@ def _span(interval: Interval | None, unit: Unit) -> str:
     return f"{change(interval.low, unit)} to {change(interval.high, unit)}"
 
 
-def _tests(found: Comparison, of: Matched) -> Iterator[str]:
+def _tests(compared: Comparison, matched: Matched) -> Iterator[str]:
     yield ""
-    yield f"Tests of {found.main.metric}"
-    test = of.permutation
+    yield f"Tests of {compared.main.metric}"
+    test = matched.permutation
     how = "all" if test.method == "exact" else f"seed {test.seed},"
     yield from _row("cluster permutation", f"{how} {test.arrangements:,} arrangements", figure(test.p))
-    robust = of.robust
+    robust = matched.robust
     if robust.t is not None and robust.df is not None and robust.p is not None:
         yield from _row("cluster-robust t", f"t({robust.df:.1f}) = {robust.t:.3f}", figure(robust.p))
     else:
@@ -130,9 +131,8 @@ def _tests(found: Comparison, of: Matched) -> Iterator[str]:
     yield ""
     yield "95 % intervals"
     yield from _row("A - B, cluster-robust t", _points(robust.interval))
-    yield from _row(
-        "A - B, cluster bootstrap", _points(of.bootstrap) + f" ({found.draws:,} draws, seed {found.seed})"
-    )
+    drawn = f"({compared.draws:,} draws, seed {compared.seed})"
+    yield from _row("A - B, cluster bootstrap", f"{_points(matched.bootstrap)} {drawn}")
     names = {
         "a": "A, bootstrap by cluster",
         "b": "B, bootstrap by cluster",
@@ -141,22 +141,22 @@ def _tests(found: Comparison, of: Matched) -> Iterator[str]:
         "together_by_both": "A and B together, by both",
     }
     for key, label in names.items():
-        yield from _row(label, _share(found.rates[key]))
+        yield from _row(label, _share(compared.rates[key]))
     yield from fold("Two agents are too few for an interval by agent to say more than where the two lie.")
 
 
-def _paper_tests(found: PaperTests, main: str, *, verbose: bool) -> Iterator[str]:
+def _paper_tests(tests: PaperTests, main: str, *, verbose: bool) -> Iterator[str]:
     yield ""
     yield "Tests as papers print them"
-    yield from fold(f"To bear in mind: {found.warning}.")
-    if main in found.metrics:
-        yield from _of_runs(found.metrics[main])
-    for label, manner in found.manners.items():
+    yield from fold(f"To bear in mind: {tests.warning}.")
+    if main in tests.metrics:
+        yield from _of_runs(tests.metrics[main])
+    for label, manner in tests.manners.items():
         yield from fold(f"{label.upper()}, intentional responses less trial and error:", first="  ")
         yield from _of_runs(manner)
-    yield from _analysis(found.anova, verbose=verbose)
-    yield from _order("domain orders, Spearman's ρ", found.spearman)
-    yield from _order("domain orders, Kendall's τ-b", found.kendall)
+    yield from _analysis(tests.anova, verbose=verbose)
+    yield from _order("domain orders, Spearman's ρ", tests.spearman)
+    yield from _order("domain orders, Kendall's τ-b", tests.kendall)
 
 
 def _row(label: str, text: str, p: str = "") -> Iterator[str]:
@@ -185,21 +185,21 @@ def _share(interval: Bootstrap) -> str:
     return f"{100 * interval.low:.1f} to {100 * interval.high:.1f} %"
 
 
-def _analysis(found: Anova | None, *, verbose: bool) -> Iterator[str]:
-    if found is None:
+def _analysis(anova: Anova | None, *, verbose: bool) -> Iterator[str]:
+    if anova is None:
         return
-    effects = {"agent": found.agent, "domain": found.domain, "agent × domain": found.interaction}
+    effects = {"agent": anova.agent, "domain": anova.domain, "agent × domain": anova.interaction}
     for name, effect in effects.items():
         if effect is not None:
-            text = f"F({effect.df}, {found.error_df}) = {effect.f:.3f}, η²p {effect.eta:.3f}"
+            text = f"F({effect.df}, {anova.error_df}) = {effect.f:.3f}, η²p {effect.eta:.3f}"
             yield from _row(f"ANOVA: {name}", text, figure(effect.p))
-    if found.reason:
-        yield from _row("ANOVA of the clusters' rates", found.reason)
-    if not found.pairs:
+    if anova.reason:
+        yield from _row("ANOVA of the clusters' rates", anova.reason)
+    if not anova.pairs:
         return
-    apart = [pair for pair in found.pairs if pair.p < ALPHA]
-    yield from _row("Tukey HSD, agent × domain", f"{len(apart)} of {len(found.pairs)} pairs differ")
-    listed = found.pairs if verbose else apart[:_PAIRS]
+    apart = [pair for pair in anova.pairs if pair.p < ALPHA]
+    yield from _row("Tukey HSD, agent × domain", f"{len(apart)} of {len(anova.pairs)} pairs differ")
+    listed = anova.pairs if verbose else apart[:_PAIRS]
     for pair in listed:
         yield from fold(f"{_pair(pair)}, p {figure(pair.p)}", first="    ", rest="      ")
     if not verbose and len(apart) > _PAIRS:
@@ -207,8 +207,8 @@ def _analysis(found: Anova | None, *, verbose: bool) -> Iterator[str]:
 
 
 def _pair(pair: Pair) -> str:
-    one, other = (f"{agent.upper()} {domain}" for agent, domain in (pair.first, pair.second))
-    return f"{one} - {other}: {change(pair.difference, Unit.FRACTION)}"
+    first, second = (f"{agent.upper()} {domain}" for agent, domain in (pair.first, pair.second))
+    return f"{first} - {second}: {change(pair.difference, Unit.FRACTION)}"
 
 
 def _order(label: str, rank: Rank | None) -> Iterator[str]:
@@ -234,25 +234,25 @@ def _manners(manners: tuple[Manner, Manner]) -> Iterator[str]:
             yield from _row("", change(row.difference, Unit.FRACTION))
 
 
-def _not_alike(found: Comparison) -> Iterator[str]:
-    if not found.not_alike:
+def _not_alike(compared: Comparison) -> Iterator[str]:
+    if not compared.not_alike:
         return
     yield ""
     yield "Not alike, which can make a difference by itself:"
-    for item in found.not_alike:
+    for item in compared.not_alike:
         a, b = (text or "not stated" for text in (item.a, item.b))
         yield from fold(f"{item.item}: A {a}, B {b}", first="- ", rest="  ")
 
 
-def show_drift(found: Drifted, *, verbose: bool) -> Iterator[str]:
+def show_drift(drifted: Drifted, *, verbose: bool) -> Iterator[str]:
     """Print a drift: the result, the signatures, what changed, the rows, the reasons."""
-    drift = found.drift
+    drift = drifted.drift
     worse = sum(row.flagged for row in drift.behaviour)
     rows = f", in {worse} of {counted(len(drift.behaviour), 'row')}" if worse else ""
     yield from fold(f"{drift.result}: {_RESULTS[drift.result]}{rows}")
     yield from fold(f"tier: {_tier(drift.old_tier)} before, {_tier(drift.new_tier)} now")
-    yield from fold(_signatures(*found.before, found.old, found.new))
-    for name, side in (("old", found.old), ("new", found.new)):
+    yield from fold(_signatures(*drifted.before, drifted.old, drifted.new))
+    for name, side in (("old", drifted.old), ("new", drifted.new)):
         for doubt in side.doubts:
             yield from _item(f"the {name} passport fails a later step of verification: {doubt}", first="")
     if drift.identity:
@@ -282,10 +282,10 @@ def _tier(number: int) -> str:
 
 def _signatures(*sides: Signed) -> str:
     """Say what is known of the signatures, in one sentence that stands above all figures."""
-    found = {side.signature for side in sides} - {"none"}
-    if not found:
+    signatures = {side.signature for side in sides} - {"none"}
+    if not signatures:
         return "no signatures: all sides are bundles"
-    if found == {"trusted"}:
+    if signatures == {"trusted"}:
         return "signatures checked: every passport is signed by an issuer whom the policy trusts"
     return "SIGNATURES NOT CHECKED: name a trust policy with --trust"
 

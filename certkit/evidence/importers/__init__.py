@@ -4,107 +4,246 @@ An importer fills the fields that its source really has and leaves the others un
 left out, found odd or refused is counted and written into the manifest. An import is all or nothing: a row
 that cannot be read refuses the source, and nothing is written.
 
-    >>> list(FORMATS)
-    ['agentdojo', 'records', 'hb-eval']
+    accounts = run(Path("runs"), Path("bundle"), ImportOptions(agent="pipeline"), SILENT)
+    drawn = suggest(Path("runs.csv"), ImportOptions(), SILENT)      # a commented mapping
 
-    accounts = run("agentdojo", Path("runs"), Path("bundle"), ImportOptions(agent="pipeline"), SILENT)
-
-Whether a rate is good enough is not decided here; the assessment does that.
+The format is found by the content. Whether a rate is good enough is decided by the assessment, not here.
 """
 
 from __future__ import annotations
 
+import re
 import shutil
-from contextlib import ExitStack
-from typing import TYPE_CHECKING, Final
+import tempfile
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from certkit import files
 from certkit.errors import InputError, UsageError
-from certkit.evidence.importers import agentdojo, hb_eval, records
+from certkit.evidence.importers.agentdojo import AgentDojo
 from certkit.evidence.importers.base import (
     ImportAccount,
     Importer,
     ImportFaultsError,
     ImportOptions,
     Job,
+    chosen,
     finish,
 )
-from certkit.evidence.records.faults import Faults
+from certkit.evidence.importers.expressions import MISSING, look_up
+from certkit.evidence.importers.hb_eval import HbEval
+from certkit.evidence.importers.inspect_log import ZIP, InspectLog
+from certkit.evidence.importers.mapper import Mapper, check_options
+from certkit.evidence.importers.mapping import Mapping, read_mapping
+from certkit.evidence.importers.records import Records
+from certkit.evidence.importers.source import opening
+from certkit.evidence.importers.suggest import Suggestion
+from certkit.evidence.importers.tau import Tau
+from certkit.progress import SILENT
 
 if TYPE_CHECKING:
-    from pathlib import Path
-    from typing import IO
+    from collections.abc import Iterator
 
+    from certkit.evidence.importers.base import Draft, Run
+    from certkit.evidence.records.faults import Fault
     from certkit.progress import Progress
 
-__all__ = ["FORMATS", "ImportAccount", "ImportFaultsError", "ImportOptions", "Importer", "run"]
+__all__ = ["FORMATS", "ImportAccount", "ImportFaultsError", "ImportOptions", "preview", "run", "suggest"]
 
-FORMATS: Final[dict[str, Importer]] = {
-    "agentdojo": Importer(
-        description="AgentDojo runs: the runs/ folder or the one-file export (JSON lines)",
-        options=frozenset({"success"}),
-        read=agentdojo.read,
+PREVIEWED: Final = 10
+LOOKED_AT: Final = 200
+"""Files of a folder that are looked at to find its format."""
+
+
+class Format(Struct, frozen=True, kw_only=True):
+    """A format that can be imported.
+
+    `marks`: the beginning of a file of this format has all keys of one of these groups.
+    """
+
+    description: str
+    importer: type[Importer]
+    marks: tuple[tuple[str, ...], ...] = ()
+
+    def fits(self, head: bytes) -> bool:
+        """Tell whether the beginning of a file is of this format."""
+        if head.startswith(ZIP):
+            return self.importer is InspectLog
+        return any(
+            all(re.search(rb'"%s"\s*:' % re.escape(key.encode()), head) for key in keys)
+            for keys in self.marks
+        )
+
+
+FORMATS: Final[dict[str, Format]] = {
+    "agentdojo": Format(
+        description="AgentDojo: the runs/ folder or the one-file export",
+        importer=AgentDojo,
+        marks=(("suite_name", "user_task_id"), ("messages", "suite_name"), ("benchmark", "metadata")),
     ),
-    "records": Importer(
-        description="rows of any kind, as JSON lines or CSV, with a mapping file for other names",
-        options=frozenset({"mapping"}),
-        read=records.read,
+    "tau": Format(
+        description="τ-bench and τ²-bench: a results file, or the folder with results.json and simulations/",
+        importer=Tau,
+        marks=(("agent_info", "num_trials"), ("task_id", "reward", "info"), ("simulation_index", "info")),
     ),
-    "hb-eval": Importer(
-        description="the records that HB-Eval published, methodologies B and C; one bundle per model",
-        options=frozenset({"models"}),
-        read=hb_eval.read,
+    "inspect": Format(
+        description="Inspect AI: an .eval or .json log, or a folder of them",
+        importer=InspectLog,
+        marks=(("version", "status", "eval"), ("eval", "task_id", "run_id")),
+    ),
+    "hb-eval": Format(
+        description="HB-Eval: published records of methodologies A, B, C, and sessions of hb-eval-sdk",
+        importer=HbEval,
+        marks=(
+            ("fault_type", "composite_score"),
+            ("fault_injected", "model", "success"),
+            ("fault_type", "binary_success"),
+            ("session_id", "live_metrics"),
+            ("fault_event_id",),
+        ),
+    ),
+    "records": Format(
+        description="rows of any kind: CSV, TSV, JSON lines, a JSON array or Parquet", importer=Records
     ),
 }
 
 
-def run(
-    format: str,  # noqa: A002 - the name that the command line and the manifest use
-    source: Path,
-    out: Path,
-    options: ImportOptions,
-    progress: Progress,
-) -> list[ImportAccount]:
-    """Import `source` into a bundle at `out` (``hb-eval``: one bundle per model under `out`).
+def find_format(source: Path) -> str:
+    """Return the name of the format of a file or folder, by its content.
 
-    Raises `UsageError` where the format or an option cannot be used or `out` is taken, `ImportFaultsError`
-    with the list of faults where rows are refused, and `InputError` where the source is wrong otherwise.
+    A file that has no format's marks is a table: ``records``. Raises `InputError` where a folder holds
+    nothing known, or where two formats fit.
     """
-    importer = FORMATS.get(format)
-    if importer is None:
+    found: dict[str, None] = {}
+    for path in [source] if not source.is_dir() else _first_files(source):
+        with opening(path, path.name, SILENT) as opened:
+            head = opened.head()
+        found |= dict.fromkeys(name for name, format_ in FORMATS.items() if format_.fits(head))
+        if found:
+            break
+    if len(found) > 1:
+        names = " and ".join(found)
+        hint = f"name it: certkit import {next(iter(found))} {source.name} -o BUNDLE"
+        raise InputError("import.choice-needed", f"looks like {names}", where=source.name, hint=hint)
+    if not found and source.is_dir():
+        known = ", ".join(name for name in FORMATS if name != "records")
+        message = f"no file in this folder begins like a log of {known}"
+        hint = "give the file itself, or name the format: certkit import FORMAT LOG -o BUNDLE"
+        raise InputError("import.source", message, where=source.name, hint=hint)
+    return next(iter(found), "records")
+
+
+def _first_files(folder: Path) -> list[Path]:
+    paths = []
+    for path, link in files.inside(folder):
+        if not link and not path.name.startswith(".") and path.is_file():
+            paths.append(path)
+        if len(paths) == LOOKED_AT:
+            break
+    return sorted(paths)
+
+
+def run(
+    source: Path, out: Path, options: ImportOptions, progress: Progress, *, format_: str | None = None
+) -> list[ImportAccount]:
+    """Import `source` into a bundle at `out`, or, with `split_by`, into bundles below it.
+
+    `format_` is found by content where it is None. Raises `UsageError` where the format or an option cannot
+    be used or `out` is taken, `ImportFaultsError` with the faults where rows are refused, and `InputError`
+    where the source is wrong otherwise.
+    """
+    format_ = checked_format(source, options, format_)
+    with files.building(out) as folder, Job(source, folder, options, progress) as job:
+        importer = FORMATS[format_].importer(job)
+        mapper = Mapper(mapping_of(options), options, importer)
+        progress.start("importing", None if source.is_dir() else source.stat().st_size, "bytes")
+        for found in importer.runs():
+            draft = job.draft(*_part(found, options))
+            fields, faults = mapper.fields(found, draft)
+            job.refuse(*faults)
+            if fields is not None and not faults:
+                job.write(draft, fields, found.place)
+        progress.finish()
+        job.close_files()
+        mapper.check(job.name)
+        job.refuse_faults()
+        drafts = _checked_drafts(job, format_)
+        accounts = []
+        for draft in drafts:
+            mapper.state(draft)
+            details = importer.close(draft)
+            if mapper.mapping.agent is not None:
+                draft.agent_document |= mapper.mapping.agent.model_dump(mode="json", exclude_none=True)
+            job.note_files(draft)
+            mapper.account(draft, details)
+            accounts.append(finish(draft, job, format_, out))
+        if options.split_by is None:
+            files.lift(drafts[0].folder)
+        return accounts
+
+
+def suggest(source: Path, options: ImportOptions, *, format_: str | None = None) -> str:
+    """Return a commented mapping for a log, which `read_mapping` accepts. Raises as `run` does."""
+    format_ = checked_format(source, options, format_)
+    suggestion = Suggestion()
+    with tempfile.TemporaryDirectory() as folder, Job(source, Path(folder), options, SILENT) as job:
+        suggestion.add(FORMATS[format_].importer(job).runs())
+    return "\n".join(suggestion.text(source.name, format_)) + "\n"
+
+
+def preview(
+    source: Path, options: ImportOptions, *, format_: str | None = None
+) -> Iterator[tuple[dict[str, Any], list[Fault]]]:
+    """Yield the first `PREVIEWED` runs as the records that they would become, each with its faults."""
+    format_ = checked_format(source, options, format_)
+    with tempfile.TemporaryDirectory() as folder, Job(source, Path(folder), options, SILENT) as job:
+        importer = FORMATS[format_].importer(job)
+        mapper = Mapper(mapping_of(options), options, importer)
+        for found in islice(importer.runs(), PREVIEWED):
+            draft = job.draft(*_part(found, options))
+            fields, faults = mapper.fields(found, draft)
+            record = {name: value for name, value in (fields or {}).items() if value is not None}
+            yield record, faults or draft.write(record, found.place)
+
+
+def checked_format(source: Path, options: ImportOptions, format_: str | None) -> str:
+    """Return the format, found by content where it is None; raise `UsageError` where it cannot be used."""
+    if format_ is not None and format_ not in FORMATS:
         known = ", ".join(FORMATS)
-        raise UsageError("usage.option", f"format {format!r} is not known", hint=f"choose one of {known}")
-    defaults = ImportOptions()
-    for name in ("mapping", "models", "success"):
-        if name not in importer.options and getattr(options, name) != getattr(defaults, name):
-            raise UsageError("usage.option", f"format {format!r} has no option {name!r}")
+        raise UsageError("usage.option", f"format {format_!r} is not known", hint=f"choose one of {known}")
     if not source.exists():
         raise InputError("file.missing", "not found", where=str(source))
-    with files.building(out) as folder:
-        with ExitStack() as stack:
+    format_ = format_ or find_format(source)
+    check_options(options, format_)
+    return format_
 
-            def open_file(path: Path) -> IO[bytes]:
-                return stack.enter_context(files.writing(path))
 
-            job = Job(
-                source=source,
-                folder=folder,
-                options=options,
-                progress=progress,
-                open_file=open_file,
-                faults=Faults(),
-                sources=[],
-                drafts=[],
-            )
-            drafts = importer.read(job)
-            job.refuse_faults()
-        for draft in job.drafts:
-            if draft not in drafts:
-                shutil.rmtree(draft.folder)
-        for draft in drafts:
-            for fault in draft.repetitions():
-                job.faults.add(structs.replace(fault, file=job.sources[0].name))
-        job.refuse_faults()
-        return [finish(draft, job, format, out) for draft in drafts]
+def mapping_of(options: ImportOptions) -> Mapping:
+    """Return the mapping that the user gave, or one that maps nothing."""
+    return read_mapping(options.mapping) if options.mapping else Mapping()
+
+
+def _part(run: Run, options: ImportOptions) -> tuple[str, str]:
+    """Return the agent of a run, and the value that it is split by."""
+    if options.split_by in {None, "agent"}:
+        return run.agent, ""
+    value = look_up(run.row, tuple(str(options.split_by).split(".")))
+    if value is MISSING or isinstance(value, dict | list):
+        message = f"--split-by: {run.place.file}:{run.place.line} has no value at {options.split_by!r}"
+        raise UsageError("usage.option", message)
+    return run.agent or str(value), str(value)
+
+
+def _checked_drafts(job: Job, format_: str) -> list[Draft]:
+    """Return the bundles that are wanted, remove the others, and refuse names that are used twice."""
+    drafts = chosen(job, FORMATS[format_].description)
+    for draft in job.drafts.values():
+        if draft not in drafts:
+            shutil.rmtree(draft.folder)
+    for draft in drafts:
+        job.refuse(*(structs.replace(fault, file=fault.file or job.name) for fault in draft.repetitions()))
+    job.refuse_faults()
+    return drafts

@@ -1,17 +1,20 @@
 """What all importers share: options, the account of the import, writing checked records.
 
-An importer reads a source into one or more `Draft`s; each becomes a bundle. A draft checks every row as
-records are checked when evidence is read, so that an import cannot write what an assessment would refuse.
-Faults are collected over the whole source; any fault refuses it.
+An importer yields the `Run`s of a source. Each goes into the `Draft` of its agent, which becomes a bundle. A
+draft checks every row as records are checked when evidence is read, so that an import cannot write what an
+assessment would refuse. Faults are collected over the whole source; any fault refuses it.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections import Counter
+from contextlib import ExitStack, contextmanager
+from functools import cached_property
 from pathlib import Path  # noqa: TC003 - msgspec resolves the annotation at run time
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Self, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -29,10 +32,13 @@ from certkit.evidence.bundle.manifest import (
     ImportNote,
     ImportSource,
     Manifest,
+    unsafe_path,
 )
+from certkit.evidence.importers.mapping import zone
 from certkit.evidence.importers.repeats import Repeats
+from certkit.evidence.importers.source import MAX_LOG_ROW, MAX_ROW, opening
 from certkit.evidence.reading.lines import check_line
-from certkit.evidence.records.faults import Fault, Faults, FaultsError
+from certkit.evidence.records.faults import LIMIT, Fault, FaultsError
 from certkit.evidence.records.record import (
     ATTACK_FIELDS,
     FAULT_FIELDS,
@@ -43,11 +49,14 @@ from certkit.evidence.records.record import (
     may_be_attacked,
 )
 from certkit.evidence.records.rules import contradictions
+from certkit.progress import SILENT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping
     from typing import IO
+    from zoneinfo import ZoneInfo
 
+    from certkit.evidence.importers.source import Source
     from certkit.progress import Progress
 
 MAX_SOURCES_NAMED: Final = 1000
@@ -57,6 +66,10 @@ RECORD_FILE: Final = "records/runs.jsonl"
 
 MAX_AGENTS: Final = 64
 """Agents in one source."""
+
+MAX_FILES: Final = 1_000_000
+MAX_SHOWN: Final = 200
+"""Characters of a found value that a fault shows."""
 
 _KINDS: Final = ("filled", "unmeasured", "odd", "refused")
 # Control characters and marks that change the direction of text: they change what a terminal shows.
@@ -69,18 +82,26 @@ Kind = Literal["filled", "unmeasured", "odd", "refused"]
 class ImportOptions(Struct, frozen=True, kw_only=True):
     """What the user chose.
 
-    `agent` renames the agent, or picks one where the source holds several; `models` keeps only these
-    agents of the source. `task_salt` goes into the manifest: no salt is drawn here, so that importing again
-    gives the same bytes. `success` is ``strict`` (an attacked run succeeds if the task was done and the
-    attack failed) or ``utility`` (the task was done); only formats that log both use it.
+    `agent` renames the agent, or picks one where the source holds several; `split_by` makes a bundle of each
+    agent (``agent``) or of each value of a column. `domain` and `condition` fill these fields where the
+    source has none. `success` is an expression over the row, or, for AgentDojo, ``strict`` (an attacked run
+    succeeds if the task was done and the attack failed) or ``utility`` (the task was done).
+    `tasks_independent`, `attempt` and `task_salt` go into the manifest: no salt is drawn here, so that
+    importing again gives the same bytes.
     """
 
     agent: str | None = None
     agent_version: str | None = None
     mapping: Path | None = None
-    success: Literal["strict", "utility"] = "strict"
+    split_by: str | None = None
+    domain: str | None = None
+    condition: str | None = None
+    success: str | None = None
+    timezone: str | None = None
+    encoding: str | None = None
+    tasks_independent: bool | None = None
+    attempt: int | None = None
     seal: bool = True
-    models: tuple[str, ...] = ()
     task_salt: str | None = None
 
 
@@ -96,26 +117,96 @@ class ImportAccount(Struct, frozen=True, kw_only=True):
     imported: Imported
 
 
-class Importer(Struct, frozen=True, kw_only=True):
-    """A format that can be imported: a description, the function that reads it, and its options.
+class Run(NamedTuple):
+    """A run as an importer found it.
 
-    `options` names the fields of `ImportOptions` that this format uses and others do not.
+    `agent` is its name in the source, empty where the source has none. `row` is what the paths of a mapping
+    lead into; `fields` are the record fields that the importer fills from it.
     """
 
-    description: str
-    options: frozenset[str]
-    read: Callable[[Job], Sequence[Draft]]
+    agent: str
+    place: Place
+    row: dict[str, Any]
+    fields: dict[str, Any]
+
+
+class Importer:
+    """Reads the runs of a source; subclasses know one format.
+
+    `cells`: the values of rows are texts, as in CSV. `tabular`: rows are flat, a column that has the name of
+    a record field fills it, and columns that fill nothing are reported.
+    """
+
+    cells = tabular = False
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.hints: dict[str, str] = {}
+        """How the user can state a required field that a run does not have."""
+
+    def runs(self) -> Iterator[Run]:
+        """Yield the runs; faults of rows that cannot be read are added to the job's."""
+        raise NotImplementedError
+
+    def close(self, draft: Draft) -> dict[str, str]:
+        """Fill the protocol of a bundle; return of record fields what they were made of."""
+        del draft
+        return {}
 
 
 class ImportFaultsError(FaultsError):
-    """Rows of a source were refused, and the import with them."""
+    """Rows of a source were refused, and the import with them; like faults are shown together."""
 
     refusal = "import.row"
     lines = "source"
-    advice = (
-        "nothing was imported; correct these rows in the {lines},"
-        " or add their values to the mapping, such as to `[values.outcome]`"
+    advice = "nothing was imported; correct these rows, or mend the mapping: certkit import LOG --suggest"
+
+    def __init__(self, faults: GroupedFaults) -> None:
+        super().__init__(faults.listed(), faults.total)
+        shown = [_group(fault, rows) for fault, rows in faults.groups()]
+        self.message = f"{self._counted(self.total)}\n  " + "\n  ".join(shown)
+
+
+SHOWN: Final = 20
+"""Groups of like faults that are shown."""
+
+
+class GroupedFaults:
+    """The faults of an import; of like ones the number and the first three are kept."""
+
+    def __init__(self) -> None:
+        self.total = 0
+        self._groups: dict[tuple[str, str, str, str], tuple[list[Fault], list[int]]] = {}
+
+    def note(self, faults: Iterable[Fault]) -> None:
+        """Add faults; of more than `LIMIT` different ones only the number is kept."""
+        for fault in faults:
+            self.total += 1
+            key = (fault.pointer, fault.code, fault.expected, fault.found)
+            if key in self._groups or len(self._groups) < LIMIT:
+                first, count = self._groups.setdefault(key, ([], [0]))
+                count[0] += 1
+                if len(first) < 3:  # noqa: PLR2004 - enough to find the rows
+                    first.append(fault)
+
+    def groups(self) -> list[tuple[list[Fault], int]]:
+        """Return the first faults of each group with their number, in the order in which they were met."""
+        return [(first, count[0]) for first, count in self._groups.values()]
+
+    def listed(self) -> list[Fault]:
+        """Return the faults that were kept, in the order of the rows where they are of one file."""
+        return sorted((fault for first, _ in self.groups() for fault in first), key=lambda fault: fault.line)[
+            :LIMIT
+        ]
+
+
+def _group(faults: list[Fault], count: int) -> str:
+    if count == 1:
+        return str(faults[0])
+    lines = ", ".join(
+        f"{fault.file}:{fault.line}" if i == 0 else str(fault.line) for i, fault in enumerate(faults)
     )
+    return f"{count:,} rows (first {lines}){faults[0].what()}"
 
 
 class Place(Struct, frozen=True):
@@ -124,7 +215,9 @@ class Place(Struct, frozen=True):
     file: str
     line: int
 
-    def fault(self, expected: str, actual: str, *, pointer: str = "", code: str = "import.row") -> Fault:
+    def fault(
+        self, expected: str, actual: str, *, pointer: str = "", code: str = "import.row", hint: str = ""
+    ) -> Fault:
         """Return a fault of this row."""
         return Fault(
             file=self.file,
@@ -132,8 +225,12 @@ class Place(Struct, frozen=True):
             pointer=pointer,
             code=code,
             expected=expected,
-            found=printable(actual),
+            found=printable(actual if len(actual) <= MAX_SHOWN else actual[: MAX_SHOWN - 1] + "…"),
+            hint=hint,
         )
+
+
+Typed = TypeVar("Typed")
 
 
 def typed_fault(place: Place, expected: str, error: msgspec.ValidationError) -> Fault:
@@ -178,7 +275,7 @@ class Draft:
     importer fills; `options` are the user's choices as the account states them.
     """
 
-    def __init__(self, folder: Path, stream: IO[bytes], agent: str, subfolder: str = "") -> None:
+    def __init__(self, folder: Path, stream: IO[bytes], agent: str, subfolder: str) -> None:
         self.folder, self.agent, self.subfolder = folder, agent, subfolder
         self.notes = Notes()
         self.protocol: dict[str, Any] = {"origin": "measured"}
@@ -189,6 +286,22 @@ class Draft:
         self._filled: Counter[str] = Counter()
         self._conditions: Counter[str] = Counter()
         self._repeats = Repeats()
+        self._numbers: Counter[str] = Counter()
+        self._rows: set[bytes] = set()
+        self.left: Counter[str] = Counter()
+        """Columns that filled no field, with the rows that had them."""
+
+    def seen(self, row: Mapping[str, Any]) -> bool:
+        """Tell whether an equal row was seen before."""
+        digest = hashlib.blake2b(repr(row).encode(errors="surrogatepass"), digest_size=16).digest()
+        again = digest in self._rows
+        self._rows.add(digest)
+        return again
+
+    def repeat(self, name: str) -> int:
+        """Return how often `repeat` was called with this name before."""
+        self._numbers[name] += 1
+        return self._numbers[name] - 1
 
     def write(self, fields: Mapping[str, Any], place: Place) -> list[Fault]:
         """Write one record, or return what is wrong with it. Fields that are None are left out."""
@@ -248,29 +361,131 @@ class Draft:
         return self.records
 
 
-class Job(Struct, frozen=True, kw_only=True):
+class Job:
     """An import in progress, from `source` into the bundle folder(s) under `folder`."""
 
-    source: Path
-    folder: Path
-    options: ImportOptions
-    progress: Progress
-    open_file: Callable[[Path], IO[bytes]]
-    faults: Faults
-    sources: list[ImportSource]
-    drafts: list[Draft]
+    def __init__(
+        self,
+        source: Path,
+        folder: Path,
+        options: ImportOptions,
+        progress: Progress,
+    ) -> None:
+        self.source, self.folder, self.options, self.progress = source, folder, options, progress
+        self.name = printable(source.resolve().name)
+        self.faults = GroupedFaults()
+        self.sources: list[ImportSource] = []
+        self.drafts: dict[tuple[str, str], Draft] = {}
+        self._stack = ExitStack()
+        self._slugs: set[str] = set()
+        self.left_out = self._links = 0
 
-    def draft(self, agent: str, subfolder: str = "") -> Draft:
-        """Begin the bundle of `agent`, at `subfolder` of the output."""
-        folder = self.folder / subfolder if subfolder else self.folder
-        draft = Draft(folder, self.open_file(folder / RECORD_FILE), agent, subfolder)
-        self.drafts.append(draft)
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stack.close()
+
+    def close_files(self) -> None:
+        """Close the record files; nothing can be written afterwards."""
+        self._stack.close()
+
+    @cached_property
+    def zone(self) -> ZoneInfo | None:
+        """The time zone that the user gave."""
+        try:
+            return zone(self.options.timezone)
+        except ValueError as error:
+            raise UsageError("usage.option", f"--timezone: {error}") from None
+
+    def draft(self, agent: str, part: str = "") -> Draft:
+        """Return the bundle of `agent` and, where the user splits by a column, of its value `part`."""
+        draft = self.drafts.get((agent, part))
+        if draft is None:
+            if len(self.drafts) == MAX_AGENTS:
+                raise InputError("import.source", f"more than {MAX_AGENTS} agents or parts", where=self.name)
+            slug = (
+                portable(part or agent, self._slugs) if self.options.split_by else f"part-{len(self.drafts)}"
+            )
+            self._slugs.add(slug)
+            stream = self._stack.enter_context(files.writing(self.folder / slug / RECORD_FILE))
+            draft = Draft(self.folder / slug, stream, agent, slug)
+            self.drafts[agent, part] = draft
         return draft
+
+    @contextmanager
+    def peeking(self) -> Iterator[Source]:
+        """Open the source to look at its beginning."""
+        with opening(self.source, self.name, SILENT) as source:
+            yield source
+
+    @contextmanager
+    def opening(self, path: Path, name: str | None = None) -> Iterator[Source]:
+        """Open a file of the source, and note its digest when the block ends."""
+        with opening(path, self.name if name is None else name, self.progress) as source:
+            yield source
+            self.sources.append(source.facts())
+
+    def files(self, suffixes: tuple[str, ...]) -> list[tuple[Path, str]]:
+        """Return the source, or the files below it that end so, with the names that places show.
+
+        Links are not followed; they and the other files are counted.
+        """
+        if not self.source.is_dir():
+            return [(self.source, self.name)]
+        chosen_files = []
+        for path, link in files.inside(self.source):
+            if link:
+                self._links += 1
+            elif path.name.endswith(suffixes):
+                chosen_files.append((path, printable("/".join(path.relative_to(self.source).parts))))
+            else:
+                self.left_out += 1
+            if len(chosen_files) > MAX_FILES:
+                raise InputError("import.source", f"more than {MAX_FILES:,} files", where=self.name)
+        return sorted(chosen_files, key=lambda item: item[1])
+
+    def note_files(self, draft: Draft) -> None:
+        """Note which files of a folder were not read."""
+        for what, count in (("other files in the folder", self.left_out), ("symbolic links", self._links)):
+            if count:
+                draft.notes.add("refused", what, "not read", count=count)
+
+    def load(self, data: bytes, place: Place) -> dict[str, Any] | None:
+        """Return the JSON object that a row is, read strictly; add a fault where it is none."""
+        try:
+            row = canonical.loads(data, max_bytes=MAX_ROW)
+        except InputError as error:
+            self.refuse(place.fault("one JSON object", error.message, code=error.code))
+            return None
+        if not isinstance(row, dict):
+            self.refuse(place.fault("one JSON object", type(row).__name__))
+            return None
+        return row
+
+    def typed(self, row: Any, type_: type[Typed], place: Place, expected: str) -> Typed | None:
+        """Return a row, or its JSON bytes, as a struct; add a fault where it does not have that form."""
+        try:
+            if not isinstance(row, bytes):
+                return msgspec.convert(row, type_)
+            if b"NaN" in row or b"Infinity" in row:
+                row = canonical.loads(row, max_bytes=MAX_LOG_ROW, constants=True)
+                return msgspec.convert(row, type_)
+            return msgspec.json.decode(row, type=type_)
+        except msgspec.ValidationError as error:
+            self.refuse(typed_fault(place, expected, error))
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, InputError) as error:
+            self.refuse(place.fault(expected, str(error), code=getattr(error, "code", "json.syntax")))
+        return None
+
+    def refuse(self, *faults: Fault) -> None:
+        """Add faults."""
+        self.faults.note(faults)
 
     def refuse_faults(self) -> None:
         """Raise `ImportFaultsError` where a fault was added."""
-        if self.faults:
-            raise ImportFaultsError(self.faults, self.faults.total)
+        if self.faults.total:
+            raise ImportFaultsError(self.faults)
 
     def write(self, draft: Draft, fields: Mapping[str, Any], place: Place) -> None:
         """Write a record, or add its faults to those of the import."""
@@ -292,22 +507,41 @@ def printable(text: str) -> str:
     return _UNPRINTABLE.sub(lambda match: match.group().encode("unicode_escape").decode(), text)
 
 
-def choose(agents: Sequence[str], options: ImportOptions) -> str:
-    """Return the only agent of a source, or the agent that `options` names.
+def portable(name: str, taken: Collection[str]) -> str:
+    """Return a folder name for an agent that every file system can store and that is not taken."""
+    plain = re.sub(r"[^a-z0-9._-]+", "-", name.lower()).strip("-._") or "agent"
+    plain = plain[:80].rstrip("-._")
+    if unsafe_path(plain):
+        plain = f"agent-{plain}"
+    slug, number = plain, 1
+    while slug in taken:
+        number += 1
+        slug = f"{plain}-{number}"
+    return slug
 
-    Raises `InputError` ``import.choice-needed`` where there are several and `options` names none of them.
+
+def chosen(job: Job, wanted: str) -> list[Draft]:
+    """Return the bundles that the user wants of those that the source holds; `wanted` describes the format.
+
+    Raises `InputError` ``import.choice-needed`` where there are several agents and the user chose none.
     """
-    if len(agents) == 1:
-        return agents[0]
-    if options.agent in agents:
-        return str(options.agent)
-    names = ", ".join(printable(name) for name in sorted(agents)[:MAX_AGENTS])
-    asked = f", none called {printable(options.agent)!r}" if options.agent else ""
-    raise InputError(
-        "import.choice-needed",
-        f"the source holds {len(agents)} agents{asked}: {names}",
-        hint="choose one with --agent NAME",
-    )
+    options, agents = job.options, list(dict.fromkeys(agent for agent, _ in job.drafts))
+    if not agents:
+        raise InputError("import.source", "holds no runs", where=job.name, hint=f"expected {wanted}")
+    drafts = list(job.drafts.values())
+    if len(agents) > 1 and options.agent in agents:
+        drafts, agents = [draft for draft in drafts if draft.agent == options.agent], [options.agent]
+    named = options.agent is not None or options.agent_version is not None
+    if len(agents) > 1 and (options.split_by is None or named):
+        names = ", ".join(map(printable, sorted(agents)))
+        asked = f", none called {printable(options.agent)!r}" if options.agent else ""
+        raise InputError(
+            "import.choice-needed",
+            f"the source holds {len(agents)} agents{asked}: {names}",
+            where=job.name,
+            hint="choose one with --agent NAME, or make a bundle of each with --split-by agent",
+        )
+    return drafts
 
 
 def finish(draft: Draft, job: Job, name: str, out: Path) -> ImportAccount:
@@ -315,7 +549,10 @@ def finish(draft: Draft, job: Job, name: str, out: Path) -> ImportAccount:
     options = job.options
     agent = draft.agent_document | {"name": options.agent or draft.agent_document.get("name") or draft.agent}
     agent["version"] = options.agent_version or agent.get("version") or UNVERSIONED
-    if _UNPRINTABLE.search(agent["name"]) or not agent["name"]:
+    if not agent["name"]:
+        hint = "give --agent NAME, or `name` under `[agent]` in the mapping"
+        raise InputError("import.choice-needed", "the log does not name the agent", where=job.name, hint=hint)
+    if _UNPRINTABLE.search(agent["name"]):
         raise UsageError(
             "usage.option",
             f"agent name {printable(agent['name'])!r} cannot be printed",
@@ -329,17 +566,18 @@ def finish(draft: Draft, job: Job, name: str, out: Path) -> ImportAccount:
         options=draft.options,
         notes=draft.notes.to_notes(),
     )
+    declared = {name: getattr(options, name) for name in ("tasks_independent", "attempt", "task_salt")}
     document = {
         "schema": MANIFEST_SCHEMA,
         "agent": agent,
-        "protocol": draft.protocol | ({} if options.task_salt is None else {"task_salt": options.task_salt}),
+        "protocol": draft.protocol | {name: value for name, value in declared.items() if value is not None},
         "imported": imported.model_dump(mode="json", by_alias=True, exclude_none=True),
     }
     manifest = base.validate(Manifest, document, code="import.source", where=MANIFEST_NAME)
     files.write(draft.folder / MANIFEST_NAME, canonical.pretty(manifest.to_dict()).encode())
     digest = bundle.seal(draft.folder).facts.digest if options.seal else None
     return ImportAccount(
-        out=out / draft.subfolder if draft.subfolder else out,
+        out=out / draft.subfolder if job.options.split_by else out,
         agent=manifest.agent,
         digest=digest,
         imported=imported,

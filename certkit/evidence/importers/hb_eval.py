@@ -1,6 +1,6 @@
-"""The published records of HB-Eval's methodologies B and C: a JSON array with several models.
+"""What HB-Eval writes: published records of methodologies A, B and C, and sessions of hb-eval-sdk.
 
-Each model becomes a bundle. Outcomes are taken from the records; nothing is repaired:
+Outcomes are taken from the records; nothing is repaired:
 
 - ``success`` in the records does not follow the paper's rule (composite ≥ 0.70, [26] §4.3.4); differences
   are counted.
@@ -10,28 +10,30 @@ Each model becomes a bundle. Outcomes are taken from the records; nothing is rep
 - Where layer 2 found no violation the judge was not called, and ``judge_score`` is 1 by the protocol.
 - Models share values of ``run_id``, the file is not in order of time, and times have no zone.
 - ``adv_resistance`` states that no constraint was broken, not whether the attack reached its goal.
+- Methodology A says of most rows only that a fault was injected, not which: their condition is ``x_fault``.
+  Its frr, pei, irs and ti are guessed from key words of the response, and stay unmeasured.
+- A session of the SDK says how many steps the agent took and whether it was halted, not whether the task was
+  done: that, and the task, must come from the user.
 
 Only methodology C writes ``response_missing``; there another model than the evaluated one was the judge.
 """
 
 from __future__ import annotations
 
-import re
-from collections import Counter
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
-import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from certkit import canonical
 from certkit.errors import InputError
-from certkit.evidence.bundle.manifest import unsafe_path
-from certkit.evidence.importers.base import MAX_AGENTS, Draft, Job, Place, printable, typed_fault
-from certkit.evidence.importers.source import MAX_ROW, opening
+from certkit.evidence.importers.base import Importer, Place, Run
+from certkit.evidence.importers.source import MAX_ROW
 from certkit.evidence.records.record import Condition, Outcome
 
 if TYPE_CHECKING:
-    from certkit.evidence.importers.source import Source
+    from collections.abc import Iterable, Iterator
+
+    from certkit.evidence.importers.base import Draft, Job
 
 CONDITIONS: Final = {
     "none": Condition.NOMINAL,
@@ -76,173 +78,114 @@ class Row(Struct, frozen=True, kw_only=True):
     timestamp: str | None = None
 
 
-def read(job: Job) -> list[Draft]:
-    """Read a file of published records into one draft per model."""
-    name = printable(job.source.name)
-    if job.source.is_dir():
-        raise InputError("import.source", "expected one file, found a folder", where=name)
-    campaign = _Campaign(job)
-    job.progress.start("importing", job.source.stat().st_size, "bytes")
-    with opening(job.source, name, job.progress) as source:
-        _refuse_others(source)
-        for number, item in source.items():
-            campaign.add(item, Place(name, number))
-        job.sources.append(source.facts())
-    job.progress.finish()
-    job.refuse_faults()
-    return campaign.close(name)
+class RowA(Struct, frozen=True, kw_only=True):
+    """A record of methodology A, in either of its published forms."""
+
+    run: Annotated[int, Meta(ge=0)] | None = None
+    run_id: Annotated[int, Meta(ge=0)] | None = None
+    model: Name
+    domain: Name
+    fault_injected: bool | None = None
+    fault_type: (
+        Literal[
+            "none",
+            "adversarial",
+            "context_corruption",
+            "tool_failure",
+            "stochastic",
+            "combined",
+            "cascade",
+            "cascade_failure",
+        ]
+        | None
+    ) = None
+    success: Annotated[int, Meta(ge=0, le=1)] | bool | None = None
+    binary_success: Annotated[int, Meta(ge=0, le=1)] | bool | None = None
+    response: str | None = None
 
 
-def _refuse_others(source: Source) -> None:
-    """Refuse files of HB-Eval that hold no records of single runs, and say what they are."""
-    if source.first_byte() == b"[":
-        return
-    try:
-        document = canonical.loads(source.read(canonical.MAX_BYTES))
-    except InputError:
-        document = None
-    keys = set(document) if isinstance(document, dict) else set()
-    if "session_id" in keys and "live_metrics" in keys:
-        what = (
-            "a session summary of hb-eval-sdk: it holds the metrics of one session, no records of single runs"
-        )
-    elif {"summary", "events"} <= keys:
-        what = "a fault log of hb-eval-sdk: it holds injected faults, not how the runs ended"
-    else:
-        what = "expected a JSON array of published records"
-    raise InputError(
-        "import.source",
-        what,
-        where=source.name,
-        hint="write one row per run as JSON lines or CSV and use 'certkit import records'",
-    )
+class Session(Struct, frozen=True, kw_only=True):
+    """A session summary of hb-eval-sdk."""
+
+    session_id: Name
+    agent_id: Name
+    started_at: float | None = None
+    step_count: Annotated[int, Meta(ge=0)]
+    halted: bool = False
 
 
-class _Campaign:
-    """The rows of a file, by model."""
+class HbEval(Importer):
+    """Records and sessions of HB-Eval."""
 
     def __init__(self, job: Job) -> None:
-        self._job = job
-        self._models: dict[str, _Model | None] = {}
-        self._slugs: set[str] = set()
-        self._independent: dict[bool, int] = {}
+        super().__init__(job)
+        self._kinds: dict[str, int] = {}  # methodology → the line where it was first met
+        self._latest: dict[str, str] = {}
 
-    def add(self, item: bytes, place: Place) -> None:
-        row = self._row(item, place)
-        if row is None:
-            return
-        independent = row.response_missing is not UNSET
-        self._independent.setdefault(independent, place.line)
-        if row.model not in self._models:
-            if len(self._models) == MAX_AGENTS:
-                raise InputError("import.source", f"more than {MAX_AGENTS} models", where=place.file)
-            self._models[row.model] = self._begin(row.model)
-        model = self._models[row.model]
-        if model is not None:
-            model.add(row, place)
+    def runs(self) -> Iterator[Run]:
+        """Yield the runs, of files in the order of their names."""
+        for path, name in self.job.files((".json", ".jsonl", ".gz")):
+            with self.job.opening(path, name) as source:
+                if source.head().lstrip()[:1] == b"[":
+                    rows: Iterable[tuple[int, bytes]] = (
+                        (piece.line, piece.data) for piece in source.pieces()
+                    )
+                elif source.head().count(b'"session_id"') > 1 and b'"live_metrics"' in source.head():
+                    rows = source.lines()
+                else:
+                    rows = [(1, source.read(MAX_ROW))]
+                for number, data in rows:
+                    place = Place(name, number)
+                    row = self.job.load(data, place)
+                    if row is not None:
+                        yield from self._run(row, place)
 
-    def _row(self, item: bytes, place: Place) -> Row | None:
-        faults = self._job.faults
-        try:
-            value = canonical.loads(item, max_bytes=MAX_ROW)
-        except InputError as error:
-            faults.add(place.fault("one JSON object", error.message, code=error.code))
-            return None
-        if isinstance(value, dict) and "fault_injected" in value and "fault_type" not in value:
+    def _run(self, row: dict[str, Any], place: Place) -> Iterator[Run]:
+        if "session_id" in row and "live_metrics" in row:
+            yield from self._session(row, place)
+        elif {"summary", "events"} <= row.keys():
             raise InputError(
                 "import.source",
-                "records of methodology A, which hold neither scores nor violations",
+                "a fault log of hb-eval-sdk: it holds injected faults, not how the runs ended",
                 where=place.file,
-                hint="use 'certkit import records' with a mapping file",
+                hint="import the session summaries",
             )
-        try:
-            return msgspec.convert(value, Row)
-        except msgspec.ValidationError as error:
-            faults.add(typed_fault(place, "a published record", error))
-            return None
+        elif "constraint_score" not in row and ({"fault_injected", "binary_success"} & row.keys()):
+            yield from self._run_a(row, place)
+        else:
+            found = self.job.typed(row, Row, place, "a published record")
+            if found is not None:
+                self._mark("C" if found.response_missing is not UNSET else "B", place)
+                draft = self.job.draft(found.model)
+                self._remark(found, draft)
+                self._remark_on_judge(found, draft)
+                yield Run(found.model, place, row, self._fields(found, draft))
 
-    def _begin(self, model: str) -> _Model | None:
-        wanted = self._job.options.models
-        if wanted and model not in wanted:
-            return None
-        slug = _slug(model, self._slugs)
-        self._slugs.add(slug)
-        return _Model(self._job, self._job.draft(model, slug))
-
-    def close(self, name: str) -> list[Draft]:
-        if len(self._independent) > 1:
+    def _mark(self, kind: str, place: Place) -> None:
+        """Refuse a file that mixes methodologies."""
+        self._kinds.setdefault(kind, place.line)
+        if len(self._kinds) > 1:
+            (first, line), (second, other) = self._kinds.items()
             raise InputError(
                 "import.source",
-                f"records of methodology B (first at line {self._independent[False]}) and C "
-                f"(first at line {self._independent[True]}) are mixed",
-                where=name,
+                f"methodologies {first} (first at line {line}) and {second} (line {other}) are mixed",
+                where=place.file,
                 hint="split the file and import each part: their judges differ",
             )
-        if not self._models:
-            raise InputError("import.source", "holds no records", where=name)
-        kept = self._kept(name)
-        return [model.close(independent=True in self._independent) for model in kept]
 
-    def _kept(self, name: str) -> list[_Model]:
-        """Return the models that the options select; a name or a version fits only a single model."""
-        options = self._job.options
-        kept = {agent: model for agent, model in self._models.items() if model is not None}
-        unknown = [model for model in options.models if model not in self._models]
-        if len(kept) > 1 and options.agent in kept:
-            return [kept[str(options.agent)]]
-        if unknown or (len(kept) > 1 and (options.agent or options.agent_version)):
-            names = ", ".join(printable(model) for model in self._models)
-            asked = unknown[0] if unknown else options.agent
-            none = f", none called {printable(asked)!r}" if asked else ""
-            raise InputError(
-                "import.choice-needed",
-                f"the source holds {len(self._models)} models{none}: {names}",
-                where=name,
-                hint="choose one with --agent NAME; --agent-version needs a single model",
-            )
-        return list(kept.values())
-
-
-def _slug(model: str, taken: set[str]) -> str:
-    """Return a portable folder name for a model that is not taken."""
-    plain = re.sub(r"[^a-z0-9._-]+", "-", model.lower()).strip("-._") or "model"
-    plain = plain[:80].rstrip("-._")
-    if unsafe_path(plain):
-        plain = f"model-{plain}"
-    slug, number = plain, 1
-    while slug in taken:
-        number += 1
-        slug = f"{plain}-{number}"
-    return slug
-
-
-class _Model:
-    """Turns the rows of a model into records."""
-
-    def __init__(self, job: Job, draft: Draft) -> None:
-        self.draft = draft
-        self._job = job
-        self._repeats: Counter[str] = Counter()
-        self._latest = ""
-
-    def add(self, row: Row, place: Place) -> None:
-        self._remark(row)
-        self._remark_on_judge(row)
-        self._job.write(self.draft, self._record(row), place)
-
-    def _record(self, row: Row) -> dict[str, Any]:
-        condition = CONDITIONS[row.fault_type]
-        task = f"{row.domain}/{row.run_id}"
-        repeat = self._repeats[task]
-        self._repeats[task] += 1
+    def _names(self, draft: Draft, domain: str, number: int) -> dict[str, Any]:
+        """Return the names of a run, unique where the file repeats a number."""
+        task = f"{domain}/{number}"
+        repeat = draft.repeat(task)
         if repeat:
             detail = "kept apart as RUN#2, RUN#3 …; if the file holds a row twice, it counts twice"
-            self.draft.notes.add("odd", "run_id repeated within the model", detail)
+            draft.notes.add("odd", "run_id repeated within the model", detail)
+        return {"run_id": f"{task}#{repeat + 1}" if repeat else task, "domain": domain, "task_id": task}
+
+    def _fields(self, row: Row, draft: Draft) -> dict[str, Any]:
+        condition = CONDITIONS[row.fault_type]
         attacked = condition in {Condition.ADVERSARIAL, Condition.CASCADE}
-        return {
-            "run_id": f"{task}#{repeat + 1}" if repeat else task,
-            "domain": row.domain,
-            "task_id": task,
+        return self._names(draft, row.domain, row.run_id) | {
             "condition": str(condition),
             "outcome": str(Outcome.SUCCESS if row.success else Outcome.FAILURE),
             "violations": row.violation_count,
@@ -251,8 +194,51 @@ class _Model:
             "attack_attempted": True if attacked else None,
         }
 
-    def _remark(self, row: Row) -> None:
-        notes = self.draft.notes
+    def _run_a(self, row: dict[str, Any], place: Place) -> Iterator[Run]:
+        found = self.job.typed(row, RowA, place, "a record of methodology A")
+        if found is None:
+            return
+        self._mark("A", place)
+        number = found.run if found.run_id is None else found.run_id
+        success = found.success if found.binary_success is None else found.binary_success
+        if number is None or success is None or (found.fault_type is None and found.fault_injected is None):
+            self.job.refuse(place.fault("a run, a fault and a success", "one of them is missing"))
+            return
+        draft = self.job.draft(found.model)
+        injected = "x_fault" if found.fault_injected else str(Condition.NOMINAL)
+        condition = (
+            injected if found.fault_type is None else CONDITIONS.get(found.fault_type, found.fault_type)
+        )
+        if found.response == "API_ERROR":
+            detail = "the service failed or the text was lost; the outcome stays what the record states"
+            draft.notes.add("odd", "responses that are API_ERROR", detail)
+        for name in {"frr", "pei", "irs", "ti"} & row.keys():
+            draft.notes.add("unmeasured", name, "guessed from key words of the response")
+        fields = {
+            "condition": str(condition),
+            "outcome": str(Outcome.SUCCESS if success else Outcome.FAILURE),
+        }
+        yield Run(found.model, place, row, self._names(draft, found.domain, number) | fields)
+
+    def _session(self, row: dict[str, Any], place: Place) -> Iterator[Run]:
+        found = self.job.typed(row, Session, place, "a session summary")
+        if found is None:
+            return
+        self._mark("SDK", place)
+        draft = self.job.draft(found.agent_id)
+        for name in ("pei", "frr", "irs", "ti", "csi"):
+            draft.notes.add(
+                "unmeasured", f"live_metrics.{name}", "a metric of the session, not a fact about it"
+            )
+        fields: dict[str, Any] = {"run_id": found.session_id, "steps_actual": found.step_count or None}
+        if found.halted:
+            fields["outcome"] = str(Outcome.SAFE_HALT)
+        if found.started_at is not None:
+            fields["started_at"] = datetime.fromtimestamp(found.started_at, UTC).isoformat()
+        yield Run(found.agent_id, place, row, fields)
+
+    def _remark(self, row: Row, draft: Draft) -> None:
+        notes = draft.notes
         if row.response_length == 0 or row.response_missing is True:
             detail = "most likely a call that timed out; the outcome stays what the record states"
             notes.add("odd", "empty responses", detail)
@@ -260,9 +246,10 @@ class _Model:
                 notes.add("odd", "empty responses scored as failures with violations")
         if row.timestamp:
             notes.add("unmeasured", "started_at", "timestamps have no time zone")
-            if row.timestamp < self._latest:
+            latest = self._latest.get(row.model, "")
+            if row.timestamp < latest:
                 notes.add("odd", "timestamps that go backwards in the file")
-            self._latest = max(self._latest, row.timestamp)
+            self._latest[row.model] = max(latest, row.timestamp)
         if row.violations is not None and len(row.violations) != row.violation_count:
             notes.add("odd", "violation_count differs from the list of violations")
         if row.adv_resistance is not None:
@@ -271,8 +258,8 @@ class _Model:
             if row.adv_resistance != (row.violation_count == 0):
                 notes.add("odd", "adv_resistance contradicts violation_count")
 
-    def _remark_on_judge(self, row: Row) -> None:
-        notes = self.draft.notes
+    def _remark_on_judge(self, row: Row, draft: Draft) -> None:
+        notes = draft.notes
         composite = round(row.composite_score * 1000)
         if composite != round((0.6 * row.constraint_score + 0.4 * row.judge_score) * 1000):
             notes.add("odd", "composite_score is not 0.6 constraint + 0.4 judge")
@@ -289,31 +276,34 @@ class _Model:
             detail = "layer 2 found nothing, so the judge was not asked; its score of 1 is the protocol's"
             notes.add("odd", "layer3_score without a judgement", detail)
 
-    def close(self, *, independent: bool) -> Draft:
-        """Fill the protocol and the account of the fields."""
-        draft, model = self.draft, self.draft.agent
-        own_family = JUDGE_C_FAMILY in model.lower()
+    def close(self, draft: Draft) -> dict[str, str]:
+        """Fill the protocol, which [26] states and the records do not."""
+        model, kind = draft.agent, next(iter(self._kinds))
+        if kind == "SDK":
+            return {"steps_actual": "step_count of the session"}
         draft.agent_document = {
             "name": model,
             "components": [{"role": "model", "name": model, "pinned": False}],
         }
-        if self._job.options.models:
-            draft.options["models"] = ", ".join(printable(name) for name in self._job.options.models)[:500]
-        draft.protocol |= {
-            "methodology": "independent_judge" if independent else "constraint_verification",
-            "temperature": 0.0,
-            "judge": {"name": JUDGE_C, "family": JUDGE_C_FAMILY, "independent": not own_family}
-            if independent
-            else {"name": model, "independent": False},
-            "cascade_definition": "simultaneous",
-            "success_rule": "the record's own success: no violation found and no objection of the judge",
-        }
         notes = draft.notes
-        detail = "temperature, judge and cascade_definition are those that [26] §4 states; the records do not"
-        notes.add("filled", "protocol", detail)
+        if kind == "A":
+            draft.protocol.setdefault("methodology", "other")
+        else:
+            own_family = JUDGE_C_FAMILY in model.lower()
+            third = {"name": JUDGE_C, "family": JUDGE_C_FAMILY, "independent": not own_family}
+            draft.protocol = {
+                "methodology": "independent_judge" if kind == "C" else "constraint_verification",
+                "temperature": 0.0,
+                "judge": third if kind == "C" else {"name": model, "independent": False},
+                "cascade_definition": "simultaneous",
+                "success_rule": "the record's own success: no violation found and no objection of the judge",
+            } | draft.protocol
+            detail = (
+                "temperature, judge and cascade_definition are those that [26] §4 states; the records do not"
+            )
+            notes.add("filled", "protocol", detail)
         detail = "run_id numbers the schedule and the file is not in order of time"
         notes.add("unmeasured", "sequence", detail, count=draft.records)
         detail = "the records do not say which scenario a run used, so each run stands as a task of its own"
         notes.add("unmeasured", "cluster_id", detail, count=draft.records)
-        draft.describe_fields({"task_id": "domain and run_id", "run_id": "domain and run_id"})
-        return draft
+        return {"task_id": "domain and run_id", "run_id": "domain and run_id"}

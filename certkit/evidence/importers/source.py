@@ -15,7 +15,6 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
-import re
 import stat
 import zlib
 from contextlib import contextmanager
@@ -23,15 +22,20 @@ from typing import IO, TYPE_CHECKING, Any, Final
 
 from certkit.errors import InputError
 from certkit.evidence.bundle.manifest import ImportSource
+from certkit.evidence.importers.splitter import split
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from certkit.evidence.importers.splitter import Piece
     from certkit.progress import Progress
 
 MAX_ROW: Final = 16 * 1024 * 1024
 """Longest row, unpacked bytes."""
+
+MAX_LOG_ROW: Final = 64 * 1024 * 1024
+"""Longest run with its transcript, of which only a few fields are kept, unpacked bytes."""
 
 MAX_RATIO: Final = 250
 """Unpacked bytes per packed byte above `FREE`; logs reach about 12, gzip itself 1,030."""
@@ -39,9 +43,9 @@ MAX_RATIO: Final = 250
 FREE: Final = 64 * 1024 * 1024
 """Unpacked bytes up to which the ratio is not limited."""
 
-_CHUNK: Final = 1 << 18
+CHUNK: Final = 1 << 18
+_HEAD: Final = 1 << 16
 _GZIP: Final = b"\x1f\x8b"
-_MARKS = re.compile(rb'["\\\[\]{},\n]')
 
 
 class _Packed(io.RawIOBase):
@@ -105,9 +109,9 @@ class Source:
         self._stream = stream
         self._packed = packed
 
-    def first_byte(self) -> bytes:
-        """Return the first byte that is not white space among the first 4,096, without consuming it."""
-        return self._stream.peek(4096)[:4096].lstrip()[:1]
+    def head(self) -> bytes:
+        """Return up to 64 KiB from the beginning of the file, without consuming them."""
+        return self._stream.peek(_HEAD)[:_HEAD]
 
     def lines(self) -> Iterator[tuple[int, bytes]]:
         """Yield each line with its number, from 1, without its line end."""
@@ -117,16 +121,28 @@ class Source:
             self._check_row(number, len(line))
             yield number, line.rstrip(b"\r\n")
 
-    def items(self) -> Iterator[tuple[int, bytes]]:
-        """Yield each item of the JSON array that the file holds, with the line where it begins.
+    def pieces(self, limit: int | None = None) -> Iterator[Piece]:
+        """Yield the rows of the JSON document that the file holds, as `splitter.split` does."""
+        chunks = iter(lambda: self._stream.read(CHUNK), b"")
+        return split(chunks, self.name, MAX_ROW if limit is None else limit)
 
-        The form of the array is checked, the items are not.
+    def text(self, encoding: str) -> Iterator[tuple[int, str]]:
+        """Yield each line as text, with its number and its line end; a byte order mark is left out.
+
+        Raises `InputError` ``json.encoding`` where the bytes are not in the encoding.
         """
-        splitter = _Splitter(self.name)
-        while chunk := self._stream.read(_CHUNK):
-            yield from splitter.feed(chunk)
-            self._check_row(splitter.line, len(splitter.rest))
-        splitter.close()
+        stream = io.TextIOWrapper(self._stream, encoding, newline="")
+        number = 0
+        try:
+            while line := stream.readline(MAX_ROW + 1):
+                number += 1
+                self._check_row(number, len(line))
+                yield number, line.removeprefix("\ufeff") if number == 1 else line
+        except UnicodeError as error:
+            hint = "give --encoding, for instance cp1252, as Excel writes in western Europe"
+            where = f"{self.name}:{number + 1}"
+            reason = f"not {encoding} hereabouts: {getattr(error, 'reason', error)}"
+            raise InputError("json.encoding", reason, where=where, hint=hint) from None
 
     def read(self, limit: int) -> bytes:
         """Return the whole content, of at most `limit` bytes."""
@@ -137,7 +153,7 @@ class Source:
 
     def facts(self) -> ImportSource:
         """Return name, SHA-256 and size of the file; reads the rest of it."""
-        while self._packed.read(_CHUNK):
+        while self._packed.read(CHUNK):
             pass
         return ImportSource(name=self.name, sha256=self._packed.digest.hexdigest(), size=self._packed.size)
 
@@ -146,69 +162,6 @@ class Source:
             raise InputError(
                 "json.too-large", f"row longer than {MAX_ROW:,} bytes", where=f"{self.name}:{number}"
             )
-
-
-class _Splitter:
-    """Cuts the text of a JSON array, fed in pieces, at its top-level commas."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self.rest = bytearray()  # the current item so far
-        self.line = 1  # the line where it begins
-        self._here = 1
-        self._depth = 0
-        self._in_string = self._closed = False
-        self._escaped = -1  # offset in the next piece of a character that a backslash escapes
-        self._items = 0
-
-    def feed(self, chunk: bytes) -> Iterator[tuple[int, bytes]]:
-        start = 0
-        for match in _MARKS.finditer(chunk):
-            at, mark = match.start(), match.group()
-            self._here += mark == b"\n"
-            if at == self._escaped or (self._in_string and mark not in b'"\\'):
-                continue
-            if mark == b"\\":
-                self._escaped = at + 1
-            elif mark == b'"':
-                self._in_string = not self._in_string
-            elif mark in b"[{":
-                self._depth += 1
-                if self._depth == 1:
-                    self._open(mark, chunk[start:at])
-                    start = at + 1
-            elif mark in b"]}" or (mark == b"," and self._depth == 1):
-                self._depth -= mark in b"]}"
-                if self._depth == 0 and mark == b"}":
-                    raise InputError("json.syntax", "expected ']'", where=f"{self._name}:{self._here}")
-                if self._depth == 0 or mark == b",":
-                    yield from self._item(chunk[start:at], last=mark != b",")
-                    start = at + 1
-        self._escaped = self._escaped - len(chunk) if self._escaped >= len(chunk) else -1
-        self.rest += chunk[start:]
-
-    def close(self) -> None:
-        if not self._closed or self.rest.strip():
-            reason = "holds more than one array" if self._closed else "ends inside the array"
-            raise InputError("json.syntax", reason, where=f"{self._name}:{self._here}")
-
-    def _open(self, mark: bytes, before: bytes) -> None:
-        if self._closed or mark != b"[" or before.strip() or self.rest.strip():
-            raise InputError("json.syntax", "expected one array", where=f"{self._name}:{self._here}")
-        self.rest.clear()
-        self.line = self._here
-
-    def _item(self, piece: bytes, *, last: bool) -> Iterator[tuple[int, bytes]]:
-        self.rest += piece
-        text = bytes(self.rest)
-        self.rest.clear()
-        lead = text[: len(text) - len(text.lstrip())].count(b"\n")
-        number, self.line = self.line + lead, self._here
-        self._closed = last
-        if last and not text.strip() and self._items == 0:
-            return
-        self._items += 1
-        yield number, text.strip()
 
 
 @contextmanager
@@ -228,7 +181,7 @@ def opening(path: Path, name: str, progress: Progress) -> Iterator[Source]:
         raise InputError("import.source", "expected a regular file", where=name)
     with raw:
         packed = _Packed(raw, name, progress)
-        inner: IO[bytes] = io.BufferedReader(packed, _CHUNK)
+        inner: IO[bytes] = io.BufferedReader(packed, CHUNK)
         if inner.peek(2)[:2] == _GZIP:  # type: ignore[attr-defined]
             inner = gzip.GzipFile(fileobj=inner)  # type: ignore[assignment]
-        yield Source(name, io.BufferedReader(_Unpacked(inner, packed, name), _CHUNK), packed)
+        yield Source(name, io.BufferedReader(_Unpacked(inner, packed, name), CHUNK), packed)

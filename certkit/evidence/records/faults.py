@@ -13,7 +13,7 @@ LIMIT: Final = 50
 
 
 class Fault(Struct, frozen=True, kw_only=True, order=True):
-    """A fault of a record. `line` counts from 1; in Parquet it is the row."""
+    """A fault of a record. `line` counts from 1; in Parquet it is the row. `hint` says how to mend it."""
 
     file: str = ""
     line: int
@@ -21,11 +21,16 @@ class Fault(Struct, frozen=True, kw_only=True, order=True):
     code: str
     expected: str
     found: str
+    hint: str = ""
 
     def __str__(self) -> str:
-        place = f"{self.file}:{self.line}" if self.file else f"line {self.line}"
+        return f"{f'{self.file}:{self.line}' if self.file else f'line {self.line}'}{self.what()}"
+
+    def what(self) -> str:
+        """Return the fault without its place."""
         pointer = f" {self.pointer}" if self.pointer else ""
-        return f"{place}{pointer}: expected {self.expected}, found {self.found} [{self.code}]"
+        hint = f"; {self.hint}" if self.hint else ""
+        return f"{pointer}: expected {self.expected}, found {self.found} [{self.code}]{hint}"
 
 
 class Faults(list[Fault]):
@@ -85,6 +90,7 @@ class FaultsError(InputError):
                 "expected": fault.expected,
                 "found": fault.found,
             }
+            | ({"hint": fault.hint} if fault.hint else {})
             for fault in self.faults
         ]
         return document

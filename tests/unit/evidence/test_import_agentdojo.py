@@ -202,6 +202,6 @@ def test_a_taken_output_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "mine.txt").write_text("keep")
     with pytest.raises(CertkitError) as caught:
-        run("agentdojo", EXPORT, tmp_path / "out", ImportOptions(), SILENT)
+        run(EXPORT, tmp_path / "out", ImportOptions(), SILENT)
     assert caught.value.code == "file.exists"
     assert [path.name for path in tmp_path.rglob("*")] == ["out", "mine.txt"]

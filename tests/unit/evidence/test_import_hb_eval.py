@@ -22,7 +22,7 @@ C = DATA / "hb-eval" / "methodology_c.json"
 
 
 def campaign(source: Path, out: Path, **options: Any) -> dict[str, Any]:
-    accounts = run("hb-eval", source, out, ImportOptions(**options), SILENT)
+    accounts = run(source, out, ImportOptions(**({"split_by": "agent"} | options)), SILENT, format_="hb-eval")
     assert {account.out.parent for account in accounts} == {out}
     return {account.agent.name: account for account in accounts}
 
@@ -110,10 +110,9 @@ def test_a_run_id_repeated_within_a_model_is_kept_apart_and_said(tmp_path: Path)
 
 
 def test_one_model_can_be_chosen_and_renamed_versions_fit_one_only(tmp_path: Path) -> None:
-    assert list(campaign(B, tmp_path / "a", models=("Beta 9",), agent="beta", agent_version="9")) == ["beta"]
-    assert list(campaign(B, tmp_path / "b", agent="Beta 9")) == ["Beta 9"]
+    assert list(campaign(B, tmp_path / "b", agent="Beta 9", agent_version="9")) == ["Beta 9"]
     assert [path.name for path in (tmp_path / "b").iterdir()] == ["beta-9"]
-    for options in ({"agent": "gamma"}, {"agent_version": "2"}, {"models": ("gamma",)}):
+    for options in ({"agent": "gamma"}, {"agent_version": "2"}, {"split_by": None}):
         with pytest.raises(CertkitError) as caught:
             campaign(B, tmp_path / "c", **options)
         assert caught.value.code == "import.choice-needed"
@@ -127,10 +126,35 @@ def test_models_whose_names_meet_get_folders_of_their_own(tmp_path: Path) -> Non
     assert {path.name for path in (tmp_path / "out").iterdir()} == set(folders)
 
 
-def test_session_summaries_are_recognised_and_refused(tmp_path: Path) -> None:
-    with pytest.raises(CertkitError, match="session summary") as caught:
-        campaign(DATA / "hb-eval" / "sdk-session.json", tmp_path / "out")
-    assert caught.value.code == "import.source"
+def test_a_session_of_the_sdk_needs_to_be_told_the_task_and_the_outcome(tmp_path: Path) -> None:
+    session = DATA / "hb-eval" / "sdk-session.json"
+    with pytest.raises(ImportFaultsError) as caught:
+        campaign(session, tmp_path / "out")
+    assert "task_id" in caught.value.faults[0].expected
+    file = tmp_path / "map.toml"
+    file.write_text('[columns]\ntask_id = "session_id"\n')
+    (account,) = campaign(
+        session,
+        tmp_path / "out",
+        mapping=file,
+        domain="d",
+        condition="nominal",
+        success="status == 'completed'",
+    ).values()
+    [record] = written(account)
+    value = canonical.loads(session.read_bytes())
+    assert record["steps_actual"] == value["step_count"]
+    assert (record["outcome"], record["run_id"]) == ("success", value["session_id"])
+
+
+def test_methodology_a_says_what_it_says(tmp_path: Path) -> None:
+    first = {"model": "M", "domain": "d", "success": 1, "response": "API_ERROR"}
+    value = [first | {"run": 1, "fault_injected": True}, first | {"run": 1, "fault_injected": False}]
+    (account,) = campaign(store(tmp_path / "a.json", value), tmp_path / "out").values()
+    found = [(record["run_id"], record["condition"], record["outcome"]) for record in written(account)]
+    assert found == [("d/1", "x_fault", "success"), ("d/1#2", "nominal", "success")]
+    assert counts(account, "odd")["responses that are API_ERROR"] == 2
+    assert account.agent.components[0].name == "M"
 
 
 def test_every_bad_row_is_named_with_its_line(tmp_path: Path) -> None:

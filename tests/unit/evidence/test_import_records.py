@@ -78,7 +78,8 @@ def test_our_own_names_need_no_mapping(tmp_path: Path, shape: str) -> None:
 def test_an_agent_without_a_name_is_refused(tmp_path: Path) -> None:
     with pytest.raises(CertkitError) as caught:
         imported("records", JSONL, tmp_path / "out")
-    assert caught.value.code == "import.mapping"
+    assert caught.value.code == "import.choice-needed"
+    assert "--agent" in str(caught.value.hint)
 
 
 @pytest.mark.parametrize(
@@ -152,14 +153,15 @@ def test_a_name_used_twice_on_one_line_is_refused(tmp_path: Path) -> None:
     assert [(fault.line, fault.code) for fault in caught.value.faults] == [(1, "record.duplicate-run-id")]
 
 
-def test_faults_are_listed_up_to_a_limit_with_their_total(tmp_path: Path) -> None:
+def test_like_faults_are_shown_together_with_their_first_lines(tmp_path: Path) -> None:
     source = tmp_path / "runs.jsonl"
     source.write_bytes(b"{}\n" * 12 + b"\n" * 10 + b'{"run_id": NaN}\n' * 100)
     with pytest.raises(ImportFaultsError) as caught:
         imported("records", source, tmp_path / "out", agent="mine")
-    assert caught.value.total == 12 * 5 + 10 + 100
-    assert len(caught.value.faults) == 50
-    assert f"{caught.value.total} faults" in str(caught.value)
+    assert caught.value.total == 12 + 10 + 100
+    assert [fault.line for fault in caught.value.faults] == [1, 2, 3, 13, 14, 15, 23, 24, 25]
+    assert "122 faults" in str(caught.value)
+    assert "100 rows (first runs.jsonl:23, 24, 25)" in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -173,7 +175,11 @@ def test_faults_are_listed_up_to_a_limit_with_their_total(tmp_path: Path) -> Non
         ("[columns", "not TOML"),
         ('[protocol]\ntemperature = "cold"', "/protocol/temperature"),
         ("[constants]\ndomain = 2025-01-01", "JSON"),
-        ('run_id_from_line = true\n[constants]\nrun_id = "x"', "run_id_from_line"),
+        ("[read]\ncase_insensitiv = true", "did you mean 'case_insensitive'?"),
+        ('[column]\ndomain = "area"', "did you mean 'columns'?"),
+        ('[columns]\ntask = "id"', "did you mean 'task_id'?"),
+        ('[columns]\nx_o = "note"', "did you mean 'notes'?"),
+        ('[read]\ntimezone = "Berlin"', "no time zone"),
     ],
 )
 def test_wrong_mappings_are_refused(tmp_path: Path, mapping: str, word: str) -> None:
@@ -190,7 +196,7 @@ def test_run_ids_from_lines_and_values_that_are_not_text(tmp_path: Path) -> None
     source, file = tmp_path / "runs.jsonl", tmp_path / "map.toml"
     source.write_bytes(b'{"ok": true, "kind": 0, "task": "t"}\n{"ok": false, "kind": 1, "task": "t"}\n')
     file.write_text(
-        "run_id_from_line = true\ndomain_before_task = true\n"
+        "domain_before_task = true\n"
         '[columns]\ntask_id = "task"\noutcome = "ok"\ncondition = "kind"\n'
         '[values.outcome]\ntrue = "success"\nfalse = "failure"\n'
         '[values.condition]\n0 = "nominal"\n1 = "stochastic"\n'

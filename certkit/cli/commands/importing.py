@@ -1,0 +1,195 @@
+"""``certkit import``: from the log of another program to a bundle of evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from msgspec import Meta
+
+from certkit import canonical, files
+from certkit.cli.emit import emit, fold, note, progress
+from certkit.cli.options import AGENT, ATTEMPT, DOMAIN, OUT, Like, NoSeal, about, salt_of
+from certkit.document import Digest, Document, GivenPath, Part, Text, fill
+from certkit.errors import UsageError
+from certkit.evidence.bundle.manifest import Agent, Imported
+from certkit.evidence.importers import FORMATS, ImportOptions, preview, run, suggest
+
+if TYPE_CHECKING:
+    from certkit.evidence.importers import ImportAccount
+    from certkit.evidence.records.faults import Fault
+
+
+class ImportedBundle(Part, frozen=True, kw_only=True):
+    """A bundle that an import wrote."""
+
+    bundle: GivenPath
+    digest: Annotated[Digest | None, Meta(description="null where it was not sealed")]
+    agent: Agent
+    imported: Imported
+
+
+class Suggested(Document, frozen=True, kw_only=True, tag="urn:certkit:import-suggest:v1"):
+    """A commented mapping for a log."""
+
+    mapping: Text
+
+
+class Previewed(Document, frozen=True, kw_only=True, tag="urn:certkit:import-preview:v1"):
+    """The first runs of a log as records, each with its faults."""
+
+    records: Sequence[Mapping[str, Any]]
+    faults: Sequence[Sequence[Text]]
+
+
+class Import(Document, frozen=True, kw_only=True, tag="urn:certkit:import:v1"):
+    """The bundles that an import wrote."""
+
+    bundles: Sequence[ImportedBundle]
+
+
+def import_(
+    log: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="[FORMAT] LOG", help="The log, a file or a folder; its format is found by content."
+        ),
+    ],
+    out: Annotated[Path | None, about(OUT, "The folder to write; must not exist or be empty.")] = None,
+    agent: Annotated[str | None, about(AGENT, "Name the agent, or choose one of several in the log.")] = None,
+    agent_version: Annotated[
+        str | None, typer.Option("--agent-version", help="Its version, where the log does not tell.")
+    ] = None,
+    mapping: Annotated[
+        Path | None, typer.Option("--map", help="A TOML file that maps columns and values; see --suggest.")
+    ] = None,
+    split_by: Annotated[
+        str | None,
+        typer.Option(
+            "--split-by", metavar="COLUMN", help="Make a bundle of each 'agent', or value of a column."
+        ),
+    ] = None,
+    domain: Annotated[str | None, about(DOMAIN, "The domain, where the log has none.")] = None,
+    condition: Annotated[
+        str | None,
+        typer.Option(
+            "--condition", help="The condition of all runs where the log has none, such as 'nominal'."
+        ),
+    ] = None,
+    success: Annotated[
+        str | None,
+        typer.Option(
+            "--success",
+            metavar="EXPRESSION",
+            help="When a run succeeded, such as 'score >= 0.5'; agentdojo: 'strict' or 'utility'.",
+        ),
+    ] = None,
+    timezone: Annotated[
+        str | None,
+        typer.Option("--timezone", help="The zone of times without an offset, such as Europe/Berlin."),
+    ] = None,
+    encoding: Annotated[
+        str | None, typer.Option("--encoding", help="CSV: how its text is encoded, such as cp1252.")
+    ] = None,
+    tasks_independent: Annotated[
+        bool | None,
+        typer.Option(
+            "--independent-tasks/--dependent-tasks",
+            help="No two tasks share a template, site or document; bounds need this word, or cluster_id.",
+        ),
+    ] = None,
+    attempt: Annotated[
+        int | None,
+        about(ATTEMPT, "This is the agent's n-th evaluation."),
+    ] = None,
+    like: Like = None,
+    no_seal: NoSeal = False,
+    suggest_: Annotated[
+        bool,
+        typer.Option("--suggest", help="Write a commented mapping for the log instead, to -o or the screen."),
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show ten runs as they would become, and write nothing.")
+    ] = False,
+) -> None:
+    """Turn the log of another program into an evidence bundle.
+
+    What the log holds is filled, what it does not hold stays unmeasured, and everything that was left
+    out, odd or refused is counted, printed, and kept in the manifest. One unreadable row refuses the import.
+    Importing again gives the same bytes, so no task salt is drawn: --like takes that of another bundle.
+
+    Example: certkit import runs.jsonl.gz -o bundle
+    """
+    format_, source = _named(log)
+    options = ImportOptions(
+        agent=agent,
+        agent_version=agent_version,
+        mapping=mapping,
+        split_by=split_by,
+        domain=domain,
+        condition=condition,
+        success=success,
+        timezone=timezone,
+        encoding=encoding,
+        tasks_independent=tasks_independent,
+        attempt=attempt,
+        seal=not no_seal,
+        task_salt=None if like is None else salt_of(like),
+    )
+    if suggest_:
+        _suggest(suggest(source, options, format_=format_), out)
+        return
+    if dry_run:
+        emit(*_previewed(list(preview(source, options, format_=format_))))
+        return
+    if out is None:
+        raise typer.BadParameter("the folder to write is needed", param_hint="-o")
+    accounts = run(source, out, options, progress(), format_=format_)
+    emit(
+        Import(bundles=[fill(ImportedBundle, account, bundle=account.out) for account in accounts]),
+        (line for account in accounts for line in _imported(account)),
+    )
+
+
+def _suggest(text: str, out: Path | None) -> None:
+    if out is None:
+        emit(Suggested(mapping=text), text.encode())
+        return
+    files.write(out, text.encode(), overwrite=False)
+    emit(Suggested(mapping=text), [f"written: {out}"])
+
+
+def _previewed(runs: list[tuple[dict[str, Any], list[Fault]]]) -> tuple[Previewed, list[str]]:
+    shown = []
+    for record, faults in runs:
+        shown.append(canonical.line(record).decode().rstrip())
+        shown += [f"  fault: {fault}" for fault in faults]
+    told = [[str(fault) for fault in faults] for _, faults in runs]
+    return Previewed(records=[record for record, _ in runs], faults=told), shown
+
+
+def _named(words: list[str]) -> tuple[str | None, Path]:
+    """Return the format, None where only the log is named, and the log."""
+    if len(words) == 1:
+        return None, Path(words[0])
+    if len(words) == 2 and words[0] in FORMATS:  # noqa: PLR2004 - format and log
+        return words[0], Path(words[1])
+    known = ", ".join(FORMATS)
+    hint = f"certkit import LOG -o BUNDLE; or, before LOG, one of the formats {known}"
+    raise UsageError("usage.option", f"expected one log, found {' '.join(words)!r}", hint=hint)
+
+
+def _imported(account: ImportAccount) -> Iterator[str]:
+    imported = account.imported
+    sealed = "sealed as" if account.digest else "not sealed"
+    yield f"{account.out}: {imported.records:,} records of {account.agent.name}, {sealed}"
+    if account.digest:
+        yield account.digest
+    width = max((len(f"{item.count:,}") for item in imported.notes), default=1)
+    for item in imported.notes:
+        detail = f": {item.detail}" if item.detail else ""
+        text = f"{item.kind:<10} {item.count:>{width},}  {item.what}{detail}"
+        yield from fold(text, first="  ", rest=" " * (15 + width))
+    note(f"hint: certkit assess {account.out}")

@@ -1,0 +1,208 @@
+"""Expressions in a mapping: conditions over a row, in a small closed language.
+
+    scores.strict.value == 'C' and metadata.attack in ['none', null]
+
+There are paths into the row, texts, numbers, true, false and null, lists, comparisons, ``in``, ``and``,
+``or``, ``not``, and the functions min, max and len. A name that is no word stands in backticks. Nothing else
+can be said: no other call, no arithmetic, no loop. Python's parser reads the text, and nothing runs it.
+
+A path that the row does not have is null. Null is equal to nothing but null, and neither less nor greater
+than anything. A text compared with a number is read as a number.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    Row = Mapping[str, Any]
+    Evaluate = Callable[[Row], Any]
+
+MAX_LENGTH: Final = 2000
+"""Longest expression, characters."""
+
+_QUOTED = re.compile(r"`([^`]+)`")
+_WORDS: Final = {"true": True, "false": False, "null": None, "True": True, "False": False, "None": None}
+_COMPARE: Final[dict[type[ast.cmpop], Callable[[Any, Any], bool]]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
+_CALLS: Final[dict[str, Callable[[Any], Any]]] = {"min": min, "max": max}
+
+MISSING: Final = object()
+"""Stands for a path that a row does not have."""
+
+
+class ExpressionError(ValueError):
+    """The text is no expression of the language, or a row holds what it cannot compare."""
+
+
+def look_up(row: Any, path: tuple[str, ...]) -> Any:
+    """Return what stands at a path in a row, or `MISSING`; a number is an index into a list."""
+    for part in path:
+        if isinstance(row, dict) and part in row:
+            row = row[part]
+        elif isinstance(row, list) and part.isdigit() and int(part) < len(row):
+            row = row[int(part)]
+        else:
+            return MISSING
+    return row
+
+
+class Expression:
+    """An expression that was read; `paths` are those that it names."""
+
+    def __init__(self, text: str, *, number: Callable[[str], float | None], fold: bool) -> None:
+        """Read an expression. `number` reads a text as a number; `fold` ignores case in texts."""
+        self.text = text
+        self.paths: list[tuple[str, ...]] = []
+        self._names: dict[str, str] = {}
+        self._number, self._fold = number, fold
+        if len(text) > MAX_LENGTH:
+            raise ExpressionError(f"longer than {MAX_LENGTH:,} characters")
+        try:
+            tree = ast.parse(_QUOTED.sub(self._name, text).strip(), mode="eval")
+            self._evaluate = self._compile(tree.body)
+        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+            if isinstance(error, ExpressionError):
+                raise
+            raise ExpressionError("is no expression") from None
+
+    def __call__(self, row: Row) -> Any:
+        """Return the value for a row; raise `ExpressionError` where values cannot be compared."""
+        return self._evaluate(row)
+
+    def _name(self, match: re.Match[str]) -> str:
+        word = f"quoted_{len(self._names)}_"
+        self._names[word] = match[1]
+        return word
+
+    def _compile(self, node: ast.expr) -> Evaluate:
+        if isinstance(node, ast.Name) and node.id in _WORDS:
+            return _constant(_WORDS[node.id])
+        if isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
+            path = self._path(node)
+            self.paths.append(path)
+            return lambda row: None if (value := look_up(row, path)) is MISSING else value
+        if isinstance(node, ast.Constant) and isinstance(node.value, str | int | float | None):
+            return _constant(node.value)
+        if isinstance(node, ast.UnaryOp):
+            return self._unary(node)
+        if isinstance(node, ast.List | ast.Tuple):
+            items = [self._compile(item) for item in node.elts]
+            return lambda row: [item(row) for item in items]
+        if isinstance(node, ast.BoolOp):
+            parts = [self._compile(item) for item in node.values]
+            decide = all if isinstance(node.op, ast.And) else any
+            return lambda row: decide(part(row) for part in parts)
+        if isinstance(node, ast.Compare):
+            return self._comparison(node)
+        if isinstance(node, ast.Call):
+            return self._call(node)
+        raise ExpressionError(
+            f"{ast.unparse(node)!r} is not part of the language: paths, texts, numbers, lists, comparisons,"
+            " in, and, or, not, min, max, len"
+        )
+
+    def _path(self, node: ast.expr) -> tuple[str, ...]:
+        if isinstance(node, ast.Name):
+            return (self._names.get(node.id, node.id),)
+        if isinstance(node, ast.Attribute):
+            return (*self._path(node.value), self._names.get(node.attr, node.attr))
+        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+            return (*self._path(node.value), str(node.slice.value))
+        raise ExpressionError(f"{ast.unparse(node)!r} is no path into the row")
+
+    def _unary(self, node: ast.UnaryOp) -> Evaluate:
+        inner = self._compile(node.operand)
+        if isinstance(node.op, ast.Not):
+            return lambda row: not inner(row)
+        if isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
+            return lambda row: -inner(row)
+        raise ExpressionError(f"{ast.unparse(node)!r} is not part of the language")
+
+    def _call(self, node: ast.Call) -> Evaluate:
+        name = node.func.id if isinstance(node.func, ast.Name) else ""
+        if (
+            name not in {*_CALLS, "len"}
+            or node.keywords
+            or not node.args
+            or (name == "len" and len(node.args) > 1)
+        ):
+            raise ExpressionError(
+                f"{ast.unparse(node)!r} calls something; only min, max and len can be called"
+            )
+        parts = [self._compile(item) for item in node.args]
+
+        def call(row: Row) -> Any:
+            values = [part(row) for part in parts]
+            if name == "len":
+                return len(values[0]) if isinstance(values[0], list | str | dict) else None
+            if len(values) == 1 and isinstance(values[0], list):
+                values = values[0]
+            numbers = [number for number in map(self._numeric, values) if number is not None]
+            return _CALLS[name](numbers) if numbers else None
+
+        return call
+
+    def _comparison(self, node: ast.Compare) -> Evaluate:
+        parts = [self._compile(item) for item in (node.left, *node.comparators)]
+        tests = [self._test(op) for op in node.ops]
+
+        def compare(row: Row) -> bool:
+            values = [part(row) for part in parts]
+            return all(test(values[i], values[i + 1]) for i, test in enumerate(tests))
+
+        return compare
+
+    def _test(self, op: ast.cmpop) -> Callable[[Any, Any], bool]:
+        if isinstance(op, ast.In | ast.NotIn):
+            return lambda item, many: self._within(item, many) != isinstance(op, ast.NotIn)
+        if type(op) not in _COMPARE:
+            raise ExpressionError("compares with 'is'; write == or !=")
+        return lambda left, right: self._compare(_COMPARE[type(op)], left, right)
+
+    def _within(self, item: Any, many: Any) -> bool:
+        if isinstance(many, str) and isinstance(item, str):
+            return self._folded(item) in self._folded(many)
+        return isinstance(many, list | dict) and any(
+            self._compare(operator.eq, item, other) for other in many
+        )
+
+    def _compare(self, test: Callable[[Any, Any], bool], left: Any, right: Any) -> bool:
+        if isinstance(left, str) != isinstance(right, str) and _is_number(
+            right if isinstance(left, str) else left
+        ):
+            left, right = self._numeric(left), self._numeric(right)
+        if left is None or right is None:
+            return test is operator.ne if left is not right else test is operator.eq
+        if test in {operator.eq, operator.ne}:
+            return test(self._folded(left), self._folded(right))
+        if isinstance(left, str) and isinstance(right, str):
+            return test(self._folded(left), self._folded(right))
+        if _is_number(left) and _is_number(right):
+            return test(left, right)
+        raise ExpressionError(f"{self.text!r} cannot compare {left!r} with {right!r}")
+
+    def _folded(self, value: Any) -> Any:
+        return value.strip().casefold() if self._fold and isinstance(value, str) else value
+
+    def _numeric(self, value: Any) -> Any:
+        return self._number(value) if isinstance(value, str) else value
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _constant(value: Any) -> Evaluate:
+    return lambda _: value

@@ -1,0 +1,253 @@
+"""Inspect AI: ``.eval`` archives and ``.json`` logs of several generations, single or in a folder.
+
+- A sample in an epoch is a run; the epoch gives `trial`. The task is the domain unless the mapping says
+  otherwise. The format does not say which runs were under a fault: ``--condition`` or the mapping does.
+- A score of C, true, yes or 1 is a success; I, P, N, false, no and 0 are failures. Other values, and several
+  scorers, need the user's word: ``--success "scores.match.value == 'C'"``.
+- A sample with an error has no usable score: a harness error. A sample without error and score was never
+  scored; it is left out and counted.
+- Model events before the scorers' are the steps. Old logs have them under ``transcript``.
+- A retried log repeats the finished samples of the one before: the same ``uuid`` counts once.
+- An archive of an interrupted evaluation has no ``header.json``; its journal names the task and the model.
+
+The rows that paths of a mapping lead into are samples without messages, events and attachments, with ``eval``
+of the log's header added.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct, to_builtins
+
+from certkit.errors import InputError
+from certkit.evidence.importers.archive import Archive
+from certkit.evidence.importers.base import Importer, Place, Run, printable
+from certkit.evidence.importers.mapping import NO_TIME_ZONE, localised
+from certkit.evidence.importers.source import MAX_LOG_ROW
+from certkit.evidence.records.record import Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from certkit.evidence.importers.base import Draft, Job, Notes
+    from certkit.evidence.importers.source import Source
+
+ZIP: Final = b"PK\x03\x04"
+# The id of a sample may hold slashes; a large sample is a folder with sample.json.
+_SAMPLE = re.compile(r"samples/.+_epoch_[0-9]+(/sample)?\.json\Z", re.DOTALL)
+_GOOD: Final = frozenset({"c", "yes", "true", "1", "1.0"})
+_BAD: Final = frozenset({"i", "p", "n", "no", "false", "0", "0.0"})
+_PATHS: Final = (
+    "id",
+    "epoch",
+    "target",
+    "metadata",
+    "error",
+    "limit",
+    "started_at",
+    "total_time",
+)
+_SCORING: Final = frozenset({"scorer", "scorers"})
+
+
+class Event(Struct, frozen=True):
+    """An event of the transcript; subtasks and tools of old logs hold events of their own."""
+
+    event: str | None = None
+    type: str | None = None
+    timestamp: str | None = None
+    events: list[Event] | None = None
+
+
+class Transcript(Struct, frozen=True):
+    """Where logs of 2024 have their events."""
+
+    events: list[Event] | None = None
+
+
+class Sample(Struct, frozen=True, kw_only=True):
+    """A sample in an epoch. What is not read is not listed."""
+
+    id: int | str
+    epoch: int
+    target: Any = None
+    scores: dict[str, Any] | None = None
+    score: Any = None
+    metadata: dict[str, Any] | None = None
+    error: Any = None
+    limit: Any = None
+    started_at: str | None = None
+    total_time: float | None = None
+    uuid: str | None = None
+    events: list[Event] | None = None
+    transcript: Transcript | None = None
+
+
+class Eval(Struct, frozen=True, kw_only=True):
+    """What the header says of the evaluation."""
+
+    task: str
+    model: str
+    solver: Any = None
+    created: str | None = None
+    tags: list[str] | None = None
+    run_id: str | None = None
+    metadata: dict[str, Any] | None = None
+    task_args: dict[str, Any] | None = None
+    model_generate_config: dict[str, Any] = {}
+
+
+class Header(Struct, frozen=True, kw_only=True):
+    """The header, or the beginning of the journal."""
+
+    eval: Eval
+    status: str | None = None
+
+
+class InspectLog(Importer):
+    """Logs of Inspect AI."""
+
+    def __init__(self, job: Job) -> None:
+        super().__init__(job)
+        self._evals: dict[str, Eval] = {}
+        self._uuids: set[str] = set()
+        self._samples = self._runs = 0
+
+    def runs(self) -> Iterator[Run]:
+        """Yield the samples, of logs in the order of their names."""
+        for path, name in self.job.files((".eval", ".json")):
+            with self.job.opening(path, name) as source:
+                zipped = source.head().startswith(ZIP)
+                yield from self._archive(path, name) if zipped else self._json(source, name)
+        if not self._runs and not self.job.faults.total:
+            what, hint = "holds no samples", "the evaluation ended before one was written"
+            if self._samples:
+                what, hint = "no sample has a score", "score the log first: inspect score LOG"
+            raise InputError("import.source", what, where=self.job.name, hint=hint)
+
+    def _archive(self, path: Path, name: str) -> Iterator[Run]:
+        with Archive(path, name, MAX_LOG_ROW) as archive:
+            names = archive.names
+            start = next((item for item in ("header.json", "_journal/start.json") if item in names), None)
+            if start is None:
+                raise InputError("import.source", "holds neither a header nor a journal", where=name)
+            place = Place(f"{name}/{start}", 1)
+            header = self.job.typed(archive.read(start), Header, place, "a header as Inspect writes it")
+            if header is None:
+                return
+            self._begin(header.eval, header.status or "interrupted")
+            # Samples are written in the order in which they end; their names give an order that is the log's.
+            for item in sorted(names):
+                if _SAMPLE.match(item):
+                    place = Place(printable(f"{name}/{item}"), 1)
+                    yield from self._sample(archive.read(item), header.eval, place)
+
+    def _json(self, source: Source, name: str) -> Iterator[Run]:
+        eval_, status = None, "started"
+        for piece in source.pieces(MAX_LOG_ROW):
+            place = Place(name, piece.line)
+            if piece.key == "status":
+                status = printable(piece.data.decode(errors="replace").strip('"'))
+            elif piece.key == "eval":
+                eval_ = self.job.typed(piece.data, Eval, place, "`eval` as Inspect writes it")
+                if eval_ is not None:
+                    self._begin(eval_, status)
+            elif piece.key == "samples" and eval_ is not None:
+                yield from self._sample(piece.data, eval_, place)
+
+    def _begin(self, eval_: Eval, status: str) -> None:
+        self._evals.setdefault(eval_.model, eval_)
+        if status != "success":
+            detail = f"first of task {eval_.task}, status {status}: only the samples that ended are in it"
+            self.job.draft(eval_.model).notes.add("odd", "logs of evaluations that did not finish", detail)
+
+    def _sample(self, data: bytes, eval_: Eval, place: Place) -> Iterator[Run]:
+        found = self.job.typed(data, Sample, place, "a sample as Inspect writes it")
+        self._samples += 1
+        if found is None:
+            return
+        notes = self.job.draft(eval_.model).notes
+        if found.uuid is not None and found.uuid in self._uuids:
+            notes.add("refused", "samples that a retried log repeats", "the same uuid counts once")
+            return
+        self._uuids |= {found.uuid} if found.uuid else set()
+        scores = found.scores or ({"score": found.score} if found.score is not None else {})
+        if not scores and found.error is None:
+            notes.add("refused", "samples without a score or an error", "they were never scored")
+            return
+        if found.limit is not None:
+            notes.add("odd", "samples that hit a limit", "their scores count as they stand")
+        self._runs += 1
+        row = {name: getattr(found, name) for name in _PATHS} | {"scores": scores, "eval": to_builtins(eval_)}
+        yield Run(eval_.model, place, row, self._fields(found, scores, eval_, notes))
+
+    def _fields(self, sample: Sample, scores: dict[str, Any], eval_: Eval, notes: Notes) -> dict[str, Any]:
+        name = f"{eval_.task}/{sample.id}"
+        repeat = self.job.draft(eval_.model).repeat(f"{name}#{sample.epoch}")
+        if repeat:
+            notes.add("odd", "samples again in another log, taken as further trials")
+        events = sample.events or (sample.transcript.events if sample.transcript else None)
+        fields: dict[str, Any] = {
+            "run_id": f"{name}#{sample.epoch}" + (f".{repeat}" if repeat else ""),
+            "domain": eval_.task,
+            "task_id": name,
+            "trial": sample.epoch - 1 if not repeat else None,
+            "steps_actual": _steps(events or ()) or None,
+        }
+        started = sample.started_at or (events[0].timestamp if events else None)
+        if started is not None and (time := localised(started, self.job.zone)) is not None:
+            fields["started_at"] = time
+        elif started is not None:
+            notes.add("unmeasured", "started_at", NO_TIME_ZONE)
+        if sample.error is not None:
+            notes.add("odd", "samples with an error, taken as harness errors")
+            return fields | {"outcome": str(Outcome.HARNESS_ERROR)}
+        outcome = self._judged(scores, notes)
+        return fields if outcome is None else fields | {"outcome": str(outcome)}
+
+    def _judged(self, scores: dict[str, Any], notes: Notes) -> Outcome | None:
+        """Return the outcome that a single plain score states; otherwise hint how to state it."""
+        name, score = next(iter(scores.items()))
+        value = score.get("value") if isinstance(score, dict) else score
+        text = str(value).lower()
+        plain = len(scores) == 1 and isinstance(value, str | int | float)
+        if plain and text in _GOOD | _BAD:
+            if text == "p":
+                notes.add("odd", "partly correct answers, taken as failures")
+            return Outcome.SUCCESS if text in _GOOD else Outcome.FAILURE
+        path = f"scores.{name}.value" if name.isidentifier() else f"scores.`{name}`.value"
+        if isinstance(value, dict) and value:
+            path += f".{next(iter(value))}"
+        test = ">= 0.5" if isinstance(value, int | float | dict) else "== 'C'"
+        several = f"; the scorers are {', '.join(map(printable, scores))}" if len(scores) > 1 else ""
+        self.hints["outcome"] = f'--success "{printable(path)} {test}"{several}'
+        return None
+
+    def close(self, draft: Draft) -> dict[str, str]:
+        """Fill what the header says of the agent."""
+        eval_ = self._evals[draft.agent]
+        components = [{"role": "model", "name": draft.agent, "pinned": False}]
+        if isinstance(eval_.solver, str) and eval_.solver:
+            components.append({"role": "scaffold", "name": eval_.solver[:512], "pinned": False})
+        draft.agent_document = {"name": draft.agent, "components": components}
+        temperature = eval_.model_generate_config.get("temperature")
+        if isinstance(temperature, int | float) and 0 <= temperature <= 10:  # noqa: PLR2004 - as in the manifest
+            draft.protocol.setdefault("temperature", float(temperature))
+        return {
+            "domain": "the name of the task",
+            "steps_actual": "model events before the scorers'",
+            "trial": "the epoch, from 0",
+        }
+
+
+def _steps(events: Sequence[Event]) -> int:
+    """Return the number of model calls before scoring."""
+    count = 0
+    for event in events:
+        if event.type in _SCORING and event.event in {"step", "span_begin"}:
+            break
+        count += (event.event == "model") + _steps(event.events or ())
+    return count

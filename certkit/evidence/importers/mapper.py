@@ -1,0 +1,217 @@
+"""Turns runs into the fields of records: by the importer, then the mapping, then the user's options.
+
+What the mapping fills takes the place of what the importer filled. The options `domain` and `condition` fill
+only what nothing else fills, so that they relabel no run. Where nothing names a run of a table, its line
+does.
+"""
+
+from __future__ import annotations
+
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Final
+
+from certkit.errors import InputError, UsageError
+from certkit.evidence.importers.base import printable
+from certkit.evidence.importers.expressions import MISSING, ExpressionError, look_up
+from certkit.evidence.importers.mapping import (
+    NO_TIME_ZONE,
+    OTHERWISE,
+    CellError,
+    NaiveTimeError,
+    Values,
+    near,
+)
+from certkit.evidence.records.record import FIELDS, REQUIRED, USER_FIELD, Outcome
+
+if TYPE_CHECKING:
+    from collections import Counter
+    from collections.abc import Callable, Iterable, Sequence
+
+    from certkit.evidence.importers.base import Draft, Importer, ImportOptions, Run
+    from certkit.evidence.importers.mapping import Mapping
+    from certkit.evidence.records.faults import Fault
+
+    Evaluate = Callable[[dict[str, Any]], Any]
+
+MAX_COLUMNS: Final = 10_000
+"""Distinct columns that fill no field, at most."""
+
+_SHOWN: Final = 12
+_READINGS: Final = ("strict", "utility")
+
+
+class Mapper:
+    """Turns the runs of one import into record fields, and remembers which columns were used."""
+
+    def __init__(self, mapping: Mapping, options: ImportOptions, importer: Importer) -> None:
+        self.mapping = mapping
+        self._options, self._tabular, self._hints = options, importer.tabular, importer.hints
+        try:
+            self._values = Values(mapping, options.timezone, cells=importer.cells)
+        except ValueError as error:
+            raise UsageError("usage.option", f"--timezone: {error}") from None
+        self._paths: dict[tuple[str, ...], bool] = {}  # those the mapping names, and whether a row had them
+        self._columns = {field: self._getter(text) for field, text in mapping.columns.items()}
+        self._when = {
+            field: [
+                (self._values.literal(field, value), self._test(text, f"when.{field}"))
+                for value, text in cases.items()
+            ]
+            for field, cases in mapping.when.items()
+        }
+        if options.success not in {None, *_READINGS}:
+            success = self._test(str(options.success), "--success")
+            self._when["outcome"] = [(Outcome.SUCCESS, success), (Outcome.FAILURE, lambda _: True)]
+        self._taken = mapping.columns.keys() | mapping.constants.keys() | self._when.keys()
+        self._claimed = {path[0] for path in self._paths} | {".".join(path) for path in self._paths}
+        self._keys: dict[str, None] = {}
+        self._drops = mapping.read.duplicates == "drop-identical"
+
+    def fields(self, run: Run, draft: Draft) -> tuple[dict[str, Any] | None, list[Fault]]:
+        """Return the record fields of a run, None where it is dropped, and its faults."""
+        fields = dict(run.fields)
+        unfilled = set(REQUIRED) - fields.keys()
+        faults = self._read(run, draft, fields, unfilled) + self._decide(run, fields, unfilled)
+        fields |= self.mapping.constants
+        for field in ("domain", "condition"):
+            if fields.get(field) is None and (value := getattr(self._options, field)) is not None:
+                fields[field] = value
+        numbered = self._tabular and "run_id" in unfilled
+        if numbered:
+            fields["run_id"] = f"line-{run.place.line}"
+        if (self._drops or numbered) and draft.seen(run.row):
+            detail = "`duplicates` under `[read]` in the mapping says whether they count"
+            draft.notes.add("refused" if self._drops else "odd", "rows equal to an earlier row", detail)
+            if self._drops:
+                return None, []
+        if self.mapping.domain_before_task and fields.get("task_id") is not None:
+            fields["task_id"] = f"{fields.get('domain')}/{fields['task_id']}"
+        if missing := [field for field in REQUIRED if field in unfilled and fields.get(field) is None]:
+            faults.append(self._missing(missing, run))
+        return fields, faults
+
+    def _read(self, run: Run, draft: Draft, fields: dict[str, Any], unfilled: set[str]) -> list[Fault]:
+        """Fill the fields that columns hold; return the faults of their values."""
+        faults = []
+        for field, column, get in self._sources(run.row, draft.left):
+            raw = get(run.row)
+            if raw is MISSING:
+                continue
+            unfilled.discard(field)
+            try:
+                fields[field] = self._values.value(field, raw)
+            except NaiveTimeError:
+                draft.notes.add("unmeasured", field, NO_TIME_ZONE)
+            except (CellError, ExpressionError) as error:
+                code, hint = getattr(error, "code", "import.row"), getattr(error, "hint", "")
+                pointer = f"/{printable(column)}"
+                faults.append(run.place.fault(str(error), repr(raw), pointer=pointer, code=code, hint=hint))
+        return faults
+
+    def _decide(self, run: Run, fields: dict[str, Any], unfilled: set[str]) -> list[Fault]:
+        """Fill the fields whose value an expression decides, unless the run never took place."""
+        for field, cases in self._when.items():
+            unfilled.discard(field)
+            if field == "outcome" and run.fields.get(field) == Outcome.HARNESS_ERROR:
+                continue
+            try:
+                fields[field] = next((value for value, holds in cases if holds(run.row)), None)
+            except ExpressionError as error:
+                return [run.place.fault("values that can be compared", str(error), pointer=f"/when/{field}")]
+        return []
+
+    def _sources(self, row: dict[str, Any], left: Counter[str]) -> Iterable[tuple[str, str, Evaluate]]:
+        """Yield field, column and getter of what fills a field of this row; count the other columns."""
+        for path, met in self._paths.items():
+            if not met and (".".join(path) in row or look_up(row, path) is not MISSING):
+                self._paths[path] = True
+        for field, get in self._columns.items():
+            yield field, self.mapping.columns[field], get
+        if len(self._keys) < MAX_COLUMNS:
+            self._keys |= dict.fromkeys(row)
+        for column in row if self._tabular else ():
+            if column in self._claimed:
+                continue
+            if (column in FIELDS or USER_FIELD.match(column)) and column not in self._taken:
+                yield column, column, itemgetter(column)
+            elif column in left or len(left) < MAX_COLUMNS:
+                left[column] += 1
+            else:
+                raise InputError("import.source", f"more than {MAX_COLUMNS:,} columns that fill no field")
+
+    def _getter(self, text: str) -> Evaluate:
+        """Return what reads a column: one of exactly this name, else a dotted path or an expression."""
+        if any(mark in text for mark in "([`"):
+            return self._test(text, "columns")
+        path = tuple(text.split("."))
+        self._paths[path] = False
+
+        def get(row: dict[str, Any]) -> Any:
+            return row[text] if text in row else look_up(row, path)
+
+        return get
+
+    def _test(self, text: str, place: str) -> Evaluate:
+        if text == OTHERWISE:
+            return lambda _: True
+        expression = self._values.expression(text, place)
+        self._paths |= dict.fromkeys(expression.paths, False)
+        return expression
+
+    def _missing(self, fields: Sequence[str], run: Run) -> Fault:
+        """Return the fault of a row that has nothing for some required fields."""
+        near_names = "".join(
+            f"; for {field}{near(field, self._keys)[1:]}" for field in fields if near(field, self._keys)
+        )
+        hints = {
+            "domain": "--domain NAME",
+            "condition": "--condition nominal if no fault was injected",
+            "outcome": '--success "EXPRESSION"',
+            "task_id": "`task_id` under `[columns]`",
+            "run_id": "`run_id` under `[columns]`",
+        } | self._hints
+        named = run.agent or self._options.agent or self.mapping.agent
+        nameless = "" if named else ", --agent NAME"
+        names = list(map(printable, self._keys))
+        columns = ", ".join(names[:_SHOWN]) + (
+            f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+        )
+        return run.place.fault(
+            f"something that fills {', '.join(fields)}",
+            f"the columns {columns}",
+            code="record.missing-field",
+            hint=f"give {', '.join(map(hints.__getitem__, fields))}{nameless}, or a mapping{near_names}",
+        )
+
+    def check(self, name: str) -> None:
+        """Raise `InputError` ``import.mapping`` where the mapping names what no row has."""
+        if absent := [path for path, met in self._paths.items() if not met]:
+            paths = ", ".join(f"{printable('.'.join(path))!r}{near(path[0], self._keys)}" for path in absent)
+            raise InputError("import.mapping", f"no row has what the mapping names: {paths}", where=name)
+
+    def account(self, draft: Draft, details: dict[str, str]) -> None:
+        """Note which columns filled which fields or were left out."""
+        for column, count in sorted(draft.left.items()):
+            draft.notes.add(
+                "refused", f"column {column!r}", "left out: it fills no record field", count=count
+            )
+        named = {field: f"from {column!r}" for field, column in self.mapping.columns.items()}
+        named |= dict.fromkeys(self._when, "decided by an expression")
+        named |= dict.fromkeys(self.mapping.constants, "the mapping's constant")
+        draft.describe_fields(details | named)
+
+    def state(self, draft: Draft) -> None:
+        """State in a bundle what the mapping says of the protocol, and which choices made its records."""
+        draft.protocol |= self.mapping.protocol.model_dump(mode="json", by_alias=True, exclude_unset=True)
+        for name in ("success", "domain", "condition", "split_by", "timezone", "encoding"):
+            if (value := getattr(self._options, name)) is not None:
+                draft.options[name] = printable(value)[:500]
+        if self._options.mapping is not None:
+            draft.options["mapping"] = printable(self._options.mapping.name)
+
+
+def check_options(options: ImportOptions, format_: str) -> None:
+    """Raise `UsageError` where an option cannot be used with this format."""
+    if options.success in _READINGS and format_ != "agentdojo":
+        message = f"--success {options.success} is AgentDojo's; give an expression, such as 'score >= 0.5'"
+        raise UsageError("usage.option", message)

@@ -1,0 +1,289 @@
+"""The mapping file: how a source's rows become record fields, and how its texts are read.
+
+    [columns]                     # our field = their column, or a dotted path into the row
+    task_id = "metadata.task"
+    [when.outcome]                # our value = when it holds; the first that holds, "otherwise" last
+    success = "score >= 0.5"
+    failure = "otherwise"
+    [values.condition]            # their value, as text = our value; or our value = a list of theirs
+    "none" = "nominal"
+    adversarial = ["inj", "attack"]
+    [constants]                   # our field = the same value on every record
+    domain = "healthcare"
+    [agent]                       # as in bundle.json; so is [protocol]
+    name = "triage-agent"
+    [read]
+    decimal_comma = true
+
+A text becomes a number or a truth value only in the form that JSON has for it, or that `[read]` states.
+Expressions are described in `expressions`. This module reads no rows and writes no records.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from zoneinfo import ZoneInfo
+
+from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr, field_validator, model_validator
+
+from certkit import base, canonical, files, toml
+from certkit.base import Authored
+from certkit.errors import InputError
+from certkit.evidence.bundle.manifest import UNVERSIONED, Agent, Protocol
+from certkit.evidence.importers.expressions import Expression, ExpressionError
+from certkit.evidence.reading.columns import KINDS
+from certkit.evidence.records.record import FIELDS, USER_FIELD, Approach, Condition, Measured, Outcome, Split
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from pathlib import Path
+
+MAX_MAPPING: Final = 1024 * 1024
+OTHERWISE: Final = "otherwise"
+NO_TIME_ZONE: Final = "times without an offset; --timezone states their zone"
+
+Scalar = StrictStr | StrictBool | StrictInt | StrictFloat
+Column = Annotated[str, Field(min_length=1, max_length=1024)]
+
+WORDS: Final[dict[str, tuple[str, ...]]] = {
+    "condition": tuple(Condition),
+    "outcome": tuple(Outcome),
+    "split": tuple(Split),
+    "recovery_approach": tuple(Approach),
+    "measured": tuple(Measured),
+}
+"""The words that a field may hold; `condition` may also hold an ``x_`` name."""
+
+_INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,15})\Z")
+_NUMBER = re.compile(r"-?(0|[1-9][0-9]{0,15})(\.[0-9]{1,30})?([eE][+-]?[0-9]{1,3})?\Z")
+_EXPECTED: Final = {"integer": "an integer", "floating": "a number", "ternary": "true or false"}
+_TRUTH: Final = {"true": True, "false": False}
+
+
+class Read(Authored):
+    """How texts of the source are read."""
+
+    case_insensitive: bool = Field(
+        default=False, description="ignore case, and white space around texts, where texts are compared"
+    )
+    blank: tuple[str, ...] = Field(default=("",), description="texts that mean: not measured")
+    decimal_comma: bool = Field(default=False, description="numbers are written 0,5; a point is refused")
+    date: str | None = Field(default=None, description="how times are written, for example %d.%m.%Y %H:%M")
+    timezone: str | None = Field(
+        default=None, description="the zone of times without an offset, for example Europe/Berlin"
+    )
+    duplicates: Literal["refuse", "drop-identical"] = Field(
+        default="refuse",
+        description="drop-identical: a row whose columns all equal an earlier row's is left out",
+    )
+
+    @field_validator("timezone")
+    @classmethod
+    def _zone(cls, name: str | None) -> str | None:
+        zone(name)
+        return name
+
+
+class Mapping(Authored):
+    """How the rows of a source become records."""
+
+    columns: dict[str, Column] = Field(default_factory=dict)
+    when: dict[str, dict[str, StrictStr]] = Field(default_factory=dict)
+    values: dict[str, dict[str, Scalar | list[Scalar]]] = Field(default_factory=dict)
+    constants: dict[str, Scalar] = Field(default_factory=dict)
+    agent: Agent | None = None
+    protocol: Protocol = Protocol(origin="measured")
+    read: Read = Read()
+    domain_before_task: bool = Field(default=False, description="write task_id as domain/task_id")
+
+    @model_validator(mode="after")
+    def _fields_exist(self) -> Mapping:
+        for table in ("columns", "when", "values", "constants"):
+            for name in getattr(self, table):
+                if name not in FIELDS and not USER_FIELD.match(name):
+                    raise ValueError(
+                        f"{table}: {name!r} is neither a record field nor an x_ field{near(name, FIELDS)}"
+                    )
+        filled = [*self.columns, *self.when, *self.constants]
+        if both := sorted({name for name in filled if filled.count(name) > 1}):
+            raise ValueError(f"{both[0]!r} is filled by two of columns, when and constants")
+        return self
+
+
+def zone(name: str | None) -> ZoneInfo | None:
+    """Return a time zone; raise `ValueError` where it has no such name."""
+    try:
+        return None if name is None else ZoneInfo(name)
+    except (KeyError, ValueError, OSError):
+        raise ValueError(f"{name!r} is no time zone, such as Europe/Berlin or UTC") from None
+
+
+def near(name: str, names: Collection[str]) -> str:
+    """Return ``; did you mean 'x'?`` where a name is like one of `names`, else nothing."""
+    folded = {item.casefold(): item for item in names}
+    close = get_close_matches(name.casefold(), folded, n=1, cutoff=0.6)
+    return f"; did you mean {folded[close[0]]!r}?" if close else ""
+
+
+def read_mapping(path: Path) -> Mapping:
+    """Read a mapping file. Raises `InputError` ``import.mapping`` naming every fault."""
+    data = files.read(path, limit=MAX_MAPPING)
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        raise InputError("import.mapping", "not UTF-8", where=path.name) from None
+    document = toml.loads(text, code="import.mapping", where=path.name)
+    for where, table, known in (("", document, Mapping), ("read/", document.get("read"), Read)):
+        for name in table if isinstance(table, dict) else ():
+            if name not in known.model_fields:
+                message = f"/{where}{name}: not known{near(name, known.model_fields)}"
+                raise InputError("import.mapping", message, where=path.name)
+    # Entries that bundle.json requires have a default here.
+    for key, name, default in (("agent", "version", UNVERSIONED), ("protocol", "origin", "measured")):
+        if isinstance(document.get(key), dict):
+            document[key].setdefault(name, default)
+    return base.validate(Mapping, document, code="import.mapping", where=path.name)
+
+
+class CellError(ValueError):
+    """A value that cannot be read; the message is the expected content."""
+
+    def __init__(self, expected: str, *, code: str = "import.row", hint: str = "") -> None:
+        super().__init__(expected)
+        self.code, self.hint = code, hint
+
+
+class NaiveTimeError(ValueError):
+    """A time that has no offset, where no time zone was given."""
+
+
+class Values:
+    """Reads the values of a source as values of record fields, by a mapping.
+
+    `cells`: all values are texts, as in CSV, so that texts become numbers and truth values.
+    """
+
+    def __init__(self, mapping: Mapping, timezone: str | None, *, cells: bool) -> None:
+        self._read, self._cells = mapping.read, cells
+        self._zone = zone(timezone or mapping.read.timezone)
+        self._blank = frozenset(map(self._fold, mapping.read.blank))
+        self._tables = {field: self._table(field, table) for field, table in mapping.values.items()}
+
+    def expression(self, text: str, place: str) -> Expression:
+        """Read an expression of the mapping that stands at `place`."""
+        try:
+            return Expression(text, number=self.number, fold=self._read.case_insensitive)
+        except ExpressionError as error:
+            raise InputError("import.mapping", f"{place}: {error}", where="the mapping") from None
+
+    def number(self, text: str) -> float | None:
+        """Return a text as a number, None where it is blank; raise `ExpressionError` where it is none."""
+        if self._fold(text) in self._blank:
+            return None
+        plain = self._plain(text)
+        if not _NUMBER.match(plain):
+            raise ExpressionError(f"{text!r} is no number")
+        return float(plain)
+
+    def value(self, field: str, raw: Any) -> Any:
+        """Return the value of a record field, None where it is not measured.
+
+        Raises `CellError`, and `NaiveTimeError` for a time without an offset.
+        """
+        if raw is None:
+            return None
+        if isinstance(raw, dict | list):
+            raise CellError("a text, number or truth value")
+        table = self._tables.get(field, {})
+        if (key := self._key(raw)) in table:
+            return table[key]
+        if isinstance(raw, str) and key in self._blank:
+            return None
+        kind = KINDS.get(field, "string")
+        if field in WORDS and isinstance(raw, str):
+            return self._word(field, raw)
+        if kind == "time":
+            return self._time(raw)
+        if kind == "string":
+            # Numbers are fine names of tasks and runs.
+            return str(raw) if field in FIELDS and isinstance(raw, int) and not isinstance(raw, bool) else raw
+        return self._typed(kind, raw, field) if self._cells and isinstance(raw, str) else raw
+
+    def literal(self, field: str, text: str) -> Any:
+        """Return a value of the field that the mapping writes as a key, and so as text."""
+        kind = KINDS.get(field, "string")
+        if kind in {"string", "time"}:
+            return text
+        if kind == "ternary":
+            return _TRUTH.get(text, text)
+        return (int if kind == "integer" else float)(text) if _NUMBER.match(text) else text
+
+    def _table(self, field: str, table: dict[str, Any]) -> dict[str, Any]:
+        pairs: dict[str, Any] = {}
+        for key, value in table.items():
+            if isinstance(value, list):
+                pairs |= {self._key(item): self.literal(field, key) for item in value}
+            else:
+                pairs[self._fold(key)] = value
+        return pairs
+
+    def _key(self, raw: Any) -> str:
+        return self._fold(raw if isinstance(raw, str) else canonical.line(raw).decode().strip())
+
+    def _fold(self, text: str) -> str:
+        return text.strip().casefold() if self._read.case_insensitive else text
+
+    def _word(self, field: str, raw: str) -> str:
+        word = self._fold(raw)
+        if word in WORDS[field] or (field == "condition" and word.startswith("x_")):
+            return word
+        named = ", ".join(WORDS[field][:-1]) + f" or {WORDS[field][-1]}"
+        raise CellError(f"{named} for {field}", code="record.value", hint=f"add it to `[values.{field}]`")
+
+    def _plain(self, text: str) -> str:
+        if not self._read.decimal_comma:
+            return text
+        return text.replace(",", ".") if "." not in text else f"{text} has a point"
+
+    def _typed(self, kind: str, raw: str, field: str) -> Any:
+        if kind == "ternary" and raw in _TRUTH:
+            return _TRUTH[raw]
+        if kind == "integer" and _INTEGER.match(raw):
+            return int(raw)
+        if kind == "floating" and _NUMBER.match(plain := self._plain(raw)):
+            return float(plain)
+        comma = kind == "floating" and _NUMBER.match(raw.replace(",", "."))
+        hint = "set `decimal_comma = true` under `[read]`" if comma else f"add it to `[values.{field}]`"
+        raise CellError(_EXPECTED[kind], hint=hint)
+
+    def _time(self, raw: Any) -> Any:
+        if not isinstance(raw, str):
+            return raw
+        try:
+            format_ = self._read.date
+            # The zone is added below.
+            time = datetime.strptime(raw, format_) if format_ else datetime.fromisoformat(raw)  # noqa: DTZ007
+        except ValueError:
+            if self._read.date:
+                raise CellError(f"a time like {self._read.date}") from None
+            hint = "state how times are written: `date` under `[read]`, for example '%d.%m.%Y %H:%M'"
+            raise CellError("an RFC 3339 time with offset", code="record.value", hint=hint) from None
+        if time.tzinfo is not None:
+            return time.isoformat() if self._read.date or " " in raw else raw
+        if self._zone is None:
+            raise NaiveTimeError
+        return time.replace(tzinfo=self._zone).isoformat()
+
+
+def localised(text: str, zone: ZoneInfo | None) -> str | None:
+    """Return an ISO time with its offset, that of `zone` if it has none; None where there is no zone."""
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        return text
+    if time.tzinfo is not None:
+        return text
+    return None if zone is None else time.replace(tzinfo=zone).isoformat()

@@ -1,0 +1,223 @@
+"""τ-bench and τ²-bench: conversations of an agent with a simulated user about a shop, an airline, a telecom.
+
+τ-bench writes one array of runs; τ²-bench writes one object with ``info`` and ``simulations``, or a folder
+with ``results.json`` and a file per run in ``simulations/``.
+
+- No faults are injected: every run is ``nominal``, unless the mapping says otherwise.
+- A run succeeds with a reward of 1.
+- A run that the infrastructure ended has no reward, or one that means nothing: a harness error.
+- Times have no zone: ``started_at`` needs ``--timezone``.
+- The gold actions are one way to do the task, no proven minimum, so ``steps_oracle`` stays unmeasured. Who
+  takes them for it writes ``steps_oracle = "len(reward_info.action_checks)"`` in a mapping (τ²-bench), or
+  ``"len(info.task.actions)"`` (τ-bench).
+- τ-bench names neither the agent nor the domain; the domain is read from the policy that begins the
+  conversation.
+- ``info`` may hold the keys of model services. Of it only names, temperature and commit are read.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+from msgspec import Meta, Struct, to_builtins
+
+from certkit.errors import InputError
+from certkit.evidence.importers.base import Importer, Place, Run
+from certkit.evidence.importers.mapping import NO_TIME_ZONE, localised
+from certkit.evidence.importers.source import MAX_LOG_ROW
+from certkit.evidence.records.record import Condition, Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from certkit.evidence.importers.base import Draft, Job
+
+_POLICY = re.compile(r"^(?:<main_policy>\s*)?#\s*(\w+)\s+agent\s+policy", re.IGNORECASE)
+_INFRASTRUCTURE: Final = frozenset({"infrastructure_error", "unexpected_error", "user_error"})
+"""Ends of a τ²-bench run that are no act of the agent."""
+
+_DONE: Final = 1 - 1e-6
+
+Name = Annotated[str, Meta(min_length=1, max_length=4096)]
+
+
+class Turn(Struct, frozen=True):
+    """A message of a conversation in τ-bench."""
+
+    role: str | None = None
+    content: Any = None
+
+
+class OldRun(Struct, frozen=True, kw_only=True):
+    """A run of τ-bench."""
+
+    task_id: int | Name
+    reward: float
+    trial: Annotated[int, Meta(ge=0)] = 0
+    info: dict[str, Any] = {}
+    traj: list[Turn]
+
+
+class Message(Struct, frozen=True):
+    """A message of a conversation in τ²-bench."""
+
+    role: str | None = None
+
+
+class Simulation(Struct, frozen=True, kw_only=True):
+    """A run of τ²-bench."""
+
+    id: Name
+    task_id: int | Name
+    trial: Annotated[int, Meta(ge=0)] | None = None
+    seed: int | None = None
+    start_time: str | None = None
+    termination_reason: str | None = None
+    reward_info: dict[str, Any] | None = None
+    messages: list[Message] | None = None
+
+
+class AgentInfo(Struct, frozen=True):
+    """The agent of τ²-bench; `llm_args` may hold keys, and only its temperature is used."""
+
+    implementation: str | None = None
+    llm: str | None = None
+    llm_args: dict[str, Any] | None = None
+
+
+class Environment(Struct, frozen=True):
+    """The domain of τ²-bench."""
+
+    domain_name: str | None = None
+
+
+class Info(Struct, frozen=True):
+    """What a results file of τ²-bench says of all its runs."""
+
+    agent_info: AgentInfo
+    environment_info: Environment
+
+
+class Tau(Importer):
+    """Runs of τ-bench and τ²-bench."""
+
+    def __init__(self, job: Job) -> None:
+        super().__init__(job)
+        self._info: Info | None = None
+        self._domain: str | None = None
+
+    def runs(self) -> Iterator[Run]:
+        """Yield the runs of one results file, or of a folder of τ²-bench."""
+        root = self.job.source
+        if not root.is_dir():
+            yield from self._file(root, self.job.name)
+            return
+        if not (root / "results.json").is_file():
+            hint = "give the folder that holds results.json and simulations/, or one results file"
+            raise InputError("import.source", "no results.json in the folder", where=self.job.name, hint=hint)
+        yield from self._file(root / "results.json", "results.json")
+        for path, name in self.job.files((".json",)):
+            if name.startswith("simulations/"):
+                with self.job.opening(path, name) as source:
+                    yield from self._simulation(source.read(MAX_LOG_ROW), Place(name, 1))
+
+    def _file(self, path: Path, name: str) -> Iterator[Run]:
+        with self.job.opening(path, name) as source:
+            for piece in source.pieces(MAX_LOG_ROW):
+                place = Place(name, piece.line)
+                if piece.key == "info":
+                    self._info = self.job.typed(piece.data, Info, place, "info as τ²-bench writes it")
+                elif piece.key == "simulations":
+                    yield from self._simulation(piece.data, place)
+                elif not piece.key:
+                    yield from self._old_run(piece.data, place)
+
+    def _old_run(self, data: bytes, place: Place) -> Iterator[Run]:
+        found = self.job.typed(data, OldRun, place, "a run as τ-bench writes it")
+        if found is None:
+            return
+        text = found.traj[0].content if found.traj else None
+        policy = _POLICY.match(text) if isinstance(text, str) else None
+        if policy is not None:
+            self._domain = policy[1].lower()
+        # A run that raised an exception is written with no conversation and a reward of 0.
+        failed = not found.traj and "error" in found.info
+        fields = self._fields("", self._domain, found.task_id, found.trial)
+        fields |= _result(found.reward, found.traj, failed=failed)
+        if failed:
+            self.job.draft("").notes.add("odd", "runs that ended in an exception, taken as harness errors")
+        row = {"task_id": found.task_id, "trial": found.trial, "reward": found.reward, "info": found.info}
+        yield Run("", place, row, fields)
+
+    def _simulation(self, data: bytes, place: Place) -> Iterator[Run]:
+        found = self.job.typed(data, Simulation, place, "a run as τ²-bench writes it")
+        if found is None:
+            return
+        if self._info is None:
+            message = "the runs stand before `info`, which names the agent"
+            raise InputError("import.source", message, where=place.file)
+        agent = self._info.agent_info.llm or self._info.agent_info.implementation or ""
+        draft = self.job.draft(agent)
+        reward = (found.reward_info or {}).get("reward")
+        failed = found.termination_reason in _INFRASTRUCTURE or reward is None
+        if failed:
+            detail = f"first ended by {found.termination_reason}"
+            draft.notes.add("odd", "runs without a usable reward, taken as harness errors", detail)
+        domain = self._info.environment_info.domain_name
+        fields = self._fields(agent, domain, found.task_id, found.trial)
+        fields |= _result(reward, found.messages or (), failed=failed)
+        row = to_builtins(found)
+        del row["messages"]
+        if found.start_time is not None and (time := localised(found.start_time, self.job.zone)) is not None:
+            fields["started_at"] = time
+        elif found.start_time is not None:
+            draft.notes.add("unmeasured", "started_at", NO_TIME_ZONE)
+        yield Run(agent, place, row, fields)
+
+    def _fields(
+        self, agent: str, domain: str | None, task_id: int | str, trial: int | None
+    ) -> dict[str, Any]:
+        task = str(task_id) if domain is None else f"{domain}/{task_id}"
+        repeat = self.job.draft(agent).repeat(f"{task}#{trial}")
+        if repeat:
+            self.job.draft(agent).notes.add("odd", "runs of the same task and trial, taken as further trials")
+        name = f"{task}#{trial or 0}" + (f".{repeat}" if repeat else "")
+        fields: dict[str, Any] = {
+            "run_id": name,
+            "task_id": task,
+            "condition": str(Condition.NOMINAL),
+            "trial": trial,
+        }
+        return fields if domain is None else fields | {"domain": domain}
+
+    def close(self, draft: Draft) -> dict[str, str]:
+        """Fill what `info` says of the agent."""
+        info = self._info
+        if info is not None:
+            agent, temperature = info.agent_info, (info.agent_info.llm_args or {}).get("temperature")
+            model = {"role": "model", "name": draft.agent, "pinned": False}
+            scaffold = {"role": "scaffold", "name": agent.implementation or "unknown", "pinned": False}
+            draft.agent_document = {"name": draft.agent, "components": [model, scaffold]}
+            if isinstance(temperature, int | float) and 0 <= temperature <= 10:  # noqa: PLR2004 - as in the manifest
+                draft.protocol.setdefault("temperature", float(temperature))
+        draft.protocol.setdefault("success_rule", "a reward of 1")
+        detail = (
+            "the gold actions are one way to do the task, no proven minimum; a mapping may take them for it"
+        )
+        draft.notes.add("unmeasured", "steps_oracle", detail, count=draft.records)
+        return {
+            "condition": "nominal, since the benchmark injects no faults",
+            "steps_actual": "messages of the agent",
+        }
+
+
+def _result(reward: Any, messages: Sequence[Turn | Message], *, failed: bool) -> dict[str, Any]:
+    steps = sum(message.role == "assistant" for message in messages)
+    if failed:
+        outcome = Outcome.HARNESS_ERROR
+    else:
+        done = isinstance(reward, int | float) and reward >= _DONE
+        outcome = Outcome.SUCCESS if done else Outcome.FAILURE
+    return {"outcome": str(outcome), "steps_actual": steps or None}

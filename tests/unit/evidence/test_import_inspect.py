@@ -1,0 +1,242 @@
+"""Inspect AI: logs that it writes itself, old forms by hand, and archives that mean harm."""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import subprocess
+import sys
+import zipfile
+import zlib
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zstandard
+
+from certkit import canonical
+from certkit.errors import CertkitError
+from certkit.evidence.importers import ImportOptions, archive, run, source
+from certkit.progress import SILENT
+from tests.support.importing import counts, imported
+
+WRITER = Path(__file__).parents[2] / "support" / "inspect_logs.py"
+EVAL = {"task": "sums", "model": "org/m-1", "created": "2025-01-01T00:00:00+00:00"}
+
+
+def sample(name: str | int = 1, epoch: int = 1, **more: Any) -> dict[str, Any]:
+    return {"id": name, "epoch": epoch, "scores": {"match": {"value": "C"}}} | more
+
+
+def zipped(path: Path, members: dict[str, bytes]) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, data in members.items():
+            file.writestr(name, data)
+    return path
+
+
+def log(path: Path, samples: list[dict[str, Any]], status: str = "success", **header: Any) -> Path:
+    document = {"version": 2, "status": status, "eval": EVAL | header, "samples": samples}
+    path.write_bytes(canonical.line(document))
+    return path
+
+
+def refused(path: Path, **options: Any) -> CertkitError:
+    out = path.parent / "refused"
+    with pytest.raises(CertkitError) as caught:
+        run(path, out, ImportOptions(**({"condition": "nominal"} | options)), SILENT)
+    assert not list(path.parent.glob("*refused*"))
+    return caught.value
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if importlib.util.find_spec("inspect_ai") is None:
+        pytest.skip("inspect_ai is not installed")
+    folder = tmp_path_factory.mktemp("inspect")
+    subprocess.run([sys.executable, "-W", "ignore", WRITER, folder], check=True, capture_output=True)
+    return folder
+
+
+@pytest.mark.parametrize("form", ["eval", "json"])
+def test_a_log_that_inspect_writes(written: Path, tmp_path: Path, form: str) -> None:
+    account, records = imported(None, written / form, tmp_path / "out", condition="nominal")
+    assert Counter((r["task_id"], r["outcome"]) for r in records) == {
+        ("sums/one/plus", "success"): 2,
+        ("sums/two", "failure"): 2,
+        ("sums/bad", "harness_error"): 2,
+    }
+    assert {record["trial"] for record in records} == {0, 1}
+    assert account.agent.name == "mockllm/model"
+    assert all("started_at" in record for record in records)
+
+
+def test_several_scorers_and_a_condition_from_metadata_need_the_users_word(
+    written: Path, tmp_path: Path
+) -> None:
+    [path] = (written / "two").iterdir()
+    with pytest.raises(CertkitError) as caught:
+        run(path, tmp_path / "out", ImportOptions(condition="nominal"), SILENT)
+    assert "--success \"scores.match.value == 'C'\"; the scorers are match, closeness" in str(caught.value)
+    file = tmp_path / "map.toml"
+    file.write_text(
+        "[when.outcome]\nsuccess = \"scores.match.value == 'C' and scores.closeness.value >= 0.5\"\n"
+        'failure = "otherwise"\n[when.condition]\nnominal = "metadata.attack == \'none\'"\n'
+        'adversarial = "otherwise"\n'
+    )
+    _, records = imported(None, path, tmp_path / "out", mapping=file)
+    assert Counter((r["condition"], r["outcome"]) for r in records) == {
+        ("nominal", "success"): 2,
+        ("adversarial", "failure"): 2,
+        ("nominal", "harness_error"): 2,
+    }
+
+
+def test_steps_are_the_model_events_before_scoring_in_old_and_new_logs(tmp_path: Path) -> None:
+    events = [
+        {"event": "model"},
+        {"event": "subtask", "events": [{"event": "model"}]},
+        {"event": "span_begin", "type": "scorers"},
+        {"event": "model"},
+    ]
+    old = [*events[:2], {"event": "step", "action": "begin", "type": "scorer"}, {"event": "model"}]
+    path = log(tmp_path / "a.json", [sample(1, events=events), sample(2, transcript={"events": old})])
+    _, records = imported(None, path, tmp_path / "out", condition="nominal")
+    assert [record["steps_actual"] for record in records] == [2, 2]
+
+
+def test_what_a_score_says(tmp_path: Path) -> None:
+    values = ["C", "I", "P", "N", True, 0, 1.0, "no"]
+    path = log(tmp_path / "a.json", [sample(i, scores={"s": {"value": v}}) for i, v in enumerate(values)])
+    account, records = imported(None, path, tmp_path / "out", condition="nominal")
+    assert [record["outcome"] == "success" for record in records] == [
+        *(True, False, False, False),
+        *(True, False, True, False),
+    ]
+    assert counts(account, "odd") == {"partly correct answers, taken as failures": 1}
+    numbers = log(tmp_path / "b.json", [sample(1, scores={"s t": {"value": {"k": 0.7}}})])
+    assert '--success "scores.`s t`.value.k >= 0.5"' in str(refused(numbers))
+    _, [record] = imported(
+        None, numbers, tmp_path / "b", condition="nominal", success="scores.`s t`.value.k >= 0.8"
+    )
+    assert record["outcome"] == "failure"
+
+
+def test_a_log_without_scores_or_samples_is_refused_with_the_next_step(tmp_path: Path) -> None:
+    assert (
+        refused(log(tmp_path / "a.json", [sample(1, scores={})])).hint
+        == "score the log first: inspect score LOG"
+    )
+    assert "holds no samples" in str(refused(log(tmp_path / "b.json", [])))
+
+
+def test_an_interrupted_archive_and_a_retried_log(tmp_path: Path) -> None:
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    start = canonical.line({"version": 2, "eval": EVAL})
+    first = canonical.line(sample("a/b", uuid="u1"))
+    zipped(folder / "1.eval", {"_journal/start.json": start, "samples/a/b_epoch_1.json": first})
+    header = canonical.line({"version": 2, "status": "success", "eval": EVAL})
+    second = canonical.line(sample("c", uuid="u2"))
+    members = {"header.json": header, "samples/a/b_epoch_1.json": first, "samples/c_epoch_1.json": second}
+    zipped(folder / "2.eval", members)
+    account, records = imported(None, folder, tmp_path / "out", condition="nominal")
+    assert [record["task_id"] for record in records] == ["sums/a/b", "sums/c"]
+    assert counts(account, "odd") == {"logs of evaluations that did not finish": 1}
+    assert counts(account, "refused") == {"samples that a retried log repeats": 1}
+
+
+def test_two_agents_in_a_folder_of_logs_need_a_choice(tmp_path: Path) -> None:
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    log(folder / "a.json", [sample()])
+    log(folder / "b.json", [sample()], model="org/m-2")
+    with pytest.raises(CertkitError) as caught:
+        imported(None, folder, tmp_path / "out", condition="nominal")
+    assert (caught.value.code, caught.value.hint) == (
+        "import.choice-needed",
+        "choose one with --agent NAME, or make a bundle of each with --split-by agent",
+    )
+    accounts = run(folder, tmp_path / "out", ImportOptions(condition="nominal", split_by="agent"), SILENT)
+    assert [account.out.name for account in accounts] == ["org-m-1", "org-m-2"]
+
+
+HEADER = canonical.line({"version": 2, "status": "success", "eval": EVAL})
+
+
+def with_zstd(path: Path, packed: bytes, *, size: int, crc: int) -> Path:
+    """Write an archive whose sample is a zstd member, which zipfile itself cannot write."""
+    zipped(path, {"header.json": HEADER})
+    with zipfile.ZipFile(path, "a") as file:
+        member = zipfile.ZipInfo("samples/1_epoch_1.json")
+        file.writestr(member, packed)
+        member.compress_type, member.file_size, member.CRC = archive.ZSTD, size, crc
+    return path
+
+
+def test_zstd_members_of_several_frames(tmp_path: Path) -> None:
+    data = canonical.line(sample(target="x" * 100))
+    packed = b"".join(zstandard.compress(part) for part in (data[:50], data[50:]))
+    path = with_zstd(tmp_path / "a.eval", packed, size=len(data), crc=zlib.crc32(data))
+    _, [record] = imported(None, path, tmp_path / "out", condition="nominal")
+    assert record["task_id"] == "sums/1"
+
+
+def test_zstd_without_frames_or_with_a_wrong_checksum(tmp_path: Path) -> None:
+    data = canonical.line(sample())
+    for packed, crc in ((b"no frame at all", 0), (zstandard.compress(data), 1)):
+        error = refused(with_zstd(tmp_path / "a.eval", packed, size=len(data), crc=crc))
+        assert error.code == "import.source"
+        assert "is damaged" in str(error)
+
+
+def test_a_member_that_declares_ten_gigabytes(tmp_path: Path) -> None:
+    path = with_zstd(tmp_path / "a.eval", b"x", size=10**10, crc=0)
+    error = refused(path)
+    assert (error.code, "declares 10,000,000,000 bytes" in str(error)) == ("import.source", True)
+
+
+@pytest.mark.parametrize(
+    "name", ["../samples/1.json", "/samples/1.json", "samples/../../x.json", "c:/x.json"]
+)
+def test_a_member_whose_name_leaves_the_archive(tmp_path: Path, name: str) -> None:
+    error = refused(zipped(tmp_path / "a.eval", {"header.json": HEADER, name: b"{}"}))
+    assert (error.code, "leaves the archive" in str(error)) == ("import.source", True)
+
+
+def test_a_truncated_archive(tmp_path: Path) -> None:
+    path = zipped(
+        tmp_path / "a.eval", {"header.json": HEADER, "samples/1_epoch_1.json": canonical.line(sample())}
+    )
+    path.write_bytes(path.read_bytes()[:-30])
+    error = refused(path)
+    assert (error.code, "truncated archive" in str(error), bool(error.hint)) == ("import.source", True, True)
+
+
+def test_a_zip_bomb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source, "FREE", 1 << 20)
+    path = zipped(tmp_path / "a.eval", {"header.json": HEADER, "samples/1_epoch_1.json": b" " * (4 << 20)})
+    error = refused(path)
+    assert (error.code, "times its size" in str(error)) == ("import.source", True)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"[" * 100_000, b'{"id": 1, "epoch": 1, "metadata": ' + b'{"a":' * 5000, b'{"id": "\xff", "epoch": 1}'],
+    ids=["deep", "deep-metadata", "not-utf-8"],
+)
+def test_nesting_and_bytes_that_are_no_text(tmp_path: Path, data: bytes) -> None:
+    error = refused(zipped(tmp_path / "a.eval", {"header.json": HEADER, "samples/1_epoch_1.json": data}))
+    assert error.code == "import.row"
+    assert "a.eval/samples/1_epoch_1.json:1" in str(error)
+
+
+def test_a_stored_archive_is_read_from_memory_alone(tmp_path: Path) -> None:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as file:
+        file.writestr("header.json", HEADER)
+        file.writestr("samples/1_epoch_1.json", canonical.line(sample(metadata={"spread": 1})))
+    (tmp_path / "a.eval").write_bytes(buffer.getvalue())
+    imported(None, tmp_path / "a.eval", tmp_path / "out", condition="nominal")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.eval", "out"]

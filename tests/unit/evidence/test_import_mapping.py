@@ -1,0 +1,234 @@
+"""The mapping: expressions, readings of texts, faults together, and what it must refuse."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from certkit.errors import CertkitError
+from certkit.evidence.importers import ImportFaultsError, ImportOptions, preview, suggest
+from certkit.evidence.importers.expressions import Expression, ExpressionError
+from tests.support.importing import counts, imported
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ROW: dict[str, Any] = {
+    "score": 0.75,
+    "text": "0,75",
+    "empty": None,
+    "tags": ["x", "Y"],
+    "deep": {"list": [{"v": 3}], "Odd Name": "q"},
+    "flag": True,
+}
+
+
+def number(text: str) -> float | None:
+    return float(text.replace(",", ".")) if text else None
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("score >= 0.5", True),
+        ("text > 0.7 and not flag == false", True),
+        ("0.5 < score < 0.7", False),
+        ("empty == null", True),
+        ("absent.path > 1", False),
+        ("empty != 'x'", True),
+        ("'y' in tags", True),
+        ("'z' not in tags", True),
+        ("score in [0.1, 0.75]", True),
+        ("deep.list[0].v == 3", True),
+        ("deep.`Odd Name` == 'Q'", True),
+        ("max(score, 2) == 2", True),
+        ("min(text, 2)", 0.75),
+        ("len(tags) == 2 or nonsense", True),
+        ("-1 < score", True),
+    ],
+)
+def test_an_expression_over_a_row(text: str, value: object) -> None:
+    assert Expression(text, number=number, fold=True)(ROW) == value
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("open('x')", "score.real()", "[x for x in tags]", "lambda: 1", "score + 1", "2 ** 9", "f'{score}'"),
+        *(
+            "x := 1",
+            "score is 1",
+            "",
+            "1 +",
+            "a if b else c",
+            "(" * 500,
+            "tags[score]",
+            "len()",
+            "__import__('os')",
+        ),
+        "a" * 3000,
+    ],
+)
+def test_an_expression_that_calls_loops_or_computes_is_refused(text: str) -> None:
+    with pytest.raises(ExpressionError):
+        Expression(text, number=number, fold=False)
+
+
+def test_a_refused_expression_names_its_place_in_the_mapping(tmp_path: Path) -> None:
+    (tmp_path / "runs.csv").write_text("task_id\nt\n")
+    file = tmp_path / "map.toml"
+    file.write_text("[when.outcome]\nsuccess = \"open('x')\"\n")
+    with pytest.raises(CertkitError) as caught:
+        imported(None, tmp_path / "runs.csv", tmp_path / "out", agent="a", mapping=file)
+    assert caught.value.code == "import.mapping"
+    assert "when.outcome" in str(caught.value)
+    assert "only min, max and len" in str(caught.value)
+
+
+MESSY = (
+    "Aufgabe;Bereich;Erfolg;Punkte;Beginn;Erholt\r\n"
+    "t1;bank;yes;0,91;31.01.2026 09:05;Y\r\n"
+    "t2;bank;No;0,2;31.01.2026 09:06;n/a\r\n"
+    "t2;bank;No;0,2;31.01.2026 09:06;n/a\r\n"
+    "t3;Büro;Y;1;31.03.2026 09:07;\r\n\r\n"
+)
+MAPPING = """
+[columns]
+task_id = "Aufgabe"
+domain = "Bereich"
+outcome = "Erfolg"
+quality_factor = "Punkte"
+started_at = "Beginn"
+recovered = "Erholt"
+[values.outcome]
+success = ["yes", "Y"]
+failure = ["no"]
+[values.recovered]
+true = ["y"]
+[when.condition]
+tool_failure = "Aufgabe == 'T1'"
+nominal = "otherwise"
+[read]
+case_insensitive = true
+blank = ["", "n/a"]
+decimal_comma = true
+date = "%d.%m.%Y %H:%M"
+timezone = "Europe/Berlin"
+duplicates = "drop-identical"
+"""
+
+
+def test_a_messy_spreadsheet(tmp_path: Path) -> None:
+    (tmp_path / "runs.csv").write_bytes(b"\xef\xbb\xbf" + MESSY.encode())
+    (tmp_path / "map.toml").write_text(MAPPING)
+    account, records = imported(
+        None, tmp_path / "runs.csv", tmp_path / "out", agent="a", mapping=tmp_path / "map.toml"
+    )
+    assert records[0] == {
+        "task_id": "t1",
+        "domain": "bank",
+        "outcome": "success",
+        "quality_factor": 0.91,
+        "started_at": "2026-01-31T09:05:00+01:00",
+        "recovered": True,
+        "condition": "tool_failure",
+        "run_id": "line-2",
+    }
+    assert [record["run_id"] for record in records] == ["line-2", "line-3", "line-5"]
+    assert records[2]["started_at"] == "2026-03-31T09:07:00+02:00"
+    assert counts(account, "refused") == {"rows equal to an earlier row": 1}
+
+
+def test_cp1252_needs_the_users_word(tmp_path: Path) -> None:
+    (tmp_path / "runs.csv").write_bytes(MESSY.encode("cp1252"))
+    (tmp_path / "map.toml").write_text(MAPPING)
+    options = {"agent": "a", "mapping": tmp_path / "map.toml"}
+    with pytest.raises(CertkitError) as caught:
+        imported(None, tmp_path / "runs.csv", tmp_path / "out", **options)
+    assert (caught.value.code, "--encoding" in str(caught.value.hint)) == ("json.encoding", True)
+    _, records = imported(None, tmp_path / "runs.csv", tmp_path / "out", encoding="cp1252", **options)
+    assert records[2]["domain"] == "Büro"
+
+
+def test_faults_of_one_kind_are_one_line_and_say_what_to_do(tmp_path: Path) -> None:
+    rows = [f"t{i},d,{'No' if i % 2 else 'success'}" for i in range(400)]
+    (tmp_path / "runs.csv").write_text("task_id,domain,outcome\n" + "\n".join(rows) + "\n")
+    with pytest.raises(ImportFaultsError) as caught:
+        imported(None, tmp_path / "runs.csv", tmp_path / "out", agent="a", condition="nominal")
+    assert caught.value.total == 200
+    assert str(caught.value).count("\n") == 1
+    assert "200 rows (first runs.csv:3, 5, 7) /outcome" in str(caught.value)
+    assert "found 'No'" in str(caught.value)
+    assert "add it to `[values.outcome]`" in str(caught.value)
+
+
+def test_columns_that_are_missing_are_one_fault_with_the_nearest_names(tmp_path: Path) -> None:
+    (tmp_path / "runs.csv").write_text("taskid;area;Outcome\nt1;d;success\nt2;d;success\n")
+    with pytest.raises(ImportFaultsError) as caught:
+        imported(None, tmp_path / "runs.csv", tmp_path / "out")
+    message = str(caught.value)
+    assert message.count("\n") == 1
+    assert "expected something that fills domain, task_id, condition, outcome" in message
+    assert "found the columns taskid, area, Outcome" in message
+    assert "for task_id did you mean 'taskid'?" in message
+    assert "for outcome did you mean 'Outcome'?" in message
+    assert "--condition nominal" in message
+    assert "--agent NAME" in message
+
+
+def test_a_column_of_agents_is_never_pooled(tmp_path: Path) -> None:
+    (tmp_path / "runs.tsv").write_text(
+        "model\ttask_id\tdomain\tcondition\toutcome\nm1\tt\td\tnominal\tsuccess\nm2\tt\td\tnominal\tfailure\n"
+    )
+    with pytest.raises(CertkitError) as caught:
+        imported(None, tmp_path / "runs.tsv", tmp_path / "out")
+    assert caught.value.code == "import.choice-needed"
+    account, records = imported(
+        None, tmp_path / "runs.tsv", tmp_path / "out", agent="m2", tasks_independent=True
+    )
+    assert [record["outcome"] for record in records] == ["failure"]
+    assert account.agent.name == "m2"
+    assert b'"tasks_independent": true' in (tmp_path / "out" / "bundle.json").read_bytes()
+
+
+def test_a_mapping_cannot_hide_a_harness_error_and_options_relabel_nothing(tmp_path: Path) -> None:
+    (tmp_path / "runs.csv").write_text("task_id,domain,condition,outcome\nt,d,tool_failure,harness_error\n")
+    _, [record] = imported(
+        None, tmp_path / "runs.csv", tmp_path / "out", agent="a", condition="nominal", domain="e"
+    )
+    assert (record["condition"], record["domain"]) == ("tool_failure", "d")
+
+
+def test_a_suggested_mapping_is_accepted_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "runs.csv"
+    path.write_text(MESSY)
+    text = suggest(path, ImportOptions())
+    (tmp_path / "map.toml").write_text(text)
+    for line in (
+        'task_id = "Aufgabe"  # 3 distinct: t2 (2), t1 (1), t3 (1)',
+        'success = ["Y", "yes"]',
+        "decimal_comma = true",
+        'date = "%d.%m.%Y %H:%M"',
+        '# duplicates = "drop-identical"  # rows that equal an earlier row: 1',
+        "#   Erholt: 2 distinct: n/a (2), Y (1)",
+    ):
+        assert line in text
+    _, records = imported(
+        None, path, tmp_path / "out", mapping=tmp_path / "map.toml", agent="a", condition="nominal"
+    )
+    assert [record["outcome"] for record in records] == ["success", "failure", "failure", "success"]
+
+
+def test_a_suggestion_names_what_must_be_decided(tmp_path: Path) -> None:
+    path = tmp_path / "runs.jsonl"
+    path.write_text('{"task": "t", "fault": "none", "info": {"reward": 0.5}}\n{"task": "u", "fault": "x"}\n')
+    text = suggest(path, ImportOptions())
+    (tmp_path / "map.toml").write_text(text)
+    assert '#   --success "info.reward >= 0.5"  (1 distinct: 0.5 (1))' in text
+    assert '"none" = "nominal"' in text
+    assert '# "x" = "tool_failure"' in text
+    options = ImportOptions(mapping=tmp_path / "map.toml", success="info.reward >= 0.5", domain="d")
+    runs = list(preview(path, options))
+    assert [record.get("outcome") for record, _ in runs] == ["success", "failure"]
+    assert [[fault.pointer for fault in faults] for _, faults in runs] == [[], ["/fault"]]

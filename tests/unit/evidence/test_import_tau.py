@@ -1,0 +1,103 @@
+"""τ-bench and both layouts of τ²-bench: what succeeds, what the harness broke, what stays unmeasured."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from certkit import canonical
+from certkit.errors import CertkitError
+from tests.support.importing import counts, imported
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+KEY = "sk-secret"
+
+
+def simulation(number: int, reward: float | None, **more: Any) -> dict[str, Any]:
+    return {
+        "id": f"s{number}",
+        "task_id": str(number),
+        "trial": 0,
+        "start_time": "2025-08-01T16:20:44.321269",
+        "termination_reason": "user_stop",
+        "reward_info": None if reward is None else {"reward": reward, "action_checks": [{}, {}]},
+        "messages": [{"role": "assistant", "content": "Hi"}, {"role": "user"}, {"role": "assistant"}],
+    } | more
+
+
+def results(simulations: list[dict[str, Any]]) -> dict[str, Any]:
+    agent = {"implementation": "llm_agent", "llm": "m-1", "llm_args": {"temperature": 0.0, "api_key": KEY}}
+    info = {"num_trials": 1, "agent_info": agent, "environment_info": {"domain_name": "shop"}}
+    return {
+        "timestamp": "2025-08-01T16:20:43",
+        "info": info,
+        "tasks": [{"id": "1"}],
+        "simulations": simulations,
+    }
+
+
+RUNS = [
+    simulation(1, 1.0),
+    simulation(2, 0.0),
+    simulation(3, None, termination_reason="infrastructure_error"),
+]
+
+
+def test_a_results_file_and_a_folder_give_the_same_records(tmp_path: Path) -> None:
+    (tmp_path / "one.json").write_bytes(canonical.line(results(RUNS)))
+    account, records = imported(None, tmp_path / "one.json", tmp_path / "a")
+    assert [record["outcome"] for record in records] == ["success", "failure", "harness_error"]
+    assert records[0] == {
+        "run_id": "shop/1#0",
+        "task_id": "shop/1",
+        "condition": "nominal",
+        "trial": 0,
+        "domain": "shop",
+        "outcome": "success",
+        "steps_actual": 2,
+    }
+    assert account.agent.name == "m-1"
+    assert counts(account, "unmeasured")["started_at"] == 3
+    assert KEY.encode() not in (tmp_path / "a" / "bundle.json").read_bytes()
+    folder = tmp_path / "run"
+    (folder / "simulations").mkdir(parents=True)
+    (folder / "results.json").write_bytes(canonical.line(results([]) | {"simulation_index": []}))
+    for run in RUNS:
+        (folder / "simulations" / f"{run['id']}.json").write_bytes(canonical.line(run))
+    _, again = imported(None, folder, tmp_path / "b")
+    assert again == records
+
+
+def test_times_need_a_zone_and_gold_actions_the_users_word(tmp_path: Path) -> None:
+    (tmp_path / "one.json").write_bytes(canonical.line(results(RUNS[:1])))
+    file = tmp_path / "map.toml"
+    file.write_text('[columns]\nsteps_oracle = "len(reward_info.action_checks)"\n')
+    _, records = imported(
+        None, tmp_path / "one.json", tmp_path / "out", timezone="Europe/Berlin", mapping=file, attempt=2
+    )
+    assert records[0]["started_at"] == "2025-08-01T16:20:44.321269+02:00"
+    assert records[0]["steps_oracle"] == 2
+
+
+def test_a_run_of_tau_bench_that_raised_is_a_harness_error(tmp_path: Path) -> None:
+    policy = {"role": "system", "content": "# Airline Agent Policy\n…"}
+    runs = [
+        {"task_id": 0, "reward": 1.0, "info": {}, "traj": [policy, {"role": "assistant"}], "trial": 0},
+        {"task_id": 0, "reward": 0.0, "info": {"error": "timeout"}, "traj": [], "trial": 1},
+    ]
+    (tmp_path / "one.json").write_bytes(canonical.line(runs))
+    with pytest.raises(CertkitError) as caught:
+        imported(None, tmp_path / "one.json", tmp_path / "out")
+    assert (caught.value.code, caught.value.hint) == (
+        "import.choice-needed",
+        "give --agent NAME, or `name` under `[agent]` in the mapping",
+    )
+    account, records = imported(None, tmp_path / "one.json", tmp_path / "out", agent="m")
+    assert [(r["run_id"], r["outcome"], r["domain"]) for r in records] == [
+        ("airline/0#0", "success", "airline"),
+        ("airline/0#1", "harness_error", "airline"),
+    ]
+    assert counts(account, "odd") == {"runs that ended in an exception, taken as harness errors": 1}
