@@ -108,7 +108,7 @@ def test_every_page_can_be_reached_from_the_readme() -> None:
 def test_codes_named_in_prose_exist() -> None:
     families = {code.partition(".")[0] for code in CODES}
     files = {"bundle.json", "records.py", "profile.toml", "record.md", "bundle.md", "import.toml"}
-    files |= {"passport.json", "registry.db", "trust.json"}
+    files |= {"passport.json", "registry.db", "trust.json", "context.json"}
     for page in PAGES:
         for code in re.findall(r"`([a-z]+\.[a-z-]+)`", _prose(page)):
             if code.partition(".")[0] in families and code not in files:

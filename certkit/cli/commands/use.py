@@ -60,6 +60,11 @@ def init(
     emit(document.to_dict, _opened(document))
 
 
+def _blank(missing: tuple[str, ...]) -> Iterator[str]:
+    for line in missing or ("nothing is blank",):
+        yield from fold(line, rest="  ")
+
+
 def _opened(document: ContextInit) -> Iterator[str]:
     yield f"written: {document.context}"
     yield f"{len(document.challenges)} challenges are open:"
@@ -98,4 +103,4 @@ def lint(
     else:
         missing = tuple(unfilled(given.context))
     document = ContextLint(context=file, blanks=missing)
-    emit(document.to_dict, missing or ("nothing is blank",), code=Exit.INSUFFICIENT if missing else Exit.OK)
+    emit(document.to_dict, _blank(missing), code=Exit.INSUFFICIENT if missing else Exit.OK)
