@@ -178,6 +178,7 @@ CODES: Final[dict[str, str]] = {
     "passport.witnesses": "too few trusted witnesses cosigned the log's checkpoint",
     "passport.revoked": "the passport is revoked",
     "passport.superseded": "a later passport supersedes this one",
+    "passport.contested": "serious challenges stand against the claim, and the policy does not accept that",
     "passport.manifest-differs": "the claim repeats something else than the manifest of its evidence",
     "passport.replay-differs": "the claim differs from what the evidence gives",
     "passport.unavailable": "something that the check needs is not there",

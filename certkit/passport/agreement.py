@@ -120,7 +120,7 @@ def _tiers(predicate: Predicate) -> Iterator[Compared]:
     yield f"tier, which the {reading} reading decides", judgement.tier, decides.tier if decides else 0
     required = judgement.required_tier
     status = _statuses(predicate, reading).get(required)
-    if status == "met" and any(challenge.severity == "serious" for challenge in predicate.challenges):
+    if status == "met" and any(item.serious and item.state == "open" for item in predicate.challenges):
         status = "contested"
     yield f"status of Tier {required}", judgement.status, status
     following = str(judgement.tier + 1)

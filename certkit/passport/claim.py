@@ -86,7 +86,12 @@ def derive(assessment: Assessment, summary: Summary) -> Derived:
         limitations=implied.limitations(agent, evidence, judgement.profile, criteria),
         known_failure_modes=implied.failure_modes(table.cells),
         challenges=tuple(
-            fill(st.Challenge, challenge, severity=challenge.severity.value)
+            fill(
+                st.Challenge,
+                challenge,
+                severity=challenge.severity.value,
+                state=challenge.state.value,
+            )
             for challenge in assessment.challenges
         ),
     )

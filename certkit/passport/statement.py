@@ -317,11 +317,18 @@ class FailureMode(_Part, frozen=True, kw_only=True):
 
 
 class Challenge(_Part, frozen=True, kw_only=True):
-    """An open question about the evidence that no one has answered yet."""
+    """A question about the evidence; `answered_by` names the authors of the answers that count."""
 
     code: Text
     severity: Text
     message: Text
+    state: Literal["open", "answered"] = "open"
+    answered_by: tuple[Text, ...] = ()
+
+    @property
+    def serious(self) -> bool:
+        """Whether it contests the verdict while it is open."""
+        return self.severity == "serious"
 
 
 class Trigger(_Part, frozen=True, kw_only=True):
