@@ -12,7 +12,7 @@ import typer
 from certkit import files, passport, workflow
 from certkit.canonical import Digest, is_digest
 from certkit.cli import context
-from certkit.cli.commands.registry import log_key_of
+from certkit.cli.commands.registry import log_key_of, logged_id
 from certkit.cli.documents_registry import Issued
 from certkit.cli.emit import emit, progress, warn
 from certkit.cli.options import (
@@ -128,8 +128,14 @@ def issue(
 
     Example: certkit issue bundle --key issuer-key.pem --issuer "Example Lab" -o issued
     """
+    if supersedes is not None and registry is not None:
+        supersedes = logged_id(registry, supersedes)
     if supersedes is not None and not is_digest(supersedes):
-        raise UsageError("usage.option", "--supersedes: expected sha256: and 64 hexadecimal digits")
+        raise UsageError(
+            "usage.option",
+            "--supersedes: expected sha256: and 64 hexadecimal digits",
+            hint="with --registry the first digits are enough",
+        )
     if not keyless and (identity_token_file or trust_config):
         raise UsageError("usage.option", "--identity-token-file and --trust-config are for --keyless")
     private = _key(key, passphrase_file, keyless=keyless, timestamp=timestamp, registry=registry)
