@@ -250,7 +250,11 @@ def _contested(case: Case) -> list[str]:
     if not _tier(case.predicate.assessment, case.trust.reading):
         return []
     taken = {"open": case.trust.accept_contested, "answered": case.trust.accept_answered}
-    return [item.code for item in case.predicate.challenges if item.serious and not taken[item.state]]
+    return [
+        item.code
+        for item in case.predicate.challenges
+        if item.severity == "serious" and not taken[item.state]
+    ]
 
 
 def known(case: Case) -> Known | None:

@@ -260,7 +260,9 @@ def _claim(passport: Signed, known: Known | None) -> Claim:
             "bounded": None if judged.bounded is None else judged.bounded.tier,
         },
         decides=judged.profile.reading,
-        challenges=tuple(fill(Challenge, item) for item in predicate.challenges),
+        challenges=tuple(
+            fill(Challenge, item, answered_by=item.answered_by or ()) for item in predicate.challenges
+        ),
         profile=fill(Profile, judged.profile, known=known),
         domains=predicate.scope.domains,
         origin=predicate.origin,

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from certkit.assessment import Assessment
     from certkit.canonical import Digest
     from certkit.evidence import Summary
+    from certkit.evidence.context import Given
     from certkit.passport import Issuer, Passport, Trust
     from certkit.passport.keys import PrivateKey
     from certkit.passport.sealed import Signer
@@ -73,6 +74,7 @@ def issue(
     validity: timedelta | None = None,
     profile: str = DEFAULT_PROFILE,
     required_tier: int = 1,
+    context: Given | None = None,
     supersedes: Digest | None = None,
     logging: Logging | None = None,
     jobs: int | None = None,
@@ -88,7 +90,12 @@ def issue(
     """
     refuse_inside(bundle, out)
     judged, summary = judge(
-        paths_of(bundle), load_profile(profile), required_tier=required_tier, jobs=jobs, progress=progress
+        paths_of(bundle),
+        load_profile(profile),
+        required_tier=required_tier,
+        context=context,
+        jobs=jobs,
+        progress=progress,
     )
     signed = passport.issue(
         judged,

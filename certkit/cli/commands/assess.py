@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from certkit import canonical, files, workflow
+from certkit.assessment import serious
 from certkit.cli.emit import emit, note, progress
 from certkit.cli.options import (
     OUT,
     REQUIRE_TIER,
     BundleFolders,
+    ContextFile,
     Force,
     Jobs,
     ProfileName,
@@ -37,6 +39,7 @@ def assess(
         int,
         about(REQUIRE_TIER, "The tier that the exit code speaks of.", envvar="CERTKIT_REQUIRE_TIER"),
     ] = 1,
+    context: ContextFile = None,
     out: Annotated[Path | None, about(OUT, "Also write the assessment (JSON) to this file.")] = None,
     force: Force = False,
     exit_zero: Annotated[
@@ -54,11 +57,12 @@ def assess(
 
     Example: certkit assess bundle/ --require-tier 2 -o assessment.json
     """
-    from certkit.assessment import serious  # noqa: PLC0415 - keeps the help fast
-
     workflow.refuse_inside(bundles, out)
     check_outputs(out, force=force)
-    result = workflow.assess(bundles, profile, required_tier=require_tier, jobs=jobs, progress=progress())
+    given = None if context is None else workflow.load_context(context)
+    result = workflow.assess(
+        bundles, profile, required_tier=require_tier, context=given, jobs=jobs, progress=progress()
+    )
     if out:
         files.write(out, canonical.pretty(result.to_dict()).encode(), overwrite=force)
     code = Exit.OK if exit_zero else result.exit_code

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from certkit import evidence, files
+from certkit.assessment.findings.commitments import TASKS as ABOUT_TASKS
 from certkit.assessment.integrity.document import IntegrityDocument, State
 from certkit.assessment.integrity.scoring import score_integrity
 from certkit.cli.emit import counted, emit, hint, note, progress
@@ -32,12 +33,6 @@ from certkit.probes.run import Limits
 
 if TYPE_CHECKING:
     from certkit.evidence.integrity.running import Ran
-
-_SEEDS = {
-    "public": "the tasks are of a public seed, which an agent may have been trained on",
-    "withheld": "the seed of the tasks is withheld: nobody can check yet that they are generated",
-    "own": "the tasks are of the evaluator's own, and no generator gives them",
-}
 
 
 class ProbesGenerate(Document, frozen=True, kw_only=True, tag="urn:certkit:probes-generate:v1"):
@@ -251,7 +246,7 @@ def _scored(scored: IntegrityDocument) -> Iterator[str]:
         value += f" [{_short(core.interval[0])}, {_short(core.interval[1])}]" if core.interval else ""
     yield f"core {value}, attainable {_short(core.floor)} to {_short(core.ceiling)}"
     yield f"hollow: {len(scored.hollow.tasks)} of {success.successes:,} successes"
-    if reason := _SEEDS.get(scored.origin.seed):
+    if reason := ABOUT_TASKS.get(scored.origin.seed):
         hint(reason)
 
 

@@ -67,7 +67,7 @@ _AGAINST: Final = {
         "no-fault-runs held-out-runs no-nominal-runs nominal-below-faults nominal-only-domain "
         "nominal-share few-fault-runs repeated-identical-runs repeats-as-independent clusters-joined "
         "clusters-unequal undeclared-independence row-rests-on-few csi-trend-zero csi-irs-factor "
-        "no-halt-due"
+        "no-halt-due integrity-hollow"
     ),
     "G3.2": "faults-left-out",
     "G3.4": "no-attack-landed attack-landed-unknown attacks-left-out success-with-attack cascade-definition",
@@ -76,7 +76,7 @@ _AGAINST: Final = {
         "no-records repeated-attempt undeclared-attempt undeclared-runs declared-runs-differ "
         "harness-errors outside-period one-start-time constant-interval times-backwards domains-in-blocks "
         "implausible-pace runs-alike names-alike tasks-not-distinct import-odd import-refused "
-        "periods-differ periods-not-compared bundles-differ"
+        "periods-differ periods-not-compared bundles-differ integrity-partial integrity-tasks"
     ),
     "G4.3": (
         "judge-not-independent judge-uncalibrated judge-agreement-low calibration-chosen judge-correction "
