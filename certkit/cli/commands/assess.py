@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from certkit import canonical, files, workflow
+from certkit.assessment import serious
 from certkit.cli.emit import emit, note, progress
 from certkit.cli.options import (
     OUT,
@@ -54,18 +56,17 @@ def assess(
 
     Example: certkit assess bundle/ --require-tier 2 -o assessment.json
     """
-    from certkit.assessment import serious  # noqa: PLC0415 - keeps the help fast
-
     workflow.refuse_inside(bundles, out)
     check_outputs(out, force=force)
     result = workflow.assess(bundles, profile, required_tier=require_tier, jobs=jobs, progress=progress())
     if out:
         files.write(out, canonical.pretty(result.to_dict()).encode(), overwrite=force)
     code = Exit.OK if exit_zero else result.exit_code
-    emit(result.to_dict, _screen(result, out, verbose=verbose), code=code, serious=serious(result))
+    screen = _screen(result, out, verbose=verbose, place=shlex.join(map(str, bundles)))
+    emit(result.to_dict, screen, code=code, serious=serious(result))
 
 
-def _screen(result: Assessment, out: Path | None, *, verbose: bool) -> Iterator[Line]:
-    yield from show_assessment(result, verbose=verbose)
+def _screen(result: Assessment, out: Path | None, *, verbose: bool, place: str) -> Iterator[Line]:
+    yield from show_assessment(result, verbose=verbose, place=place)
     if out:
         note(f"written to {out}")
