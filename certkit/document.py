@@ -65,7 +65,7 @@ def any_of(*kinds: type[Struct]) -> Meta:
     )
 
 
-AnyPart = TypeVar("AnyPart", bound="Part")
+AnyPart = TypeVar("AnyPart", bound=Struct)
 
 
 class Part(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

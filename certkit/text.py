@@ -44,6 +44,12 @@ def visible(text: str) -> str:
     return HIDDEN.sub(_shown, text)
 
 
+def quoted(text: str, most: int = 80) -> str:
+    """Return foreign text in quotation marks, on one line, cut to `most` characters."""
+    line = visible(" ".join(text.split())).replace('"', '\\"')
+    return f'"{line if len(line) <= most else line[: most - 1] + "…"}"'
+
+
 def skeleton(text: str) -> str:
     """Return what names that differ only in spelling have in common; compare it, never show it.
 

@@ -17,11 +17,13 @@ from certkit.assessment.documents import Counts
 from certkit.assessment.evaluate import judge as judge_rows
 from certkit.assessment.findings import accumulated
 from certkit.assessment.findings.challenges import raised, stated
+from certkit.assessment.findings.commitments import commitments
 from certkit.assessment.findings.contradictions import contradictions
 from certkit.assessment.findings.contrasts import contrasts
 from certkit.assessment.findings.findings import finding, ordered
 from certkit.assessment.findings.plausibility import plausibility
 from certkit.assessment.findings.provenance import provenance
+from certkit.assessment.integrity.scoring import score
 from certkit.assessment.rater_error import judge_findings, judge_report, seen_by_judge
 from certkit.assessment.result import Assessment
 from certkit.assessment.statistics.variation import variation
@@ -61,12 +63,14 @@ def _judged(summary: Summary, facts: Facts, profile: Profile, *, required_tier: 
     judge = judge_report(summary.calibration, protocol, seen, profile.tau)
     was_judged = protocol.judge is not None or total.ti_n > 0 or total.composite_checked > 0
     tiers = verdict.tiers(profile, rows, profile.reading, records=summary.records)
+    integrity = None if summary.integrity is None else score(summary.integrity)
     findings = (
         *provenance(view, facts, profile),
         *contradictions(view),
         *plausibility(view, metrics, profile),
         *contrasts(judged),
         *judge_findings(judge, protocol, seen, profile.tau, profile.delta, judged=was_judged),
+        *commitments(integrity),
         *_guidance(profile),
     )
     return Assessment(
@@ -88,6 +92,7 @@ def _judged(summary: Summary, facts: Facts, profile: Profile, *, required_tier: 
         cells=summary.cells,
         judge=judge,
         fragility=fragility(judged),
+        integrity=integrity,
         variation=variation(judged.reader.sample.tasks("r_op")),
     )
 

@@ -16,6 +16,7 @@ from certkit.assessment.bounded.fragility import Fragility
 from certkit.assessment.criteria import Status
 from certkit.assessment.findings.findings import Code, Finding, Severity
 from certkit.assessment.findings.findings import State as Answered
+from certkit.assessment.integrity.document import IntegrityDocument
 from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
 from certkit.assessment.metrics.metric import State
 from certkit.assessment.profile import Operator, Reading
@@ -246,4 +247,7 @@ class AssessmentDocument(Document, frozen=True, kw_only=True, tag="urn:certkit:a
     judge: JudgeReport
     fragility: Fragility
     variation: Variation | None
+    integrity: Annotated[
+        IntegrityDocument | UnsetType, Meta(description="commitment integrity, which moves no tier")
+    ] = UNSET
     bundles: Pooled | UnsetType = UNSET

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from certkit.assessment.criteria import Row
     from certkit.assessment.findings.challenges import Challenge
     from certkit.assessment.findings.findings import Finding
+    from certkit.assessment.integrity.document import IntegrityDocument
     from certkit.assessment.metrics.metric import Metric
     from certkit.assessment.profile import Profile
     from certkit.assessment.rater_error import JudgeReport
@@ -76,6 +77,7 @@ class Assessment(Struct, frozen=True, kw_only=True, eq=False):
     judge: JudgeReport
     fragility: Fragility
     variation: Variation | None = None
+    integrity: IntegrityDocument | None = None
     bundles: tuple[BundleResult, ...] = ()
 
     @property
@@ -107,6 +109,7 @@ def _document(assessment: Assessment) -> documents.AssessmentDocument:
         criteria=tuple(_criterion(row) for row in assessment.criteria),
         tiers={str(tier.number): fill(documents.TierPart, tier) for tier in assessment.tiers},
         verdict=_verdict(assessment),
+        integrity=UNSET if assessment.integrity is None else assessment.integrity,
         bundles=tuple(_pooled(bundle) for bundle in assessment.bundles) or UNSET,
     )
 

@@ -101,6 +101,10 @@ class Show(Document, frozen=True, kw_only=True, tag="urn:certkit:show:v1"):
     passport_id: Digest | None
     signature_checked: bool
     verdict: Literal["verified", "rejected", "unverifiable"] | None
+    standing: Annotated[
+        Literal["current", "revoked", "superseded"] | None,
+        Meta(description="by the registry or the status file; null where it was not asked, or not told"),
+    ]
     statement: Annotated[
         Mapping[str, Any] | None, Meta(description="as urn:certkit:passport:v1 says of the payload")
     ]
@@ -121,6 +125,9 @@ class TrustShow(Document, frozen=True, kw_only=True, tag="urn:certkit:trust-show
     path: GivenPath
     policy: Annotated[Mapping[str, Any], Meta(description="as urn:certkit:trust:v1")]
     odd: Sequence[Text]
+    cautions: Annotated[
+        Sequence[Text], Meta(description="what the policy lets pass that a careful verifier would not")
+    ]
 
 
 class PublicKey(Part, frozen=True, kw_only=True):

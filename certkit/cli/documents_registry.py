@@ -22,6 +22,8 @@ from certkit.document import (
     any_of,
 )
 from certkit.registry.entry import CLAIMS, DriftResult, Previous, Reason, Stored, Type
+from certkit.registry.standing import Limit
+from certkit.registry.standing import Standing as LineageStanding
 from certkit.registry.state import Standing
 
 Vkey = Annotated[Text, Meta(description="C2SP verifier key")]
@@ -157,6 +159,9 @@ class FoundPassport(Part, frozen=True, kw_only=True):
     attempt: Count
     status: Standing
     ended_by: Count | None
+    reason: Reason | None
+    limit: Annotated[Limit | None, Meta(description="of r_op, where passports are sorted by standing")]
+    label: Annotated[Text | None, Meta(description="why a sorted passport comes after those in force")]
 
 
 class RegistrySearch(Document, frozen=True, kw_only=True, tag="urn:certkit:registry-search:v1"):
@@ -182,9 +187,11 @@ class ShownEntry(Part, frozen=True, kw_only=True):
 
 
 class ListedEntry(ShownEntry, frozen=True, kw_only=True):
-    """An entry of a log, and how the passport stands that it logs."""
+    """An entry of a log, and what became of the passport that it logs; null for entries of other types."""
 
     status: Annotated[Standing | None, Meta(description="of the passport that a passport entry logs")]
+    ended_by: Annotated[Count | None, Meta(description="the entry that ended it")]
+    reason: Reason | None
 
 
 class RegistryList(Document, frozen=True, kw_only=True, tag="urn:certkit:registry-list:v1"):
@@ -194,8 +201,8 @@ class RegistryList(Document, frozen=True, kw_only=True, tag="urn:certkit:registr
     entries: Sequence[ListedEntry]
 
 
-class RegistryShow(ShownEntry, Document, frozen=True, kw_only=True, tag="urn:certkit:registry-show:v1"):
-    """One entry, proven to be in a log of that size; who signed it was not checked."""
+class RegistryShow(ListedEntry, Document, frozen=True, kw_only=True, tag="urn:certkit:registry-show:v1"):
+    """One entry of a log of that size, all of which was read; who signed it was not checked."""
 
     size: Count
 
@@ -238,5 +245,6 @@ class RegistryHistory(Head, Document, frozen=True, kw_only=True, tag="urn:certki
         Literal["checked", "not checked"], Meta(description="of the entries, under a trust policy")
     ]
     left_out: Annotated[Sequence[Count], Meta(description="entries that do not count under the policy")]
+    standing: LineageStanding
     passports: Sequence[HistoryRow]
     events: Sequence[Event]

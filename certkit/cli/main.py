@@ -83,6 +83,7 @@ TABLE: Final[tuple[Row | Group, ...]] = (
             Row("generate", "Write tasks with side questions", "probes"),
             Row("run", "Ask an agent every question of the tasks", "probes"),
             Row("score", "Tell how often an agent succeeds, and whether it held", "probes"),
+            Row("sheet", "Write a sheet for people to fill in", "probes"),
         ),
     ),
     Group(

@@ -169,6 +169,9 @@ FaultMix = Annotated[
 Seed = Annotated[int, about(SEED, SEED.help, envvar="CERTKIT_SEED")]
 Like = Annotated[Path | None, LIKE]
 Out = Annotated[Path, about(OUT, "The folder to write; must not exist or be empty.")]
+Remember = Annotated[
+    bool, typer.Option("--remember/--no-remember", help="Remember the registry's head for the next time.")
+]
 Force = Annotated[bool, typer.Option("--force", help="Replace the file to write, if it is there.")]
 NoSeal = Annotated[bool, typer.Option("--no-seal", help="Leave the bundle open for additions.")]
 SigningKey = Annotated[Path, about(KEY, "The private key of who signs the entry.")]

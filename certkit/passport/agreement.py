@@ -7,9 +7,8 @@ A signature says who made a claim, not that it adds up. Two mechanisms tell, wit
 - Claims that are impossible for any evidence are refused (`_impossible`): more failures than runs, a row that
   is met by a value on the wrong side of its threshold.
 
-Decimals have six digits, so a value written like the threshold may lie on either side of it. A row that is
-met by bounds without a bound must say so in `rests_on`; whether that is right only a replay tells, like
-everything that only the evidence shows. `parts` looks at pooled bundles in the same way.
+Decimals have six digits, so a value written like the threshold may lie on either side of it. `parts` looks at
+pooled bundles in the same way, `bounds` at values and bounds; what only the evidence shows, a replay tells.
 """
 
 from __future__ import annotations
@@ -18,11 +17,14 @@ from collections import Counter
 from datetime import UTC, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from certkit.passport import task_table
-from certkit.passport.terms import millionths, rate
+from certkit.passport import implied, task_table
+from certkit.passport.bounds import needs_none
+from certkit.passport.implied import NOMINAL
+from certkit.passport.terms import CLOCK_SKEW, millionths, rate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from datetime import datetime
 
     from certkit.passport.statement import CriterionClaim, Dates, Predicate, RowAtTier, Statement
 
@@ -30,27 +32,9 @@ if TYPE_CHECKING:
     """What is compared, in words; the stated value; the value computed again."""
 
 MAX_VALIDITY: Final = timedelta(days=366)
-SPECIMEN: Final = "SPECIMEN (simulated evidence)"
 EVIDENCE_NAME: Final = "evidence bundle"
-NOMINAL: Final = "nominal"
-NO_BOUND: Final = "no bound"
-"""How `rests_on` ends of a row that is judged by its value, because no bound is defined or could reach it."""
 
 _SHOWN: Final = 120
-
-
-def sentence(tier: int, profile: str, origin: str) -> str:
-    """Return the claim in words, the only words in which a passport may make it."""
-    shown = f"meets the Tier {tier} evidence thresholds of profile {profile}"
-    if not tier:
-        shown = f"meets the evidence thresholds of no tier of profile {profile}"
-    return f"specimen, from simulated evidence: {shown}" if origin == "simulated" else shown
-
-
-def title(name: str, version: str, origin: str) -> str:
-    """Return the name of a passport; a specimen says so in it."""
-    plain = f"Agent passport of {name} {version}"
-    return f"{SPECIMEN}: {plain}" if origin == "simulated" else plain
 
 
 def disagreements(statement: Statement) -> Iterator[str]:
@@ -80,13 +64,35 @@ def _derived(statement: Statement) -> Iterator[Compared]:
         [(subject.name, f"sha256:{subject.digest.sha256}") for subject in statement.subject],
         [(agent.name, agent.digest), (EVIDENCE_NAME, evidence.digest)],
     )
-    claim = sentence(judgement.tier, judgement.profile.id, predicate.origin)
+    claim = implied.sentence(judgement.tier, judgement.profile.id, predicate.origin)
     yield "claim", predicate.claim, claim
-    yield "name", predicate.name, title(agent.name, agent.version, predicate.origin)
+    yield "name", predicate.name, implied.title(agent.name, agent.version, predicate.origin)
     yield from _rates(predicate)
     yield from task_table.sums(predicate.profile_of_reliability)
     yield from _tiers(predicate)
     yield from _scope(predicate)
+    yield from _implied(predicate)
+
+
+def _implied(predicate: Predicate) -> Iterator[Compared]:
+    """Yield what a statement must say because of its other parts."""
+    judgement, evidence, criteria = predicate.assessment, predicate.evidence, predicate.criteria
+    cells = predicate.profile_of_reliability.cells
+    limits = implied.limitations(predicate.agent, evidence, judgement.profile, criteria)
+    yield from _listed("limitations", predicate.limitations, limits)
+    yield from _listed("failure modes", predicate.known_failure_modes, implied.failure_modes(cells))
+    yield from _listed("exclusions", predicate.scope.exclusions, implied.exclusions(evidence, criteria))
+    ends = implied.triggers(judgement.tier, criteria)
+    yield from _listed("re-test triggers", predicate.validity.retest_triggers, ends)
+    graded = {(challenge.code, challenge.severity) for challenge in predicate.challenges}
+    yield "challenges left out", [], sorted(set(implied.challenges(predicate).items()) - graded)
+
+
+def _listed(name: str, stated: tuple[object, ...], expected: tuple[object, ...]) -> Iterator[Compared]:
+    """Yield what a list lacks, what in it does not follow, and its length."""
+    yield f"{name} left out", [], [item for item in expected if item not in stated]
+    yield f"{name} that do not follow", [item for item in stated if item not in expected], []
+    yield f"number of {name}", len(stated), len(expected)
 
 
 def _rates(predicate: Predicate) -> Iterator[Compared]:
@@ -174,14 +180,6 @@ def _impossible(predicate: Predicate) -> Iterator[str]:
         yield from _rows(criterion)
     if evidence.nominal_runs + evidence.fault_runs + evidence.novel_fault_runs > evidence.records:
         yield "its evidence has more runs than records"
-    counted = {(row.domain, row.condition): row.runs for row in profile.cells}
-    for mode in predicate.known_failure_modes:
-        runs = counted.get((mode.domain, mode.condition), 0)
-        if not 1 <= mode.failures <= mode.runs or mode.runs != runs:
-            yield (
-                f"{mode.failures:,} failures in {mode.runs:,} runs in {mode.domain}, {mode.condition},"
-                f" where {runs:,} runs are counted"
-            )
     if predicate.supersedes in {predicate.agent.digest, evidence.digest}:
         yield "the digest that it supersedes is that of the agent or the evidence, not of a passport"
     yield from _validity(predicate)
@@ -200,8 +198,6 @@ def _validity(predicate: Predicate) -> Iterator[str]:
         yield "the validity ends before it begins"
     if validity.not_after - validity.not_before > MAX_VALIDITY:
         yield f"the validity is longer than {MAX_VALIDITY.days} days"
-    if all(trigger.event != "component_change" for trigger in validity.retest_triggers):
-        yield "no re-test trigger ends the validity when a component changes"
 
 
 def _times(predicate: Predicate) -> Iterator[str]:
@@ -217,6 +213,20 @@ def _times(predicate: Predicate) -> Iterator[str]:
         yield "the times of its first and last run do not agree"
 
 
+def late_run(predicate: Predicate) -> str | None:
+    """Tell in words of a run that started after the validity began, None where none did."""
+    last, start = last_run(predicate), predicate.validity.not_before
+    if last is None or last - start <= CLOCK_SKEW:
+        return None
+    return f"rests on a run of {last.isoformat()}, and is valid from {start.isoformat()}"
+
+
+def last_run(predicate: Predicate) -> datetime | None:
+    """Return the start of the last run in any of the bundles, None where runs bear no times."""
+    dates = [predicate.scope.dates, *(bundle.dates for bundle in predicate.evidence.bundles or ())]
+    return max((period.last_run for period in dates if period.last_run is not None), default=None)
+
+
 def _rows(criterion: CriterionClaim) -> Iterator[str]:
     """Yield the rows of a criterion whose value or bound lies on the wrong side of the threshold."""
     if not criterion.tiers:
@@ -227,7 +237,7 @@ def _rows(criterion: CriterionClaim) -> Iterator[str]:
     for tier, row in criterion.tiers.items():
         if not by_value(criterion, row):
             yield f"criterion {criterion.id} at Tier {tier} cannot be {row.table} with its value"
-        if not by_bound(row):
+        if not by_bound(criterion, row):
             yield f"criterion {criterion.id} at Tier {tier} cannot be met by bounds with its bound"
 
 
@@ -241,7 +251,7 @@ def by_value(criterion: CriterionClaim, row: RowAtTier) -> bool:
     return allowed(row, by=value, met=row.table == "met")
 
 
-def by_bound(row: RowAtTier) -> bool:
+def by_bound(criterion: CriterionClaim, row: RowAtTier) -> bool:
     """Tell whether the bound of a row allows its status by bounds."""
     bounded = row.bounded
     if bounded is None or bounded.status != "met":
@@ -249,7 +259,7 @@ def by_bound(row: RowAtTier) -> bool:
     if row.table != "met":
         return False
     if bounded.bound is None:
-        return bounded.rests_on is not None and bounded.rests_on.endswith(NO_BOUND)
+        return needs_none(criterion, row)
     return allowed(row, by=bounded.bound, met=True)
 
 

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 from msgspec import Struct
 
 from certkit.errors import CertkitError, MismatchError, NegativeError, UnavailableError
-from certkit.passport import opening
-from certkit.passport.replay import Opened, difference
+from certkit.passport import opening, tables, terms
+from certkit.passport.agreement import last_run
+from certkit.passport.replay import Opened, difference, manifest_difference
+from certkit.text import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -25,9 +27,9 @@ if TYPE_CHECKING:
     from certkit.passport.statement import BundleClaim, Judgement, Predicate, Statement
     from certkit.passport.trust import Trust
 
-CLOCK_SKEW: Final = timedelta(minutes=5)
-"""How far the issuer's clock may run ahead of the verifier's. An end of validity is not stretched."""
+CLOCK_SKEW: Final = terms.CLOCK_SKEW
 
+Known = Literal["certkit", "policy"]
 NOT_ASKED: Final = "passport.not-asked"
 OTHER_AGENT: Final = "passport.other-agent"
 OTHER_EVIDENCE: Final = "passport.other-evidence"
@@ -79,6 +81,7 @@ class Case(Struct, frozen=True, kw_only=True, eq=False):
     at: datetime
     agent: str | None = None
     domain: str | None = None
+    issuer: str | None = None
     require_tier: int | None = None
     opened: Opened | CertkitError | None = None
     replay: Callable[[Statement], Mapping[str, Any]] | None = None
@@ -170,10 +173,16 @@ def validity(case: Case) -> str:
         raise NegativeError("passport.expired", f"expired at {shown(end)}, asked at {shown(case.at)}")
     if case.signing.fault is not None:
         raise case.signing.fault
-    signed, signer = proven or start, case.passport.signer
-    if (signer.not_before and signed < signer.not_before) or (signer.not_after and signed > signer.not_after):
+    last, signer = last_run(case.predicate), case.passport.signer
+    if last is not None and proven is not None and last - proven > CLOCK_SKEW:
+        message = f"signed at {shown(proven)} or before, and rests on a run of {shown(last)}"
+        raise NegativeError("passport.period-in-future", message)
+    signed = max(time for time in (start, last, proven) if time is not None)
+    early = signer.not_before is not None and (proven or start) < signer.not_before
+    if early or (signer.not_after is not None and signed > signer.not_after):
         window = f"{shown(signer.not_before)} to {shown(signer.not_after)}"
-        raise NegativeError("passport.key-window", f"signed at {shown(signed)}, its key is trusted {window}")
+        when = shown(proven or start if early else signed)
+        raise NegativeError("passport.key-window", f"signed at {when} or later, its key is trusted {window}")
     if proven is not None:
         return f"valid until {shown(end)}; signed at {shown(proven)} or before, which a trusted time proves"
     if "timestamp" in case.trust.require:
@@ -200,7 +209,10 @@ def evidence(case: Case) -> str:
     if isinstance(case.opened, CertkitError):
         raise case.opened
     _same(OTHER_EVIDENCE, case.predicate.evidence.digest, case.opened.digest)
-    return "every file has its digest"
+    declared = case.opened.declared
+    if declared is not None and (mismatch := manifest_difference(case.passport.statement, declared)):
+        raise MismatchError("passport.manifest-differs", mismatch)
+    return "every file has its digest, and the claim repeats what the manifest declares"
 
 
 def replay(case: Case) -> str:
@@ -220,23 +232,45 @@ def policy(case: Case) -> str:
     refused = [*_refused_origin(case), *_refused_tier(case), *_refused_scope(case)]
     if refused:
         raise NegativeError("passport.policy", "; ".join(refused))
+    profile = case.predicate.assessment.profile
+    if _wanted(case) and known(case) is None:
+        raise UnavailableError(
+            "passport.unavailable",
+            f"what a tier of profile {quoted(profile.id)} says is not known: it does not come with certkit,"
+            " and the policy does not list it",
+            hint=f"certkit trust set --profile FILE lists the profile with the digest {profile.digest}",
+        )
     return "the claim is what the policy asks for"
+
+
+def known(case: Case) -> Known | None:
+    """Tell who knows the profile of a claim by its digest, None where nobody does."""
+    profile = case.predicate.assessment.profile
+    if tables.packaged(profile) is not None:  # a statement under its name has its digest
+        return "certkit"
+    return "policy" if profile.digest in case.trust.profiles else None
+
+
+def _wanted(case: Case) -> int:
+    return max(case.trust.min_tier or 0, case.require_tier or 0)
 
 
 def _refused_origin(case: Case) -> list[str]:
     refused = []
-    predicate = case.predicate
+    predicate, signer = case.predicate, case.passport.signer.issuer
+    if case.issuer not in {None, signer, predicate.issuer.name}:
+        named = quoted(predicate.issuer.name)
+        refused.append(f"it names {named} as its issuer, and {quoted(case.issuer or '')} is asked for")
     if predicate.origin == "simulated" and not case.trust.accept_specimens:
         refused.append("it is a specimen from simulated evidence, and the policy accepts none")
     profile = predicate.assessment.profile
     if case.trust.profiles and profile.digest not in case.trust.profiles:
-        refused.append(f"profile {profile.id} ({profile.digest}) is not accepted")
+        refused.append(f"profile {quoted(profile.id)} ({profile.digest}) is not accepted")
     return refused
 
 
 def _refused_tier(case: Case) -> list[str]:
-    wanted = max(case.trust.min_tier or 0, case.require_tier or 0)
-    judged = case.predicate.assessment
+    wanted, judged = _wanted(case), case.predicate.assessment
     tier = _tier(judged, case.trust.reading)
     if tier is None:
         return [f"the {case.trust.reading} reading is asked for and was not computed"]

@@ -1,21 +1,19 @@
 """From an assessment to what a passport states.
 
 Everything here follows from the assessment and the summary, so that anybody who has the evidence computes
-the same parts again; `Derived` holds the parts that a replay compares. Who signs, and for how long, is
-added in `issuing`.
+the same parts again; `Derived` holds the parts that a replay compares. What the manifest declares is stated
+by `declared`, what follows from other parts by `implied`; who signs, and for how long, is added in `issuing`.
 
 The claim is worded as what the evidence shows under a profile, never as safety.
 """
 
 from __future__ import annotations
 
-from decimal import ROUND_HALF_EVEN
-from decimal import Decimal as Number
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from certkit import canonical
 from certkit._version import __version__
@@ -24,27 +22,18 @@ from certkit.assessment.metrics.metric import State
 from certkit.assessment.result import moment
 from certkit.assessment.tasks import task_table
 from certkit.assessment.verdict import TierStatus
+from certkit.document import fill
+from certkit.passport import declared, implied, terms
 from certkit.passport import statement as st
-from certkit.passport import terms
-from certkit.passport.agreement import sentence
+from certkit.passport.terms import decimal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from certkit.assessment.criteria import Bounded, Row
     from certkit.assessment.metrics.metric import Metric, Value
     from certkit.assessment.result import Assessment, BundleResult
     from certkit.assessment.statistics.estimators import Interval
     from certkit.evidence.bundle.manifest import Protocol
     from certkit.evidence.summary.summary import Summary
-
-FAILURE_MODES: Final = 10
-"""How many failing cells a passport names, worst first."""
-
-INTERVENTION_RATE: Final = Fraction(5, 100)
-_OPERATION: Final = ("r_op", "frr")
-_UNIT: Final = Number(1).scaleb(-terms.DIGITS)
-
 
 _JUDGED: Final[dict[Status, terms.Judged]] = {
     Status.MET: "met",
@@ -79,136 +68,48 @@ class Derived(Struct, frozen=True, kw_only=True):
 
 def derive(assessment: Assessment, summary: Summary) -> Derived:
     """Return the derived parts of the claim that an assessment of `summary` makes."""
-    protocol = assessment.facts.manifest.protocol
+    manifest = assessment.facts.manifest
+    protocol = manifest.protocol
+    agent, evidence = declared.agent(assessment.facts), _evidence(assessment)
+    judgement, table = _judgement(assessment), _table(summary, protocol)
+    criteria = tuple(_criterion(rows) for rows in _by_criterion(assessment))
     return Derived(
-        claim=sentence(assessment.verdict.tier, assessment.profile.id, protocol.origin),
+        claim=implied.sentence(judgement.tier, judgement.profile.id, protocol.origin),
         origin=protocol.origin,
-        agent=_agent(assessment),
-        evidence=_evidence(assessment),
-        protocol=_protocol(protocol),
-        assessment=_judgement(assessment),
-        criteria=tuple(_criterion(rows) for rows in _by_criterion(assessment)),
-        profile_of_reliability=_table(summary, protocol),
-        scope=_scope(assessment, summary),
-        limitations=_limitations(assessment),
-        known_failure_modes=_failure_modes(assessment),
+        agent=agent,
+        evidence=evidence,
+        protocol=declared.protocol(manifest),
+        assessment=judgement,
+        criteria=criteria,
+        profile_of_reliability=table,
+        scope=_scope(assessment, summary, implied.exclusions(evidence, criteria)),
+        limitations=implied.limitations(agent, evidence, judgement.profile, criteria),
+        known_failure_modes=implied.failure_modes(table.cells),
         challenges=tuple(
-            st.Challenge(code=item.code, severity=item.severity.value, message=item.message)
-            for item in assessment.challenges
-        ),
-    )
-
-
-def decimal(value: Value | None) -> str | None:
-    """Return a number with six digits after the point, rounded half to even; None where there is none."""
-    if value is None:
-        return None
-    if isinstance(value, Fraction):
-        # Exact: a quotient of decimals would round twice.
-        scaled = round(value * 10**terms.DIGITS)
-        number = Number(scaled).scaleb(-terms.DIGITS)
-    else:
-        number = Number(repr(float(value)))
-    return f"{number.quantize(_UNIT, rounding=ROUND_HALF_EVEN):f}".replace("-0.000000", "0.000000")
-
-
-def _required(value: Value) -> str:
-    text = decimal(value)
-    assert text is not None  # noqa: S101 - a number has digits
-    return text
-
-
-def triggers(assessment: Assessment) -> tuple[st.Trigger, ...]:
-    """Return what ends the claim before its date."""
-    tier = assessment.verdict.tier
-    beyond = (
-        st.Trigger(
-            event="metric_beyond_threshold",
-            metric=row.metric.id,
-            operator=row.operator,
-            threshold=decimal(row.threshold),
-        )
-        for row in assessment.criteria
-        if row.tier == tier and row.metric.id in _OPERATION and row.threshold is not None
-    )
-    return (
-        st.Trigger(event="component_change"),
-        *beyond,
-        st.Trigger(event="intervention_rate_above", threshold=decimal(INTERVENTION_RATE)),
-    )
-
-
-def _agent(assessment: Assessment) -> st.Agent:
-    agent = assessment.facts.manifest.agent
-    return st.Agent(
-        name=agent.name,
-        version=agent.version,
-        provider=agent.provider,
-        lineage=agent.lineage,
-        digest=assessment.facts.agent_digest,
-        components=tuple(
-            st.Component(
-                role=part.role,
-                name=part.name,
-                version=part.version,
-                digest=part.digest,
-                pinned=part.digest is not None,
-            )
-            for part in agent.components
+            fill(st.Challenge, challenge, severity=challenge.severity.value)
+            for challenge in assessment.challenges
         ),
     )
 
 
 def _evidence(assessment: Assessment) -> st.Evidence:
-    counts = assessment.counts
-    return st.Evidence(
+    return fill(
+        st.Evidence,
+        assessment.counts,
         digest=assessment.facts.digest,
-        records=counts.records,
-        nominal_runs=counts.nominal_runs,
-        fault_runs=counts.fault_runs,
-        harness_errors=counts.harness_errors,
-        novel_fault_runs=counts.novel_fault_runs,
         bundles=tuple(_bundle(part) for part in assessment.bundles) or None,
     )
 
 
 def _bundle(bundle: BundleResult) -> st.BundleClaim:
-    return st.BundleClaim(
-        digest=bundle.digest,
-        dates=st.Dates(
-            first_run=moment(bundle.first_run),
-            last_run=moment(bundle.last_run),
-            declared_from=bundle.declared_from,
-            declared_to=bundle.declared_to,
-        ),
-        records=bundle.records,
-        nominal_runs=bundle.nominal_runs,
-        fault_runs=bundle.fault_runs,
-        successes=bundle.successes,
-        by_domain={
-            name: st.Successes(successes=successes, n=n) for name, (successes, n) in bundle.by_domain.items()
-        },
+    dates = fill(st.Dates, bundle, first_run=moment(bundle.first_run), last_run=moment(bundle.last_run))
+    return fill(
+        st.BundleClaim,
+        bundle,
+        dates=dates,
+        by_domain={name: st.Successes(successes=y, n=n) for name, (y, n) in bundle.by_domain.items()},
         table=st.Attained(tier=bundle.table),
         bounded=st.Attained(tier=bundle.bounded),
-    )
-
-
-def _protocol(protocol: Protocol) -> st.Protocol:
-    judge, evaluator = protocol.judge, protocol.evaluator
-    return st.Protocol(
-        methodology=protocol.methodology,
-        temperature=decimal(protocol.temperature),
-        success_rule=protocol.success_rule,
-        cascade_definition=protocol.cascade_definition,
-        memory_observable=protocol.memory_observable,
-        declared_runs=protocol.declared_runs,
-        attempt=protocol.attempt,
-        judge=None
-        if judge is None
-        else st.Judge(name=judge.name, family=judge.family, independent=judge.independent),
-        evaluator=None
-        if evaluator is None
-        else st.Evaluator(name=evaluator.name, relation=evaluator.relation),
     )
 
 
@@ -217,7 +118,7 @@ def _judgement(assessment: Assessment) -> st.Judgement:
     return st.Judgement(
         digest=canonical.digest(canonical.canonical(assessment.to_dict())),
         required_tier=verdict.required_tier,
-        profile=st.Profile(id=profile.id, digest=profile.digest, reading=profile.reading),
+        profile=fill(st.Profile, profile, stopping="anytime" if profile.stopping == "anytime" else None),
         tool=st.Tool(name="certkit", version=__version__),
         tier=verdict.tier,
         status=_TIER[verdict.status],
@@ -246,11 +147,16 @@ def _criterion(rows: list[Row]) -> st.CriterionClaim:
         n=metric.n,
         counts=dict(metric.counts),
         interval=_interval(metric.interval),
-        reason=metric.reason or metric.blocked,
+        reason=metric.reason or metric.blocked or _unjudged(rows),
         provisional=first.criterion.provisional,
         drift_margin=decimal(first.criterion.margin),
         tiers={str(row.tier): _at_tier(row) for row in rows if row.status is not Status.NOT_APPLICABLE},
     )
+
+
+def _unjudged(rows: list[Row]) -> str | None:
+    """Return why a row could not be judged although its metric was measured, None where all were."""
+    return next((row.reason for row in rows if row.status is Status.INSUFFICIENT), None)
 
 
 def _value(value: Value | None, metric: Metric) -> str | bool | None:
@@ -262,12 +168,8 @@ def _value(value: Value | None, metric: Metric) -> str | bool | None:
 def _interval(interval: Interval | None) -> st.Interval | None:
     if interval is None:
         return None
-    return st.Interval(
-        low=_required(interval.low),
-        high=_required(interval.high),
-        level=_required(interval.level),
-        method=interval.method,
-    )
+    low, high, level = map(decimal, (interval.low, interval.high, interval.level))
+    return st.Interval(low=low, high=high, level=level, method=interval.method)
 
 
 def _at_tier(row: Row) -> st.RowAtTier:
@@ -276,7 +178,7 @@ def _at_tier(row: Row) -> st.RowAtTier:
     threshold = row.threshold or Fraction(0)
     return st.RowAtTier(
         operator=row.operator,
-        threshold=True if row.operator == "is" else _required(threshold),
+        threshold=True if row.operator == "is" else decimal(threshold),
         table=_JUDGED[row.status],
         bounded=_bound(row.bounded, row.metric),
         value=decimal(row.metric.by_tier.get(row.tier)) if row.metric.by_tier is not None else None,
@@ -288,7 +190,7 @@ def _bound(bounded: Bounded, metric: Metric) -> st.Bound:
     return st.Bound(
         status=_JUDGED[bounded.status],
         bound=_value(bounded.bound, metric),
-        confidence=_required(bounded.confidence),
+        confidence=decimal(bounded.confidence),
         k=bounded.k,
         rests_on=bounded.rests_on,
         reason=bounded.reason,
@@ -300,74 +202,14 @@ def _table(summary: Summary, protocol: Protocol) -> st.TaskTable:
     return msgspec.convert(tasks, st.TaskTable, from_attributes=True)
 
 
-def _scope(assessment: Assessment, summary: Summary) -> st.Scope:
+def _scope(assessment: Assessment, summary: Summary, exclusions: tuple[str, ...]) -> st.Scope:
     mix: dict[str, int] = {}
     for cell in summary.select():
         mix[cell.condition] = mix.get(cell.condition, 0) + cell.tally.runs
-    period, times = assessment.facts.manifest.protocol.period, summary.times
+    times, period = summary.times, declared.period(assessment.facts.manifest)
     return st.Scope(
         domains=assessment.counts.domains,
         fault_mix=dict(sorted(mix.items())),
-        dates=st.Dates(
-            first_run=moment(times.first),
-            last_run=moment(times.last),
-            declared_from=period.from_ if period else None,
-            declared_to=period.to if period else None,
-        ),
-        exclusions=tuple(_exclusions(assessment)),
-    )
-
-
-def _exclusions(assessment: Assessment) -> Iterable[str]:
-    counts = assessment.counts
-    if counts.novel_fault_runs:
-        yield f"{counts.novel_fault_runs} runs under held-out faults are not in the criteria"
-    left_out = assessment.metrics["frr"].counts.get("left_out", 0)
-    if left_out:
-        yield f"{left_out} fault runs whose fault did not take hold are not graded"
-    yield "agents, versions, components, domains and conditions other than those named"
-
-
-def _limitations(assessment: Assessment) -> tuple[str, ...]:
-    limitations = [_rests(len(assessment.bundles))]
-    if assessment.profile.reading == "table":
-        limitations.append(
-            "the table reading decides: thresholds are compared with point estimates, not with bounds"
-        )
-    if not assessment.facts.manifest.agent.components:
-        limitations.append("the agent's components are not listed")
-    for rows in _by_criterion(assessment):
-        metric = rows[0].metric
-        if metric.state is not State.MEASURED or metric.blocked:
-            limitations.append(f"{rows[0].id}: {metric.reason or metric.blocked or 'not fully measured'}")
-    return tuple(limitations)
-
-
-def _rests(bundles: int) -> str:
-    if not bundles:
-        return "rests on the records of one evaluation; what happens in operation is not observed"
-    return (
-        f"rests on the pooled records of {bundles} evaluations, which the issuer chose; what happens in"
-        " operation is not observed"
-    )
-
-
-def _failure_modes(assessment: Assessment) -> tuple[st.FailureMode, ...]:
-    cells = [
-        cell
-        for cell in assessment.cells
-        if cell.split == "standard" and cell.is_fault and cell.tally.success < cell.tally.runs
-    ]
-    worst = sorted(
-        cells,
-        key=lambda cell: (Fraction(cell.tally.success, cell.tally.runs), cell.domain, cell.condition),
-    )
-    return tuple(
-        st.FailureMode(
-            domain=cell.domain,
-            condition=cell.condition,
-            failures=cell.tally.runs - cell.tally.success,
-            runs=cell.tally.runs,
-        )
-        for cell in worst[:FAILURE_MODES]
+        dates=structs.replace(period, first_run=moment(times.first), last_run=moment(times.last)),
+        exclusions=exclusions,
     )

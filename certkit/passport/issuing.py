@@ -20,10 +20,12 @@ from certkit import canonical
 from certkit.errors import InputError, UsageError
 from certkit.passport import keys, sealed
 from certkit.passport import statement as st
-from certkit.passport.agreement import EVIDENCE_NAME, MAX_VALIDITY, title
+from certkit.passport.agreement import EVIDENCE_NAME, MAX_VALIDITY, last_run
+from certkit.passport.implied import title, triggers
 from certkit.passport.keys import PrivateKey
 from certkit.passport.opening import Passport, parse
 from certkit.passport.payload import plain, read, write
+from certkit.passport.terms import CLOCK_SKEW
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,13 +61,16 @@ def issue(
     not_after: datetime,
     supersedes: Digest | None = None,
     timestamp: Callable[[bytes], bytes] | None = None,
+    now: datetime | None = None,
 ) -> Passport:
     """Return the signed passport of an assessment made from `summary`.
 
-    Times are aware and are cut to whole seconds. `supersedes` is the id of the passport that this one
+    Times are aware and are cut to whole seconds. No run may be later than the beginning of the validity, nor
+    than `now`, where that is given. `supersedes` is the id of the passport that this one
     replaces. `timestamp` makes the RFC 3161 token of a key's signature, as `certkit.passport.timestamp.ask`
     does; other signers see to it themselves. Raises `UsageError` ``bundle.unsealed``, ``passport.validity``,
-    ``usage.option`` or ``key.unsupported``, and `InputError` ``passport.too-large``.
+    ``usage.option`` or ``key.unsupported``, and `InputError` ``passport.too-large`` or
+    ``passport.period-in-future``.
     """
     if not assessment.facts.sealed:
         raise UsageError(
@@ -85,6 +90,7 @@ def issue(
         period=_period(not_before, not_after),
         supersedes=supersedes,
     )
+    _refuse_future(statement.predicate, now or not_before)
     payload = write(statement)
     bundle = (
         sealed.seal(payload, key, timestamp=timestamp) if isinstance(key, PrivateKey) else key.seal(payload)
@@ -101,6 +107,18 @@ def issue(
     if passport.payload != payload:
         raise AssertionError("the signer sealed another payload")
     return passport
+
+
+def _refuse_future(predicate: st.Predicate, now: datetime) -> None:
+    """Raise `InputError` where a run is later than the signing, or than the beginning of the validity."""
+    last, signed = last_run(predicate), min(now, predicate.validity.not_before)
+    if last is not None and last - signed > CLOCK_SKEW:
+        raise InputError(
+            "passport.period-in-future",
+            f"a run started at {last:%Y-%m-%dT%H:%M:%SZ}, and the passport would be signed for"
+            f" {signed:%Y-%m-%dT%H:%M:%SZ}",
+            hint="--valid-from may not be before the last run; the clock of the records may be wrong",
+        )
 
 
 def _period(not_before: datetime, not_after: datetime) -> tuple[datetime, datetime]:
@@ -125,7 +143,7 @@ def _statement(
     period: tuple[datetime, datetime],
     supersedes: Digest | None,
 ) -> st.Statement:
-    from certkit.passport.claim import derive, triggers  # noqa: PLC0415 - verification needs none of it
+    from certkit.passport.claim import derive  # noqa: PLC0415 - verification needs none of it
 
     derived = derive(assessment, summary)
     agent, evidence = derived.agent, derived.evidence
@@ -137,7 +155,11 @@ def _statement(
             relation_to_evaluator=issuer.relation_to_evaluator,
             relation_to_developer=issuer.relation_to_developer,
         ),
-        validity=st.Validity(not_before=period[0], not_after=period[1], retest_triggers=triggers(assessment)),
+        validity=st.Validity(
+            not_before=period[0],
+            not_after=period[1],
+            retest_triggers=triggers(derived.assessment.tier, derived.criteria),
+        ),
         supersedes=supersedes,
         **{name: getattr(derived, name) for name in derived.__struct_fields__},
     )

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+
+from certkit.passport.agreement import MAX_VALIDITY
+from certkit.passport.trusted_root import KINDS, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
     from datetime import datetime
 
     from certkit.passport.trust import Candidate, Trust
+
+LOGS: Final[tuple[Kind, ...]] = ("tlogs", "ctlogs")
 
 
 def oddities(policy: Trust, *, at: datetime, profiles: Collection[str]) -> tuple[str, ...]:
@@ -18,6 +23,20 @@ def oddities(policy: Trust, *, at: datetime, profiles: Collection[str]) -> tuple
     that occurs twice, a window that ends before it begins.
     """
     return (*_issuers(policy, at), *_unmet(policy), *_profiles(policy, profiles))
+
+
+def cautions(policy: Trust) -> Iterator[str]:
+    """Yield what a policy lets pass that a careful verifier would not."""
+    if not policy.profiles:
+        yield "any profile is accepted: a passport may be judged by a table that asks for little"
+    if policy.reading != "bounded":
+        yield "the table reading may decide: a tier then rests on point estimates, however few the tasks"
+    if policy.max_status_age > MAX_VALIDITY:
+        yield "a status of any age counts: it may be older than a revocation"
+    if policy.trusted_root is not None:
+        lacking = [KINDS[kind] for kind in LOGS if not policy.trusted_root.get(kind)]
+        if lacking:
+            yield f"the trusted root names no {' and no '.join(lacking)}: it verifies no certificate"
 
 
 def _issuers(policy: Trust, at: datetime) -> Iterator[str]:

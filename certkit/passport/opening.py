@@ -21,6 +21,7 @@ from certkit.errors import CertkitError, NegativeError
 from certkit.passport import dsse, keys, payload, sealed
 from certkit.passport.outcome import STEPS, UNTRUSTED, Step, StepId, failed, passed
 from certkit.passport.trust import Candidate
+from certkit.text import quoted
 
 if TYPE_CHECKING:
     from certkit.canonical import Digest
@@ -125,8 +126,8 @@ def open_signed(data: bytes, trust: Trust) -> Signed:
 
 def _signed_by(signer: Candidate) -> str:
     if signer.identity is None:
-        return f"by {signer.issuer}, key {signer.id}"
-    return f"by {signer.issuer}, signed in as {signer.identity.identity} at {signer.identity.issuer}"
+        return f"by {quoted(signer.issuer)}, key {signer.id}"
+    return f"by {quoted(signer.issuer)}, signed in as {signer.identity.identity} at {signer.identity.issuer}"
 
 
 def _signature(seal: Sealed, envelope: dsse.Envelope, trust: Trust) -> Candidate:

@@ -97,11 +97,12 @@ class Agent(Struct, frozen=True, kw_only=True):
 
 
 class Profile(Struct, frozen=True, kw_only=True):
-    """The profile that the claim was judged by."""
+    """The profile that the claim was judged by; `known` tells who knows it by its digest, null for nobody."""
 
     id: str
     digest: str
     reading: str
+    known: Literal["certkit", "policy"] | None
 
 
 class SignedBy(Struct, frozen=True, kw_only=True):

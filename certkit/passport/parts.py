@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from certkit.passport.agreement import NOMINAL, allowed, differing, in_order
+from certkit.passport.agreement import allowed, differing, in_order
+from certkit.passport.implied import NOMINAL
 from certkit.passport.terms import rate
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ import msgspec
 
 from certkit import canonical
 from certkit.errors import InputError, NegativeError
-from certkit.passport import agreement, parts, tables
+from certkit.passport import agreement, bounds, parts, tables
 from certkit.passport.statement import PREDICATE_TYPE, STATEMENT_TYPE, Statement
 
 if TYPE_CHECKING:
@@ -39,8 +39,9 @@ def plain(part: Struct) -> dict[str, Any]:
 def read(payload: bytes) -> Statement:
     """Return the statement in a payload whose signature holds.
 
-    Raises `NegativeError` ``passport.types`` where it is a statement of another kind, and
-    ``passport.statement`` or a ``json.*`` code where it is malformed or contradicts itself.
+    Raises `NegativeError` ``passport.types`` where it is a statement of another kind,
+    ``passport.statement`` or a ``json.*`` code where it is malformed or contradicts itself, and
+    ``passport.period-in-future`` where it is valid before its last run.
     """
     try:
         document = canonical.loads(payload, where="payload")
@@ -61,6 +62,8 @@ def read(payload: bytes) -> Statement:
     contradiction = next(_contradictions(statement), None)
     if contradiction is not None:
         raise NegativeError("passport.statement", contradiction)
+    if late := agreement.late_run(statement.predicate):
+        raise NegativeError("passport.period-in-future", late)
     return statement
 
 
@@ -68,3 +71,4 @@ def _contradictions(statement: Statement) -> Iterator[str]:
     yield from agreement.disagreements(statement)
     yield from parts.disagreements(statement.predicate)
     yield from tables.disagreements(statement.predicate)
+    yield from bounds.disagreements(statement.predicate)

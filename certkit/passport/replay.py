@@ -13,10 +13,11 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from certkit import assessment, evidence
 from certkit.errors import CertkitError, UnavailableError
+from certkit.passport.declared import Declared, declared
 from certkit.passport.payload import plain
 
 if TYPE_CHECKING:
@@ -51,11 +52,13 @@ _SHOWN: Final = 60
 class Opened(Struct, frozen=True, kw_only=True):
     """A bundle whose files have the digests of its manifest: the digest of the bundle and of its agent.
 
-    Of several bundles the digest is that of their accumulation, whatever the order they were given in.
+    `declared` is what the manifest says. Of several bundles the digest is that of their accumulation,
+    whatever the order they were given in.
     """
 
     digest: str
     agent_digest: str
+    declared: Declared | None = None
 
 
 def difference(statement: Statement, recomputed: Mapping[str, Any]) -> str | None:
@@ -65,6 +68,20 @@ def difference(statement: Statement, recomputed: Mapping[str, Any]) -> str | Non
         if mismatch := _differ((part,), claimed[part], recomputed[part]):
             return mismatch
     return None
+
+
+def manifest_difference(statement: Statement, declared: Declared) -> str | None:
+    """Return the first place where a claim does not repeat the manifest of its evidence, else None."""
+    predicate = statement.predicate
+    dates = {predicate.evidence.digest: predicate.scope.dates}
+    dates |= {part.digest: part.dates for part in predicate.evidence.bundles or ()}
+    periods = {
+        digest: structs.replace(period, first_run=None, last_run=None) for digest, period in dates.items()
+    }
+    claimed = Declared(
+        origin=predicate.origin, agent=predicate.agent, protocol=predicate.protocol, periods=periods
+    )
+    return _differ((), plain(claimed), plain(declared))
 
 
 def _differ(path: tuple[str, ...], claimed: Any, recomputed: Any) -> str | None:
@@ -138,8 +155,11 @@ def from_bundle(
         return evidence.accumulate(bundles(), jobs=jobs, progress=progress)
 
     def opened() -> Opened:
-        facts = bundles()[0].facts if len(folders) == 1 else pooled().facts
-        return Opened(digest=facts.digest, agent_digest=facts.agent_digest)
+        facts, parts = bundles()[0].facts, tuple[evidence.Facts, ...]()
+        if len(folders) > 1:
+            facts, parts = pooled().facts, tuple(part.facts for part in pooled().parts)
+        told = declared(facts, parts)
+        return Opened(digest=facts.digest, agent_digest=facts.agent_digest, declared=told)
 
     def replay(statement: Statement) -> dict[str, Any]:
         judgement = statement.predicate.assessment

@@ -3,7 +3,7 @@
     policy = rotated(policy, old.public_key(), new.public_key(), at=moment)
 
 A window that already ends sooner is left as it is: a rotation never extends the time of an old key. Windows
-hold the times of signing, so that passports which the old key signed before stay valid.
+hold the times of signing: what the old key signed before stays valid where a timestamp or a log shows when.
 """
 
 from __future__ import annotations

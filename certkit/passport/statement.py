@@ -161,18 +161,23 @@ class Protocol(_Part, frozen=True, kw_only=True):
     success_rule: Text | None = None
     cascade_definition: Text | None = None
     memory_observable: bool | None = None
+    tasks_independent: bool | None = None
     declared_runs: Count | None = None
-    attempt: Count | None = None
+    attempt: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
     judge: Judge | None = None
     evaluator: Evaluator | None = None
 
 
 class Profile(_Part, frozen=True, kw_only=True):
-    """The tier table that the evidence was judged against, and the reading that decides under it."""
+    """The tier table that the evidence was judged against, and the reading that decides under it.
+
+    `stopping` is given where its bounds hold although the evidence was looked at while it grew.
+    """
 
     id: Text
     digest: Digest
     reading: Reading
+    stopping: Literal["anytime"] | None = None
 
 
 class Tool(_Part, frozen=True, kw_only=True):

@@ -9,13 +9,13 @@ A profile is read as TOML and no further: its models are slow to load, and packa
 
 from __future__ import annotations
 
-from decimal import Decimal
+from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from certkit import canonical, files, resources, toml
+from certkit.passport import terms
 from certkit.passport.agreement import differing
-from certkit.passport.terms import DIGITS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from certkit.passport.statement import CriterionClaim, Predicate, Profile
 
 _MAX_TABLE: Final = 1 << 20
-_UNIT: Final = Decimal(1).scaleb(-DIGITS)
 _CONFIDENCE: Final = 0.95
 
 
@@ -59,18 +58,24 @@ def _compared(predicate: Predicate, table: dict[str, Any]) -> Iterator[Compared]
     yield "id of the profile", profile.id, name
     yield f"digest of profile {name}", profile.digest, _read(name)[0]
     yield f"reading that decides under profile {name}", profile.reading, table.get("reading", "table")
+    yield (
+        f"stopping rule of profile {name}",
+        profile.stopping or "declared",
+        table.get("stopping", "declared"),
+    )
     wanted = {row["id"]: row for row in table["criteria"]}
     claimed = {row.id: row for row in predicate.criteria}
     for key in sorted(wanted.keys() | claimed.keys()):
         criterion = f"criterion {key} of profile {name}"
         if key in wanted and key in claimed:
-            yield from _row(criterion, claimed[key], wanted[key], table)
+            attempt = predicate.protocol.attempt or 1
+            yield from _row(criterion, claimed[key], wanted[key], table, attempt)
         else:
             yield (criterion, "a row", "no row") if key in claimed else (criterion, "no row", "a row")
 
 
 def _row(
-    name: str, claimed: CriterionClaim, wanted: dict[str, Any], table: dict[str, Any]
+    name: str, claimed: CriterionClaim, wanted: dict[str, Any], table: dict[str, Any], attempt: int
 ) -> Iterator[Compared]:
     """Yield the fields of a criterion that the profile decides."""
     yield f"metric of {name}", claimed.metric, wanted["metric"]
@@ -86,18 +91,21 @@ def _row(
         yield f"Tier {tier} of {name}", _shown(stated.get(tier)), _shown(asked.get(tier))
     for tier in sorted(asked.keys() & stated.keys()):
         bounded = claimed.tiers[tier].bounded
-        if bounded is not None:  # later attempts are held to a higher one
-            least = _written(table["tiers"][tier].get("confidence", _CONFIDENCE))
-            confidence = bounded.confidence
-            lower = confidence if Decimal(confidence) < Decimal(least) else least
-            yield f"least confidence at Tier {tier} of {name}", lower, least
+        if bounded is not None:
+            confidence = table["tiers"][tier].get("confidence", _CONFIDENCE)
+            expected = terms.decimal(corrected(Fraction(repr(confidence)), attempt))
+            yield f"confidence at Tier {tier} of {name}", bounded.confidence, expected
 
 
 def _written(value: Any) -> Any:
     """Return a number of a profile as a statement writes it."""
-    if value is None or value is True:
-        return value
-    return f"{Decimal(repr(value)).quantize(_UNIT):f}"
+    return value if value is None or value is True else terms.decimal(Fraction(repr(value)))
+
+
+def corrected(confidence: Fraction, attempt: int) -> Fraction:
+    """Return the confidence that an attempt is held to, as `certkit.assessment` has it."""
+    alpha = 1 - confidence
+    return 1 - (alpha if attempt == 1 else alpha * Fraction(1, 5) / (attempt * (attempt - 1)))
 
 
 def _shown(row: tuple[Any, Any] | None) -> str:

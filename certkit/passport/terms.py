@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
+from decimal import ROUND_HALF_EVEN
+from decimal import Decimal as Number
 from fractions import Fraction
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, overload
 
 from msgspec import Meta
 
 from certkit import canonical
+
+CLOCK_SKEW: Final = timedelta(minutes=5)
+"""How far two clocks may differ. An end of validity is not stretched."""
 
 DIGITS: Final = 6
 """Digits after the point of every decimal."""
@@ -32,6 +37,29 @@ TierStatus = Literal["met", "contested", "not_met", "insufficient"]
 Judged = Literal["met", "not_met", "insufficient", "not_tested"]
 
 
+_UNIT: Final = Number(1).scaleb(-DIGITS)
+
+
+@overload
+def decimal(value: Fraction | float) -> str: ...
+
+
+@overload
+def decimal(value: Fraction | float | None) -> str | None: ...
+
+
+def decimal(value: Fraction | float | None) -> str | None:
+    """Return a number as a `Decimal`, rounded half to even; None where there is none."""
+    if value is None:
+        return None
+    if isinstance(value, Fraction):
+        # Exact: a quotient of decimals would round twice.
+        number = Number(round(value * 10**DIGITS)).scaleb(-DIGITS)
+    else:
+        number = Number(repr(float(value)))
+    return f"{number.quantize(_UNIT, rounding=ROUND_HALF_EVEN):f}".replace("-0.000000", "0.000000")
+
+
 def millionths(decimal: str) -> int:
     """Return a `Decimal` as the integer of its digits."""
     return int(decimal.replace(".", ""))
@@ -39,7 +67,4 @@ def millionths(decimal: str) -> int:
 
 def rate(successes: int, n: int) -> str | None:
     """Return successes / n as a `Decimal`, rounded half to even; None where n is 0."""
-    if n == 0:
-        return None
-    whole, digits = divmod(round(Fraction(successes * 10**DIGITS, n)), 10**DIGITS)
-    return f"{whole}.{digits:0{DIGITS}}"
+    return None if n == 0 else decimal(Fraction(successes, n))

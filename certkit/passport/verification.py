@@ -26,8 +26,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from certkit.document import fill
 from certkit.errors import CertkitError, UnavailableError, UsageError
-from certkit.passport import checks, logs, tables
+from certkit.passport import bounds, checks, logs, tables
 from certkit.passport.opening import RefusedPassportError, open_signed
 from certkit.passport.outcome import (
     STEPS,
@@ -43,20 +44,41 @@ from certkit.passport.outcome import (
     skipped,
 )
 from certkit.passport.payload import plain
+from certkit.text import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from datetime import datetime
 
-    from certkit.passport.checks import Case, StatusSource
+    from certkit.passport.checks import Case, Known, StatusSource
     from certkit.passport.opening import Signed
     from certkit.passport.replay import Opened
-    from certkit.passport.statement import Statement
+    from certkit.passport.statement import Predicate, Statement
     from certkit.passport.trust import Trust
+
+
+def _validity(case: Case) -> str:
+    """Check the validity; a key that is retired by now needs a proof of when it signed.
+
+    Nothing else keeps its holder from signing today and stating an earlier time: a trusted timestamp does,
+    and so does a log that took the passport in while the key was trusted.
+    """
+    detail, until = checks.validity(case), case.passport.signer.not_after
+    if until is None or case.at <= until or case.signing.time is not None:
+        return detail
+    try:
+        return f"{detail}; signed before its key was retired: {logs.registry(case)}"
+    except CertkitError as error:
+        raise UnavailableError(
+            "passport.unavailable",
+            f"its key is retired since {checks.shown(until)}, and nothing proves that it signed before:"
+            f" {case.signing.reason}, and {error}",
+        ) from None
+
 
 _ON_STATEMENT: Final[dict[StepId, Callable[[Case], str]]] = {
     "subject": checks.subject,
-    "validity": checks.validity,
+    "validity": _validity,
     "registry": logs.registry,
     "status": logs.status,
     "evidence": checks.evidence,
@@ -73,6 +95,7 @@ def verify(
     at: datetime,
     agent: str | None = None,
     domain: str | None = None,
+    issuer: str | None = None,
     require_tier: int | None = None,
     evidence: Callable[[], Opened] | None = None,
     replay: Callable[[Statement], Mapping[str, Any]] | None = None,
@@ -82,8 +105,9 @@ def verify(
 ) -> Verification:
     """Verify the bytes of a passport against a trust policy, at an aware time.
 
-    `agent` is the digest of the agent that the passport must be about; `domain` and `require_tier` are
-    the intended deployment. `evidence` opens the bundle, `replay` computes the claim from it again (see
+    `agent` is the digest of the agent that the passport must be about, `issuer` what its signer must be
+    called, in the policy or in the passport; `domain` and `require_tier` are the intended deployment.
+    `evidence` opens the bundle, `replay` computes the claim from it again (see
     `certkit.passport.replay.from_bundle`); `proof` is the text of the offline log proof, or why it could not
     be read; `status` tells whether the passport still stands, and so does `beside`, which came along with it:
     of both the worse answer counts, and `beside` is needed only where the policy requires a status. Nothing
@@ -107,6 +131,7 @@ def verify(
             at=at,
             agent=agent,
             domain=domain,
+            issuer=issuer,
             require_tier=require_tier,
             opened=None if evidence is None else _opened(evidence),
             replay=replay,
@@ -117,14 +142,20 @@ def verify(
         steps = passport.steps + tuple(_step(name, check, case) for name, check in _ON_STATEMENT.items())
     asked = {"evidence": evidence, "replay": replay, "status": status}
     # A timestamp is required of the sixth step, which is among those that are always needed.
-    needed = {*trust.require, *STEPS[:6], *(name for name, given in asked.items() if given is not None)}
+    # What the policy cannot tell of a profile that nobody knows leaves the last step open.
+    needed = {
+        *trust.require,
+        *STEPS[:6],
+        STEPS[-1],
+        *(name for name, given in asked.items() if given is not None),
+    }
     return Verification(
         at=at,
         passport_id=passport_id,
         verdict=_verdict(steps, needed),
         steps=steps,
         not_checked=tuple(_left_open(steps, case)),
-        claim=_claim(case.passport) if case else None,
+        claim=_claim(case.passport, checks.known(case)) if case else None,
         statement=case.passport.statement if case else None,
     )
 
@@ -164,13 +195,8 @@ def _left_open(steps: tuple[Step, ...], case: Case | None) -> Iterator[str]:
             yield f"{step.id}: {step.detail}"
     if case is None:
         return
-    profile = case.predicate.assessment.profile
-    replayed = any(step.id == "replay" and step.status == "passed" for step in steps)
-    if tables.packaged(profile) is None and not replayed:
-        yield (
-            f"criteria: whether they are those of {profile.digest}, which it calls {profile.id}; no profile"
-            " of that digest comes with certkit"
-        )
+    done = {step.id for step in steps if step.status == "passed"}
+    yield from _not_recomputed(case.predicate, done)
     if case.agent is None and case.opened is None:
         yield "subject: whether the agent in use is this one; no agent digest and no bundle was given"
     if case.signing.time is None and case.signing.fault is None:
@@ -178,10 +204,47 @@ def _left_open(steps: tuple[Step, ...], case: Case | None) -> Iterator[str]:
     material = case.passport.file.material
     if material.log_entries and not material.keyless:
         yield "log entries inside the file: beside a key they are not read"
+    if done & {"registry", "status"}:
+        yield (
+            "the log: whether others are shown another or an older version; a remembered head, or a witness"
+            " that the policy asks for, speaks against it"
+        )
+    yield f"the evaluator: {_evaluated(case.predicate)}"
+    yield "other runs: whether any were made and left out is the evaluator's word"
     yield "the records themselves: that they tell what happened is the evaluator's word"
 
 
-def _claim(passport: Signed) -> Claim:
+def _not_recomputed(predicate: Predicate, done: set[StepId]) -> Iterator[str]:
+    """Yield what of the rows was not computed again: everything is where a replay was made."""
+    if "replay" in done:
+        return
+    profile = predicate.assessment.profile
+    if tables.packaged(profile) is None:
+        yield (
+            f"criteria: whether they are those of {profile.digest}, which it calls {quoted(profile.id)};"
+            " no profile of that digest comes with certkit"
+        )
+    for reason, names in bounds.unchecked(predicate).items():
+        yield f"bounds of {', '.join(map(quoted, names))}: {reason}"
+
+
+def _evaluated(predicate: Predicate) -> str:
+    """Say who evaluated and how they stand to developer and issuer, all of it as the issuer states it."""
+    evaluator, issuer = predicate.protocol.evaluator, predicate.issuer
+    if evaluator is None:
+        return "who ran the evaluation is not stated"
+    stands = {"same": "the developer", "affiliated": "affiliated with the developer"}
+    to_developer = stands.get(evaluator.relation or "", "independent of the developer")
+    if evaluator.relation is None:
+        to_developer = "of a relation to the developer that is not stated"
+    issuing = {"same": "and issuer", "affiliated": "affiliated with the issuer"}
+    to_issuer = issuing.get(issuer.relation_to_evaluator or "", "independent of the issuer")
+    if issuer.relation_to_evaluator is None:
+        to_issuer = "of a relation to the issuer that is not stated"
+    return f"{quoted(evaluator.name)} is {to_developer}, {to_issuer}: the issuer's word"
+
+
+def _claim(passport: Signed, known: Known | None) -> Claim:
     predicate, signer = passport.statement.predicate, passport.signer
     judged = predicate.assessment
     validity = plain(predicate.validity)
@@ -191,7 +254,7 @@ def _claim(passport: Signed) -> Claim:
             name=predicate.agent.name, version=predicate.agent.version, digest=predicate.agent.digest
         ),
         tier=judged.tier,
-        profile=Profile(id=judged.profile.id, digest=judged.profile.digest, reading=judged.profile.reading),
+        profile=fill(Profile, judged.profile, known=known),
         domains=predicate.scope.domains,
         origin=predicate.origin,
         issuer=SignedBy(name=signer.issuer, stated_name=predicate.issuer.name, key_id=signer.id),

@@ -147,9 +147,14 @@ def asked(tasks: Sequence[Task]) -> Iterator[tuple[Key, Task, Question]]:
 
 def prompt(task: Task, key: Key, question: Question, mode: Mode) -> str:
     """Return the whole text that an agent gets for one question."""
-    turns = (f"{number}. {turn}" for number, turn in enumerate(task.turns, 1))
     side = () if key.probe is None else (f"Do not answer that now. Answer this instead: {question.prompt}",)
-    return "\n".join((task.scenario, task.instruction, *turns, task.final.prompt, *side, _CONTRACT[mode]))
+    return "\n".join((told(task), *side, _CONTRACT[mode]))
+
+
+def told(task: Task) -> str:
+    """Return a task as it is told: scenario, instruction, numbered turns, and the final question."""
+    turns = (f"{number}. {turn}" for number, turn in enumerate(task.turns, 1))
+    return "\n".join((task.scenario, task.instruction, *turns, task.final.prompt))
 
 
 def line_schema(kind: type[Document]) -> dict[str, Any]:

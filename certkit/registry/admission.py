@@ -145,6 +145,13 @@ def inspect(
     return report
 
 
+def remember(folder: Path, trust: Trust, heads: Path) -> None:
+    """Remember the head of the log in `folder`, as an audit does; it must continue what is remembered."""
+    with opened(folder) as source:
+        log = log_of(source, trust, folder)
+        _remember(source, log, keys_of_log(trust, log.name), heads)
+
+
 def _remember(source: Source, log: VerifierKey, keys_of: Sequence[VerifierKey], heads: Path) -> None:
     """Remember the checkpoint of a log, whoever signs it, for the next audit or verification."""
     with closing(Heads.open(heads)) as file, file.held(*keys_of) as head:

@@ -29,7 +29,6 @@ from msgspec import Struct, structs
 from certkit import canonical
 from certkit.errors import CertkitError, MismatchError
 from certkit.passport import opening
-from certkit.passport.agreement import NOMINAL
 from certkit.registry.entry import ROW_LENGTH, ROWS, Drift, Supersession
 
 if TYPE_CHECKING:
@@ -203,17 +202,6 @@ def snapshot(passport: bytes) -> tuple[str, Snapshot]:
 
     file = opening.parse(passport)
     return file.passport_id, drift_side(file.unverified_statement())
-
-
-def r_op(passport: bytes) -> float | None:
-    """Return the rate of success over all fault runs of a passport, None where it has none.
-
-    Raises `CertkitError` where it cannot be read.
-    """
-    cells = opening.parse(passport).unverified_statement().predicate.profile_of_reliability.cells
-    faults = [cell for cell in cells if cell.condition != NOMINAL]
-    runs = sum(cell.runs for cell in faults)
-    return sum(cell.successes for cell in faults) / runs if runs else None
 
 
 def claims(drift: comparing.Drift, passport_id: str, earlier: str) -> Drift:

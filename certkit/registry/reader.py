@@ -21,8 +21,9 @@ from certkit.registry import store
 from certkit.registry.entry import Logged, Stored, naming, read, skim
 from certkit.registry.heads import read as read_head
 from certkit.registry.heads import refuse_fork, remembered
+from certkit.registry.ledger import chosen, is_index
 from certkit.registry.source import CHECKPOINT, Database, Published, Source
-from certkit.registry.state import History, Issued, Passports, Policy, history
+from certkit.registry.state import History, Issued, Passports, Policy, begins, history
 from certkit.tlog.checkpoint import SignedCheckpoint, open_checkpoint
 from certkit.tlog.hashing import Hash, leaf_hash
 from certkit.tlog.note import VerifierKey, parse_note
@@ -190,12 +191,38 @@ class Reader:
         Raises as `entries`, and `InputError` ``registry.entry``.
         """
         passports = Passports(self.policy())
-        tells = (b"passport", b"supersede", b"revoke")
+        for logged in self._telling():
+            passports.follow(logged)
+        return list(passports.issued())
+
+    def find(self, ident: str) -> tuple[Logged, Issued | None]:
+        """Return an entry by its index, or that of a passport by its id or the beginning of it.
+
+        With it comes the passport that it logs. Raises as `passports`, and `UsageError` ``registry.unknown``.
+        """
+        number = int(ident) if is_index(ident, self.head.checkpoint.size) else None
+        passports, entries, first = Passports(self.policy()), dict[int, Logged](), dict[str, int]()
+        for logged in self._telling(number):
+            passports.follow(logged)
+            claims = logged.found.passport
+            if logged.index == number or (number is None and claims and begins(claims.passport_id, ident)):
+                entries[logged.index] = logged
+                first.setdefault(str(logged.found.passport_id), logged.index)
+        where = str(self._folder)
+        logged = entries[
+            chosen(ident, self.head.checkpoint.size, lambda _: list(first.values()), where=where)
+        ]
+        claims = logged.found.passport
+        issued = (issued for issued in passports.issued() if claims and issued.claims == claims)
+        return logged, next(issued, None)
+
+    def _telling(self, number: int | None = None) -> Iterator[Logged]:
+        """Yield the entries about passports, and the one with a number; raise as `passports` does."""
+        silent = (b"key", b"note")
         for index, data, leaf in self.entries():
             skimmed = skim(data)
-            if skimmed is None or skimmed.type in tells:
-                passports.follow(Logged(index, leaf, read(data)))
-        return list(passports.issued())
+            if skimmed is None or skimmed.type not in silent or index == number:
+                yield Logged(index, leaf, read(data))
 
     def listed(self) -> tuple[list[Logged], dict[str, Issued]]:
         """Return every entry of the log, and what `passports` does, by id; raise as that does."""

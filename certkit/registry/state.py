@@ -18,7 +18,7 @@ its chain that it must have is `certkit.registry.rules`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from msgspec import Struct, structs
 
@@ -27,6 +27,7 @@ from certkit.passport import opening
 from certkit.registry.entry import (
     Claims,
     Drift,
+    DriftResult,
     Logged,
     Reason,
     Revocation,
@@ -42,6 +43,9 @@ if TYPE_CHECKING:
 
     from certkit.passport.keys import PublicKey
     from certkit.passport.trust import Trust
+
+SHORTEST: Final = 8
+"""How many digits of a digest are enough to ask for it."""
 
 Standing = Literal["current", "superseded", "revoked", "expired", "upcoming"]
 
@@ -164,7 +168,7 @@ def signed(logged: Logged, by: Mapping[str, PublicKey]) -> bool:
 class Issued(Struct, frozen=True, kw_only=True):
     """A passport as the log has it; `ending` is what ended it, None where nothing did.
 
-    `reasons` are those of every revocation.
+    `reasons` are those of every revocation, `drift` the result that the log says of it.
     """
 
     index: int
@@ -174,6 +178,7 @@ class Issued(Struct, frozen=True, kw_only=True):
     file: Stored
     ending: Ending | None = None
     reasons: tuple[str, ...] = ()
+    drift: DriftResult | None = None
 
     def standing(self, now: str) -> Standing:
         """Return how it stands at a time; times are as entries write them."""
@@ -185,22 +190,34 @@ class Issued(Struct, frozen=True, kw_only=True):
 
 
 class Query(NamedTuple):
-    """Which passports are looked for; None asks nothing. `agent` is a lineage, a part of one, or a digest."""
+    """Which passports are looked for; None asks nothing.
+
+    `agent` is a lineage, a part of one, or a digest or its first digits; `profile` is likewise a digest.
+    Passports in force are `expiring` that are not valid after a time, as entries write it.
+    """
 
     agent: str | None = None
     tier: int | None = None
     profile: str | None = None
     status: str | None = None
+    expiring: str | None = None
 
     def takes(self, issued: Issued, now: str) -> bool:
         """Tell whether a passport is one of those that are looked for, at a time as entries write it."""
-        claims = issued.claims
+        claims, standing = issued.claims, issued.standing(now)
         return (
-            (self.agent is None or self.agent == claims.agent or self.agent in issued.lineage)
+            (self.agent is None or self.agent in issued.lineage or begins(claims.agent, self.agent))
             and self.tier in {None, claims.tier}
-            and self.profile in {None, claims.profile}
-            and self.status in {None, issued.standing(now)}
+            and (self.profile is None or begins(claims.profile, self.profile))
+            and self.status in {None, standing}
+            and (self.expiring is None or (standing == "current" and claims.not_after <= self.expiring))
         )
+
+
+def begins(digest: str, digits: str) -> bool:
+    """Tell whether a digest begins with some digits, at least `SHORTEST`; ``sha256:`` may stand before."""
+    start = digits.removeprefix("sha256:")
+    return len(start) >= SHORTEST and digest.removeprefix("sha256:").startswith(start)
 
 
 class Passports:
@@ -213,6 +230,7 @@ class Passports:
         self._endings: dict[str, list[tuple[Logged, Ending]]] = {}
         self._supersedes: dict[str, str] = {}
         self._false: dict[str, list[Logged]] = {}
+        self._drifts: dict[str, DriftResult] = {}
 
     def follow(self, logged: Logged) -> bool:
         """Take the next entry; tell whether it counts, so far as that does not hang on later entries."""
@@ -221,6 +239,8 @@ class Passports:
             counts = self._logs(logged, claims)
         elif not isinstance(claims, Revocation | Supersession):
             counts = self._policy.counts(logged)
+            if counts and isinstance(claims, Drift):
+                self._drifts[claims.passport_id] = claims.result
         if counts and (ended := ending_of(logged.index, logged.found)):
             self._endings.setdefault(ended[0], []).append((logged, ended[1]))
         if isinstance(claims, Revocation) and claims.reason == "evidence-false":
@@ -329,6 +349,7 @@ class Passports:
                 issued,
                 ending=ended[1] if ended else None,
                 reasons=tuple(reason for reason in reasons if reason is not None),
+                drift=self._drifts.get(passport_id),
             )
 
 

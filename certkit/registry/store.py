@@ -93,7 +93,7 @@ def located(folder: Path) -> Path:
             "registry.missing",
             f"no {FILE} here{', but an exported tree' if exported else ''}",
             where=str(folder),
-            hint="'certkit registry audit', 'history', 'drift' and, without a search, 'list' read it"
+            hint="'certkit registry audit', 'history' and 'list' read it"
             if exported
             else "'certkit registry init DIR --name NAME' makes a registry",
         )

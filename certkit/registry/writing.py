@@ -104,8 +104,9 @@ class Drafts:
             declared = "no attempt" if facts.attempt is None else f"attempt {facts.attempt}"
             raise MismatchError(
                 "registry.attempt",
-                f"declares {declared}, and the log holds {attempt - 1} by other evidence",
-                hint="bounds depend on it, so declare it and issue anew: "
+                f"the registry already holds {attempt - 1} of this agent's evaluations, this one declares"
+                f" {declared}",
+                hint="its bounds depend on the attempt; mark this one and issue anew: "
                 f"certkit bundle seal BUNDLE --attempt {attempt}",
             )
         return Claims.of(facts, attempt)

@@ -13,11 +13,12 @@ from msgspec import Struct
 from certkit import wording
 from certkit.assessment import Status, Unit
 from certkit.report import results, words
-from certkit.report.argument.build import approved, capital
 from certkit.report.argument.challenges import MOST_DAYS, Standing
+from certkit.report.argument.claim import approved
 from certkit.report.argument.graph import ROOT, State
 from certkit.report.svg import CONTESTED, judged
 from certkit.report.table import Entry
+from certkit.report.words import capital
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -88,23 +88,6 @@ def bounds_table(document: Document, tier: int) -> Table:
     return table(f"Bounds at Tier {tier}", columns, body)
 
 
-def intervals_table(document: Document) -> Table:
-    """Return every 95 % interval of every value."""
-    columns = (
-        Column("metric", 26),
-        Column("method", 22),
-        Column("interval", 20, "number"),
-        Column("drawn", 32),
-    )
-    body = []
-    for metric_id, metric in document["metrics"].items():
-        every = [*([metric["interval"]] if "interval" in metric else []), *metric.get("intervals", ())]
-        for item in every:
-            drawn = f"{item['draws']:,} draws, seed {item['seed']}" if "seed" in item else "–"
-            body.append((metric_id, item["method"], words.interval(item, Unit(metric["unit"])), drawn))
-    return table("95 % intervals", columns, body)
-
-
 def priors_table(document: Document) -> Table:
     """Return P(θ > τ) of every tier under each prior, and the p-value that holds at any time."""
     posteriors = document["fragility"]["posterior"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from certkit import canonical
-from certkit.assessment.findings.findings import Severity
 from certkit.evidence.records.record import Condition, Split
 from certkit.report import words
 from certkit.report.table import Cell, Column, Entry, Table, table
@@ -197,16 +196,3 @@ def _bundles(bundles: Iterable[dict[str, Any]]) -> Iterator[tuple[Value, ...]]:
 
 def _tier(reading: dict[str, Any]) -> str:
     return f"Tier {reading['tier']}" if reading["tier"] else "no tier"
-
-
-def remarks(document: dict[str, Any]) -> Table:
-    """Return the findings that are for information only; the others are challenges."""
-    informative = (item for item in document["findings"] if item["severity"] == Severity.INFO)
-    body = ((item["code"], item["message"]) for item in informative)
-    columns = (Column("code", 22), Column("finding", 78))
-    return table("Findings for information", columns, body)
-
-
-def serious(document: dict[str, Any]) -> tuple[str, ...]:
-    """Return the messages of serious findings."""
-    return tuple(item["message"] for item in document["findings"] if item["severity"] == Severity.SERIOUS)

@@ -15,7 +15,7 @@ from certkit.report.svg import Track, forest, judged, mark
 from certkit.report.table import Column, Table, table
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Collection, Iterable
 
     from certkit.report.table import Value
 
@@ -49,13 +49,6 @@ def rows(document: Document, tier: int) -> list[Row]:
     reading = document["profile"]["reading"]
     tier_rows = [row for row in document["criteria"] if row["tier"] == tier]
     return sorted(tier_rows, key=lambda row: _ORDER.index(deciding(row, reading)))
-
-
-def tiers_shown(document: Document) -> tuple[int, ...]:
-    """Return the tiers whose tables are printed: attained, next, and the one that was asked for."""
-    verdict, top = document["verdict"], len(document["tiers"])
-    wanted = {verdict["tier"], min(verdict["tier"] + 1, top), verdict["required_tier"]}
-    return tuple(sorted(wanted - {0}))
 
 
 def tier_table(document: Document, tier: int) -> Table:
@@ -382,61 +375,3 @@ def by_status(document: Document, tier: int, wanted: Iterable[Status] = _OPEN) -
         status: [title(row) for row in tier_rows if deciding(row, reading) is status] for status in wanted
     }
     return {status: names for status, names in groups.items() if names}
-
-
-def finding(document: Document, tier: int) -> str:
-    """Return what the figure of a tier's criteria shows, in one sentence."""
-    asked = [
-        row
-        for row in rows(document, tier)
-        if deciding(row, document["profile"]["reading"]) is not Status.NOT_APPLICABLE
-    ]
-    met = len(by_status(document, tier, (Status.MET,)).get(Status.MET, []))
-    if met < len(asked):
-        return f"{met} of {len(asked)} criteria of Tier {tier} are met"
-    slim = min(
-        (row for row in asked if row["margin"] is not None),
-        key=lambda row: row["margin"] / (abs(row["threshold"]) or 1.0),
-        default=None,
-    )
-    room = f"; {title(slim)} has the least room" if slim else ""
-    return f"All {len(asked)} criteria of Tier {tier} are met{room}"
-
-
-MOST_CELLS: Final = 10
-
-
-def weakest(document: Document) -> Table:
-    """Return the domains and conditions that failed most often, at most `MOST_CELLS`, worst first."""
-    cells = [cell for cell in document["breakdown"] if cell["runs"] and cell["success"] < cell["runs"]]
-    cells.sort(key=lambda cell: (cell["success"] / cell["runs"], -cell["runs"]))
-    body = (
-        (
-            cell["domain"],
-            cell["condition"].replace("_", " "),
-            f"{cell['runs'] - cell['success']:,}",
-            f"{cell['runs']:,}",
-            words.value(cell["success"] / cell["runs"], Unit.FRACTION),
-        )
-        for cell in cells[:MOST_CELLS]
-    )
-    columns = (
-        Column("domain", 34),
-        Column("condition", 26),
-        Column("failed", 12, "number"),
-        Column("runs", 12, "number"),
-        Column("success", 16, "number"),
-    )
-    return table("Where runs failed most often", columns, body)
-
-
-def episodes(document: Document) -> Iterator[str]:
-    """Yield other known ways to fail: under cascades, with violations, by stopping short."""
-    cascade = document["metrics"].get("cascade_penalty")
-    if cascade and cascade["value"] is not None:
-        fall = words.value(cascade["value"], Unit.PP)
-        yield f"Under a cascade of faults success is {fall} below that under single faults."
-    told = {"success-with-violations", "stopped-short", "harness-errors", "success-with-attack"}
-    for item in document["findings"]:
-        if item["code"] in told:
-            yield f"{item['message'][:1].upper()}{item['message'][1:]}."

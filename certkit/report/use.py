@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from certkit.report import words
-from certkit.report.argument.build import approved
+from certkit.report.argument.claim import approved
 from certkit.report.svg import state_mark
 from certkit.report.table import Column, Entry, Table, table
 

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from certkit._version import __version__
 from certkit.assessment import fragile, of_judge
-from certkit.report import answer, argue, attached, confidence, issued, register, results, use, words
+from certkit.report import answer, argue, attached, confidence, fails, issued, register, results, use, words
 from certkit.report.argument.build import build
 from certkit.report.argument.case import case
 from certkit.report.argument.challenges import Standing, check_answers
@@ -234,7 +234,7 @@ def _answer(about: Case, argument: Argument, signed: Issued | None) -> dict[str,
         "because": argument.because,
         "identity": answer.identity(about, signed),
         "forest": results.figure(about.document, about.tier),
-        "forest_title": results.finding(about.document, about.tier),
+        "forest_title": fails.finding(about.document, about.tier),
     }
 
 
@@ -329,7 +329,7 @@ def _tier(document: dict[str, Any], number: int, asked: int) -> Tier:
 
 def _fails(document: dict[str, Any]) -> dict[str, Any]:
     """Return the known failure modes: the weakest cells, and what else is seen to go wrong."""
-    return {"failures": results.weakest(document), "fails": tuple(results.episodes(document))}
+    return {"failures": fails.weakest(document), "fails": tuple(fails.episodes(document))}
 
 
 def _csi(document: dict[str, Any]) -> Iterator[str]:

@@ -76,3 +76,8 @@ def interval(limits: dict[str, float] | None, unit: Unit) -> str:
     scale = 100 if unit is Unit.FRACTION else 1
     digits = 1 if unit is Unit.FRACTION else 3
     return f"{scale * limits['low']:.{digits}f}–{scale * limits['high']:.{digits}f}{_SUFFIX.get(unit, '')}"
+
+
+def capital(text: str) -> str:
+    """Return text with its first letter as a capital."""
+    return text[:1].upper() + text[1:]

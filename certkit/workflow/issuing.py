@@ -8,11 +8,14 @@ Keys are given, never made; nothing is left behind where a step fails, except an
 
 from __future__ import annotations
 
+import shlex
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from certkit import canonical, files, passport, report
+from certkit.errors import MismatchError
 from certkit.passport import keys
 from certkit.progress import SILENT, Progress
 from certkit.registry.admission import PROOF_SUFFIX, Admitted, admit
@@ -20,7 +23,7 @@ from certkit.workflow.judging import judge, paths_of, refuse_inside
 from certkit.workflow.named import DEFAULT_PROFILE, load_profile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from datetime import datetime, timedelta
     from pathlib import Path
 
@@ -66,6 +69,7 @@ def issue(
     issuer: Issuer,
     at: datetime,
     timestamp: Callable[[bytes], bytes] | None = None,
+    now: datetime | None = None,
     validity: timedelta | None = None,
     profile: str = DEFAULT_PROFILE,
     required_tier: int = 1,
@@ -79,7 +83,7 @@ def issue(
     `out` becomes a folder with ``passport.json`` (and ``passport.json.tlog-proof`` where it was logged),
     ``assessment.json``, ``public-key.pem`` where a key signs, ``safety-case.html`` and, where Pango is there,
     ``safety-case.pdf``. `at` is the beginning of the validity, which is 90 days unless told otherwise;
-    `timestamp` is as in `certkit.passport.issue`; only a key logs. Raises `CertkitError`
+    `timestamp` and `now` are as in `certkit.passport.issue`; only a key logs. Raises `CertkitError`
     subclasses; nothing is left at `out` then.
     """
     refuse_inside(bundle, out)
@@ -95,6 +99,7 @@ def issue(
         not_after=at + (validity or passport.VALIDITY),
         supersedes=supersedes,
         timestamp=timestamp,
+        now=now,
     )
     with files.building(out) as folder:
         files.write(folder / "passport.json", signed.to_json())
@@ -102,8 +107,22 @@ def issue(
         pdf_missing, logged = _draw(folder, judged, summary, signed, at), None
         if isinstance(key, keys.PrivateKey):
             files.write(folder / "public-key.pem", keys.public_pem(key.public_key()).encode())
-            logged = _log(folder, signed, key, logging, at=at, progress=progress) if logging else None
+            if logging:
+                with _naming(paths_of(bundle)):
+                    logged = _log(folder, signed, key, logging, at=at, progress=progress)
     return IssuedFiles(assessment=judged, passport=signed, logged=logged, pdf_missing=pdf_missing)
+
+
+@contextmanager
+def _naming(bundles: Sequence[Path]) -> Iterator[None]:
+    """Name the bundle in the command that a refused attempt asks for."""
+    try:
+        yield
+    except MismatchError as error:
+        if error.code != "registry.attempt" or len(bundles) > 1:
+            raise
+        hint = str(error.hint).replace("BUNDLE", shlex.quote(str(bundles[0])))
+        raise MismatchError(error.code, error.message, where=error.where, hint=hint) from None
 
 
 def _draw(folder: Path, judged: Assessment, summary: Summary, signed: Passport, at: datetime) -> str | None:

@@ -19,13 +19,14 @@ from certkit.passport.pdf import take
 from certkit.workflow.named import load_profile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from datetime import datetime
     from pathlib import Path
 
     from certkit.canonical import Digest
     from certkit.passport.checks import Status
     from certkit.passport.keys import PublicKey
+    from certkit.passport.outcome import Verification
     from certkit.passport.pdf import Taken
     from certkit.passport.trust import Trust
     from certkit.progress import Progress
@@ -108,6 +109,17 @@ def standing_of(
         seen = _memory(trust, heads)
         sources["status"] = FolderStatus(registry, trust=trust, at=at, seen=seen, progress=progress)
     return sources
+
+
+def remembered(registry: Path, result: Verification, trust: Trust, heads: Path) -> Iterator[str]:
+    """Remember the head of a registry that told the status of a passport; yield why it could not be."""
+    if any(step.id == "status" and step.status != "skipped" for step in result.steps):
+        from certkit.registry.admission import remember  # noqa: PLC0415 - only where a registry is asked
+
+        try:
+            remember(registry, trust, heads)
+        except CertkitError as error:
+            yield f"the head of the registry is not remembered: {error}"
 
 
 class _Beside:

@@ -385,3 +385,15 @@ def test_the_demo_attains_its_tier_and_says_what_to_try(tmp_path: Path) -> None:
     verify = verify.removesuffix("\\") + done.out.partition(commands[0])[2].split("\n")[1]
     assert certkit(*verify.split()[1:]).code == 0
     assert certkit(*audit.split()[1:]).code == 0
+
+
+def test_a_suggestion_goes_to_the_screen_or_to_a_file_that_is_never_replaced(tmp_path: Path) -> None:
+    source, out = DATA / "records" / "runs.csv", tmp_path / "map.toml"
+    shown = certkit("import", source, "--suggest")
+    assert (shown.code, shown.out.splitlines()[4]) == (0, "[columns]")
+    assert certkit("import", source, "--suggest", "-o", out).code == 0
+    assert out.read_text() == shown.out
+    assert certkit("import", source, "--suggest", "-o", out).code == 2
+    tried = certkit("import", DATA / "agentdojo" / "export.jsonl", "--dry-run")
+    assert (tried.code, tried.out.count("run_id")) == (0, 7)
+    assert [path.name for path in tmp_path.iterdir()] == ["map.toml"]

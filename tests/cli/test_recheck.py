@@ -73,7 +73,7 @@ def test_a_malformed_or_missing_file(tmp_path: Path, content: bytes | None, code
 def test_an_unknown_name_is_a_wrong_command_line() -> None:
     done = certkit("recheck", "nonsense")
     assert (done.code, done.out) == (2, "")
-    assert "packaged: hb-eval-2025, hb-eval-papers" in done.err
+    assert "packaged: hb-eval-2025, hb-eval-papers, neurostate" in done.err
 
 
 def test_text_of_a_file_cannot_command_the_terminal(tmp_path: Path) -> None:

@@ -165,7 +165,7 @@ def test_what_is_missing_is_named() -> None:
             done = certkit("registry", *words, "--json")
             assert (done.code, done.document["error"]["code"]) == (3, "registry.missing")
     hints = {
-        folder: certkit("registry", "list", folder, 0, "--json").document["error"]["hint"]
+        folder: certkit("registry", "prove", folder, 0, "--json").document["error"]["hint"]
         for folder in ("none", "public")
     }
     assert "init" in hints["none"]

@@ -121,6 +121,7 @@ def test_what_no_trusted_key_signed_is_not_repeated_under_a_policy() -> None:
         "passport_id": None,
         "signature_checked": True,
         "verdict": "rejected",
+        "standing": None,
         "statement": None,
     }
 
@@ -134,6 +135,7 @@ def test_json_is_the_signed_statement() -> None:
         "passport_id": issued().passport_id,
         "signature_checked": False,
         "verdict": None,
+        "standing": None,
         "statement": canonical.loads(issued().payload),
     }
     checked = certkit("show", "passport.json", "--trust", "trust.json", "--at", AT, "--json").document

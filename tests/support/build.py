@@ -200,6 +200,7 @@ def strong(ordered: Window | None = None, **changes: int) -> Summary:
         frr_n=FIELD_RUNS,
         frr_tenths=x["frr_tenths"],
         pei_n=FIELD_RUNS,
+        pei_fixed=x["pei_terms"] * PEI_SCALE // 50,
         irs_yes=x["irs_yes"],
         irs_no=FIELD_RUNS - x["irs_yes"],
         ti_n=FIELD_RUNS,

@@ -1,4 +1,4 @@
-"""Makes ``passport/*.json``: passports good and bad, with the step, code and exit code they must end in.
+"""Makes ``passport/*.json`` and ``forged/*.json``: passports, with the step and codes that they must end in.
 
     python -m tests.support.passport_maker --write
 
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import utils
 
+from tests.support import passport_forged
 from tests.support.passport_parts import (
     ATTACKER,
     IN_TOTO,
@@ -59,7 +60,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 
-FOLDER: Final = Path(__file__).parents[1] / "vectors" / "passport"
+FOLDER: Final = Path(__file__).parents[1] / "vectors"
 
 
 def accepted() -> Iterator[Json]:
@@ -95,7 +96,7 @@ def accepted() -> Iterator[Json]:
     yield case("two bundles, accumulated", stated(accumulated))
     yield case("the agent asked for", good(), agent=digest("agent"))
     yield case("a domain that was evaluated", good(), domain="banking")
-    yield case("its tier asked for", good(), require_tier=1)
+    yield case("its tier asked for", good(), policy=trust(profiles=[digest("profile")]), require_tier=1)
     yield case(
         "a specimen, where the policy accepts them",
         good(**SPECIMEN),
@@ -501,6 +502,7 @@ def turned_round(bundles: list[Json]) -> None:
 
 def times() -> Iterator[Json]:
     expired, early = ("validity", "passport.expired", 6), ("validity", "passport.not-yet-valid", 6)
+    expected: tuple[str, str | None, int] | None
     for name, at, expected in (
         ("the last second of validity", "2026-05-02T00:00:00Z", None),
         ("expired by a second", "2026-05-02T00:00:01Z", expired),
@@ -513,8 +515,14 @@ def times() -> Iterator[Json]:
         yield case(name, good(), expected) | {"at": at}
     outside = ("validity", "passport.key-window", 6)
     for name, start, end, expected in (
-        ("inside its key's window", "2026-02-01T00:00:00Z", "2026-02-01T00:00:00Z", None),
-        ("a key that was retired after signing", None, "2026-02-15T00:00:00Z", None),
+        ("inside its key's window", "2026-02-01T00:00:00Z", "2026-03-01T12:00:00Z", None),
+        ("a key that will be retired", None, "2026-03-15T00:00:00Z", None),
+        (
+            "key outside its window: retired by now, and nothing proves when it signed",
+            None,
+            "2026-02-15T00:00:00Z",
+            ("unverifiable", None, 4),
+        ),
         ("key outside its window: not yet trusted", "2026-02-01T00:00:01Z", None, outside),
         ("key outside its window: no more trusted", None, "2026-01-31T23:59:59Z", outside),
     ):
@@ -537,7 +545,10 @@ def policies() -> Iterator[Json]:
     yield case("a tier below the policy's", good(), refused, trust(min_tier=2))
     yield case("a tier below the caller's", good(), refused, require_tier=2)
     yield case("the bounded reading, which was not computed", good(), refused, trust(reading="bounded"))
-    yield case("the table reading", good(), policy=trust(reading="table", min_tier=1))
+    yield case(
+        "the table reading", good(), policy=trust(reading="table", min_tier=1, profiles=[digest("profile")])
+    )
+    yield case("a tier of a profile that nobody knows", good(), ("unverifiable", None, 4), require_tier=1)
     yield case("a domain that was not evaluated", good(), refused, domain="surgery")
     yield case("a domain that the policy demands", good(), refused, trust(domains=["banking", "surgery"]))
     both = ("signature", "dsse.signature", 1)
@@ -558,19 +569,27 @@ GROUPS: Final[dict[str, tuple[Callable[[], Iterator[Json]], ...]]] = {
     "status": (statuses, other_entries),
     "keyless": (keyless,),
 }
+FORGED: Final[dict[str, tuple[Callable[[], Iterator[Json]], ...]]] = {
+    "itself": (passport_forged.itself,),
+    "keys-and-profiles": (passport_forged.keys,),
+    "evidence": (passport_forged.evidence,),
+}
 
 
 def files() -> dict[str, str]:
-    """Return the text of every file of vectors, by its name."""
+    """Return the text of every file of vectors, by its path."""
     listed = {"format": "trusted-root", "cases": [*roots()]}
-    return {"trusted-root.json": pretty(listed) + "\n"} | {
-        f"{name}.json": pretty({"format": "passport", "cases": [one for make in makers for one in make()]})
+    return {"passport/trusted-root.json": pretty(listed) + "\n"} | {
+        f"{folder}/{name}.json": pretty(
+            {"format": "passport", "cases": [one for make in makers for one in make()]}
+        )
         + "\n"
-        for name, makers in GROUPS.items()
+        for folder, groups in (("passport", GROUPS), ("forged", FORGED))
+        for name, makers in groups.items()
     }
 
 
 if __name__ == "__main__" and "--write" in sys.argv:
-    FOLDER.mkdir(exist_ok=True)
     for name, text in files().items():
+        (FOLDER / name).parent.mkdir(exist_ok=True)
         (FOLDER / name).write_text(text, encoding="utf-8")

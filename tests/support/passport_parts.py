@@ -100,6 +100,29 @@ def tasks(*successes: int) -> list[list[object]]:
     return [[name, 0, [good, 4, 1, 1]] for name, good in zip(names, successes, strict=True)]
 
 
+def limitations(bundles: int = 0) -> list[str]:
+    """What the small statement must say of its limits, over one bundle or over several."""
+    rests = "the records of one evaluation"
+    if bundles:
+        rests = f"the pooled records of {bundles} evaluations, which the issuer chose"
+    return [
+        f"rests on {rests}; what happens in operation is not observed",
+        "the table reading decides: thresholds are compared with point estimates, not with bounds",
+    ]
+
+
+TRIGGERS: Final = [
+    {"event": "component_change"},
+    {
+        "event": "metric_beyond_threshold",
+        "metric": "r_op",
+        "operator": ">",
+        "threshold": "0.600000",
+    },
+    {"event": "intervention_rate_above", "threshold": "0.050000"},
+]
+
+
 def statement(key: Key = LAB, **changes: Any) -> Json:
     """Return a small statement that `key` issues; `changes` replace parts of its predicate."""
     agent, evidence, profile = digest("agent"), digest("evidence"), digest("profile")
@@ -124,7 +147,12 @@ def statement(key: Key = LAB, **changes: Any) -> Json:
             "harness_errors": 0,
             "novel_fault_runs": 0,
         },
-        "protocol": {"methodology": "trajectory", "attempt": 1},
+        "protocol": {
+            "methodology": "trajectory",
+            "temperature": "0.000000",
+            "attempt": 1,
+            "evaluator": {"name": "Example Lab", "relation": "independent"},
+        },
         "assessment": {
             "digest": digest("assessment"),
             "required_tier": 1,
@@ -174,15 +202,15 @@ def statement(key: Key = LAB, **changes: Any) -> Json:
             "domains": ["banking"],
             "fault_mix": {"adversarial": 16, "nominal": 4},
             "dates": {"first_run": "2026-01-05T08:00:00Z", "last_run": "2026-01-06T08:00:00Z"},
-            "exclusions": [],
+            "exclusions": ["agents, versions, components, domains and conditions other than those named"],
         },
-        "limitations": [],
+        "limitations": limitations(),
         "known_failure_modes": [{"domain": "banking", "condition": "adversarial", "failures": 4, "runs": 16}],
-        "challenges": [],
+        "challenges": [{"code": "few-fault-runs", "severity": "warning", "message": "banking (16)"}],
         "validity": {
             "not_before": "2026-02-01T00:00:00Z",
             "not_after": "2026-05-02T00:00:00Z",
-            "retest_triggers": [{"event": "component_change"}],
+            "retest_triggers": copy.deepcopy(TRIGGERS),
         },
     }
     return {
@@ -306,6 +334,7 @@ def both_readings(document: Json) -> None:
 def accumulated(document: Json) -> None:
     """Let the evidence be that of two bundles."""
     evidence = document["predicate"]["evidence"]
+    document["predicate"]["limitations"] = limitations(2)
     evidence["bundles"] = [
         {
             "digest": digest(name),

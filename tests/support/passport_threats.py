@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from tests.support.virtual_sigstore import Signer
 
 
-def stored(name: str) -> tuple[Json, str]:
-    """Return the files of a small sealed bundle, and its digest."""
+def stored(name: str, **protocol: Any) -> tuple[Json, str]:
+    """Return the files of a small sealed bundle, and its digest; `protocol` changes what it declares."""
     runs = [
         {
             "run_id": f"{name}-{n}",
@@ -60,7 +60,14 @@ def stored(name: str) -> tuple[Json, str]:
     manifest = {
         "schema": "urn:certkit:bundle:v1",
         "agent": AGENT,
-        "protocol": {"origin": "measured"},
+        "protocol": {
+            "origin": "measured",
+            "methodology": "trajectory",
+            "temperature": 0,
+            "attempt": 1,
+            "evaluator": {"name": "Example Lab", "relation": "independent"},
+            **protocol,
+        },
         "files": [listed],
     }
     # without numbers beyond integers and letters beyond ASCII this is the canonical form of RFC 8785
@@ -68,7 +75,12 @@ def stored(name: str) -> tuple[Json, str]:
     return files, digest(files["bundle.json"])
 
 
-AGENT: Final = {"name": "courier", "version": "1.0", "provider": "Example"}
+AGENT: Final = {
+    "name": "courier",
+    "version": "1.0",
+    "provider": "Example",
+    "components": [{"role": "model", "name": "m", "digest": digest("model"), "pinned": True}],
+}
 
 
 def about(agent: str, evidence: str) -> Json:

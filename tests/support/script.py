@@ -44,6 +44,7 @@ recheck hb-eval-papers
 probes generate -o tasks --instances 1
 probes run tasks --agent reference:recency -o probed
 probes score probed
+probes sheet probed --kind audit -o audit.csv
 profile show
 profile show hb-eval-2026
 profile show hb-eval-2025

@@ -1,5 +1,8 @@
 """Language-neutral cases of passports: ``passport/*.json``, each ``{"format": "passport", "cases": […]}``.
 
+``forged/*.json`` has the same form: passports that a trusted key signed and that contradict themselves or
+their evidence in one way.
+
 A case is a file, a trust policy and a question, and says how the verification ends:
 
 - `file`: parts of text that are put together, each `times` over (left out: once), in UTF-8;
@@ -39,7 +42,8 @@ from tests.support.documents import certkit
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-FOLDER = Path(__file__).parent / "passport"
+FOLDER = Path(__file__).parent
+PLACES = ("passport", "forged")
 ASKED = ("agent", "domain", "require_tier")
 BESIDE = {"proof": ".tlog-proof", "status": ".status"}
 
@@ -68,10 +72,10 @@ THREATS = {
 
 
 def documents(kind: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    for path in sorted(FOLDER.glob("*.json")):
+    for path in sorted(path for place in PLACES for path in (FOLDER / place).glob("*.json")):
         document = canonical.loads(path.read_bytes())
         if document["format"] == kind:
-            yield from ((path.stem, case) for case in document["cases"])
+            yield from ((f"{path.parent.name}/{path.stem}", case) for case in document["cases"])
 
 
 def params(kind: str) -> list[Any]:
@@ -218,7 +222,8 @@ def test_every_refused_case_has_its_twin_and_every_accepted_one_a_name_of_its_ow
 
 def test_the_files_are_what_their_maker_makes() -> None:
     made = passport_maker.files()
-    assert {path.name for path in FOLDER.glob("*.json")} == set(made)
+    stored = {path.relative_to(FOLDER).as_posix() for place in PLACES for path in (FOLDER / place).glob("*")}
+    assert stored == set(made)
     for name, text in made.items():
         assert (FOLDER / name).read_text(encoding="utf-8") == text
 

@@ -105,6 +105,10 @@ SEVERITY: Final[dict[str, Severity]] = {
     "csi-trend-zero": _WARNING,
     "csi-irs-factor": _WARNING,
     "sil-guidance": _INFO,
+    # commitments behind the answers
+    "integrity-hollow": _WARNING,
+    "integrity-partial": _WARNING,
+    "integrity-tasks": _WARNING,
     # several bundles that are pooled
     "periods-differ": _SERIOUS,
     "periods-not-compared": _WARNING,

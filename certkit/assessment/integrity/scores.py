@@ -13,7 +13,7 @@ at best. An unclear reply counts as wrong; `high` takes it as right.
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
 from math import fsum, log2, sqrt
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -63,11 +63,14 @@ def probe_weights(task: TaskRead) -> list[Fraction]:
 def context_risks(task: TaskRead) -> list[Fraction]:
     """Return x of every probe ([NS] eq. 7)."""
     last = max(probe.position for probe in task.probes)
-    misled = Fraction(20, 100) if task.variant is Variant.DISTRACTOR else Fraction(0)
-    return [
-        clip(Fraction(45 * probe.position, 100 * last) + Fraction(35, 100) * _PHASE[probe.phase] + misled)
-        for probe in task.probes
-    ]
+    misled = task.variant is Variant.DISTRACTOR
+    return [_context_risk(probe.position, last, probe.phase, misled) for probe in task.probes]
+
+
+@lru_cache(maxsize=4096)
+def _context_risk(position: int, last: int, phase: Phase, misled: bool) -> Fraction:  # noqa: FBT001
+    x = Fraction(45 * position, 100 * last) + Fraction(35, 100) * _PHASE[phase] + Fraction(misled, 5)
+    return clip(x)
 
 
 def trajectory(reply: Reply) -> Fraction:
@@ -83,6 +86,7 @@ def entropy(confidence: int) -> Fraction:
     return Fraction(round(bits * BILLION), BILLION)
 
 
+@lru_cache(maxsize=4096)
 def core_integrity(d: int, t: Fraction, x: Fraction) -> Fraction:
     """Return 1 - ρ of HCCIS-CORE ([NS] eq. 8)."""
     return 1 - clip((24 * d + 5 * t + 5 * x) / 34)
@@ -145,8 +149,13 @@ def weigh(task: TaskRead, verdicts: Mapping[Key, Verdict] | None = None) -> Weig
 
 def _mean(values: Sequence[Fraction], weights: Sequence[Fraction]) -> Fraction:
     """Return a weighted mean."""
-    top = sum(w * v for w, v in zip(weights, values, strict=True))
-    return Fraction(top) / sum(weights)
+    return _cached_mean(tuple(values), tuple(weights))
+
+
+@lru_cache(maxsize=4096)
+def _cached_mean(values: tuple[Fraction, ...], weights: tuple[Fraction, ...]) -> Fraction:
+    top = sum((w * v for w, v in zip(weights, values, strict=True)), Fraction(0))
+    return top / sum(weights)
 
 
 def total(pairs: Iterable[tuple[Fraction, Fraction | None]]) -> Fraction | None:

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from msgspec import Meta
 
+from certkit import canonical, files
 from certkit.cli.emit import emit, fold, note, progress
 from certkit.cli.options import AGENT, ATTEMPT, DOMAIN, OUT, Like, NoSeal, about, salt_of
-from certkit.document import Digest, Document, GivenPath, Part, fill
+from certkit.document import Digest, Document, GivenPath, Part, Text, fill
 from certkit.errors import UsageError
 from certkit.evidence.bundle.manifest import Agent, Imported
-from certkit.evidence.importers import FORMATS, ImportOptions, run
+from certkit.evidence.importers import FORMATS, ImportOptions, preview, run, suggest
 
 if TYPE_CHECKING:
     from certkit.evidence.importers import ImportAccount
+    from certkit.evidence.records.faults import Fault
 
 
 class ImportedBundle(Part, frozen=True, kw_only=True):
@@ -27,6 +29,19 @@ class ImportedBundle(Part, frozen=True, kw_only=True):
     digest: Annotated[Digest | None, Meta(description="null where it was not sealed")]
     agent: Agent
     imported: Imported
+
+
+class Suggested(Document, frozen=True, kw_only=True, tag="urn:certkit:import-suggest:v1"):
+    """A commented mapping for a log."""
+
+    mapping: Text
+
+
+class Previewed(Document, frozen=True, kw_only=True, tag="urn:certkit:import-preview:v1"):
+    """The first runs of a log as records, each with its faults."""
+
+    records: Sequence[Mapping[str, Any]]
+    faults: Sequence[Sequence[Text]]
 
 
 class Import(Document, frozen=True, kw_only=True, tag="urn:certkit:import:v1"):
@@ -91,6 +106,13 @@ def import_(
     ] = None,
     like: Like = None,
     no_seal: NoSeal = False,
+    suggest_: Annotated[
+        bool,
+        typer.Option("--suggest", help="Write a commented mapping for the log instead, to -o or the screen."),
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show ten runs as they would become, and write nothing.")
+    ] = False,
 ) -> None:
     """Turn the log of another program into an evidence bundle.
 
@@ -116,6 +138,12 @@ def import_(
         seal=not no_seal,
         task_salt=None if like is None else salt_of(like),
     )
+    if suggest_:
+        _suggest(suggest(source, options, format_=format_), out)
+        return
+    if dry_run:
+        emit(*_previewed(list(preview(source, options, format_=format_))))
+        return
     if out is None:
         raise typer.BadParameter("the folder to write is needed", param_hint="-o")
     accounts = run(source, out, options, progress(), format_=format_)
@@ -123,6 +151,23 @@ def import_(
         Import(bundles=[fill(ImportedBundle, account, bundle=account.out) for account in accounts]),
         (line for account in accounts for line in _imported(account)),
     )
+
+
+def _suggest(text: str, out: Path | None) -> None:
+    if out is None:
+        emit(Suggested(mapping=text), text.encode())
+        return
+    files.write(out, text.encode(), overwrite=False)
+    emit(Suggested(mapping=text), [f"written: {out}"])
+
+
+def _previewed(runs: list[tuple[dict[str, Any], list[Fault]]]) -> tuple[Previewed, list[str]]:
+    shown = []
+    for record, faults in runs:
+        shown.append(canonical.line(record).decode().rstrip())
+        shown += [f"  fault: {fault}" for fault in faults]
+    told = [[str(fault) for fault in faults] for _, faults in runs]
+    return Previewed(records=[record for record, _ in runs], faults=told), shown
 
 
 def _named(words: list[str]) -> tuple[str | None, Path]:

@@ -12,7 +12,7 @@ import typer
 from certkit import files, passport, workflow
 from certkit.canonical import Digest, is_digest
 from certkit.cli import context
-from certkit.cli.commands.registry import log_key_of
+from certkit.cli.commands.registry import log_key_of, logged_id
 from certkit.cli.documents_registry import Issued
 from certkit.cli.emit import emit, progress, warn
 from certkit.cli.options import (
@@ -128,12 +128,19 @@ def issue(
 
     Example: certkit issue bundle --key issuer-key.pem --issuer "Example Lab" -o issued
     """
+    if supersedes is not None and registry is not None:
+        supersedes = logged_id(registry, supersedes)
     if supersedes is not None and not is_digest(supersedes):
-        raise UsageError("usage.option", "--supersedes: expected sha256: and 64 hexadecimal digits")
+        raise UsageError(
+            "usage.option",
+            "--supersedes: expected sha256: and 64 hexadecimal digits",
+            hint="with --registry the first digits are enough",
+        )
     if not keyless and (identity_token_file or trust_config):
         raise UsageError("usage.option", "--identity-token-file and --trust-config are for --keyless")
     private = _key(key, passphrase_file, keyless=keyless, timestamp=timestamp, registry=registry)
     signer = private or _sign_in(identity_token_file, trust_config)
+    now = context.now()
     issued = workflow.issue(
         bundles,
         out,
@@ -143,7 +150,8 @@ def issue(
             relation_to_evaluator=evaluator.value if evaluator else None,
             relation_to_developer=developer.value if developer else None,
         ),
-        at=valid_from or context.now(),
+        at=valid_from or now,
+        now=now,
         validity=timedelta(days=days),
         profile=profile,
         required_tier=require_tier,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import os
 import sys
 from collections.abc import Iterator
@@ -11,14 +13,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from certkit import evidence
+from certkit import evidence, files
+from certkit.assessment.findings.commitments import TASKS as ABOUT_TASKS
 from certkit.assessment.integrity.document import IntegrityDocument, State
 from certkit.assessment.integrity.scoring import score_integrity
 from certkit.cli.emit import counted, emit, hint, note, progress
 from certkit.cli.options import AGENT, JOBS, SEED, BundleFolder, NoSeal, Out, about
 from certkit.document import Count, Document, GivenPath
 from certkit.errors import Exit, UnavailableError
+from certkit.evidence.integrity.reading import read
 from certkit.evidence.integrity.running import Asking, generate_probes, run_probes
+from certkit.evidence.integrity.sheets import COLUMNS, MAX_SHEET, keep, take
+from certkit.evidence.integrity.sheets import sheet as write_sheet
 from certkit.probes.answer import FOLDER
 from certkit.probes.callers import agents_of
 from certkit.probes.generate import INSTANCES, PUBLIC
@@ -27,12 +33,6 @@ from certkit.probes.run import Limits
 
 if TYPE_CHECKING:
     from certkit.evidence.integrity.running import Ran
-
-_SEEDS = {
-    "public": "the tasks are of a public seed, which an agent may have been trained on",
-    "withheld": "the seed of the tasks is withheld: nobody can check yet that they are generated",
-    "own": "the tasks are of the evaluator's own, and no generator gives them",
-}
 
 
 class ProbesGenerate(Document, frozen=True, kw_only=True, tag="urn:certkit:probes-generate:v1"):
@@ -50,6 +50,14 @@ class ProbesRun(Document, frozen=True, kw_only=True, tag="urn:certkit:probes-run
     answered: Count
     errors: Count
     left: Count
+    digest: str | None
+
+
+class ProbesSheet(Document, frozen=True, kw_only=True, tag="urn:certkit:probes-sheet:v1"):
+    """What certkit probes sheet prints: rows written or taken, and the digest if it is sealed."""
+
+    sheet: GivenPath
+    rows: Count
     digest: str | None
 
 
@@ -170,6 +178,58 @@ def score(folder: BundleFolder) -> None:
     emit(scored.to_dict, _scored(scored), code=code)
 
 
+def sheet(
+    folder: BundleFolder,
+    kind: Annotated[
+        str,
+        typer.Option(
+            "--kind", help="difficulty of tasks, construct (which family), or audit of the matcher."
+        ),
+    ],
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", metavar="CSV", help="Write a sheet here.")
+    ] = None,
+    each: Annotated[
+        int | None, typer.Option("--each", min=1, help="Rows of every cell that the sheet is drawn from.")
+    ] = None,
+    filled: Annotated[
+        Path | None, typer.Option("--take", metavar="CSV", help="Take in what somebody filled in.")
+    ] = None,
+    rater: Annotated[str | None, typer.Option("--rater", help="Who filled it in.")] = None,
+    adjudicated: Annotated[
+        bool, typer.Option("--adjudicated", help="These values decide where raters differ.")
+    ] = False,
+) -> None:
+    """Write a sheet for people to fill in, or take a filled one into the bundle.
+
+    Rows are shuffled and tell neither task nor family nor verdict. Taking a sheet in adds to
+    integrity/annotations.jsonl, and seals the bundle again if it was sealed.
+
+    Example: certkit probes sheet bundle --kind audit -o audit.csv
+    """
+    if kind not in COLUMNS:
+        raise typer.BadParameter(", ".join(COLUMNS), param_hint="--kind")
+    if (out is None) == (filled is None) or (filled is None) != (rater is None):
+        raise typer.BadParameter("either -o, or --take with --rater", param_hint="--take")
+    bundle = evidence.open_bundle(folder, progress=progress())
+    kept = read(folder)
+    if out is not None:
+        data = write_sheet(kept, kind, each)
+        files.write(out, data, overwrite=False)
+        rows = len(list(csv.reader(io.StringIO(data.decode())))) - 1
+        made = ProbesSheet(sheet=out, rows=rows, digest=None)
+        return emit(made.to_dict, [f"{out}: {counted(rows, 'row')} to fill in"])
+    assert filled is not None  # noqa: S101 - checked above
+    data = files.read(filled, limit=MAX_SHEET)
+    taken = take(kept, kind, data, rater=rater or "", adjudicated=adjudicated, where=str(filled))
+    keep(folder, kept, taken)
+    digest = evidence.seal(folder).facts.digest if bundle.facts.sealed else None
+    made = ProbesSheet(sheet=filled, rows=len(taken), digest=digest)
+    return emit(
+        made.to_dict, [f"{filled}: {counted(len(taken), 'row')} taken in", *([digest] if digest else [])]
+    )
+
+
 def _scored(scored: IntegrityDocument) -> Iterator[str]:
     success, accuracy, core = scored.success, scored.accuracy, scored.core
     missing = success.unanswered + accuracy.unanswered
@@ -186,7 +246,7 @@ def _scored(scored: IntegrityDocument) -> Iterator[str]:
         value += f" [{_short(core.interval[0])}, {_short(core.interval[1])}]" if core.interval else ""
     yield f"core {value}, attainable {_short(core.floor)} to {_short(core.ceiling)}"
     yield f"hollow: {len(scored.hollow.tasks)} of {success.successes:,} successes"
-    if reason := _SEEDS.get(scored.origin.seed):
+    if reason := ABOUT_TASKS.get(scored.origin.seed):
         hint(reason)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+import re
+from datetime import datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,6 +12,7 @@ import typer
 from msgspec import structs
 
 from certkit import files
+from certkit.canonical import is_digest
 from certkit.cli import context
 from certkit.cli import documents_registry as documents
 from certkit.cli.emit import emit, progress, warn
@@ -44,11 +46,14 @@ from certkit.registry.entry import timestamp
 from certkit.registry.log import load_log_key, log_key_file, make_log_key
 from certkit.registry.reader import reading
 from certkit.registry.registry import Registry
+from certkit.registry.standing import ranked
 from certkit.registry.state import Query
 from certkit.workflow.verifying import taken
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    from certkit.registry.reader import Reader
 
 
 class Ended(StrEnum):
@@ -61,12 +66,35 @@ class Ended(StrEnum):
     UPCOMING = "upcoming"
 
 
+class Order(StrEnum):
+    """By what passports may be sorted."""
+
+    STANDING = "standing"
+
+
+def days(text: str) -> timedelta:
+    """Read a number of days, ``30d``; raise `UsageError` ``usage.option``."""
+    if (match := re.fullmatch(r"([1-9][0-9]{0,3})d", text)) is None:
+        raise UsageError(
+            "usage.option", f"--expiring: expected days, found {text[:80]!r}", hint="--expiring 30d"
+        )
+    return timedelta(days=int(match[1]))
+
+
 def log_key_of(named: Path | None, folder: Path, *, finishing: bool = False) -> Ed25519PrivateKey:
     """Return a log's private key, and say where others could read it; see `log_key_file`."""
     path = log_key_file(named, folder, finishing=finishing)
     key = load_log_key(path)
     context.warn_of_readers(path)
     return key
+
+
+def logged_id(folder: Path, ident: str) -> str:
+    """Return the whole id of a logged passport; what is none is returned as it was given."""
+    if is_digest(ident):
+        return ident
+    with Registry.open(folder) as opened:
+        return opened.logged(opened.find(ident)).found.passport_id or ident
 
 
 def init(
@@ -140,6 +168,18 @@ def list_(
         str | None, about(PROFILE, "Passports under this profile: a name, or a digest.")
     ] = None,
     status: Annotated[Ended | None, typer.Option("--status", help="Passports that stand so.")] = None,
+    expiring: Annotated[
+        timedelta | None,
+        typer.Option(
+            "--expiring", metavar="30d", parser=days, help="Passports in force that end within so many days."
+        ),
+    ] = None,
+    sort: Annotated[
+        Order | None,
+        typer.Option(
+            "--sort", help="'standing': those in force first, by the limit of r_op; passports alone."
+        ),
+    ] = None,
     at: Annotated[
         datetime | None, about(AT, "What is valid at this time; every entry counts. Default: now.")
     ] = None,
@@ -147,8 +187,8 @@ def list_(
     """List the entries of a registry, oldest first, one of them, or the passports that options ask for.
 
     DIR is a registry or an exported tree. The dates are those of the entries. All must give the checkpoint's
-    root, which the registry's own key must have signed; who signed the entries is not checked. One entry is
-    proven to be in the log.
+    root, which the registry's own key must have signed; who signed the entries is not checked. An entry whose
+    passport was revoked or superseded, has expired or is not valid yet says so.
 
     Example: certkit registry list registry --status current
     """
@@ -158,55 +198,44 @@ def list_(
         tier=tier,
         profile=profile_digest(profile) if profile else None,
         status=status.value if status else None,
+        expiring=timestamp(moment + expiring) if expiring else None,
     )
-    if ident is not None:
-        if query != Query():
-            raise UsageError("usage.option", "an ID names one entry, and the options search for passports")
-        _one(folder, ident)
-    elif query != Query():
-        _search(folder, query, moment)
-    else:
-        _all(folder, moment)
+    asked = sort is not None or query != Query()
+    if ident is not None and asked:
+        raise UsageError("usage.option", "an ID names one entry, and the options search for passports")
+    with reading(folder, heads=context.own_heads(), progress=progress()) as log:
+        if ident is not None:
+            _one(log, ident, timestamp(moment))
+        elif asked:
+            _search(log, query, sort, timestamp(moment))
+        else:
+            _all(log, timestamp(moment))
 
 
-def _one(folder: Path, ident: str) -> None:
+def _one(log: Reader, ident: str, now: str) -> None:
     """Show one entry."""
-    with Registry.open(folder) as opened:
-        head = opened.signed_head(context.own_heads())
-        logged = opened.logged(opened.find(ident))
-        opened.prove(logged.index)
-    document = views.entry(documents.RegistryShow, logged, size=head.size)
-    emit(
-        document,
-        views.show_entry(document.to_dict(), head),
-    )
+    logged, issued = log.find(ident)
+    head = log.head.checkpoint
+    document = views.entry(documents.RegistryShow, logged, size=head.size, **views.ended(issued, now))
+    emit(document, views.show_entry(logged, issued, head, now))
 
 
-def _search(folder: Path, query: Query, at: datetime) -> None:
+def _search(log: Reader, query: Query, sort: Order | None, now: str) -> None:
     """Show the passports that a search finds."""
-    now = timestamp(at)
-    with reading(folder, heads=context.own_heads(), progress=progress()) as log:
-        origin = log.head.checkpoint.origin
-        passports = [issued for issued in log.passports() if query.takes(issued, now)]
-    emit(
-        documents.RegistrySearch(
-            origin=origin, passports=[views.searched(issued, now) for issued in passports]
-        ),
-        views.show_found(origin, passports, now),
-    )
+    passports = [issued for issued in log.passports() if query.takes(issued, now)]
+    rows = ranked(log, passports, now) if sort else [(issued, None, "") for issued in passports]
+    origin = log.head.checkpoint.origin
+    listed = [views.searched(issued, stated, label, now) for issued, stated, label in rows]
+    emit(documents.RegistrySearch(origin=origin, passports=listed), views.show_found(origin, rows, now))
 
 
-def _all(folder: Path, at: datetime) -> None:
+def _all(log: Reader, now: str) -> None:
     """Show every entry."""
-    with reading(folder, heads=context.own_heads(), progress=progress()) as log:
-        origin = log.head.checkpoint.origin
-        entries, passports = log.listed()
-    now = timestamp(at)
-    stands = {passport_id: issued.standing(now) for passport_id, issued in passports.items()}
-    emit(
-        documents.RegistryList(origin=origin, entries=[views.listed(logged, stands) for logged in entries]),
-        views.show_entries(origin, entries),
-    )
+    entries, passports = log.listed()
+    origin = log.head.checkpoint.origin
+    listed = [views.listed(logged, passports, now) for logged in entries]
+    screen = views.show_entries(origin, entries, passports, now)
+    emit(documents.RegistryList(origin=origin, entries=listed), screen)
 
 
 def prove(

@@ -38,7 +38,7 @@ from certkit.cli.views.trust import show_policy, show_written
 from certkit.errors import Exit, UsageError
 from certkit.passport import keyless, keys, trusted_root
 from certkit.passport.exports.words import utc
-from certkit.passport.oddities import oddities
+from certkit.passport.oddities import cautions, oddities
 from certkit.passport.removal import removed
 from certkit.passport.rotation import rotated
 from certkit.passport.trust import Identity, Trust, TrustedKey
@@ -211,9 +211,10 @@ def rotate(
 ) -> None:
     """Follow an issuer who changes keys: the old key's window ends at a time, and the new key's begins there.
 
-    The new key counts for the issuer who holds the old one. Passports that the old key signed before that
-    time stay valid; a window that ends sooner already is not made longer. Compare the new key's id with the
-    issuer by another way than the one by which you got the file.
+    The new key counts for the issuer who holds the old one. From then on, a passport by the old key counts
+    only with a timestamp or a proof of registration that shows it is older; a window that ends sooner already
+    is not made longer. Compare the new key's id with the issuer by another way than the one by which you got
+    the file.
 
     Example: certkit trust rotate public-key.pem next-public.pem --trust trust.json --at 2026-06-01
     """
@@ -240,7 +241,8 @@ def show(
     """Show a trust policy: issuers with the ids of their keys, logs, what is required, and what is odd.
 
     Odd are keys that no longer count, issuers of one name, demands that nothing in the policy can meet, and
-    profiles that are not known here.
+    profiles that are not known here. Cautions name what the policy lets pass and a careful verifier would
+    not; they change no exit code.
 
     Exit code 0: nothing is odd; 1: something is; 3: it is no policy, as with a quorum that cannot be had.
 
@@ -251,7 +253,7 @@ def show(
     known = {workflow.load_profile(name).digest for name in named}
     odd = oddities(policy, at=at or context.now(), profiles=known)
     emit(
-        TrustShow(path=path, policy=policy.to_dict(), odd=odd),
+        TrustShow(path=path, policy=policy.to_dict(), odd=odd, cautions=tuple(cautions(policy))),
         show_policy(policy, path, odd),
         code=Exit.NEGATIVE if odd else Exit.OK,
     )

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from certkit import canonical
 from certkit.cli import context
 from certkit.cli.documents import Show
-from certkit.cli.emit import emit, fold, progress
+from certkit.cli.emit import emit, fold, progress, warn
 from certkit.cli.options import (
     AGENT,
     DOMAIN,
+    ISSUER,
+    KEY,
     REQUIRE_TIER,
     TRUST,
     AsOf,
@@ -20,18 +22,21 @@ from certkit.cli.options import (
     Jobs,
     PassportFile,
     Registry,
+    Remember,
     Replay,
     ReplayProfile,
     TrustFile,
     Verbose,
     about,
 )
-from certkit.cli.views.passport import show_passport, show_verification, verdict_of
+from certkit.cli.views.passport import show_passport, show_verdict, show_verification
 from certkit.errors import Exit, UsageError
+from certkit.passport import keys
 from certkit.passport.exports import source
 from certkit.passport.opening import parse
+from certkit.passport.trust import Trust, TrustedIssuer, TrustedKey
 from certkit.passport.verification import verify as check
-from certkit.workflow.verifying import evidence_of, standing_of, taken
+from certkit.workflow.verifying import evidence_of, remembered, standing_of, taken
 
 if TYPE_CHECKING:
     from certkit.passport.outcome import Verification
@@ -40,6 +45,10 @@ if TYPE_CHECKING:
 def verify(
     passport: PassportFile,
     trust: TrustFile = None,
+    key: Annotated[
+        Path | None, about(KEY, "Trust this public key (PEM) alone, in place of a policy.", metavar="PUBLIC")
+    ] = None,
+    issuer: Annotated[str | None, about(ISSUER, "What the signer must be called; needed with --key.")] = None,
     bundle: Evidence = None,
     replay: Replay = False,
     profile: ReplayProfile = None,
@@ -47,15 +56,17 @@ def verify(
     domain: Annotated[str | None, DOMAIN] = None,
     require_tier: Annotated[int | None, REQUIRE_TIER] = None,
     registry: Registry = None,
+    remember: Remember = True,
     at: AsOf = None,
     jobs: Jobs = None,
     verbose: Verbose = False,
 ) -> None:
     """Verify a passport against your trust policy: signature, validity, evidence, and what it claims.
 
-    Works offline and writes nothing. A proof of registration is taken from PASSPORT.tlog-proof, and a
-    status from PASSPORT.status, where these files are there. Of a PDF the attached passport is verified,
-    and nothing that its pages say.
+    Works offline, and writes nothing but the head of a registry that it asked, so that an older copy is
+    refused the next time. A proof of registration is taken from PASSPORT.tlog-proof, and a status from
+    PASSPORT.status, where these files are there. Of a PDF the attached passport is verified, and nothing
+    that its pages say. With --key and --issuer no policy is needed.
 
     Exit code 0: verified; 1: the signature or the subject is wrong; 3: malformed; 4: something required
     could not be checked; 6: ended; 7: evidence or replay differ; 8: not trusted.
@@ -65,7 +76,7 @@ def verify(
     if agent is not None and not canonical.is_digest(agent):
         raise UsageError("usage.option", f"--agent: {agent!r} is not sha256: and 64 hexadecimal digits")
     evidence = evidence_of(bundle, profile, replay=replay, jobs=jobs, progress=progress())
-    given, policy = taken(passport), context.load_policy(trust)
+    given, policy = taken(passport), _policy(trust, key, issuer)
     moment = at or context.now()
     heads = context.own_heads()
     standing = standing_of(passport, registry, trust=policy, at=moment, heads=heads, progress=progress())
@@ -76,14 +87,28 @@ def verify(
             at=moment,
             agent=agent,
             domain=domain,
+            issuer=issuer,
             require_tier=require_tier,
             proof=given.proof,
             **standing,
             **evidence,
         )
     )
+    if registry is not None and remember:
+        for problem in remembered(registry, result, policy, heads):
+            warn(problem)
     screen = show_verification(result, verbose=verbose, dated=at is not None)
     emit(result.to_dict, screen, code=result.exit_code)
+
+
+def _policy(trust: Path | None, key: Path | None, issuer: str | None) -> Trust:
+    """Return the policy of a file, or the strictest there is for a single key."""
+    if key is None:
+        return context.load_policy(trust)
+    if trust is not None or issuer is None:
+        raise UsageError("usage.option", "--key stands in place of --trust, and takes --issuer NAME")
+    pem = keys.public_pem(keys.load_public(key))
+    return Trust(issuers=(TrustedIssuer(name=f"the key in {key.name}", keys=(TrustedKey(pem=pem),)),))
 
 
 def show(
@@ -129,13 +154,23 @@ def _screen(
     if verified is None:
         yield "SIGNATURE NOT CHECKED: anyone can write this. Check it: --trust FILE"
     else:
-        yield from fold(verdict_of(verified, dated=dated))
+        yield from show_verdict(verified, dated=dated)
         skipped = [step.id for step in verified.steps if step.status == "skipped"]
         yield from fold(f"Not checked: {', '.join(skipped) or 'no step'}; 'certkit verify' tells why")
     if in_pdf:
         yield from fold("Taken out of a PDF, whose pages are not signed: compare the id that they print")
     if shown is not None:
         yield from show_passport(shown, verbose=verbose)
+
+
+def _standing(verified: Verification) -> Literal["current", "revoked", "superseded"] | None:
+    """Return how a passport stands by the log that was asked, None where it was not told."""
+    told = next((step for step in verified.steps if step.id == "status"), None)
+    if told is not None and told.status == "passed":
+        return "current"
+    if told is not None and told.code == "passport.revoked":
+        return "revoked"
+    return "superseded" if told is not None and told.code == "passport.superseded" else None
 
 
 def _document(data: bytes | None, verified: Verification | None) -> Show:
@@ -145,5 +180,6 @@ def _document(data: bytes | None, verified: Verification | None) -> Show:
         passport_id=passport.passport_id if passport else None,
         signature_checked=verified is not None,
         verdict=verified.verdict if verified else None,
+        standing=_standing(verified) if verified else None,
         statement=canonical.loads(passport.payload) if passport else None,
     )

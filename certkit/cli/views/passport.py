@@ -10,9 +10,12 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
 from certkit.cli.emit import WIDTH, counted, cut, dash, fold, unicode
+from certkit.passport.checks import NOT_ASKED
 from certkit.passport.exports import words
 from certkit.passport.exports.periods import periods
+from certkit.passport.outcome import STEPS
 from certkit.passport.terms import DIGITS
+from certkit.text import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -58,9 +61,9 @@ def _head(source: Source) -> Iterator[str]:
     agent, issuer = predicate.agent, predicate.issuer
     judgement, evidence = predicate.assessment, predicate.evidence
     yield source.passport_id
-    yield from fold(predicate.name)
+    yield from fold(words.one_line(predicate.name))
     yield ""
-    yield from _entry("claim", predicate.claim)
+    yield from _entry("claim", words.one_line(predicate.claim))
     stated = [
         f"{text} by {name} reading{' (decides)' if decides else ''}"
         for name, text, decides in words.readings(judgement)
@@ -74,16 +77,19 @@ def _head(source: Source) -> Iterator[str]:
             ("developer", issuer.relation_to_developer),
         )
     ]
-    yield from _entry("issuer", f"{issuer.name}, key {words.short(issuer.key_id)}; {'; '.join(relations)}")
+    yield from _entry(
+        "issuer", f"{quoted(issuer.name)}, key {words.short(issuer.key_id)}; {'; '.join(relations)}"
+    )
     yield from _entry(
         "agent",
-        f"{agent.name} {agent.version}, by {agent.provider or 'a provider not stated'}",
+        f"{quoted(agent.name)} {words.one_line(agent.version)}, by"
+        f" {quoted(agent.provider) if agent.provider else 'a provider not stated'}",
     )
     yield from _entry("", agent.digest)
     runs = f"{evidence.nominal_runs:,} nominal, {evidence.fault_runs:,} under faults"
     records = counted(evidence.records, "record")
     yield from _entry("evidence", f"{predicate.origin}, {records}: {runs}; {words.short(evidence.digest)}")
-    yield from _entry("profile", f"{judgement.profile.id}; {words.short(judgement.profile.digest)}")
+    yield from _entry("profile", f"{quoted(judgement.profile.id)}; {words.short(judgement.profile.digest)}")
     if predicate.supersedes:
         yield from _entry("replaces", predicate.supersedes)
 
@@ -328,7 +334,7 @@ def show_verification(result: Verification, *, verbose: bool, dated: bool) -> It
             text = f"{_STEPS[step.status]} {step.number:>2} {step.id:<10} {_one_line(step.detail)}"
             yield from fold(text, rest=" " * 16)
     yield ""
-    yield from fold(verdict_of(result, dated=dated))
+    yield from show_verdict(result, dated=dated)
     yield ""
     yield "Not checked:"
     for item in result.not_checked:
@@ -340,13 +346,25 @@ def _one_line(text: str) -> str:
 
 
 def _claim(claim: Claim) -> Iterator[str]:
-    yield from fold(f"{claim.agent.name} {claim.agent.version}, it is claimed: {claim.claim}")
-    yield from fold(f"domains: {', '.join(claim.domains) or 'none'}")
-    known_as = f" (calls itself {claim.issuer.stated_name})"
-    same = claim.issuer.stated_name == claim.issuer.name
-    yield from fold(f"issued by {claim.issuer.name}{'' if same else known_as}")
+    agent, issuer = claim.agent, claim.issuer
+    yield from fold(
+        f"{quoted(agent.name)} {words.one_line(agent.version)}, it is claimed: {words.one_line(claim.claim)}"
+    )
+    yield from fold(f"domains: {', '.join(map(quoted, claim.domains)) or 'none'}")
+    known_as = f" (calls itself {quoted(issuer.stated_name)})"
+    same = issuer.stated_name == issuer.name
+    yield from fold(f"issued by {quoted(issuer.name)}{'' if same else known_as}")
     yield f"valid {claim.not_before} to {claim.not_after}"
     yield ""
+
+
+def show_verdict(result: Verification, *, dated: bool) -> Iterator[str]:
+    """Print the verdict, and below it that nobody asked whether the passport was revoked, where it is so."""
+    yield from fold(verdict_of(result, dated=dated))
+    status = result.steps[STEPS.index("status")]
+    if result.deciding is None and status.status == "skipped":
+        reason = "no registry or status file given" if status.code == NOT_ASKED else _one_line(status.detail)
+        yield from fold(f"not checked: revocation ({reason})")
 
 
 def verdict_of(result: Verification, *, dated: bool) -> str:
@@ -357,4 +375,10 @@ def verdict_of(result: Verification, *, dated: bool) -> str:
         return f"REJECTED at step {step.number} ({step.id}){time}: {_one_line(step.detail)} [{step.code}]"
     if result.verdict == "unverifiable":
         return f"UNVERIFIABLE{time}: nothing is wrong, but something that is required could not be checked"
-    return f"VERIFIED{time}: what was checked holds, under your trust policy"
+    profile = result.claim.profile if result.claim else None
+    if profile is None or profile.known:
+        return f"VERIFIED{time}: what was checked holds, under your trust policy"
+    return (
+        f"VERIFIED{time}, by profile {quoted(profile.id)} ({words.short(profile.digest)}…), which does not"
+        " come with certkit and is not listed in your policy: what was checked holds"
+    )

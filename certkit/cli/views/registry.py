@@ -11,9 +11,8 @@ from msgspec import to_builtins
 from certkit.cli import documents_registry as documents
 from certkit.cli.emit import WIDTH, brief, counted, entries, fold, hint
 from certkit.document import Part, fill
-from certkit.errors import CertkitError
-from certkit.registry.drifts import r_op
-from certkit.registry.entry import Drift, DriftResult, KeyChange, Note, Revocation, timestamp
+from certkit.registry.entry import Drift, KeyChange, Note, Revocation, timestamp
+from certkit.registry.standing import standing_of, stated_in
 from certkit.tlog.note import VerifierKey
 
 if TYPE_CHECKING:
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from certkit.registry.entry import AnyClaims, Logged
     from certkit.registry.keeping import Gathered
     from certkit.registry.reader import Reader
+    from certkit.registry.standing import Standing, Stated
     from certkit.registry.state import History, Issued
     from certkit.tlog.checkpoint import Checkpoint
     from certkit.tlog.note import Signed
@@ -72,11 +72,31 @@ def entry(kind: type[AnyEntry], logged: Logged, **more: Any) -> AnyEntry:
     return fill(kind, logged.found.entry, index=logged.index, leaf=logged.leaf.hex(), **more)
 
 
-def show_entry(document: dict[str, Any], head: Checkpoint) -> Iterator[str]:
-    """Print one entry, member by member."""
-    for name, value in document.items():
-        if name in {"schema", "size"}:
-            continue
+def ended(issued: Issued | None, now: str) -> dict[str, Any]:
+    """Return how a logged passport stands, as fields of documents; None for an entry of another type."""
+    ending = issued.ending if issued else None
+    return {
+        "status": issued.standing(now) if issued else None,
+        "ended_by": ending.index if ending else None,
+        "reason": ending.reason if ending else None,
+    }
+
+
+def _standing(issued: Issued, now: str) -> str:
+    """Return in words how a logged passport stands, nothing for one in force."""
+    standing, ending = issued.standing(now), issued.ending
+    if ending is not None:
+        return f"{standing} by entry {ending.index}{f': {ending.reason}' if ending.reason else ''}"
+    if standing == "expired":
+        return f"expired on {issued.claims.not_after[:10]}"
+    return f"valid from {issued.claims.not_before[:10]}" if standing == "upcoming" else ""
+
+
+def show_entry(logged: Logged, issued: Issued | None, head: Checkpoint, now: str) -> Iterator[str]:
+    """Print one entry, member by member, after how the passport stands that it logs."""
+    if issued is not None and (words := _standing(issued, now)):
+        yield from fold(f"This passport is {words}")
+    for name, value in to_builtins(entry(documents.ShownEntry, logged)).items():
         part = _PARTS.get(name, "")
         for label, text in value.items() if isinstance(value, dict) else [(None, value)]:
             yield from _item(f"{part}{label}" if label else name, "none" if text is None else text)
@@ -91,16 +111,19 @@ def _item(label: str, text: object) -> Iterator[str]:
     yield from fold(str(text), first=f"{label:<8} " if digest else f"{label:<15}", rest=" " * 15)
 
 
-def show_entries(origin: str, listed: Sequence[Logged]) -> Iterator[str]:
-    """Print a line for each entry, and what it says beside that."""
-    yield from fold(f"{origin}, {entries(len(listed))}, signatures not checked")
-    for logged in listed:
+def show_entries(
+    origin: str, logs: Sequence[Logged], passports: Mapping[str, Issued], now: str
+) -> Iterator[str]:
+    """Print a line for each entry, what it says beside that, and what became of the passport that it logs."""
+    yield from fold(f"{origin}, {entries(len(logs))}, signatures not checked")
+    for logged in logs:
         said, claims = logged.found.entry, logged.found.passport
         met = f"Tier {claims.tier}" if claims and claims.tier else "no tier" if claims else ""
         subject = "the log itself" if said.subject == origin else said.subject
         passport = brief(logged.found.passport_id)
         yield from _line(logged.index, said.issued_at, said.type, met, passport, subject)
-        if words := _words(logged.found.claims):
+        issued = passports.get(claims.passport_id) if claims else None
+        if words := _standing(issued, now) if issued else _words(logged.found.claims):
             yield from fold(words, first="        ", rest="        ")
 
 
@@ -128,31 +151,36 @@ def _line(index: int, time: str, kind: str, tier: str, passport: str, lineage: s
         yield from fold(lineage, first="        ", rest="        ")
 
 
-def listed(logged: Logged, stands: Mapping[str, str]) -> documents.ListedEntry:
-    """Return an entry with how the passport that it logs stands; `stands` is by passport."""
+def listed(logged: Logged, passports: Mapping[str, Issued], now: str) -> documents.ListedEntry:
+    """Return an entry with what became of the passport that it logs."""
     claims = logged.found.passport
-    return entry(documents.ListedEntry, logged, status=claims and stands.get(claims.passport_id))
+    issued = passports.get(claims.passport_id) if claims else None
+    return entry(documents.ListedEntry, logged, **ended(issued, now))
 
 
-def searched(issued: Issued, now: str) -> documents.FoundPassport:
-    """Return a passport that a search found, as its document holds it."""
+def searched(issued: Issued, stated: Stated | None, label: str, now: str) -> documents.FoundPassport:
+    """Return a passport that a search found; a sorted one has a limit, and a label if it is not in force."""
     return fill(
         documents.FoundPassport,
         issued.claims,
         index=issued.index,
         lineage=issued.lineage,
-        status=issued.standing(now),
-        ended_by=issued.ending.index if issued.ending else None,
+        limit=stated.limit if stated else None,
+        label=label or None,
+        **ended(issued, now),
     )
 
 
-def show_found(origin: str, passports: Sequence[Issued], now: str) -> Iterator[str]:
-    """Print the passports that a search found, each with its status."""
-    yield from fold(f"{origin}, {counted(len(passports), 'passport')}, signatures not checked")
-    for issued in passports:
-        claims, status = issued.claims, issued.standing(now)
+def show_found(origin: str, rows: Sequence[tuple[Issued, Stated | None, str]], now: str) -> Iterator[str]:
+    """Print the passports that a search found, each with its status, or its label and the limit of r_op."""
+    yield from fold(f"{origin}, {counted(len(rows), 'passport')}, signatures not checked")
+    for issued, stated, label in rows:
+        claims, status = issued.claims, label or issued.standing(now)
         tier, name = f"Tier {claims.tier}" if claims.tier else "no tier", brief(claims.passport_id)
         yield from _line(issued.index, issued.issued_at, status, tier, name, issued.lineage)
+        if stated is not None and (limit := stated.limit) is not None:
+            tasks = "" if limit.k is None else f" on {counted(limit.k, 'task')}"
+            yield f"        r_op at least {limit.value:.4f} with {limit.confidence:.4g} confidence{tasks}"
 
 
 def show_audit(report: Audit) -> Iterator[str]:
@@ -190,22 +218,20 @@ def show_gathered(gathered: Gathered, required: int | None, time: Callable[[Sign
 
 
 class Told(NamedTuple):
-    """A lineage's history as it is shown: whose signatures count, and a row for each passport."""
+    """A lineage's history as it is shown: whose signatures count, a row for each passport, how it stands."""
 
     log: Reader
     history: History
     policy: Path | None
     rows: tuple[documents.HistoryRow, ...]
+    standing: Standing
 
     @classmethod
     def of(cls, log: Reader, history: History, policy: Path | None, at: datetime) -> Told:
         """Return what is shown of a history while its log is open."""
-        drifts = {claims.passport_id: claims.result for _, claims in history.drifts}
-        rows = (
-            _row(issued, _rate(log, issued), drifts.get(issued.claims.passport_id), at)
-            for issued in history.passports
-        )
-        return cls(log, history, policy, tuple(rows))
+        now = timestamp(at)
+        rows = tuple(_row(issued, stated_in(log, issued), now) for issued in history.passports)
+        return cls(log, history, policy, rows, standing_of(log, history, at=at))
 
     def to_dict(self) -> dict[str, Any]:
         """Return what ``certkit registry history --json`` prints."""
@@ -217,6 +243,7 @@ class Told(NamedTuple):
             size=head.size,
             root=head.root.hex(),
             signatures="checked" if self.policy else "not checked",
+            standing=self.standing,
             passports=self.rows,
             events=[
                 fill(
@@ -243,28 +270,16 @@ class Told(NamedTuple):
         return f"signatures checked under {self.policy}; {what} not count"
 
 
-def _row(issued: Issued, rate: float | None, drift: DriftResult | None, at: datetime) -> documents.HistoryRow:
-    ending = issued.ending
+def _row(issued: Issued, stated: Stated | None, now: str) -> documents.HistoryRow:
     return fill(
         documents.HistoryRow,
         issued.claims,
         index=issued.index,
         issued_at=issued.issued_at,
-        r_op=rate,
-        drift=drift,
-        status=issued.standing(timestamp(at)),
-        ended_by=ending.index if ending else None,
-        reason=ending.reason if ending else None,
+        r_op=stated.r_op if stated else None,
+        drift=issued.drift,
+        **ended(issued, now),
     )
-
-
-def _rate(log: Reader, issued: Issued) -> float | None:
-    """Return a passport's r_op, None where it has none or its file is not here."""
-    data = log.passport(issued.file)
-    try:
-        return r_op(data) if data else None
-    except CertkitError:
-        return None
 
 
 def show_history(told: Told) -> Iterator[str]:
@@ -274,13 +289,15 @@ def show_history(told: Told) -> Iterator[str]:
     yield from fold(f"{history.lineage}: {passports}, as of {entries(head.size)} of {head.origin}")
     yield from fold(told.signed)
     yield ""
+    yield from fold(f"Standing: {told.standing.sentence}", rest="  ")
+    yield ""
     yield f"{'entry':>6}  {'logged':<10}  {'passport':<12}  {'tier':<7}  {'r_op':>7}  {'try':>3}  status"
     for row in told.rows:
         rate = "-" if row.r_op is None else f"{row.r_op:.4f}"
         tier = f"Tier {row.tier}" if row.tier else "no tier"
         yield (
             f"{row.index:>6}  {row.issued_at[:10]}  {brief(row.passport_id)}  {tier:<7}  {rate:>7}  "
-            f"{row.attempt:>3}  {row.status}"
+            f"{row.attempt:>3}  {row.status}{f': {row.reason}' if row.reason else ''}"
         )
     if line := sparkline([row.r_op for row in told.rows]):
         yield ""

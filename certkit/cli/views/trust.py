@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from certkit.cli.emit import counted, fold, hint
 from certkit.passport.exports.words import day
+from certkit.passport.oddities import cautions
 from certkit.passport.trusted_root import KINDS
 
 if TYPE_CHECKING:
@@ -37,6 +38,8 @@ def show_policy(policy: Trust, path: Path, odd: Sequence[str]) -> Iterator[str]:
     yield from _entry("accepts", _accepts(policy))
     for item in odd:
         yield from _entry("odd", item)
+    for item in cautions(policy):
+        yield from _entry("caution", item)
     yield f"{len(odd)} odd" if odd else "nothing odd"
 
 

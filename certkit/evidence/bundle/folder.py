@@ -46,7 +46,7 @@ _MEDIA_TYPES: Final = {
     ".pdf": "application/pdf",
     ".gz": "application/gzip",
 }
-_UNREAD: Final = {"integrity": "integrity/", "context.json": "context.json"}
+_UNREAD: Final = {"context.json": "context.json"}
 
 
 class Bundle(Struct, frozen=True, kw_only=True):

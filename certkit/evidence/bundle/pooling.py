@@ -130,7 +130,7 @@ def _read(bundle: Bundle, jobs: int | None, progress: Progress) -> _Read:
     return _Read(
         bundle=bundle,
         merge=merge,
-        part=Part(facts=bundle.facts, summary=summary),
+        part=Part(facts=_facts_alone(bundle), summary=summary),
         span=_span(summary.times, summary.records, bundle.manifest),
     )
 
@@ -226,6 +226,12 @@ def _one_sequence(read: Sequence[_Read]) -> tuple[NDArray[np.int64] | None, str 
             following += int(known.max() - known.min()) + 1
         columns.append(column)
     return np.concatenate(columns), None
+
+
+def _facts_alone(bundle: Bundle) -> Facts:
+    """Return the facts of a bundle that is pooled: its commitment integrity is not read then."""
+    probed = any(file["path"].startswith("integrity/") for file in bundle.files)
+    return structs.replace(bundle.facts, unread=(*bundle.facts.unread, *(["integrity/"] if probed else [])))
 
 
 def _facts(parts: Sequence[Part], manifest: Manifest) -> Facts:

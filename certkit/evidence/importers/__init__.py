@@ -14,7 +14,10 @@ from __future__ import annotations
 
 import re
 import shutil
-from typing import TYPE_CHECKING, Final
+import tempfile
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct, structs
 
@@ -37,17 +40,20 @@ from certkit.evidence.importers.mapper import Mapper, check_options
 from certkit.evidence.importers.mapping import Mapping, read_mapping
 from certkit.evidence.importers.records import Records
 from certkit.evidence.importers.source import opening
+from certkit.evidence.importers.suggest import Suggestion
 from certkit.evidence.importers.tau import Tau
 from certkit.progress import SILENT
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterator
 
     from certkit.evidence.importers.base import Draft, Run
+    from certkit.evidence.records.faults import Fault
     from certkit.progress import Progress
 
-__all__ = ["FORMATS", "ImportAccount", "ImportFaultsError", "ImportOptions", "run"]
+__all__ = ["FORMATS", "ImportAccount", "ImportFaultsError", "ImportOptions", "preview", "run", "suggest"]
 
+PREVIEWED: Final = 10
 LOOKED_AT: Final = 200
 """Files of a folder that are looked at to find its format."""
 
@@ -177,6 +183,30 @@ def run(
         if options.split_by is None:
             files.lift(drafts[0].folder)
         return accounts
+
+
+def suggest(source: Path, options: ImportOptions, *, format_: str | None = None) -> str:
+    """Return a commented mapping for a log, which `read_mapping` accepts. Raises as `run` does."""
+    format_ = checked_format(source, options, format_)
+    suggestion = Suggestion()
+    with tempfile.TemporaryDirectory() as folder, Job(source, Path(folder), options, SILENT) as job:
+        suggestion.add(FORMATS[format_].importer(job).runs())
+    return "\n".join(suggestion.text(source.name, format_)) + "\n"
+
+
+def preview(
+    source: Path, options: ImportOptions, *, format_: str | None = None
+) -> Iterator[tuple[dict[str, Any], list[Fault]]]:
+    """Yield the first `PREVIEWED` runs as the records that they would become, each with its faults."""
+    format_ = checked_format(source, options, format_)
+    with tempfile.TemporaryDirectory() as folder, Job(source, Path(folder), options, SILENT) as job:
+        importer = FORMATS[format_].importer(job)
+        mapper = Mapper(mapping_of(options), options, importer)
+        for found in islice(importer.runs(), PREVIEWED):
+            draft = job.draft(*_part(found, options))
+            fields, faults = mapper.fields(found, draft)
+            record = {name: value for name, value in (fields or {}).items() if value is not None}
+            yield record, faults or draft.write(record, found.place)
 
 
 def checked_format(source: Path, options: ImportOptions, format_: str | None) -> str:

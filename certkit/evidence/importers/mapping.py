@@ -193,13 +193,15 @@ class Values:
 
         Raises `CellError`, and `NaiveTimeError` for a time without an offset.
         """
-        if raw is None or (isinstance(raw, str) and self._fold(raw) in self._blank):
+        if raw is None:
             return None
         if isinstance(raw, dict | list):
             raise CellError("a text, number or truth value")
         table = self._tables.get(field, {})
         if (key := self._key(raw)) in table:
             return table[key]
+        if isinstance(raw, str) and key in self._blank:
+            return None
         kind = KINDS.get(field, "string")
         if field in WORDS and isinstance(raw, str):
             return self._word(field, raw)

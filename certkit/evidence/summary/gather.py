@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
     from certkit.evidence.bundle.calibration import Calibration
     from certkit.evidence.bundle.folder import Bundle
+    from certkit.evidence.integrity.summary import Commitments
+
 
 COMPACT: Final = 1_000_000
 """Rows of groups that are collected before they are merged."""
@@ -48,11 +50,23 @@ def summarise(bundle: Bundle, *, jobs: int | None = None, progress: Progress = S
     """Read and validate every record of `bundle` and reduce them to integer sums; read its ratings.
 
     `jobs` is the number of processes for large bundles (None: one per core); the result does not depend on
-    it. Raises `RecordFaultsError` where any record is refused.
+    it. Raises `RecordFaultsError` where any record is refused, and what `certkit.evidence.integrity.reading`
+    raises.
     """
     merge = gathered(bundle, jobs=jobs, progress=progress)
     merge.forget_names()
-    return msgspec.structs.replace(merge.summary(), calibration=calibration(bundle))
+    return msgspec.structs.replace(
+        merge.summary(), calibration=calibration(bundle), integrity=_commitments(bundle)
+    )
+
+
+def _commitments(bundle: Bundle) -> Commitments | None:
+    """Return what lies under ``integrity/``, None where nothing does."""
+    if not any(file["path"].startswith("integrity/") for file in bundle.files):
+        return None
+    from certkit.evidence.integrity.summary import commitments  # noqa: PLC0415 - few bundles hold any
+
+    return commitments(bundle.root)
 
 
 def gathered(bundle: Bundle, *, jobs: int | None = None, progress: Progress = SILENT) -> Merge:

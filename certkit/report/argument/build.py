@@ -10,7 +10,6 @@ and else undeveloped. What nobody provided is said to be missing in the node's o
 
 from __future__ import annotations
 
-from datetime import date
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
@@ -19,11 +18,12 @@ from certkit.assessment import CATALOGUE, Status
 from certkit.report import words
 from certkit.report.argue import ASSUMPTIONS
 from certkit.report.argument.challenges import ASSUMED, Challenge, Standing, challenges, monitored, unowned
+from certkit.report.argument.claim import reasons
 from certkit.report.argument.graph import Edge, Graph, Kind, Node, State, states
 from certkit.report.results import deciding, rows, unit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from certkit.assessment.metrics.catalogue import Group
     from certkit.evidence.context import Hazard
@@ -105,7 +105,7 @@ def build(case: Case) -> Argument:
     effects = {f"ch-{item.code}": _EFFECTS[item.state] for item in raised if item.state in _EFFECTS}
     found = states(graph, effects)
     return Argument(
-        graph=graph, states=found, challenges=raised, because=tuple(_because(case, graph, found, raised))
+        graph=graph, states=found, challenges=raised, because=tuple(reasons(case, graph, found, raised))
     )
 
 
@@ -195,7 +195,7 @@ def _results(made: _Builder, case: Case) -> None:
 def _criterion(made: _Builder, row: dict[str, Any], goal: str, reading: str) -> None:
     spec, status = CATALOGUE[row["metric"]], deciding(row, reading)
     name = made.add(
-        f"G3-{row['id']}", f"{capital(spec.title)}: {in_words(row)}.", under=goal, source=row["id"]
+        f"G3-{row['id']}", f"{words.capital(spec.title)}: {in_words(row)}.", under=goal, source=row["id"]
     )
     bounded = row["bounded"]
     seen = words.value(row["value"], unit(row), beside=row["threshold"])
@@ -203,17 +203,12 @@ def _criterion(made: _Builder, row: dict[str, Any], goal: str, reading: str) -> 
         seen += f", bound {words.value(bounded['bound'], unit(row), beside=row['threshold'])}"
     made.add(
         f"Sn-{row['id']}",
-        f"{capital(spec.title)}: {seen}; {status.replace('_', ' ')}",
+        f"{words.capital(spec.title)}: {seen}; {status.replace('_', ' ')}",
         under=name,
         kind=Kind.SOLUTION,
         source=f"criteria/{row['id']}",
         own=_BY_STATUS[status],
     )
-
-
-def capital(text: str) -> str:
-    """Return text with its first letter as a capital."""
-    return text[:1].upper() + text[1:]
 
 
 def in_words(row: dict[str, Any]) -> str:
@@ -388,50 +383,3 @@ def _against(made: _Builder, raised: Iterable[Challenge]) -> None:
             id=f"ch-{item.code}", kind=Kind.COUNTER_GOAL, text=item.text, source=item.code
         )
         made.edges.append(Edge(start=f"ch-{item.code}", end=target, kind="challenges"))
-
-
-def _because(
-    case: Case, graph: Graph, found: dict[str, State], raised: tuple[Challenge, ...]
-) -> Iterator[str]:
-    """Yield every reason why the claim about the use does not stand; none where it does."""
-    if case.specimen:
-        yield "The evidence is simulated."
-    if case.stale:
-        yield f"The context is about other evidence: {words.listed(case.stale)} differ."
-    for state in (State.REFUTED, State.UNDEVELOPED):
-        names = [name for name, has in found.items() if has is state]
-        leaves = [name for name in names if not any(found.get(lower) is state for lower in graph.below(name))]
-        if leaves:
-            yield f"{capital(state.value)}: {words.listed(leaves)}."
-    for standing in (Standing.SUSTAINED, Standing.OPEN):
-        codes = [item.code for item in raised if item.state is standing]
-        if codes:
-            yield f"{capital(standing.value)} challenges: {words.listed(codes)}."
-    yield from _people_missing(case)
-
-
-def _people_missing(case: Case) -> Iterator[str]:
-    context = case.context
-    if not context.hazards:
-        yield "No hazard is named."
-    if not (context.use and context.use.purpose):
-        yield "No purpose is stated."
-    if context.operating_domain is None or not (
-        context.operating_domain.description or context.operating_domain.domains
-    ):
-        yield "No operating domain is stated."
-    if not any(context.independent(reviewer.person) for reviewer in context.reviewers or ()):
-        yield "No independent reviewer other than the owner has looked at it."
-    if not approved(case):
-        yield "No approving decision is in force."
-
-
-def approved(case: Case) -> bool:
-    """Tell whether the owner approved, for this evidence, and the approval has not ended."""
-    decision = case.context.decision
-    if decision is None or decision.by is None or decision.by != case.context.owner or case.stale:
-        return False
-    ended = decision.until is not None and (
-        case.today is None or date.fromisoformat(decision.until) < case.today
-    )
-    return decision.outcome in {"approved", "approved_with_conditions"} and not ended

@@ -62,98 +62,35 @@ CLOSED_BY: Final = {
     Class.BLANK: "filling it in",
 }
 
-_G3, _G32, _G34, _G41, _G42, _G43, _G44, _G52 = "G3", "G3.2", "G3.4", "G4.1", "G4.2", "G4.3", "G4.4", "G5.2"
-TARGETS: Final[dict[str, str]] = {
-    **dict.fromkeys(
-        (
-            "no-fault-runs",
-            "held-out-runs",
-            "no-nominal-runs",
-            "nominal-below-faults",
-            "nominal-only-domain",
-            "nominal-share",
-            "few-fault-runs",
-            "repeated-identical-runs",
-            "repeats-as-independent",
-            "clusters-joined",
-            "clusters-unequal",
-            "undeclared-independence",
-            "row-rests-on-few",
-            "csi-trend-zero",
-            "csi-irs-factor",
-            "no-halt-due",
-        ),
-        _G3,
+_AGAINST: Final = {
+    "G3": (
+        "no-fault-runs held-out-runs no-nominal-runs nominal-below-faults nominal-only-domain "
+        "nominal-share few-fault-runs repeated-identical-runs repeats-as-independent clusters-joined "
+        "clusters-unequal undeclared-independence row-rests-on-few csi-trend-zero csi-irs-factor "
+        "no-halt-due integrity-hollow"
     ),
-    "faults-left-out": _G32,
-    **dict.fromkeys(
-        (
-            "no-attack-landed",
-            "attack-landed-unknown",
-            "attacks-left-out",
-            "success-with-attack",
-            "cascade-definition",
-        ),
-        _G34,
+    "G3.2": "faults-left-out",
+    "G3.4": "no-attack-landed attack-landed-unknown attacks-left-out success-with-attack cascade-definition",
+    "G4.1": "unsealed",
+    "G4.2": (
+        "no-records repeated-attempt undeclared-attempt undeclared-runs declared-runs-differ "
+        "harness-errors outside-period one-start-time constant-interval times-backwards domains-in-blocks "
+        "implausible-pace runs-alike names-alike tasks-not-distinct import-odd import-refused "
+        "periods-differ periods-not-compared bundles-differ integrity-partial integrity-tasks"
     ),
-    "unsealed": _G41,
-    **dict.fromkeys(
-        (
-            "no-records",
-            "repeated-attempt",
-            "undeclared-attempt",
-            "undeclared-runs",
-            "declared-runs-differ",
-            "harness-errors",
-            "outside-period",
-            "one-start-time",
-            "constant-interval",
-            "times-backwards",
-            "domains-in-blocks",
-            "implausible-pace",
-            "runs-alike",
-            "names-alike",
-            "tasks-not-distinct",
-            "import-odd",
-            "import-refused",
-            "periods-differ",
-            "periods-not-compared",
-            "bundles-differ",
-        ),
-        _G42,
+    "G4.3": (
+        "judge-not-independent judge-uncalibrated judge-agreement-low calibration-chosen judge-correction "
+        "success-with-violations stopped-short grade-on-failure outcome-against-rule-a "
+        "outcome-against-composite few-human-checks oracle-varies oracle-equals-actual "
+        "traces-not-enclosed derived-differs"
     ),
-    **dict.fromkeys(
-        (
-            "judge-not-independent",
-            "judge-uncalibrated",
-            "judge-agreement-low",
-            "calibration-chosen",
-            "judge-correction",
-            "success-with-violations",
-            "stopped-short",
-            "grade-on-failure",
-            "outcome-against-rule-a",
-            "outcome-against-composite",
-            "few-human-checks",
-            "oracle-varies",
-            "oracle-equals-actual",
-            "traces-not-enclosed",
-            "derived-differs",
-        ),
-        _G43,
+    "G4.4": (
+        "unversioned-agent unpinned-components protocol-not-stated evaluator-not-independent "
+        "temperature-not-zero"
     ),
-    **dict.fromkeys(
-        (
-            "unversioned-agent",
-            "unpinned-components",
-            "protocol-not-stated",
-            "evaluator-not-independent",
-            "temperature-not-zero",
-        ),
-        _G44,
-    ),
-    **dict.fromkeys(("fault-mix-differs", "narrow-fault-mix", "own-conditions-dominate"), _G52),
+    "G5.2": "fault-mix-differs narrow-fault-mix own-conditions-dominate",
 }
+TARGETS: Final = {code: goal for goal, codes in _AGAINST.items() for code in codes.split()}
 """Code of a finding → the goal that it speaks against."""
 
 STANDING: Final[dict[str, tuple[Class, str]]] = {
@@ -290,7 +227,9 @@ def _found(case: Case) -> Iterator[Challenge]:
     for code, messages in told.items():
         text = "; ".join(messages)
         kind = Class.SERIOUS if SEVERITY[code] is Severity.SERIOUS else Class.EVIDENCE
-        yield Challenge(code=code, target=TARGETS.get(code, _G3), text=text[:1].upper() + text[1:], kind=kind)
+        yield Challenge(
+            code=code, target=TARGETS.get(code, "G3"), text=text[:1].upper() + text[1:], kind=kind
+        )
 
 
 def _raise(code: str, text: str, target: str | None = None) -> Challenge:

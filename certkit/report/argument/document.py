@@ -8,8 +8,8 @@ from msgspec import Meta
 
 from certkit import canonical
 from certkit.document import Digest, Document, Part, Text, Tier
-from certkit.report.argument.build import approved
 from certkit.report.argument.challenges import Class, Standing
+from certkit.report.argument.claim import approved
 from certkit.report.argument.graph import ROOT, Kind, Link, State
 
 if TYPE_CHECKING:

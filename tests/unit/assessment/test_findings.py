@@ -174,6 +174,7 @@ ELSEWHERE = {
     # need whole records, see test_contested
     *("repeats-as-independent", "success-with-attack", "own-conditions-dominate", "attacks-left-out"),
     *("runs-alike", "names-alike", "tasks-not-distinct", "oracle-varies", "implausible-pace"),
+    *("integrity-hollow", "integrity-partial", "integrity-tasks"),  # need replies, see test_commitments
     *("calibration-chosen", "judge-agreement-low", "judge-correction"),  # need ratings, see test_judge_error
     *("periods-differ", "periods-not-compared", "bundles-differ"),  # need several bundles, see the passports'
 }

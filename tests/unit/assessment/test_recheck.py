@@ -598,3 +598,16 @@ def test_the_tables_of_2025_do_not_follow_from_one_another() -> None:
         "table-7-additional-bounds",
     } <= refused
     assert done["table-4-gap-react"].state is State.CONSISTENT
+
+
+def test_what_the_neurostate_paper_says_of_its_counts() -> None:
+    path = resources.path("templates", "recheck", "neurostate.toml")
+    done = recheck(parse(path.read_text(encoding="utf-8"), "neurostate.toml"), profiles=workflow.load_profile)
+    found = {result.id: result.state for result in done.results if result.state is not State.CONSISTENT}
+    assert found == {
+        **dict.fromkeys(
+            ["success-leader", "success-open", "success-frontier", "success-local"], State.IMPOSSIBLE
+        ),
+        **dict.fromkeys(["complements-bootstrap", "complements-delta", "leader"], State.INCONSISTENT),
+    }
+    assert done.counts[State.CONSISTENT] == 66

@@ -87,7 +87,7 @@ def test_what_nothing_reads_yet_is_named(root: Path) -> None:
     assert evidence.open_bundle(root).facts.unread == ("context.json",)
     (root / "integrity").mkdir()
     (root / "integrity" / "tasks.jsonl").write_bytes(b"")
-    assert evidence.open_bundle(root).facts.unread == ("integrity/", "context.json")
+    assert evidence.open_bundle(root).facts.unread == ("context.json",)
 
 
 def test_every_changed_file_is_named_up_to_a_limit(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from certkit.errors import CertkitError
-from certkit.evidence.importers import ImportFaultsError
+from certkit.evidence.importers import ImportFaultsError, ImportOptions, preview, suggest
 from certkit.evidence.importers.expressions import Expression, ExpressionError
 from tests.support.importing import counts, imported
 
@@ -198,3 +198,37 @@ def test_a_mapping_cannot_hide_a_harness_error_and_options_relabel_nothing(tmp_p
         None, tmp_path / "runs.csv", tmp_path / "out", agent="a", condition="nominal", domain="e"
     )
     assert (record["condition"], record["domain"]) == ("tool_failure", "d")
+
+
+def test_a_suggested_mapping_is_accepted_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "runs.csv"
+    path.write_text(MESSY)
+    text = suggest(path, ImportOptions())
+    (tmp_path / "map.toml").write_text(text)
+    for line in (
+        'task_id = "Aufgabe"  # 3 distinct: t2 (2), t1 (1), t3 (1)',
+        'success = ["Y", "yes"]',
+        "decimal_comma = true",
+        'date = "%d.%m.%Y %H:%M"',
+        '# duplicates = "drop-identical"  # rows that equal an earlier row: 1',
+        "#   Erholt: 2 distinct: n/a (2), Y (1)",
+    ):
+        assert line in text
+    _, records = imported(
+        None, path, tmp_path / "out", mapping=tmp_path / "map.toml", agent="a", condition="nominal"
+    )
+    assert [record["outcome"] for record in records] == ["success", "failure", "failure", "success"]
+
+
+def test_a_suggestion_names_what_must_be_decided(tmp_path: Path) -> None:
+    path = tmp_path / "runs.jsonl"
+    path.write_text('{"task": "t", "fault": "none", "info": {"reward": 0.5}}\n{"task": "u", "fault": "x"}\n')
+    text = suggest(path, ImportOptions())
+    (tmp_path / "map.toml").write_text(text)
+    assert '#   --success "info.reward >= 0.5"  (1 distinct: 0.5 (1))' in text
+    assert '"none" = "nominal"' in text
+    assert '# "x" = "tool_failure"' in text
+    options = ImportOptions(mapping=tmp_path / "map.toml", success="info.reward >= 0.5", domain="d")
+    runs = list(preview(path, options))
+    assert [record.get("outcome") for record, _ in runs] == ["success", "failure"]
+    assert [[fault.pointer for fault in faults] for _, faults in runs] == [[], ["/fault"]]

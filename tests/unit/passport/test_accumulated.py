@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,11 +17,13 @@ from certkit.passport.exports.periods import periods
 from certkit.progress import SILENT
 from tests.support.campaigns import campaign, made
 from tests.support.documents import certkit
-from tests.support.making import ISSUER, KEY, NOW, trust
+from tests.support.making import ISSUER, KEY, trust
 from tests.support.running import certkit as cli
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+NOW = datetime(2026, 3, 3, 12, tzinfo=UTC)
 
 
 @pytest.fixture(scope="module")

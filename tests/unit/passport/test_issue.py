@@ -14,7 +14,7 @@ from msgspec import structs
 from certkit import canonical, passport
 from certkit.errors import CertkitError, UsageError
 from certkit.evidence.records.record import Split
-from certkit.passport import claim, sealed
+from certkit.passport import sealed, terms
 from tests.support import build
 from tests.support.making import ISSUER, KEY, NOW, issued
 from tests.support.signers import signed_payload
@@ -191,7 +191,7 @@ def test_times_are_written_in_utc_and_cut_to_seconds() -> None:
     ],
 )
 def test_decimals(value: Fraction | float | None, text: str | None) -> None:
-    assert claim.decimal(value) == text
+    assert terms.decimal(value) == text
 
 
 @pytest.mark.parametrize("name", ["", "  ", "x" * 513])

@@ -24,7 +24,7 @@ NEXT = keys.generate("p256")
 TURN = NOW + timedelta(days=10)
 
 
-def verdict(key: Any, policy: passport.Trust, *, signed: datetime) -> str:
+def verdict(key: Any, policy: passport.Trust, *, signed: datetime, at: datetime | None = None) -> str:
     """Return the verdict on a passport that `key` signed at a time."""
     found = issued(key=key)
     if signed != NOW:
@@ -39,13 +39,14 @@ def verdict(key: Any, policy: passport.Trust, *, signed: datetime) -> str:
             not_before=signed,
             not_after=signed + timedelta(days=90),
         )
-    return passport.verify(found.to_json(), trust=policy, at=TURN + timedelta(days=5)).verdict
+    return passport.verify(found.to_json(), trust=policy, at=at or TURN + timedelta(days=5)).verdict
 
 
 def test_each_key_counts_on_its_side_of_the_turn() -> None:
     policy = rotated(trust(), KEY.public_key(), NEXT.public_key(), at=TURN)
     after = TURN + timedelta(days=1)
-    assert verdict(KEY, policy, signed=NOW) == "verified"
+    assert verdict(KEY, policy, signed=NOW) == "unverifiable"  # nothing proves that it signed before the turn
+    assert verdict(KEY, policy, signed=NOW, at=TURN) == "verified"
     assert verdict(KEY, policy, signed=after) == "rejected"
     assert verdict(NEXT, policy, signed=NOW) == "rejected"
     assert verdict(NEXT, policy, signed=after) == "verified"

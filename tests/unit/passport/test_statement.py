@@ -12,6 +12,7 @@ from certkit import canonical
 from certkit.errors import NegativeError
 from certkit.passport import agreement, payload, statement
 from tests.support import passport_parts as maker
+from tests.support.agreeing import agree
 from tests.support.making import issued
 
 if TYPE_CHECKING:
@@ -62,22 +63,38 @@ def test_a_number_of_thousands_of_digits_is_refused(put: Callable[[dict[str, Any
 
 
 @pytest.mark.parametrize(
-    ("rests_on", "possible"),
+    ("metric", "operator", "threshold", "possible"),
     [
-        ("attested, no bound", True),
-        ("every run, no bound", True),
-        ("csi_windowed 0.8000, no bound", True),
-        ("beta", False),
-        (None, False),
+        ("safe_halt_protocol", "is", True, True),
+        ("safe_halt_on_risk", ">=", "1.000000", True),  # no bound reaches a rule asked of every run
+        ("csi", ">=", "0.600000", True),  # no bound is known
+        ("r_op", ">=", "0.900000", False),
+        ("ti", ">=", "1.000000", False),
+        ("violations", "<=", "1.000000", False),
     ],
 )
-def test_a_row_is_met_without_a_bound_only_where_it_says_so(
-    rests_on: str | None,
+def test_a_row_is_met_without_a_bound_only_where_there_is_none(
+    metric: str,
+    operator: Any,
+    threshold: Any,
     possible: bool,  # noqa: FBT001
 ) -> None:
-    bounded = statement.Bound(status="met", confidence="0.990000", rests_on=rests_on)
-    row = statement.RowAtTier(operator=">=", threshold="1.000000", table="met", bounded=bounded)
-    assert agreement.by_bound(row) is possible
+    bounded = statement.Bound(status="met", confidence="0.990000", rests_on="every run, no bound")
+    row = statement.RowAtTier(operator=operator, threshold=threshold, table="met", bounded=bounded)
+    assert agreement.by_bound(criterion(metric, row), row) is possible
+
+
+def criterion(metric: str, row: statement.RowAtTier) -> statement.CriterionClaim:
+    return statement.CriterionClaim(
+        id="x",
+        metric=metric,
+        unit="fraction",
+        state="measured",
+        value="0.750000",
+        counts={},
+        provisional=False,
+        tiers={"1": row},
+    )
 
 
 def test_a_bound_that_was_taken_out_of_a_row_is_missed() -> None:
@@ -158,7 +175,7 @@ def test_a_rate_is_written_with_six_digits() -> None:
 
 def test_the_first_and_last_run_are_both_told_or_neither_is() -> None:
     first, last = "2026-01-05T08:00:00Z", "2026-01-06T08:00:00Z"
-    for dates, agree in (
+    for dates, sound in (
         ({}, True),
         ({"first_run": first, "last_run": last}, True),
         ({"first_run": first, "last_run": first}, True),
@@ -168,7 +185,7 @@ def test_the_first_and_last_run_are_both_told_or_neither_is() -> None:
     ):
         found = document()
         found["predicate"]["scope"]["dates"] = dates
-        if agree:
+        if sound:
             assert read(found).predicate.scope.domains
         else:
             assert refused(found) == "the times of its first and last run do not agree"
@@ -208,18 +225,8 @@ def test_a_value_and_a_bound_that_are_written_like_the_threshold_may_lie_on_eith
     asked = digit("0.750000", threshold)
     bound = statement.Bound(status=status, bound="0.750000", confidence="0.950000")
     row = statement.RowAtTier(operator=operator, threshold=asked, table=status, bounded=bound)
-    criterion = statement.CriterionClaim(
-        id="x",
-        metric="gap",
-        unit="fraction",
-        state="measured",
-        value="0.750000",
-        counts={},
-        provisional=False,
-        tiers={"1": row},
-    )
-    assert agreement.by_value(criterion, row) is possible
-    assert agreement.by_bound(row) is (possible or status == "not_met")
+    assert agreement.by_value(criterion("gap", row), row) is possible
+    assert agreement.by_bound(criterion("gap", row), row) is (possible or status == "not_met")
 
 
 @pytest.mark.parametrize(
@@ -260,8 +267,11 @@ def test_no_tier_is_met_by_no_records() -> None:
     )
     counts = dict.fromkeys(("records", "nominal_runs", "fault_runs", "harness_errors", "novel_fault_runs"), 0)
     found["predicate"]["evidence"] |= counts | {"records": 1}
+    found["predicate"]["assessment"]["status"] = "contested"  # no run was made under a fault
+    agree(found)
     assert read(found).predicate.assessment.tier == 1
     found["predicate"]["evidence"] |= counts
+    agree(found)
     assert refused(found) == "tier under the table reading: stated 1, expected 0"
 
 
@@ -274,10 +284,8 @@ def test_a_tier_is_met_only_with_all_below_it() -> None:
         "2": {**row, "threshold": "0.600000", "table": "met"},
     }
     predicate["assessment"] |= {"tier": 2, "table": {"tier": 2}, "required_tier": 2}
-    predicate["claim"] = predicate["claim"].replace("Tier 1", "Tier 2")
+    agree(found)
     assert refused(found) == "tier under the table reading: stated 2, expected 0"
     predicate["assessment"] |= {"tier": 0, "table": {"tier": 0}, "status": "not_met", "binding": ["r_op"]}
-    predicate["claim"] = predicate["claim"].replace(
-        "the Tier 2 evidence thresholds", "the evidence thresholds of no tier"
-    )
+    agree(found)
     assert read(found).predicate.assessment.status == "not_met"

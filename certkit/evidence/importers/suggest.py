@@ -1,0 +1,312 @@
+"""A first mapping for a log that nobody described: what its columns hold, and what they may mean.
+
+The text is a mapping file that `--map` accepts as it is. A proposal is made only where the name of a column
+and its values agree; what must be decided stands there as a comment with the candidates. Columns are proposed
+for fields that the importer does not fill itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from certkit import canonical
+from certkit.evidence.importers.base import printable
+from certkit.evidence.records.record import FIELDS, Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from certkit.evidence.importers.base import Run
+
+MAX_PATHS: Final = 200
+MAX_DISTINCT: Final = 40
+MAX_DEPTH: Final = 4
+_SHOWN: Final = 6
+
+NAMES: Final[dict[str, tuple[str, ...]]] = {
+    "task_id": (
+        "task",
+        "taskid",
+        "case",
+        "case_id",
+        "scenario",
+        "question_id",
+        "problem_id",
+        "sample_id",
+        "aufgabe",
+    ),
+    "domain": ("suite", "area", "category", "environment", "subject", "benchmark", "bereich"),
+    "condition": ("fault", "fault_type", "attack", "injected", "perturbation"),
+    "outcome": (
+        *("success", "succeeded", "passed", "pass", "result", "verdict", "correct", "is_correct", "solved"),
+        *("resolved", "ok", "erfolg", "ergebnis", "status", "score", "reward"),
+    ),
+    "run_id": ("id", "run", "uuid"),
+    "started_at": ("start", "start_time", "started", "timestamp", "time", "date", "began", "beginn", "datum"),
+    "trial": ("epoch", "repeat", "repetition"),
+    "steps_actual": ("steps", "turns", "num_turns", "n_steps"),
+    "violations": ("violation_count", "rule_breaks"),
+}
+"""Names that columns often have, besides the field's own."""
+
+WORDS: Final[dict[str, frozenset[str]]] = {
+    Outcome.SUCCESS: frozenset(
+        ("1", "1.0", "c", "correct", "ja", "ok", "pass", "passed", "resolved", "success", "true", "y", "yes")
+    ),
+    Outcome.FAILURE: frozenset(
+        ("0", "0.0", "fail", "failed", "failure", "false", "i", "incorrect", "n", "nein", "no", "wrong")
+    ),
+    Outcome.HARNESS_ERROR: frozenset(("crash", "error", "timeout")),
+}
+BLANK: Final = frozenset(("-", "n/a", "na", "nan", "none", "null", "?"))
+DATES: Final = (
+    "%d.%m.%Y %H:%M",
+    "%d.%m.%Y %H:%M:%S",
+    "%d.%m.%Y",
+    "%m/%d/%Y %H:%M",
+    "%d/%m/%Y %H:%M",
+    "%Y/%m/%d %H:%M",
+)
+NEEDS: Final = (
+    ("Failure resilience (frr)", "recovered, recovery_steps and recovery_approach of runs under faults"),
+    ("Planning efficiency (pei)", "steps_actual and steps_oracle"),
+    (
+        "Intentional recovery (irs)",
+        "memory_query_offset, memory_similarity, memory_modified of recovered runs",
+    ),
+    ("Traceability (ti)", "traceability"),
+    ("Consistency (csi)", "sequence or started_at"),
+    ("Constraint violations", "violations"),
+    ("Adversarial resistance", "attack_landed and attack_succeeded of adversarial runs"),
+)
+
+_DECIMAL = re.compile(r"-?[0-9]+,[0-9]+\Z")
+
+
+class Column:
+    """What was seen at a path: distinct values with their counts, up to a limit."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self.values: Counter[str] = Counter()
+        self.many = False
+
+    def add(self, value: Any) -> None:
+        """Count a value."""
+        self.rows += 1
+        text = value if isinstance(value, str) else canonical.line(value).decode().strip()
+        if text in self.values or len(self.values) < MAX_DISTINCT:
+            self.values[text] += 1
+        else:
+            self.many = True
+
+    def told(self) -> str:
+        """Return the most frequent values, for a comment."""
+        shown = ", ".join(
+            f"{printable(value)[:40]} ({count:,})" for value, count in self.values.most_common(_SHOWN)
+        )
+        more = ", …" if self.many or len(self.values) > _SHOWN else ""
+        return f"{'more than ' if self.many else ''}{len(self.values)} distinct: {shown}{more}"
+
+    def plain(self) -> list[str]:
+        """Return the values that are not blank."""
+        return [value for value in self.values if value and value.casefold() not in BLANK]
+
+
+def paths(row: Any, lead: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
+    """Yield the dotted paths of a row with their plain values; lists are left out."""
+    for name, value in row.items():
+        path = f"{lead}{name}"
+        if isinstance(value, dict) and depth < MAX_DEPTH:
+            yield from paths(value, f"{path}.", depth + 1)
+        elif value is not None and not isinstance(value, list | dict):
+            yield path, value
+
+
+class Suggestion:
+    """Collects what the rows of a log hold, and writes a mapping of it."""
+
+    def __init__(self) -> None:
+        self.columns: dict[str, Column] = {}
+        self.rows = self.equal = 0
+        self.filled: set[str] = set()
+        self.named = True
+        self._seen: set[int] = set()
+
+    def add(self, runs: Iterable[Run]) -> None:
+        """Look at the rows of runs."""
+        for run in runs:
+            self.rows += 1
+            self.filled |= {field for field, value in run.fields.items() if value is not None}
+            self.named &= bool(run.agent)
+            digest = hash(repr(run.row))
+            self.equal += digest in self._seen
+            self._seen.add(digest)
+            for path, value in paths(run.row):
+                if path in self.columns or len(self.columns) < MAX_PATHS:
+                    self.columns.setdefault(path, Column()).add(value)
+
+    def proposals(self) -> dict[str, str]:
+        """Return record field → column where name and values agree."""
+        found: dict[str, str] = {}
+        for field in FIELDS:
+            for path, column in self.columns.items() if field not in self.filled else ():
+                if path not in found.values() and _named(path, field) and self._fits(field, column):
+                    found[field] = path
+                    break
+        return found
+
+    def _fits(self, field: str, column: Column) -> bool:
+        values = column.plain()
+        if field == "run_id":
+            return column.rows == self.rows and max(column.values.values(), default=2) == 1
+        if field == "outcome":
+            words = frozenset().union(*WORDS.values()) | set(Outcome)
+            return bool(values) and not column.many and {value.casefold() for value in values} <= words
+        if field in {"trial", "steps_actual", "violations"}:
+            return all(value.isdigit() for value in values)
+        if field == "started_at":
+            return bool(_dates(column)) or _iso(values)
+        return True
+
+    def text(self, name: str, format_: str) -> Iterator[str]:
+        """Yield the lines of the mapping for a log called `name`."""
+        found = self.proposals()
+        size = f"{self.rows:,} rows, {len(self.columns)} columns"
+        yield f"# A mapping for {printable(name)}, read as {format_}: {size}."
+        yield "# Lines that begin with # say what was seen and what you must decide. Then:"
+        yield f"#   certkit import {printable(name)} -o BUNDLE --map THIS_FILE"
+        yield ""
+        yield "[columns]"
+        for field, path in found.items():
+            own = "# " if path == field else ""
+            yield f"{own}{field} = {_quoted(path)}  # {self.columns[path].told()}"
+        yield ""
+        yield from self._outcome(found.get("outcome"))
+        yield from self._condition(found.get("condition"))
+        if "domain" not in found and "domain" not in self.filled:
+            yield from (
+                "# The domain must be decided: a column above, --domain NAME, or",
+                "# [constants]",
+                '# domain = "NAME"',
+                "",
+            )
+        yield from self._read(found)
+        if not self.named:
+            yield from ("# The log names no agent: --agent NAME, or", "# [agent]", '# name = "NAME"', "")
+        yield "# Columns that fill nothing yet:"
+        for path, column in self.columns.items():
+            if path not in found.values():
+                yield f"#   {printable(path)}: {column.told()}"
+        yield "#"
+        yield "# What criteria still need, as columns of these names or mapped to them:"
+        filled = self.filled | found.keys()
+        for criterion, fields in NEEDS:
+            if not all(word.strip(",") in filled for word in fields.split() if word.strip(",") in FIELDS):
+                yield f"#   {criterion}: {fields}"
+
+    def _outcome(self, path: str | None) -> Iterator[str]:
+        if "outcome" in self.filled:
+            return
+        if path is None:
+            yield "# What is a success must be decided, for instance by one of these:"
+            for candidate, column in self.columns.items():
+                if column.values and all(_is_number(value) for value in column.plain()):
+                    yield f'#   --success "{_path(candidate)} >= 0.5"  ({column.told()})'
+            yield ""
+            return
+        yield "[values.outcome]"
+        values = self.columns[path].plain()
+        for outcome, words in WORDS.items():
+            theirs = sorted(
+                value for value in values if value.casefold() in words and value not in set(Outcome)
+            )
+            if theirs:
+                yield f"{outcome} = [{', '.join(map(_quoted, theirs))}]"
+        yield ""
+
+    def _condition(self, path: str | None) -> Iterator[str]:
+        if "condition" in self.filled:
+            return
+        if path is None:
+            yield "# The condition must be decided. If no run was under a fault: --condition nominal. Else:"
+            yield from (
+                "# [when.condition]",
+                "# nominal = \"COLUMN == 'none'\"",
+                '# adversarial = "otherwise"',
+                "",
+            )
+            return
+        yield "# Each value of the column needs a condition: nominal, adversarial, tool_failure, …"
+        yield "[values.condition]"
+        for value in self.columns[path].values:
+            nominal = value.casefold() in {"", "none", "no", "nominal", "baseline", "clean"}
+            yield f'{_quoted(value)} = "nominal"' if nominal else f'# {_quoted(value)} = "tool_failure"'
+        yield ""
+
+    def _read(self, found: dict[str, str]) -> Iterator[str]:
+        texts = [value for column in self.columns.values() for value in column.values]
+        mapped = [self.columns[path] for field, path in found.items() if field != "condition"]
+        blank = sorted({value for column in mapped for value in column.values if value.casefold() in BLANK})
+        dates = _dates(self.columns[found["started_at"]]) if "started_at" in found else []
+        yield "[read]"
+        if any(map(_DECIMAL.match, texts)):
+            yield "decimal_comma = true"
+        if blank:
+            yield f"blank = {_quoted_list(['', *blank])}"
+        if dates:
+            yield f"date = {_quoted(dates[0])}" + (f"  # or {dates[1]}" if len(dates) > 1 else "")
+        if dates or ("started_at" in found and not _has_offset(self.columns[found["started_at"]])):
+            yield '# timezone = "Europe/Berlin"  # the times have no offset; else they are left out'
+        if self.equal:
+            yield f'# duplicates = "drop-identical"  # rows that equal an earlier row: {self.equal:,}'
+        yield ""
+
+
+def _named(path: str, field: str) -> bool:
+    name = re.sub(r"[^a-z0-9]+", "_", path.rsplit(".", 1)[-1].casefold()).strip("_")
+    return name == field or name in NAMES.get(field, ())
+
+
+def _dates(column: Column) -> list[str]:
+    return [
+        form for form in DATES if column.plain() and all(_parses(value, form) for value in column.plain())
+    ]
+
+
+def _parses(value: str, form: str) -> bool:
+    try:
+        datetime.strptime(value, form)  # noqa: DTZ007 - only whether it fits
+    except ValueError:
+        return False
+    return True
+
+
+def _iso(values: list[str]) -> bool:
+    try:
+        return bool(values) and all(datetime.fromisoformat(value) for value in values)
+    except ValueError:
+        return False
+
+
+def _has_offset(column: Column) -> bool:
+    return all(datetime.fromisoformat(value).tzinfo is not None for value in column.plain())
+
+
+def _is_number(value: str) -> bool:
+    return re.fullmatch(r"-?[0-9]+([.,][0-9]+)?", value) is not None
+
+
+def _path(path: str) -> str:
+    return ".".join(part if part.isidentifier() else f"`{part}`" for part in path.split("."))
+
+
+def _quoted(text: str) -> str:
+    return canonical.line(text).decode().strip()
+
+
+def _quoted_list(texts: list[str]) -> str:
+    return f"[{', '.join(map(_quoted, texts))}]"

@@ -1,0 +1,257 @@
+"""The standing of a lineage: facts in natural units about its latest passport and what became of it.
+
+    with reading(folder, heads=heads) as log:
+        standing = standing_of(log, log.history("lab/agent"), at=now)
+        print(standing.sentence)
+        ranked(log, log.passports(), timestamp(now))    # those in force first, by their limit
+
+There is no score: nobody can act on a digit that mixes quality with age. What a passport states is read from
+its file; who signed that is for the caller's trust policy. The log's size and root stand beside the facts, so
+that anyone can recompute them.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Literal
+
+from certkit.assessment.drift.document import Result
+from certkit.document import Count, Digest, Hash, Part, Positive, Share, Text, Tier, Time
+from certkit.errors import CertkitError
+from certkit.passport import opening
+from certkit.passport.implied import NOMINAL
+from certkit.registry import drifts
+from certkit.registry.entry import Reason, moment, timestamp
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from certkit.passport.statement import Predicate
+    from certkit.registry.reader import Reader
+    from certkit.registry.state import History, Issued
+
+LINE = 7
+"""How many passports before the last two the trend takes in, at most, counted from the second last."""
+
+
+class Limit(Part, frozen=True, kw_only=True):
+    """The lower confidence limit of r_op on `k` tasks, at the tier attained or else at the lowest."""
+
+    value: Share
+    confidence: Share
+    k: Count | None
+
+
+class Stated(Part, frozen=True, kw_only=True):
+    """What a passport's file says of itself, as far as a standing repeats it.
+
+    `r_op` is the rate of success over all fault runs, null where there is none.
+    """
+
+    profile: Text
+    reading: Literal["table", "bounded"]
+    verdict: Text
+    r_op: Share | None
+    limit: Limit | None
+    last_run: Time | None
+
+
+class Fall(Part, frozen=True, kw_only=True):
+    """What a comparison with the passport before gave: the row that lost most, in its unit, and the trend."""
+
+    result: Result
+    row: Text | None
+    loss: float | None
+    trend_loss: float | None
+    trend_p: Share | None
+
+
+class Ended(Part, frozen=True, kw_only=True):
+    """What ended the passport; of several `revocations` the one for the gravest `reason`."""
+
+    how: Literal["superseded", "revoked"]
+    reason: Reason | None
+    at: Time
+    revocations: Count
+
+
+class Standing(Part, frozen=True, kw_only=True):
+    """A lineage as of a log of `size` entries, by its latest passport.
+
+    `stated` is null where the passport's file is not here. `attempt` counts distinct evidence under the
+    profile, and `passports` those that were logged since `first`.
+    """
+
+    passport_id: Digest
+    tier: Tier
+    status: Literal["current", "expired", "revoked", "superseded", "upcoming"]
+    stated: Stated | None
+    not_after: Time
+    attempt: Positive
+    passports: Positive
+    first: Time
+    drift: Fall | None
+    ended: Ended | None
+    size: Count
+    root: Hash
+    at: Time
+
+    @property
+    def sentence(self) -> str:
+        """The standing in words."""
+        return "; ".join(filter(None, self._parts()))
+
+    def _parts(self) -> Iterable[str]:
+        stated = self.stated
+        tier = f"Tier {self.tier}" if self.tier else "no tier"
+        if stated is None:
+            yield f"{tier}; the passport's file is not here"
+        else:
+            verdict = stated.verdict.replace("_", " ")
+            yield f"{tier} by the {stated.reading} reading of {stated.profile}, {verdict}"
+            if (limit := stated.limit) is not None:
+                tasks = "" if limit.k is None else f" on {_many(limit.k, 'task')}"
+                yield f"r_op at least {limit.value:.3f} with {limit.confidence:.4g} confidence{tasks}"
+            if stated.last_run is not None:
+                yield f"last run {_many((self.at - stated.last_run).days, 'day')} ago"
+        left = (self.not_after - self.at).days
+        yield f"valid for {_many(left, 'more day')}" if left >= 0 else f"expired {_many(-left, 'day')} ago"
+        yield f"attempt {self.attempt}, {_many(self.passports, 'passport')} since {self.first:%Y-%m-%d}"
+        if self.drift is not None:
+            yield from self._fall(self.drift)
+        if (ended := self.ended) is not None:
+            why = f" ({ended.reason})" if ended.reason else ""
+            more = f", {ended.revocations} revocations" if ended.revocations > 1 else ""
+            yield f"{ended.how} on {ended.at:%Y-%m-%d}{why}{more}"
+
+    def _fall(self, fall: Fall) -> Iterable[str]:
+        most = "" if fall.row is None or fall.loss is None else f", {fall.row} lost {fall.loss:.3f}"
+        yield f"against the passport before: {fall.result}{most}"
+        if fall.trend_loss is not None and fall.trend_p is not None:
+            yield f"trend of r_op: lost {fall.trend_loss:.3f} (p {fall.trend_p:.2g})"
+
+
+def _many(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def stated(passport: bytes) -> Stated:
+    """Return what a passport's file says; raise `CertkitError` where it cannot be read."""
+    predicate = opening.parse(passport).unverified_statement().predicate
+    judged, last = predicate.assessment, predicate.scope.dates.last_run
+    return Stated(
+        profile=judged.profile.id,
+        reading=judged.profile.reading,
+        verdict=judged.status,
+        r_op=_rate(predicate),
+        limit=_limit(predicate),
+        last_run=last,
+    )
+
+
+def _rate(predicate: Predicate) -> float | None:
+    faults = [cell for cell in predicate.profile_of_reliability.cells if cell.condition != NOMINAL]
+    runs = sum(cell.runs for cell in faults)
+    return sum(cell.successes for cell in faults) / runs if runs else None
+
+
+def _limit(predicate: Predicate) -> Limit | None:
+    tiers = next((row.tiers for row in predicate.criteria if row.metric == "r_op"), {})
+    key = str(predicate.assessment.tier) if predicate.assessment.tier else min(tiers, default="")
+    bounded = tiers[key].bounded if key in tiers else None
+    if bounded is None or bounded.bound is None or isinstance(bounded.bound, bool):
+        return None
+    return Limit(value=float(bounded.bound), confidence=float(bounded.confidence), k=bounded.k)
+
+
+def standing_of(log: Reader, history: History, *, at: datetime) -> Standing:
+    """Return the standing of a lineage while its log is open; `at` is for validity and ages.
+
+    Of passports whose file is not here, or cannot be read, nothing is compared.
+    """
+    latest, head = history.passports[-1], log.head.checkpoint
+    ending = latest.ending
+    dates = {logged.index: logged.found.entry.issued_at for logged in history.entries}
+    return Standing(
+        passport_id=latest.claims.passport_id,
+        tier=latest.claims.tier,
+        status=latest.standing(timestamp(at)),
+        stated=stated_in(log, latest),
+        not_after=moment(latest.claims.not_after),
+        attempt=latest.claims.attempt,
+        passports=len(history.passports),
+        first=moment(history.passports[0].issued_at),
+        drift=_fall(log, history),
+        ended=None
+        if ending is None
+        else Ended(
+            how=ending.how,
+            reason=ending.reason,
+            at=moment(dates[ending.index]),
+            revocations=len(latest.reasons),
+        ),
+        size=head.size,
+        root=head.root.hex(),
+        at=at.astimezone(UTC),
+    )
+
+
+def stated_in(log: Reader, issued: Issued) -> Stated | None:
+    """Return what a logged passport's file says, None where it is not here or cannot be read."""
+    data = log.passport(issued.file)
+    try:
+        return None if data is None else stated(data)
+    except CertkitError:
+        return None
+
+
+def _fall(log: Reader, history: History) -> Fall | None:
+    """Return what the latest passport lost against the one before, None where they cannot be compared."""
+    from certkit.assessment.drift import drift  # noqa: PLC0415 - heavy
+
+    files = [log.passport(issued.file) for issued in history.passports[-LINE - 1 :]]
+    if len(files) < len(("before", "latest")) or None in files[-2:]:
+        return None
+    try:
+        sides = [drifts.snapshot(data)[1] for data in files if data is not None]
+        compared = drift(sides[-2], sides[-1], before=sides[:-2])
+    except CertkitError:
+        return None
+    lost = [row for row in (row.document for row in compared.behaviour) if row.difference is not None]
+    worst = max(lost, key=lambda row: row.difference or 0.0, default=None)
+    named = {row.document: row.name for row in compared.behaviour}
+    return Fall(
+        result=compared.result,
+        row=None if worst is None else named[worst],
+        loss=None if worst is None else worst.difference,
+        trend_loss=compared.trend.loss if compared.trend else None,
+        trend_p=compared.trend.probability if compared.trend else None,
+    )
+
+
+def ranked(log: Reader, passports: Iterable[Issued], now: str) -> list[tuple[Issued, Stated | None, str]]:
+    """Return passports with what they state: those in force by their limit, the highest first; then others.
+
+    The others have a label: how they stand, ``contested``, ``drifted``, or ``not here`` where the file is
+    missing. The label of a passport in force is empty.
+    """
+    rows = []
+    for issued in passports:
+        said, standing = stated_in(log, issued), issued.standing(now)
+        rows.append((issued, said, _label(issued, said, standing)))
+
+    def place(row: tuple[Issued, Stated | None, str]) -> tuple[bool, float, int]:
+        limit = row[1].limit.value if row[1] is not None and row[1].limit is not None else -1.0
+        return bool(row[2]), -limit, row[0].index
+
+    return sorted(rows, key=place)
+
+
+def _label(issued: Issued, said: Stated | None, standing: str) -> str:
+    if standing != "current":
+        return standing
+    if said is None:
+        return "not here"
+    if said.verdict == "contested":
+        return "contested"
+    return "drifted" if issued.drift == "DRIFTED" else ""

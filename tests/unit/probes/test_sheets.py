@@ -1,0 +1,118 @@
+"""Sheets: blinded and shuffled on the way out, strict on the way in."""
+
+from __future__ import annotations
+
+import csv
+import io
+import shutil
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import pytest
+
+from certkit.errors import InputError
+from certkit.evidence.integrity.reading import read
+from certkit.evidence.integrity.running import Asking, generate_probes, run_probes
+from certkit.evidence.integrity.sheets import COLUMNS, sheet, take
+from certkit.probes.callers import agents_of
+from certkit.probes.task import Family
+from tests.support.running import certkit
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from certkit.evidence.integrity.sheets import Kind
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("sheets")
+    generate_probes(root / "tasks", seed="s")
+    agents = agents_of("reference:distractor", timeout=9)
+    run_probes(root / "tasks", root / "b", Asking("reference:distractor", agents))
+    return root / "b"
+
+
+def table(data: bytes) -> list[list[str]]:
+    return list(csv.reader(io.StringIO(data.decode())))
+
+
+@pytest.mark.parametrize(("kind", "rows"), [("difficulty", 144), ("construct", 48), ("audit", 48)])
+def test_a_sheet_tells_neither_task_nor_family_nor_verdict(kind: Kind, rows: int, bundle: Path) -> None:
+    kept = read(bundle)
+    made = sheet(kept, kind)
+    head, *body = table(made)
+    assert tuple(head) == COLUMNS[kind]
+    assert len(body) == rows
+    text = made.decode()
+    assert not any(task.id in text or task.family in text for task in kept.tasks)
+    names = [row[0] for row in body]
+    assert names == sorted(names)
+    assert {cell for row in body for cell in row[len(head) - (2 if kind == "difficulty" else 1) :]} == {""}
+
+
+def test_an_audit_is_drawn_equally_by_verdict_and_family(bundle: Path) -> None:
+    _, *body = table(sheet(read(bundle), "audit"))
+    right = Counter(
+        f'"{expected}"' in reply or expected.replace(" and ", '","') in reply
+        for _, _, expected, reply, _ in body
+    )
+    assert min(right.values()) >= 21  # pairs are written otherwise, three of either verdict
+    assert len(body) == 2 * 3 * len(Family)
+
+
+def test_a_filled_sheet_comes_back_as_annotations(bundle: Path, tmp_path: Path) -> None:
+    copy, path = shutil.copytree(bundle, tmp_path / "b"), tmp_path / "x.csv"
+    for rater, rating in (("a", "4"), ("b", "5")):
+        assert certkit("probes", "sheet", str(copy), "--kind", "difficulty", "-o", str(path)).code == 0
+        head, *body = table(path.read_bytes())
+        filled = [
+            [*row[:2], rating if number < 10 else "", "yes" if number < 10 else ""]
+            for number, row in enumerate(body)
+        ]
+        stream = io.StringIO()
+        csv.writer(stream).writerows([head, *filled])
+        path.write_text("\ufeff" + stream.getvalue(), newline="")
+        options = ("--kind", "difficulty", "--take", str(path), "--rater", rater)
+        done = certkit("probes", "sheet", str(copy), *options, "--json")
+        assert (done.code, done.document["rows"]) == (0, 10)
+        assert (
+            certkit("probes", "sheet", str(copy), *options, "--json").document["error"]["code"]
+            == "integrity.repeated"
+        )
+        path.unlink()
+    scored = certkit("probes", "score", str(copy), "--json").document
+    assert (scored["raters"]["difficulty"]["tasks"], scored["raters"]["difficulty"]["ratings"]) == (10, 20)
+    assert scored["raters"]["difficulty"]["pairs"][0]["n"] == 10
+
+
+@pytest.mark.parametrize(
+    ("kind", "spoil"),
+    [
+        ("difficulty", lambda rows: rows[1].__setitem__(2, "6")),
+        ("difficulty", lambda rows: rows[1].__setitem__(2, "3.5")),
+        ("difficulty", lambda rows: rows[1].__setitem__(3, "perhaps")),
+        ("construct", lambda rows: rows[1].__setitem__(2, "memory")),
+        ("audit", lambda rows: rows[1].__setitem__(4, "right")),
+        ("audit", lambda rows: rows[1].__setitem__(0, "000000000000")),
+        ("audit", lambda rows: rows[0].__setitem__(0, "id")),
+        ("audit", lambda rows: rows[1].append("more")),
+    ],
+)
+def test_a_wrong_sheet_is_refused_with_its_row(kind: Kind, spoil: object, bundle: Path) -> None:
+    kept = read(bundle)
+    rows = table(sheet(kept, kind))
+    spoil(rows)  # type: ignore[operator]
+    stream = io.StringIO()
+    csv.writer(stream).writerows(rows)
+    with pytest.raises(InputError) as caught:
+        take(kept, kind, stream.getvalue().encode(), rater="a", adjudicated=False, where="x.csv")
+    assert caught.value.code == "integrity.field"
+    assert str(caught.value).startswith("x.csv")
+
+
+def test_a_reply_is_no_formula_of_a_spreadsheet(bundle: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(bundle, tmp_path / "b")
+    path = copy / "integrity" / "answers.jsonl"
+    path.write_bytes(path.read_bytes().replace(b'"text":"{', b'"text":"=1+{'))
+    assert all(row[3].startswith("'=1+") for row in table(sheet(read(copy), "audit"))[1:])
