@@ -33,11 +33,13 @@ from certkit.evidence.importers.base import (
     chosen,
     finish,
 )
+from certkit.evidence.importers.every_eval import EveryEval
 from certkit.evidence.importers.expressions import MISSING, look_up
 from certkit.evidence.importers.hb_eval import HbEval
 from certkit.evidence.importers.inspect_log import ZIP, InspectLog
 from certkit.evidence.importers.mapper import Mapper, check_options
 from certkit.evidence.importers.mapping import Mapping, read_mapping
+from certkit.evidence.importers.otel import OTel
 from certkit.evidence.importers.records import Records
 from certkit.evidence.importers.source import opening
 from certkit.evidence.importers.suggest import Suggestion
@@ -93,6 +95,16 @@ FORMATS: Final[dict[str, Format]] = {
         description="Inspect AI: an .eval or .json log, or a folder of them",
         importer=InspectLog,
         marks=(("version", "status", "eval"), ("eval", "task_id", "run_id")),
+    ),
+    "every-eval": Format(
+        description="every_eval_ever: a _samples.jsonl file, or a folder of them",
+        importer=EveryEval,
+        marks=(("evaluation_id", "model_id", "sample_id"),),
+    ),
+    "otel": Format(
+        description="OpenTelemetry: spans of generative AI as OTLP JSON",
+        importer=OTel,
+        marks=(("resourceSpans",),),
     ),
     "hb-eval": Format(
         description="HB-Eval: published records of methodologies A, B, C, and sessions of hb-eval-sdk",

@@ -1,0 +1,88 @@
+"""every_eval_ever: a sample per line; HELM, lm-eval and others are converted to it.
+
+- The evaluation is the domain unless the mapping says otherwise; a sample again is a further trial.
+- ``evaluation.is_correct`` is the outcome. A sample with an ``error`` is a harness error.
+- The format does not say which runs were under a fault: ``--condition`` or the mapping does.
+- Messages of the assistant, or ``num_turns``, are the steps.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+from msgspec import Meta, Struct
+
+from certkit.evidence.importers.base import Importer, Place, Run
+from certkit.evidence.records.record import Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from certkit.evidence.importers.base import Draft
+
+Name = Annotated[str, Meta(min_length=1, max_length=512)]
+
+
+class Message(Struct, frozen=True):
+    """A message of the conversation; only its role is read."""
+
+    role: str | None = None
+
+
+class Evaluation(Struct, frozen=True):
+    """How a sample was scored."""
+
+    is_correct: bool
+    num_turns: Annotated[int, Meta(ge=1)] | None = None
+
+
+class Sample(Struct, frozen=True, kw_only=True):
+    """A sample. What is not read is not listed."""
+
+    model_id: Name
+    evaluation_name: Name
+    sample_id: Name
+    evaluation: Evaluation
+    messages: list[Message] | None = None
+    error: str | None = None
+
+
+class EveryEval(Importer):
+    """Samples of every_eval_ever."""
+
+    def runs(self) -> Iterator[Run]:
+        """Yield the samples, of files in the order of their names."""
+        for path, name in self.job.files((".jsonl",)):
+            with self.job.opening(path, name) as source:
+                for number, line in source.lines():
+                    place = Place(name, number)
+                    row = self.job.load(line, place)
+                    found = row and self.job.typed(row, Sample, place, "a sample of every_eval_ever")
+                    if row and found:
+                        yield Run(found.model_id, place, row, self._fields(found))
+
+    def _fields(self, sample: Sample) -> dict[str, Any]:
+        draft = self.job.draft(sample.model_id)
+        task = f"{sample.evaluation_name}/{sample.sample_id}"
+        trial = draft.repeat(task)
+        turns = sum(message.role == "assistant" for message in sample.messages or ())
+        if sample.error:
+            draft.notes.add("odd", "samples with an error, taken as harness errors")
+            outcome = Outcome.HARNESS_ERROR
+        else:
+            outcome = Outcome.SUCCESS if sample.evaluation.is_correct else Outcome.FAILURE
+        return {
+            "run_id": f"{task}#{trial}",
+            "domain": sample.evaluation_name,
+            "task_id": task,
+            "trial": trial,
+            "outcome": str(outcome),
+            "steps_actual": turns or sample.evaluation.num_turns,
+        }
+
+    def close(self, draft: Draft) -> dict[str, str]:
+        """Fill what the samples say of the agent."""
+        model = {"role": "model", "name": draft.agent, "pinned": False}
+        draft.agent_document = {"name": draft.agent, "components": [model]}
+        draft.protocol.setdefault("success_rule", "the sample's own is_correct")
+        return {"domain": "evaluation_name", "steps_actual": "messages of the assistant, or num_turns"}

@@ -1,0 +1,230 @@
+"""OpenTelemetry spans of generative AI agents, as OTLP writes them in JSON: one document, or one a line.
+
+- A trace is a run. Spans may come in any order and be spread over the file, so that of every trace a summary
+  is kept until the end.
+- Spans of model calls (``gen_ai.operation.name`` chat, text_completion, generate_content) are the steps.
+- The agent is ``gen_ai.agent.name``, else the service. The task is ``test.case.name`` of the root span.
+- A single ``gen_ai.evaluation.result`` with a label pass or fail is the outcome. Otherwise the user says it:
+  ``--success "evaluations.NAME.value >= 0.5"``.
+- Domain and condition are not in the conventions: options or the mapping give them.
+
+The rows that paths of a mapping lead into hold ``name``, ``attributes`` of the root span, ``evaluations``,
+``tool_calls`` and ``tool_errors``.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct
+
+from certkit.errors import InputError
+from certkit.evidence.importers.base import Importer, Place, Run, printable
+from certkit.evidence.importers.source import MAX_LOG_ROW
+from certkit.evidence.records.record import Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from certkit.evidence.importers.base import Job
+    from certkit.evidence.importers.source import Source
+
+MAX_TRACES: Final = 1_000_000
+_CALLS: Final = frozenset({"chat", "generate_content", "text_completion"})
+_LABELS: Final = {"pass": Outcome.SUCCESS, "fail": Outcome.FAILURE}
+_ERROR: Final = (2, "STATUS_CODE_ERROR")
+
+
+class Value(Struct, frozen=True):
+    """A value of an attribute; of arrays and maps nothing is kept."""
+
+    stringValue: str | None = None  # noqa: N815 - OTLP's names
+    boolValue: bool | None = None  # noqa: N815
+    intValue: int | str | None = None  # noqa: N815
+    doubleValue: float | None = None  # noqa: N815
+
+    def plain(self) -> str | bool | int | float | None:
+        """Return the value; OTLP writes integers as text."""
+        if self.intValue is not None:
+            return int(self.intValue)
+        values = (self.stringValue, self.boolValue, self.doubleValue)
+        return next((value for value in values if value is not None), None)
+
+
+class Attribute(Struct, frozen=True):
+    """An attribute of a span, event or resource."""
+
+    key: str
+    value: Value = Value()
+
+
+class Event(Struct, frozen=True):
+    """An event of a span."""
+
+    name: str = ""
+    attributes: list[Attribute] = []
+
+
+class Status(Struct, frozen=True):
+    """The status of a span."""
+
+    code: int | str | None = None
+
+
+class Span(Struct, frozen=True, kw_only=True):
+    """A span."""
+
+    traceId: str  # noqa: N815
+    parentSpanId: str | None = None  # noqa: N815
+    name: str = ""
+    startTimeUnixNano: int | str | None = None  # noqa: N815
+    attributes: list[Attribute] = []
+    events: list[Event] = []
+    status: Status = Status()
+
+
+class ScopeSpans(Struct, frozen=True):
+    """The spans of an instrumentation."""
+
+    spans: list[Span] = []
+
+
+class Resource(Struct, frozen=True):
+    """What ran."""
+
+    attributes: list[Attribute] = []
+
+
+class ResourceSpans(Struct, frozen=True):
+    """The spans of a resource."""
+
+    resource: Resource = Resource()
+    scopeSpans: list[ScopeSpans] = []  # noqa: N815
+
+
+class Export(Struct, frozen=True):
+    """A line of a file of OTLP exports."""
+
+    resourceSpans: list[ResourceSpans]  # noqa: N815
+
+
+class Trace(Struct):
+    """The summary of a trace."""
+
+    place: Place
+    service: str
+    agent: str | None = None
+    start: int | None = None
+    steps: int = 0
+    tool_calls: int = 0
+    tool_errors: int = 0
+    name: str = ""
+    attributes: dict[str, Any] = {}
+    evaluations: dict[str, Any] = {}
+
+
+class OTel(Importer):
+    """Traces of OpenTelemetry."""
+
+    def __init__(self, job: Job) -> None:
+        super().__init__(job)
+        self._traces: dict[str, Trace] = {}
+
+    def runs(self) -> Iterator[Run]:
+        """Yield the traces in the order of their first spans."""
+        for path, name in self.job.files((".json", ".jsonl")):
+            with self.job.opening(path, name) as source:
+                for item, place in self._resources(source, name):
+                    self._read(item, place)
+        for key, trace in self._traces.items():
+            if trace.steps or trace.tool_calls or trace.evaluations:
+                yield self._run(key, trace)
+
+    def _resources(self, source: Source, name: str) -> Iterator[tuple[ResourceSpans, Place]]:
+        first, newline, _ = source.head().partition(b"\n")
+        if newline and first.rstrip().endswith(b"]}"):
+            for number, line in source.lines():
+                place = Place(name, number)
+                found = self.job.typed(line, Export, place, "spans as OTLP writes them")
+                for item in found.resourceSpans if found else ():
+                    yield item, place
+            return
+        for piece in source.pieces(MAX_LOG_ROW):
+            place = Place(name, piece.line)
+            if piece.key == "resourceSpans":
+                spans = self.job.typed(piece.data, ResourceSpans, place, "spans as OTLP writes them")
+                if spans:
+                    yield spans, place
+
+    def _read(self, item: ResourceSpans, place: Place) -> None:
+        service = _plain(item.resource.attributes).get("service.name")
+        for span in (span for scope in item.scopeSpans for span in scope.spans):
+            trace = self._traces.get(span.traceId)
+            if trace is None:
+                if len(self._traces) == MAX_TRACES:
+                    raise InputError("import.source", f"more than {MAX_TRACES:,} traces", where=place.file)
+                trace = self._traces[span.traceId] = Trace(place, str(service or ""))
+            attributes = _plain(span.attributes)
+            operation = attributes.get("gen_ai.operation.name")
+            trace.steps += operation in _CALLS
+            if operation == "execute_tool":
+                trace.tool_calls += 1
+                trace.tool_errors += span.status.code in _ERROR or "error.type" in attributes
+            if (name := attributes.get("gen_ai.agent.name")) and (
+                trace.agent is None or not span.parentSpanId
+            ):
+                trace.agent = str(name)
+            if span.startTimeUnixNano is not None:
+                start = int(span.startTimeUnixNano)
+                trace.start = start if trace.start is None else min(start, trace.start)
+            if not span.parentSpanId:
+                trace.name, trace.attributes = span.name, attributes
+            for event in span.events:
+                if event.name == "gen_ai.evaluation.result":
+                    result = _plain(event.attributes)
+                    score = {key: result.get(f"gen_ai.evaluation.score.{key}") for key in ("value", "label")}
+                    trace.evaluations = trace.evaluations | {str(result.get("gen_ai.evaluation.name")): score}
+
+    def _run(self, key: str, trace: Trace) -> Run:
+        agent = trace.agent or trace.service
+        fields: dict[str, Any] = {"run_id": key, "steps_actual": trace.steps or None}
+        if (task := trace.attributes.get("test.case.name")) is not None:
+            fields["task_id"] = str(task)
+        if trace.start is not None:
+            fields["started_at"] = datetime.fromtimestamp(trace.start // 1000 / 1e6, UTC).isoformat()
+        labels = [str(score["label"]).lower() for score in trace.evaluations.values()]
+        if len(labels) == 1 and labels[0] in _LABELS:
+            fields["outcome"] = str(_LABELS[labels[0]])
+        elif trace.evaluations:
+            name = next(iter(trace.evaluations))
+            path = name if name.isidentifier() else f"`{name}`"
+            self.hints["outcome"] = f'--success "evaluations.{printable(path)}.value >= 0.5"'
+        row = {
+            "name": trace.name,
+            "attributes": _nested(trace.attributes),
+            "evaluations": trace.evaluations,
+            "tool_calls": trace.tool_calls,
+            "tool_errors": trace.tool_errors,
+        }
+        return Run(agent, trace.place, row, fields)
+
+
+def _plain(attributes: list[Attribute]) -> dict[str, Any]:
+    return {item.key: item.value.plain() for item in attributes}
+
+
+def _nested(attributes: dict[str, Any]) -> dict[str, Any]:
+    """Return attributes by the parts of their dotted names, so that paths lead to them."""
+    tree: dict[str, Any] = {}
+    for key, value in sorted(attributes.items()):
+        *parts, last = key.split(".")
+        branch = tree
+        for part in parts:
+            inner = branch.setdefault(part, {})
+            if not isinstance(inner, dict):
+                break
+            branch = inner
+        else:
+            branch.setdefault(last, value)
+    return tree

@@ -1,0 +1,111 @@
+"""every_eval_ever and OpenTelemetry: what a sample and a trace say, and what the user must say."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from certkit import canonical
+from certkit.evidence.importers import ImportFaultsError
+from tests.support.importing import counts, imported
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def sample(name: str, **more: Any) -> dict[str, Any]:
+    return {
+        "schema_version": "instance_level_eval_0.2.1",
+        "evaluation_id": "e",
+        "model_id": "org/m",
+        "evaluation_name": "gsm8k",
+        "sample_id": name,
+        "interaction_type": "multi_turn",
+        "messages": [{"turn_idx": 0, "role": "user"}, {"turn_idx": 1, "role": "assistant"}],
+        "evaluation": {"score": 1.0, "is_correct": True},
+    } | more
+
+
+def test_samples_of_every_eval_ever(tmp_path: Path) -> None:
+    rows = [
+        sample("a"),
+        sample("a", evaluation={"score": 0.0, "is_correct": False}),
+        sample(
+            "b", messages=None, error="timeout", evaluation={"score": 0, "is_correct": False, "num_turns": 3}
+        ),
+    ]
+    (tmp_path / "u_samples.jsonl").write_bytes(b"".join(map(canonical.line, rows)))
+    account, records = imported(None, tmp_path / "u_samples.jsonl", tmp_path / "out", condition="nominal")
+    assert account.imported.format == "every-eval"
+    found = [(r["run_id"], r["outcome"], r["trial"], r["steps_actual"]) for r in records]
+    assert found == [
+        ("gsm8k/a#0", "success", 0, 1),
+        ("gsm8k/a#1", "failure", 1, 1),
+        ("gsm8k/b#0", "harness_error", 0, 3),
+    ]
+    assert counts(account, "odd") == {"samples with an error, taken as harness errors": 1}
+
+
+def attributes(**values: object) -> list[dict[str, Any]]:
+    return [
+        {
+            "key": key.replace("__", "."),
+            "value": {"intValue": str(v)} if isinstance(v, int) else {"stringValue": v},
+        }
+        for key, v in values.items()
+    ]
+
+
+def spans(trace: str, label: str) -> list[dict[str, Any]]:
+    result = attributes(gen_ai__evaluation__name="judge", gen_ai__evaluation__score__label=label)
+    root = attributes(gen_ai__operation__name="invoke_agent", gen_ai__agent__name="clerk", shop__task="t1")
+    chat = attributes(gen_ai__operation__name="chat")
+    tool = attributes(gen_ai__operation__name="execute_tool", error__type="timeout")
+    events = [{"name": "gen_ai.evaluation.result", "attributes": result}]
+    lead = {"traceId": trace, "startTimeUnixNano": "1767225600000000000"}
+    return [
+        lead | {"spanId": "2", "parentSpanId": "1", "attributes": chat},
+        lead | {"spanId": "3", "parentSpanId": "1", "attributes": tool, "status": {"code": 2}},
+        lead | {"spanId": "1", "parentSpanId": "", "name": "run", "attributes": root, "events": events},
+    ]
+
+
+def exported(*groups: list[dict[str, Any]]) -> dict[str, Any]:
+    resource = {"attributes": attributes(service__name="shop")}
+    return {"resourceSpans": [{"resource": resource, "scopeSpans": [{"spans": group}]} for group in groups]}
+
+
+@pytest.mark.parametrize("lines", [False, True])
+def test_traces_of_opentelemetry_however_their_spans_are_spread(tmp_path: Path, *, lines: bool) -> None:
+    first, second = spans("a", "pass"), spans("b", "fail")
+    parts = (
+        [exported(first[:1]), exported(second, first[1:])]
+        if lines
+        else [exported(first[:1], second, first[1:])]
+    )
+    (tmp_path / "spans.json").write_bytes(b"".join(map(canonical.line, parts)))
+    with pytest.raises(ImportFaultsError) as caught:
+        imported(None, tmp_path / "spans.json", tmp_path / "out")
+    assert "domain, task_id, condition" in str(caught.value)
+    (tmp_path / "map.toml").write_text(
+        '[columns]\ntask_id = "attributes.shop.task"\n[when.condition]\n'
+        'tool_failure = "tool_errors > 0"\nnominal = "otherwise"\n'
+    )
+    account, records = imported(
+        None, tmp_path / "spans.json", tmp_path / "out", mapping=tmp_path / "map.toml", domain="shop"
+    )
+    assert account.agent.name == "clerk"
+    assert records[0] == {
+        "run_id": "a",
+        "steps_actual": 1,
+        "started_at": "2026-01-01T00:00:00+00:00",
+        "outcome": "success",
+        "task_id": "t1",
+        "condition": "tool_failure",
+        "domain": "shop",
+    }
+    assert [(record["run_id"], record["outcome"]) for record in records] == [
+        ("a", "success"),
+        ("b", "failure"),
+    ]
