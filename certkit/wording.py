@@ -47,7 +47,8 @@ def qualified(
     """
     if contested_by:
         return f"{text}; CONTESTED by {_challenges(len(contested_by), 'open ')}: {', '.join(contested_by)}"
-    return f"{text}; {_challenges(answered)} answered by {listed(answerers)}" if answered else text
+    by = listed(answerers) if answerers else "nobody named"
+    return f"{text}; {_challenges(answered)} answered by {by}" if answered else text
 
 
 def _challenges(number: int, kind: str = "") -> str:

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING
 from certkit.lazy import lazy
 
 if TYPE_CHECKING:
-    from certkit.assessment.assessing import assess, assess_accumulation
+    from certkit.assessment.assessing import assess, assess_accumulation, contested
     from certkit.assessment.bounded.fragility import Fragility
     from certkit.assessment.criteria import Row, Status
     from certkit.assessment.documents import AssessmentDocument
@@ -77,6 +77,7 @@ __all__ = [
     "asked",
     "assess",
     "assess_accumulation",
+    "contested",
     "fragile",
     "measure_next",
     "of_judge",
@@ -91,7 +92,7 @@ __all__ = [
 __getattr__ = lazy(
     __name__,
     {
-        "assessing": ("assess", "assess_accumulation"),
+        "assessing": ("assess", "assess_accumulation", "contested"),
         "bounded.fragility": ("Fragility",),
         "criteria": ("Row", "Status"),
         "documents": ("AssessmentDocument",),

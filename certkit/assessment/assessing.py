@@ -16,36 +16,44 @@ from certkit.assessment.bounded.intervals import with_intervals
 from certkit.assessment.documents import Counts
 from certkit.assessment.evaluate import judge as judge_rows
 from certkit.assessment.findings import accumulated
-from certkit.assessment.findings.challenges import raised, stated
+from certkit.assessment.findings.challenges import answers, raised, stated
 from certkit.assessment.findings.commitments import commitments
 from certkit.assessment.findings.contradictions import contradictions
 from certkit.assessment.findings.contrasts import contrasts
 from certkit.assessment.findings.findings import finding, ordered
 from certkit.assessment.findings.plausibility import plausibility
 from certkit.assessment.findings.provenance import provenance
-from certkit.assessment.integrity.scoring import score
 from certkit.assessment.rater_error import judge_findings, judge_report, seen_by_judge
 from certkit.assessment.result import Assessment
 from certkit.assessment.statistics.variation import variation
 from certkit.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from certkit.assessment.findings.findings import Finding
+    from certkit.assessment.integrity.document import IntegrityDocument
     from certkit.assessment.profile import Profile
     from certkit.evidence.bundle.manifest import Facts
     from certkit.evidence.bundle.pooling import Accumulation
+    from certkit.evidence.context import Given
     from certkit.evidence.summary.summary import Summary
 
 
-def assess(summary: Summary, facts: Facts, profile: Profile, *, required_tier: int = 1) -> Assessment:
+def assess(
+    summary: Summary,
+    facts: Facts,
+    profile: Profile,
+    *,
+    required_tier: int = 1,
+    context: Given | None = None,
+) -> Assessment:
     """Return the judgement of a bundle's summary under a profile.
 
     `required_tier` is the tier whose status decides the exit code; a tier that the profile does not have
-    raises `UsageError`.
+    raises `UsageError`. `context` may answer serious challenges.
     """
-    return contested(_judged(summary, facts, profile, required_tier=required_tier))
+    return _answered(_judged(summary, facts, profile, required_tier=required_tier), context)
 
 
 def _judged(summary: Summary, facts: Facts, profile: Profile, *, required_tier: int) -> Assessment:
@@ -63,7 +71,7 @@ def _judged(summary: Summary, facts: Facts, profile: Profile, *, required_tier: 
     judge = judge_report(summary.calibration, protocol, seen, profile.tau)
     was_judged = protocol.judge is not None or total.ti_n > 0 or total.composite_checked > 0
     tiers = verdict.tiers(profile, rows, profile.reading, records=summary.records)
-    integrity = None if summary.integrity is None else score(summary.integrity)
+    integrity = _integrity(summary)
     findings = (
         *provenance(view, facts, profile),
         *contradictions(view),
@@ -98,7 +106,7 @@ def _judged(summary: Summary, facts: Facts, profile: Profile, *, required_tier: 
 
 
 def assess_accumulation(
-    accumulation: Accumulation, profile: Profile, *, required_tier: int = 1
+    accumulation: Accumulation, profile: Profile, *, required_tier: int = 1, context: Given | None = None
 ) -> Assessment:
     """Return the judgement of several bundles that are pooled, with each alone beside it.
 
@@ -106,21 +114,46 @@ def assess_accumulation(
     """
     pooled = _judged(accumulation.summary, accumulation.facts, profile, required_tier=required_tier)
     alone = [_judged(part.summary, part.facts, profile, required_tier=1) for part in accumulation.parts]
-    return contested(accumulated.joined(pooled, alone, accumulation))
+    return _answered(accumulated.joined(pooled, alone, accumulation), context)
 
 
-def contested(judged: Assessment) -> Assessment:
-    """Return a judgement with the challenges that its findings raise; open serious ones contest its tiers."""
-    challenges = raised(judged.findings, {})
-    stands_open = any(item.contests for item in challenges)
-    status = judged.verdict.status
+def _answered(judged: Assessment, context: Given | None) -> Assessment:
+    if context is None:
+        return contested(judged, {})
+    counted = answers(
+        context.context,
+        bundles=[part.digest for part in judged.bundles] or [judged.facts.digest],
+        profile=judged.profile.digest,
+        tier=judged.verdict.required_tier,
+    )
+    return contested(structs.replace(judged, context=context.digest), counted)
+
+
+def contested(judged: Assessment, answered: Mapping[str, tuple[str, ...]]) -> Assessment:
+    """Return a judgement with the challenges that its findings raise; open serious ones contest its tiers.
+
+    `answered` holds the codes that count as answered, with who answered them.
+    """
+    challenges = raised(judged.findings, answered)
+    contests = any(item.contests for item in challenges)
     return structs.replace(
         judged,
         challenges=challenges,
         findings=stated(judged.findings, challenges),
-        tiers=tuple(map(verdict.contested_tier, judged.tiers)) if stands_open else judged.tiers,
-        verdict=structs.replace(judged.verdict, status=verdict.contested(status) if stands_open else status),
+        tiers=tuple(verdict.contested_tier(tier, contests=contests) for tier in judged.tiers),
+        verdict=structs.replace(
+            judged.verdict, status=verdict.contested(judged.verdict.status, contests=contests)
+        ),
     )
+
+
+def _integrity(summary: Summary) -> IntegrityDocument | None:
+    """Return the commitment integrity of a bundle that holds replies to probes."""
+    if summary.integrity is None:
+        return None
+    from certkit.assessment.integrity.scoring import score  # noqa: PLC0415 - few bundles hold any
+
+    return score(summary.integrity)
 
 
 def _guidance(profile: Profile) -> Iterator[Finding]:

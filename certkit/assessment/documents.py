@@ -251,3 +251,6 @@ class AssessmentDocument(Document, frozen=True, kw_only=True, tag="urn:certkit:a
         IntegrityDocument | UnsetType, Meta(description="commitment integrity, which moves no tier")
     ] = UNSET
     bundles: Pooled | UnsetType = UNSET
+    context: Annotated[
+        Digest | UnsetType, Meta(description="the context.json whose answers were looked at")
+    ] = UNSET

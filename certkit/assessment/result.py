@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from certkit.assessment.rater_error import JudgeReport
     from certkit.assessment.statistics.variation import Variation
     from certkit.assessment.verdict import Tier, Verdict
+    from certkit.canonical import Digest
     from certkit.errors import Exit
     from certkit.evidence.bundle.manifest import Facts
     from certkit.evidence.summary.summary import Cell
@@ -62,7 +63,10 @@ def moment(microseconds: int | None) -> datetime | None:
 
 
 class Assessment(Struct, frozen=True, kw_only=True, eq=False):
-    """The judgement of a bundle under a profile, or of several pooled, which `bundles` then lists."""
+    """The judgement of a bundle under a profile, or of several pooled, which `bundles` then lists.
+
+    `context` is the digest of the ``context.json`` whose answers were looked at.
+    """
 
     facts: Facts
     profile: Profile
@@ -79,6 +83,7 @@ class Assessment(Struct, frozen=True, kw_only=True, eq=False):
     variation: Variation | None = None
     integrity: IntegrityDocument | None = None
     bundles: tuple[BundleResult, ...] = ()
+    context: Digest | None = None
 
     @property
     def serious(self) -> tuple[Challenge, ...]:
@@ -111,6 +116,7 @@ def _document(assessment: Assessment) -> documents.AssessmentDocument:
         verdict=_verdict(assessment),
         integrity=UNSET if assessment.integrity is None else assessment.integrity,
         bundles=tuple(_pooled(bundle) for bundle in assessment.bundles) or UNSET,
+        context=assessment.context or UNSET,
     )
 
 

@@ -121,15 +121,17 @@ def attained(judged: Iterable[Tier]) -> int:
     return max((tier.number for tier in judged if tier.status in met), default=0)
 
 
-def contested(status: TierStatus) -> TierStatus:
-    """Return what a tier's status is while a serious challenge is open."""
-    return TierStatus.CONTESTED if status is TierStatus.MET else status
+def contested(status: TierStatus, *, contests: bool) -> TierStatus:
+    """Return a tier's status where its criteria are what they are, and a serious challenge is open or not."""
+    if status not in {TierStatus.MET, TierStatus.CONTESTED}:
+        return status
+    return TierStatus.CONTESTED if contests else TierStatus.MET
 
 
-def contested_tier(tier: Tier) -> Tier:
-    """Return a tier as it stands while a serious challenge is open."""
-    lower = None if tier.lower is None else contested(tier.lower)
-    return structs.replace(tier, status=contested(tier.status), lower=lower)
+def contested_tier(tier: Tier, *, contests: bool) -> Tier:
+    """Return a tier, and the one below, with or without an open serious challenge."""
+    lower = None if tier.lower is None else contested(tier.lower, contests=contests)
+    return structs.replace(tier, status=contested(tier.status, contests=contests), lower=lower)
 
 
 def verdict(

@@ -97,6 +97,9 @@ LIKE: Final = typer.Option(
 LOG_KEY: Final = typer.Option(
     "--log-key", metavar="FILE", help="The log's private key. Default: in the registry."
 )
+CONTEXT: Final = typer.Option(
+    "--context", metavar="FILE", help="context.json: purpose, hazards, reviewers, answers, decision."
+)
 OUT: Final = typer.Option("-o", "--out", help="The file to write. Default: standard output.")
 PROFILE: Final = typer.Option(
     "-p",
@@ -168,6 +171,7 @@ FaultMix = Annotated[
 ]
 Seed = Annotated[int, about(SEED, SEED.help, envvar="CERTKIT_SEED")]
 Like = Annotated[Path | None, LIKE]
+ContextFile = Annotated[Path | None, CONTEXT]
 Out = Annotated[Path, about(OUT, "The folder to write; must not exist or be empty.")]
 Remember = Annotated[
     bool, typer.Option("--remember/--no-remember", help="Remember the registry's head for the next time.")

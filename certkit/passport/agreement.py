@@ -64,7 +64,7 @@ def _derived(statement: Statement) -> Iterator[Compared]:
         [(subject.name, f"sha256:{subject.digest.sha256}") for subject in statement.subject],
         [(agent.name, agent.digest), (EVIDENCE_NAME, evidence.digest)],
     )
-    claim = implied.sentence(judgement.tier, judgement.profile.id, predicate.origin)
+    claim = implied.sentence(judgement.tier, judgement.profile.id, predicate.origin, predicate.challenges)
     yield "claim", predicate.claim, claim
     yield "name", predicate.name, implied.title(agent.name, agent.version, predicate.origin)
     yield from _rates(predicate)
@@ -120,8 +120,12 @@ def _tiers(predicate: Predicate) -> Iterator[Compared]:
     yield f"tier, which the {reading} reading decides", judgement.tier, decides.tier if decides else 0
     required = judgement.required_tier
     status = _statuses(predicate, reading).get(required)
-    if status == "met" and any(challenge.severity == "serious" for challenge in predicate.challenges):
+    serious = [item for item in predicate.challenges if item.severity == "serious"]
+    if status == "met" and any(item.state == "open" for item in serious):
         status = "contested"
+    if answered := [item for item in predicate.challenges if item.state == "answered"]:
+        yield "context that answers challenges", judgement.context is not None, True
+        yield "answers without an author", [item.code for item in answered if not item.answered_by], []
     yield f"status of Tier {required}", judgement.status, status
     following = str(judgement.tier + 1)
     unmet = {

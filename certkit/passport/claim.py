@@ -73,8 +73,18 @@ def derive(assessment: Assessment, summary: Summary) -> Derived:
     agent, evidence = declared.agent(assessment.facts), _evidence(assessment)
     judgement, table = _judgement(assessment), _table(summary, protocol)
     criteria = tuple(_criterion(rows) for rows in _by_criterion(assessment))
+    challenges = tuple(
+        fill(
+            st.Challenge,
+            challenge,
+            severity=challenge.severity.value,
+            state=challenge.state.value,
+            answered_by=challenge.answered_by or None,
+        )
+        for challenge in assessment.challenges
+    )
     return Derived(
-        claim=implied.sentence(judgement.tier, judgement.profile.id, protocol.origin),
+        claim=implied.sentence(judgement.tier, judgement.profile.id, protocol.origin, challenges),
         origin=protocol.origin,
         agent=agent,
         evidence=evidence,
@@ -85,10 +95,7 @@ def derive(assessment: Assessment, summary: Summary) -> Derived:
         scope=_scope(assessment, summary, implied.exclusions(evidence, criteria)),
         limitations=implied.limitations(agent, evidence, judgement.profile, criteria),
         known_failure_modes=implied.failure_modes(table.cells),
-        challenges=tuple(
-            fill(st.Challenge, challenge, severity=challenge.severity.value)
-            for challenge in assessment.challenges
-        ),
+        challenges=challenges,
     )
 
 
@@ -125,6 +132,7 @@ def _judgement(assessment: Assessment) -> st.Judgement:
         table=st.Attained(tier=verdict.table),
         bounded=st.Attained(tier=verdict.bounded),
         binding=verdict.binding,
+        context=assessment.context,
     )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
+from certkit import wording
 from certkit.passport.statement import FailureMode, Trigger
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from certkit.passport.statement import (
         Agent,
         Cell,
+        Challenge,
         CriterionClaim,
         Evidence,
         Predicate,
@@ -30,7 +32,7 @@ NOMINAL: Final = "nominal"
 FAILURE_MODES: Final = 10
 """How many failing cells a passport names, worst first."""
 
-SERIOUS: Final = {"no-records", "no-fault-runs"}
+SERIOUS: Final = {"no-records", "no-fault-runs", "own-conditions-dominate"}
 INTERVENTION_RATE: Final = "0.050000"
 _OPERATION: Final = ("r_op", "frr")
 _JUDGED: Final = {"met", "not_met"}
@@ -38,11 +40,18 @@ _FEW: Final = 30
 """Fault runs of a domain below which its rate says little, as `certkit.assessment.findings` has it."""
 
 
-def sentence(tier: int, profile: str, origin: str) -> str:
+def sentence(tier: int, profile: str, origin: str, challenges: Iterable[Challenge]) -> str:
     """Return the claim in words, the only words in which a passport may make it."""
-    shown = f"meets the Tier {tier} evidence thresholds of profile {profile}"
-    if not tier:
-        shown = f"meets the evidence thresholds of no tier of profile {profile}"
+    serious = [item for item in challenges if item.severity == "serious"]
+    answered = [item for item in serious if item.state == "answered"]
+    shown = f"meets the evidence thresholds of no tier of profile {profile}"
+    if tier:
+        shown = wording.qualified(
+            f"meets the Tier {tier} evidence thresholds of profile {profile}",
+            [item.code for item in serious if item.state == "open"],
+            len(answered),
+            list(dict.fromkeys(name for item in answered for name in item.answered_by or ())),
+        )
     return f"specimen, from simulated evidence: {shown}" if origin == "simulated" else shown
 
 
@@ -160,6 +169,9 @@ def _of_runs(predicate: Predicate) -> Iterator[str]:
     faults: dict[str, int] = {}
     for cell in predicate.profile_of_reliability.cells:
         faults[cell.domain] = faults.get(cell.domain, 0) + (cell.runs if cell.condition != NOMINAL else 0)
+    own = sum(cell.runs for cell in predicate.profile_of_reliability.cells if cell.condition.startswith("x_"))
+    if 2 * own > sum(faults.values()):
+        yield "own-conditions-dominate"
     if 0 in faults.values():
         yield "nominal-only-domain"
     if any(0 < runs < _FEW for runs in faults.values()):

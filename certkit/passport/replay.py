@@ -23,6 +23,7 @@ from certkit.passport.payload import plain
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from certkit.assessment import Assessment
     from certkit.assessment.profile import Profile
     from certkit.passport.statement import Profile as Judged
     from certkit.passport.statement import Statement
@@ -165,13 +166,22 @@ def from_bundle(
         judgement = statement.predicate.assessment
         profile, tier = _profile(load_profile, judgement.profile), judgement.required_tier
         if len(folders) > 1:
-            together = assessment.assess_accumulation(pooled(), profile, required_tier=tier)
-            return replayed(together, pooled().summary)
+            judged = assessment.assess_accumulation(pooled(), profile, required_tier=tier)
+            return replayed(_answered(judged, statement), pooled().summary)
         source = bundles()[0]
         summary = evidence.summarise(source, jobs=jobs, progress=progress)
-        return replayed(assessment.assess(summary, source.facts, profile, required_tier=tier), summary)
+        judged = assessment.assess(summary, source.facts, profile, required_tier=tier)
+        return replayed(_answered(judged, statement), summary)
 
     return opened, replay
+
+
+def _answered(judged: Assessment, statement: Statement) -> Assessment:
+    """Return a judgement with the stated answers, which no evidence tells."""
+    predicate = statement.predicate
+    stated = {item.code: item.answered_by or () for item in predicate.challenges if item.state == "answered"}
+    answered = assessment.contested(judged, stated)
+    return structs.replace(answered, context=predicate.assessment.context)
 
 
 def _profile(load: Callable[[str], Profile], wanted: Judged) -> Profile:

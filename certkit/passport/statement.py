@@ -188,7 +188,10 @@ class Tool(_Part, frozen=True, kw_only=True):
 
 
 class Judgement(_Part, frozen=True, kw_only=True):
-    """The verdict. `digest` is that of the canonical assessment document made for `required_tier`."""
+    """The verdict. `digest` is that of the canonical assessment document made for `required_tier`.
+
+    `context` is the digest of the ``context.json`` whose answers to challenges were looked at.
+    """
 
     digest: Digest
     required_tier: Tier
@@ -199,6 +202,7 @@ class Judgement(_Part, frozen=True, kw_only=True):
     table: Attained
     bounded: Attained | None = None
     binding: tuple[Text, ...]
+    context: Digest | None = None
 
 
 class Interval(_Part, frozen=True, kw_only=True):
@@ -317,10 +321,12 @@ class FailureMode(_Part, frozen=True, kw_only=True):
 
 
 class Challenge(_Part, frozen=True, kw_only=True):
-    """An open question about the evidence that no one has answered yet."""
+    """A question about the evidence, whether it is open or answered, and by whom."""
 
     code: Text
     severity: Text
+    state: Literal["open", "answered"] = "open"
+    answered_by: tuple[Text, ...] | None = None
     message: Text
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from certkit.assessment import Assessment, Profile
     from certkit.evidence import Summary
+    from certkit.evidence.context import Given
 
 MOST_ICC: Final = 0.99
 """The largest correlation that is planned with; at 1 more runs of a task would say nothing."""
@@ -50,31 +51,44 @@ def assess(
     profile: str | Profile = DEFAULT_PROFILE,
     *,
     required_tier: int = 1,
+    context: Given | None = None,
     jobs: int | None = None,
     progress: Progress = SILENT,
 ) -> Assessment:
     """Read the bundle at `path`, or pool those at several paths, and judge it against `profile`.
 
     `profile` is a packaged name, the path of a TOML file, or a `Profile`. `required_tier` decides the
-    exit code and `verdict.status`. `jobs` is the number of processes that read (None: one per core for
-    large bundles); the result does not depend on it. Raises `CertkitError` subclasses where the bundle
-    or the profile is refused.
+    exit code and `verdict.status`. `context` may answer challenges (`load_context`). `jobs` is the
+    number of processes that read (None: one per core for large bundles); the result does not depend on it.
+    Raises `CertkitError` subclasses where the bundle or the profile is refused.
     """
     table = load_profile(profile) if isinstance(profile, str) else profile
-    return judge(paths_of(path), table, required_tier=required_tier, jobs=jobs, progress=progress)[0]
+    return judge(
+        paths_of(path), table, required_tier=required_tier, context=context, jobs=jobs, progress=progress
+    )[0]
 
 
 def judge(
-    paths: Sequence[Path], profile: Profile, *, required_tier: int, jobs: int | None, progress: Progress
+    paths: Sequence[Path],
+    profile: Profile,
+    *,
+    required_tier: int,
+    context: Given | None = None,
+    jobs: int | None,
+    progress: Progress,
 ) -> tuple[Assessment, Summary]:
     """Return the assessment of a bundle, or of several that are pooled, and the summary that it rests on."""
     bundles = [open_bundle(path, progress=progress) for path in paths]
     if len(bundles) == 1:
         summary = summarise(bundles[0], jobs=jobs, progress=progress)
         facts = bundles[0].facts
-        return assessing.assess(summary, facts, profile, required_tier=required_tier), summary
+        return assessing.assess(
+            summary, facts, profile, required_tier=required_tier, context=context
+        ), summary
     pooled = accumulate(bundles, jobs=jobs, progress=progress)
-    return assessing.assess_accumulation(pooled, profile, required_tier=required_tier), pooled.summary
+    return assessing.assess_accumulation(
+        pooled, profile, required_tier=required_tier, context=context
+    ), pooled.summary
 
 
 def measured_icc(path: str | Path) -> float:

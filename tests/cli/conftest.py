@@ -8,15 +8,25 @@ import pytest
 
 from tests.support import bundles
 from tests.support.bundles import run
+from tests.support.script import through
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tests.support.running import Done
 
 RUNS = [
     run(0),
     run(1, outcome="failure"),
     run(2, domain="e", task_id="e/1", condition="adversarial", attack_landed=True),
 ]
+
+
+@pytest.fixture(scope="session")
+def script(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[tuple[str, Done]]]:
+    """A folder in which every command ran once with ``--json``, for reading, and what each line left."""
+    folder = tmp_path_factory.mktemp("script")
+    return folder, through(folder, "--json")
 
 
 @pytest.fixture

@@ -15,7 +15,9 @@ def agree(document: dict[str, Any]) -> dict[str, Any]:
     predicate = document["predicate"]
     found = msgspec.convert(document, passport.Statement).predicate
     judgement, criteria = found.assessment, found.criteria
-    predicate["claim"] = implied.sentence(judgement.tier, judgement.profile.id, found.origin)
+    predicate["claim"] = implied.sentence(
+        judgement.tier, judgement.profile.id, found.origin, found.challenges
+    )
     predicate["limitations"] = list(
         implied.limitations(found.agent, found.evidence, judgement.profile, criteria)
     )

@@ -78,15 +78,17 @@ def _one(draw: np.random.Generator, i: int, task: int, trial: int, oracle: int) 
     return run
 
 
-def judged(root: Path, records: Iterable[Run], *, tier: int = 1, **protocol: Any) -> Assessment:
-    """Write an unsealed bundle of records, and judge it; None takes a protocol fact away."""
+def written(root: Path, records: Iterable[Run], **protocol: Any) -> Path:
+    """Write an unsealed bundle of records; None takes a protocol fact away."""
     listed = list(records)
     stated = {"declared_runs": len(listed)} | PROTOCOL | protocol
-    manifest = bundles.MANIFEST | {
-        "protocol": {key: item for key, item in stated.items() if item is not None}
-    }
-    bundles.write(root, {"runs.jsonl": bundles.lines(listed)}, manifest)
-    return workflow.assess(root, required_tier=tier)
+    facts = {key: item for key, item in stated.items() if item is not None}
+    return bundles.write(root, {"runs.jsonl": bundles.lines(listed)}, bundles.MANIFEST | {"protocol": facts})
+
+
+def judged(root: Path, records: Iterable[Run], *, tier: int = 1, **protocol: Any) -> Assessment:
+    """Write an unsealed bundle as `written` does, and judge it."""
+    return workflow.assess(written(root, records, **protocol), required_tier=tier)
 
 
 def serious(assessment: Assessment) -> set[str]:

@@ -15,6 +15,7 @@ from certkit.cli.options import (
     OUT,
     REQUIRE_TIER,
     BundleFolders,
+    ContextFile,
     Force,
     Jobs,
     ProfileName,
@@ -39,6 +40,7 @@ def assess(
         int,
         about(REQUIRE_TIER, "The tier that the exit code speaks of.", envvar="CERTKIT_REQUIRE_TIER"),
     ] = 1,
+    context: ContextFile = None,
     out: Annotated[Path | None, about(OUT, "Also write the assessment (JSON) to this file.")] = None,
     force: Force = False,
     exit_zero: Annotated[
@@ -58,7 +60,10 @@ def assess(
     """
     workflow.refuse_inside(bundles, out)
     check_outputs(out, force=force)
-    result = workflow.assess(bundles, profile, required_tier=require_tier, jobs=jobs, progress=progress())
+    given = None if context is None else workflow.load_context(context)
+    result = workflow.assess(
+        bundles, profile, required_tier=require_tier, context=given, jobs=jobs, progress=progress()
+    )
     if out:
         files.write(out, canonical.pretty(result.to_dict()).encode(), overwrite=force)
     code = Exit.OK if exit_zero else result.exit_code

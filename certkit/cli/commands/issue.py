@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from certkit import files, passport, workflow
+from certkit.assessment.words import serious
 from certkit.canonical import Digest, is_digest
 from certkit.cli import context
 from certkit.cli.commands.registry import log_key_of, logged_id
@@ -21,6 +22,7 @@ from certkit.cli.options import (
     REGISTRY,
     REQUIRE_TIER,
     BundleFolders,
+    ContextFile,
     HeadsFile,
     Jobs,
     LogKey,
@@ -103,6 +105,7 @@ def issue(
     ] = None,
     profile: ProfileName = "hb-eval-2026",
     require_tier: Annotated[int, about(REQUIRE_TIER, "The tier that the claim speaks of.")] = 1,
+    answers: ContextFile = None,
     registry: Annotated[Path | None, about(REGISTRY, "Also log it here.")] = None,
     log_key: LogKey = None,
     heads: HeadsFile = None,
@@ -155,13 +158,14 @@ def issue(
         validity=timedelta(days=days),
         profile=profile,
         required_tier=require_tier,
+        context=None if answers is None else workflow.load_context(answers),
         supersedes=Digest(supersedes) if supersedes else None,
         logging=_logging(registry, log_key, heads, trust, private, issuer) if registry and private else None,
         timestamp=_asking(timestamp) if timestamp else None,
         jobs=jobs,
         progress=progress(),
     )
-    emit(document(issued, out), screen(issued, out))
+    emit(document(issued, out), screen(issued, out), serious=serious(issued.assessment))
 
 
 def _key(

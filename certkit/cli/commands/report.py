@@ -18,6 +18,7 @@ from certkit.cli.options import (
     OUT,
     PROFILE,
     REQUIRE_TIER,
+    ContextFile,
     Force,
     Jobs,
     about,
@@ -37,12 +38,7 @@ def report(
     ],
     out: Annotated[Path, about(OUT, "X.pdf (X.html is written beside it) or X.html, the file to write.")],
     force: Force = False,
-    given: Annotated[
-        Path | None,
-        typer.Option(
-            "--context", metavar="FILE", help="context.json: purpose, hazards, reviewers, answers, decision."
-        ),
-    ] = None,
+    given: ContextFile = None,
     kind: Annotated[
         Literal["argument", "gsn", "register"] | None,
         about(FORMAT, "Write the argument instead: as JSON, as GSN in YAML, or its challenges in Markdown."),

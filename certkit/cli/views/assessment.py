@@ -415,6 +415,8 @@ def _tier_met(number: int) -> str:
 
 def show_issued(issued: IssuedFiles, out: Path, logged: Iterable[str], hints: Iterable[str]) -> Iterator[str]:
     """Print what was issued."""
+    for text in above(issued.assessment):
+        yield from fold(text)
     yield from fold(sentence(issued.assessment))
     yield f"passport {out}/passport.json"
     yield f"id       {issued.passport.passport_id}"

@@ -1,0 +1,106 @@
+"""A contested verdict on every screen, and what an answer makes of it."""
+
+from __future__ import annotations
+
+import json  # noqa: TID251 - a user's own file
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from certkit import evidence
+from tests.support import evaluations
+from tests.support.running import certkit
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CHALLENGE = "serious, open: 3 tasks have several values of steps_oracle"
+
+
+@pytest.fixture(scope="module")
+def contested(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A sealed bundle whose criteria of Tier 2 are met, with an oracle that varies."""
+    root = tmp_path_factory.mktemp("contested") / "bundle"
+    runs = evaluations.honest()
+    for run in runs[:3]:
+        run["steps_oracle"] -= 1
+    evaluations.written(root, runs)
+    evidence.seal(root)
+    return root
+
+
+def answering(folder: Path, shown: dict[str, Any]) -> Path:
+    """Write a context.json that answers the challenge of an assessment."""
+    path = folder / "context.json"
+    document = {
+        "schema": "urn:certkit:context:v1",
+        "about": {
+            "bundles": [shown["bundle"]["digest"]],
+            "profile": shown["profile"]["digest"],
+            "tier": shown["verdict"]["required_tier"],
+        },
+        "people": [
+            {"id": "ana", "name": "Ana", "relation": "same"},
+            {"id": "ravi", "name": "Ravi", "relation": "independent"},
+        ],
+        "reviewers": [{"person": "ravi"}],
+        "answers": [
+            {
+                "challenge": "oracle-varies",
+                "state": "answered",
+                "reason": "Three plans were found shorter by a second tool.",
+                "by": "ana",
+                "agreed_by": "ravi",
+                "evidence": [{"digest": "sha256:" + "5" * 64}],
+            }
+        ],
+    }
+    path.write_text(json.dumps(document), encoding="utf-8")
+    return path
+
+
+def test_the_screen_says_right_above_the_verdict_what_contests_it(contested: Path) -> None:
+    done = certkit("assess", contested, "--require-tier", "2")
+    lines = done.out.splitlines()
+    at = lines.index("Table reading: Tier 2 (decides); bounded reading: Tier 2.")
+    told = " ".join(lines[at + 1 : at + 7])
+    assert told.startswith(CHALLENGE)
+    assert "[oracle-varies] Tier 2 (Production + oversight) has its criteria met" in told
+    assert "CONTESTED by 1 open challenge: oracle-varies" in told
+    assert done.code == 4
+
+
+def test_quiet_leaves_serious_findings_on_standard_error(contested: Path, tmp_path: Path) -> None:
+    done = certkit("assess", contested, "-q")
+    assert (done.out, done.code) == ("", 4)
+    assert done.err.startswith(CHALLENGE)
+    honest = evaluations.written(tmp_path / "honest", evaluations.honest())
+    done = certkit("assess", honest, "-q")
+    assert (done.out, done.err, done.code) == ("", "", 0)
+
+
+def test_json_names_readings_and_challenges(contested: Path) -> None:
+    verdict = certkit("assess", contested, "--json").document["verdict"]
+    assert verdict["status"] == "contested"
+    assert (verdict["readings"], verdict["decides"]) == ({"table": 2, "bounded": 2}, "table")
+    serious = [item for item in verdict["challenges"] if item["severity"] == "serious"]
+    assert serious == [{"code": "oracle-varies", "severity": "serious", "state": "open", "answered_by": []}]
+
+
+def test_an_answer_is_carried_into_the_passport_and_through_a_replay(contested: Path, tmp_path: Path) -> None:
+    shown = certkit("assess", contested, "--require-tier", "2", "--json").document
+    context = answering(tmp_path, shown)
+    done = certkit("assess", contested, "--require-tier", "2", "--context", context)
+    assert done.code == 0
+    assert "1 challenge answered by Ana" in " ".join(done.out.split())
+    key, public = tmp_path / "key.pem", tmp_path / "public.pem"
+    assert certkit("keys", "generate", "-o", key, "--public", public, "-q").code == 0
+    out, trust = tmp_path / "issued", tmp_path / "trust.json"
+    named = ("--issuer", "Lab", "--require-tier", "2", "--context", context, "-o", out)
+    done = certkit("issue", contested, "--key", key, *named)
+    assert done.code == 0, done.err
+    assert "1 challenge answered by Ana" in " ".join(done.out.split())
+    assert certkit("trust", "add", "--trust", trust, "--issuer", "Lab", "--key", public).code == 0
+    passport = out / "passport.json"
+    done = certkit("verify", passport, "--trust", trust, "--bundle", contested, "--replay")
+    assert done.code == 0, done.out + done.err
