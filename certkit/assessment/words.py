@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
     from certkit.assessment.bounded.fragility import Flips, Fragility
     from certkit.assessment.metrics.metric import Metric, Value
-    from certkit.assessment.rater_error import JudgeReport
+    from certkit.assessment.rater_error import JudgeReport, Variable
+    from certkit.assessment.rater_error.agreement import Estimate
     from certkit.assessment.rater_error.corrected import Share
     from certkit.assessment.result import Assessment
 
@@ -174,15 +175,14 @@ def _posterior_falls(fragility: Fragility, tier: int) -> Iterator[str]:
 
 def of_judge(report: JudgeReport) -> tuple[str, ...]:
     """Return what the calibration shows of the judge, one sentence each; nothing without ratings."""
+    told = [_of_variable(name, variable) for name, variable in report.variables.items()]
     if report.items == 0:
-        return ()
-    told = []
+        return tuple(told)
     if report.reason:
         told.append(f"{report.items:,} items rated by {len(report.raters):,} raters: {report.reason}.")
     if report.against is not None and report.confusion is not None:
         kappa, judge, error = report.against.success, report.judge, report.confusion
-        agreement = "κ undefined" if kappa.value is None else f"κ {kappa.value:.2f}"
-        told.append(f"{judge} against the reference: {agreement} over {kappa.items:,} items.")
+        told.append(f"{judge} against the reference: {_kappa(kappa)}.")
         told += [
             f"{name} {_share(share)}, in {share.successes:,} of {share.n:,}."
             for name, share in (("Sensitivity", error.sensitivity), ("Specificity", error.specificity))
@@ -196,6 +196,22 @@ def of_judge(report: JudgeReport) -> tuple[str, ...]:
             f" {shown(fixed.raw, Unit.FRACTION)} was seen."
         )
     return tuple(told)
+
+
+def _of_variable(name: str, variable: Variable) -> str:
+    """Tell how far the judge agrees with the reference on a variable beside the outcome."""
+    if variable.against is None:
+        return f"{name}, rated on {variable.items:,} items: {variable.reason}."
+    return (
+        f"{name}, {variable.low:g} to {variable.high:g}: {variable.judge} against the reference, quadratic"
+        f" {_kappa(variable.against.quadratic)}."
+    )
+
+
+def _kappa(found: Estimate | None) -> str:
+    if found is None or found.value is None:
+        return "κ undefined"
+    return f"κ {found.value:.2f} over {found.items:,} items"
 
 
 def _share(share: Share) -> str:

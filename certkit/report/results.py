@@ -187,9 +187,8 @@ _MOST_TIMES: Final = 100
 
 
 def _weakest(row: Row, document: Document) -> str:
-    if row["metric"] != "domain_min":
-        return ""
-    return f" in {document['metrics']['domain_min']['domain']}, the weakest domain"
+    weakest = document["metrics"][row["metric"]].get("domain")
+    return f" in {weakest}, the weakest domain" if weakest else ""
 
 
 def _posterior_gap(row: Row, document: Document, found: str) -> tuple[str, str, str]:

@@ -146,7 +146,8 @@ def _planning(run: Run) -> Counter[str]:
         sums.update(pei_n=1, pei_fixed=half_up(pei * 2**30), pei_squares=half_up(pei * 2**15) ** 2)
         if short:
             quality = max(Fraction(0), 1 - Fraction(int(run["violations"]), 5))
-            sums.update(pei_stopped_short=1, pei_capped_fixed=half_up(quality * 2**30))
+            printed = Fraction(run["steps_oracle"], run["steps_actual"]) * quality
+            sums.update(pei_stopped_short=1, pei_literal_fixed=half_up(printed * 2**30))
     return sums
 
 

@@ -93,15 +93,15 @@ def frr(fault: Tally) -> Metric:
 
 
 def pei(name: str, cells: Iterable[Cell], scope: Tally) -> Metric:
-    """Return the planning efficiency index over the cells' runs, [26] eq. 5, with its capped variant.
+    """Return the planning efficiency index over the cells' runs, [26] eq. 5, and the same as printed.
 
-    A run that did not succeed and stopped below the oracle's length contributes 0; `capped` is what the
-    index would be had each such run been capped at 1 instead.
+    A run that did not succeed and stopped below the oracle's length contributes 0; `literal` is the
+    index as eq. 5 is printed, where giving up at once adds more than 1.
     """
     total = pei_sum(cells)
-    capped = None
+    literal = None
     if scope.pei_n:
-        capped = (total + Fraction(scope.pei_capped_fixed, PEI_SCALE)) / scope.pei_n
+        literal = (total + Fraction(scope.pei_literal_fixed, PEI_SCALE)) / scope.pei_n
     return mean(
         name,
         total,
@@ -110,7 +110,7 @@ def pei(name: str, cells: Iterable[Cell], scope: Tally) -> Metric:
         scope=scope,
         field="step counts and violations",
         counts={"stopped_short": scope.pei_stopped_short},
-        detail={"capped": capped},
+        detail={"literal": literal},
     )
 
 

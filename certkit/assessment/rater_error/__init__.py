@@ -80,13 +80,30 @@ class Group(Struct, frozen=True, kw_only=True):
     left_out: int
 
 
+class Variable(Struct, frozen=True, kw_only=True):
+    """Agreement on a variable beside the outcome: shown, and not corrected for.
+
+    Scores run from `low` to `high`; `mae` is a share of that range. `against` is the judge against the
+    reference, None with the `reason`; `pairs` are all pairs of raters.
+    """
+
+    low: float
+    high: float
+    items: int
+    referenced: int
+    judge: str | None
+    reason: str | None = None
+    against: Agreement | None = None
+    pairs: Sequence[Agreement] = ()
+
+
 class JudgeReport(Struct, frozen=True, kw_only=True):
     """What the calibration shows of the judge named `judge`.
 
     `state`: ``calibrated`` against reference scores; ``compared`` with other raters only; or
     ``uncalibrated``; with the `reason`. `referenced` items have a reference score; `drawn` tells whether they
     are the runs that the hash draws. `against` is the judge against it, `by_domain` the four counts of
-    `confusion` for each domain. `pairs` are all pairs of raters.
+    `confusion` for each domain. `pairs` are all pairs of raters. `variables` are those beside the outcome.
     """
 
     state: State
@@ -104,6 +121,7 @@ class JudgeReport(Struct, frozen=True, kw_only=True):
     groups: Sequence[Group] = ()
     correction: Correction | None = None
     note: str | None = None
+    variables: Mapping[str, Variable] = {}
 
 
 def judge_report(
@@ -131,7 +149,8 @@ def judge_report(
             for rater, own in zip(calibration.raters, scores, strict=True)
         ),
         pairs=_pairs(raters, scores),
-        groups=_groups(calibration, scores),
+        groups=_groups(calibration, scores) if calibration.items else (),
+        variables={name: _variable(other, protocol) for name, other in calibration.others.items()},
     )
     if name is None:
         return report
@@ -143,6 +162,26 @@ def judge_report(
     return _calibrated(report, calibration, own, reference, protocol=protocol, seen=seen, tau=tau)
 
 
+def _variable(calibration: Calibration, protocol: Protocol) -> Variable:
+    """Return how far raters agree on a variable beside the outcome."""
+    scores, raters = _by_rater(calibration), [rater.name for rater in calibration.raters]
+    reference = {item: score for item, score in enumerate(calibration.reference.tolist()) if score != ABSENT}
+    judge, reason = judge_of(calibration, protocol)
+    against = None
+    if judge is not None:
+        against = _compare(judge, REFERENCE, scores[raters.index(judge)], reference, passes=None)
+    return Variable(
+        low=calibration.scale[0],
+        high=calibration.scale[1],
+        items=len(calibration.items),
+        referenced=len(reference),
+        judge=judge,
+        reason=reason,
+        against=against,
+        pairs=_pairs(raters, scores, passes=None),
+    )
+
+
 def _by_rater(calibration: Calibration) -> list[Scores]:
     """Return the scores of each rater."""
     found: list[dict[int, int]] = [{} for _ in calibration.raters]
@@ -152,18 +191,21 @@ def _by_rater(calibration: Calibration) -> list[Scores]:
     return list(found)
 
 
-def _pairs(raters: Sequence[str], scores: Sequence[Scores]) -> tuple[Agreement, ...]:
+def _pairs(
+    raters: Sequence[str], scores: Sequence[Scores], *, passes: int | None = PASSES
+) -> tuple[Agreement, ...]:
     if len(raters) > MAX_RATERS:
         return ()
     return tuple(
-        _compare(raters[a], raters[b], scores[a], scores[b]) for a, b in combinations(range(len(raters)), 2)
+        _compare(raters[a], raters[b], scores[a], scores[b], passes=passes)
+        for a, b in combinations(range(len(raters)), 2)
     )
 
 
-def _compare(a: str, b: str, x: Scores, y: Scores) -> Agreement:
+def _compare(a: str, b: str, x: Scores, y: Scores, *, passes: int | None = PASSES) -> Agreement:
     common = sorted(x.keys() & y.keys())
     mine, theirs = [x[item] for item in common], [y[item] for item in common]
-    return compare(a, b, mine, theirs, passes=PASSES, scale=SCALE)
+    return compare(a, b, mine, theirs, passes=passes, scale=SCALE)
 
 
 def _groups(calibration: Calibration, scores: Sequence[Scores]) -> tuple[Group, ...]:
@@ -276,17 +318,17 @@ def _low(report: JudgeReport) -> Iterator[Finding]:
     human = {rater.name for rater in report.raters if rater.kind == "human"}
     pairs = [pair for pair in report.pairs if report.judge in {pair.a, pair.b} and human & {pair.a, pair.b}]
     found = [
-        (pair.success.value, pair)
+        (pair.success.value, pair.success.items, pair)
         for pair in ([report.against] if report.against else pairs)
-        if pair.success.value is not None and pair.success.value < LOW
+        if pair.success is not None and pair.success.value is not None and pair.success.value < LOW
     ]
     if found:
-        value, pair = min(found, key=lambda item: item[0])
+        value, items, pair = min(found, key=lambda item: item[0])
         other = pair.b if pair.a == report.judge else pair.a
         yield finding(
             "judge-agreement-low",
             f"{report.judge} agrees with {other} on success with κ = {value:.2f} over"
-            f" {pair.success.items:,} items, below {LOW:g}",
+            f" {items:,} items, below {LOW:g}",
         )
 
 

@@ -290,13 +290,13 @@ def mae(sums: Sums) -> Estimate:
 class Agreement(Struct, frozen=True, kw_only=True):
     """Two raters (or one and the reference) over the items that both scored.
 
-    `success` is κ of the scores read as success and failure; the others take the distinct scores as
-    categories in their order.
+    `success` is κ of the scores read as success and failure, None of a variable that is no outcome; the
+    others take the distinct scores as categories in their order.
     """
 
     a: str
     b: str
-    success: Estimate
+    success: Estimate | None
     kappa: Estimate
     linear: Estimate
     quadratic: Estimate
@@ -304,7 +304,9 @@ class Agreement(Struct, frozen=True, kw_only=True):
     mae: Estimate
 
 
-def compare(a: str, b: str, x: Sequence[int], y: Sequence[int], *, passes: int, scale: int) -> Agreement:
+def compare(
+    a: str, b: str, x: Sequence[int], y: Sequence[int], *, passes: int | None, scale: int
+) -> Agreement:
     """Return how far scores `x` of a and `y` of b agree, in units of 1/`scale`; success at `passes`."""
     sums = Sums(
         n=len(x),
@@ -316,7 +318,9 @@ def compare(a: str, b: str, x: Sequence[int], y: Sequence[int], *, passes: int, 
         apart=sum(abs(i - j) for i, j in zip(x, y, strict=True)),
         scale=scale,
     )
-    success = contingency([i >= passes for i in x], [j >= passes for j in y], [0, 1])
+    success = None
+    if passes is not None:
+        success = kappa(contingency([i >= passes for i in x], [j >= passes for j in y], [0, 1]), [0, 1])
     scores = sorted({*x, *y})
     if len(scores) <= MAX_CATEGORIES:
         table = contingency(x, y, scores)
@@ -326,7 +330,7 @@ def compare(a: str, b: str, x: Sequence[int], y: Sequence[int], *, passes: int, 
     return Agreement(
         a=a,
         b=b,
-        success=kappa(success, [0, 1]),
+        success=success,
         kappa=none,
         linear=linear,
         quadratic=quadratic,

@@ -12,6 +12,8 @@ It does not compute agreement; that is `certkit.assessment`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping  # noqa: TC003 - msgspec resolves annotations at run time
+from fractions import Fraction
 from functools import cache
 from hashlib import sha256
 from heapq import nsmallest
@@ -25,7 +27,7 @@ from certkit.document import DIALECT
 from certkit.errors import InputError
 from certkit.evidence.reading.lines import pointer, shown, split_lines
 from certkit.evidence.records.faults import LIMIT, CalibrationFaultsError, Fault, Faults
-from certkit.evidence.records.record import USER_FIELD, USER_FIELD_PATTERN, Name, Unit
+from certkit.evidence.records.record import USER_FIELD, USER_FIELD_PATTERN, Name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -46,8 +48,12 @@ MILLION: Final = 10**6
 ABSENT: Final = -1
 """Stands in `Calibration.reference` for an item whose true score is not known."""
 
+MAX_VARIABLES: Final = 20
+OUTCOME: Final = "outcome"
+"""The variable of a line that names none: whether the run is a success."""
+
 Kind = Literal["judge", "human"]
-Score = bool | Unit
+Score = bool | float
 
 
 class Rating(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -57,7 +63,7 @@ class Rating(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     rater: Annotated[
         Name, Meta(description="who scored it; the judge under the name that the manifest gives")
     ]
-    score: Annotated[Score, Meta(description="0 to 1, success at 0.70 or more; or true, false")]
+    score: Annotated[Score, Meta(description="from `low` to `high`; or true, false")]
     reference: Annotated[
         Score | None, Meta(description="the score that the item truly deserves; one for all lines of an item")
     ] = None
@@ -65,16 +71,32 @@ class Rating(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         Kind | None, Meta(description="default: judge for the judge of the manifest, human for all others")
     ] = None
     domain: Annotated[Name | None, Meta(description="application domain of the item")] = None
+    variable: Annotated[
+        Name | None,
+        Meta(
+            description="what is scored; default: outcome, a success at 0.70 of the way from `low` to `high`"
+        ),
+    ] = None
+    low: Annotated[float | None, Meta(description="the worst score there is; default 0")] = None
+    high: Annotated[float | None, Meta(description="the best score there is; default 1")] = None
+
+    @property
+    def scale(self) -> tuple[float, float]:
+        """The declared bounds of the score."""
+        return (0.0 if self.low is None else self.low, 1.0 if self.high is None else self.high)
 
 
 _TYPES: Final = msgspec.structs.fields(Rating)
 _EXPECTED: Final = {
     "item": "text of 1 to 512 characters",
     "rater": "text of 1 to 512 characters",
-    "score": "a number from 0 to 1, or true or false",
-    "reference": "a number from 0 to 1, or true or false",
+    "score": "a number, or true or false",
+    "reference": "a number, or true or false",
     "kind": "one of judge, human",
     "domain": "text of 1 to 512 characters",
+    "variable": "text of 1 to 512 characters",
+    "low": "a number",
+    "high": "a number",
 }
 
 
@@ -86,7 +108,10 @@ class Rater(Struct, frozen=True, kw_only=True):
 
 
 class Calibration(Struct, frozen=True, kw_only=True, eq=False):
-    """All ratings of a bundle. Scores are in millionths, rounded down.
+    """All ratings of one variable of a bundle.
+
+    Scores are in millionths of the way from the worst score to the best, which `scale` declares, rounded
+    down. `others` are the calibrations of the variables beside the outcome.
 
     `items` and `raters` are sorted by name. `domains` and `reference` (int64, `ABSENT` where unknown) have
     an element per item, and so do `conditions`, once the items were found among the runs. `drawn` tells
@@ -103,6 +128,8 @@ class Calibration(Struct, frozen=True, kw_only=True, eq=False):
     score: NDArray[np.int64]
     conditions: tuple[str | None, ...] = ()
     drawn: bool = False
+    scale: tuple[float, float] = (0.0, 1.0)
+    others: Mapping[str, Calibration] = {}
 
     @property
     def labelled(self) -> tuple[str, ...]:
@@ -141,6 +168,9 @@ def calibration_schema() -> dict[str, Any]:
         "patternProperties": {USER_FIELD_PATTERN: {"description": "the user's own; carried, not read"}},
         "required": body["required"],
         "additionalProperties": False,
+        # Other bounds are held against the scores by the reader alone.
+        "if": {"properties": {"low": {"type": "null"}, "high": {"type": "null"}}},
+        "then": {"properties": {name: {"minimum": 0, "maximum": 1} for name in ("score", "reference")}},
     }
 
 
@@ -162,7 +192,7 @@ def read_calibration(bundle: Bundle) -> Calibration | None:
             )
     if sum(sizes.values()) > MAX_BYTES:
         raise _too_large(f"{sum(sizes.values()):,} bytes, limit {MAX_BYTES:,}")
-    ratings = Ratings()
+    ratings: dict[str, Ratings] = {}
     faults, lines = Faults(), 0
     for path in sizes:
         data = files.read(bundle.root / path, limit=MAX_BYTES)
@@ -171,12 +201,29 @@ def read_calibration(bundle: Bundle) -> Calibration | None:
             raise _too_large(f"more than {MAX_LINES:,} lines")
         for number, line in enumerate(split_lines(data), 1):
             result = check_line(line, number)
-            noted = result if isinstance(result, list) else ratings.add(result, path, number)
-            faults.note([msgspec.structs.replace(fault, file=path) for fault in noted[:LIMIT]])
+            if isinstance(result, Rating):
+                result = _variable(ratings, result).add(result, path, number)
+            faults.note([msgspec.structs.replace(fault, file=path) for fault in result[:LIMIT]])
     if faults:
         raise CalibrationFaultsError(faults, faults.total)
     judge = bundle.manifest.protocol.judge
-    return ratings.calibration(judge.name if judge else None)
+    return of_variables(ratings, judge.name if judge else None)
+
+
+def _variable(ratings: dict[str, Ratings], rating: Rating) -> Ratings:
+    """Return the ratings of the variable that a rating is of."""
+    name = rating.variable or OUTCOME
+    if len(ratings) >= MAX_VARIABLES and name not in ratings:
+        raise _too_large(f"more than {MAX_VARIABLES} variables")
+    return ratings.setdefault(name, Ratings())
+
+
+def of_variables(ratings: dict[str, Ratings], judge: str | None) -> Calibration | None:
+    """Return the outcome's ratings with those of the other variables beside them; None without any."""
+    if not ratings:
+        return None
+    others = {name: found.calibration(judge) for name, found in sorted(ratings.items()) if name != OUTCOME}
+    return msgspec.structs.replace(ratings.get(OUTCOME, Ratings()).calibration(judge), others=others)
 
 
 def _inside(path: str) -> bool:
@@ -203,9 +250,23 @@ def check_line(line: bytes, number: int = 1) -> Rating | list[Fault]:
         return [_fault(number, "", "calibration.line", "one JSON object", shown(value))]
     known = {name: item for name, item in value.items() if not USER_FIELD.match(name)}
     try:
-        return msgspec.convert(known, Rating, strict=True)
+        rating = msgspec.convert(known, Rating, strict=True)
     except msgspec.ValidationError:
         return _field_faults(known, number)
+    return _off_scale(rating, number) or rating
+
+
+def _off_scale(rating: Rating, number: int) -> list[Fault]:
+    """Return the faults of a rating whose bounds are none, or whose scores lie outside of them."""
+    low, high = rating.scale
+    if not low < high:
+        expected = f"a number below {high:g}, the best score"
+        return [_fault(number, "/low", "calibration.field", expected, shown(low))]
+    return [
+        _fault(number, f"/{name}", "calibration.field", f"a number from {low:g} to {high:g}", shown(score))
+        for name, score in (("score", rating.score), ("reference", rating.reference))
+        if score is not None and not isinstance(score, bool) and not low <= score <= high
+    ]
 
 
 def _field_faults(value: dict[str, Any], number: int) -> list[Fault]:
@@ -232,10 +293,13 @@ def _fault(number: int, place: str, code: str, expected: str, actual: str) -> Fa
     return Fault(line=number, pointer=place, code=code, expected=expected, found=actual)
 
 
-def millionths(score: Score) -> int:
-    """Return a score in millionths, rounded down, so that rounding meets no threshold."""
+def millionths(score: Score, scale: tuple[float, float] = (0.0, 1.0)) -> int:
+    """Return a score in millionths of its scale, rounded down, so that rounding meets no threshold."""
     if isinstance(score, bool):
         return MILLION * score
+    if scale != (0.0, 1.0):
+        low, high = (Fraction(repr(end)) for end in scale)
+        return int((Fraction(repr(score)) - low) / (high - low) * MILLION)
     count = round(score * MILLION)
     return count - (count / MILLION > score)
 
@@ -248,6 +312,7 @@ class Ratings:
         self._raters: dict[str, int] = {}
         self._ratings: dict[tuple[int, int], tuple[int, str]] = {}
         self._stated: dict[tuple[str, str], tuple[Any, str]] = {}
+        self.scale = (0.0, 1.0)
 
     def rate(self, item: str, rater: str, score: int, place: str) -> tuple[int, str] | None:
         """Add a score in millionths, or return the earlier score of this item by this rater and its place."""
@@ -261,6 +326,11 @@ class Ratings:
         earlier = self._ratings.setdefault(key, new)
         return None if earlier is new else earlier
 
+    def scale_of(self, scale: tuple[float, float]) -> tuple[float, float]:
+        """Return the bounds of the scores: those of the first rating."""
+        self.scale = self.scale if self._ratings else scale
+        return self.scale
+
     def state(self, field: str, owner: str, value: Any, place: str) -> str | None:
         """Add the `field` of an item or rater; return the place that stated another value, if any."""
         earlier, first = self._stated.setdefault((field, owner), (value, place))
@@ -270,11 +340,16 @@ class Ratings:
         """Add a rating, or return the faults that forbid it."""
         place = f"{path}:{number}"
         faults = []
-        if earlier := self.rate(rating.item, rating.rater, millionths(rating.score), place):
+        if self.scale_of(rating.scale) != rating.scale:
+            expected = "the bounds of the first rating of this variable, {:g} and {:g}".format(*self.scale)
+            actual = "{:g} and {:g}".format(*rating.scale)
+            return [_fault(number, "/low", "calibration.differs", expected, actual)]
+        score = millionths(rating.score, self.scale)
+        if earlier := self.rate(rating.item, rating.rater, score, place):
             expected = f"one rating of item {shown(rating.item)} by {shown(rating.rater)}"
             actual = f"a second, the first is at {earlier[1]}"
             faults.append(_fault(number, "/rater", "calibration.repeated", expected, actual))
-        reference = None if rating.reference is None else millionths(rating.reference)
+        reference = None if rating.reference is None else millionths(rating.reference, self.scale)
         for field, owner, value in (
             ("reference", rating.item, reference),
             ("kind", rating.rater, rating.kind),
@@ -286,15 +361,13 @@ class Ratings:
                 faults.append(_fault(number, f"/{field}", "calibration.differs", expected, actual))
         return faults
 
-    def calibration(self, judge: str | None) -> Calibration | None:
-        """Return all ratings, sorted; None without any. `judge` is the judge's name in the manifest."""
+    def calibration(self, judge: str | None) -> Calibration:
+        """Return all ratings, sorted. `judge` is the judge's name in the manifest."""
         import numpy as np  # noqa: PLC0415 - heavy
 
-        if not self._ratings:
-            return None
         items, raters = sorted(self._items), sorted(self._raters)
         places = (self._ranks(self._items), self._ranks(self._raters))
-        keys = np.array(list(self._ratings), np.int64)
+        keys = np.array(list(self._ratings), np.int64).reshape(-1, 2)
         item, rater = places[0][keys[:, 0]], places[1][keys[:, 1]]
         order = np.lexsort((rater, item))
         return Calibration(
@@ -308,6 +381,7 @@ class Ratings:
             item=item[order],
             rater=rater[order],
             score=np.array([score for score, _ in self._ratings.values()], np.int64)[order],
+            scale=self.scale,
         )
 
     def _of(self, field: str, owner: str, default: Any = None) -> Any:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import structs
 
 from certkit.errors import InputError
-from certkit.evidence.bundle.calibration import ABSENT, Calibration, Ratings
+from certkit.evidence.bundle.calibration import ABSENT, OUTCOME, Calibration, Ratings, of_variables
 from certkit.evidence.bundle.manifest import Attested, Evaluator, Manifest, Period, Protocol
 
 if TYPE_CHECKING:
@@ -158,16 +158,17 @@ def calibration(parts: Sequence[tuple[str, Calibration | None]]) -> Calibration 
     known = [(where, ratings) for where, ratings in parts if ratings is not None]
     if len(known) < 2:  # noqa: PLR2004 - nothing to pool
         return known[0][1] if known else None
-    pooled = Ratings()
-    for where, ratings in known:
-        _add_ratings(pooled, ratings, where)
+    pooled: dict[str, Ratings] = {}
+    for where, found in known:
+        for variable, ratings in {OUTCOME: found, **found.others}.items():
+            _add_ratings(pooled.setdefault(variable, Ratings()), ratings, where)
     condition_of = {
         item: condition
         for _, ratings in known
         for item, condition in zip(ratings.items, ratings.conditions, strict=False)
         if condition is not None
     }
-    made = pooled.calibration(None)
+    made = of_variables(pooled, None)
     if made is None:
         return None
     return structs.replace(
@@ -178,6 +179,10 @@ def calibration(parts: Sequence[tuple[str, Calibration | None]]) -> Calibration 
 
 
 def _add_ratings(pooled: Ratings, ratings: Calibration, where: str) -> None:
+    if not ratings.items:
+        return
+    if pooled.scale_of(ratings.scale) != ratings.scale:
+        raise InputError("calibration.differs", "a variable has other bounds than before", where=where)
     references = ratings.reference.tolist()
     stated: list[tuple[str, str, Any]] = [("kind", rater.name, rater.kind) for rater in ratings.raters]
     stated += [("domain", *pair) for pair in zip(ratings.items, ratings.domains, strict=True) if pair[1]]

@@ -74,7 +74,7 @@ class Tally(Struct, frozen=True, kw_only=True):
     steps: int = 0  # sum of steps_actual
     oracle_success: int = 0  # successes with both numbers of steps
     oracle_equal: int = 0  # … that took exactly as many as the oracle
-    pei_capped_fixed: int = 0  # what those runs would have added, · 2^30, if PEI were capped at 1
+    pei_literal_fixed: int = 0  # what [26] eq. 5 as printed adds for those runs, · 2^30
 
     # intentional recovery, [26] eq. 6: recoveries = irs_yes + irs_no + irs_silent + irs_incomplete
     irs_yes: int = 0  # C1, C2 and C3 hold

@@ -122,7 +122,7 @@ class Terms:
         self.as_oracle = self.compared & (actual == oracle)
         quality = np.maximum(0, GAMMA_FIFTHS - np.where(self.pei_known, violations, 0))
         self.numerator = np.where(self.pei_known & ~self.short, oracle * quality, 0)
-        self.capped = np.where(self.pei_known & self.short, quality, 0)
+        self.literal = np.where(self.pei_known & self.short, oracle * quality, 0)
 
     def _planning(self) -> dict[str, NDArray[Any]]:
         fixed = _round(self.numerator * PEI_SCALE, GAMMA_FIFTHS * self.steps)
@@ -136,7 +136,7 @@ class Terms:
             "oracle_success": self.compared,
             "oracle_equal": self.as_oracle,
             "pei_stopped_short": self.pei_known & self.short,
-            "pei_capped_fixed": _round(self.capped * PEI_SCALE, np.full_like(self.capped, GAMMA_FIFTHS)),
+            "pei_literal_fixed": _round(self.literal * PEI_SCALE, GAMMA_FIFTHS * self.steps),
         }
 
     def _pei25(self) -> None:

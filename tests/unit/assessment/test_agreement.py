@@ -323,6 +323,7 @@ def test_scores_that_are_too_many_for_categories_are_still_success_or_not() -> N
     found = compare("a", "b", x, [score + 1 for score in x], passes=700, scale=1000)
     assert {found.kappa.value, found.linear.value, found.quadratic.value} == {None}
     assert "more than 20" in (found.kappa.reason or "")
+    assert found.success is not None
     assert found.success.value == 1
     assert found.mae.value == 0.001
 

@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 from msgspec import structs
 from scipy import stats
 
-from certkit.assessment import AssessmentDocument, Status
+from certkit.assessment import AssessmentDocument, Status, of_judge
 from certkit.assessment.evaluate import judge
 from certkit.assessment.findings.findings import SEVERITY
 from certkit.assessment.rater_error import (
@@ -174,6 +174,7 @@ def test_one_judge_needs_no_name_in_the_manifest() -> None:
 def test_weak_agreement_is_found_below_and_not_at_the_limit() -> None:
     at = report(counted(80, 20, 20, 80))  # κ = .6
     assert at.against is not None
+    assert at.against.success is not None
     assert at.against.success.value == 0.6
     assert findings(at) == {}
     below = findings(report(counted(80, 20, 30, 80)))
@@ -374,3 +375,24 @@ def test_labels_of_other_conditions_do_not_enter_a_series() -> None:
     nominal = structs.replace(faults, conditions=("nominal",) * len(faults.items))
     rows = one_run_a_task(nominal, "independent_judge")
     assert rows["r_op", 1].bound == pytest.approx(drawn_limit(370, 400, (0, 0, 0, 0)), abs=0.02)
+
+
+def test_a_variable_beside_the_outcome_is_shown_and_corrects_nothing() -> None:
+    outcome = counted(9, 1, 1, 9)
+    scores = {"a": 0.25, "b": 0.5, "c": 1.0}
+    other = structs.replace(
+        calibrated([(item, "j", score) for item, score in scores.items()], {"a": 0.25, "b": 0.75, "c": 1.0}),
+        scale=(1.0, 5.0),
+    )
+    plain, both = report(outcome), report(structs.replace(outcome, others={"traceability": other}))
+    found = both.variables["traceability"]
+    assert structs.replace(both, variables={}) == plain
+    assert (found.low, found.high, found.items, found.referenced) == (1.0, 5.0, 3, 3)
+    assert found.against is not None
+    assert found.against.success is None
+    assert found.against.mae.value == pytest.approx(0.25 / 3, abs=1e-6)
+    # Categories .25, .5, .75, 1; weights 1 - (distance / .75)²: observed 1 - (1/9)/3, by chance below.
+    chance = np.mean([[((a - b) / 0.75) ** 2 for b in (0.25, 0.75, 1)] for a in scores.values()])
+    assert found.against.quadratic.value == pytest.approx(1 - (1 / 27) / chance, abs=1e-6)
+    (sentence,) = [line for line in of_judge(both) if line.startswith("traceability, 1 to 5: j against")]
+    assert "over 3 items" in sentence

@@ -73,13 +73,13 @@ def test_held_out_faults_are_reported_on_their_own() -> None:
     assert shown["unknown_manner"] == 1
 
 
-def test_pei_is_exact_over_all_runs_with_the_capped_variant_beside_it() -> None:
-    # Three runs: 4/5 · 1, 3/7 · 0.6, and one that stopped short at 2 of 8 steps and adds 0, or 1 if capped.
-    tally = Tally(runs=3, success=2, failure=1, pei_n=3, pei_stopped_short=1, pei_capped_fixed=2**30)
+def test_pei_is_exact_over_all_runs_and_the_printed_equation_stands_beside_it() -> None:
+    # Three runs: 4/5 · 1, 3/7 · 0.6, and one that stopped short at 2 of 8 steps and adds 0, or 4 as printed.
+    tally = Tally(runs=3, success=2, failure=1, pei_n=3, pei_stopped_short=1, pei_literal_fixed=4 * 2**30)
     metric = of("pei", build.cell("a", "stochastic", tally, pei_terms={5: 4 * 5, 7: 3 * 3}))
     exact = (Fraction(4, 5) + Fraction(3, 7) * Fraction(3, 5)) / 3
     assert metric.value == exact
-    assert metric.detail["capped"] == exact + Fraction(1, 3)
+    assert metric.detail["literal"] == exact + Fraction(4, 3)
     assert metric.counts["stopped_short"] == 1
 
 

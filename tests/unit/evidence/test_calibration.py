@@ -151,7 +151,7 @@ def test_a_hostile_line_is_refused_with_its_place(name: str) -> None:
 
 
 def test_all_faults_of_a_line_are_named() -> None:
-    faults = check_line(b'{"item":1,"score":2,"colour":"red"}')
+    faults = check_line(b'{"item":1,"score":"2","colour":"red"}')
     assert isinstance(faults, list)
     assert {fault.pointer for fault in faults} == {"/item", "/rater", "/score", "/colour"}
 
@@ -165,7 +165,7 @@ def test_a_refusal_names_file_and_line_and_what_was_expected(tmp_path: Path) -> 
         ("calibration/a.jsonl", 1),
         ("calibration/b.jsonl", 2),
     ]
-    expected = 'calibration/a.jsonl:1 /score: expected a number from 0 to 1, or true or false, found "0.8"'
+    expected = 'calibration/a.jsonl:1 /score: expected a number, or true or false, found "0.8"'
     assert expected in str(error)
     assert "2 faults in the ratings" in str(error)
 
@@ -263,3 +263,45 @@ def test_a_bundle_tells_whether_the_drawn_runs_were_labelled(labels: str, tmp_pa
     found = evidence.summarise(evidence.open_bundle(root)).calibration
     assert found is not None
     assert found.drawn is (labels == "drawn")
+
+
+def test_a_scale_has_the_bounds_that_lines_declare(tmp_path: Path) -> None:
+    five = {"low": 1, "high": 5}
+    found = read(tmp_path, rating("i", "j", 4, reference=3.8, **five), rating("k", "j", True, **five))
+    assert (found.scale, found.score.tolist(), found.reference.tolist()) == (
+        (1.0, 5.0),
+        [750_000, 1_000_000],
+        [700_000, calibration.ABSENT],
+    )
+
+
+def test_every_variable_has_ratings_and_bounds_of_its_own(tmp_path: Path) -> None:
+    traced = {"variable": "traceability", "low": 1, "high": 5}
+    found = read(
+        tmp_path, rating("i", "j", 1), rating("i", "j", 2, **traced), rating("k", "ann", 5, **traced)
+    )
+    assert (found.items, list(found.others)) == (("i",), ["traceability"])
+    other = found.others["traceability"]
+    assert (other.items, other.scale, other.score.tolist()) == (("i", "k"), (1.0, 5.0), [250_000, 1_000_000])
+    alone = read(tmp_path / "alone", rating("i", "j", 2, **traced))
+    assert (alone.items, alone.others["traceability"].items) == ((), ("i",))
+
+
+@pytest.mark.parametrize(
+    ("line", "place"),
+    [
+        (rating(score=6, low=1, high=5), "/score"),
+        (rating(score=3, low=1, high=5, reference=0), "/reference"),
+        (rating(score=1, low=1, high=1), "/low"),
+        (rating(score=-0.5), "/score"),
+    ],
+)
+def test_a_score_off_its_scale_is_refused(line: dict[str, Any], place: str) -> None:
+    found = check_line(json.dumps(line).encode())
+    assert isinstance(found, list)
+    assert [(fault.pointer, fault.code) for fault in found] == [(place, "calibration.field")]
+
+
+def test_one_variable_has_one_scale(tmp_path: Path) -> None:
+    error = refused(tmp_path, a=lines(rating("i", score=4, low=1, high=5), rating("k", score=1)))
+    assert "calibration.differs" in {fault.code for fault in error.faults}
