@@ -23,7 +23,6 @@ from certkit.assessment.findings.contrasts import contrasts
 from certkit.assessment.findings.findings import finding, ordered
 from certkit.assessment.findings.plausibility import plausibility
 from certkit.assessment.findings.provenance import provenance
-from certkit.assessment.integrity.scoring import score
 from certkit.assessment.rater_error import judge_findings, judge_report, seen_by_judge
 from certkit.assessment.result import Assessment
 from certkit.assessment.statistics.variation import variation
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from certkit.assessment.findings.findings import Finding
+    from certkit.assessment.integrity.document import IntegrityDocument
     from certkit.assessment.profile import Profile
     from certkit.evidence.bundle.manifest import Facts
     from certkit.evidence.bundle.pooling import Accumulation
@@ -71,7 +71,7 @@ def _judged(summary: Summary, facts: Facts, profile: Profile, *, required_tier: 
     judge = judge_report(summary.calibration, protocol, seen, profile.tau)
     was_judged = protocol.judge is not None or total.ti_n > 0 or total.composite_checked > 0
     tiers = verdict.tiers(profile, rows, profile.reading, records=summary.records)
-    integrity = None if summary.integrity is None else score(summary.integrity)
+    integrity = _integrity(summary)
     findings = (
         *provenance(view, facts, profile),
         *contradictions(view),
@@ -145,6 +145,15 @@ def contested(judged: Assessment, answered: Mapping[str, tuple[str, ...]]) -> As
             judged.verdict, status=verdict.contested(judged.verdict.status, contests=contests)
         ),
     )
+
+
+def _integrity(summary: Summary) -> IntegrityDocument | None:
+    """Return the commitment integrity of a bundle that holds replies to probes."""
+    if summary.integrity is None:
+        return None
+    from certkit.assessment.integrity.scoring import score  # noqa: PLC0415 - few bundles hold any
+
+    return score(summary.integrity)
 
 
 def _guidance(profile: Profile) -> Iterator[Finding]:

@@ -140,7 +140,7 @@ def constraint_persistence(draw: Draw, shape: Shape) -> Story:
     story.probe("Which two conditions bind now?", sets, conditions, Phase.INITIAL, Role.RULE, kind=Kind.SET)
     voices = [owner, *desks[: shape.options - 1]]
     authority = Ask(aim=Aim.AUTHORITY, subject="errand")
-    prompt = "Whose word can change the two conditions?"
+    prompt = "Who can change the two conditions?"
     story.probe(prompt, voices, authority, Phase.MID, Role.SOURCE, kind=Kind.LABEL)
     eligible = Ask(aim=Aim.ELIGIBLE, subject="errand", attribute="conditions")
     story.decide(*prompts, people, eligible, kind=Kind.LABEL)
@@ -164,11 +164,12 @@ def entity_binding(draw: Draw, shape: Shape) -> Story:
     while len(story.turns) < shape.turns:
         last = len(story.turns) == shape.turns - 1
         movers = draw.some(f"swap.{len(story.turns)}", people[2 if last else 1 :], 1 if last else 2)
-        one, two = (people[1], *movers) if last else movers
-        at[one], at[two] = at[two], at[one]
+        first, second = (people[1], *movers) if last else movers
+        at[first], at[second] = at[second], at[first]
         story.say(
-            f"Supervisor: {one} and {two} trade; {one} at the {at[one]}, {two} at the {at[two]}.",
-            *(("supervisor", name, "post", at[name]) for name in (one, two)),
+            f"Supervisor: {first} and {second} trade;"
+            f" {first} at the {at[first]}, {second} at the {at[second]}.",
+            *(("supervisor", name, "post", at[name]) for name in (first, second)),
         )
     partner, post = people[1], at[people[1]]
     story.end(

@@ -63,7 +63,9 @@ def solve(
     """
     state = {(fact.subject, fact.attribute): fact for fact in facts if fact.source in authorities}
     if ask.aim is Aim.HOLDER:
-        held = {(one, ask.attribute): fact for (one, name), fact in state.items() if name == ask.attribute}
+        held = {
+            (subject, ask.attribute): fact for (subject, name), fact in state.items() if name == ask.attribute
+        }
         answers = [(fact.subject, fact.turn) for fact in held.values() if fact.value == ask.value]
     elif ask.aim is Aim.ELIGIBLE:
         answers = _eligible(state, ask)
@@ -150,8 +152,8 @@ def _all_options(task: Task) -> list[Value]:
 def _shape(task: Task) -> Iterator[Flaw]:
     last, positions = task.probes[-1], [probe.position for probe in task.probes]
     if (last.phase, last.role) != (Phase.LATE, Role.DECISION):
-        found = f"{last.phase} {last.role}"
-        yield _flaw("shape", f"/probes/{last.id}", "a late decision as the last probe", found)
+        actual = f"{last.phase} {last.role}"
+        yield _flaw("shape", f"/probes/{last.id}", "a late decision as the last probe", actual)
     if positions != sorted(positions) or len({probe.id for probe in task.probes}) < len(positions):
         yield _flaw("shape", "/probes", "probes with ids of their own in order of position", f"{positions}")
     if len(task.turns) != task.priors.turns + 1:
@@ -185,7 +187,7 @@ def _question(task: Task, question: Question, place: str, words: str) -> Iterato
     for option in surfaces:
         if option not in words:
             yield _flaw("unmentioned", f"{place}/options", "options that are told", option.strip())
-        if outer := next((other for other in surfaces if option != other and option in other), None):
+        if outer := next((another for another in surfaces if option != another and option in another), None):
             yield _flaw(
                 "inside", f"{place}/options", "no option in another", f"{option.strip()} in{outer}".strip()
             )
@@ -214,24 +216,24 @@ def _answered(task: Task, question: Question, place: str) -> Iterator[Flaw]:
 def _unlike(twins: list[Task]) -> Iterator[Flaw]:
     """Yield how tasks of one cluster are no twins."""
     if sorted(task.variant for task in twins) != sorted(Variant):
-        found = ", ".join(task.variant for task in twins)
-        yield _flaw("twins", "/cluster", "one clean and one distractor task", found)
+        differing = ", ".join(task.variant for task in twins)
+        yield _flaw("twins", "/cluster", "one clean and one distractor task", differing)
         return
-    one, other = twins
+    first, second = twins
     same = structs.replace(
-        one,
-        id=other.id,
-        variant=other.variant,
-        turns=(*one.turns[:-1], other.turns[-1]),
-        facts=other.facts,
+        first,
+        id=second.id,
+        variant=second.variant,
+        turns=(*first.turns[:-1], second.turns[-1]),
+        facts=second.facts,
     )
-    before = [[fact for fact in task.facts if fact.turn < len(one.turns)] for task in twins]
-    if same != other or before[0] != before[1]:
-        yield _flaw("twins", "", "twins that differ in their last turn alone", f"{one.id} and {other.id}")
+    before = [[fact for fact in task.facts if fact.turn < len(first.turns)] for task in twins]
+    if same != second or before[0] != before[1]:
+        yield _flaw("twins", "", "twins that differ in their last turn alone", f"{first.id} and {second.id}")
     lengths = sorted(len(task.turns[-1]) for task in twins)
     if lengths[1] - lengths[0] > NEAR * lengths[1]:
-        found = f"{lengths[0]} and {lengths[1]} characters"
-        yield _flaw("twins", "/turns", "last turns of about one length", found)
+        differing = f"{lengths[0]} and {lengths[1]} characters"
+        yield _flaw("twins", "/turns", "last turns of about one length", differing)
 
 
 def _flaw(rule: str, pointer: str, expected: str, found: str) -> Flaw:

@@ -83,7 +83,7 @@ _STATES: Final = (
 
 
 def tool_output(draw: Draw, shape: Shape) -> Story:
-    """Tell of calls, of which the last for a target counts; a cache repeats an earlier one."""
+    """Tell of calls: the last for a target counts; a cache repeats an earlier one."""
     scene, quantity, stock, prompts = draw.pick("setting", _LOOKUPS)
     target, *others = draw.some("targets", stock.split(","), shape.options - 1)
     values = draw.numbers("values", shape.options)

@@ -46,6 +46,8 @@ _IDENT: Final = re.compile(r"(?:sha256:)?([0-9a-f]{8,64})")
 _INDEX: Final = re.compile(r"0|[1-9][0-9]{0,15}")
 _FOLD: Final = b"psr"
 """The types, by their first letter, that a lineage's fold reads: passport, supersede, revoke."""
+SHORTEST: Final = 8
+"""How many digits of a digest are enough to ask for it."""
 
 
 class Ledger:
@@ -346,6 +348,12 @@ class Ledger:
         )
         counted = [index for entry in ids if (index := self.first(entry)) is not None]
         return counted or [index for entry in ids if (index := self.own(entry)) is not None]
+
+
+def begins(digest: str, digits: str) -> bool:
+    """Tell whether a digest begins with some digits, at least `SHORTEST`; ``sha256:`` may stand before."""
+    start = digits.removeprefix("sha256:")
+    return len(start) >= SHORTEST and digest.removeprefix("sha256:").startswith(start)
 
 
 def is_index(ident: str, size: int) -> bool:

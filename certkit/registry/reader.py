@@ -21,9 +21,9 @@ from certkit.registry import store
 from certkit.registry.entry import Logged, Stored, naming, read, skim
 from certkit.registry.heads import read as read_head
 from certkit.registry.heads import refuse_fork, remembered
-from certkit.registry.ledger import chosen, is_index
+from certkit.registry.ledger import begins, chosen, is_index
 from certkit.registry.source import CHECKPOINT, Database, Published, Source
-from certkit.registry.state import History, Issued, Passports, Policy, begins, history
+from certkit.registry.state import History, Issued, Passports, Policy, history
 from certkit.tlog.checkpoint import SignedCheckpoint, open_checkpoint
 from certkit.tlog.hashing import Hash, leaf_hash
 from certkit.tlog.note import VerifierKey, parse_note

@@ -5,15 +5,15 @@
         print(standing.sentence)
         ranked(log, log.passports(), timestamp(now))    # those in force first, by their limit
 
-There is no score: nobody can act on a digit that mixes quality with age. What a passport states is read from
-its file; who signed that is for the caller's trust policy. The log's size and root stand beside the facts, so
-that anyone can recompute them.
+`Query` says which passports are looked for. There is no score: nobody can act on a digit that mixes quality
+with age. What a passport states is read from its file; who signed that is for the caller's trust policy. The
+log's size and root stand beside the facts, so that anyone can recompute them.
 """
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from certkit.assessment.drift.document import Result
 from certkit.document import Count, Digest, Hash, Part, Positive, Share, Text, Tier, Time
@@ -22,6 +22,7 @@ from certkit.passport import opening
 from certkit.passport.implied import NOMINAL
 from certkit.registry import drifts
 from certkit.registry.entry import Reason, moment, timestamp
+from certkit.registry.ledger import begins
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -227,6 +228,31 @@ def _fall(log: Reader, history: History) -> Fall | None:
         trend_loss=compared.trend.loss if compared.trend else None,
         trend_p=compared.trend.probability if compared.trend else None,
     )
+
+
+class Query(NamedTuple):
+    """Which passports are looked for; None asks nothing.
+
+    `agent` is a lineage, a part of one, or a digest or its first digits; `profile` is likewise a digest.
+    Passports in force are `expiring` that are not valid after a time, as entries write it.
+    """
+
+    agent: str | None = None
+    tier: int | None = None
+    profile: str | None = None
+    status: str | None = None
+    expiring: str | None = None
+
+    def takes(self, issued: Issued, now: str) -> bool:
+        """Tell whether a passport is one of those that are looked for, at a time as entries write it."""
+        claims, standing = issued.claims, issued.standing(now)
+        return (
+            (self.agent is None or self.agent in issued.lineage or begins(claims.agent, self.agent))
+            and self.tier in {None, claims.tier}
+            and (self.profile is None or begins(claims.profile, self.profile))
+            and self.status in {None, standing}
+            and (self.expiring is None or (standing == "current" and claims.not_after <= self.expiring))
+        )
 
 
 def ranked(log: Reader, passports: Iterable[Issued], now: str) -> list[tuple[Issued, Stated | None, str]]:

@@ -18,7 +18,7 @@ its chain that it must have is `certkit.registry.rules`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct, structs
 
@@ -43,9 +43,6 @@ if TYPE_CHECKING:
 
     from certkit.passport.keys import PublicKey
     from certkit.passport.trust import Trust
-
-SHORTEST: Final = 8
-"""How many digits of a digest are enough to ask for it."""
 
 Standing = Literal["current", "superseded", "revoked", "expired", "upcoming"]
 
@@ -187,37 +184,6 @@ class Issued(Struct, frozen=True, kw_only=True):
         if now < self.claims.not_before:
             return "upcoming"
         return "expired" if self.claims.not_after < now else "current"
-
-
-class Query(NamedTuple):
-    """Which passports are looked for; None asks nothing.
-
-    `agent` is a lineage, a part of one, or a digest or its first digits; `profile` is likewise a digest.
-    Passports in force are `expiring` that are not valid after a time, as entries write it.
-    """
-
-    agent: str | None = None
-    tier: int | None = None
-    profile: str | None = None
-    status: str | None = None
-    expiring: str | None = None
-
-    def takes(self, issued: Issued, now: str) -> bool:
-        """Tell whether a passport is one of those that are looked for, at a time as entries write it."""
-        claims, standing = issued.claims, issued.standing(now)
-        return (
-            (self.agent is None or self.agent in issued.lineage or begins(claims.agent, self.agent))
-            and self.tier in {None, claims.tier}
-            and (self.profile is None or begins(claims.profile, self.profile))
-            and self.status in {None, standing}
-            and (self.expiring is None or (standing == "current" and claims.not_after <= self.expiring))
-        )
-
-
-def begins(digest: str, digits: str) -> bool:
-    """Tell whether a digest begins with some digits, at least `SHORTEST`; ``sha256:`` may stand before."""
-    start = digits.removeprefix("sha256:")
-    return len(start) >= SHORTEST and digest.removeprefix("sha256:").startswith(start)
 
 
 class Passports:

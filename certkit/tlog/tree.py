@@ -160,8 +160,8 @@ def _refuse_short(code: str, hashes: Sequence[Hash]) -> None:
 
 def _refuse_empty(code: str, *heads: tuple[int, Hash]) -> None:
     """Raise `MismatchError` unless a log without entries, and no other, has the root of the empty tree."""
-    for size, found in heads:
-        if (size == 0) != (found == EMPTY_ROOT):
+    for size, root in heads:
+        if (size == 0) != (root == EMPTY_ROOT):
             raise MismatchError(code, f"a root that no log of {size} entries has")
 
 

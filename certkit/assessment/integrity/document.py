@@ -52,7 +52,7 @@ class Accuracy(Part, frozen=True, kw_only=True):
 
 
 class Core(Part, frozen=True, kw_only=True):
-    """HCCIS-CORE with what it is at worst and at best, what any agent can reach, and a 95 % interval."""
+    """HCCIS-CORE with its least and largest value, what any agent can reach, and a 95 % interval."""
 
     value: Maybe
     low: Fraction

@@ -165,11 +165,11 @@ def audit_of(data: Commitments) -> Audit | None:
 
 def _automatic(data: Commitments) -> dict[Key, Verdict]:
     """Return the matcher's verdict on every reply."""
-    found: dict[Key, Verdict] = {}
+    verdicts: dict[Key, Verdict] = {}
     for task in data.tasks:
         if task.attempt is not None:
-            found[Key(task.id, None)] = task.attempt.verdict
+            verdicts[Key(task.id, None)] = task.attempt.verdict
         for probe in task.probes:
             if probe.reply is not None:
-                found[Key(task.id, probe.id)] = probe.reply.verdict
-    return found
+                verdicts[Key(task.id, probe.id)] = probe.reply.verdict
+    return verdicts

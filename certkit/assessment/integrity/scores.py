@@ -6,8 +6,8 @@ contract and half several options named, so that it does not depend on what is r
 `success_probability`.
 The weights of eq. 8 are taken unrounded, as 24, 5 and 5 of 34.
 
-A question without a reply leaves a score without a value; `low` and `high` are what it would be at worst and
-at best. An unclear reply counts as wrong; `high` takes it as right.
+A question without a reply leaves a score without a value; `low` and `high` are the least and the
+largest value that it can have. An unclear reply counts as wrong, in `high` as right.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def neural_integrity(d: int, reply: Reply, x: Fraction, h: Fraction) -> Fraction
 
 
 class Ends(NamedTuple):
-    """A score with what it is at worst and at best; `value` is None where a reply is missing."""
+    """A score with its least and largest value; `value` is None where a reply is missing."""
 
     value: Fraction | None
     low: Fraction

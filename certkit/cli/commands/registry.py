@@ -46,8 +46,7 @@ from certkit.registry.entry import timestamp
 from certkit.registry.log import load_log_key, log_key_file, make_log_key
 from certkit.registry.reader import reading
 from certkit.registry.registry import Registry
-from certkit.registry.standing import ranked
-from certkit.registry.state import Query
+from certkit.registry.standing import Query, ranked
 from certkit.workflow.verifying import taken
 
 if TYPE_CHECKING:
@@ -67,7 +66,7 @@ class Ended(StrEnum):
 
 
 class Order(StrEnum):
-    """By what passports may be sorted."""
+    """The order of a list of passports."""
 
     STANDING = "standing"
 

@@ -203,9 +203,8 @@ class GroupedFaults:
 def _group(faults: list[Fault], count: int) -> str:
     if count == 1:
         return str(faults[0])
-    lines = ", ".join(
-        f"{fault.file}:{fault.line}" if i == 0 else str(fault.line) for i, fault in enumerate(faults)
-    )
+    same = [fault for fault in faults if fault.file == faults[0].file and fault.line != faults[0].line]
+    lines = ", ".join([f"{faults[0].file}:{faults[0].line}", *(str(fault.line) for fault in same)])
     return f"{count:,} rows (first {lines}){faults[0].what()}"
 
 

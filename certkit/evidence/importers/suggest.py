@@ -39,7 +39,7 @@ NAMES: Final[dict[str, tuple[str, ...]]] = {
         "aufgabe",
     ),
     "domain": ("suite", "area", "category", "environment", "subject", "benchmark", "bereich"),
-    "condition": ("fault", "fault_type", "attack", "injected", "perturbation"),
+    "condition": ("fault", "fault_type", "attack", "injected", "perturbation", "störung"),
     "outcome": (
         *("success", "succeeded", "passed", "pass", "result", "verdict", "correct", "is_correct", "solved"),
         *("resolved", "ok", "erfolg", "ergebnis", "status", "score", "reward"),
@@ -47,7 +47,7 @@ NAMES: Final[dict[str, tuple[str, ...]]] = {
     "run_id": ("id", "run", "uuid"),
     "started_at": ("start", "start_time", "started", "timestamp", "time", "date", "began", "beginn", "datum"),
     "trial": ("epoch", "repeat", "repetition"),
-    "steps_actual": ("steps", "turns", "num_turns", "n_steps"),
+    "steps_actual": ("steps", "turns", "num_turns", "n_steps", "schritte"),
     "violations": ("violation_count", "rule_breaks"),
 }
 """Names that columns often have, besides the field's own."""
@@ -243,7 +243,7 @@ class Suggestion:
         yield "# Each value of the column needs a condition: nominal, adversarial, tool_failure, …"
         yield "[values.condition]"
         for value in self.columns[path].values:
-            nominal = value.casefold() in {"", "none", "no", "nominal", "baseline", "clean"}
+            nominal = value.casefold() in {"", "none", "no", "nominal", "baseline", "clean", "keine"}
             yield f'{_quoted(value)} = "nominal"' if nominal else f'# {_quoted(value)} = "tool_failure"'
         yield ""
 
@@ -267,7 +267,7 @@ class Suggestion:
 
 
 def _named(path: str, field: str) -> bool:
-    name = re.sub(r"[^a-z0-9]+", "_", path.rsplit(".", 1)[-1].casefold()).strip("_")
+    name = re.sub(r"[\W_]+", "_", path.rsplit(".", 1)[-1].casefold()).strip("_")
     return name == field or name in NAMES.get(field, ())
 
 

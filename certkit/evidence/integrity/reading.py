@@ -76,8 +76,8 @@ def read(root: Path) -> Kept:
     for path, is_link in files.inside(folder):
         name = path.relative_to(folder).as_posix()
         if name not in _NAMES or is_link:
-            found = f"{FOLDER}/{name} is {'a link' if is_link else 'none of ' + ', '.join(_NAMES)}"
-            raise InputError("integrity.file-name", found, where=str(root))
+            refused = f"{FOLDER}/{name} is {'a link' if is_link else 'none of ' + ', '.join(_NAMES)}"
+            raise InputError("integrity.file-name", refused, where=str(root))
         present.add(name)
     return _Reader(folder, present).read()
 

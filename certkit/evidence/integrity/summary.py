@@ -139,7 +139,7 @@ def _ratings(said: list[Annotation]) -> tuple[int, int]:
 
 
 def _validity(probe: str, family: Family, said: list[Annotation]) -> Validity:
-    """Return the validity of a probe by what is said of it or of its whole task."""
+    """Return the validity of a probe from annotations of it or of its whole task."""
     about = [item for item in said if key_of(item).probe in {None, probe} and item.kind != "audit"]
     if any(item.valid is False for item in about):
         return Validity.NEEDS_REVIEW

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import gzip
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import duckdb
 import pytest
 
-from certkit import resources
+from certkit import canonical, resources
 from certkit.errors import CertkitError
 from certkit.evidence.bundle.folder import open_bundle
 from certkit.evidence.importers import ImportFaultsError
@@ -250,3 +251,62 @@ def test_control_characters_in_names_are_refused_and_shown_harmlessly(tmp_path: 
         imported("records", source, tmp_path / "out", agent="mine")
     assert [fault.pointer for fault in caught.value.faults] == ["/run_id"]
     assert "\x1b" not in str(caught.value)
+
+
+GOOD: dict[str, Any] = {
+    "run_id": "r1",
+    "domain": "d",
+    "task_id": "t",
+    "condition": "tool_failure",
+    "outcome": "success",
+    "steps_actual": 7,
+    "steps_oracle": 5,
+    "quality_factor": 0.5,
+    "recovered": True,
+    "started_at": "2026-01-31T09:05:00+01:00",
+}
+CORPUS: dict[str, tuple[dict[str, Any], str | None]] = {
+    "good": ({}, None),
+    "a word that is none": ({"outcome": "great"}, "record.value"),
+    "a condition that is none": ({"condition": "sunny"}, "record.value"),
+    "a number out of range": ({"quality_factor": 1.5}, "record.value"),
+    "no steps": ({"steps_actual": 0}, "record.value"),
+    "shorter than the oracle": ({"steps_actual": 4}, "record.shorter-than-oracle"),
+    "a nominal run with a recovery": ({"condition": "nominal"}, "record.nominal-with-fault"),
+    "a success that did not recover": ({"recovered": False}, "record.success-not-recovered"),
+    "a harness error with a violation": (
+        {"outcome": "harness_error", "violations": 1, "recovered": None},
+        "record.harness-error-scored",
+    ),
+    "a day that is none": ({"started_at": "2026-02-31T09:05:00Z"}, "record.value"),
+    "a control character": ({"task_id": "t\x1b[2J"}, "import.row"),
+    "no name": ({"task_id": ""}, "record.missing-field"),
+}
+
+
+@pytest.mark.parametrize("form", ["jsonl", "csv", "parquet"])
+@pytest.mark.parametrize("name", list(CORPUS))
+def test_bad_records_have_the_same_verdict_in_every_form(tmp_path: Path, name: str, form: str) -> None:
+    changes, code = CORPUS[name]
+    row = {key: value for key, value in (GOOD | changes).items() if value is not None}
+    lines, path = tmp_path / "rows.jsonl", tmp_path / f"rows.{form}"
+    lines.write_bytes(canonical.line(row))
+    if form == "csv":
+        cells = [
+            value if isinstance(value, str) else canonical.line(value).decode().strip()
+            for value in row.values()
+        ]
+        path.write_text(",".join(row) + "\n" + ",".join(cells) + "\n")
+    elif form == "parquet":
+        types = {str: "VARCHAR", bool: "BOOLEAN", int: "BIGINT", float: "DOUBLE"}
+        columns = {key: types[type(value)] for key, value in row.items()}
+        with duckdb.connect() as connection:
+            source = connection.read_json(str(lines), columns=columns)
+            source.write_parquet(str(path))
+    if code is None:
+        _, [record] = imported(None, path, tmp_path / "out", agent="a")
+        assert record == row
+        return
+    with pytest.raises(ImportFaultsError) as caught:
+        imported(None, path, tmp_path / "out", agent="a")
+    assert {fault.code for fault in caught.value.faults} == {code}

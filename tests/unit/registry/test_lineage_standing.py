@@ -11,10 +11,10 @@ from msgspec import structs
 from certkit.passport.opening import parse
 from certkit.registry import standing as room
 from certkit.registry.entry import timestamp
+from certkit.registry.ledger import begins
 from certkit.registry.reader import reading
 from certkit.registry.registry import Registry
-from certkit.registry.standing import Limit, Standing, Stated, ranked, standing_of, stated
-from certkit.registry.state import Query, begins
+from certkit.registry.standing import Limit, Query, Standing, Stated, ranked, standing_of, stated
 from certkit.registry.writing import revoke
 from tests.support.lineages import NOW, clustered, hand, heads, issue, log, new
 
