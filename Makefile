@@ -10,7 +10,7 @@ demo: setup
 	$(BIN)/certkit demo -o build/demo
 
 test: setup lint types layers
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 setup: .venv/.ready
 

@@ -8,9 +8,12 @@ import pytest
 
 from tests.support import bundles
 from tests.support.bundles import run
+from tests.support.script import through
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tests.support.running import Done
 
 RUNS = [
     run(0),
@@ -19,9 +22,16 @@ RUNS = [
 ]
 
 
+@pytest.fixture(scope="session")
+def script(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[tuple[str, Done]]]:
+    """A folder in which every command ran once with ``--json``, for reading, and what each line left."""
+    folder = tmp_path_factory.mktemp("script")
+    return folder, through(folder, "--json")
+
+
 @pytest.fixture
 def bundle(tmp_path: Path) -> Path:
-    """An unsealed bundle of three runs: P(θ > .60) = 1 - .6² = .64 is measured and fails, most is missing."""
+    """An unsealed bundle of three runs, which are too few to judge any row."""
     return bundles.of(tmp_path / "bundle", RUNS)
 
 

@@ -60,7 +60,8 @@ def test_a_verdict_in_words_whatever_the_evidence(name: str, profile: str, tmp_p
     assert done.code in {0, 1, 4}
     if profile == "hb-eval-2026":
         assert done.code == code
-    assert "No tier is attained" in text.out or "is attained under" in text.out
+    said = ("No tier is attained", "is attained under", "has its criteria met under")
+    assert any(words in text.out for words in said)
     for word in ("nan", "inf ", "None", "Traceback", "Fraction"):
         assert word not in text.out, word
     # The strict reader refuses NaN and infinities; every value is a number, a truth or nothing.
@@ -70,21 +71,16 @@ def test_a_verdict_in_words_whatever_the_evidence(name: str, profile: str, tmp_p
         assert metric["state"] in {"measured", "partial", "unmeasured"}
         assert (metric.get("value") is None) <= (metric["state"] == "unmeasured" or "by_tier" in metric)
         assert metric["state"] != "unmeasured" or metric["reason"]
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_what_is_not_measured_is_neither_passed_nor_zero(name: str, tmp_path: Path) -> None:
-    records, _ = CASES[name]
-    document = certkit("assess", bundles.of(tmp_path / "b", records), "--json").document
+    # What is not measured is neither passed nor zero.
     for row in document["criteria"]:
-        metric = document["metrics"][row["id"]]
+        metric = document["metrics"][row["metric"]]
         if metric["state"] == "unmeasured":
             assert row["status"] in {"not_tested", "insufficient", "not_applicable"}, row
             assert row["value"] is None
             assert row["margin"] is None
         if metric["state"] == "partial":
             assert row["status"] in {"insufficient", "not_applicable"}, row
-    assert (document["verdict"]["tier"] > 0) == (document["tiers"]["1"]["status"] == "met")
+    assert (document["verdict"]["tier"] > 0) == (document["tiers"]["1"]["status"] in {"met", "contested"})
 
 
 def test_the_good_agent_of_these_cases_is_good_for_every_row(tmp_path: Path) -> None:

@@ -14,10 +14,12 @@ from certkit.evidence import seal
 from certkit.evidence.bundle.identity import accumulation_digest
 from tests import generate
 from tests.support.bundles import of, run
-from tests.support.script import LEAVES, REFUSED, through
+from tests.support.script import LEAVES, REFUSED
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tests.support.running import Done
 
 PUBLISHED_ELSEWHERE: Final = {
     "agent-passport": "a predicate type; its schema stands in passport.v1 at the payload",
@@ -25,9 +27,9 @@ PUBLISHED_ELSEWHERE: Final = {
 
 
 @pytest.fixture(scope="module")
-def printed(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, dict[str, Any]]]:
+def printed(script: tuple[Path, list[tuple[str, Done]]]) -> list[tuple[str, dict[str, Any]]]:
     """Every command of the script with the document that it printed."""
-    ran = through(tmp_path_factory.mktemp("documents"), "--json")
+    _, ran = script
     assert {line for line, done in ran if "error" in done.document} == REFUSED
     return [(line, done.document) for line, done in ran]
 
@@ -62,7 +64,17 @@ def test_every_command_prints_a_schema_of_its_own_or_a_shared_one(
     printed: list[tuple[str, dict[str, Any]]],
 ) -> None:
     used = {document["schema"].split(":")[2] for _, document in printed}
-    files = {"accumulation", "bundle", "calibration", "claims", "context", "passport", "profile", "record"}
+    files = {
+        "accumulation",
+        "argument",
+        "bundle",
+        "calibration",
+        "claims",
+        "context",
+        "passport",
+        "profile",
+        "record",
+    }
     files.add("status")
     files |= {f"integrity-{part}" for part in ("inventory", "task", "run", "answer", "annotation")}
     assert {name.removesuffix(".v1") for name in generate.SCHEMAS} - used - files == set()

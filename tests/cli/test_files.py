@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
 import signal
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from tests.support.running import certkit
-from tests.support.script import LEAVES, through
+from tests.support.running import Done, certkit
+from tests.support.script import LEAVES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 # What each option writes that can write, and the rest of a line in which it does.
 WRITES: Final = {
     ("assess", "-o"): "a",
+    ("context init", "-o"): "a",
     ("export", "-o"): "first/passport.json --format markdown --unverified",
     ("plan", "--svg"): "--tier 1 --expect r_op=0.9",
     ("report", "-o"): "a",
@@ -35,16 +37,22 @@ WRITES: Final = {
     ("issue", "-o"): "a --key key.pem --issuer Lab",
     ("simulate", "-o"): "--runs 300 --domains 2",
     ("demo", "-o"): "",
+    ("probes generate", "-o"): "--instances 1",
+    ("probes sheet", "-o"): "probed --kind audit",
+    ("probes run", "-o"): "tasks --agent reference:recency",
 }
 IN_PLACE: Final = {"trust add", "trust set", "trust remove", "trust rotate"}
 """Commands that change the file that their first option names, which is what they are for."""
 
 
 @pytest.fixture(scope="module")
-def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
+def ran(
+    script: tuple[Path, list[tuple[str, Done]]], tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, list[str]]:
     """A folder in which every command has run once, and the lines that were run."""
     folder = tmp_path_factory.mktemp("files")
-    return folder, [line for line, _ in through(folder, "--json")]
+    shutil.copytree(script[0], folder, dirs_exist_ok=True)
+    return folder, [line for line, _ in script[1]]
 
 
 @pytest.fixture
@@ -71,7 +79,7 @@ def test_every_option_that_writes_a_file_is_here() -> None:
     }
     assert {(leaf, name) for leaf, name in named if name != "--force"} == set(WRITES)
     forced = {leaf for leaf in LEAVES if "--force" in options(leaf)}
-    assert forced == {leaf for leaf, _ in list(WRITES)[:7]}
+    assert forced == {leaf for leaf, _ in list(WRITES)[:8]}
 
 
 @pytest.mark.parametrize(("leaf", "option"), WRITES)
@@ -124,6 +132,7 @@ def test_force_replaces_files_alone(target: str, root: Path) -> None:
 
 # Lines of commands that the script shows with few files to read, or that do not work a second time.
 LINES: Final = {
+    "context init": ("a -o never",),
     "bundle init": ("new --agent agent --version 1",),
     "drift": ("first/passport.json a --trust trust.json",),
     "export": (
@@ -145,8 +154,14 @@ LINES: Final = {
         "--trust trust.json --issuer Other --key next-public.pem",
         "--trust never.json --issuer Lab --key public.pem",
     ),
-    "verify": ("first/passport.json --trust trust.json --bundle a --replay --at 2026-03-02",),
+    "probes sheet": ("probed --kind audit -o never.csv", "probed --kind audit --rater Ann"),
+    "verify": (
+        "first/passport.json --trust trust.json --bundle a --replay --at 2026-03-02",
+        "first/passport.json --issuer Lab",
+    ),
 }
+ALONE: Final = {"probes sheet": ("--rater", {"--take"}), "verify": ("--issuer", {"-k"})}
+"""Of some commands, an option, and what is read where it is given, and not where it is absent."""
 KEYLESS: Final = {"--identity-token-file", "--trust-config"}
 OUTPUTS: Final = {"-o", "--public", "--svg"}
 REFUSALS: Final = {
@@ -175,14 +190,15 @@ def in_time(seconds: int) -> Iterator[None]:
 def trials(leaf: str, line: str) -> Iterator[tuple[bool, list[str]]]:
     """Yield lines with a pipe for each thing that is read, and whether a folder would do there."""
     words, lead = shlex.split(line), len(leaf.split())
-    for place in range(lead, len(words)) if "--keyless" not in words else ():
+    mark, alone = ALONE.get(leaf, ("--keyless", KEYLESS))
+    for place in range(lead, len(words)) if mark not in words else ():
         if words[place - 1] not in OUTPUTS and Path(words[place]).exists():
             either = Path(words[place]).is_dir() or words[0] in {"drift", "import", "report"}
             yield either, [*words[:place], "./pipe", *words[place + 1 :]]
     for name, item in options(leaf).items():
         read = "Path" in type(item.type).__name__ or item.name in {"profile", "trusted_root"}
         given = set(item.opts) & set(words) or item.name in {"out", "public", "svg", "folder", "registry"}
-        if read and not given and ("--keyless" in words) == (name in KEYLESS):
+        if read and not given and (mark in words) == (name in alone):
             yield item.name in {"bundle", "like"}, [*words, name, "./pipe"]
 
 

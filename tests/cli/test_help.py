@@ -9,8 +9,9 @@ import pytest
 
 from certkit.cli.main import TABLE, Group, Row
 from tests.generate import commands
-from tests.support.running import program
+from tests.support.running import certkit
 
+ALL = [words[1:] for words, _ in commands()]
 GROUPS = [words[1:] for words, command in commands() if hasattr(command, "commands")]
 LONG = [
     (words[1:], example[1])
@@ -20,10 +21,19 @@ LONG = [
 
 
 def helped(words: tuple[str, ...]) -> str:
-    done = program(*words, "--help", COLUMNS="80", TERM="dumb")
-    assert done.code == 0
-    assert max(map(len, done.out.splitlines())) <= 80
+    done = certkit(*words, "--help")
+    assert (done.code, done.err) == (0, "")
     return done.out
+
+
+@pytest.mark.parametrize("words", ALL, ids=" ".join)
+def test_every_command_has_help_that_fits(words: tuple[str, ...]) -> None:
+    shown = helped(words)
+    assert shown.startswith("Usage: certkit ")
+    assert max(map(len, shown.splitlines())) <= 80
+    assert "\x1b" not in shown
+    if words not in GROUPS:
+        assert "Example: certkit " + " ".join(words) in shown
 
 
 @pytest.mark.parametrize("words", GROUPS, ids=" ".join)

@@ -32,7 +32,6 @@ def test_the_screen_says_what_to_run_and_why() -> None:
     assert [line for line in lines if line != line.rstrip()] == []
     document = certkit(*FULL, "--json").document
     jsonschema.Draft202012Validator(schema_of(PlanDocument)).validate(document)
-    assert certkit(*FULL, "--json").document == document
     answer = " ".join(lines[: lines.index("")])
     schedule = document["schedule"]
     assert f"bounded reading: {schedule['tasks']} tasks, {schedule['runs']:,} runs." in answer

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import shlex
+import shutil
 from typing import TYPE_CHECKING
 
 import pytest
 
 from certkit.passport import keys
-from tests.support.running import certkit
-from tests.support.script import through
+from tests.support.running import Done, certkit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,9 +35,11 @@ READS = (
 
 
 @pytest.fixture(scope="module")
-def root(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def root(
+    script: tuple[Path, list[tuple[str, Done]]], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("keys")
-    through(folder, "--json")
+    shutil.copytree(script[0], folder, dirs_exist_ok=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         patch.setenv("XDG_STATE_HOME", str(folder / "state"))

@@ -52,11 +52,33 @@ def same(found: float | None, wanted: float) -> bool:
     return found is not None and found == pytest.approx(wanted, rel=1e-9, abs=1e-12)
 
 
-@thorough
-@given(strategies.bundles())
-def test_every_metric_has_the_value_and_state_of_the_oracle(contents: strategies.Contents) -> None:
-    found = assess(contents, "hb-eval-2026")["metrics"]
-    wanted = oracle.metrics(contents.records, contents.manifest)
+def test_every_figure_status_and_tier_is_the_oracles() -> None:
+    """And the drawn bundles reach every tier, and every row in every status."""
+    seen: set[str] = set()
+
+    @settings(thorough, max_examples=160, derandomize=True, database=None)
+    @given(strategies.bundles())
+    def compare(contents: strategies.Contents) -> None:
+        for name in PROFILES:
+            document = assess(contents, name)
+            wanted = verdict_oracle.judge(contents.records, contents.manifest, profile(name))
+            same_verdict(document, wanted)
+            seen.add(f"{name} tier {wanted.tier}")
+            seen.update(f"{row} {status}" for (row, _), status in wanted.statuses.items())
+            if name == "hb-eval-2026":
+                same_figures(document["metrics"], oracle.metrics(contents.records, contents.manifest))
+                same_domains(document["metrics"]["domain_min"], oracle.standard(contents.records))
+                signed_margins(document)
+
+    compare()
+    for name in PROFILES:
+        rows = [row["id"] for row in profile(name)["criteria"]]
+        assert {f"{name} tier {tier}" for tier in (0, 1, 2, 3)} <= seen
+        assert {f"{row} {status}" for row in rows for status in ("met", "not_met", "not_tested")} <= seen
+
+
+def same_figures(found: dict[str, Any], wanted: Mapping[str, oracle.Metric]) -> None:
+    """Value, state and denominator of every metric."""
     for name in (*COUNTED, *AVERAGED, *DERIVED):
         metric = wanted[name]
         assert found[name]["state"] == metric.state, name
@@ -64,38 +86,15 @@ def test_every_metric_has_the_value_and_state_of_the_oracle(contents: strategies
             assert found[name]["value"] is None, name
         else:
             assert same(found[name]["value"], float(metric.value)), name
-
-
-@thorough
-@given(strategies.bundles())
-def test_every_denominator_is_the_oracles(contents: strategies.Contents) -> None:
-    found = assess(contents, "hb-eval-2026")["metrics"]
-    wanted = oracle.metrics(contents.records, contents.manifest)
     for name in ("c_nom", "r_op", "frr", "pei", "irs", "ti", "violations", "adversarial_resistance"):
         assert found[name]["n"] == wanted[name].n, name
     for name in ("c_nom", "r_op"):
         assert found[name].get("successes", 0) == wanted[name].detail.get("successes", 0), name
+    same_posterior(found["posterior"], wanted["r_op"])
 
 
-@thorough
-@given(strategies.bundles())
-def test_every_domain_has_the_oracles_count(contents: strategies.Contents) -> None:
-    found = assess(contents, "hb-eval-2026")["metrics"]["domain_min"]
-    wanted = oracle.domain_min(oracle.standard(contents.records))
-    table = {
-        domain: (rate.detail.get("successes", 0), rate.n)
-        for domain, rate in wanted.detail.get("by_domain", {}).items()
-    }
-    if table:
-        assert {name: (row["successes"], row["n"]) for name, row in found["by_domain"].items()} == table
-        assert same(found["by_domain"][found["domain"]]["value"], float(wanted.value or 0))
-
-
-@thorough
-@given(strategies.bundles())
-def test_the_posterior_is_the_exact_binomial_tail(contents: strategies.Contents) -> None:
-    found = assess(contents, "hb-eval-2026")["metrics"]["posterior"]
-    faults = oracle.metrics(contents.records, contents.manifest)["r_op"]
+def same_posterior(found: dict[str, Any], faults: oracle.Metric) -> None:
+    """The exact binomial tail."""
     if faults.value is None:
         assert found["state"] == "unmeasured"
         return
@@ -109,38 +108,34 @@ def test_the_posterior_is_the_exact_binomial_tail(contents: strategies.Contents)
         assert found["by_tier"][str(tier)] == pytest.approx(float(exact), rel=1e-9, abs=1e-15)
 
 
-@pytest.mark.parametrize("name", PROFILES)
-@thorough
-@given(contents=strategies.bundles())
-def test_every_row_at_every_tier_has_the_oracles_status(name: str, contents: strategies.Contents) -> None:
-    document = assess(contents, name)
-    wanted = verdict_oracle.judge(contents.records, contents.manifest, profile(name))
+def same_domains(found: dict[str, Any], records: list[Any]) -> None:
+    """Successes and runs of every domain, and the least of them."""
+    wanted = oracle.domain_min(records)
+    table = {
+        domain: (rate.detail.get("successes", 0), rate.n)
+        for domain, rate in wanted.detail.get("by_domain", {}).items()
+    }
+    if table:
+        assert {name: (row["successes"], row["n"]) for name, row in found["by_domain"].items()} == table
+        assert same(found["by_domain"][found["domain"]]["value"], float(wanted.value or 0))
+
+
+def same_verdict(document: dict[str, Any], wanted: verdict_oracle.Verdict) -> None:
+    """The status of every row at every tier, the tier, and the rows that bind it."""
     found = {(row["id"], row["tier"]): row["status"] for row in document["criteria"]}
     assert found == wanted.statuses
-    lost = {
-        tier: {i for (i, k), s in found.items() if k == tier and s in verdict_oracle.LOST}
-        for tier in (1, 2, 3)
-    }
     for tier, listed in document["tiers"].items():
-        assert {*listed["not_met"], *listed["insufficient"], *listed["not_tested"]} == lost[int(tier)]
-
-
-@pytest.mark.parametrize("name", PROFILES)
-@thorough
-@given(contents=strategies.bundles())
-def test_tier_and_binding_rows_are_the_oracles(name: str, contents: strategies.Contents) -> None:
-    document = assess(contents, name)
-    wanted = verdict_oracle.judge(contents.records, contents.manifest, profile(name))
+        lost = {i for (i, k), s in found.items() if k == int(tier) and s in verdict_oracle.LOST}
+        assert {*listed["not_met"], *listed["insufficient"], *listed["not_tested"]} == lost
     assert document["verdict"]["tier"] == wanted.tier
     assert set(document["verdict"]["binding"]) == wanted.binding
     assert len(document["verdict"]["binding"]) == len(wanted.binding)
     assert {int(tier): row["status"] for tier, row in document["tiers"].items()} == wanted.tiers
 
 
-@thorough
-@given(strategies.bundles())
-def test_margins_are_positive_exactly_where_a_measured_row_passes(contents: strategies.Contents) -> None:
-    for row in assess(contents, "hb-eval-2026")["criteria"]:
+def signed_margins(document: dict[str, Any]) -> None:
+    """A margin is positive exactly where a measured row passes."""
+    for row in document["criteria"]:
         if row["status"] == "met":
             assert row["margin"] >= 0
             assert row["margin"] > 0 or row["operator"] in {">=", "<="}
@@ -199,21 +194,3 @@ def test_the_oracles_posterior_on_a_known_value() -> None:
     # Ten failure-free runs: 1 - threshold^11.
     assert oracle.posterior(10, 10, oracle.exact(0.8)) == 1 - oracle.exact(0.8) ** 11
     assert float(oracle.posterior(820, 1000, oracle.exact(0.8))) == pytest.approx(0.941630, abs=5e-7)
-
-
-def test_the_strategies_reach_every_status_and_every_tier() -> None:
-    seen: set[str] = set()
-
-    @settings(max_examples=400, deadline=None, derandomize=True, database=None)
-    @given(strategies.bundles())
-    def collect(contents: strategies.Contents) -> None:
-        for name in PROFILES:
-            verdict = verdict_oracle.judge(contents.records, contents.manifest, profile(name))
-            seen.add(f"{name} tier {verdict.tier}")
-            seen.update(f"{row} {status}" for (row, _), status in verdict.statuses.items())
-
-    collect()
-    for name in PROFILES:
-        rows = [row["id"] for row in profile(name)["criteria"]]
-        assert {f"{name} tier {tier}" for tier in (0, 1, 2, 3)} <= seen
-        assert {f"{row} {status}" for row in rows for status in ("met", "not_met", "not_tested")} <= seen

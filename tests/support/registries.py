@@ -25,6 +25,7 @@ from certkit.registry.entry import PassportFacts
 from certkit.registry.registry import Registry
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from certkit.registry.audited import Audit
@@ -136,6 +137,12 @@ def log_entry(
 def held(registry: Registry) -> list[Logged]:
     """Every entry of a registry, in order."""
     return [registry.logged(index) for index in range(registry.head().size)]
+
+
+def flips(data: bytes) -> Iterator[bytes]:
+    """Every eleventh byte, and the last, with one bit of it changed; `tests.faults.flips` takes every bit."""
+    for place in sorted({*range(0, len(data), 11), len(data) - 1}):
+        yield data[:place] + bytes([data[place] ^ (1 << place % 8)]) + data[place + 1 :]
 
 
 def contents(folder: Path) -> dict[str, bytes]:

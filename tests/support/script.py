@@ -33,9 +33,13 @@ simulate -o b --seed 4 --runs 300 --domains 2 --tier-target 2
 bundle init empty --agent a --version 1
 bundle seal a
 bundle check a
+import rows.csv --suggest
+import records rows.csv --map map.toml --dry-run
 import records rows.csv -o imported --map map.toml --agent courier --agent-version 1
 assess a
 assess empty
+context init a -o context.json
+context lint context.json --bundle a
 compare a b
 drift a b
 drift a a

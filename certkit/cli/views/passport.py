@@ -63,12 +63,9 @@ def _head(source: Source) -> Iterator[str]:
     yield source.passport_id
     yield from fold(words.one_line(predicate.name))
     yield ""
+    for line in words.above(predicate):
+        yield from fold(line)
     yield from _entry("claim", words.one_line(predicate.claim))
-    stated = [
-        f"{text} by {name} reading{' (decides)' if decides else ''}"
-        for name, text, decides in words.readings(judgement)
-    ]
-    yield from _entry("tier", ", ".join(stated))
     yield from _entry("valid", _validity(source))
     relations = [
         f"relation to the {name}: {relation}" if relation else f"relation to the {name} not stated"

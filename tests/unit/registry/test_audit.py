@@ -34,6 +34,7 @@ from tests.support.registries import (
     contents,
     digest,
     filled,
+    flips,
     new,
     opened,
     passport,
@@ -41,7 +42,6 @@ from tests.support.registries import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from datetime import datetime
     from pathlib import Path
 
@@ -76,12 +76,6 @@ def codes(report: Audit) -> set[str]:
     assert report.total == len(report.findings)
     assert report.exit_code is not Exit.OK or not report.findings
     return {one.code for one in report.findings}
-
-
-def flips(data: bytes) -> Iterator[bytes]:
-    """Every byte once with one bit of it changed, each bit in its turn."""
-    for place in range(len(data)):
-        yield data[:place] + bytes([data[place] ^ (1 << place % 8)]) + data[place + 1 :]
 
 
 def test_a_sound_registry(tmp_path: Path) -> None:
@@ -133,7 +127,7 @@ def test_full_tiles_are_made_again_too(tmp_path: Path) -> None:
     assert codes(audited(folder, vkey)) == {"registry.tile-differs"}
 
 
-def test_every_byte_of_an_entry(tmp_path: Path) -> None:
+def test_changed_bytes_of_an_entry(tmp_path: Path) -> None:
     folder = tmp_path / "r"
     vkey = filled(folder, 2)
     ((entry,),) = rows(folder, "SELECT entry FROM leaf WHERE idx = 1")
@@ -144,7 +138,7 @@ def test_every_byte_of_an_entry(tmp_path: Path) -> None:
     assert audited(folder, vkey).total == 0
 
 
-def test_every_byte_of_tiles_and_checkpoint(tmp_path: Path) -> None:
+def test_changed_bytes_of_tiles_and_checkpoint(tmp_path: Path) -> None:
     folder = tmp_path / "r"
     vkey = filled(folder, 3)
     (hashes,), (note,) = rows(folder, "SELECT hashes FROM tile") + rows(folder, "SELECT note FROM checkpoint")
@@ -157,7 +151,7 @@ def test_every_byte_of_tiles_and_checkpoint(tmp_path: Path) -> None:
         assert codes(audited(folder, vkey)) == {"registry.checkpoint"}
 
 
-def test_every_byte_of_the_passports(tmp_path: Path) -> None:
+def test_changed_bytes_of_the_passports(tmp_path: Path) -> None:
     folder = tmp_path / "r"
     vkey = filled(folder, 2)
     for path in [path for path in (folder / "blobs").rglob("*") if path.is_file()]:
@@ -186,7 +180,7 @@ def test_a_byte_of_the_database_file_is_found_or_changes_nothing(tmp_path: Path)
 
     before = dump()
     found = 0
-    for place in range(0, len(whole), 131):
+    for place in range(0, len(whole), 293):
         changed = bytearray(whole)
         changed[place] ^= 1 << place % 8
         path.write_bytes(changed)
@@ -200,7 +194,7 @@ def test_a_byte_of_the_database_file_is_found_or_changes_nothing(tmp_path: Path)
             continue
         assert dump() == before, f"byte {place} changed what is stored, and the audit saw nothing"
         path.write_bytes(whole)
-    assert found > 20
+    assert found > 8
 
 
 TAMPERED = {

@@ -18,11 +18,10 @@ from certkit.registry.registry import Registry
 from certkit.tlog.checkpoint import open_checkpoint
 from tests.support import merkle
 from tests.support.notes import extend, following, noted
-from tests.support.registries import AT, LOG_KEY, append, audited, contents, filled, new, passport
+from tests.support.registries import AT, LOG_KEY, append, audited, contents, filled, flips, new, passport
 from tests.support.tile_tree import definition
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from certkit.registry.audited import Audit
@@ -107,7 +106,7 @@ def test_what_is_missing_is_written_again(tmp_path: Path) -> None:
     assert audited(out, vkey).total == 0
 
 
-def test_every_byte_that_is_there_is_compared_before_an_export_says_it_is_up_to_date(tmp_path: Path) -> None:
+def test_what_is_there_is_compared_before_an_export_says_it_is_up_to_date(tmp_path: Path) -> None:
     folder, out = tmp_path / "r", tmp_path / "out"
     vkey, entries = noted(folder, 2)
     export(folder, out)
@@ -276,13 +275,7 @@ def test_two_exports_do_not_meet(tmp_path: Path) -> None:
     export(tmp_path / "r", out)
 
 
-def flips(data: bytes) -> Iterator[bytes]:
-    """Every byte once with one bit of it changed, each bit in its turn."""
-    for place in range(len(data)):
-        yield data[:place] + bytes([data[place] ^ (1 << place % 8)]) + data[place + 1 :]
-
-
-def test_every_byte_of_every_file(tmp_path: Path) -> None:
+def test_changed_bytes_of_every_file(tmp_path: Path) -> None:
     folder, out = tmp_path / "r", tmp_path / "out"
     vkey, entries = noted(folder, 1)
     export(folder, out)
