@@ -291,12 +291,12 @@ def show_history(told: Told) -> Iterator[str]:
     yield ""
     yield from fold(f"Standing: {told.standing.sentence}", rest="  ")
     yield ""
-    yield f"{'entry':>6}  {'logged':<10}  {'passport':<12}  {'tier':<7}  {'r_op':>7}  {'try':>3}  status"
+    yield f"{'entry':>6}  {'logged':<10}  {'passport':<12}  {'tier':<7}  {'r_op':>6}  {'try':>3}  status"
     for row in told.rows:
         rate = "-" if row.r_op is None else f"{row.r_op:.4f}"
         tier = f"Tier {row.tier}" if row.tier else "no tier"
         yield (
-            f"{row.index:>6}  {row.issued_at[:10]}  {brief(row.passport_id)}  {tier:<7}  {rate:>7}  "
+            f"{row.index:>6}  {row.issued_at[:10]}  {brief(row.passport_id)}  {tier:<7}  {rate:>6}  "
             f"{row.attempt:>3}  {row.status}{f': {row.reason}' if row.reason else ''}"
         )
     if line := sparkline([row.r_op for row in told.rows]):
