@@ -15,14 +15,22 @@ from __future__ import annotations
 
 from collections import defaultdict
 from math import exp, lgamma, log, log1p, sqrt
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from certkit.passport.implied import NOMINAL
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from certkit.passport.statement import Bound, Column, CriterionClaim, Predicate, RowAtTier, TaskTable
+    from certkit.passport.statement import (
+        Bound,
+        Column,
+        CriterionClaim,
+        Predicate,
+        RowAtTier,
+        Task,
+        TaskTable,
+    )
 
 SINGLE: Final = {"adversarial", "context_corruption", "tool_failure", "stochastic"}
 SUCCESSES: Final[dict[str, Callable[[str], bool]]] = {
@@ -46,6 +54,8 @@ FIVE: Final = 5
 ROUNDING: Final = {"pei": 1e-3}
 """By how much a bound may differ where the table rounds its sums to thousandths; else by `LAST_DIGIT`."""
 LAST_DIGIT: Final = 2e-6
+MOST_TERMS: Final = 5_000
+"""Of the continued fraction: enough for 10⁷ runs, and what keeps a hostile statement from taking long."""
 HALF_DIGIT: Final = 6e-7
 """By how much a confidence may differ, which is written with six digits too."""
 
@@ -72,7 +82,7 @@ def _tail(a: float, b: float, x: float) -> float:
     tiny, c = 1e-300, 1.0
     d = 1 / ((1 - (a + b) * x / (a + 1)) or tiny)
     total = d
-    for m in range(1, 100_000):
+    for m in range(1, MOST_TERMS):
         for step in (
             m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m)),
             -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1)),
@@ -107,14 +117,12 @@ class Scale(NamedTuple):
 class Tasks:
     """The tasks that carry a series: by tag, the mean of the runs in the metric's unit, and their number."""
 
-    def __init__(self, table: TaskTable, series: str, domain: str | None = None) -> None:
+    def __init__(self, rows: Iterable[Task], places: Sequence[tuple[int, int]]) -> None:
         sums = defaultdict[str, list[float]](lambda: [0, 0])
-        places = [(2 * n, column.scale) for n, column in enumerate(table.columns) if _is_of(column, series)]
-        for row in table.rows:
-            if domain is None or table.domains[row.domain] == domain:
-                for place, scale in places:
-                    sums[row.tag][0] += row.sums[place] / scale
-                    sums[row.tag][1] += row.sums[place + 1]
+        for row in rows:
+            for place, scale in places:
+                sums[row.tag][0] += row.sums[place] / scale
+                sums[row.tag][1] += row.sums[place + 1]
         self.of = {tag: (y / n, n) for tag, (y, n) in sums.items() if n}
         self.k = len(self.of)
 
@@ -204,6 +212,10 @@ def _over_runs(table: TaskTable) -> Beta:
     return Beta(1 + successes, 1 + runs - successes)
 
 
+_LAST: Final[dict[str, Any]] = {}
+"""The parts of the table that was looked at last, by metric: rows of one metric share them."""
+
+
 class Again(NamedTuple):
     """A bound computed again: the tasks k that it rests on, the least k, and whether the bound is right."""
 
@@ -224,7 +236,7 @@ def again(predicate: Predicate, criterion: CriterionClaim, tier: str) -> Again |
     if metric == "posterior":
         return _posterior(predicate, criterion, tier)
     if metric in DIFFERENCES:
-        first, second = (Tasks(table, series) for series in DIFFERENCES[metric])
+        first, second = _parts(table, metric)
         laws = list(differences(first, second)) if min(first.k, second.k) else []
         half = Scale(-100, 200, lower=False)
         least = _least(1 - threshold / 100, error)
@@ -234,10 +246,7 @@ def again(predicate: Predicate, criterion: CriterionClaim, tier: str) -> Again |
         x = scale.x(float(criterion.value or 0))
         law = [Beta(1 + k * x, 1 + k * (1 - x))]
         return Again(k, _least(scale.x(threshold), error), _is_limit(law, scale, bound, error, LAST_DIGIT))
-    series = "r_op" if metric == "domain_min" else metric
-    faults = {cell.domain for cell in table.cells if cell.condition != NOMINAL and cell.runs}
-    parts = [Tasks(table, series, domain) for domain in sorted(faults)]
-    parts = parts if metric == "domain_min" else [Tasks(table, series)]
+    parts = _parts(table, metric)
     scale = _scale(metric, parts, lower=_lower(at))
     laws = [law for part in parts if part.k for law in part.posteriors(scale)]
     least = _least(_scale(metric, [], lower=_lower(at)).x(threshold), error)
@@ -245,10 +254,44 @@ def again(predicate: Predicate, criterion: CriterionClaim, tier: str) -> Again |
     return Again(k, least, _is_limit(laws, scale, bound, error, ROUNDING.get(metric, LAST_DIGIT)))
 
 
+def _parts(table: TaskTable, metric: str) -> list[Tasks]:
+    """Return the tasks that a row rests on, in parts where it has such; remembered for the last table."""
+    if _LAST.get("table") is not table:
+        _LAST.clear()
+        _LAST["table"] = table
+    if metric not in _LAST:
+        _LAST[metric] = list(_gathered(table, metric))
+    parts: list[Tasks] = _LAST[metric]
+    return parts
+
+
+def _gathered(table: TaskTable, metric: str) -> Iterator[Tasks]:
+    names = DIFFERENCES.get(metric, ("r_op",) if metric in {"posterior", "domain_min"} else (metric,))
+    for series in names:
+        places = [(2 * n, column.scale) for n, column in enumerate(table.columns) if _is_of(column, series)]
+        if metric != "domain_min":
+            yield Tasks(table.rows, places)
+            continue
+        by_domain: defaultdict[int, list[Task]] = defaultdict(list)
+        for row in table.rows:
+            by_domain[row.domain].append(row)
+        faults = {cell.domain for cell in table.cells if cell.condition != NOMINAL and cell.runs}
+        for domain in sorted(faults):
+            place = table.domains.index(domain) if domain in table.domains else -1
+            yield Tasks(by_domain[place], places)
+
+
+def tasks_of(table: TaskTable, metric: str) -> int | None:
+    """Return the number of tasks that a row rests on, the least of its parts; None where it is not known."""
+    if metric not in OF_SUCCESS | MEANS or len({row.tag for row in table.rows}) != table.tasks:
+        return None
+    return min((part.k for part in _parts(table, metric)), default=0)
+
+
 def _posterior(predicate: Predicate, criterion: CriterionClaim, tier: str) -> Again | str:
     """Compute P(θ > τ) again, over tasks and at most as it is over runs."""
     at, table, tau = criterion.tiers[tier], predicate.profile_of_reliability, _tau(predicate, tier)
-    bounded, tasks = at.bounded, Tasks(table, "r_op")
+    bounded, (tasks,) = at.bounded, _parts(table, "posterior")
     if tau is None or bounded is None or not tasks.k:
         return "no row of r_op says what it must exceed"
     laws = [*tasks.posteriors(Scale(0, 1, lower=True)), _over_runs(table)]

@@ -232,15 +232,29 @@ def policy(case: Case) -> str:
     refused = [*_refused_origin(case), *_refused_tier(case), *_refused_scope(case)]
     if refused:
         raise NegativeError("passport.policy", "; ".join(refused))
+    if contested := _contested(case):
+        raise UnavailableError("passport.contested", f"the tier is contested by {', '.join(contested)}")
     profile = case.predicate.assessment.profile
     if _wanted(case) and known(case) is None:
         raise UnavailableError(
             "passport.unavailable",
             f"what a tier of profile {quoted(profile.id)} says is not known: it does not come with certkit,"
             " and the policy does not list it",
-            hint=f"certkit trust set --profile FILE lists the profile with the digest {profile.digest}",
+            hint=f"certkit trust add --profile FILE lists the profile with the digest {profile.digest}",
         )
     return "the claim is what the policy asks for"
+
+
+def _contested(case: Case) -> list[str]:
+    """Return the codes of the serious challenges for which the policy does not take an attained tier."""
+    if not _tier(case.predicate.assessment, case.trust.reading):
+        return []
+    taken = {"open": case.trust.accept_contested, "answered": case.trust.accept_answered}
+    return [
+        item.code
+        for item in case.predicate.challenges
+        if item.severity == "serious" and not taken[item.state]
+    ]
 
 
 def known(case: Case) -> Known | None:

@@ -105,6 +105,16 @@ class Profile(Struct, frozen=True, kw_only=True):
     known: Literal["certkit", "policy"] | None
 
 
+class Challenge(Struct, frozen=True, kw_only=True):
+    """A challenge to the evidence that the passport states."""
+
+    code: str
+    severity: str
+    state: Literal["open", "answered"]
+    message: str
+    answered_by: tuple[str, ...]
+
+
 class SignedBy(Struct, frozen=True, kw_only=True):
     """The issuer who signed, by the name in the verifier's policy and by the name that the issuer states."""
 
@@ -119,12 +129,15 @@ class Claim(Struct, frozen=True, kw_only=True):
     claim: str
     agent: Agent
     tier: int
+    readings: dict[str, int | None]
+    decides: str
     profile: Profile
     domains: tuple[str, ...]
     origin: str
     issuer: SignedBy
     not_before: str
     not_after: str
+    challenges: tuple[Challenge, ...]
 
 
 class Verification(Struct, frozen=True, kw_only=True):

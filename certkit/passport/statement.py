@@ -358,7 +358,7 @@ class Predicate(_Part, frozen=True, kw_only=True):
     evidence: Evidence
     protocol: Protocol
     assessment: Judgement
-    criteria: tuple[CriterionClaim, ...]
+    criteria: Annotated[tuple[CriterionClaim, ...], Meta(max_length=100)]
     profile_of_reliability: TaskTable
     scope: Scope
     limitations: tuple[Text, ...]

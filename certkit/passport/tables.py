@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, Final
 from certkit import canonical, files, resources, toml
 from certkit.passport import terms
 from certkit.passport.agreement import differing
+from certkit.passport.bounds import tasks_of
+from certkit.text import skeleton
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,11 +31,20 @@ _CONFIDENCE: Final = 0.95
 
 
 def packaged(profile: Profile) -> dict[str, Any] | None:
-    """Return the packaged profile with that id, or else with that digest, as read from TOML."""
+    """Return the packaged profile with that id, or else with that digest, as read from TOML.
+
+    An id that differs from it in case, marks or blanks only is that id: no reader would see the difference.
+    """
     paths = {path.stem: path for path in resources.path("templates", "profiles").glob("*.toml")}
-    if profile.id in paths:  # the others need not be read
-        return _read(profile.id)[1]
+    alike = next((name for name in paths if _bare(name) == _bare(profile.id)), None)
+    if alike is not None:  # the others need not be read
+        return _read(alike)[1]
     return next((table for digest, table in map(_read, sorted(paths)) if digest == profile.digest), None)
+
+
+def _bare(name: str) -> str:
+    """Return the letters and digits of a name, however they are written."""
+    return "".join(letter for letter in skeleton(name) if letter.isalnum())
 
 
 @cache
@@ -70,6 +81,10 @@ def _compared(predicate: Predicate, table: dict[str, Any]) -> Iterator[Compared]
         if key in wanted and key in claimed:
             attempt = predicate.protocol.attempt or 1
             yield from _row(criterion, claimed[key], wanted[key], table, attempt)
+            k = tasks_of(predicate.profile_of_reliability, claimed[key].metric)
+            least, met = wanted[key].get("min_n", 0), {row.table for row in claimed[key].tiers.values()}
+            if k is not None and k < least and met & {"met", "not_met"}:
+                yield f"tasks of {criterion}", k, f"at least {least}"
         else:
             yield (criterion, "a row", "no row") if key in claimed else (criterion, "no row", "a row")
 

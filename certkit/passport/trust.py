@@ -75,7 +75,8 @@ class Trust(_Part, frozen=True, kw_only=True, rename={"schema_": "schema"}):
     """A trust policy (``urn:certkit:trust:v1``).
 
     An empty `profiles` accepts any profile; `domains` are those that a passport must cover. `reading`
-    asks for the tier under that reading, whatever the profile decides by. `trusted_root` is a Sigstore
+    asks for the tier under that reading, whatever the profile decides by. `accept_contested` takes a tier
+    with an open serious challenge, `accept_answered` with an answered one. `trusted_root` is a Sigstore
     TrustedRoot: the authorities and logs behind certificates and timestamps, without which none counts.
     """
 
@@ -89,6 +90,8 @@ class Trust(_Part, frozen=True, kw_only=True, rename={"schema_": "schema"}):
     reading: Literal["table", "bounded"] | None = None
     domains: tuple[_Text, ...] = ()
     accept_specimens: bool = False
+    accept_contested: bool = False
+    accept_answered: bool = True
     max_status_age: timedelta = STATUS_AGE
     trusted_root: dict[str, Any] | None = None
 

@@ -33,6 +33,7 @@ from certkit.passport.opening import RefusedPassportError, open_signed
 from certkit.passport.outcome import (
     STEPS,
     Agent,
+    Challenge,
     Claim,
     Profile,
     SignedBy,
@@ -254,6 +255,14 @@ def _claim(passport: Signed, known: Known | None) -> Claim:
             name=predicate.agent.name, version=predicate.agent.version, digest=predicate.agent.digest
         ),
         tier=judged.tier,
+        readings={
+            "table": judged.table.tier,
+            "bounded": None if judged.bounded is None else judged.bounded.tier,
+        },
+        decides=judged.profile.reading,
+        challenges=tuple(
+            fill(Challenge, item, answered_by=item.answered_by or ()) for item in predicate.challenges
+        ),
         profile=fill(Profile, judged.profile, known=known),
         domains=predicate.scope.domains,
         origin=predicate.origin,

@@ -24,7 +24,7 @@ from certkit import base, canonical, files
 from certkit.canonical import Digest  # noqa: TC001 - msgspec resolves the annotation at run time
 from certkit.errors import UsageError
 from certkit.evidence.bundle import folder as bundle
-from certkit.evidence.bundle.manifest import MANIFEST_NAME, MANIFEST_SCHEMA, Manifest
+from certkit.evidence.bundle.manifest import MANIFEST_NAME, MANIFEST_SCHEMA, SIMULATOR, Manifest
 from certkit.evidence.records.record import Approach, Condition, Outcome, may_be_attacked
 from certkit.evidence.records.schedule import EVEN_MIX, MAX_DOMAINS, MAX_RUNS, NOMINAL_SHARE
 from certkit.evidence.summary.summary import WINDOW
@@ -359,5 +359,5 @@ def _manifest(runs: int, mix: Mapping[str, float], options: dict[str, str], *, u
             "evaluator": {"name": "certkit simulate", "relation": "same"},
             "period": {"from": START.strftime(_TIME), "to": until},
         },
-        "imported": {"format": "simulate", "records": runs, "options": options},
+        "imported": {"format": SIMULATOR, "records": runs, "options": options},
     }

@@ -43,7 +43,12 @@ def draw(
 ) -> View:
     """Judge bundles for a report, and return the report; `today` ends acceptances and ages evidence."""
     judged, summary = judge(
-        paths_of(bundle), load_profile(profile), required_tier=required_tier, jobs=jobs, progress=progress
+        paths_of(bundle),
+        load_profile(profile),
+        required_tier=required_tier,
+        context=context,
+        jobs=jobs,
+        progress=progress,
     )
     return report.view(
         judged,
@@ -69,7 +74,12 @@ def case_of(
     from certkit.report.material import material  # noqa: PLC0415 - heavy
 
     judged, summary = judge(
-        paths_of(bundle), load_profile(profile), required_tier=required_tier, jobs=None, progress=progress
+        paths_of(bundle),
+        load_profile(profile),
+        required_tier=required_tier,
+        context=context,
+        jobs=None,
+        progress=progress,
     )
     drawn = material(judged)
     return case(

@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 
     from certkit.assessment import Assessment
     from certkit.canonical import Digest
-    from certkit.evidence import Summary
     from certkit.evidence.context import Given
     from certkit.passport import Issuer, Passport, Trust
     from certkit.passport.keys import PrivateKey
     from certkit.passport.sealed import Signer
+    from certkit.report import View
 
 
 class Logging(Struct, frozen=True, kw_only=True):
@@ -111,7 +111,10 @@ def issue(
     with files.building(out) as folder:
         files.write(folder / "passport.json", signed.to_json())
         files.write(folder / "assessment.json", canonical.pretty(judged.to_dict()).encode())
-        pdf_missing, logged = _draw(folder, judged, summary, signed, at), None
+        view = report.view(
+            judged, context=context, summary=summary, passport=signed.to_json(), today=at.date()
+        )
+        pdf_missing, logged = _draw(folder, view), None
         if isinstance(key, keys.PrivateKey):
             files.write(folder / "public-key.pem", keys.public_pem(key.public_key()).encode())
             if logging:
@@ -132,9 +135,8 @@ def _naming(bundles: Sequence[Path]) -> Iterator[None]:
         raise MismatchError(error.code, error.message, where=error.where, hint=hint) from None
 
 
-def _draw(folder: Path, judged: Assessment, summary: Summary, signed: Passport, at: datetime) -> str | None:
+def _draw(folder: Path, view: View) -> str | None:
     """Write the safety case; return why there is no PDF, or None where there is one."""
-    view = report.view(judged, summary=summary, passport=signed.to_json(), today=at.date())
     page = report.html(view)
     files.write(folder / "safety-case.html", page.encode())
     reason = report.pdf_missing()

@@ -113,7 +113,8 @@ def standing_of(
 
 def remembered(registry: Path, result: Verification, trust: Trust, heads: Path) -> Iterator[str]:
     """Remember the head of a registry that told the status of a passport; yield why it could not be."""
-    if any(step.id == "status" and step.status != "skipped" for step in result.steps):
+    ended = {"passport.revoked", "passport.superseded"}
+    if any(step.id == "status" and (step.status == "passed" or step.code in ended) for step in result.steps):
         from certkit.registry.admission import remember  # noqa: PLC0415 - only where a registry is asked
 
         try:

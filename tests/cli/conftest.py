@@ -31,7 +31,7 @@ def script(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[tuple[s
 
 @pytest.fixture
 def bundle(tmp_path: Path) -> Path:
-    """An unsealed bundle of three runs: P(θ > .60) = 1 - .6² = .64 is measured and fails, most is missing."""
+    """An unsealed bundle of three runs, which are too few to judge any row."""
     return bundles.of(tmp_path / "bundle", RUNS)
 
 

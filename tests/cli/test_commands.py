@@ -135,7 +135,7 @@ def test_show_tells_what_the_records_cover(bundle: Path) -> None:
 
 def test_assess_prints_a_table_and_a_verdict_in_words(bundle: Path) -> None:
     done = certkit("assess", bundle)
-    assert (done.code, done.err) == (1, "")
+    assert (done.code, done.err) == (4, "")
     assert "No tier is attained. Tier 1 " in done.out.replace("\n", " ")
     assert "For Tier 1:" in done.out
     for name in ("r_op", "frr", "pei", "irs", "ti", "csi", "domain_min", "violations", "posterior"):
@@ -147,7 +147,7 @@ def test_assess_gives_the_same_document_on_stdout_in_a_file_and_as_an_object(
 ) -> None:
     printed = certkit("assess", bundle, "--json")
     written = certkit("assess", bundle, "-o", tmp_path / "deep" / "out.json")
-    assert printed.code == written.code == 1
+    assert printed.code == written.code == 4
     assert "written to" in written.err
     assert printed.out.encode() == (tmp_path / "deep" / "out.json").read_bytes()
     assert printed.document == workflow.assess(bundle).to_dict()
@@ -156,7 +156,7 @@ def test_assess_gives_the_same_document_on_stdout_in_a_file_and_as_an_object(
 
 def test_quiet_says_nothing_and_the_code_tells(bundle: Path, tmp_path: Path) -> None:
     done = certkit("assess", bundle, "-q", "-o", tmp_path / "out.json")
-    assert (done.code, done.out, done.err) == (1, "", "")
+    assert (done.code, done.out, done.err) == (4, "", "")
     assert (tmp_path / "out.json").is_file()
 
 

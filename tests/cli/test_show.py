@@ -46,7 +46,7 @@ def test_one_screen_tells_everything_that_matters() -> None:
         issued().passport_id,
         predicate["claim"],
         predicate["agent"]["digest"],
-        "Tier 3 by table reading (decides), no tier by bounded reading",
+        "Table reading: Tier 3 (decides); bounded reading: no tier.",
         "2026-03-01T12:00:00Z to 2026-05-30T12:00:00Z: 89 days left",
         "Example Lab",
         "relation to the evaluator: same; relation to the developer not stated",

@@ -49,6 +49,7 @@ def test_every_field_of_a_policy_is_set_by_commands(folder: Path) -> None:
         ("add", "--trusted-root", "public"),
         ("set", "--quorum", "2", "--require", "registry", "--require", "status", "--min-tier", "2"),
         ("set", "--reading", "bounded", "--max-status-age", "PT12H", "--accept-specimens"),
+        ("set", "--accept-contested", "--refuse-answered"),
     ):
         assert told(*command).code == 0, command
     after = held(folder)
@@ -63,7 +64,7 @@ def test_every_field_of_a_policy_is_set_by_commands(folder: Path) -> None:
     for text in (
         *("issuer Lab", "a@lab.example", f"log {LOG.vkey}", f"witness 2 of 2 must have cosigned {ONE} {TWO}"),
         *("requires registry, status", "status no older than 12 hours", f"profile one of these {PROFILE}"),
-        "accepts Tier 2 and above, bounded reading, covering banking, travel, specimens too",
+        "accepts Tier 2 and above, bounded reading, covering banking, travel, specimens too, contested tiers",
     ):
         assert text in shown
 

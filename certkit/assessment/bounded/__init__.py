@@ -2,14 +2,14 @@
 
 The table reading compares point estimates with thresholds. This one compares the bound that the truth
 passes with confidence δ: the tier's own, raised for every attempt after the first. A row that the table
-reading does not meet is never met here. How a bound is got is told by the row's kind
+reading does not meet is never met here. The row's kind computes the bound
 (`certkit.assessment.kinds`).
 
 - Tasks must be declared independent: by a `cluster_id` on every record, or by `protocol.tasks_independent`.
   With neither, rows that rest on tasks are insufficient, since no arithmetic sees families that nobody names.
 - Below the least number of tasks, at which flawless ones would just pass, a row is insufficient.
-- Consistency has no known bound: it is compared as it is. Yes-or-no rows, and rows asked of every run, which
-  no bound reaches, stand as the table reads them.
+- Consistency has no known bound: it is compared as it is. Yes-or-no rows, and rows that every run must
+  meet, which no bound reaches, stand as the table reads them.
 
 With ``stopping = "anytime"`` in the profile the bounds are those of `certkit.assessment.statistics.anytime`.
 """

@@ -158,7 +158,7 @@ def flips(judged: Judged, tier: int, reading: Reading) -> Flips | None:
             consistency = isinstance(judged.reader.kind(row), AsItIs)
             left_out[row.id] = ORDER if consistency else NO_OUTCOME
         found += [_flips(judged, row, fall, reading) for fall in places]
-    # A row that stands without a single success gives way to any that can fall.
+    # A row that stands without a single success comes after any that can fall.
     least = min(
         found,
         key=lambda flip: (flip.needed > flip.of, flip.needed, flip.criterion, flip.domain or ""),
@@ -216,7 +216,7 @@ def without_each_task(judged: Judged, tier: int, reading: Reading) -> WithoutTas
     """Return how many tasks, left out alone, lose `tier` under a reading.
 
     Rows on the order of single runs (consistency) and attested rows stay as they are, and so does a rule
-    asked of every run: it is kept by those that are left.
+    that every run must meet: the runs that are left meet it.
     """
     summary = judged.view.summary
     standard = np.array([cell.split == "standard" for cell in summary.cells], np.bool_)

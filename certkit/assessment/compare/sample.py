@@ -1,9 +1,9 @@
-"""One metric of two bundles, laid side by side: what they share, what is paired, what hangs together.
+"""One metric of two bundles, laid side by side: what they share, what is paired, which runs are correlated.
 
 Only cells (domain × condition) that both bundles have are compared, so that a different mix does not read
 as a difference. Where the tasks that both have carry at least half of each bundle's runs in those cells,
-the comparison is paired: it keeps those tasks alone, and a *unit* is what hangs together by a task or by a
-cluster of either bundle. Otherwise a unit is a cluster of one bundle. A *stratum* is a domain, or domains
+the comparison is paired: it keeps those tasks alone, and a *unit* is all runs that a task or a cluster of
+either bundle connects. Otherwise a unit is a cluster of one bundle. A *stratum* is a domain, or domains
 that a unit spans. Tasks and clusters are known by the hashes of their names, which are the same function
 in every bundle; a task of another domain is another task.
 """

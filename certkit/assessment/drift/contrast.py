@@ -227,7 +227,7 @@ def limit(sides: Sides, *, low: float, width: float, level: float = LEVEL) -> fl
     """Return the loss from side 0 to side 1 that is not exceeded with confidence `level`.
 
     Values are from `low` to `low` + `width`. As in `posterior.differences` each side's mean has a prior task
-    that speaks for a loss, 1 on the older side and 0 on the newer; but tasks are weighted for the mix of
+    on the side of a loss, 1 on the older side and 0 on the newer; but tasks are weighted for the mix of
     domains and conditions, which sums over tasks cannot be, so that moments are taken here. Of tasks
     weighted alike and by their runs, the larger limit counts.
     """

@@ -5,7 +5,7 @@ fault condition. Criteria that follow from others have no row of their own. A ro
 state UNDERPOWERED and a reason.
 
 A row is flagged where its loss reaches the profile's margin and its p, adjusted for all rows (Benjamini &
-Hochberg), is at most `LEVEL`; a gain is told by the same rule. Rows need `LEAST` tasks a side.
+Hochberg), is at most `LEVEL`; the same rule reports a gain. Rows need `LEAST` tasks a side.
 """
 
 from __future__ import annotations

@@ -281,7 +281,7 @@ def judge_findings(
 ) -> Iterator[Finding]:
     """Yield what a reader should ask about the judge; `judged`: a judge is named, or its scores are there.
 
-    `tau` and `delta` map tiers to the threshold of r_op and to the probability asked of it.
+    `tau` and `delta` map tiers to the threshold of r_op and to the probability required of it.
     """
     if not judged:
         return

@@ -94,14 +94,14 @@ class Document(Struct, frozen=True, kw_only=True):
 
 
 class Recheck(Struct, frozen=True, kw_only=True):
-    """What a document's claims came to: `results` worst first, in the document's order among equals."""
+    """The results of a document's claims: `results` worst first, in the document's order among equals."""
 
     document: Document
     results: tuple[Result, ...]
 
     @property
     def counts(self) -> dict[State, int]:
-        """How many claims came to each state."""
+        """How many claims have each state."""
         found = Counter(result.state for result in self.results)
         return {state: found[state] for state in State}
 

@@ -124,7 +124,7 @@ class EveryClaim(Claim):
     values: Several
 
     def check(self, profiles: Profiles) -> Result:  # noqa: ARG002 - the same door for all claims
-        """Return whether the statement holds of every value, naming those of which it cannot."""
+        """Return whether the statement holds of every value, naming the values that contradict it."""
         said = f"every value {self.operator} {self.bound.text}"
         bound = self.bound.value
         fit = [

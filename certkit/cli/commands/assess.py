@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -66,10 +67,11 @@ def assess(
     if out:
         files.write(out, canonical.pretty(result.to_dict()).encode(), overwrite=force)
     code = Exit.OK if exit_zero else result.exit_code
-    emit(result.to_dict, _screen(result, out, verbose=verbose), code=code, serious=serious(result))
+    screen = _screen(result, out, verbose=verbose, place=shlex.join(map(str, bundles)))
+    emit(result.to_dict, screen, code=code, serious=serious(result))
 
 
-def _screen(result: Assessment, out: Path | None, *, verbose: bool) -> Iterator[Line]:
-    yield from show_assessment(result, verbose=verbose)
+def _screen(result: Assessment, out: Path | None, *, verbose: bool, place: str) -> Iterator[Line]:
+    yield from show_assessment(result, verbose=verbose, place=place)
     if out:
         note(f"written to {out}")

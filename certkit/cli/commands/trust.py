@@ -149,6 +149,14 @@ def set_(
         bool | None,
         typer.Option("--accept-specimens/--refuse-specimens", help="Passports from simulated evidence."),
     ] = None,
+    contested: Annotated[
+        bool | None,
+        typer.Option("--accept-contested/--refuse-contested", help="Tiers with an open serious challenge."),
+    ] = None,
+    answered: Annotated[
+        bool | None,
+        typer.Option("--accept-answered/--refuse-answered", help="Tiers with an answered serious challenge."),
+    ] = None,
 ) -> None:
     """Set what a trust policy demands; what is not named stays as it is.
 
@@ -166,8 +174,8 @@ def set_(
         changes["reading"] = None if reading is Reading.ANY else reading.value
     if max_status_age is not None:
         changes["max_status_age"] = _period(max_status_age)
-    if specimens is not None:
-        changes["accept_specimens"] = specimens
+    accepted = {"specimens": specimens, "contested": contested, "answered": answered}
+    changes |= {f"accept_{name}": value for name, value in accepted.items() if value is not None}
     if not changes:
         raise UsageError("usage.option", "there is nothing to set", hint="certkit trust set --help")
     _save(structs.replace(policy, **changes), trust)

@@ -23,6 +23,7 @@ from certkit.assessment import (
     measure_next,
     of_judge,
     sentence,
+    shown,
 )
 from certkit.assessment.metrics.metric import percent
 from certkit.assessment.result import moment
@@ -31,7 +32,7 @@ from certkit.cli.views.bundle import show_cells
 from certkit.text import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from certkit.assessment import Assessment, Finding, Metric, Profile, Row
@@ -60,11 +61,17 @@ _SEVERITY_STYLE: Final = {Severity.WARNING: "yellow", Severity.INFO: "dim"}
 _VALUE, _BOUND, _COUNT, _TIER, _MARGIN = 7, 7, 8, 9, 8
 
 
-def show_assessment(assessment: Assessment, *, verbose: bool) -> Iterator[Line]:
-    """Print an assessment: what was judged, the table, the verdict in words, what to measure next."""
-    yield from _head(assessment)
+def show_assessment(assessment: Assessment, *, verbose: bool, place: str | None = None) -> Iterator[Line]:
+    """Print an assessment: the answer in a few lines, the table, what would change it, the findings.
+
+    `place` is what was judged, as a command names it: the answer then ends with the command to run next.
+    """
+    yield from _answer(assessment, place)
     yield from _table(assessment)
-    yield from _verdict(assessment)
+    yield from _basis(assessment)
+    yield from _section("What would change it:", fragile(assessment.fragility))
+    yield from _section("The judge:", of_judge(assessment.judge))
+    yield from _section(f"For Tier {assessment.verdict.tier + 1}:", measure_next(assessment))
     if assessment.bundles:
         yield from show_bundles(assessment.bundles)
     yield from _findings(assessment.findings, verbose=verbose)
@@ -87,27 +94,76 @@ def _mark(status: Status) -> str:
     return _MARKS[status][0 if unicode() else 1]
 
 
-def _head(assessment: Assessment) -> Iterator[Line]:
+def _answer(assessment: Assessment, place: str | None) -> Iterator[Line]:
+    """Print who succeeds how often, the tiers, what challenges them, the decisive row, and what to do."""
+    manifest = assessment.facts.manifest
+    specimen = ""
+    if manifest.protocol.origin == "simulated":
+        specimen = " (SIMULATED: it says nothing about a real agent)"
+    agent = f"{manifest.agent.name} {manifest.agent.version}{specimen}"
+    yield from _wrapped(f"{agent} {_how_often(assessment.metrics)}.", style="bold")
+    for text in above(assessment):
+        yield from _wrapped(text)
+    reached = assessment.tiers[max(assessment.verdict.tier, 1) - 1].status
+    yield from _wrapped(sentence(assessment), style=_TIER_STYLE.get(reached, "bold yellow"))
+    if decisive := measure_next(assessment)[:1]:
+        yield from _wrapped(f"Furthest from Tier {assessment.verdict.tier + 1} is {decisive[0]}")
+    if place is not None:
+        command, options = _next_command(assessment, place)
+        line = f"Next: {command} {options}".rstrip()
+        broken = [f"Next: {command} \\", f"  {options}"]
+        yield from broken if options and len(line) > WIDTH else [line]
+    yield from _line("")
+
+
+def _how_often(metrics: Mapping[str, Metric]) -> str:
+    """Return how often the agent succeeds: ``succeeds in 90.6 % under faults (725 of 800), …``."""
+    told, missing = [], []
+    for name, where, runs in (
+        ("c_nom", "of normal runs", "no normal run counts"),
+        ("r_op", "under faults", "no run under faults counts"),
+    ):
+        metric = metrics[name]
+        if metric.value is None or not metric.n:
+            missing.append(runs)
+        else:
+            rate, successes = shown(metric.value, metric.unit), round(metric.value * metric.n)
+            told.append(f"in {rate} {where} ({successes:,} of {metric.n:,})")
+    if not told:
+        return "has no run that counts"
+    return "; ".join([f"succeeds {' and '.join(told)}", *missing])
+
+
+def _next_command(assessment: Assessment, place: str) -> tuple[str, str]:
+    """Return the command that brings most, and its options: what is challenged comes first."""
+    verdict = assessment.verdict
+    if not assessment.counts.records:
+        return "certkit import LOG -o BUNDLE", ""
+    if any(item.contests for item in assessment.serious):
+        return f"certkit context init {place}", "-o context.json"
+    if not assessment.facts.sealed:
+        return f"certkit bundle seal {place}", ""
+    if verdict.tier:
+        return f"certkit issue {place}", "--key KEY.pem --issuer NAME -o issued"
+    lacking = {row.deciding(assessment.profile.reading) for row in assessment.criteria if row.tier == 1}
+    rate = assessment.metrics["r_op"].value
+    if rate and lacking & {Status.INSUFFICIENT, Status.NOT_TESTED} and Status.NOT_MET not in lacking:
+        return "certkit plan --tier 1", f"--expect r_op={min(float(rate), 0.99):.2f}"
+    return f"certkit report {place}", "-o safety-case.html"
+
+
+def _basis(assessment: Assessment) -> Iterator[Line]:
+    """Print what the answer rests on: the records, the bundle and the profile, with their digests."""
     facts, counts = assessment.facts, assessment.counts
-    agent = facts.manifest.agent
-    yield from _line(f"{agent.name} {agent.version}", "bold")
+    errors = f", {counted(counts.harness_errors, 'harness error')}" if counts.harness_errors else ""
+    runs = f"{counts.nominal_runs:,} nominal, {counts.fault_runs:,} under faults"
     domains = counted(len(counts.domains), "domain")
-    errors = ""
-    if counts.harness_errors:
-        errors = f", {counted(counts.harness_errors, 'harness error')}"
-    records = counted(counts.records, "record")
-    yield from _wrapped(
-        f"{records}: {counts.nominal_runs:,} nominal, {counts.fault_runs:,} under faults, {domains}{errors}"
-    )
+    yield from _wrapped(f"{counted(counts.records, 'record')}: {runs}, {domains}{errors}")
     sealed = "sealed" if facts.sealed else "NOT SEALED"
-    origin = "measured"
-    if facts.manifest.protocol.origin == "simulated":
-        origin = "SIMULATED (a specimen: it says nothing about a real agent)"
-    yield from _wrapped(f"evidence {origin}, {sealed}:")
+    yield from _wrapped(f"evidence {facts.manifest.protocol.origin}, {sealed}:")
     yield from _wrapped(facts.digest)
     yield from _wrapped(f"profile {assessment.profile.id}, {assessment.profile.reading} reading:")
     yield from _wrapped(assessment.profile.digest)
-    yield from _line("")
 
 
 def _table(assessment: Assessment) -> Iterator[Line]:
@@ -224,16 +280,6 @@ def _margin(row: Row) -> str:
     text = f"{float(row.margin):+.{digits}f}"
     # A row that fails by less than its rounding does not fail by nothing.
     return f"{float(row.margin):+.0e}" if row.margin and float(text) == 0 else text
-
-
-def _verdict(assessment: Assessment) -> Iterator[Line]:
-    reached = assessment.tiers[max(assessment.verdict.tier, 1) - 1].status
-    for text in above(assessment):
-        yield from _wrapped(text)
-    yield from _wrapped(sentence(assessment), style=_TIER_STYLE.get(reached, "bold yellow"))
-    yield from _section("What would change it:", fragile(assessment.fragility))
-    yield from _section("The judge:", of_judge(assessment.judge))
-    yield from _section(f"For Tier {assessment.verdict.tier + 1}:", measure_next(assessment))
 
 
 def _section(title: str, items: Sequence[str]) -> Iterator[Line]:

@@ -9,6 +9,7 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
+from certkit import wording
 from certkit.cli.emit import WIDTH, counted, cut, dash, fold, unicode
 from certkit.passport.checks import NOT_ASKED
 from certkit.passport.exports import words
@@ -63,12 +64,9 @@ def _head(source: Source) -> Iterator[str]:
     yield source.passport_id
     yield from fold(words.one_line(predicate.name))
     yield ""
+    for line in words.above(predicate):
+        yield from fold(line)
     yield from _entry("claim", words.one_line(predicate.claim))
-    stated = [
-        f"{text} by {name} reading{' (decides)' if decides else ''}"
-        for name, text, decides in words.readings(judgement)
-    ]
-    yield from _entry("tier", ", ".join(stated))
     yield from _entry("valid", _validity(source))
     relations = [
         f"relation to the {name}: {relation}" if relation else f"relation to the {name} not stated"
@@ -355,6 +353,14 @@ def _claim(claim: Claim) -> Iterator[str]:
     same = issuer.stated_name == issuer.name
     yield from fold(f"issued by {quoted(issuer.name)}{'' if same else known_as}")
     yield f"valid {claim.not_before} to {claim.not_after}"
+    tiers = claim.readings
+    yield from fold(wording.readings(tiers["table"], tiers["bounded"], decides=claim.decides))
+    for item in claim.challenges:
+        if item.severity == "serious":
+            told = wording.challenge(
+                words.one_line(item.code), item.state, words.one_line(item.message), item.answered_by
+            )
+            yield from fold(told, rest="    ")
     yield ""
 
 
@@ -373,6 +379,9 @@ def verdict_of(result: Verification, *, dated: bool) -> str:
     if result.deciding is not None:
         step = result.deciding
         return f"REJECTED at step {step.number} ({step.id}){time}: {_one_line(step.detail)} [{step.code}]"
+    contested = next((step for step in result.steps if step.code == "passport.contested"), None)
+    if result.verdict == "unverifiable" and contested is not None:
+        return f"CONTESTED{time}: {_one_line(contested.detail)}; your policy does not accept that"
     if result.verdict == "unverifiable":
         return f"UNVERIFIABLE{time}: nothing is wrong, but something that is required could not be checked"
     profile = result.claim.profile if result.claim else None

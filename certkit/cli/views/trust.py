@@ -107,6 +107,10 @@ def _accepts(policy: Trust) -> str:
     if policy.domains:
         parts.append(f"covering {', '.join(policy.domains)}")
     parts.append("specimens too" if policy.accept_specimens else "no specimens")
+    if policy.accept_contested:
+        parts.append("contested tiers too")
+    if not policy.accept_answered:
+        parts.append("no tier with an answered challenge")
     return ", ".join(parts)
 
 

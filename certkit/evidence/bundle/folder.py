@@ -25,7 +25,14 @@ from msgspec import Struct
 
 from certkit import base, canonical, files
 from certkit.errors import CertkitError, InputError
-from certkit.evidence.bundle.manifest import MANIFEST_NAME, MANIFEST_SCHEMA, Facts, Manifest, unsafe_path
+from certkit.evidence.bundle.manifest import (
+    MANIFEST_NAME,
+    MANIFEST_SCHEMA,
+    SIMULATOR,
+    Facts,
+    Manifest,
+    unsafe_path,
+)
 from certkit.progress import SILENT, Progress
 
 if TYPE_CHECKING:
@@ -102,6 +109,7 @@ def open_bundle(root: Path, *, progress: Progress = SILENT) -> Bundle:
     """
     present = _inventory(root)
     document, manifest = _read_manifest(root)
+    _refuse_relabelled(manifest)
     listed = document.get("files")
     if listed is not None:
         _compare_names(root, {file["path"] for file in listed}, set(present))
@@ -123,6 +131,18 @@ def open_bundle(root: Path, *, progress: Progress = SILENT) -> Bundle:
         unread=tuple(shown for name, shown in _UNREAD.items() if _has(present, name)),
     )
     return Bundle(root=root, document=document, files=tuple(hashed), facts=facts)
+
+
+def _refuse_relabelled(manifest: Manifest) -> None:
+    """Raise `InputError` where the simulator made the records and the manifest does not say so."""
+    simulated = manifest.imported is not None and manifest.imported.format == SIMULATOR
+    if simulated and manifest.protocol.origin != "simulated":
+        raise InputError(
+            "bundle.relabelled-simulation",
+            f"imported.format is {SIMULATOR}, and protocol.origin is {manifest.protocol.origin}",
+            where=MANIFEST_NAME,
+            hint="simulated records are evidence of nothing but the tools: state origin simulated",
+        )
 
 
 def seal(root: Path, *, attempt: int | None = None, progress: Progress = SILENT) -> Bundle:

@@ -21,6 +21,8 @@ from certkit.canonical import Digest  # noqa: TC001 - msgspec resolves the annot
 MANIFEST_SCHEMA: Final = "urn:certkit:bundle:v1"
 MANIFEST_NAME: Final = "bundle.json"
 UNVERSIONED: Final = "unversioned"
+SIMULATOR: Final = "simulate"
+"""What `imported.format` says of simulated records."""
 
 _DIGEST_PATTERN = r"^sha256:[0-9a-f]{64}$"
 _WINDOWS_DEVICE = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?\Z", re.IGNORECASE)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from datetime import UTC
 from typing import TYPE_CHECKING, Final
 
+from certkit import wording
 from certkit.text import visible
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from certkit.passport.statement import Judgement
+    from certkit.passport.statement import Judgement, Predicate
 
 UNVERIFIED: Final = "UNVERIFIED"
 SPECIMEN: Final = "SPECIMEN"
@@ -42,6 +43,20 @@ def readings(judgement: Judgement) -> tuple[tuple[str, str, bool], ...]:
     return (
         ("table", tier(judgement.table.tier), decides == "table"),
         ("bounded", tier(bounded), decides == "bounded"),
+    )
+
+
+def above(predicate: Predicate) -> tuple[str, ...]:
+    """Return what stands above the claim: the tier by each reading, and every serious challenge."""
+    judgement = predicate.assessment
+    bounded = judgement.bounded.tier if judgement.bounded else None
+    return (
+        wording.readings(judgement.table.tier, bounded, decides=judgement.profile.reading),
+        *(
+            wording.challenge(one_line(item.code), item.state, one_line(item.message), item.answered_by or ())
+            for item in predicate.challenges
+            if item.severity == "serious"
+        ),
     )
 
 

@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 
-from certkit.assessment.findings.findings import SEVERITY, Severity
+from certkit.assessment.findings.challenges import lacking
+from certkit.assessment.findings.findings import SEVERITY, STATED, Severity
 from certkit.errors import InputError
 from certkit.evidence.records.record import Condition, Split
 from certkit.report import words
@@ -152,7 +153,7 @@ def kind_of(code: str) -> Class | None:
     severity = SEVERITY.get(code)
     if severity is Severity.SERIOUS:
         return Class.SERIOUS
-    return Class.EVIDENCE if severity is Severity.WARNING else None
+    return Class.EVIDENCE if severity is Severity.WARNING or code in STATED else None
 
 
 def check_answers(context: Context, where: str) -> None:
@@ -206,6 +207,9 @@ def _counted(raised: Challenge, answer: Answer, case: Case) -> tuple[Standing, s
         return (
             (Standing.OPEN, f"the acceptance ended on {answer.until}") if ended else (Standing.ACCEPTED, None)
         )
+    if raised.kind is Class.SERIOUS:
+        missing = next(lacking(answer, context), None)
+        return (Standing.OPEN, missing) if missing else (Standing.ANSWERED, None)
     reviewing = {reviewer.person for reviewer in context.reviewers or ()}
     if answer.agreed_by not in reviewing or answer.agreed_by == answer.by:
         return Standing.OPEN, "it awaits review"
@@ -213,8 +217,6 @@ def _counted(raised: Challenge, answer: Answer, case: Case) -> tuple[Standing, s
         return Standing.ANSWERED, None
     if not any(item.digest for item in answer.evidence or ()):
         return Standing.OPEN, "it names no evidence by its digest"
-    if raised.kind is Class.SERIOUS and not context.independent(answer.agreed_by):
-        return Standing.OPEN, "no independent reviewer agrees with it"
     return Standing.ANSWERED, None
 
 

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from certkit import canonical, workflow
 from certkit.assessment import TierStatus
+from certkit.errors import InputError
 from tests.support import bundles, evaluations
 from tests.support.evaluations import honest, judged, serious
 
@@ -242,7 +244,7 @@ def test_repeats_contradict_declared_independence_alone(tmp_path: Path) -> None:
 
 
 def test_the_same_runs_dated_anew_are_alike_across_bundles(tmp_path: Path) -> None:
-    from certkit import evidence, workflow  # noqa: PLC0415 - of this test alone
+    from certkit import evidence  # noqa: PLC0415 - of this test alone
 
     roots = []
     for month in (3, 4):
@@ -271,3 +273,17 @@ def test_attacks_that_succeeded_are_no_resistance(tmp_path: Path) -> None:
     row = judged(tmp_path / "b", attacked(900, 900)).metrics["adversarial_resistance"]
     assert row.value == 0
     assert bundles.MANIFEST["protocol"] == {"origin": "measured"}  # the shared manifest is untouched
+
+
+def test_simulated_records_that_are_called_measured_are_refused(tmp_path: Path) -> None:
+    root = evaluations.written(tmp_path / "b", HONEST[:5])
+    manifest = root / "bundle.json"
+    stated = canonical.loads(manifest.read_bytes(), where="bundle.json")
+    stated["imported"] = {"format": "simulate", "records": 5}
+    manifest.write_bytes(canonical.canonical(stated))
+    with pytest.raises(InputError, match="origin is measured") as refused:
+        workflow.assess(root)
+    assert refused.value.code == "bundle.relabelled-simulation"
+    stated["protocol"]["origin"] = "simulated"
+    manifest.write_bytes(canonical.canonical(stated))
+    assert workflow.assess(root).facts.manifest.protocol.origin == "simulated"

@@ -173,3 +173,19 @@ def test_a_proof_that_cannot_be_read_is_none(tmp_path: Path) -> None:
         assert code == expected
         (step,) = (one for one in document["steps"] if one["id"] == "registry")
         assert (step["status"], step["code"]) == ("skipped", "file.not-regular")
+
+
+def test_a_single_key_and_a_name_verify_without_a_policy(tmp_path: Path) -> None:
+    file, public, other = tmp_path / "passport.json", tmp_path / "public.pem", tmp_path / "other.pem"
+    file.write_bytes(issued().to_json())
+    public.write_text(keys.public_pem(KEY.public_key()))
+    other.write_text(keys.public_pem(keys.generate("ed25519").public_key()))
+    for key, name, expected in (
+        (public, "Example Lab", 0),
+        (public, "Another Lab", 8),
+        (other, "Example Lab", 8),
+    ):
+        command = ("verify", str(file), "--key", str(key), "--issuer", name)
+        code, document = certkit(*command, "--at", "2026-03-02", "--json")
+        assert (code, document["verdict"]) == (expected, "rejected" if expected else "verified")
+    assert certkit("verify", str(file), "--key", str(public), "--json")[0] == 2

@@ -46,6 +46,8 @@ FULL: dict[str, Any] = {
     "reading": "bounded",
     "domains": ["banking"],
     "accept_specimens": True,
+    "accept_contested": True,
+    "accept_answered": False,
     "max_status_age": "P7D",
     "trusted_root": Sigstore.new(NOW).trusted_root(),
 }

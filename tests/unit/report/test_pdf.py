@@ -86,7 +86,7 @@ def test_a_name_that_the_font_lacks_falls_back_on_no_system_font(
 def test_it_is_tagged_titled_and_sound(made: Path) -> None:
     info = dict(line.split(":", 1) for line in tool("pdfinfo", made).splitlines() if ":" in line)
     assert info["Tagged"].strip() == "yes"
-    assert info["Title"].strip() == "Safety case: courier 1.0"
+    assert info["Title"].strip() == "Evidence report: courier 1.0"
     assert info["Page size"].strip().endswith("(A4)")
     assert "No syntax or stream encoding errors found" in tool("qpdf", "--check", made)
 
@@ -99,7 +99,7 @@ def test_the_catalogue_names_each_attached_file_once_with_its_relationship(
     data = plain.read_bytes()
     listed = data.split(b"/AF [")[1].split(b"]")[0].split(b"R")
     named = [item.strip() for item in listed if item.strip()]
-    assert len(named) == len(set(named)) == 3
+    assert len(named) == len(set(named)) == 5
     for relationship in (b"/Source", b"/Supplement", b"/Data"):
         assert b"/AFRelationship " + relationship in data
     assert b"/Lang (en)" in data
