@@ -99,6 +99,7 @@ def _run_at_import(node: ast.AST) -> Iterator[ast.AST]:
             yield from _run_at_import(child)
 
 
+@cache
 def circles() -> list[list[str]]:
     """Groups of modules each of which loads, over others or at once, every other of its group."""
     graph = imports()
@@ -117,6 +118,7 @@ def circles() -> list[list[str]]:
     return sorted(sorted(group) for group in groups if group)
 
 
+@cache
 def long_functions() -> list[str]:
     """Functions whose body, from its docstring on, is longer than `LONGEST`; options come before."""
     return [
@@ -128,6 +130,7 @@ def long_functions() -> list[str]:
     ]
 
 
+@cache
 def upward_imports() -> list[str]:
     """What import-linter refuses, by the layers in pyproject.toml."""
     program = Path(sys.executable).with_name("lint-imports")
