@@ -16,6 +16,7 @@ from markupsafe import Markup, escape
 from msgspec import Struct
 
 from certkit.assessment import Status
+from certkit.text import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -127,7 +128,7 @@ def text_at(
     """Return a line of text at a point."""
     return (
         f'<text x="{num(x)}" y="{num(y)}" font-size="{num(size)}" text-anchor="{anchor}" fill="{fill}">'
-        f"{escape(text)}</text>"
+        f"{escape(visible(text))}</text>"
     )
 
 
@@ -144,7 +145,7 @@ def figure_of(name: str, title: str, width: int, height: int, parts: Iterable[st
     return Markup(  # noqa: S704 - texts are escaped where they are written
         f'<svg id="figure-{name}" class="figure" viewBox="0 0 {width} {height}" width="{width}"'
         f' height="{height}" font-family="Source Sans Pro, Source Sans 3, sans-serif" role="img">'
-        f"<title>{escape(title)}</title>{''.join(parts)}</svg>"
+        f"<title>{escape(visible(title))}</title>{''.join(parts)}</svg>"
     )
 
 

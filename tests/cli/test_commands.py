@@ -380,7 +380,8 @@ def test_the_demo_attains_its_tier_and_says_what_to_try(tmp_path: Path) -> None:
     written = canonical.loads((tmp_path / "demo" / "assessment.json").read_bytes())
     assert written["verdict"]["tier"] == 2
     assert written["bundle"]["origin"] == "simulated"
-    assert written == certkit("assess", tmp_path / "demo" / "bundle", "--require-tier", 2, "--json").document
+    again = ("assess", tmp_path / "demo" / "bundle", "--context", tmp_path / "demo" / "context.json")
+    assert written == certkit(*again, "--require-tier", 2, "--json").document
     verify, audit = commands[0], commands[1]
     verify = verify.removesuffix("\\") + done.out.partition(commands[0])[2].split("\n")[1]
     assert certkit(*verify.split()[1:]).code == 0

@@ -14,6 +14,7 @@ from certkit.report import fonts
 from certkit.report.argument.challenges import Standing
 from certkit.report.argument.graph import ROOT, Kind, State, worst
 from certkit.report.svg import STATES, figure_of, line_at, num, text_at
+from certkit.text import visible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -68,7 +69,7 @@ class _Drawing:
         node = self.nodes[name]
         state = self.argument.states.get(name)
         head = f"{name}  {state.value if state else self.standing[name].value}"
-        lines = [head, *fonts.wrap(node.text, _SIZE, width - 2 * _PAD - 14, lines=_LINES)]
+        lines = [head, *fonts.wrap(visible(node.text), _SIZE, width - 2 * _PAD - 14, lines=_LINES)]
         box = Box(x, y, width, _LINE * len(lines) + 2 * _PAD)
         colour = _colour(state, self.standing.get(name))
         self.parts.append(_outline(node, box, colour))
