@@ -15,9 +15,6 @@ def agree(document: dict[str, Any]) -> dict[str, Any]:
     predicate = document["predicate"]
     found = msgspec.convert(document, passport.Statement).predicate
     judgement, criteria = found.assessment, found.criteria
-    predicate["claim"] = implied.sentence(
-        judgement.tier, judgement.profile.id, found.origin, found.challenges
-    )
     predicate["limitations"] = list(
         implied.limitations(found.agent, found.evidence, judgement.profile, criteria)
     )
@@ -32,4 +29,6 @@ def agree(document: dict[str, Any]) -> dict[str, Any]:
         for code, severity in sorted(implied.challenges(found).items())
         if code not in stated
     ]
+    challenges = msgspec.convert(document, passport.Statement).predicate.challenges
+    predicate["claim"] = implied.sentence(judgement.tier, judgement.profile.id, found.origin, challenges)
     return document

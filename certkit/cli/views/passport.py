@@ -248,7 +248,7 @@ def _how(name: str, tier: str, at: RowAtTier) -> str:
     bounded = at.bounded
     assert bounded is not None  # noqa: S101 - chosen by the caller
     parts = [
-        f"bound {_number(bounded.bound)}" if bounded.bound is not None else "no bound",
+        f"bound {bounded.bound}" if bounded.bound is not None else "no bound",
         f"confidence {_plain(bounded.confidence)}",
         bounded.reason or bounded.rests_on,
         f"margin {at.margin}" if at.margin else None,

@@ -352,8 +352,8 @@ def test_the_command_opens_the_bundle_and_replays(tmp_path: Path) -> None:
     [
         (("--replay",), "--replay needs the evidence"),
         (("--agent", "sha256:0"), "--agent"),
-        (("--at", "yesterday"), "--at"),
-        (("--at", "2026-03-02T00:00:00"), "--at"),
+        (("--at", "yesterday"), "'yesterday' is not a time"),
+        (("--at", "2026-03-02T00:00:00"), "is not a time"),
         (("--trust", "nowhere.json"), "no trust policy"),
     ],
 )
