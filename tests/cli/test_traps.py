@@ -92,7 +92,7 @@ def test_a_quality_factor_is_never_rounded_up_to_a_threshold(tmp_path: Path) -> 
         ("six", 0.570001, False),
     ):
         fields = {"steps_actual": 5, "steps_oracle": 5, "quality_factor": factor, "outcome": "success"}
-        lines = [run(number, fault_step=4, **fields) for number in range(9)]
+        lines = [run(number, fault_step=4, task_id=f"t{number}", **fields) for number in range(10)]
         done = certkit("assess", write(tmp_path / name, lines), "-p", "hb-eval-2025", "--json").document
         row = next(row for row in done["criteria"] if (row["id"], row["tier"]) == ("pei_2025", 1))
         assert row["status"] == ("met" if met else "not_met")
