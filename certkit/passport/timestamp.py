@@ -11,6 +11,7 @@ to be the one that the root names.
 from __future__ import annotations
 
 import hashlib
+import warnings
 from typing import TYPE_CHECKING, Any, Final
 
 from certkit.errors import CertkitError, InputError, NegativeError, UnavailableError, UsageError
@@ -119,6 +120,7 @@ def _read(token: bytes, signature: bytes) -> TimeStampResponse:
 
 def _made_by(authority: Authority, response: TimeStampResponse, signature: bytes) -> bool:
     """Tell whether `authority` made a token, inside its window and while its certificates were valid."""
+    from cryptography.utils import CryptographyDeprecationWarning  # noqa: PLC0415 - only where met
     from cryptography.x509 import InvalidVersion, load_der_x509_certificate  # noqa: PLC0415 - only where met
     from rfc3161_client import VerificationError, VerifierBuilder  # noqa: PLC0415 - the same
 
@@ -128,7 +130,10 @@ def _made_by(authority: Authority, response: TimeStampResponse, signature: bytes
         raise InputError("trust.root", f"a timestamp authority cannot be used: {error}") from None
     builder = VerifierBuilder(tsa_certificate=chain[0], intermediates=chain[1:-1], roots=chain[-1:])
     try:
-        builder.build().verify_message(response, signature)
-    except (VerificationError, ValueError, InvalidVersion):  # the last two of certificates inside the token
-        return False
+        with warnings.catch_warnings():
+            # A certificate inside the token that RFC 5280 forbids, of serial number 0 say.
+            warnings.simplefilter("error", CryptographyDeprecationWarning)
+            builder.build().verify_message(response, signature)
+    except (VerificationError, ValueError, InvalidVersion, CryptographyDeprecationWarning):
+        return False  # all but the first are of certificates inside the token
     return authority.window.holds(response.tst_info.gen_time)

@@ -126,7 +126,7 @@ def _flaws(task: Task) -> Iterator[Flaw]:
     asked = "\n".join((task.scenario, *(question.prompt for _, question in task.questions())))
     told = normal(asked) + words
     if named := [name.strip() for name in _NAMES if name in told]:
-        yield _flaw("named", "/turns", "no name of a family, band or variant", ", ".join(named))
+        yield _flaw("integrity.named", "/turns", "no name of a family, band or variant", ", ".join(named))
     if task.variant is Variant.DISTRACTOR:
         yield from _distractor(task)
     seen: dict[str, str] = {}
@@ -135,14 +135,14 @@ def _flaws(task: Task) -> Iterator[Flaw]:
         prompt = normal(question.prompt)
         first = seen.setdefault(prompt, place)
         if first != place:
-            yield _flaw("same-question", place, f"another question than {first}", question.prompt)
+            yield _flaw("integrity.same-question", place, f"another question than {first}", question.prompt)
         yield from _question(task, question, place, words)
         theirs = question.options if name is not None else _all_options(task)
         leaks = [
             surface(option) for option in theirs if all(normal(part) in prompt for part in parts(option))
         ]
         if leaks:
-            yield _flaw("leak", f"{place}/prompt", "none of the options", ", ".join(leaks))
+            yield _flaw("integrity.leak", f"{place}/prompt", "none of the options", ", ".join(leaks))
 
 
 def _all_options(task: Task) -> list[Value]:
@@ -153,43 +153,56 @@ def _shape(task: Task) -> Iterator[Flaw]:
     last, positions = task.probes[-1], [probe.position for probe in task.probes]
     if (last.phase, last.role) != (Phase.LATE, Role.DECISION):
         actual = f"{last.phase} {last.role}"
-        yield _flaw("shape", f"/probes/{last.id}", "a late decision as the last probe", actual)
+        yield _flaw("integrity.shape", f"/probes/{last.id}", "a late decision as the last probe", actual)
     if positions != sorted(positions) or len({probe.id for probe in task.probes}) < len(positions):
-        yield _flaw("shape", "/probes", "probes with ids of their own in order of position", f"{positions}")
+        yield _flaw(
+            "integrity.shape", "/probes", "probes with ids of their own in order of position", f"{positions}"
+        )
     if len(task.turns) != task.priors.turns + 1:
-        yield _flaw("shape", "/turns", f"{task.priors.turns} turns and a last one", f"{len(task.turns)}")
+        yield _flaw(
+            "integrity.shape", "/turns", f"{task.priors.turns} turns and a last one", f"{len(task.turns)}"
+        )
     if any(fact.turn > len(task.turns) for fact in task.facts):
-        yield _flaw("shape", "/facts", f"facts of turns 0 to {len(task.turns)}", "a later one")
+        yield _flaw("integrity.shape", "/facts", f"facts of turns 0 to {len(task.turns)}", "a later one")
     if [fact.turn for fact in task.facts] != sorted(fact.turn for fact in task.facts):
-        yield _flaw("shape", "/facts", "facts in the order of their turns", "another order")
+        yield _flaw("integrity.shape", "/facts", "facts in the order of their turns", "another order")
 
 
 def _distractor(task: Task) -> Iterator[Flaw]:
     said = [fact for fact in task.facts if fact.turn == len(task.turns)]
     if not said:
-        yield _flaw("distractor", "/facts", "what the last turn asserts", "nothing")
+        yield _flaw("integrity.distractor", "/facts", "what the last turn asserts", "nothing")
     for fact in said:
         if fact.source in task.authorities:
-            yield _flaw("distractor", "/facts", "a last turn from no authority", f"one from {fact.source}")
+            yield _flaw(
+                "integrity.distractor", "/facts", "a last turn from no authority", f"one from {fact.source}"
+            )
 
 
 def _question(task: Task, question: Question, place: str, words: str) -> Iterator[Flaw]:
     surfaces = [normal(surface(option)) for option in question.options]
     kinds = {type(option) is _KINDS[question.kind] for option in question.options}
     if len(set(surfaces)) < len(surfaces) or kinds != {True}:
-        yield _flaw("options", f"{place}/options", f"different options of kind {question.kind}", "others")
+        yield _flaw(
+            "integrity.options", f"{place}/options", f"different options of kind {question.kind}", "others"
+        )
         return
     if question.gold not in question.options or question.lure not in question.options:
-        yield _flaw("options", place, "gold and lure among the options", "others")
+        yield _flaw("integrity.options", place, "gold and lure among the options", "others")
         return
     if question.gold == question.lure:
-        yield _flaw("options", f"{place}/lure", "another option than the gold one", surface(question.lure))
+        yield _flaw(
+            "integrity.options", f"{place}/lure", "another option than the gold one", surface(question.lure)
+        )
     for option in surfaces:
         if option not in words:
-            yield _flaw("unmentioned", f"{place}/options", "options that are told", option.strip())
+            yield _flaw("integrity.unmentioned", f"{place}/options", "options that are told", option.strip())
         if outer := next((another for another in surfaces if option != another and option in another), None):
             yield _flaw(
-                "inside", f"{place}/options", "no option in another", f"{option.strip()} in{outer}".strip()
+                "integrity.inside",
+                f"{place}/options",
+                "no option in another",
+                f"{option.strip()} in{outer}".strip(),
             )
     yield from _answered(task, question, place)
     last = mentioned_last(question, words)
@@ -200,24 +213,24 @@ def _question(task: Task, question: Question, place: str, words: str) -> Iterato
     else:
         kept, expected = last != question.gold, "another option than the right one mentioned last"
     if not kept:
-        yield _flaw("recency", f"{place}/options", expected, surface(last))
+        yield _flaw("integrity.recency", f"{place}/options", expected, surface(last))
 
 
 def _answered(task: Task, question: Question, place: str) -> Iterator[Flaw]:
     solved = solve(task.facts, task.authorities, question.ask, question.options)
     if solved is None:
-        yield _flaw("unsolved", f"{place}/ask", "facts that give one option", "none, or several")
+        yield _flaw("integrity.unsolved", f"{place}/ask", "facts that give one option", "none, or several")
     elif solved[0] != question.gold:
-        yield _flaw("gold", f"{place}/gold", surface(solved[0]), surface(question.gold))
+        yield _flaw("integrity.gold", f"{place}/gold", surface(solved[0]), surface(question.gold))
     elif solved[1] != question.state_version:
-        yield _flaw("gold", f"{place}/state_version", str(solved[1]), str(question.state_version))
+        yield _flaw("integrity.gold", f"{place}/state_version", str(solved[1]), str(question.state_version))
 
 
 def _unlike(twins: list[Task]) -> Iterator[Flaw]:
     """Yield how tasks of one cluster are no twins."""
     if sorted(task.variant for task in twins) != sorted(Variant):
         differing = ", ".join(task.variant for task in twins)
-        yield _flaw("twins", "/cluster", "one clean and one distractor task", differing)
+        yield _flaw("integrity.twins", "/cluster", "one clean and one distractor task", differing)
         return
     first, second = twins
     same = structs.replace(
@@ -229,12 +242,14 @@ def _unlike(twins: list[Task]) -> Iterator[Flaw]:
     )
     before = [[fact for fact in task.facts if fact.turn < len(first.turns)] for task in twins]
     if same != second or before[0] != before[1]:
-        yield _flaw("twins", "", "twins that differ in their last turn alone", f"{first.id} and {second.id}")
+        yield _flaw(
+            "integrity.twins", "", "twins that differ in their last turn alone", f"{first.id} and {second.id}"
+        )
     lengths = sorted(len(task.turns[-1]) for task in twins)
     if lengths[1] - lengths[0] > NEAR * lengths[1]:
         differing = f"{lengths[0]} and {lengths[1]} characters"
-        yield _flaw("twins", "/turns", "last turns of about one length", differing)
+        yield _flaw("integrity.twins", "/turns", "last turns of about one length", differing)
 
 
 def _flaw(rule: str, pointer: str, expected: str, found: str) -> Flaw:
-    return Flaw(rule=f"integrity.{rule}", pointer=pointer, expected=expected, found=found)
+    return Flaw(rule=rule, pointer=pointer, expected=expected, found=found)

@@ -74,7 +74,7 @@ def test_a_good_passport_is_verified_with_its_time_and_its_signer() -> None:
     assert found.verdict == "verified"
     assert found.claim is not None
     assert (found.claim.issuer.name, found.claim.issuer.key_id) == ("Lab", SIGNER.key_id)
-    assert found.steps[2].detail == f"by Lab, signed in as {WHO} at {WHERE}"
+    assert found.steps[2].detail == f'by "Lab", signed in as {WHO} at {WHERE}'
     assert "signed at 2026-02-01T00:01:30Z" in found.steps[5].detail
     assert not any(item.startswith(("signing time", "log entries")) for item in found.not_checked)
 
