@@ -20,6 +20,7 @@ from certkit.assessment import Profile, parse
 from certkit.assessment.evaluate import Judged, judge
 from certkit.resources import path
 from tests.support.strategies import ATTESTATION, SINGLE, Contents, Run, compact
+from tests.support.verdict_oracle import many
 
 if TYPE_CHECKING:
     from certkit.evidence.bundle.manifest import Facts
@@ -192,12 +193,13 @@ def summarised(contents: Contents, *, jobs: int | None = None) -> tuple[Summary,
 
 
 @cache
-def profile_without(name: str, *rows: str, head: str = "") -> Profile:
-    """Return a packaged profile without some rows, `head` put before it."""
+def profile_without(name: str, *rows: str, head: str = "", few: bool = False) -> Profile:
+    """Return a packaged profile without some rows, `head` put before it; `few`: tasks are not counted."""
     text = path("templates", "profiles", f"{name}.toml").read_text(encoding="utf-8")
     first, *criteria = text.split("[[criteria]]")
     kept = [block for block in criteria if not any(f'id = "{row}"' in block for row in rows)]
-    return parse("[[criteria]]".join([f"{head}\n{first}", *kept]), f"{name}.toml")
+    made = "[[criteria]]".join([f"{head}\n{first}", *kept])
+    return parse(many(made) if few else made, f"{name}.toml")
 
 
 def judged(records: list[Run], profile: Profile, about: Run | None = None) -> Judged:

@@ -44,7 +44,8 @@ def calibrated(
     """A calibration from (item, rater, score) rows."""
     items, raters = sorted({row[0] for row in rows}), sorted({row[1] for row in rows})
     known, named = reference or {}, domains or {}
-    table = sorted((items.index(item), raters.index(rater), millionths(score)) for item, rater, score in rows)
+    place = {name: number for number, name in enumerate(items)}
+    table = sorted((place[item], raters.index(rater), millionths(score)) for item, rater, score in rows)
     item, rater, score = (np.array(column, np.int64) for column in zip(*table, strict=True))
     return Calibration(
         items=tuple(items),
