@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
 
@@ -18,23 +17,12 @@ from certkit.cli.views import registry as views
 from certkit.errors import Exit, UsageError
 from certkit.registry import statusfile, writing
 from certkit.registry.admission import checkpoint_in
-from certkit.registry.entry import WORDS
+from certkit.registry.entry import WORDS, Reason
 from certkit.registry.reader import reading
 from certkit.registry.registry import Registry
 
 if TYPE_CHECKING:
     from datetime import datetime
-
-
-class Why(StrEnum):
-    """The closed list of reasons for a revocation."""
-
-    EVIDENCE_FALSE = "evidence-false"
-    OPERATION_BELOW_THRESHOLD = "operation-below-threshold"
-    ISSUED_IN_ERROR = "issued-in-error"
-    KEY_COMPROMISE = "key-compromise"
-    COMPONENT_CHANGE = "component-change"
-    AGENT_WITHDRAWN = "agent-withdrawn"
 
 
 def history(
@@ -63,8 +51,9 @@ def history(
     policy, moment = context.load_policy(trust) if trust else None, context.now()
     opened = reading(folder, heads=context.own_heads(), trust=policy, at=moment, progress=progress())
     with opened as log:
-        told = views.Told.of(log, log.history(name, policy), trust, at or moment)
-    emit(told.to_dict, views.show_history(told), code=Exit.DRIFT if told.history.drifted else Exit.OK)
+        history = log.history(name, policy)
+        told = views.told(log, history, at or moment, checked=policy is not None)
+    emit(*told, code=Exit.DRIFT if history.drifted else Exit.OK)
 
 
 def revoke(
@@ -72,7 +61,8 @@ def revoke(
     ident: opt.EntryId,
     key: opt.SigningKey,
     reason: Annotated[
-        Why | None, typer.Option("--reason", metavar="REASON", help=f"Why, one of: {', '.join(Why)}.")
+        Reason | None,
+        typer.Option("--reason", metavar="REASON", help=f"Why, one of: {', '.join(get_args(Reason))}."),
     ] = None,
     replaced_by: Annotated[
         str | None,
@@ -105,7 +95,7 @@ def revoke(
     hand = _hand(folder, key, passphrase_file, trust, log_key, at)
     with _writing(folder, heads) as opened:
         if replaced_by is None and reason is not None:
-            done = writing.revoke(opened, ident, reason=reason.value, detail=detail, hand=hand)
+            done = writing.revoke(opened, ident, reason=reason, detail=detail, hand=hand)
             passport, entry, also, ended = done.passport_id, done.entry, done.also, "revoked"
         else:
             passport, entry = writing.supersede(opened, ident, by=str(replaced_by), hand=hand)
