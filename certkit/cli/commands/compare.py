@@ -3,15 +3,34 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
+from msgspec import to_builtins
 
 from certkit import workflow
+from certkit.assessment.compare.comparison import ALPHA
+from certkit.assessment.compare.words import change, figure, signed
+from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
+from certkit.assessment.words import shown
 from certkit.cli import context
 from certkit.cli import options as opt
-from certkit.cli.emit import emit, progress
-from certkit.cli.views.comparison import show_comparison, show_drift
+from certkit.cli.emit import counted, cut, emit, fold, progress
+from certkit.text import visible
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from certkit.assessment.compare.comparison import Compared, Comparison, Manner
+    from certkit.assessment.compare.document import Domain, Side
+    from certkit.assessment.compare.matched import Matched
+    from certkit.assessment.compare.paper import PaperTests
+    from certkit.assessment.drift import Drift, Row
+    from certkit.assessment.drift.rows import Mean
+    from certkit.assessment.statistics.estimators import Interval
+    from certkit.assessment.statistics.resampling import Bootstrap
+    from certkit.passport.comparing import Comparison as Drifted
+    from certkit.passport.comparing import Side as Signed
 
 
 def compare(
@@ -33,7 +52,6 @@ def compare(
         ),
     ] = False,
     jobs: opt.Jobs = None,
-    verbose: opt.Verbose = False,
 ) -> None:
     """Compare two agents on their evidence: who succeeds more often under faults, by how much, how surely.
 
@@ -53,7 +71,7 @@ def compare(
         jobs=jobs,
         progress=progress(),
     )
-    emit(compared.to_dict, show_comparison(compared, verbose=verbose), code=compared.exit_code)
+    emit(compared.to_dict, show_comparison(compared), code=compared.exit_code)
 
 
 def drift(
@@ -101,3 +119,277 @@ def drift(
         progress=progress(),
     )
     emit(compared.to_dict, show_drift(compared, verbose=verbose), code=compared.drift.exit_code)
+
+
+_NAME: Final = 18
+_LABEL: Final = 34
+_TESTS: Final = {
+    "z": "two-proportion z",
+    "welch": "Welch's t",
+    "newcombe": "difference, Newcombe",
+    "cohen_h": "Cohen's h",
+    "cohen_d": "Cohen's d",
+    "hedges_g": "Hedges' g",
+    "agent": "agent",
+    "domain": "domain",
+    "interaction": "agent × domain",
+    "spearman": "Spearman's ρ",
+    "kendall": "Kendall's τ-b",
+}
+
+_RESULTS: Final = {
+    "STABLE": "a loss of the margin in r_op is excluded, and no row shows that it got worse",
+    "DRIFTED": "it behaves worse",
+    "IDENTITY_CHANGED": "the agent is not the same, though no row shows that it got worse",
+    "UNDERPOWERED": "no row shows that it got worse, and a loss in r_op is not excluded",
+    "NOT_COMPARABLE": "the two sides measure different things",
+}
+_ROW, _VALUE, _RUNS, _LOSS = 29, 7, 8, 8
+
+
+def show_comparison(compared: Comparison) -> Iterator[str]:
+    """Print a comparison."""
+    yield from fold(compared.answer)
+    yield ""
+    for name, facts, side in zip("AB", compared.facts, (compared.main.a, compared.main.b), strict=True):
+        agent = facts.manifest.agent
+        yield from fold(f"{name}: {agent.name} {agent.version}, {_rate(side)}", rest="   ")
+        yield f"   {facts.digest}"
+    if compared.domains:
+        yield from _table(
+            "domain",
+            [(row.domain, row, Unit.FRACTION) for row in compared.domains],
+            f"Holm: p adjusted for {counted(_tested(compared.domains), 'domain')}",
+        )
+    if compared.main.matched is not None:
+        yield from _tests(compared, compared.main.matched)
+    if compared.manners is not None:
+        yield from _manners(compared.manners)
+    if compared.paper_tests is not None:
+        yield from _paper_tests(compared.paper_tests, compared.main.metric)
+    others = [(row.metric, row, CATALOGUE[row.metric].unit) for row in compared.metrics[1:] if row.matched]
+    if others:
+        yield from _table("metric", others, f"Holm: p adjusted for {counted(len(others), 'metric')}")
+    yield from _not_alike(compared)
+    if compared.caveats:
+        yield ""
+        yield "To bear in mind:"
+        for caveat in compared.caveats:
+            yield from fold(caveat, first="- ", rest="  ")
+
+
+def _rate(side: Side) -> str:
+    if side.value is None:
+        return "not measured"
+    return f"{side.successes:,} of {side.n:,} runs succeeded, {shown(side.value, Unit.FRACTION)}"
+
+
+def _tested(rows: tuple[Domain, ...]) -> int:
+    return sum(row.matched is not None for row in rows)
+
+
+def _table(what: str, rows: Sequence[tuple[str, Compared | Domain, Unit]], legend: str) -> Iterator[str]:
+    yield ""
+    heads = f"{'A':>8}{'B':>8}{'A - B':>11}{'95 % CI':>18}{'p':>9}{'Holm':>8}"
+    yield f"{what:<{_NAME}}{heads}"
+    few = False
+    for name, row, unit in rows:
+        line = f"{cut(visible(name), _NAME - 1):<{_NAME}}"
+        if row.matched is None:
+            line += f"{_value(row.a, unit):>8}{_value(row.b, unit):>8}{'not compared':>14}"
+            yield line
+            continue
+        matched = row.matched
+        mark = "†" if matched.permutation.least >= ALPHA else " "
+        few |= mark == "†"
+        line += f"{shown(matched.a, unit):>8}{shown(matched.b, unit):>8}"
+        line += f"{change(matched.difference, unit):>11}"
+        line += f"{_span(matched.robust.interval, unit):>18}{figure(matched.permutation.p):>8}{mark}"
+        line += f"{'' if row.p_holm is None else figure(row.p_holm):>7}"
+        yield line.rstrip()
+    yield from fold(f"A and B matched on what both cover; p: cluster permutation; {legend}")
+    if few:
+        yield from fold("† no arrangement of these clusters has p < 0.05: too few to show a difference")
+
+
+def _value(side: Side, unit: Unit) -> str:
+    return "–" if side.value is None else shown(side.value, unit)
+
+
+def _span(interval: Interval | None, unit: Unit) -> str:
+    if interval is None:
+        return "–"
+    if unit is Unit.FRACTION:
+        return f"{signed(100 * interval.low, 1)} to {signed(100 * interval.high, 1)}"
+    return f"{change(interval.low, unit)} to {change(interval.high, unit)}"
+
+
+def _tests(compared: Comparison, matched: Matched) -> Iterator[str]:
+    yield ""
+    yield f"Tests of {compared.main.metric}"
+    test = matched.permutation
+    how = "all" if test.method == "exact" else f"seed {test.seed},"
+    yield from _row("cluster permutation", f"{how} {test.arrangements:,} arrangements", figure(test.p))
+    robust = matched.robust
+    if robust.t is not None and robust.df is not None and robust.p is not None:
+        yield from _row("cluster-robust t", f"t({robust.df:.1f}) = {robust.t:.3f}", figure(robust.p))
+    else:
+        yield from _row("cluster-robust t", str(robust.reason))
+    yield ""
+    yield "95 % intervals"
+    yield from _row("A - B, cluster-robust t", _points(robust.interval))
+    drawn = f"({compared.draws:,} draws, seed {compared.seed})"
+    yield from _row("A - B, cluster bootstrap", f"{_points(matched.bootstrap)} {drawn}")
+    names = {
+        "a": "A, bootstrap by cluster",
+        "b": "B, bootstrap by cluster",
+        "together_by_task": "A and B together, by cluster",
+        "together_by_agent": "A and B together, by agent",
+        "together_by_both": "A and B together, by both",
+    }
+    for key, label in names.items():
+        yield from _row(label, _share(compared.rates[key]))
+    yield from fold("Two agents are too few for an interval by agent to say more than where the two lie.")
+
+
+def _paper_tests(tests: PaperTests, main: str) -> Iterator[str]:
+    """Print every test by the names of its figures; the pairs of cells are in the document alone."""
+    yield ""
+    yield "Tests as papers print them"
+    yield from fold(f"To bear in mind: {tests.warning}.")
+    groups = {"": tests.metrics.get(main), "ANOVA: ": tests.anova, "domain orders, ": tests}
+    groups |= {
+        f"{side.upper()}, intentional less trial and error: ": runs for side, runs in tests.manners.items()
+    }
+    for group, part in groups.items():
+        for name in _TESTS if part is not None else ():
+            if (figures := getattr(part, name, None)) is not None and not isinstance(figures, str):
+                named = {"": figures} if isinstance(figures, float) else to_builtins(figures)
+                text = ", ".join(
+                    f"{key} {_figure(value)}".strip() for key, value in named.items() if value is not None
+                )
+                yield from _row(f"{group}{_TESTS[name]}", text)
+    if tests.anova is not None and tests.anova.reason:
+        yield from _row("ANOVA of the clusters' rates", tests.anova.reason)
+    if tests.anova is not None and tests.anova.pairs:
+        apart = sum(pair.p < ALPHA for pair in tests.anova.pairs)
+        told = f"{apart} of {len(tests.anova.pairs)} pairs differ; --json lists them"
+        yield from _row("Tukey HSD, agent × domain", told)
+
+
+def _figure(value: object) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _row(label: str, text: str, p: str = "") -> Iterator[str]:
+    lead = f"  {label:<{_LABEL}}"
+    yield from fold(text + (f"  p {p}" if p else ""), first=lead, rest=" " * len(lead))
+
+
+def _points(interval: Interval | None) -> str:
+    return "none" if interval is None else f"{_span(interval, Unit.FRACTION)} pp"
+
+
+def _share(interval: Bootstrap) -> str:
+    if interval.low is None or interval.high is None:
+        return "none: one cluster shows no spread"
+    return f"{100 * interval.low:.1f} to {100 * interval.high:.1f} %"
+
+
+def _manners(manners: tuple[Manner, Manner]) -> Iterator[str]:
+    yield ""
+    yield "Intentional responses against trial and error"
+    for name, row in zip("AB", manners, strict=True):
+        intentional, trial = (
+            f"{s:,} of {n:,} ({shown(s / n if n else None, Unit.FRACTION)})"
+            for s, n in (row.intentional, row.trial_and_error)
+        )
+        yield from _row(name, f"intentional {intentional}, trial and error {trial}, unknown {row.unknown:,}")
+        if row.difference is not None:
+            yield from _row("", change(row.difference, Unit.FRACTION))
+
+
+def _not_alike(compared: Comparison) -> Iterator[str]:
+    if not compared.not_alike:
+        return
+    yield ""
+    yield "Not alike, which can make a difference by itself:"
+    for item in compared.not_alike:
+        a, b = (text or "not stated" for text in (item.a, item.b))
+        yield from fold(f"{item.item}: A {a}, B {b}", first="- ", rest="  ")
+
+
+def show_drift(drifted: Drifted, *, verbose: bool) -> Iterator[str]:
+    """Print a drift: the result, the signatures, what changed, the rows, the reasons."""
+    drift = drifted.drift
+    worse = sum(row.flagged for row in drift.behaviour)
+    rows = f", in {worse} of {counted(len(drift.behaviour), 'row')}" if worse else ""
+    yield from fold(f"{drift.result}: {_RESULTS[drift.result]}{rows}")
+    yield from fold(f"tier: {_tier(drift.old_tier)} before, {_tier(drift.new_tier)} now")
+    yield from fold(_signatures(*drifted.before, drifted.old, drifted.new))
+    for name, side in (("old", drifted.old), ("new", drifted.new)):
+        for doubt in side.doubts:
+            yield from _item(f"the {name} passport fails a later step of verification: {doubt}", first="")
+    if drift.identity:
+        yield ""
+        yield "Identity:"
+        for change in drift.identity:
+            yield from _item(f"{change.role}: {change.old or 'nothing'} -> {change.new or 'nothing'}")
+    if drift.behaviour:
+        yield ""
+        yield from _rows_of_drift(drift, verbose=verbose)
+    if drift.trend is not None:
+        yield from fold(f"trend: {drift.trend.sentence}{', a decline' if drift.trend.flagged else ''}")
+    yield ""
+    yield "Reasons:"
+    for reason in drift.reasons:
+        if not reason.startswith("identity: "):
+            yield from _item(reason)
+
+
+def _item(text: str, *, first: str = "  ") -> Iterator[str]:
+    yield from fold(text, first=first, rest=first + "  ")
+
+
+def _tier(number: int) -> str:
+    return f"Tier {number}" if number else "no tier"
+
+
+def _signatures(*sides: Signed) -> str:
+    """Say what is known of the signatures, in one sentence that stands above all figures."""
+    signatures = {side.signature for side in sides} - {"none"}
+    if not signatures:
+        return "no signatures: all sides are bundles"
+    if signatures == {"trusted"}:
+        return "signatures checked: every passport is signed by an issuer whom the policy trusts"
+    return "SIGNATURES NOT CHECKED: name a trust policy with --trust"
+
+
+def _rows_of_drift(drift: Drift, *, verbose: bool) -> Iterator[str]:
+    yield (
+        f"{'row':<{_ROW}}{'old':>{_VALUE}}{'tasks':>{_RUNS}}{'new':>{_VALUE}}{'tasks':>{_RUNS}}"
+        f"{'loss':>{_LOSS}} state"
+    )
+    for row in drift.behaviour:
+        name = cut(row.name, _ROW - 1)
+        loss = f"{row.found.loss:+.3f}" if row.found else "-"
+        state = "not tested" if row.reason else row.state
+        yield f"{name:<{_ROW}}{_cell(row.old)}{_cell(row.new)}{loss:>{_LOSS}} {state}"
+        if verbose and row.is_tested:
+            yield f"  {_details(row)}"
+    yield from fold(
+        "loss: the change for the worse, in the row's unit. WORSE is drift, BETTER a gain; EQUIVALENT: no"
+        " change as large as the margin; UNDERPOWERED: none of these is shown."
+    )
+
+
+def _cell(side: Mean | None) -> str:
+    if side is None:
+        return f"{'-':>{_VALUE}}{0:>{_RUNS}}"
+    return f"{side.value:>{_VALUE}.3f}{side.tasks:>{_RUNS},}"
+
+
+def _details(row: Row) -> str:
+    margin = "no margin" if row.margin is None else f"margin {float(row.margin):g}"
+    se = row.found.se if row.found else 0.0
+    return f"{margin}, se {se:.4f}, adjusted p {row.p:.2g}, at most {row.limit:+.3f}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -22,6 +21,7 @@ from certkit.cli.views.registry import following, show_following
 from certkit.errors import UsageError
 from certkit.passport import timestamp as authority
 from certkit.passport.keyless import Keyless
+from certkit.passport.terms import Relation
 from certkit.report import HINTS
 
 if TYPE_CHECKING:
@@ -32,14 +32,6 @@ if TYPE_CHECKING:
 
 MAX_TOKEN: Final = 64 * 1024
 MAX_CONFIG: Final = 4 * 1024 * 1024
-
-
-class Relation(StrEnum):
-    """How the issuer stands to somebody else."""
-
-    SAME = "same"
-    AFFILIATED = "affiliated"
-    INDEPENDENT = "independent"
 
 
 def issue(
@@ -134,8 +126,8 @@ def issue(
         key=signer,
         issuer=passport.Issuer(
             name=issuer,
-            relation_to_evaluator=evaluator.value if evaluator else None,
-            relation_to_developer=developer.value if developer else None,
+            relation_to_evaluator=evaluator,
+            relation_to_developer=developer,
         ),
         at=valid_from or now,
         now=now,

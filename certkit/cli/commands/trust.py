@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import Annotated, Any, Literal, cast
 
 import msgspec
 import typer
@@ -15,7 +14,6 @@ from msgspec import structs
 from certkit import canonical, files, workflow
 from certkit.cli import context
 from certkit.cli import options as opt
-from certkit.cli.commands.keys import odd_rotation
 from certkit.cli.documents import TrustShow
 from certkit.cli.emit import emit, fold, hint
 from certkit.cli.views.trust import show_policy, show_written
@@ -24,30 +22,9 @@ from certkit.passport import keyless, keys, trusted_root
 from certkit.passport.exports.words import utc
 from certkit.passport.oddities import cautions, oddities
 from certkit.passport.removal import removed
-from certkit.passport.rotation import rotated
-from certkit.passport.trust import Identity, Trust, TrustedKey
-
-if TYPE_CHECKING:
-    from certkit.passport.trust import Requirement
-
-
-class Require(StrEnum):
-    """What a policy can require to be checked."""
-
-    REGISTRY = "registry"
-    STATUS = "status"
-    TIMESTAMP = "timestamp"
-    EVIDENCE = "evidence"
-    REPLAY = "replay"
-    NOTHING = "nothing"
-
-
-class Reading(StrEnum):
-    """The reading under which a tier counts."""
-
-    TABLE = "table"
-    BOUNDED = "bounded"
-    ANY = "any"
+from certkit.passport.rotation import ended, rotated
+from certkit.passport.terms import Reading
+from certkit.passport.trust import Identity, Requirement, Trust, TrustedKey
 
 
 def add(
@@ -114,7 +91,7 @@ def add(
 def set_(
     trust: opt.TrustFile = None,
     require: Annotated[
-        list[Require] | None,
+        list[Literal[Requirement, "nothing"]] | None,
         typer.Option("--require", help="All that must be checked, in place of what was; repeatable."),
     ] = None,
     quorum: Annotated[
@@ -125,7 +102,8 @@ def set_(
         int | None, typer.Option("--min-tier", min=0, max=9, help="The least tier to accept; 0: any.")
     ] = None,
     reading: Annotated[
-        Reading | None, opt.READING(help="By which reading the tier counts; any: by its profile's.")
+        Literal[Reading, "any"] | None,
+        opt.READING(help="By which reading the tier counts; any: by its profile's."),
     ] = None,
     max_status_age: Annotated[
         str | None,
@@ -157,7 +135,7 @@ def set_(
     if min_tier is not None:
         changes["min_tier"] = min_tier or None
     if reading is not None:
-        changes["reading"] = None if reading is Reading.ANY else reading.value
+        changes["reading"] = None if reading == "any" else reading
     if max_status_age is not None:
         changes["max_status_age"] = _period(max_status_age)
     accepted = {"specimens": specimens, "contested": contested, "answered": answered}
@@ -216,14 +194,14 @@ def rotate(
     """
     moment = at or context.now().replace(microsecond=0)
     held, gone, come = context.load_policy(trust), keys.load_public(old), keys.load_public(new)
-    odd = odd_rotation(held, gone, moment)
-    _save(rotated(held, gone, come, at=moment), trust, _taken_over(keys.key_id(come), moment, odd))
+    before = ended(held, gone, at=moment)
+    _save(rotated(held, gone, come, at=moment), trust, _taken_over(keys.key_id(come), moment, before))
 
 
-def _taken_over(key_id: str, moment: datetime, odd: Iterable[str]) -> Iterator[str]:
+def _taken_over(key_id: str, moment: datetime, before: datetime | None) -> Iterator[str]:
     yield from fold(f"from {utc(moment)} on counts {key_id}")
-    for item in odd:
-        hint(item)
+    if before is not None:
+        hint(f"the old key counts no longer than to {utc(before)}; this adds one more key of its issuer")
 
 
 def show(
@@ -266,11 +244,11 @@ def _and(held: tuple[str, ...], more: Iterable[str] | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*held, *(more or ())]))
 
 
-def _required(items: Sequence[Require]) -> tuple[Requirement, ...]:
+def _required(items: Sequence[str]) -> tuple[Requirement, ...]:
     """Return what must be checked; raise `UsageError` where something stands beside ``nothing``."""
-    if Require.NOTHING in items and len(set(items)) > 1:
+    if "nothing" in items and len(set(items)) > 1:
         raise UsageError("usage.option", "--require nothing stands alone")
-    wanted = [item.value for item in dict.fromkeys(items) if item is not Require.NOTHING]
+    wanted = [item for item in dict.fromkeys(items) if item != "nothing"]
     return cast("tuple[Requirement, ...]", tuple(wanted))
 
 

@@ -103,9 +103,10 @@ def show(
     ] = None,
     registry: opt.Registry = None,
     at: opt.AsOf = None,
-    verbose: opt.Verbose = False,
 ) -> None:
     """Show what a passport says, on one screen. Without --trust its signature is not checked.
+
+    What is too long for the screen, such as how every bound was got, is in the document of --json.
 
     With --trust, --registry or PASSPORT.status says whether it still stands, as in 'certkit verify'.
 
@@ -128,13 +129,13 @@ def show(
     shown = source.unverified(data, at=moment, made=made) if readable else None
     emit(
         _document(data if readable else None, verified),
-        _screen(verified, shown, in_pdf=given.in_pdf, dated=at is not None, verbose=verbose),
+        _screen(verified, shown, in_pdf=given.in_pdf, dated=at is not None),
         code=verified.exit_code if verified else Exit.OK,
     )
 
 
 def _screen(
-    verified: Verification | None, shown: source.Source | None, *, in_pdf: bool, dated: bool, verbose: bool
+    verified: Verification | None, shown: source.Source | None, *, in_pdf: bool, dated: bool
 ) -> Iterator[str]:
     if verified is None:
         yield "SIGNATURE NOT CHECKED: anyone can write this. Check it: --trust FILE"
@@ -145,7 +146,7 @@ def _screen(
     if in_pdf:
         yield from fold("Taken out of a PDF, whose pages are not signed: compare the id that they print")
     if shown is not None:
-        yield from show_passport(shown, verbose=verbose)
+        yield from show_passport(shown)
 
 
 def _standing(verified: Verification) -> Literal["current", "revoked", "superseded"] | None:

@@ -39,21 +39,18 @@ _LEGEND: Final = {
 _STEPS: Final = {"passed": "+", "failed": "x", "skipped": "-"}
 
 
-def show_passport(source: Source, *, verbose: bool) -> Iterator[str]:
+def show_passport(source: Source) -> Iterator[str]:
     """Print a passport: who and what, the table, its limits, what ends it, and what it is not."""
     predicate = source.predicate
     yield from _head(source)
     yield ""
     yield from _table(predicate)
     yield ""
-    yield from _scope(predicate, verbose=verbose)
-    if pooled := periods(predicate.evidence, whole=verbose):
-        yield from _section(f"Pooled from {len(pooled)} bundles, each alone", _first(pooled, verbose=verbose))
-    yield from _limits(predicate, verbose=verbose)
+    yield from _scope(predicate)
+    if pooled := periods(predicate.evidence):
+        yield from _section(f"Pooled from {len(pooled)} bundles, each alone", _first(pooled))
+    yield from _limits(predicate)
     yield from _ends(predicate)
-    if verbose:
-        yield from _bounds(predicate)
-        yield from _provenance(predicate)
     yield from _section("What it is not", words.IS_NOT)
 
 
@@ -169,42 +166,30 @@ def _asked(at: RowAtTier | None) -> str:
     return f"{asked} {_mark(at.table)}{_mark(at.bounded.status if at.bounded else None)}"
 
 
-def _scope(predicate: Predicate, *, verbose: bool) -> Iterator[str]:
+def _scope(predicate: Predicate) -> Iterator[str]:
     scope = predicate.scope
     yield from _entry("domains", ", ".join(scope.domains) or "none")
     yield from _entry(
         "runs in", ", ".join(f"{name} {count:,}" for name, count in scope.fault_mix.items()) or "none"
     )
-    if verbose:
-        dates = scope.dates
-        first, last = (
-            words.utc(time) if time else "not stated" for time in (dates.first_run, dates.last_run)
-        )
-        yield from _entry("run from", f"{first} to {last}")
-        yield from _entry(
-            "declared", f"{dates.declared_from or 'not stated'} to {dates.declared_to or 'not stated'}"
-        )
-        for item in scope.exclusions:
-            yield from _entry("excluded", item)
 
 
-def _limits(predicate: Predicate, *, verbose: bool) -> Iterator[str]:
+def _limits(predicate: Predicate) -> Iterator[str]:
     yield from _section("Limitations", predicate.limitations)
     modes = [
         f"{mode.domain}, {mode.condition}: failed {mode.failures:,} of {mode.runs:,} runs"
         for mode in predicate.known_failure_modes
     ]
-    yield from _section("Known failure modes, worst first", _first(modes, verbose=verbose))
+    yield from _section("Known failure modes, worst first", _first(modes))
     yield from _section(
         "Open challenges", [f"{item.severity}: {item.message} [{item.code}]" for item in predicate.challenges]
     )
 
 
-def _first(items: Sequence[str], *, verbose: bool) -> list[str]:
+def _first(items: Sequence[str]) -> list[str]:
     """Return as many items as one screen bears, and how many there are beside them."""
-    shown = items if verbose else items[:_MOST]
-    rest = [f"and {len(items) - len(shown)} more; -v shows them"] if len(shown) < len(items) else []
-    return [*shown, *rest]
+    more = len(items) - _MOST
+    return [*items[:_MOST], *([f"and {more} more; --json has them"] if more > 0 else [])]
 
 
 def _ends(predicate: Predicate) -> Iterator[str]:
@@ -227,85 +212,6 @@ def _plain(threshold: str | None) -> str:
 
 def _percent(threshold: str | None) -> str:
     return "?" if threshold is None else f"{_plain(f'{100 * Decimal(threshold):.6f}')} %"
-
-
-def _bounds(predicate: Predicate) -> Iterator[str]:
-    """Print how every value and every bound was got."""
-    lines = []
-    for row in predicate.criteria:
-        if row.interval:
-            span = f"{row.interval.low} to {row.interval.high} at {_plain(row.interval.level)}"
-            lines.append(f"{row.id}: {span}, {row.interval.method}")
-        if row.reason:
-            lines.append(f"{row.id}: {row.reason}")
-        if row.drift_margin:
-            lines.append(f"{row.id}: a loss above {_plain(row.drift_margin)} {row.unit} counts as drift")
-        lines.extend(_how(row.id, tier, at) for tier, at in row.tiers.items() if at.bounded)
-    yield from _section("Intervals and bounds", lines)
-
-
-def _how(name: str, tier: str, at: RowAtTier) -> str:
-    bounded = at.bounded
-    assert bounded is not None  # noqa: S101 - chosen by the caller
-    parts = [
-        f"bound {bounded.bound}" if bounded.bound is not None else "no bound",
-        f"confidence {_plain(bounded.confidence)}",
-        bounded.reason or bounded.rests_on,
-        f"margin {at.margin}" if at.margin else None,
-    ]
-    return f"{name} at Tier {tier}: {', '.join(part for part in parts if part)}"
-
-
-def _provenance(predicate: Predicate) -> Iterator[str]:
-    protocol, judgement, evidence = predicate.protocol, predicate.assessment, predicate.evidence
-    yield from _section(
-        "Digests",
-        [
-            f"agent {predicate.agent.digest}",
-            f"evidence {evidence.digest}",
-            f"profile {judgement.profile.digest}",
-            f"assessment {judgement.digest}",
-            f"issuer's key {predicate.issuer.key_id}",
-        ],
-    )
-    yield from _section(
-        "Components",
-        [
-            f"{part.role}: {part.name} {part.version or ''} {part.digest or '(not pinned to its bytes)'}"
-            for part in predicate.agent.components
-        ],
-    )
-    judge, evaluator = protocol.judge, protocol.evaluator
-    stated = [
-        ("methodology", protocol.methodology),
-        ("temperature", protocol.temperature),
-        ("success rule", protocol.success_rule),
-        ("cascade definition", protocol.cascade_definition),
-        (
-            "memory observable",
-            None if protocol.memory_observable is None else _number(protocol.memory_observable),
-        ),
-        ("declared runs", protocol.declared_runs),
-        ("attempt", protocol.attempt),
-        ("judge", judge and f"{judge.name}, {'independent' if judge.independent else 'not independent'}"),
-        ("evaluator", evaluator and f"{evaluator.name}, {evaluator.relation or 'relation not stated'}"),
-    ]
-    yield from _section(
-        "Protocol", [f"{name}: {'not stated' if value is None else value}" for name, value in stated]
-    )
-    counts = f"{counted(evidence.harness_errors, 'harness error')}, "
-    counts += f"{counted(evidence.novel_fault_runs, 'run')} under held-out faults"
-    yield from _section(
-        "Judgement",
-        [
-            f"made for Tier {judgement.required_tier}: {judgement.status.replace('_', ' ')}",
-            f"binding: {', '.join(judgement.binding) or 'none'}",
-            f"by {judgement.tool.name} {judgement.tool.version}",
-            f"agent's lineage: {predicate.agent.lineage}",
-            f"beside the rows: {counts}",
-            f"profile of reliability: {predicate.profile_of_reliability.tasks:,} tasks, for drift",
-        ],
-    )
 
 
 def _entry(label: str, text: str) -> Iterator[str]:
