@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from certkit.assessment.compare.comparison import ALPHA
 from certkit.assessment.compare.words import change, figure, signed
 from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
-from certkit.assessment.words import shown
+from certkit.assessment.metrics.metric import shown
 from certkit.cli.emit import counted, cut, fold
 from certkit.text import visible
 
