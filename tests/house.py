@@ -16,7 +16,7 @@ import sys
 from collections import Counter
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeGuard
 
 from certkit.assessment.bounded import Judged
 from tests import generate
@@ -139,13 +139,21 @@ def upward_imports() -> list[str]:
     return found or ([done.stdout + done.stderr] if done.returncode else [])
 
 
+def _declares(node: ast.AST) -> TypeGuard[ast.Call]:
+    """Tell whether this is a call of ``typer.Option``, or a ``partial`` of it that commands complete."""
+    if not isinstance(node, ast.Call):
+        return False
+    called = [ast.unparse(part) for part in (node.func, *node.args[:1])]
+    return called[0] == "typer.Option" or called == ["partial", "typer.Option"]
+
+
 def options() -> Counter[str]:
     """How many calls of ``typer.Option`` declare each option, by its first long name."""
     declared: Counter[str] = Counter()
     for name, (_, tree) in modules().items():
         if name.startswith("certkit.cli"):
             for node in ast.walk(tree):
-                if isinstance(node, ast.Call) and ast.unparse(node.func) == "typer.Option":
+                if _declares(node):
                     said = [word.value for word in node.args if isinstance(word, ast.Constant)]
                     declared[next((str(word) for word in said if str(word).startswith("--")), "-")] += 1
     return declared
