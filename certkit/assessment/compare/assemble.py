@@ -17,7 +17,7 @@ from certkit.assessment.metrics import metrics_2026
 from certkit.assessment.metrics.catalogue import CATALOGUE
 from certkit.assessment.metrics.metric import State, rate
 from certkit.assessment.metrics.series import Series, series
-from certkit.assessment.metrics.view import View, look
+from certkit.assessment.metrics.view import View
 from certkit.assessment.statistics.resampling import DRAWS, SEED, Bootstrap, bootstrap
 from certkit.evidence.records.record import Split
 from certkit.evidence.summary.summary import add
@@ -92,7 +92,7 @@ def compare(
 
 
 def _bundle(summary: Summary, facts: Facts) -> _Bundle:
-    view = look(summary, facts.manifest, {})
+    view = View(summary, facts.manifest, {})
     return _Bundle(
         summary=summary,
         facts=facts,

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Final
 from certkit.assessment.compare.comparison import ALPHA, MOST_DOMAINS
 from certkit.assessment.compare.document import Unlike
 from certkit.assessment.metrics.catalogue import Unit
-from certkit.assessment.metrics.metric import HARNESS_LIMIT, State
-from certkit.assessment.words import shown
+from certkit.assessment.metrics.metric import HARNESS_LIMIT, State, shown
 
 if TYPE_CHECKING:
     from certkit.assessment.compare.comparison import Comparison

@@ -12,7 +12,7 @@ from certkit import workflow
 from certkit.assessment.compare.comparison import ALPHA
 from certkit.assessment.compare.words import change, figure, signed
 from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
-from certkit.assessment.words import shown
+from certkit.assessment.metrics.metric import shown
 from certkit.cli import context
 from certkit.cli import options as opt
 from certkit.cli.emit import counted, cut, emit, fold, progress

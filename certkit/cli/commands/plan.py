@@ -12,9 +12,8 @@ import typer
 from certkit import files, workflow
 from certkit.assessment import plan as room
 from certkit.assessment.metrics.catalogue import CATALOGUE
-from certkit.assessment.metrics.metric import percent
+from certkit.assessment.metrics.metric import asked, percent, shown
 from certkit.assessment.plan.design import design, expectations
-from certkit.assessment.words import asked, shown
 from certkit.cli import options as opt
 from certkit.cli.emit import counted, emit, fold, note
 from certkit.report.svg import power as drawn
