@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from certkit import files, passport, workflow
-from certkit.assessment.words import serious
+from certkit.assessment.words import above, sentence, serious
 from certkit.canonical import Digest, is_digest
 from certkit.cli import context
 from certkit.cli import options as opt
 from certkit.cli.commands.registry import log_key_of, logged_id
 from certkit.cli.documents_registry import Issued
-from certkit.cli.emit import emit, progress, warn
-from certkit.cli.views.assessment import show_issued
+from certkit.cli.emit import emit, fold, progress, warn
+from certkit.cli.views.assessment import say_missing
 from certkit.cli.views.registry import following, show_following
 from certkit.errors import UsageError
 from certkit.passport import timestamp as authority
@@ -210,5 +210,13 @@ def document(issued: IssuedFiles, out: Path) -> Issued:
 
 def screen(issued: IssuedFiles, out: Path) -> Iterator[str]:
     """Print what was issued, and how it was logged."""
-    logged = show_following(issued.logged) if issued.logged else ()
-    yield from show_issued(issued, out, logged, HINTS)
+    for text in (*above(issued.assessment), sentence(issued.assessment)):
+        yield from fold(text)
+    yield f"passport {out}/passport.json"
+    yield f"id       {issued.passport.passport_id}"
+    if issued.logged is not None:
+        yield f"logged   entry {issued.logged.index}; proof in {out}/passport.json.tlog-proof"
+        yield from show_following(issued.logged)
+    yield f"report   {out}/safety-case.html" + ("" if issued.pdf_missing else ", safety-case.pdf")
+    if issued.pdf_missing:
+        say_missing(issued.pdf_missing, HINTS)

@@ -13,10 +13,12 @@ from certkit.cli import context
 from certkit.cli import options as opt
 from certkit.cli.documents import Report
 from certkit.cli.emit import emit, note, progress
-from certkit.cli.views.assessment import show_report
+from certkit.cli.views.assessment import say_missing
 from certkit.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from certkit.report import View
 
 
@@ -92,7 +94,14 @@ def report(
             f"warning: the context is about other evidence ({differ}): its answers and decision do not count"
         )
     written = _write(drawn, out, force=force) if kind is None else _export(drawn, kind, out, force=force)
-    emit(written, show_report(written, room.HINTS))
+    emit(written, _screen(written))
+
+
+def _screen(written: Report) -> Iterator[str]:
+    for path in filter(None, (written.html, written.pdf, written.export)):
+        yield f"written: {path}"
+    if written.pdf_missing:
+        say_missing(written.pdf_missing, room.HINTS)
 
 
 def _refuse(value: object, message: str) -> None:

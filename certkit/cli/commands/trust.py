@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
@@ -25,6 +26,17 @@ from certkit.passport.removal import removed
 from certkit.passport.rotation import ended, rotated
 from certkit.passport.terms import Reading
 from certkit.passport.trust import Identity, Requirement, Trust, TrustedKey
+
+
+class Require(StrEnum):
+    """What a policy can require to be checked."""
+
+    REGISTRY = "registry"
+    STATUS = "status"
+    TIMESTAMP = "timestamp"
+    EVIDENCE = "evidence"
+    REPLAY = "replay"
+    NOTHING = "nothing"
 
 
 def add(
@@ -91,7 +103,7 @@ def add(
 def set_(
     trust: opt.TrustFile = None,
     require: Annotated[
-        list[Literal[Requirement, "nothing"]] | None,
+        list[Require] | None,
         typer.Option("--require", help="All that must be checked, in place of what was; repeatable."),
     ] = None,
     quorum: Annotated[
@@ -244,11 +256,11 @@ def _and(held: tuple[str, ...], more: Iterable[str] | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*held, *(more or ())]))
 
 
-def _required(items: Sequence[str]) -> tuple[Requirement, ...]:
+def _required(items: Sequence[Require]) -> tuple[Requirement, ...]:
     """Return what must be checked; raise `UsageError` where something stands beside ``nothing``."""
-    if "nothing" in items and len(set(items)) > 1:
+    if Require.NOTHING in items and len(set(items)) > 1:
         raise UsageError("usage.option", "--require nothing stands alone")
-    wanted = [item for item in dict.fromkeys(items) if item != "nothing"]
+    wanted = [item.value for item in dict.fromkeys(items) if item is not Require.NOTHING]
     return cast("tuple[Requirement, ...]", tuple(wanted))
 
 

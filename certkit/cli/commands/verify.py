@@ -21,6 +21,7 @@ from certkit.passport.verification import verify as check
 from certkit.workflow.verifying import evidence_of, remembered, standing_of, taken
 
 if TYPE_CHECKING:
+    from certkit.cli.emit import Line
     from certkit.passport.outcome import Verification
 
 
@@ -136,7 +137,7 @@ def show(
 
 def _screen(
     verified: Verification | None, shown: source.Source | None, *, in_pdf: bool, dated: bool
-) -> Iterator[str]:
+) -> Iterator[Line]:
     if verified is None:
         yield "SIGNATURE NOT CHECKED: anyone can write this. Check it: --trust FILE"
     else:
