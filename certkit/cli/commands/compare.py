@@ -103,7 +103,7 @@ def drift(
     the last eight. No raw evidence of a passport is needed. Exit code 0: STABLE; 5: DRIFTED or
     IDENTITY_CHANGED; 4: UNDERPOWERED or NOT_COMPARABLE.
 
-    Example: certkit drift january/passport.json april/passport.json --trust trust.json
+    Example: certkit drift january.json april.json --trust trust.json
     """
     if len(sides) < 2:  # noqa: PLR2004 - a comparison takes two
         raise typer.BadParameter("an older and a newer one", param_hint="OLD NEW")

@@ -53,7 +53,7 @@ def export(
     whoever publishes the agent card; markdown and badge are not signed. What is dated bears the present
     time; another --at is stated apart.
 
-    Example: certkit export passport.json --format markdown --trust trust.json -o passport.md
+    Example: certkit export passport.json -f markdown -o passport.md
     """
     _refuse_overwriting(out, passport, trust, key, card)
     opt.check_outputs(out, force=force)

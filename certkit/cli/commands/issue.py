@@ -105,7 +105,7 @@ def issue(
     Nothing reaches the network but with --timestamp or --keyless.
     Exit code 0: issued, whatever the tier; 2, 3 and above: nothing was issued.
 
-    Example: certkit issue bundle --key issuer-key.pem --issuer "Example Lab" -o issued
+    Example: certkit issue bundle -k issuer-key.pem --issuer "Example Lab" -o out
     """
     if supersedes is not None and registry is not None:
         supersedes = logged_id(registry, supersedes)

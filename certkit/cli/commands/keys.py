@@ -16,7 +16,6 @@ from certkit.cli.documents import Key
 from certkit.cli.emit import emit, fold, hint, note
 from certkit.errors import UsageError
 from certkit.passport import keys
-from certkit.passport.exports.words import utc
 from certkit.passport.keys import Algorithm
 
 if TYPE_CHECKING:
@@ -57,7 +56,7 @@ def rotate(
     Every trust policy that holds the old key, yours too, then follows with 'certkit trust rotate'. The
     passphrase is the new key's.
 
-    Example: certkit keys rotate public-key.pem -o next-key.pem --public next-public.pem
+    Example: certkit keys rotate old.pem -o next.pem --public next-public.pem
     """
     if keys.is_private(old) and keys.is_encrypted(old):
         raise UsageError(
@@ -68,14 +67,13 @@ def rotate(
         )
     retired = keys.key_id(context.public_key(old, None))
     made, lines = _generated(out, public, kind, passphrase_file, ask=ask)
-    now = utc(context.now().replace(microsecond=0))
     emit(
         structs.replace(made, replaces=retired),
         _advised(
             [*lines, f"takes over from {retired}"],
             f"give out {public} and the id, by two ways; sign with the old key no more",
             "in every trust policy that holds the old key, run",
-            f"certkit trust rotate OLD.pem {public} --at {now}",
+            f"certkit trust rotate OLD.pem {public}",
         ),
     )
 

@@ -90,7 +90,7 @@ def revoke(
     this evidence is revoked too. With --replaced-by it is superseded by the latest passport of the lineage;
     one that says by itself what it supersedes needs none of this.
 
-    Example: certkit registry revoke registry 0 --reason key-compromise --key issuer-key.pem
+    Example: certkit registry revoke registry 0 --reason key-compromise -k key.pem
     """
     if (reason is None) == (replaced_by is None):
         raise UsageError("usage.option", "expected either --reason or --replaced-by")
@@ -137,7 +137,7 @@ def note(
 ) -> None:
     """Log words for the record, such as that nothing happened, which keeps a status young.
 
-    Example: certkit registry note registry "nothing to report in March" --key issuer-key.pem
+    Example: certkit registry note registry "nothing to report" -k issuer-key.pem
     """
     _check_words(text, "TEXT")
     hand = _hand(folder, key, passphrase_file, trust, log_key, at)
@@ -270,7 +270,7 @@ def cosign(
     files. An entry that is logged later makes a new checkpoint, which has to be cosigned anew. What is false,
     about another log or state, or by nobody known is refused.
 
-    Example: certkit registry cosign registry cosigned.checkpoint --trust trust.json
+    Example: certkit registry cosign registry cosigned.checkpoint
     """
     asked = None if witness else context.load_policy(trust).witnesses
     quorum = Quorum.of(asked.k, asked.keys) if asked else Quorum.of(0, context.vkeys(witness, "--witness"))

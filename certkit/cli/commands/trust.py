@@ -78,7 +78,7 @@ def add(
     Certificates and timestamps count under the policy's trusted root alone. A root that is older than the
     policy's own is refused.
 
-    Example: certkit trust add --trust trust.json --issuer "Example Lab" --key public-key.pem
+    Example: certkit trust add --issuer "Example Lab" --key public-key.pem
     """
     policy = context.load_policy(trust) if context.policy_path(trust).exists() else Trust()
     if identity is None and oidc_issuer is None:
@@ -136,7 +136,7 @@ def set_(
 ) -> None:
     """Set what a trust policy demands; what is not named stays as it is.
 
-    Example: certkit trust set --trust trust.json --require registry --require status --max-status-age P1D
+    Example: certkit trust set --require registry --max-status-age P1D
     """
     policy = context.load_policy(trust)
     changes: dict[str, Any] = {}
@@ -202,7 +202,7 @@ def rotate(
     is not made longer. Compare the new key's id with the issuer by another way than the one by which you got
     the file.
 
-    Example: certkit trust rotate public-key.pem next-public.pem --trust trust.json --at 2026-06-01
+    Example: certkit trust rotate public-key.pem next-public.pem --at 2026-06-01
     """
     moment = at or context.now().replace(microsecond=0)
     held, gone, come = context.load_policy(trust), keys.load_public(old), keys.load_public(new)

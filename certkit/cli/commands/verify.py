@@ -57,7 +57,7 @@ def verify(
     Exit code 0: verified; 1: the signature or the subject is wrong; 3: malformed; 4: something required
     could not be checked; 6: ended; 7: evidence or replay differ; 8: not trusted.
 
-    Example: certkit verify passport.json --trust trust.json --bundle bundle --replay
+    Example: certkit verify passport.json --bundle bundle --replay
     """
     if agent is not None and not canonical.is_digest(agent):
         raise UsageError("usage.option", f"--agent: {agent!r} is not sha256: and 64 hexadecimal digits")

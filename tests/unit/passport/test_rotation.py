@@ -122,7 +122,7 @@ def test_rotate_writes_a_new_pair_and_tells_what_to_do_with_policies(
         (folder / name).unlink()
     done = rotate(folder, old=old)
     assert keys.key_id(KEY.public_key()) in done.out
-    assert f"certkit trust rotate OLD.pem {folder}/new-public.pem --at 20" in done.err
+    assert f"certkit trust rotate OLD.pem {folder}/new-public.pem\n" in done.err
 
 
 def test_a_refused_rotation_writes_nothing(folder: Path) -> None:
