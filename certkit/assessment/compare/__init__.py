@@ -41,7 +41,7 @@ from certkit.assessment.metrics import metrics_2026
 from certkit.assessment.metrics.catalogue import CATALOGUE
 from certkit.assessment.metrics.metric import State
 from certkit.assessment.metrics.series import series
-from certkit.assessment.metrics.view import View, look
+from certkit.assessment.metrics.view import View
 from certkit.assessment.statistics.estimators import LEVEL, Interval
 from certkit.document import fill
 from certkit.errors import Exit
@@ -52,7 +52,6 @@ if TYPE_CHECKING:
 
     from certkit.assessment.drift.contrast import Panel
     from certkit.assessment.metrics.metric import Metric
-    from certkit.assessment.metrics.series import Series
     from certkit.evidence.bundle.manifest import Facts
     from certkit.evidence.summary.summary import Summary
 
@@ -109,7 +108,7 @@ def compare(
 
 
 def _bundle(summary: Summary, facts: Facts) -> _Bundle:
-    view = look(summary, facts.manifest, {})
+    view = View(summary, facts.manifest, {})
     return _Bundle(
         view=view, facts=facts, metrics={metric.id: metric for metric in metrics_2026.metrics(view)}
     )
@@ -134,12 +133,12 @@ def _panel(bundles: tuple[_Bundle, _Bundle], name: str) -> Panel | None:
     metrics = [part.metrics[name] for part in bundles]
     if any(metric.state is not State.MEASURED or metric.blocked for metric in metrics):
         return None  # the mean of some runs would pass for that of all
-    return observed([(part.view.summary, _series(part, name)) for part in bundles])
-
-
-def _series(part: _Bundle, name: str) -> Series:
-    observable = part.facts.manifest.protocol.memory_observable is True
-    return series(part.view.summary, name, memory_observable=observable)
+    return observed(
+        [
+            (part.view.summary, series(part.view.summary, name, memory_observable=part.view.observable))
+            for part in bundles
+        ]
+    )
 
 
 def _compared(name: str, bundles: tuple[_Bundle, _Bundle], panel: Panel | None) -> Compared:

@@ -8,8 +8,7 @@ from certkit.assessment.compare.document import Unlike
 from certkit.assessment.drift.rows import LEAST
 from certkit.assessment.findings.findings import runs
 from certkit.assessment.metrics.catalogue import Unit
-from certkit.assessment.metrics.metric import HARNESS_LIMIT, State
-from certkit.assessment.words import shown
+from certkit.assessment.metrics.metric import HARNESS_LIMIT, State, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

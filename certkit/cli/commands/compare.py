@@ -9,14 +9,8 @@ import typer
 
 from certkit import workflow
 from certkit.cli import context
+from certkit.cli import options as opt
 from certkit.cli.emit import emit, progress
-from certkit.cli.options import (
-    PROFILE,
-    TRUST,
-    Jobs,
-    Verbose,
-    about,
-)
 from certkit.cli.views.comparison import show_comparison, show_drift
 
 
@@ -33,8 +27,8 @@ def compare(
             help="Show z, t, effect sizes, ANOVA and rank orders too, which take runs for independent.",
         ),
     ] = False,
-    jobs: Jobs = None,
-    verbose: Verbose = False,
+    jobs: opt.Jobs = None,
+    verbose: opt.Verbose = False,
 ) -> None:
     """Compare two agents on their evidence: who succeeds more often under faults, by how much, how surely.
 
@@ -66,17 +60,16 @@ def drift(
     ],
     trust: Annotated[
         Path | None,
-        about(TRUST, "The trust policy by which signatures are checked. Default: they are not checked."),
+        opt.TRUST(help="The trust policy by which signatures are checked. Default: they are not checked."),
     ] = None,
     profile: Annotated[
         str | None,
-        about(
-            PROFILE,
-            "The profile that a bundle is judged under. Default: that of the passport, or hb-eval-2026.",
+        opt.PROFILE(
+            help="The profile that a bundle is judged under. Default: that of the passport, or hb-eval-2026.",
         ),
     ] = None,
-    jobs: Jobs = None,
-    verbose: Verbose = False,
+    jobs: opt.Jobs = None,
+    verbose: opt.Verbose = False,
 ) -> None:
     """Compare an agent with itself at a later time: whether it is the same, and behaves as well.
 

@@ -9,7 +9,7 @@ from msgspec import Struct
 from certkit.assessment.compare.words import ALPHA, change, figure, signed
 from certkit.assessment.drift.rows import LEAST
 from certkit.assessment.metrics.catalogue import Unit
-from certkit.assessment.words import shown
+from certkit.assessment.metrics.metric import shown
 from certkit.cli.emit import counted, cut, fold
 from certkit.text import visible
 
