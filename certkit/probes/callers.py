@@ -21,9 +21,11 @@ import subprocess
 import urllib.error
 import urllib.request
 from contextlib import suppress
+from functools import partial
 from importlib import import_module
+from itertools import count
 from threading import Thread
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from certkit import canonical
 from certkit.errors import InputError, UsageError
@@ -38,8 +40,6 @@ if TYPE_CHECKING:
 
 MAX_OUTPUT: Final = 1_000_000
 """Bytes that an agent may send for one reply."""
-
-Result = TypeVar("Result")
 
 
 class CallError(Exception):
@@ -56,14 +56,46 @@ class Asked(NamedTuple):
     mode: Mode
 
 
-class Agent(Protocol):
-    """Who answers."""
+class Agent:
+    """One agent: how it is called, within which time, and what ends a program that it started."""
+
+    def __init__(
+        self,
+        call: Callable[[Asked], Any],
+        timeout: float,
+        close: Callable[[], None] = lambda: None,
+        *,
+        isolate: bool = False,
+    ) -> None:
+        self._call = call
+        self._timeout = timeout
+        self._isolate = isolate
+        self.close = close
 
     def ask(self, asked: Asked) -> str:
-        """Return the reply; raise `CallError` where there is none."""
+        """Return the reply; raise `CallError` where there is none within the time."""
+        done: queue.SimpleQueue[object] = queue.SimpleQueue()
 
-    def close(self) -> None:
-        """End what was started."""
+        def work() -> None:
+            try:
+                done.put(self._call(asked))
+            except BaseException as error:  # noqa: BLE001 - also SystemExit, which would end this thread unseen
+                done.put(error)
+
+        Thread(target=work, daemon=True).start()
+        try:
+            result = done.get(timeout=self._timeout)
+        except queue.Empty:
+            result = CallError(f"no reply within {self._timeout:g} s")
+        if self._isolate or not isinstance(result, str):
+            self.close()
+        if isinstance(result, str):
+            return result
+        if isinstance(result, CallError):
+            raise result
+        if isinstance(result, BaseException):
+            raise CallError(f"{type(result).__name__}: {result}") from result
+        raise CallError(f"returned {type(result).__name__}, not str")
 
 
 def agents_of(
@@ -80,20 +112,29 @@ def agents_of(
     """
     kind, _, rest = spec.partition(":")
     if kind == "reference" and rest in set(Reference):
-        return lambda: _Reference(Reference(rest))
+        return lambda: Agent(partial(_reference, Reference(rest)), timeout)
     if kind == "python" and rest.count(":") == 1:
         function = _function(*rest.split(":"))
-        return lambda: _Function(function, timeout)
+        return lambda: Agent(lambda asked: function(asked.prompt), timeout)
     if kind == "command" and (words := _words(rest)):
-        return lambda: _Program(words, timeout, isolate=isolate)
+
+        def started() -> Agent:
+            program = _Program(words)
+            return Agent(program.ask, timeout, program.close, isolate=isolate)
+
+        return started
     if kind == "http" and rest.startswith(("http://", "https://")) and model:
-        return lambda: _Endpoint(rest, model, key, timeout)
+        return lambda: Agent(partial(_post, rest, model, key, timeout), timeout)
     raise UsageError(
         "usage.option",
         f"--agent: {spec!r} names no agent",
         hint="python:MODULE:FUNCTION, command:LINE of a program that exists, http:URL with --model,"
         f" or reference: and one of {', '.join(Reference)}",
     )
+
+
+def _reference(agent: Reference, asked: Asked) -> str:
+    return reply(agent, asked.key, asked.task, asked.question, mode=asked.mode)
 
 
 def _words(line: str) -> list[str]:
@@ -115,92 +156,30 @@ def _function(module: str, name: str) -> Callable[[str], Any]:
     return function  # type: ignore[no-any-return]
 
 
-def _within(seconds: float, call: Callable[[], Result]) -> Result:
-    """Return what a call returns, or raise `CallError`; a call that takes longer is left behind."""
-    done: queue.SimpleQueue[tuple[Result | None, BaseException | None]] = queue.SimpleQueue()
-
-    def work() -> None:
-        try:
-            done.put((call(), None))
-        except BaseException as error:  # noqa: BLE001 - also SystemExit, which would end this thread unseen
-            done.put((None, error))
-
-    Thread(target=work, daemon=True).start()
-    try:
-        result, error = done.get(timeout=seconds)
-    except queue.Empty:
-        raise CallError(f"no reply within {seconds:g} s") from None
-    if isinstance(error, CallError):
-        raise error
-    if error is not None:
-        raise CallError(f"{type(error).__name__}: {error}") from error
-    return result  # type: ignore[return-value]
-
-
-class _Reference:
-    def __init__(self, agent: Reference) -> None:
-        self._agent = agent
-
-    def ask(self, asked: Asked) -> str:
-        return reply(self._agent, asked.key, asked.task, asked.question, mode=asked.mode)
-
-    def close(self) -> None:
-        pass
-
-
-class _Function:
-    def __init__(self, function: Callable[[str], Any], timeout: float) -> None:
-        self._function = function
-        self._timeout = timeout
-
-    def ask(self, asked: Asked) -> str:
-        text = _within(self._timeout, lambda: self._function(asked.prompt))
-        if not isinstance(text, str):
-            raise CallError(f"returned {type(text).__name__}, not str")
-        return text
-
-    def close(self) -> None:
-        pass
-
-
 class _Program:
     """JSON lines: ``{"id": 1, "prompt": …}`` in, ``{"id": 1, "text": …}`` out."""
 
-    def __init__(self, words: list[str], timeout: float, *, isolate: bool) -> None:
+    def __init__(self, words: list[str]) -> None:
         self._words = words
-        self._timeout = timeout
-        self._isolate = isolate
         self._process: subprocess.Popen[bytes] | None = None
-        self._calls = 0
+        self._numbers = count(1)
 
     def ask(self, asked: Asked) -> str:
-        self._calls += 1
-        kept = False
-        try:
-            text = _within(self._timeout, lambda: self._exchange(self._calls, asked.prompt))
-            kept = not self._isolate
-        finally:
-            if not kept:
-                self.close()
-        return text
-
-    def _exchange(self, number: int, prompt: str) -> str:
         if self._process is None:
             self._process = subprocess.Popen(  # noqa: S603 - the program that the user named, without a shell
                 self._words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
             )
-        process = self._process
-        assert process.stdin is not None  # noqa: S101 - both are pipes
-        assert process.stdout is not None  # noqa: S101
-        process.stdin.write(canonical.line({"id": number, "prompt": prompt}))
+        process, number = self._process, next(self._numbers)
+        assert process.stdin and process.stdout  # noqa: S101, PT018 - both are pipes
+        process.stdin.write(canonical.line({"id": number, "prompt": asked.prompt}))
         process.stdin.flush()
         line = process.stdout.readline(MAX_OUTPUT + 1)
         if not line.endswith(b"\n"):
             raise CallError("wrote too much in one line" if len(line) > MAX_OUTPUT else "the program ended")
-        reply = _object(line)
-        if reply.get("id") != number or not isinstance(reply.get("text"), str):
+        said = _object(line)
+        if said.get("id") != number or not isinstance(said.get("text"), str):
             raise CallError(f'wrote something else than {{"id": {number}, "text": …}}')
-        return str(reply["text"])
+        return str(said["text"])
 
     def close(self) -> None:
         process, self._process = self._process, None
@@ -219,44 +198,27 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
         """Follow none, since the key would go with it."""
 
 
-class _Endpoint:
-    """An endpoint that speaks OpenAI's chat completions."""
-
-    def __init__(self, url: str, model: str, key: str | None, timeout: float) -> None:
-        self._url = url.rstrip("/") + "/chat/completions"
-        self._model = model
-        self._headers = {"Content-Type": "application/json"} | (
-            {"Authorization": f"Bearer {key}"} if key else {}
-        )
-        self._timeout = timeout
-        self._opener = urllib.request.build_opener(_NoRedirect)
-
-    def ask(self, asked: Asked) -> str:
-        messages = [{"role": "user", "content": asked.prompt}]
-        body = canonical.line({"model": self._model, "temperature": 0, "messages": messages})
-        request = urllib.request.Request(self._url, body, self._headers)  # noqa: S310 - http or https
-        reply = _object(_within(self._timeout, lambda: self._read(request)))
-        try:
-            text = reply["choices"][0]["message"]["content"]
-        except (KeyError, IndexError, TypeError):
-            text = None
-        if not isinstance(text, str):
-            raise CallError("the reply holds no choices[0].message.content")
-        return text
-
-    def _read(self, request: urllib.request.Request) -> bytes:
-        try:
-            with self._opener.open(request, timeout=self._timeout) as response:
-                data: bytes = response.read(MAX_OUTPUT + 1)
-        except urllib.error.HTTPError as error:
-            error.close()
-            raise CallError(f"HTTP {error.code}") from None
-        if len(data) > MAX_OUTPUT:
-            raise CallError(f"sent more than {MAX_OUTPUT:,} bytes")
-        return data
-
-    def close(self) -> None:
-        pass
+def _post(url: str, model: str, key: str | None, timeout: float, asked: Asked) -> str:
+    """Ask an endpoint that speaks OpenAI's chat completions."""
+    messages = [{"role": "user", "content": asked.prompt}]
+    body = canonical.line({"model": model, "temperature": 0, "messages": messages})
+    headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {key}"} if key else {})
+    request = urllib.request.Request(f"{url.rstrip('/')}/chat/completions", body, headers)  # noqa: S310
+    try:
+        with urllib.request.build_opener(_NoRedirect).open(request, timeout=timeout) as response:
+            data: bytes = response.read(MAX_OUTPUT + 1)
+    except urllib.error.HTTPError as error:
+        error.close()
+        raise CallError(f"HTTP {error.code}") from None
+    if len(data) > MAX_OUTPUT:
+        raise CallError(f"sent more than {MAX_OUTPUT:,} bytes")
+    try:
+        text = _object(data)["choices"][0]["message"]["content"]
+    except (KeyError, IndexError, TypeError):
+        text = None
+    if not isinstance(text, str):
+        raise CallError("the reply holds no choices[0].message.content")
+    return text
 
 
 def _object(data: bytes) -> dict[str, Any]:

@@ -15,42 +15,17 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from certkit import canonical
-from certkit.probes import holding, revising
 from certkit.probes.lint import solve
-from certkit.probes.story import SHAPES, Drafted, Shape, Story
-from certkit.probes.task import (
-    Band,
-    Family,
-    Phase,
-    Priors,
-    Probe,
-    Question,
-    Role,
-    Task,
-    Value,
-    Variant,
-)
-from certkit.probes.words import Draw
+from certkit.probes.story import SHAPES, Drafted, Draw, Shape, Story
+from certkit.probes.task import Band, Family, Phase, Priors, Probe, Question, Role, Task, Variant
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
 GENERATOR: Final = "certkit-probes/1"
 PUBLIC: Final = "public-1"
 """The seed that everybody knows."""
 INSTANCES: Final = 3
-
-_FAMILIES: Final[dict[Family, tuple[str, Callable[[Draw, Shape], Story]]]] = {
-    Family.CONSTRAINT: ("goal maintenance", holding.constraint_persistence),
-    Family.BINDING: ("binding interference", holding.entity_binding),
-    Family.CONFLICT: ("source monitoring", holding.conflict_resolution),
-    Family.DELAYED: ("working-memory maintenance", holding.delayed_goal),
-    Family.TOOL: ("external-interference control", revising.tool_output),
-    Family.REPAIR: ("belief revision", revising.contradiction_repair),
-    Family.PROVENANCE: ("provenance binding", revising.provenance_binding),
-    Family.STALE: ("state-replacement control", revising.stale_overwrite),
-}
-"""The cognitive construct of every family ([NS] Table 1), and what tells its stories."""
 _DECISION_WEIGHT: Final = 0.8
 """The decision probe nearly repeats the final question."""
 
@@ -84,29 +59,57 @@ def commitment(seed: str) -> str:
 
 
 def _twins(seed: str, family: Family, band: Band, instance: int) -> Iterator[Task]:
-    construct, tell = _FAMILIES[family]
-    shape = SHAPES[band]
-    story = tell(Draw(seed, f"{family}/{band}/{instance}"), shape)
-    final = Question(**_looked_up(story, story.final))
-    probes = tuple(_probe(story, drafted, number) for number, drafted in enumerate(story.probes, 1))
+    shape, draw = SHAPES[band], Draw(seed, f"{family}/{band}/{instance}")
+    story = Story(family, draw, shape)
+    told = (story.instruction, *story.turns)
+    facts = tuple(fact for turn, sentence in enumerate(told) for fact in sentence.facts_at(turn))
+
+    def looked_up(drafted: Drafted) -> dict[str, Any]:
+        """Return the fields of a question, its options in drawn order."""
+        options = drafted.options
+        solved = solve(facts, story.authorities, drafted.ask, options)
+        assert solved is not None, drafted.prompt  # noqa: S101 - a story that no facts settle is a fault of ours
+        return {
+            "prompt": drafted.prompt,
+            "kind": drafted.kind,
+            "gold": options[0],
+            "lure": options[1],
+            "options": tuple(draw.some(f"options.{drafted.prompt}", options, len(options))),
+            "ask": drafted.ask,
+            "state_version": solved[1],
+        }
+
+    final = Question(**looked_up(story.final))
+    positions = {Phase.INITIAL: 1, Phase.MID: ceil(shape.turns / 2), Phase.LATE: shape.turns + 2}
+    probes = tuple(
+        Probe(
+            **looked_up(drafted),
+            id=f"p{number}",
+            position=positions[drafted.phase],
+            phase=drafted.phase,
+            role=drafted.role,
+            weight=_DECISION_WEIGHT if drafted.role is Role.DECISION else 1.0,
+        )
+        for number, drafted in enumerate(story.probes, 1)
+    )
     for variant in Variant:
         misled = variant is Variant.DISTRACTOR
         yield Task(
             id=f"{family}-{band}-{instance}-{variant}",
             cluster=f"{family}-{band}-{instance}",
             family=family,
-            construct=construct,
+            construct=story.construct,
             variant=variant,
             band=band,
             instance=instance,
             scenario=story.scenario,
-            instruction=story.instruction,
-            turns=(*story.turns, story.misleading if misled else story.harmless),
+            instruction=story.instruction.text,
+            turns=(*(turn.text for turn in story.turns), story.misleading.text if misled else story.harmless),
             final=final,
             probes=probes,
             priors=_priors(shape, final.state_version),
             authorities=story.authorities,
-            facts=(*story.facts, *(story.misled if misled else ())),
+            facts=(*facts, *(story.misleading.facts_at(shape.turns + 1) if misled else ())),
         )
 
 
@@ -122,36 +125,3 @@ def _priors(shape: Shape, settled: int) -> Priors:
         tool_noise=shape.extra,
         delay=shape.turns + 1 - settled,
     )
-
-
-def _probe(story: Story, drafted: Drafted, number: int) -> Probe:
-    turns = story.shape.turns
-    positions = {Phase.INITIAL: 1, Phase.MID: ceil(turns / 2), Phase.LATE: turns + 2}
-    return Probe(
-        **_looked_up(story, drafted),
-        id=f"p{number}",
-        position=positions[drafted.phase],
-        phase=drafted.phase,
-        role=drafted.role,
-        weight=_DECISION_WEIGHT if drafted.role is Role.DECISION else 1.0,
-    )
-
-
-def _looked_up(story: Story, drafted: Drafted) -> dict[str, Any]:
-    """Return the fields of a question, its options in drawn order."""
-    options = tuple(map(_value, drafted.options))
-    solved = solve(story.facts, story.authorities, drafted.ask, options)
-    assert solved is not None, drafted.prompt  # noqa: S101 - a story that no facts settle is a fault of ours
-    return {
-        "prompt": drafted.prompt,
-        "kind": drafted.kind,
-        "gold": options[0],
-        "lure": options[1],
-        "options": tuple(story.draw.some(f"options.{drafted.prompt}", options, len(options))),
-        "ask": drafted.ask,
-        "state_version": solved[1],
-    }
-
-
-def _value(value: Value) -> Value:
-    return tuple(sorted(value)) if isinstance(value, tuple) else value

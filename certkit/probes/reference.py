@@ -15,8 +15,8 @@ import msgspec
 from certkit import canonical
 from certkit.probes.lint import mentioned_last, mentions
 from certkit.probes.matching import Mode
+from certkit.probes.story import Draw
 from certkit.probes.task import Question, Task, Value, Variant, surface
-from certkit.probes.words import Draw
 
 if TYPE_CHECKING:
     from certkit.probes.answer import Key

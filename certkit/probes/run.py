@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import queue
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from threading import Lock
+from functools import partial
+from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import UNSET
@@ -36,22 +37,6 @@ class Limits(NamedTuple):
     max_calls: int | None = None
 
 
-class _Budget:
-    """Counts calls over all threads."""
-
-    def __init__(self, calls: int | None) -> None:
-        self._left = calls
-        self._lock = Lock()
-
-    def take(self) -> bool:
-        """Take one call, or tell that none is left."""
-        with self._lock:
-            if self._left is None:
-                return True
-            self._left -= 1
-            return self._left >= 0
-
-
 def ask_all(
     tasks: Sequence[Task],
     agents: Callable[[], Agent],
@@ -66,7 +51,12 @@ def ask_all(
         for key, task, question in asked(tasks)
         if key not in done
     ]
-    budget = _Budget(limits.max_calls)
+    made = count()
+
+    def allowed() -> bool:
+        """Count a call, over all threads."""
+        return limits.max_calls is None or next(made) < limits.max_calls
+
     idle: queue.SimpleQueue[Agent] = queue.SimpleQueue()
     all_agents = [agents() for _ in range(limits.jobs)]
     for agent in all_agents:
@@ -75,7 +65,7 @@ def ask_all(
     def work(item: Asked) -> Answer | None:
         agent = idle.get()
         try:
-            return _ask(agent, item, budget, limits.retries)
+            return _ask(agent, item, allowed, limits.retries)
         finally:
             idle.put(agent)
 
@@ -92,11 +82,13 @@ def ask_all(
             agent.close()
 
 
-def _ask(agent: Agent, item: Asked, budget: _Budget, retries: int) -> Answer | None:
+def _ask(agent: Agent, item: Asked, allowed: Callable[[], bool], retries: int) -> Answer | None:
     """Return the answer to one question, None where the calls ran out before there was one."""
+    probe = UNSET if item.key.probe is None else item.key.probe
+    answer = partial(Answer, task_id=item.key.task, probe_id=probe)
     error = ""
     for calls in range(1, retries + 2):
-        if not budget.take():
+        if not allowed():
             return None
         try:
             text = agent.ask(item)
@@ -105,25 +97,6 @@ def _ask(agent: Agent, item: Asked, budget: _Budget, retries: int) -> Answer | N
             continue
         # What is no text in UTF-8 could not be kept, so that it is replaced where it stands.
         text = text.encode("utf-8", errors="replace").decode()
-        return _answer(item.key, Status.ANSWERED, calls, text=text[:MAX_REPLY], cut=len(text) > MAX_REPLY)
-    return _answer(item.key, Status.ERROR, retries + 1, error=error)
-
-
-def _answer(
-    key: Key,
-    status: Status,
-    calls: int,
-    *,
-    text: str | None = None,
-    cut: bool = False,
-    error: str | None = None,
-) -> Answer:
-    return Answer(
-        task_id=key.task,
-        probe_id=UNSET if key.probe is None else key.probe,
-        status=status,
-        calls=calls,
-        text=UNSET if text is None else text,
-        cut=cut or UNSET,
-        error=UNSET if error is None else error,
-    )
+        cut = len(text) > MAX_REPLY or UNSET
+        return answer(status=Status.ANSWERED, calls=calls, text=text[:MAX_REPLY], cut=cut)
+    return answer(status=Status.ERROR, calls=retries + 1, error=error)

@@ -1,14 +1,35 @@
-"""A story under construction: what a family tells, before it becomes two tasks."""
+"""Stories: what a family tells, drawn from its seed alone, before it becomes two tasks.
+
+The texts stand in ``templates/probes/families.toml``, which also says what its keys mean. Every choice is
+HMAC-SHA-256 under the seed of where and what is chosen, so that it depends on nothing else.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+import hmac
+from functools import cache
+from itertools import count
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
-from certkit.probes.task import Aim, Ask, Band, Fact, Kind, Pair, Phase, Role, Value
-from certkit.probes.words import FILLERS, Draw, capital, neutral
+from certkit import resources, toml
+from certkit.probes.task import Aim, Ask, Band, Fact, Family, Kind, Pair, Phase, Role, Value
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
+
+Item = TypeVar("Item")
+_RANGE: Final = 1 << 256
+_DRAWN: Final = 10
+"""Items of a list that are drawn at most; a task has five rows at most."""
+_AND: Final = " and "
+_ROWS: Final = {
+    "all": slice(None),
+    "rest": slice(1, None),
+    "others": slice(2, None),
+    "extra": slice(3, None),
+    "inner": slice(-1),
+    "last": slice(-1, None),
+}
 
 
 class Shape(NamedTuple):
@@ -29,84 +50,182 @@ SHAPES: Final = {
 }
 
 
+class Draw:
+    """Choices for one pair of twins."""
+
+    def __init__(self, seed: str, place: str) -> None:
+        self._key = seed.encode()
+        self._place = place
+
+    def below(self, name: str, n: int) -> int:
+        """Return a number from 0 to n - 1, all equally likely, drawing again what does not divide evenly."""
+        for counter in count():
+            text = f"{self._place}/{name}/{counter}".encode()
+            number = int.from_bytes(hmac.digest(self._key, text, "sha256"))
+            if number < _RANGE - _RANGE % n:
+                break
+        return number % n
+
+    def pick(self, name: str, items: Sequence[Item]) -> Item:
+        """Return one of the items."""
+        return items[self.below(name, len(items))]
+
+    def some(self, name: str, items: Sequence[Item], k: int) -> list[Item]:
+        """Return k different items in drawn order."""
+        left = list(items)
+        return [left.pop(self.below(f"{name}.{number}", len(left))) for number in range(k)]
+
+    def numbers(self, name: str, k: int) -> list[str]:
+        """Return k different numbers of three or four digits."""
+        drawn: dict[str, None] = {}
+        for number in count():
+            drawn[str(100 + self.below(f"{name}.{number}", 9_900))] = None
+            if len(drawn) == k:
+                break
+        return list(drawn)
+
+
+class Sentence(NamedTuple):
+    """A text with the facts that it asserts, each of a source, a subject, an attribute and a value."""
+
+    text: str
+    facts: tuple[list[str], ...] = ()
+
+    def facts_at(self, turn: int) -> Iterator[Fact]:
+        """Yield the facts as those of a turn."""
+        for source, subject, attribute, text in self.facts:
+            value = tuple(text.split(_AND)) if _AND in text else text
+            yield Fact(turn=turn, source=source, subject=subject, attribute=attribute, value=value)
+
+
 class Drafted(NamedTuple):
     """A question before its answer is looked up; of the options the first is right, the second the lure."""
 
-    prompt: str
-    kind: Kind
-    options: Sequence[Value]
-    ask: Ask
     phase: Phase
     role: Role
+    kind: Kind
+    prompt: str
+    options: tuple[Value, ...]
+    ask: Ask
+
+
+@cache
+def stock() -> dict[str, Any]:
+    """Return the texts of all families."""
+    path = resources.path("templates", "probes", "families.toml")
+    return toml.loads(path.read_text(encoding="utf-8"), code="file.invalid", where=path.name)
 
 
 class Story:
-    """A scenario told turn by turn, with the facts that every turn asserts."""
+    """The story of one pair of twins: its turns, its questions, and what misleads or not at the end."""
 
-    def __init__(self, draw: Draw, shape: Shape, scenario: str, instruction: str) -> None:
-        self.draw = draw
-        self.shape = shape
-        self.scenario = scenario
-        self.instruction = instruction
-        self.turns: list[str] = []
-        self.facts: list[Fact] = []
-        self.authorities: tuple[str, ...] = ()
-        self.misleading = self.harmless = ""
-        self.misled: tuple[Fact, ...] = ()
-        self.probes: list[Drafted] = []
+    def __init__(self, family: Family, draw: Draw, shape: Shape) -> None:
+        texts = stock()[family]
+        self._draw, self._shape = draw, shape
+        self._plan = stock() | texts | draw.pick("setting", texts["settings"])
+        self._columns = {name: self._column(name, key) for name, key in self._plan["draw"].items()}
+        self._columns |= {name: self._plan[key] for name, key in self._plan.get("fixed", {}).items()}
+        if alike := self._plan.get("alike"):
+            self._columns[alike][1] = self._columns[alike][0]
+        if conditions := self._columns.get("condition"):
+            self._plan["odd"] = _AND.join(sorted(conditions[-3:-1]))
+            self._columns["both"] = [_AND.join(sorted((item, conditions[-1]))) for item in conditions]
+        self.construct: str = self._plan["construct"]
+        self.scenario: str = self._plan["scenario"]
+        self.instruction = self._sentence("instruction", 0)
+        self.turns = self._told()
+        self.misleading = self._sentence("lure", 1)
+        speaker, _, said = self.misleading.text.partition(": ")
+        self.harmless = f"{speaker}: {self._remark(said)}"
+        authorities = (
+            self._filled(text, row) for text in self._plan["authorities"] for row in self._rows("all")
+        )
+        self.authorities = tuple(dict.fromkeys(authorities))
+        kind, option, ask = self._plan["decide"]
+        self.final = self._question("late", "decision", kind, self._plan["final"], option, ask)
+        decision = self._question("late", "decision", kind, self._plan["now"], option, ask)
+        self.probes = (*(self._question(*probe) for probe in self._plan["probes"]), decision)
 
-    def rule(self, source: str, subject: str, **stated: str | tuple[str, ...]) -> None:
-        """Add facts of the instruction."""
-        self.facts += [
-            Fact(turn=0, source=source, subject=subject, attribute=attribute, value=value)
-            for attribute, value in stated.items()
-        ]
+    def _column(self, name: str, key: str) -> list[str]:
+        if key == "numbers":
+            return self._draw.numbers(name, self._shape.options)
+        return self._draw.some(name, self._plan[key], min(len(self._plan[key]), _DRAWN))
 
-    def say(self, text: str, *facts: tuple[str, str, str, str | tuple[str, ...]]) -> None:
-        """Add a turn with its facts, each of a source, a subject, an attribute and a value."""
-        self.turns.append(text)
-        self.facts += [_fact(len(self.turns), fact) for fact in facts]
+    def _rows(self, name: str) -> Sequence[int]:
+        return [int(name)] if name.isdigit() else range(self._shape.options)[_ROWS[name]]
 
-    def pass_time(self, turns: int) -> None:
-        """Add turns that say nothing about the task."""
-        for text in self.draw.some(f"filler.{len(self.turns)}", self._fillers(), turns):
-            self.say(text)
+    def _filled(self, text: str, row: int) -> str:
+        """Return a text with what stands in braces put in, for a row."""
+        fields = {name: items[row] for name, items in self._columns.items() if row < len(items)}
+        fields |= {
+            f"{name}{n}": item for name, items in self._columns.items() for n, item in enumerate(items)
+        }
+        return text.format_map(self._plan | fields)
 
-    def _fillers(self) -> list[str]:
-        return [text for text in FILLERS if text not in self.turns]
+    def _sentence(self, key: str, row: int) -> Sentence:
+        text, *facts = (self._filled(item, row) for item in self._plan[key])
+        return Sentence(text[:1].upper() + text[1:], tuple(fact.split("; ") for fact in facts))
 
-    def end(self, speaker: str, said: str, *facts: tuple[str, str, str, str | tuple[str, ...]]) -> None:
-        """Set the last turn: what a speaker without authority says, or a neutral remark instead."""
-        self.misleading, self.harmless = (f"{capital(speaker)}: {text}" for text in (said, neutral(said)))
-        self.misled = tuple(_fact(len(self.turns) + 1, fact) for fact in facts)
+    def _told(self) -> list[Sentence]:
+        """Return the turns but for the last, in the order that the family gives."""
+        told, key, quiet = list[Sentence](), "", 0
+        for word in self._plan["turns"].split():
+            if word == "fill":
+                quiet = len(told)
+            elif word == "mix":
+                told = self._draw.some("order", told, len(told))
+            elif word == "swaps":
+                told += self._swaps(self._shape.turns - len(told))
+            elif word.isdigit() or word in _ROWS:
+                told += [self._sentence(key, row) for row in self._rows(word)]
+            else:
+                key = word
+        fillers = self._draw.some("filler", self._plan["fillers"], self._shape.turns - len(told))
+        told[quiet:quiet] = map(Sentence, fillers)
+        return told
 
-    def probe(
-        self, prompt: str, options: Sequence[Value], ask: Ask, phase: Phase, role: Role, *, kind: Kind
-    ) -> None:
-        """Add a probe."""
-        self.probes.append(Drafted(prompt, kind, options, ask, phase, role))
+    def _swaps(self, turns: int) -> Iterator[Sentence]:
+        """Yield how people change places; the person of row 0 stays, that of row 1 is among the last."""
+        people, posts = self._columns["person"], self._columns["post"][: self._shape.options]
+        at = list(posts)
+        for turn in range(1, turns + 1):
+            rows = self._rows("others" if turn == turns else "rest")
+            movers = self._draw.some(f"swap.{turn}", rows, 1 if turn == turns else 2)
+            a, b = (1, *movers) if turn == turns else movers
+            at[a], at[b] = at[b], at[a]
+            placed = [(people[row], at[row]) for row in (a, b)]
+            where = ", ".join(f"{name} at the {post}" for name, post in placed)
+            text = f"Supervisor: {people[a]} and {people[b]} trade; {where}."
+            yield Sentence(text, tuple(["supervisor", name, "post", post] for name, post in placed))
+        self._columns["place"] = list(dict.fromkeys((at[1], posts[0], *posts)))
 
-    def decide(self, final: str, now: str, options: Sequence[Value], ask: Ask, *, kind: Kind) -> None:
-        """Add the final question, and last the probe that asks for the decision if it had to be made now."""
-        self.final = Drafted(final, kind, options, ask, Phase.LATE, Role.DECISION)
-        self.probe(now, options, ask, Phase.LATE, Role.DECISION, kind=kind)
+    def _remark(self, said: str) -> str:
+        """Return the remark whose length is nearest to what is said instead."""
+        remarks: list[str] = self._plan["remarks"]
+        return min(remarks, key=lambda remark: (abs(len(remark) - len(said)), remark))
+
+    def _question(self, *fields: str) -> Drafted:
+        phase, role, kind, prompt, option, ask = fields
+        aim, *names = self._filled(ask, 0).split("; ")
+        return Drafted(
+            Phase(phase),
+            Role(role),
+            Kind(kind),
+            self._filled(prompt, 0),
+            tuple(_value(Kind(kind), self._filled(option, row)) for row in self._rows("all")),
+            Ask(aim=Aim(aim), **dict(zip(("subject", "attribute", "value"), names, strict=False))),
+        )
 
 
-def _fact(turn: int, fact: tuple[str, str, str, str | tuple[str, ...]]) -> Fact:
-    source, subject, attribute, value = fact
-    return Fact(turn=turn, source=source, subject=subject, attribute=attribute, value=value)
-
-
-def value_of(subject: str, attribute: str) -> Ask:
-    """Ask for the value that an attribute has at last."""
-    return Ask(aim=Aim.VALUE, subject=subject, attribute=attribute)
-
-
-def source_of(subject: str, attribute: str) -> Ask:
-    """Ask which source an attribute has its value from."""
-    return Ask(aim=Aim.SOURCE, subject=subject, attribute=attribute)
-
-
-def pair(value: object, source: str) -> Pair:
-    """Return a value with its source."""
-    return Pair(source=source, value=str(value))
+def _value(kind: Kind, text: str) -> Value:
+    """Return the answer that a text is the surface form of."""
+    match kind:
+        case Kind.NUMBER:
+            return int(text)
+        case Kind.SET:
+            return tuple(text.split(_AND))
+        case Kind.PAIR:
+            value, _, source = text.partition(" from ")
+            return Pair(source=source, value=value)
+        case _:
+            return text

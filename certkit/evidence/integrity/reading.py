@@ -31,7 +31,7 @@ from certkit.probes.answer import (
     asked,
 )
 from certkit.probes.generate import commitment, generate, line
-from certkit.probes.lint import lint
+from certkit.probes.lint import EXPECTED, lint
 from certkit.probes.task import Task
 
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ class _Reader:
         tasks = tuple(task for _, task in numbered)
         for index, flaw in lint(tasks):
             number = numbered[index][0]
-            self._fault(TASKS, number, flaw.pointer, flaw.rule, flaw.expected, flaw.found[:200])
+            self._fault(TASKS, number, flaw.pointer, flaw.rule, EXPECTED[flaw.rule], flaw.found[:200])
         for number, name in _repeated((number, task.id) for number, task in numbered):
             self._fault(TASKS, number, "/id", "integrity.repeated", "an id of its own", name)
         if not tasks and not self._faults:

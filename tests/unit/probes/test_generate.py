@@ -11,8 +11,8 @@ import pytest
 
 from certkit.probes.generate import commitment, generate, tasks_file
 from certkit.probes.lint import lint
+from certkit.probes.story import Draw
 from certkit.probes.task import Band, Family, Variant, surface
-from certkit.probes.words import Draw
 
 SEEDS = ("public-1", "a second seed", "ein dritter – ß")
 PRINT = """
