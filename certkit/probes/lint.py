@@ -16,18 +16,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from msgspec import structs
 
 from certkit.probes.matching import normal
-from certkit.probes.task import (
+from certkit.probes.records import (
     LATEST,
-    Aim,
     Ask,
     Band,
     Fact,
     Family,
-    Kind,
     Pair,
-    Phase,
     Question,
-    Role,
     Task,
     Value,
     Variant,
@@ -41,7 +37,7 @@ if TYPE_CHECKING:
 NEAR: Final = 0.2
 """How much longer the last turn of a twin may be than the other's, as a share of the longer."""
 _NAMES: Final = (*(normal(name.replace("_", " ")) for name in (*Family, *Band)), normal("distractor"))
-_KINDS: Final = {Kind.LABEL: str, Kind.NUMBER: int, Kind.SET: tuple, Kind.PAIR: Pair}
+_KINDS: Final = {"label": str, "number": int, "set": tuple, "pair": Pair}
 EXPECTED: Final = {
     "integrity.shape": "turns as the priors say, facts and probes in order, at the end a late decision",
     "integrity.named": "no name of a family, band or variant",
@@ -76,15 +72,15 @@ def solve(
     """
     state = {(fact.subject, fact.attribute): fact for fact in facts if fact.source in authorities}
     holding = [fact for fact in state.values() if fact.attribute == ask.attribute]
-    rule = state.get((ask.subject, "authority" if ask.aim is Aim.AUTHORITY else ask.attribute))
-    if ask.aim is Aim.HOLDER:
+    rule = state.get((ask.subject, "authority" if ask.aim == "authority" else ask.attribute))
+    if ask.aim == "holder":
         answers = [(fact.subject, fact.turn) for fact in holding if fact.value == ask.value]
     elif rule is None:
         answers = []
-    elif ask.aim is Aim.ELIGIBLE:  # who meets all conditions, and the later of the two statements
+    elif ask.aim == "eligible":  # who meets all conditions, and the later of the two statements
         meeting = (fact for fact in holding if fact is not rule and _terms(rule) <= _terms(fact))
         answers = [(fact.subject, max(rule.turn, fact.turn)) for fact in meeting]
-    elif ask.aim is Aim.SOURCE:
+    elif ask.aim == "source":
         answers = [(rule.source, rule.turn)]
     else:
         source = f" from {rule.source}" if isinstance(options[0], Pair) else ""
@@ -146,7 +142,7 @@ def _flaws(task: Task) -> Iterator[Flaw]:
 def _shape(task: Task) -> Iterator[Flaw]:
     last, positions = task.probes[-1], [probe.position for probe in task.probes]
     turns = [fact.turn for fact in task.facts]
-    if (last.phase, last.role) != (Phase.LATE, Role.DECISION):
+    if (last.phase, last.role) != ("late", "decision"):
         yield Flaw("integrity.shape", f"/probes/{last.id}", f"{last.phase} {last.role}")
     if positions != sorted(positions) or len({probe.id for probe in task.probes}) < len(positions):
         yield Flaw("integrity.shape", "/probes", f"positions {positions}, or an id twice")
