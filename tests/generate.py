@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, Final
 import certkit
 from certkit import canonical, workflow
 from certkit.assessment import CATALOGUE, profile_schema
+from certkit.assessment.metrics.metric import asked
 from certkit.assessment.recheck import claims_schema
-from certkit.assessment.words import asked
 from certkit.cli.main import tree
 from certkit.document import Document, name_of, schema_of
 from certkit.errors import CODES, EXIT_MEANING

@@ -10,30 +10,22 @@ from typing import Annotated
 import typer
 
 from certkit import evidence
+from certkit.cli import options as opt
 from certkit.cli.documents import BundleInit, BundleSeal
 from certkit.cli.emit import counted, emit, fold, hint, progress
-from certkit.cli.options import (
-    AGENT,
-    ATTEMPT,
-    BundleFolder,
-    Jobs,
-    Like,
-    about,
-    salt_of,
-)
 from certkit.cli.views.bundle import checked, show_bundle
 
 
 def init(
     folder: Annotated[Path, typer.Argument(metavar="BUNDLE", help="The folder to make the bundle in.")],
-    agent: Annotated[str, about(AGENT, "The name of the agent that was evaluated.")],
+    agent: Annotated[str, opt.AGENT(help="The name of the agent that was evaluated.")],
     version: Annotated[
-        str, typer.Option("--version", "--agent-version", help="Its version; 'unversioned' if it has none.")
+        str, opt.AGENT_VERSION("--version", help="Its version; 'unversioned' if it has none.")
     ],
     simulated: Annotated[
         bool, typer.Option("--simulated", help="The records will come from a simulation, not a measurement.")
     ] = False,
-    like: Like = None,
+    like: opt.Like = None,
 ) -> None:
     """Write the manifest of a new bundle; put record files into its records/ folder afterwards.
 
@@ -42,7 +34,7 @@ def init(
     Example: certkit bundle init bundle --agent triage --version 1.4.0
     """
     origin = "simulated" if simulated else "measured"
-    salt = secrets.token_hex(32) if like is None else salt_of(like)
+    salt = secrets.token_hex(32) if like is None else opt.salt_of(like)
     evidence.init(folder, agent=agent, version=version, origin=origin, task_salt=salt)
     emit(BundleInit(bundle=folder), _made(folder))
 
@@ -53,10 +45,10 @@ def _made(folder: Path) -> Iterator[str]:
 
 
 def seal(
-    folder: BundleFolder,
+    folder: opt.BundleFolder,
     attempt: Annotated[
         int | None,
-        about(ATTEMPT, "Declare in the manifest that this evidence is the agent's n-th attempt."),
+        opt.ATTEMPT(help="Declare in the manifest that this evidence is the agent's n-th attempt."),
     ] = None,
 ) -> None:
     """List every file with its digest in the manifest, so that any later change is noticed.
@@ -73,7 +65,7 @@ def seal(
     )
 
 
-def check(folder: BundleFolder, jobs: Jobs = None) -> None:
+def check(folder: opt.BundleFolder, jobs: opt.Jobs = None) -> None:
     """Check structure, digests and every record of a bundle, and show what it covers; or list all faults.
 
     Shows who was evaluated, how, and what the records cover, domain by condition. Exit code 0: nothing is

@@ -9,15 +9,8 @@ import typer
 
 from certkit import workflow
 from certkit.cli import context
+from certkit.cli import options as opt
 from certkit.cli.emit import emit, progress
-from certkit.cli.options import (
-    PROFILE,
-    SEED,
-    TRUST,
-    Jobs,
-    Verbose,
-    about,
-)
 from certkit.cli.views.comparison import show_comparison, show_drift
 
 
@@ -27,11 +20,6 @@ def compare(
     novel: Annotated[
         bool, typer.Option("--novel", help="Compare the held-out faults (split novel_fault) instead.")
     ] = False,
-    seed: Annotated[int | None, about(SEED, "Seed of every resampling. Default: 26.")] = None,
-    draws: Annotated[
-        int | None,
-        typer.Option("--draws", min=100, max=100_000, help="Bootstrap draws. Default: 2000."),
-    ] = None,
     paper_tests: Annotated[
         bool,
         typer.Option(
@@ -39,23 +27,21 @@ def compare(
             help="Show z, t, effect sizes, ANOVA and rank orders too, which take runs for independent.",
         ),
     ] = False,
-    jobs: Jobs = None,
-    verbose: Verbose = False,
+    jobs: opt.Jobs = None,
+    verbose: opt.Verbose = False,
 ) -> None:
     """Compare two agents on their evidence: who succeeds more often under faults, by how much, how surely.
 
-    Compares what both bundles cover, paired by task where both have the tasks. Runs of one cluster stand or
-    fall together in the answer; tests that ignore this are shown on demand. Exit code 0: compared,
+    Compares what both bundles cover, task by task: those that both have are pairs, and runs of one task count
+    once. Tests that ignore this are shown on demand. Exit code 0: compared,
     whoever is better; 4: the bundles share nothing that could be compared; 3: a bundle is malformed.
 
-    Example: certkit compare bundle-a bundle-b --seed 7
+    Example: certkit compare bundle-a bundle-b --json
     """
     compared = workflow.compare(
         a,
         b,
         novel=novel,
-        seed=seed,
-        draws=draws,
         paper_tests=paper_tests,
         jobs=jobs,
         progress=progress(),
@@ -74,17 +60,16 @@ def drift(
     ],
     trust: Annotated[
         Path | None,
-        about(TRUST, "The trust policy by which signatures are checked. Default: they are not checked."),
+        opt.TRUST(help="The trust policy by which signatures are checked. Default: they are not checked."),
     ] = None,
     profile: Annotated[
         str | None,
-        about(
-            PROFILE,
-            "The profile that a bundle is judged under. Default: that of the passport, or hb-eval-2026.",
+        opt.PROFILE(
+            help="The profile that a bundle is judged under. Default: that of the passport, or hb-eval-2026.",
         ),
     ] = None,
-    jobs: Jobs = None,
-    verbose: Verbose = False,
+    jobs: opt.Jobs = None,
+    verbose: opt.Verbose = False,
 ) -> None:
     """Compare an agent with itself at a later time: whether it is the same, and behaves as well.
 

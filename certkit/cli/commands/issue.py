@@ -13,26 +13,10 @@ from certkit import files, passport, workflow
 from certkit.assessment.words import serious
 from certkit.canonical import Digest, is_digest
 from certkit.cli import context
+from certkit.cli import options as opt
 from certkit.cli.commands.registry import log_key_of, logged_id
 from certkit.cli.documents_registry import Issued
 from certkit.cli.emit import emit, progress, warn
-from certkit.cli.options import (
-    ISSUER,
-    KEY,
-    REGISTRY,
-    REQUIRE_TIER,
-    BundleFolders,
-    ContextFile,
-    HeadsFile,
-    Jobs,
-    LogKey,
-    Out,
-    PassphraseFile,
-    ProfileName,
-    TrustFile,
-    about,
-    moment,
-)
 from certkit.cli.views.assessment import show_issued
 from certkit.cli.views.registry import following, show_following
 from certkit.errors import UsageError
@@ -59,10 +43,10 @@ class Relation(StrEnum):
 
 
 def issue(
-    bundles: BundleFolders,
-    out: Out,
-    issuer: Annotated[str, about(ISSUER, ISSUER.help, envvar="CERTKIT_ISSUER")],
-    key: Annotated[Path | None, about(KEY, "The issuer's private key.")] = None,
+    bundles: opt.BundleFolders,
+    out: opt.Out,
+    issuer: Annotated[str, opt.ISSUER(envvar="CERTKIT_ISSUER")],
+    key: Annotated[Path | None, opt.KEY(help="The issuer's private key.")] = None,
     timestamp: Annotated[
         str | None,
         typer.Option(
@@ -103,23 +87,23 @@ def issue(
         Relation | None,
         typer.Option("--relation-to-developer", help="How the issuer stands to who made the agent."),
     ] = None,
-    profile: ProfileName = "hb-eval-2026",
-    require_tier: Annotated[int, about(REQUIRE_TIER, "The tier that the claim speaks of.")] = 1,
-    answers: ContextFile = None,
-    registry: Annotated[Path | None, about(REGISTRY, "Also log it here.")] = None,
-    log_key: LogKey = None,
-    heads: HeadsFile = None,
-    trust: TrustFile = None,
+    profile: opt.ProfileName = "hb-eval-2026",
+    require_tier: Annotated[int, opt.REQUIRE_TIER(help="The tier that the claim speaks of.")] = 1,
+    answers: opt.ContextFile = None,
+    registry: Annotated[Path | None, opt.REGISTRY(help="Also log it here.")] = None,
+    log_key: opt.LogKey = None,
+    heads: opt.HeadsFile = None,
+    trust: opt.TrustFile = None,
     valid_from: Annotated[
         datetime | None,
-        typer.Option("--valid-from", metavar="TIME", parser=moment, help="Default: now."),
+        typer.Option("--valid-from", metavar="TIME", parser=opt.moment, help="Default: now."),
     ] = None,
     days: Annotated[int, typer.Option("--days", min=1, max=366, help="How long it is valid.")] = 90,
     supersedes: Annotated[
         str | None, typer.Option("--supersedes", metavar="ID", help="The id of the passport it replaces.")
     ] = None,
-    passphrase_file: PassphraseFile = None,
-    jobs: Jobs = None,
+    passphrase_file: opt.PassphraseFile = None,
+    jobs: opt.Jobs = None,
 ) -> None:
     """Judge a sealed bundle again, sign the judgement as a passport, and draw its safety case.
 

@@ -12,16 +12,9 @@ import typer
 
 from certkit import files
 from certkit.cli import context
+from certkit.cli import options as opt
 from certkit.cli.documents import Key, Rotation
 from certkit.cli.emit import emit, fold, hint, note
-from certkit.cli.options import (
-    OUT,
-    PUBLIC,
-    TRUST,
-    ChangeTime,
-    PassphraseFile,
-    about,
-)
 from certkit.errors import UsageError
 from certkit.passport import keys
 from certkit.passport.exports.words import utc
@@ -44,10 +37,10 @@ Ask = Annotated[bool, typer.Option("--ask-passphrase", help="Ask for a passphras
 
 
 def generate(
-    out: Annotated[Path, about(OUT, "The file of the private key.")],
-    public: Annotated[Path | None, about(PUBLIC, "Also write the public key to this file.")] = None,
+    out: Annotated[Path, opt.OUT(help="The file of the private key.")],
+    public: Annotated[Path | None, opt.PUBLIC(help="Also write the public key to this file.")] = None,
     kind: Type = Kind.ED25519,
-    passphrase_file: PassphraseFile = None,
+    passphrase_file: opt.PassphraseFile = None,
     ask: Ask = False,
 ) -> None:
     """Make a private key (PKCS#8, readable by you alone); an existing file is never overwritten.
@@ -74,13 +67,13 @@ def rotate(
     old: Annotated[
         Path, typer.Argument(metavar="OLD", help="The old key's PEM file; the public one will do.")
     ],
-    out: Annotated[Path, about(OUT, "The file of the new private key.")],
-    public: Annotated[Path, PUBLIC],
+    out: Annotated[Path, opt.OUT(help="The file of the new private key.")],
+    public: Annotated[Path, opt.PUBLIC()],
     kind: Type = Kind.ED25519,
-    passphrase_file: PassphraseFile = None,
+    passphrase_file: opt.PassphraseFile = None,
     ask: Ask = False,
-    trust: Annotated[Path | None, about(TRUST, "The trust policy to change.", envvar=None)] = None,
-    at: ChangeTime = None,
+    trust: Annotated[Path | None, opt.TRUST(help="The trust policy to change.", envvar=None)] = None,
+    at: opt.ChangeTime = None,
 ) -> None:
     """Make a key that takes over from an old one, whose file is left alone.
 
@@ -130,7 +123,7 @@ def _rotated(
 def show(
     key: Annotated[Path, typer.Argument(metavar="KEY", help="A PEM file, private or public.")],
     pem: Annotated[bool, typer.Option("--pem", help="Print the public key in PEM instead.")] = False,
-    passphrase_file: PassphraseFile = None,
+    passphrase_file: opt.PassphraseFile = None,
 ) -> None:
     """Print a key's id: the SHA-256 of its public key (SPKI, DER), by which two people can compare.
 

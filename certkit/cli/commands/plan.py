@@ -11,20 +11,8 @@ import typer
 from certkit import files, workflow
 from certkit.assessment import plan as room
 from certkit.assessment.plan.design import design, expectations
+from certkit.cli import options as opt
 from certkit.cli.emit import emit, note
-from certkit.cli.options import (
-    ATTEMPT,
-    LIKE,
-    READING,
-    TIER,
-    DomainCount,
-    FaultMix,
-    Force,
-    Icc,
-    ProfileName,
-    about,
-    check_outputs,
-)
 from certkit.cli.views.plan import show_plan
 from certkit.report.svg import power as drawn
 
@@ -33,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def plan(
-    tier: Annotated[int, about(TIER, "The tier that shall be shown.", min=1)],
+    tier: Annotated[int, opt.TIER(help="The tier that shall be shown.", min=1)],
     expect: Annotated[
         list[str],
         typer.Option(
@@ -43,11 +31,12 @@ def plan(
             " VALUE:SD states the standard deviation of one run of a mean.",
         ),
     ],
-    profile: ProfileName = "hb-eval-2026",
+    profile: opt.ProfileName = "hb-eval-2026",
     reading: Annotated[
-        Literal["table", "bounded"] | None, about(READING, "Default: the reading that the profile has.")
+        Literal["table", "bounded"] | None,
+        opt.READING(help="Default: the reading that the profile has."),
     ] = None,
-    icc: Icc = 0.3,
+    icc: opt.Icc = 0.3,
     power: Annotated[
         float,
         typer.Option("--power", min=0.01, max=0.999, help="Probability with which every row shall be met."),
@@ -55,20 +44,20 @@ def plan(
     joint: Annotated[
         bool, typer.Option("--joint", help="The probability is wanted of all rows together.")
     ] = False,
-    domains: DomainCount = 5,
+    domains: opt.DomainCount = 5,
     runs_per_task: Annotated[
         int, typer.Option("--runs-per-task", min=1, max=1000, help="Runs under faults of one task.")
     ] = 5,
     like: Annotated[
         Path | None,
-        about(LIKE, "Measure how runs of one task correlate in this bundle, instead of --icc."),
+        opt.LIKE(help="Measure how runs of one task correlate in this bundle, instead of --icc."),
     ] = None,
-    fault_mix: FaultMix = None,
-    attempt: Annotated[int, about(ATTEMPT, "Which attempt of the lineage at this profile it is.")] = 1,
+    fault_mix: opt.FaultMix = None,
+    attempt: Annotated[int, opt.ATTEMPT(help="Which attempt of the lineage at this profile it is.")] = 1,
     svg: Annotated[
         Path | None, typer.Option("--svg", help="Also write the curve of power and tasks to this file.")
     ] = None,
-    force: Force = False,
+    force: opt.Force = False,
 ) -> None:
     """Tell how many tasks and runs a tier takes, per domain and condition, and which row asks for most.
 
@@ -78,7 +67,7 @@ def plan(
 
     Example: certkit plan --tier 2 --expect r_op=.88 --domains 5
     """
-    check_outputs(svg, force=force)
+    opt.check_outputs(svg, force=force)
     judged = workflow.load_profile(profile)
     wanted = design(
         reading or judged.reading,

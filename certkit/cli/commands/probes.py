@@ -16,7 +16,7 @@ from certkit.assessment.findings.commitments import TASKS as ABOUT_TASKS
 from certkit.assessment.integrity.document import IntegrityDocument, State
 from certkit.assessment.integrity.scores import score_integrity
 from certkit.cli.emit import counted, emit, hint, note, progress
-from certkit.cli.options import AGENT, JOBS, SEED, BundleFolder, NoSeal, Out, about
+from certkit.cli.options import AGENT, AGENT_VERSION, JOBS, NAME, OUT, SEED, BundleFolder, NoSeal, Out
 from certkit.document import Count, Document, GivenPath
 from certkit.errors import Exit, UnavailableError
 from certkit.evidence.integrity.reading import read
@@ -40,7 +40,7 @@ def generate(
     out: Out,
     seed: Annotated[
         str,
-        about(SEED, "What the tasks are drawn from.", metavar="TEXT", min=None, max=None),
+        SEED(help="What the tasks are drawn from.", metavar="TEXT", min=None, max=None),
     ] = PUBLIC,
     instances: Annotated[
         int,
@@ -67,7 +67,7 @@ def run(
     tasks: Annotated[Path, typer.Argument(metavar="TASKS", help="The folder that 'probes generate' wrote.")],
     agent: Annotated[
         str,
-        about(AGENT, "python:MODULE:FUNCTION, command:LINE, http:URL, or reference:NAME.", metavar="SPEC"),
+        AGENT(help="python:MODULE:FUNCTION, command:LINE, http:URL, or reference:NAME.", metavar="SPEC"),
     ],
     out: Out,
     mode: Annotated[Mode, typer.Option("--mode", help="The form of reply that is asked for.")] = Mode.JSON,
@@ -75,10 +75,8 @@ def run(
     isolate: Annotated[
         bool, typer.Option("--isolate", help="command: a process of its own for every call.")
     ] = False,
-    name: Annotated[str | None, typer.Option("--name", help="The agent's name; else its spec.")] = None,
-    agent_version: Annotated[
-        str, typer.Option("--agent-version", help="The agent's version.")
-    ] = "unversioned",
+    name: Annotated[str | None, NAME(help="The agent's name; else its spec.")] = None,
+    agent_version: Annotated[str, AGENT_VERSION()] = "unversioned",
     timeout: Annotated[float, typer.Option("--timeout", min=0.1, help="Seconds to wait for a reply.")] = 60,
     retries: Annotated[
         int, typer.Option("--retries", min=0, max=100, help="Calls to make again where no reply came.")
@@ -86,7 +84,7 @@ def run(
     max_calls: Annotated[
         int | None, typer.Option("--max-calls", min=1, help="Stop after so many calls, to go on later.")
     ] = None,
-    jobs: Annotated[int, about(JOBS, "Questions asked at once.")] = 1,
+    jobs: Annotated[int, JOBS(help="Questions asked at once.")] = 1,
     no_seal: NoSeal = False,
 ) -> None:
     """Ask an agent every question of the tasks, each in a prompt of its own, and keep the replies.
@@ -156,9 +154,7 @@ def sheet(
             "--kind", help="difficulty of tasks, construct (which family), or audit of the matcher."
         ),
     ],
-    out: Annotated[
-        Path | None, typer.Option("-o", "--out", metavar="CSV", help="Write a sheet here.")
-    ] = None,
+    out: Annotated[Path | None, OUT(metavar="CSV", help="Write a sheet here.")] = None,
     each: Annotated[
         int | None, typer.Option("--each", min=1, help="Rows of every cell that the sheet is drawn from.")
     ] = None,

@@ -15,29 +15,8 @@ from certkit import files
 from certkit.canonical import is_digest
 from certkit.cli import context
 from certkit.cli import documents_registry as documents
+from certkit.cli import options as opt
 from certkit.cli.emit import emit, progress, warn
-from certkit.cli.options import (
-    AGENT,
-    AT,
-    LOG_KEY,
-    OUT,
-    PROFILE,
-    TIER,
-    EntryId,
-    EntryTime,
-    Force,
-    HeadsFile,
-    LogKey,
-    PassphraseFile,
-    PassportFile,
-    RegistryFolder,
-    SigningKey,
-    Since,
-    TrustFile,
-    about,
-    check_outputs,
-    profile_digest,
-)
 from certkit.cli.views import registry as views
 from certkit.document import fill
 from certkit.errors import UsageError
@@ -97,11 +76,13 @@ def logged_id(folder: Path, ident: str) -> str:
 
 
 def init(
-    folder: RegistryFolder,
-    name: Annotated[str, typer.Option("--name", help="Its name: lower-case letters, digits, dots, hyphens.")],
+    folder: opt.RegistryFolder,
+    name: Annotated[str, opt.NAME(help="Its name: lower-case letters, digits, dots, hyphens.")],
     log_key: Annotated[
         Path | None,
-        about(LOG_KEY, "Sign with this Ed25519 key and keep none in the registry. Default: make a new one."),
+        opt.LOG_KEY(
+            help="Sign with this Ed25519 key and keep none in the registry. Default: make a new one."
+        ),
     ] = None,
 ) -> None:
     """Make an empty registry and print the log's verifier key, which auditors need.
@@ -117,14 +98,14 @@ def init(
 
 
 def append(
-    folder: RegistryFolder,
-    passport: PassportFile,
-    key: SigningKey,
-    trust: TrustFile = None,
-    log_key: LogKey = None,
-    heads: HeadsFile = None,
-    passphrase_file: PassphraseFile = None,
-    at: EntryTime = None,
+    folder: opt.RegistryFolder,
+    passport: opt.PassportFile,
+    key: opt.SigningKey,
+    trust: opt.TrustFile = None,
+    log_key: opt.LogKey = None,
+    heads: opt.HeadsFile = None,
+    passphrase_file: opt.PassphraseFile = None,
+    at: opt.EntryTime = None,
 ) -> None:
     """Log a passport, if a trusted issuer signed it and it is valid; write the proof beside it.
 
@@ -154,17 +135,17 @@ def append(
 
 
 def list_(
-    folder: RegistryFolder,
+    folder: opt.RegistryFolder,
     ident: Annotated[
         str | None,
         typer.Argument(metavar="[ID]", help="One entry: its index, a passport id, or 8 digits of one."),
     ] = None,
     agent: Annotated[
-        str | None, about(AGENT, "Passports of this lineage, a part of its name, or a digest.")
+        str | None, opt.AGENT(help="Passports of this lineage, a part of its name, or a digest.")
     ] = None,
-    tier: Annotated[int | None, about(TIER, "Passports of this tier.")] = None,
+    tier: Annotated[int | None, opt.TIER(help="Passports of this tier.")] = None,
     profile: Annotated[
-        str | None, about(PROFILE, "Passports under this profile: a name, or a digest.")
+        str | None, opt.PROFILE(help="Passports under this profile: a name, or a digest.")
     ] = None,
     status: Annotated[Ended | None, typer.Option("--status", help="Passports that stand so.")] = None,
     expiring: Annotated[
@@ -180,7 +161,7 @@ def list_(
         ),
     ] = None,
     at: Annotated[
-        datetime | None, about(AT, "What is valid at this time; every entry counts. Default: now.")
+        datetime | None, opt.AT(help="What is valid at this time; every entry counts. Default: now.")
     ] = None,
 ) -> None:
     """List the entries of a registry, oldest first, one of them, or the passports that options ask for.
@@ -195,7 +176,7 @@ def list_(
     query = Query(
         agent=agent,
         tier=tier,
-        profile=profile_digest(profile) if profile else None,
+        profile=opt.profile_digest(profile) if profile else None,
         status=status.value if status else None,
         expiring=timestamp(moment + expiring) if expiring else None,
     )
@@ -238,10 +219,10 @@ def _all(log: Reader, now: str) -> None:
 
 
 def prove(
-    folder: RegistryFolder,
-    ident: EntryId,
-    out: Annotated[Path | None, OUT] = None,
-    force: Force = False,
+    folder: opt.RegistryFolder,
+    ident: opt.EntryId,
+    out: Annotated[Path | None, opt.OUT()] = None,
+    force: opt.Force = False,
 ) -> None:
     """Make a fresh proof that an entry is in the log, for offline use beside the passport.
 
@@ -249,7 +230,7 @@ def prove(
 
     Example: certkit registry prove registry 0 -o passport.json.tlog-proof
     """
-    check_outputs(out, force=force)
+    opt.check_outputs(out, force=force)
     with Registry.open(folder) as opened:
         opened.signed_head(context.own_heads())
         proof = opened.prove(opened.find(ident))
@@ -263,9 +244,9 @@ def prove(
 
 
 def audit(
-    folder: RegistryFolder,
-    trust: TrustFile = None,
-    since: Since = None,
+    folder: opt.RegistryFolder,
+    trust: opt.TrustFile = None,
+    since: opt.Since = None,
     repair: Annotated[
         bool,
         typer.Option(
@@ -273,7 +254,7 @@ def audit(
             help="First make the stored tree again from the entries, if these are what was signed.",
         ),
     ] = False,
-    heads: HeadsFile = None,
+    heads: opt.HeadsFile = None,
 ) -> None:
     """Make everything in a registry again from its bytes, and tell what does not hold.
 

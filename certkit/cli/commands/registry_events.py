@@ -11,24 +11,9 @@ import typer
 from certkit import files
 from certkit.cli import context
 from certkit.cli import documents_registry as documents
+from certkit.cli import options as opt
 from certkit.cli.commands.registry import log_key_of
 from certkit.cli.emit import brief, counted, emit, progress, warn
-from certkit.cli.options import (
-    OUT,
-    AsOf,
-    EntryId,
-    EntryTime,
-    Force,
-    HeadsFile,
-    LogKey,
-    PassphraseFile,
-    RegistryFolder,
-    Signers,
-    SigningKey,
-    Since,
-    TrustFile,
-    check_outputs,
-)
 from certkit.cli.views import registry as views
 from certkit.errors import Exit, UsageError
 from certkit.registry import statusfile, writing
@@ -53,7 +38,7 @@ class Why(StrEnum):
 
 
 def history(
-    folder: RegistryFolder,
+    folder: opt.RegistryFolder,
     name: Annotated[
         str,
         typer.Argument(
@@ -61,8 +46,8 @@ def history(
             help="A lineage: provider/name, or the name alone where no provider is stated.",
         ),
     ],
-    trust: Signers = None,
-    at: AsOf = None,
+    trust: opt.Signers = None,
+    at: opt.AsOf = None,
 ) -> None:
     """Tell a lineage's history: every passport, with its r_op and what became of it, and every event.
 
@@ -83,9 +68,9 @@ def history(
 
 
 def revoke(
-    folder: RegistryFolder,
-    ident: EntryId,
-    key: SigningKey,
+    folder: opt.RegistryFolder,
+    ident: opt.EntryId,
+    key: opt.SigningKey,
     reason: Annotated[
         Why | None, typer.Option("--reason", metavar="REASON", help=f"Why, one of: {', '.join(Why)}.")
     ] = None,
@@ -96,11 +81,11 @@ def revoke(
         ),
     ] = None,
     detail: Annotated[str | None, typer.Option("--detail", help="More, in words.")] = None,
-    trust: TrustFile = None,
-    log_key: LogKey = None,
-    heads: HeadsFile = None,
-    passphrase_file: PassphraseFile = None,
-    at: EntryTime = None,
+    trust: opt.TrustFile = None,
+    log_key: opt.LogKey = None,
+    heads: opt.HeadsFile = None,
+    passphrase_file: opt.PassphraseFile = None,
+    at: opt.EntryTime = None,
 ) -> None:
     """Log that a passport no longer stands, signed by its issuer; nothing is taken out.
 
@@ -141,18 +126,18 @@ def revoke(
 
 
 def note(
-    folder: RegistryFolder,
+    folder: opt.RegistryFolder,
     text: Annotated[str, typer.Argument(metavar="TEXT", help="The words.")],
-    key: SigningKey,
+    key: opt.SigningKey,
     lineage: Annotated[
         str | None,
         typer.Option("--lineage", help="What it is about, as for 'history'. Default: the log itself."),
     ] = None,
-    trust: TrustFile = None,
-    log_key: LogKey = None,
-    heads: HeadsFile = None,
-    passphrase_file: PassphraseFile = None,
-    at: EntryTime = None,
+    trust: opt.TrustFile = None,
+    log_key: opt.LogKey = None,
+    heads: opt.HeadsFile = None,
+    passphrase_file: opt.PassphraseFile = None,
+    at: opt.EntryTime = None,
 ) -> None:
     """Log words for the record, such as that nothing happened, which keeps a status young.
 
@@ -170,14 +155,14 @@ def note(
 
 
 def status(
-    folder: RegistryFolder,
-    ident: EntryId,
-    out: Annotated[Path | None, OUT] = None,
-    force: Force = False,
-    log_key: LogKey = None,
-    heads: HeadsFile = None,
-    at: EntryTime = None,
-    since: Since = None,
+    folder: opt.RegistryFolder,
+    ident: opt.EntryId,
+    out: Annotated[Path | None, opt.OUT()] = None,
+    force: opt.Force = False,
+    log_key: opt.LogKey = None,
+    heads: opt.HeadsFile = None,
+    at: opt.EntryTime = None,
+    since: opt.Since = None,
 ) -> None:
     """Write a passport's status as a file for offline use, with the log's signed word on it.
 
@@ -187,7 +172,7 @@ def status(
 
     Example: certkit registry status registry 0 -o passport.json.status
     """
-    check_outputs(out, force=force)
+    opt.check_outputs(out, force=force)
     key = log_key_of(log_key, folder)
     with Registry.open(folder) as opened:
         index = opened.find(ident)

@@ -11,22 +11,9 @@ import typer
 from certkit import files
 from certkit.cli import context
 from certkit.cli import documents_registry as documents
+from certkit.cli import options as opt
 from certkit.cli.commands.registry import log_key_of
 from certkit.cli.emit import counted, emit, entries, fold, progress, warn
-from certkit.cli.options import (
-    AT,
-    OUT,
-    WITNESS,
-    EntryTime,
-    Force,
-    HeadsFile,
-    LogKey,
-    RegistryFolder,
-    Signers,
-    TrustFile,
-    about,
-    check_outputs,
-)
 from certkit.cli.views import registry as views
 from certkit.document import fill
 from certkit.errors import UsageError
@@ -43,9 +30,9 @@ _LATEST: Final = int(datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp())
 
 
 def checkpoint(
-    folder: RegistryFolder,
-    out: Annotated[Path | None, OUT] = None,
-    force: Force = False,
+    folder: opt.RegistryFolder,
+    out: Annotated[Path | None, opt.OUT()] = None,
+    force: opt.Force = False,
     vkey: Annotated[
         bool, typer.Option("--vkey", help="Print the verifier key that it is signed with instead.")
     ] = False,
@@ -56,7 +43,7 @@ def checkpoint(
 
     Example: certkit registry checkpoint registry -o remembered.checkpoint
     """
-    check_outputs(out, force=force)
+    opt.check_outputs(out, force=force)
     with Registry.open(folder) as opened:
         head, note, key = opened.signed_head(context.own_heads()), opened.checkpoint(), opened.vkey
     if out:
@@ -72,7 +59,7 @@ def checkpoint(
 
 
 def cosign(
-    folder: RegistryFolder,
+    folder: opt.RegistryFolder,
     returned: Annotated[
         list[Path],
         typer.Argument(
@@ -82,11 +69,11 @@ def cosign(
     ],
     witness: Annotated[
         list[str] | None,
-        about(WITNESS, "A witness's verifier key, instead of the policy's; repeatable."),
+        opt.WITNESS(help="A witness's verifier key, instead of the policy's; repeatable."),
     ] = None,
-    trust: TrustFile = None,
-    heads: HeadsFile = None,
-    at: Annotated[datetime | None, about(AT, "The time that none may be later than. Default: now.")] = None,
+    trust: opt.TrustFile = None,
+    heads: opt.HeadsFile = None,
+    at: Annotated[datetime | None, opt.AT(help="The time that none may be later than. Default: now.")] = None,
 ) -> None:
     """Take in cosignatures of witnesses under the log's checkpoint as it stands.
 
@@ -126,7 +113,7 @@ def _time(signed: Signed) -> str:
 
 
 def export(
-    folder: RegistryFolder,
+    folder: opt.RegistryFolder,
     out: Annotated[Path, typer.Argument(metavar="OUT", help="The folder of the public tree.")],
     passports: Annotated[
         bool, typer.Option("--passports", help="Write the passports too, under blobs/; needed once.")
@@ -151,7 +138,7 @@ def export(
 
 
 def rotate_key(
-    folder: RegistryFolder,
+    folder: opt.RegistryFolder,
     new_log_key: Annotated[
         Path | None,
         typer.Option(
@@ -161,10 +148,10 @@ def rotate_key(
             "it in the registry.",
         ),
     ] = None,
-    log_key: LogKey = None,
-    heads: HeadsFile = None,
-    at: EntryTime = None,
-    trust: Signers = None,
+    log_key: opt.LogKey = None,
+    heads: opt.HeadsFile = None,
+    at: opt.EntryTime = None,
+    trust: opt.Signers = None,
 ) -> None:
     """Hand the log over to another key, and print the new verifier key.
 

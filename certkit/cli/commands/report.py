@@ -10,20 +10,9 @@ import typer
 from certkit import files, workflow
 from certkit import report as room
 from certkit.cli import context
+from certkit.cli import options as opt
 from certkit.cli.documents import Report
 from certkit.cli.emit import emit, note, progress
-from certkit.cli.options import (
-    BUNDLE,
-    FORMAT,
-    OUT,
-    PROFILE,
-    REQUIRE_TIER,
-    ContextFile,
-    Force,
-    Jobs,
-    about,
-    check_outputs,
-)
 from certkit.cli.views.assessment import show_report
 from certkit.errors import UsageError
 
@@ -36,29 +25,30 @@ def report(
         Path,
         typer.Argument(metavar="SOURCE", help="A bundle's folder, or a passport.json with --bundle."),
     ],
-    out: Annotated[Path, about(OUT, "X.pdf (X.html is written beside it) or X.html, the file to write.")],
-    force: Force = False,
-    given: ContextFile = None,
+    out: Annotated[Path, opt.OUT(help="X.pdf (X.html is written beside it) or X.html, the file to write.")],
+    force: opt.Force = False,
+    given: opt.ContextFile = None,
     kind: Annotated[
         Literal["argument", "gsn", "register"] | None,
-        about(FORMAT, "Write the argument instead: as JSON, as GSN in YAML, or its challenges in Markdown."),
+        opt.FORMAT(
+            help="Write the argument instead: as JSON, as GSN in YAML, or its challenges in Markdown."
+        ),
     ] = None,
     bundle: Annotated[
         list[Path] | None,
-        about(BUNDLE, "The evidence of a passport, which is judged again. Once for each bundle."),
+        opt.BUNDLE(help="The evidence of a passport, which is judged again. Once for each bundle."),
     ] = None,
     profile: Annotated[
         str | None,
-        about(
-            PROFILE,
-            "A packaged profile or the path of a TOML file. Default: hb-eval-2026, or the passport's.",
+        opt.PROFILE(
+            help="A packaged profile or the path of a TOML file. Default: hb-eval-2026, or the passport's.",
             envvar="CERTKIT_PROFILE",
         ),
     ] = None,
     require_tier: Annotated[
-        int | None, about(REQUIRE_TIER, "The tier asked for; for a bundle, 1 by default.")
+        int | None, opt.REQUIRE_TIER(help="The tier asked for; for a bundle, 1 by default.")
     ] = None,
-    jobs: Jobs = None,
+    jobs: opt.Jobs = None,
 ) -> None:
     """Draw the safety case of a bundle, or of a passport with its evidence, as HTML and PDF.
 
@@ -72,7 +62,7 @@ def report(
     if kind is None and out.suffix not in {".pdf", ".html"}:
         raise UsageError("usage.option", f"{out} ends in neither .pdf nor .html", hint="-o safety-case.pdf")
     outputs = (out, out.with_suffix(".html")) if kind is None else (out,)
-    check_outputs(*outputs, force=force)
+    opt.check_outputs(*outputs, force=force)
     read = None if given is None else workflow.load_context(given)
     date, bar = context.document_date(), progress()
     tier, name, passport = require_tier or 1, profile or workflow.DEFAULT_PROFILE, None

@@ -14,26 +14,10 @@ from msgspec import structs
 
 from certkit import canonical, files, workflow
 from certkit.cli import context
+from certkit.cli import options as opt
 from certkit.cli.commands.keys import odd_rotation
 from certkit.cli.documents import TrustShow
 from certkit.cli.emit import emit, fold, hint
-from certkit.cli.options import (
-    IDENTITY,
-    ISSUER,
-    KEY,
-    PROFILE,
-    READING,
-    AsOf,
-    ChangeTime,
-    Domains,
-    LogKeys,
-    Profiles,
-    TrustFile,
-    WitnessKeys,
-    about,
-    moment,
-    profile_digest,
-)
 from certkit.cli.views.trust import show_policy, show_written
 from certkit.errors import Exit, UsageError
 from certkit.passport import keyless, keys, trusted_root
@@ -67,18 +51,20 @@ class Reading(StrEnum):
 
 
 def add(
-    trust: TrustFile = None,
-    issuer: Annotated[str | None, about(ISSUER, "Your name for whoever holds the key.")] = None,
-    key: Annotated[Path | None, about(KEY, "The issuer's public key (PEM).")] = None,
+    trust: opt.TrustFile = None,
+    issuer: Annotated[str | None, opt.ISSUER(help="Your name for whoever holds the key.")] = None,
+    key: Annotated[Path | None, opt.KEY(help="The issuer's public key (PEM).")] = None,
     not_before: Annotated[
         datetime | None,
-        typer.Option("--not-before", metavar="TIME", parser=moment, help="Signatures from here on count."),
+        typer.Option(
+            "--not-before", metavar="TIME", parser=opt.moment, help="Signatures from here on count."
+        ),
     ] = None,
     not_after: Annotated[
         datetime | None,
-        typer.Option("--not-after", metavar="TIME", parser=moment, help="Signatures up to here count."),
+        typer.Option("--not-after", metavar="TIME", parser=opt.moment, help="Signatures up to here count."),
     ] = None,
-    identity: Annotated[str | None, IDENTITY] = None,
+    identity: Annotated[str | None, opt.IDENTITY()] = None,
     oidc_issuer: Annotated[
         str | None, typer.Option("--oidc-issuer", metavar="URL", help="Where that signer has signed in.")
     ] = None,
@@ -91,10 +77,10 @@ def add(
             "as installed.",
         ),
     ] = None,
-    log: LogKeys = None,
-    witness: WitnessKeys = None,
-    profile: Profiles = None,
-    domain: Domains = None,
+    log: opt.LogKeys = None,
+    witness: opt.WitnessKeys = None,
+    profile: opt.Profiles = None,
+    domain: opt.Domains = None,
 ) -> None:
     """Add to a trust policy: an issuer's key or identity, a Sigstore trusted root, a log, a witness.
 
@@ -119,14 +105,14 @@ def add(
         policy,
         logs=_and(policy.logs, context.vkeys(log, "--log")),
         witnesses=structs.replace(quorum, keys=_and(quorum.keys, context.vkeys(witness, "--witness"))),
-        profiles=_and(policy.profiles, [profile_digest(name) for name in profile or ()]),
+        profiles=_and(policy.profiles, [opt.profile_digest(name) for name in profile or ()]),
         domains=_and(policy.domains, domain),
     )
     _save(policy, trust)
 
 
 def set_(
-    trust: TrustFile = None,
+    trust: opt.TrustFile = None,
     require: Annotated[
         list[Require] | None,
         typer.Option("--require", help="All that must be checked, in place of what was; repeatable."),
@@ -139,7 +125,7 @@ def set_(
         int | None, typer.Option("--min-tier", min=0, max=9, help="The least tier to accept; 0: any.")
     ] = None,
     reading: Annotated[
-        Reading | None, about(READING, "By which reading the tier counts; any: by its profile's.")
+        Reading | None, opt.READING(help="By which reading the tier counts; any: by its profile's.")
     ] = None,
     max_status_age: Annotated[
         str | None,
@@ -182,14 +168,16 @@ def set_(
 
 
 def remove(
-    trust: TrustFile = None,
-    issuer: Annotated[list[str] | None, about(ISSUER, "An issuer, with all that it has; repeatable.")] = None,
-    key: Annotated[list[Path] | None, about(KEY, "An issuer's public key (PEM); repeatable.")] = None,
-    identity: Annotated[list[str] | None, about(IDENTITY, "A keyless signer; repeatable.")] = None,
-    log: LogKeys = None,
-    witness: WitnessKeys = None,
-    profile: Profiles = None,
-    domain: Domains = None,
+    trust: opt.TrustFile = None,
+    issuer: Annotated[
+        list[str] | None, opt.ISSUER(help="An issuer, with all that it has; repeatable.")
+    ] = None,
+    key: Annotated[list[Path] | None, opt.KEY(help="An issuer's public key (PEM); repeatable.")] = None,
+    identity: Annotated[list[str] | None, opt.IDENTITY(help="A keyless signer; repeatable.")] = None,
+    log: opt.LogKeys = None,
+    witness: opt.WitnessKeys = None,
+    profile: opt.Profiles = None,
+    domain: opt.Domains = None,
 ) -> None:
     """Take out of a trust policy what it holds: an issuer, a key, a log, a witness, a profile, a domain.
 
@@ -205,7 +193,7 @@ def remove(
         identities=identity or (),
         logs=log or (),
         witnesses=witness or (),
-        profiles=[profile_digest(name) for name in profile or ()],
+        profiles=[opt.profile_digest(name) for name in profile or ()],
         domains=domain or (),
     )
     _save(lighter, trust)
@@ -214,8 +202,8 @@ def remove(
 def rotate(
     old: Annotated[Path, typer.Argument(metavar="OLD", help="The public key that the policy holds (PEM).")],
     new: Annotated[Path, typer.Argument(metavar="NEW", help="The public key that takes over from it (PEM).")],
-    trust: TrustFile = None,
-    at: ChangeTime = None,
+    trust: opt.TrustFile = None,
+    at: opt.ChangeTime = None,
 ) -> None:
     """Follow an issuer who changes keys: the old key's window ends at a time, and the new key's begins there.
 
@@ -239,12 +227,12 @@ def _taken_over(key_id: str, moment: datetime, odd: Iterable[str]) -> Iterator[s
 
 
 def show(
-    trust: TrustFile = None,
+    trust: opt.TrustFile = None,
     profile: Annotated[
         list[str] | None,
-        about(PROFILE, "A profile of your own that the policy may name; repeatable."),
+        opt.PROFILE(help="A profile of your own that the policy may name; repeatable."),
     ] = None,
-    at: AsOf = None,
+    at: opt.AsOf = None,
 ) -> None:
     """Show a trust policy: issuers with the ids of their keys, logs, what is required, and what is odd.
 

@@ -9,37 +9,28 @@ import typer
 
 from certkit import canonical, files, workflow
 from certkit.cli import context
+from certkit.cli import options as opt
 from certkit.cli.emit import emit, fold, progress
-from certkit.cli.options import (
-    BUNDLE,
-    OUT,
-    REQUIRE_TIER,
-    BundleFolders,
-    Force,
-    ProfileName,
-    about,
-    check_outputs,
-)
 from certkit.errors import Exit
 from certkit.report.argument.skeleton import ContextInit, ContextLint, blanks, skeleton, to_close, unfilled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-Tier = Annotated[int, about(REQUIRE_TIER, "The tier that is asked for.")]
+Tier = Annotated[int, opt.REQUIRE_TIER(help="The tier that is asked for.")]
 
 
 def init(
-    bundles: BundleFolders,
-    out: Annotated[Path, about(OUT, "The file to write.")] = Path("context.json"),
-    force: Force = False,
+    bundles: opt.BundleFolders,
+    out: Annotated[Path, opt.OUT(help="The file to write.")] = Path("context.json"),
+    force: opt.Force = False,
     earlier: Annotated[
         Path | None,
         typer.Option(
             "--from", metavar="OLD", help="Carry over an earlier context; its answers no longer count."
         ),
     ] = None,
-    profile: ProfileName = "hb-eval-2026",
+    profile: opt.ProfileName = "hb-eval-2026",
     require_tier: Tier = 1,
 ) -> None:
     """Write a context.json to fill in, bound to this evidence, and print every challenge and what closes it.
@@ -50,7 +41,7 @@ def init(
     Example: certkit context init bundle/ --require-tier 2 -o context.json
     """
     workflow.refuse_inside(bundles, out)
-    check_outputs(out, force=force)
+    opt.check_outputs(out, force=force)
     case = workflow.case_of(
         bundles, profile, required_tier=require_tier, today=context.today(), progress=progress()
     )
@@ -77,9 +68,9 @@ def lint(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The context.json.")],
     bundle: Annotated[
         list[Path] | None,
-        about(BUNDLE, "The evidence that it should be about. Once for each bundle."),
+        opt.BUNDLE(help="The evidence that it should be about. Once for each bundle."),
     ] = None,
-    profile: ProfileName = "hb-eval-2026",
+    profile: opt.ProfileName = "hb-eval-2026",
 ) -> None:
     """Check a context.json, and tell what is still blank, or about other evidence.
 

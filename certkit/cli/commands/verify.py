@@ -8,27 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from certkit import canonical
 from certkit.cli import context
+from certkit.cli import options as opt
 from certkit.cli.documents import Show
 from certkit.cli.emit import emit, fold, progress, warn
-from certkit.cli.options import (
-    AGENT,
-    DOMAIN,
-    ISSUER,
-    KEY,
-    REQUIRE_TIER,
-    TRUST,
-    AsOf,
-    Evidence,
-    Jobs,
-    PassportFile,
-    Registry,
-    Remember,
-    Replay,
-    ReplayProfile,
-    TrustFile,
-    Verbose,
-    about,
-)
 from certkit.cli.views.passport import show_passport, show_verdict, show_verification
 from certkit.errors import Exit, UsageError
 from certkit.passport import keys
@@ -43,23 +25,26 @@ if TYPE_CHECKING:
 
 
 def verify(
-    passport: PassportFile,
-    trust: TrustFile = None,
+    passport: opt.PassportFile,
+    trust: opt.TrustFile = None,
     key: Annotated[
-        Path | None, about(KEY, "Trust this public key (PEM) alone, in place of a policy.", metavar="PUBLIC")
+        Path | None,
+        opt.KEY(help="Trust this public key (PEM) alone, in place of a policy.", metavar="PUBLIC"),
     ] = None,
-    issuer: Annotated[str | None, about(ISSUER, "What the signer must be called; needed with --key.")] = None,
-    bundle: Evidence = None,
-    replay: Replay = False,
-    profile: ReplayProfile = None,
-    agent: Annotated[str | None, about(AGENT, "The agent it must be about.", metavar="DIGEST")] = None,
-    domain: Annotated[str | None, DOMAIN] = None,
-    require_tier: Annotated[int | None, REQUIRE_TIER] = None,
-    registry: Registry = None,
-    remember: Remember = True,
-    at: AsOf = None,
-    jobs: Jobs = None,
-    verbose: Verbose = False,
+    issuer: Annotated[
+        str | None, opt.ISSUER(help="What the signer must be called; needed with --key.")
+    ] = None,
+    bundle: opt.Evidence = None,
+    replay: opt.Replay = False,
+    profile: opt.ReplayProfile = None,
+    agent: Annotated[str | None, opt.AGENT(help="The agent it must be about.", metavar="DIGEST")] = None,
+    domain: Annotated[str | None, opt.DOMAIN()] = None,
+    require_tier: Annotated[int | None, opt.REQUIRE_TIER()] = None,
+    registry: opt.Registry = None,
+    remember: opt.Remember = True,
+    at: opt.AsOf = None,
+    jobs: opt.Jobs = None,
+    verbose: opt.Verbose = False,
 ) -> None:
     """Verify a passport against your trust policy: signature, validity, evidence, and what it claims.
 
@@ -112,13 +97,13 @@ def _policy(trust: Path | None, key: Path | None, issuer: str | None) -> Trust:
 
 
 def show(
-    passport: PassportFile,
+    passport: opt.PassportFile,
     trust: Annotated[
-        Path | None, about(TRUST, "Verify it under this trust policy as well.", envvar=None)
+        Path | None, opt.TRUST(help="Verify it under this trust policy as well.", envvar=None)
     ] = None,
-    registry: Registry = None,
-    at: AsOf = None,
-    verbose: Verbose = False,
+    registry: opt.Registry = None,
+    at: opt.AsOf = None,
+    verbose: opt.Verbose = False,
 ) -> None:
     """Show what a passport says, on one screen. Without --trust its signature is not checked.
 

@@ -6,8 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 from certkit.assessment.metrics.catalogue import CATALOGUE
-from certkit.assessment.metrics.metric import percent
-from certkit.assessment.words import asked, shown
+from certkit.assessment.metrics.metric import asked, percent, shown
 from certkit.cli.emit import counted, fold
 
 if TYPE_CHECKING:
