@@ -13,7 +13,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from certkit._version import __version__
 from certkit.assessment.bounded.fragility import Fragility
-from certkit.assessment.criteria import Status
+from certkit.assessment.criteria import Status, TierStatus
 from certkit.assessment.findings.findings import Code, Finding, Severity
 from certkit.assessment.findings.findings import State as Answered
 from certkit.assessment.integrity.document import IntegrityDocument
@@ -23,7 +23,6 @@ from certkit.assessment.profile import Operator, Reading
 from certkit.assessment.rater_error import JudgeReport
 from certkit.assessment.statistics.estimators import Interval
 from certkit.assessment.statistics.variation import Variation
-from certkit.assessment.verdict import TierStatus
 from certkit.document import BESIDE, Count, Digest, Document, Part, Positive, Share, TierKey, Time
 from certkit.evidence.records.record import Split
 

@@ -18,7 +18,7 @@ from certkit.document import fill
 
 if TYPE_CHECKING:
     from certkit.assessment.bounded.fragility import Fragility
-    from certkit.assessment.criteria import Row
+    from certkit.assessment.criteria import Row, Tier, Verdict
     from certkit.assessment.findings.challenges import Challenge
     from certkit.assessment.findings.findings import Finding
     from certkit.assessment.integrity.document import IntegrityDocument
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from certkit.assessment.profile import Profile
     from certkit.assessment.rater_error import JudgeReport
     from certkit.assessment.statistics.variation import Variation
-    from certkit.assessment.verdict import Tier, Verdict
     from certkit.canonical import Digest
     from certkit.errors import Exit
     from certkit.evidence.bundle.manifest import Facts

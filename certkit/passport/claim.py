@@ -17,11 +17,10 @@ from msgspec import Struct, structs
 
 from certkit import canonical
 from certkit._version import __version__
-from certkit.assessment.criteria import Status
+from certkit.assessment.criteria import Status, TierStatus
 from certkit.assessment.metrics.metric import State
 from certkit.assessment.result import moment
 from certkit.assessment.tasks import task_table
-from certkit.assessment.verdict import TierStatus
 from certkit.document import fill
 from certkit.passport import declared, implied, terms
 from certkit.passport import statement as st

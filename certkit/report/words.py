@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from certkit.assessment import CATALOGUE, Unit, shown
-from certkit.assessment.words import DIGITS, MOST
+from certkit.assessment.metrics.metric import DIGITS, MOST
 from certkit.wording import listed as listed  # noqa: PLC0414 - part of these words
 
 _SIGNS: Final = {">=": "≥", "<=": "≤"}

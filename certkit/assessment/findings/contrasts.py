@@ -12,7 +12,7 @@ from certkit.assessment.statistics.posterior import differences
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from certkit.assessment.evaluate import Judged
+    from certkit.assessment.bounded import Judged
     from certkit.assessment.findings.findings import Finding
 
 ALPHA: Final = 0.05
@@ -67,7 +67,7 @@ def _worse(judged: Judged, whole: str, part: str) -> float | None:
 
     It is what the posterior of part − whole leaves above 0, whose prior tasks speak against a loss.
     """
-    sample = judged.reader.sample
+    sample = judged.view
     sums = [sample.sums(name) for name in (part, whole)]
     part_sums, whole_sums = sums
     if part_sums is None or whole_sums is None or min(part_sums.k, whole_sums.k) < LEAST:
@@ -88,8 +88,8 @@ def _repeats(judged: Judged) -> Iterator[Finding]:
     Only declared independence can be contradicted: a bound that is insufficient contradicts nothing.
     """
     table, bounded = judged.tier("table"), judged.tier("bounded")
-    sums = judged.reader.sample.sums("r_op")
-    if judged.profile.reading != "table" or not judged.reader.independent or sums is None:
+    sums = judged.view.sums("r_op")
+    if judged.profile.reading != "table" or not judged.independent or sums is None:
         return
     lost = [
         row.tier
@@ -109,7 +109,7 @@ def _repeats(judged: Judged) -> Iterator[Finding]:
 
 def _undeclared(judged: Judged) -> Iterator[Finding]:
     """Say why the bounded reading judges no row, where nothing but a declaration is missing."""
-    if not judged.reader.independent and judged.view.summary.records:
+    if not judged.independent and judged.view.summary.records:
         yield finding(
             "undeclared-independence",
             "the bounded reading judges no row, since nothing says that the tasks are independent: where they"

@@ -47,7 +47,7 @@ def csi(view: View) -> Metric:
             "csi", f"{len(runs) - len(pei)} of the latest {WINDOW} runs carry no PEI", n=len(runs)
         )
     recoveries = [run.irs for run in runs if run.irs is not None]
-    observable = view.manifest.protocol.memory_observable is True
+    observable = view.observable
     irs = [
         Fraction(max(recovery, 0))
         for recovery in recoveries

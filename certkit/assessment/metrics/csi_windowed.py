@@ -47,7 +47,7 @@ def csi_windowed(view: View) -> Metric:
         return unmeasured("csi_windowed", window.reason or "the runs have no order", n=window.runs)
     if window.runs < LEAST_RUNS or len(window.stretches) < STRETCHES:
         return unmeasured("csi_windowed", f"{window.runs} ordered runs, {LEAST_RUNS} needed", n=window.runs)
-    observable = view.manifest.protocol.memory_observable is True
+    observable = view.observable
     recoveries = [_recoveries(stretch, observable=observable) for stretch in window.stretches]
     if min(m for _, m in recoveries) < LEAST_RECOVERIES:
         least = min(m for _, m in recoveries)

@@ -121,7 +121,7 @@ def irs(view: View) -> Metric:
     and as missing where they were not.
     """
     tally = view.fault
-    observable = view.manifest.protocol.memory_observable is True
+    observable = view.observable
     recoveries = tally.irs_recoveries
     known = tally.irs_yes + tally.irs_no + (tally.irs_silent if observable else 0)
     counts = {
@@ -181,7 +181,7 @@ def violations(total: Tally) -> Metric:
 
 def domain_min(view: View) -> Metric:
     """Return the smallest r_op of any domain, with the table of all; the first by name where several tie."""
-    table = {name: fault for name, (_, fault) in view.domains.items()}
+    table = {name: fault for name, (_, fault) in view.by_domain.items()}
     rates = {name: Fraction(t.success, t.runs) for name, t in table.items() if t.runs}
     if not rates:
         return unmeasured("domain_min", NO_FAULTS)
@@ -327,7 +327,7 @@ def novel_fault(view: View) -> Metric:
     they are known not to hold. The rest is unknown, and so is not compared.
     """
     tally = view.novel
-    observable = view.manifest.protocol.memory_observable is True
+    observable = view.observable
     trial = tally.unguided + (tally.unguided_silent if observable else 0)
     trial_success = tally.unguided_success + (tally.unguided_silent_success if observable else 0)
     unknown = tally.runs - tally.harness_error - tally.guided - trial

@@ -29,7 +29,7 @@ from certkit.evidence.bundle.calibration import ABSENT
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from certkit.assessment.evaluate import Judged
+    from certkit.assessment.bounded import Judged
     from certkit.assessment.findings.findings import Finding
     from certkit.evidence.bundle.calibration import Calibration
     from certkit.evidence.bundle.manifest import Protocol
@@ -55,7 +55,7 @@ def seen_by_judge(judged: Judged) -> Seen | None:
 
     Of the two weightings of tasks it is the one with the lower 95 % limit.
     """
-    metric, sums = judged.metrics["r_op"], judged.reader.sample.sums("r_op")
+    metric, sums = judged.metrics["r_op"], judged.view.sums("r_op")
     if metric.value is None or sums is None:
         return None
     parts = posteriors(sums, Scale(Fraction(0), Fraction(1), lower=True))

@@ -12,7 +12,7 @@ from msgspec import structs
 from scipy import stats
 
 from certkit.assessment import AssessmentDocument, Status, of_judge
-from certkit.assessment.evaluate import judge
+from certkit.assessment.bounded import Judged
 from certkit.assessment.findings.findings import SEVERITY
 from certkit.assessment.rater_error import (
     JudgeReport,
@@ -261,7 +261,7 @@ def test_outcomes_of_a_model_are_bounded_only_where_a_person_labelled_some(
     summary = structs.replace(build.strong(), calibration=calibration)
     judge_named = {"name": named, "independent": True} if named else None
     manifest = build.facts(methodology=methodology, judge=judge_named).manifest
-    rows = {(row.id, row.tier): row.bounded for row in judge(summary, manifest, build.profile()).rows}
+    rows = {(row.id, row.tier): row.bounded for row in Judged(summary, manifest, build.profile()).rows}
     found, untouched = rows["r_op", 1], rows["ti", 1]
     assert found is not None
     assert untouched is not None
@@ -302,7 +302,7 @@ def worth(rows: Sequence[tuple[int, int]]) -> Seen | None:
     summary = build.summary(
         [build.cell("a", "stochastic", tally)] if rows else [], rows=build.clusters(clusters)
     )
-    return seen_by_judge(judge(summary, build.facts().manifest, build.profile()))
+    return seen_by_judge(Judged(summary, build.facts().manifest, build.profile()))
 
 
 def test_runs_are_worth_what_their_clusters_are_worth() -> None:
@@ -336,7 +336,7 @@ def one_run_a_task(calibration: Calibration | None, methodology: str) -> dict[tu
     )
     summary = structs.replace(summary, calibration=calibration)
     manifest = build.facts(methodology=methodology, tasks_independent=True).manifest
-    return {(row.id, row.tier): row.bounded for row in judge(summary, manifest, build.profile()).rows}
+    return {(row.id, row.tier): row.bounded for row in Judged(summary, manifest, build.profile()).rows}
 
 
 def by_domain(bank: tuple[int, int, int, int], shop: tuple[int, int, int, int]) -> Calibration:
