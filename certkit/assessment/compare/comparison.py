@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import UNSET, Struct
 
 from certkit.assessment.compare import document
-from certkit.assessment.documents import AgentPart
+from certkit.assessment.result import AgentPart
 from certkit.document import fill
 from certkit.errors import Exit
 
