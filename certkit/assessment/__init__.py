@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from certkit.assessment.assessing import assess, assess_accumulation, contested
     from certkit.assessment.bounded.fragility import Fragility
     from certkit.assessment.criteria import Row, Status, Tier, TierStatus, Verdict
-    from certkit.assessment.findings.challenges import Challenge
-    from certkit.assessment.findings.findings import SEVERITY, Finding, Severity
+    from certkit.assessment.findings.findings import SEVERITY, Challenge, Finding, Severity
     from certkit.assessment.lint import lint as profile_faults
     from certkit.assessment.metrics.catalogue import CATALOGUE, Spec, Unit
     from certkit.assessment.metrics.metric import Metric, State, asked, shown
@@ -90,8 +89,7 @@ __getattr__ = lazy(
         "assessing": ("assess", "assess_accumulation", "contested"),
         "bounded.fragility": ("Fragility",),
         "criteria": ("Row", "Status", "Tier", "TierStatus", "Verdict"),
-        "findings.challenges": ("Challenge",),
-        "findings.findings": ("SEVERITY", "Finding", "Severity"),
+        "findings.findings": ("SEVERITY", "Challenge", "Finding", "Severity"),
         "lint": ("lint as profile_faults",),
         "metrics.catalogue": ("CATALOGUE", "Spec", "Unit"),
         "metrics.metric": ("Metric", "State", "asked", "shown"),

@@ -15,13 +15,10 @@ from certkit.assessment.bounded import Judged
 from certkit.assessment.bounded.fragility import fragility
 from certkit.assessment.bounded.intervals import with_intervals
 from certkit.assessment.findings import accumulated
-from certkit.assessment.findings.challenges import answers, raised, stated
-from certkit.assessment.findings.commitments import commitments
 from certkit.assessment.findings.contradictions import contradictions
-from certkit.assessment.findings.contrasts import contrasts
-from certkit.assessment.findings.findings import finding, ordered
+from certkit.assessment.findings.findings import answers, finding, ordered, raised, stated
 from certkit.assessment.findings.plausibility import plausibility
-from certkit.assessment.findings.provenance import provenance
+from certkit.assessment.findings.provenance import commitments, provenance
 from certkit.assessment.rater_error import judge_findings, judge_report, seen_by_judge
 from certkit.assessment.result import Assessment, Counts
 from certkit.assessment.statistics.variation import variation
@@ -74,9 +71,8 @@ def _judged(summary: Summary, facts: Facts, profile: Profile, *, required_tier: 
     integrity = _integrity(summary)
     findings = (
         *provenance(view, facts, profile),
-        *contradictions(view),
+        *contradictions(judged),
         *plausibility(view, metrics, profile),
-        *contrasts(judged),
         *judge_findings(judge, protocol, seen, profile.tau, profile.delta, judged=was_judged),
         *commitments(integrity),
         *_guidance(profile),

@@ -29,7 +29,7 @@ from certkit.evidence.records.record import Split
 
 if TYPE_CHECKING:
     from certkit.assessment.criteria import Row
-    from certkit.assessment.findings.challenges import Challenge
+    from certkit.assessment.findings.findings import Challenge
     from certkit.assessment.metrics.metric import Metric
     from certkit.assessment.profile import Profile
     from certkit.errors import Exit
