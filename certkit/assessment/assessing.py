@@ -151,7 +151,7 @@ def _integrity(summary: Summary) -> IntegrityDocument | None:
     """Return the commitment integrity of a bundle that holds replies to probes."""
     if summary.integrity is None:
         return None
-    from certkit.assessment.integrity.scoring import score  # noqa: PLC0415 - few bundles hold any
+    from certkit.assessment.integrity.scores import score  # noqa: PLC0415 - few bundles hold any
 
     return score(summary.integrity)
 

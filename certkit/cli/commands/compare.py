@@ -20,11 +20,6 @@ def compare(
     novel: Annotated[
         bool, typer.Option("--novel", help="Compare the held-out faults (split novel_fault) instead.")
     ] = False,
-    seed: Annotated[int | None, opt.SEED(help="Seed of every resampling. Default: 26.")] = None,
-    draws: Annotated[
-        int | None,
-        typer.Option("--draws", min=100, max=100_000, help="Bootstrap draws. Default: 2000."),
-    ] = None,
     paper_tests: Annotated[
         bool,
         typer.Option(
@@ -37,18 +32,16 @@ def compare(
 ) -> None:
     """Compare two agents on their evidence: who succeeds more often under faults, by how much, how surely.
 
-    Compares what both bundles cover, paired by task where both have the tasks. Runs of one cluster stand or
-    fall together in the answer; tests that ignore this are shown on demand. Exit code 0: compared,
+    Compares what both bundles cover, task by task: those that both have are pairs, and runs of one task count
+    once. Tests that ignore this are shown on demand. Exit code 0: compared,
     whoever is better; 4: the bundles share nothing that could be compared; 3: a bundle is malformed.
 
-    Example: certkit compare bundle-a bundle-b --seed 7
+    Example: certkit compare bundle-a bundle-b --json
     """
     compared = workflow.compare(
         a,
         b,
         novel=novel,
-        seed=seed,
-        draws=draws,
         paper_tests=paper_tests,
         jobs=jobs,
         progress=progress(),

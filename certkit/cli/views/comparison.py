@@ -4,24 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from certkit.assessment.compare.comparison import ALPHA
-from certkit.assessment.compare.words import change, figure, signed
-from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
+from msgspec import Struct
+
+from certkit.assessment.compare.words import ALPHA, change, figure, signed
+from certkit.assessment.drift.rows import LEAST
+from certkit.assessment.metrics.catalogue import Unit
 from certkit.assessment.metrics.metric import shown
 from certkit.cli.emit import counted, cut, fold
 from certkit.text import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping
 
-    from certkit.assessment.compare.comparison import Compared, Comparison, Manner
-    from certkit.assessment.compare.document import Domain, Side
-    from certkit.assessment.compare.matched import Matched
+    from certkit.assessment.compare.document import Better, Compared, Comparison, Manner, Side
     from certkit.assessment.compare.paper import Anova, Pair, PaperTests, Rank, Runs
     from certkit.assessment.drift import Drift, Row
     from certkit.assessment.drift.rows import Mean
     from certkit.assessment.statistics.estimators import Interval
-    from certkit.assessment.statistics.resampling import Bootstrap
     from certkit.passport.comparing import Comparison as Drifted
     from certkit.passport.comparing import Side as Signed
 
@@ -42,27 +41,21 @@ _ROW, _VALUE, _RUNS, _LOSS = 29, 7, 8, 8
 
 def show_comparison(compared: Comparison, *, verbose: bool) -> Iterator[str]:
     """Print a comparison; `verbose` adds every pair of cells to the tests that papers print."""
-    yield from fold(compared.answer)
+    yield from fold(compared.answer.words)
     yield ""
-    for name, facts, side in zip("AB", compared.facts, (compared.main.a, compared.main.b), strict=True):
-        agent = facts.manifest.agent
-        yield from fold(f"{name}: {agent.name} {agent.version}, {_rate(side)}", rest="   ")
-        yield f"   {facts.digest}"
+    main = compared.answer.metric
+    for name, bundle, side in (("A", compared.a, compared.main.a), ("B", compared.b, compared.main.b)):
+        yield from fold(f"{name}: {bundle.agent.name} {bundle.agent.version}, {_rate(side)}", rest="   ")
+        yield f"   {bundle.bundle}"
     if compared.domains:
-        yield from _table(
-            "domain",
-            [(row.domain, row, Unit.FRACTION) for row in compared.domains],
-            f"Holm: p adjusted for {counted(_tested(compared.domains), 'domain')}",
-        )
-    if compared.main.matched is not None:
-        yield from _tests(compared, compared.main.matched)
-    if compared.manners is not None:
+        yield from _table("domain", compared.domains)
+    if compared.manners:
         yield from _manners(compared.manners)
-    if compared.paper_tests is not None:
-        yield from _paper_tests(compared.paper_tests, compared.main.metric, verbose=verbose)
-    others = [(row.metric, row, CATALOGUE[row.metric].unit) for row in compared.metrics[1:] if row.matched]
-    if others:
-        yield from _table("metric", others, f"Holm: p adjusted for {counted(len(others), 'metric')}")
+    if isinstance(compared.paper_tests, Struct):
+        yield from _paper_tests(compared.paper_tests, main, verbose=verbose)
+    beside = {name: row for name, row in compared.metrics.items() if row.matched and name != main}
+    if beside:
+        yield from _table("metric", beside)
     yield from _not_alike(compared)
     if compared.caveats:
         yield ""
@@ -77,32 +70,22 @@ def _rate(side: Side) -> str:
     return f"{side.successes:,} of {side.n:,} runs succeeded, {shown(side.value, Unit.FRACTION)}"
 
 
-def _tested(rows: tuple[Domain, ...]) -> int:
-    return sum(row.matched is not None for row in rows)
-
-
-def _table(what: str, rows: Sequence[tuple[str, Compared | Domain, Unit]], legend: str) -> Iterator[str]:
+def _table(heading: str, rows: Mapping[str, Compared]) -> Iterator[str]:
     yield ""
-    heads = f"{'A':>8}{'B':>8}{'A - B':>11}{'95 % CI':>18}{'p':>9}{'Holm':>8}"
-    yield f"{what:<{_NAME}}{heads}"
-    few = False
-    for name, row, unit in rows:
-        line = f"{cut(visible(name), _NAME - 1):<{_NAME}}"
-        if row.matched is None:
-            line += f"{_value(row.a, unit):>8}{_value(row.b, unit):>8}{'not compared':>14}"
-            yield line
+    yield f"{heading:<{_NAME}}{'A':>8}{'B':>8}{'A - B':>11}{'95 % CI':>18}{'tasks':>7}{'adj. p':>9}"
+    for name, row in rows.items():
+        line, matched = f"{cut(visible(name), _NAME - 1):<{_NAME}}", row.matched
+        if matched is None:
+            yield line + f"{_value(row.a, row.unit):>8}{_value(row.b, row.unit):>8}{'not compared':>14}"
             continue
-        matched = row.matched
-        mark = "†" if matched.permutation.least >= ALPHA else " "
-        few |= mark == "†"
-        line += f"{shown(matched.a, unit):>8}{shown(matched.b, unit):>8}"
-        line += f"{change(matched.difference, unit):>11}"
-        line += f"{_span(matched.robust.interval, unit):>18}{figure(matched.permutation.p):>8}{mark}"
-        line += f"{'' if row.p_holm is None else figure(row.p_holm):>7}"
-        yield line.rstrip()
-    yield from fold(f"A and B matched on what both cover; p: cluster permutation; {legend}")
-    if few:
-        yield from fold("† no arrangement of these clusters has p < 0.05: too few to show a difference")
+        line += f"{shown(matched.a, row.unit):>8}{shown(matched.b, row.unit):>8}"
+        line += f"{change(matched.difference, row.unit):>11}{_span(matched.interval, row.unit):>18}"
+        line += f"{min(matched.tasks):>7,}"
+        yield line + f"{'few' if row.p_adjusted is None else figure(row.p_adjusted):>9}"
+    yield from fold(
+        f"A and B over what both cover; p adjusted for {counted(len(rows), heading)};"
+        f" few: not tested below {LEAST} tasks a side"
+    )
 
 
 def _value(side: Side, unit: Unit) -> str:
@@ -115,34 +98,6 @@ def _span(interval: Interval | None, unit: Unit) -> str:
     if unit is Unit.FRACTION:
         return f"{signed(100 * interval.low, 1)} to {signed(100 * interval.high, 1)}"
     return f"{change(interval.low, unit)} to {change(interval.high, unit)}"
-
-
-def _tests(compared: Comparison, matched: Matched) -> Iterator[str]:
-    yield ""
-    yield f"Tests of {compared.main.metric}"
-    test = matched.permutation
-    how = "all" if test.method == "exact" else f"seed {test.seed},"
-    yield from _row("cluster permutation", f"{how} {test.arrangements:,} arrangements", figure(test.p))
-    robust = matched.robust
-    if robust.t is not None and robust.df is not None and robust.p is not None:
-        yield from _row("cluster-robust t", f"t({robust.df:.1f}) = {robust.t:.3f}", figure(robust.p))
-    else:
-        yield from _row("cluster-robust t", str(robust.reason))
-    yield ""
-    yield "95 % intervals"
-    yield from _row("A - B, cluster-robust t", _points(robust.interval))
-    drawn = f"({compared.draws:,} draws, seed {compared.seed})"
-    yield from _row("A - B, cluster bootstrap", f"{_points(matched.bootstrap)} {drawn}")
-    names = {
-        "a": "A, bootstrap by cluster",
-        "b": "B, bootstrap by cluster",
-        "together_by_task": "A and B together, by cluster",
-        "together_by_agent": "A and B together, by agent",
-        "together_by_both": "A and B together, by both",
-    }
-    for key, label in names.items():
-        yield from _row(label, _share(compared.rates[key]))
-    yield from fold("Two agents are too few for an interval by agent to say more than where the two lie.")
 
 
 def _paper_tests(tests: PaperTests, main: str, *, verbose: bool) -> Iterator[str]:
@@ -177,12 +132,6 @@ def _of_runs(runs: Runs) -> Iterator[str]:
 
 def _points(interval: Interval | None) -> str:
     return "none" if interval is None else f"{_span(interval, Unit.FRACTION)} pp"
-
-
-def _share(interval: Bootstrap) -> str:
-    if interval.low is None or interval.high is None:
-        return "none: one cluster shows no spread"
-    return f"{100 * interval.low:.1f} to {100 * interval.high:.1f} %"
 
 
 def _analysis(anova: Anova | None, *, verbose: bool) -> Iterator[str]:
@@ -221,15 +170,16 @@ def _order(label: str, rank: Rank | None) -> Iterator[str]:
     yield from _row(label, text, "" if rank.reason or rank.p is None else figure(rank.p))
 
 
-def _manners(manners: tuple[Manner, Manner]) -> Iterator[str]:
+def _manners(manners: Mapping[Better, Manner]) -> Iterator[str]:
     yield ""
     yield "Intentional responses against trial and error"
-    for name, row in zip("AB", manners, strict=True):
+    for name, row in manners.items():
         intentional, trial = (
-            f"{s:,} of {n:,} ({shown(s / n if n else None, Unit.FRACTION)})"
-            for s, n in (row.intentional, row.trial_and_error)
+            f"{part.successes:,} of {part.n:,} ({shown(part.value, Unit.FRACTION)})"
+            for part in (row.intentional, row.trial_and_error)
         )
-        yield from _row(name, f"intentional {intentional}, trial and error {trial}, unknown {row.unknown:,}")
+        text = f"intentional {intentional}, trial and error {trial}, unknown {row.unknown:,}"
+        yield from _row(name.upper(), text)
         if row.difference is not None:
             yield from _row("", change(row.difference, Unit.FRACTION))
 
