@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from certkit.evidence.bundle.calibration import Calibration
-    from certkit.evidence.integrity.summary import Commitments
+    from certkit.evidence.integrity.reading import Kept
 
 PEI_SCALE: Final = 2**30
 """Fixed point of PEI where it is summed per cluster; the metric itself is exact."""
@@ -305,7 +305,7 @@ class Summary(Struct, frozen=True, kw_only=True, eq=False):
     window: Window
     times: Times
     calibration: Calibration | None = None
-    integrity: Commitments | None = None
+    integrity: Kept | None = None
     joined: int = 0
     unclustered: int = 0
     user_fields: tuple[str, ...] = ()
