@@ -18,7 +18,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeGuard
 
-from certkit.assessment import evaluate
+from certkit.assessment.bounded import Judged
 from tests import generate
 from tests.support import build, watch, words
 
@@ -194,18 +194,18 @@ def judging() -> tuple[int, int]:
 
     Other metrics, agreement, findings and the profile's own file are left out.
     """
-    profile = build.profile()
+    profile, summary, manifest = build.profile(), build.strong(), build.facts().manifest
     rows = tuple(row for row in profile.criteria if row.id == "r_op")
+    profile = profile.model_copy(update={"criteria": rows})
     with watch.watching() as seen:
-        evaluate.judge(
-            build.strong(), build.facts().manifest, profile.model_copy(update={"criteria": rows})
-        ).tier("bounded")
+        Judged(summary, manifest, profile).tier("bounded")
     aside = ("findings", "rater_error", "metrics/csi", "metrics/metrics_2025", "profile")
     files = {name for name in seen.files if not name.removeprefix("assessment/").startswith(aside)}
     kinds = {
         kind
         for kind in seen.types
-        if f"{kind.__module__.replace('.', '/')}.py".removeprefix("certkit/") in files
+        for path in [kind.__module__.removeprefix("certkit.").replace(".", "/")]
+        if {f"{path}.py", f"{path}/__init__.py"} & files
     }
     return len(files), len(kinds)
 
