@@ -33,7 +33,7 @@ LONGEST: Final = 60
 SPECIAL: Final = {"posterior", "domain_min", "gap", "cascade_penalty", "irs_2025", "violations"}
 """Metrics that are no plain mean of tasks, whose name tells the kind of a criterion."""
 
-FIRST_HOUR, ARGUMENT, COMMITMENT: Final = 2_500, 1_500, 2_500
+LATER: Final = {"first hour": 2_500, "argument": 1_500, "commitment": 2_500}
 """Lines that importing real logs, the safety case and commitment integrity may add to a house of 39,000.
 
 Of commitment integrity, 320 stand in cli, report and passport, and 580 in evidence and assessment.
@@ -220,9 +220,13 @@ def rows() -> list[Row]:
         Row("import circles", len(circles()), 0, rule=True),
         Row(f"functions over {LONGEST} lines", len(long_functions()), 0, rule=True),
         Row("upward imports", len(upward_imports()), 0, rule=True),
-        Row("lines in certkit", lines(), 39_000 + FIRST_HOUR + ARGUMENT + COMMITMENT),
-        Row(f"lines in {', '.join(rooms)}", lines(*rooms), 18_500 + ARGUMENT + 320),
-        Row("lines in evidence, assessment", lines("evidence", "assessment"), 18_500 + FIRST_HOUR + 580),
+        Row("lines in certkit", lines(), 39_000 + sum(LATER.values())),
+        Row(f"lines in {', '.join(rooms)}", lines(*rooms), 18_500 + LATER["argument"] + 320),
+        Row(
+            "lines in evidence, assessment",
+            lines("evidence", "assessment"),
+            18_500 + LATER["first hour"] + 580,
+        ),
         Row("files in registry", files("registry"), 20),
         Row("files in cli", files("cli"), 32),
         Row("commands", len(leaves), 48),
