@@ -122,7 +122,7 @@ def _open(case: Case, tier: int) -> str:
 def readings(case: Case) -> tuple[str, ...]:
     """Return the tier by each reading, and every serious challenge with its code, as every screen says it."""
     verdict = case.assessment.verdict
-    told = wording.readings(verdict.table, verdict.bounded, decides=case.assessment.profile.reading)
+    told = wording.readings(verdict.table.tier, verdict.bounded.tier, decides=case.assessment.profile.reading)
     serious = (
         words.plain(wording.challenge(item.code, item.state, item.message, item.answered_by))
         for item in case.assessment.serious

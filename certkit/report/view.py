@@ -172,7 +172,7 @@ def _results(about: Case) -> dict[str, Any]:
         "gaps": results.gaps(document),
         "posterior": confidence.posterior_figure(document),
         "posteriors": confidence.posterior_table(document),
-        "bounded": about.assessment.verdict.bounded,
+        "bounded": about.assessment.verdict.bounded.tier,
         "bounds": confidence.bounds_table(document, asked),
         "priors": confidence.priors_table(document),
         "attained": about.assessment.verdict.tier > 0,

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 from msgspec import Meta, structs
 
-from certkit.assessment.findings.challenges import lacking
-from certkit.assessment.findings.findings import SEVERITY, STATED, Severity
+from certkit import wording
+from certkit.assessment.findings.findings import SEVERITY, STATED, Severity, lacking
 from certkit.document import Part, Text
 from certkit.errors import InputError
 from certkit.evidence.context import Answer
@@ -332,8 +332,8 @@ def _about_evidence(case: Case) -> Iterator[Challenge]:
     for hazard in case.context.hazards or ():
         yield from _about_hazard(case, hazard)
     verdict, reading = case.assessment.verdict, case.assessment.profile.reading
-    if reading == "table" and verdict.table >= case.tier > verdict.bounded:
-        yield _raise("point-estimates", f"Tier {verdict.bounded}" if verdict.bounded else "no tier")
+    if reading == "table" and verdict.table.tier >= case.tier > verdict.bounded.tier:
+        yield _raise("point-estimates", wording.tier(verdict.bounded.tier))
     flips = case.document["fragility"].get("flips")
     if flips and flips["needed"] <= FRAGILE:
         yield _raise("fragile", words.plural(flips["needed"], "other outcome"), verdict.tier)
