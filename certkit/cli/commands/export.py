@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -25,19 +24,9 @@ if TYPE_CHECKING:
 MAX_CARD: Final = 1024 * 1024
 
 
-class Format(StrEnum):
-    """The formats of others."""
-
-    SVR = "in-toto-svr"
-    VC = "vc+jwt"
-    A2A = "a2a"
-    MARKDOWN = "markdown"
-    BADGE = "badge"
-
-
 def export(
     passport: opt.PassportFile,
-    to: Annotated[Format, opt.FORMAT()],
+    to: Annotated[exports.Format, opt.FORMAT()],
     out: Annotated[Path | None, opt.OUT()] = None,
     force: opt.Force = False,
     trust: opt.TrustFile = None,
@@ -64,12 +53,12 @@ def export(
     whoever publishes the agent card; markdown and badge are not signed. What is dated bears the present
     time; another --at is stated apart.
 
-    Example: certkit export passport.json --format markdown --trust trust.json -o passport.md
+    Example: certkit export passport.json -f markdown -o passport.md
     """
     _refuse_overwriting(out, passport, trust, key, card)
     opt.check_outputs(out, force=force)
     made = exports.export(
-        to.value,
+        to,
         _unverified(passport, at, asked=bool(bundle or replay or registry))
         if unverified
         else _verified(passport, trust, at, registry, bundle, profile, replay=replay),

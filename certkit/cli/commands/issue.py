@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from certkit import files, passport, workflow
-from certkit.assessment.words import serious
+from certkit.assessment.words import above, sentence, serious
 from certkit.canonical import Digest, is_digest
 from certkit.cli import context
 from certkit.cli import options as opt
 from certkit.cli.commands.registry import log_key_of, logged_id
 from certkit.cli.documents_registry import Issued
-from certkit.cli.emit import emit, progress, warn
-from certkit.cli.views.assessment import show_issued
+from certkit.cli.emit import emit, fold, progress, warn
+from certkit.cli.views.assessment import say_missing
 from certkit.cli.views.registry import following, show_following
 from certkit.errors import UsageError
 from certkit.passport import timestamp as authority
 from certkit.passport.keyless import Keyless
+from certkit.passport.terms import Relation
 from certkit.report import HINTS
 
 if TYPE_CHECKING:
@@ -32,14 +32,6 @@ if TYPE_CHECKING:
 
 MAX_TOKEN: Final = 64 * 1024
 MAX_CONFIG: Final = 4 * 1024 * 1024
-
-
-class Relation(StrEnum):
-    """How the issuer stands to somebody else."""
-
-    SAME = "same"
-    AFFILIATED = "affiliated"
-    INDEPENDENT = "independent"
 
 
 def issue(
@@ -113,7 +105,7 @@ def issue(
     Nothing reaches the network but with --timestamp or --keyless.
     Exit code 0: issued, whatever the tier; 2, 3 and above: nothing was issued.
 
-    Example: certkit issue bundle --key issuer-key.pem --issuer "Example Lab" -o issued
+    Example: certkit issue bundle -k issuer-key.pem --issuer "Example Lab" -o out
     """
     if supersedes is not None and registry is not None:
         supersedes = logged_id(registry, supersedes)
@@ -134,8 +126,8 @@ def issue(
         key=signer,
         issuer=passport.Issuer(
             name=issuer,
-            relation_to_evaluator=evaluator.value if evaluator else None,
-            relation_to_developer=developer.value if developer else None,
+            relation_to_evaluator=evaluator,
+            relation_to_developer=developer,
         ),
         at=valid_from or now,
         now=now,
@@ -218,5 +210,13 @@ def document(issued: IssuedFiles, out: Path) -> Issued:
 
 def screen(issued: IssuedFiles, out: Path) -> Iterator[str]:
     """Print what was issued, and how it was logged."""
-    logged = show_following(issued.logged) if issued.logged else ()
-    yield from show_issued(issued, out, logged, HINTS)
+    for text in (*above(issued.assessment), sentence(issued.assessment)):
+        yield from fold(text)
+    yield f"passport {out}/passport.json"
+    yield f"id       {issued.passport.passport_id}"
+    if issued.logged is not None:
+        yield f"logged   entry {issued.logged.index}; proof in {out}/passport.json.tlog-proof"
+        yield from show_following(issued.logged)
+    yield f"report   {out}/safety-case.html" + ("" if issued.pdf_missing else ", safety-case.pdf")
+    if issued.pdf_missing:
+        say_missing(issued.pdf_missing, HINTS)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from datetime import datetime, timedelta
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from msgspec import structs
@@ -26,28 +25,14 @@ from certkit.registry.log import load_log_key, log_key_file, make_log_key
 from certkit.registry.reader import reading
 from certkit.registry.registry import Registry
 from certkit.registry.standing import Query, ranked
+from certkit.registry.state import Standing
 from certkit.workflow.verifying import taken
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+    from certkit.registry.entry import Logged
     from certkit.registry.reader import Reader
-
-
-class Ended(StrEnum):
-    """How a passport may stand."""
-
-    CURRENT = "current"
-    SUPERSEDED = "superseded"
-    REVOKED = "revoked"
-    EXPIRED = "expired"
-    UPCOMING = "upcoming"
-
-
-class Order(StrEnum):
-    """The order of a list of passports."""
-
-    STANDING = "standing"
 
 
 def days(text: str) -> timedelta:
@@ -147,7 +132,7 @@ def list_(
     profile: Annotated[
         str | None, opt.PROFILE(help="Passports under this profile: a name, or a digest.")
     ] = None,
-    status: Annotated[Ended | None, typer.Option("--status", help="Passports that stand so.")] = None,
+    status: Annotated[Standing | None, typer.Option("--status", help="Passports that stand so.")] = None,
     expiring: Annotated[
         timedelta | None,
         typer.Option(
@@ -155,7 +140,7 @@ def list_(
         ),
     ] = None,
     sort: Annotated[
-        Order | None,
+        Literal["standing"] | None,
         typer.Option(
             "--sort", help="'standing': those in force first, by the limit of r_op; passports alone."
         ),
@@ -177,45 +162,45 @@ def list_(
         agent=agent,
         tier=tier,
         profile=opt.profile_digest(profile) if profile else None,
-        status=status.value if status else None,
+        status=status,
         expiring=timestamp(moment + expiring) if expiring else None,
     )
     asked = sort is not None or query != Query()
     if ident is not None and asked:
         raise UsageError("usage.option", "an ID names one entry, and the options search for passports")
     with reading(folder, heads=context.own_heads(), progress=progress()) as log:
+        head, now = log.head.checkpoint, timestamp(moment)
         if ident is not None:
-            _one(log, ident, timestamp(moment))
-        elif asked:
-            _search(log, query, sort, timestamp(moment))
+            rows = [views.listed(*log.find(ident), now)]
         else:
-            _all(log, timestamp(moment))
+            rows = _rows(log, query if asked else None, now, ranking=sort is not None)
+    listing = documents.RegistryList(origin=head.origin, size=head.size, entries=rows)
+    emit(listing, views.show_entries(listing) if ident is None else views.show_entry(listing))
 
 
-def _one(log: Reader, ident: str, now: str) -> None:
-    """Show one entry."""
-    logged, issued = log.find(ident)
-    head = log.head.checkpoint
-    document = views.entry(documents.RegistryShow, logged, size=head.size, **views.ended(issued, now))
-    emit(document, views.show_entry(logged, issued, head, now))
-
-
-def _search(log: Reader, query: Query, sort: Order | None, now: str) -> None:
-    """Show the passports that a search finds."""
-    passports = [issued for issued in log.passports() if query.takes(issued, now)]
-    rows = ranked(log, passports, now) if sort else [(issued, None, "") for issued in passports]
-    origin = log.head.checkpoint.origin
-    listed = [views.searched(issued, stated, label, now) for issued, stated, label in rows]
-    emit(documents.RegistrySearch(origin=origin, passports=listed), views.show_found(origin, rows, now))
-
-
-def _all(log: Reader, now: str) -> None:
-    """Show every entry."""
+def _rows(log: Reader, query: Query | None, now: str, *, ranking: bool) -> list[documents.ListedEntry]:
+    """Return all entries, or those of the passports that a query takes, by their standing where asked for."""
     entries, passports = log.listed()
-    origin = log.head.checkpoint.origin
-    listed = [views.listed(logged, passports, now) for logged in entries]
-    screen = views.show_entries(origin, entries, passports, now)
-    emit(documents.RegistryList(origin=origin, entries=listed), screen)
+    if query is None:
+        return [views.listed(logged, passports.get(_passport_id(logged)), now) for logged in entries]
+    taken = [issued for issued in passports.values() if query.takes(issued, now)]
+    if not ranking:
+        return [views.listed(entries[issued.index], issued, now) for issued in taken]
+    return [
+        views.listed(
+            entries[issued.index],
+            issued,
+            now,
+            limit=stated.limit if stated else None,
+            label=label or None,
+        )
+        for issued, stated, label in ranked(log, taken, now)
+    ]
+
+
+def _passport_id(logged: Logged) -> str:
+    """Return the id of the passport that an entry logs, nothing for an entry of another type."""
+    return logged.found.passport.passport_id if logged.found.passport else ""
 
 
 def prove(

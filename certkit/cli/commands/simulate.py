@@ -39,7 +39,7 @@ def simulate(
 
     The same seed gives the same bytes. The manifest says that the evidence is simulated.
 
-    Example: certkit simulate -o bundle --seed 7 --runs 1000 --domains 5 --tier-target 2
+    Example: certkit simulate -o bundle --seed 7 --runs 1000 --tier-target 2
     """
     simulated = draw(
         out,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import Annotated, Any, Literal, cast
 
 import msgspec
 import typer
@@ -15,7 +15,6 @@ from msgspec import structs
 from certkit import canonical, files, workflow
 from certkit.cli import context
 from certkit.cli import options as opt
-from certkit.cli.commands.keys import odd_rotation
 from certkit.cli.documents import TrustShow
 from certkit.cli.emit import emit, fold, hint
 from certkit.cli.views.trust import show_policy, show_written
@@ -24,11 +23,9 @@ from certkit.passport import keyless, keys, trusted_root
 from certkit.passport.exports.words import utc
 from certkit.passport.oddities import cautions, oddities
 from certkit.passport.removal import removed
-from certkit.passport.rotation import rotated
-from certkit.passport.trust import Identity, Trust, TrustedKey
-
-if TYPE_CHECKING:
-    from certkit.passport.trust import Requirement
+from certkit.passport.rotation import ended, rotated
+from certkit.passport.terms import Reading
+from certkit.passport.trust import Identity, Requirement, Trust, TrustedKey
 
 
 class Require(StrEnum):
@@ -40,14 +37,6 @@ class Require(StrEnum):
     EVIDENCE = "evidence"
     REPLAY = "replay"
     NOTHING = "nothing"
-
-
-class Reading(StrEnum):
-    """The reading under which a tier counts."""
-
-    TABLE = "table"
-    BOUNDED = "bounded"
-    ANY = "any"
 
 
 def add(
@@ -89,7 +78,7 @@ def add(
     Certificates and timestamps count under the policy's trusted root alone. A root that is older than the
     policy's own is refused.
 
-    Example: certkit trust add --trust trust.json --issuer "Example Lab" --key public-key.pem
+    Example: certkit trust add --issuer "Example Lab" --key public-key.pem
     """
     policy = context.load_policy(trust) if context.policy_path(trust).exists() else Trust()
     if identity is None and oidc_issuer is None:
@@ -125,7 +114,8 @@ def set_(
         int | None, typer.Option("--min-tier", min=0, max=9, help="The least tier to accept; 0: any.")
     ] = None,
     reading: Annotated[
-        Reading | None, opt.READING(help="By which reading the tier counts; any: by its profile's.")
+        Literal[Reading, "any"] | None,
+        opt.READING(help="By which reading the tier counts; any: by its profile's."),
     ] = None,
     max_status_age: Annotated[
         str | None,
@@ -146,7 +136,7 @@ def set_(
 ) -> None:
     """Set what a trust policy demands; what is not named stays as it is.
 
-    Example: certkit trust set --trust trust.json --require registry --require status --max-status-age P1D
+    Example: certkit trust set --require registry --max-status-age P1D
     """
     policy = context.load_policy(trust)
     changes: dict[str, Any] = {}
@@ -157,7 +147,7 @@ def set_(
     if min_tier is not None:
         changes["min_tier"] = min_tier or None
     if reading is not None:
-        changes["reading"] = None if reading is Reading.ANY else reading.value
+        changes["reading"] = None if reading == "any" else reading
     if max_status_age is not None:
         changes["max_status_age"] = _period(max_status_age)
     accepted = {"specimens": specimens, "contested": contested, "answered": answered}
@@ -212,18 +202,18 @@ def rotate(
     is not made longer. Compare the new key's id with the issuer by another way than the one by which you got
     the file.
 
-    Example: certkit trust rotate public-key.pem next-public.pem --trust trust.json --at 2026-06-01
+    Example: certkit trust rotate public-key.pem next-public.pem --at 2026-06-01
     """
     moment = at or context.now().replace(microsecond=0)
     held, gone, come = context.load_policy(trust), keys.load_public(old), keys.load_public(new)
-    odd = odd_rotation(held, gone, moment)
-    _save(rotated(held, gone, come, at=moment), trust, _taken_over(keys.key_id(come), moment, odd))
+    before = ended(held, gone, at=moment)
+    _save(rotated(held, gone, come, at=moment), trust, _taken_over(keys.key_id(come), moment, before))
 
 
-def _taken_over(key_id: str, moment: datetime, odd: Iterable[str]) -> Iterator[str]:
+def _taken_over(key_id: str, moment: datetime, before: datetime | None) -> Iterator[str]:
     yield from fold(f"from {utc(moment)} on counts {key_id}")
-    for item in odd:
-        hint(item)
+    if before is not None:
+        hint(f"the old key counts no longer than to {utc(before)}; this adds one more key of its issuer")
 
 
 def show(

@@ -21,6 +21,7 @@ from certkit.passport.verification import verify as check
 from certkit.workflow.verifying import evidence_of, remembered, standing_of, taken
 
 if TYPE_CHECKING:
+    from certkit.cli.emit import Line
     from certkit.passport.outcome import Verification
 
 
@@ -56,7 +57,7 @@ def verify(
     Exit code 0: verified; 1: the signature or the subject is wrong; 3: malformed; 4: something required
     could not be checked; 6: ended; 7: evidence or replay differ; 8: not trusted.
 
-    Example: certkit verify passport.json --trust trust.json --bundle bundle --replay
+    Example: certkit verify passport.json --bundle bundle --replay
     """
     if agent is not None and not canonical.is_digest(agent):
         raise UsageError("usage.option", f"--agent: {agent!r} is not sha256: and 64 hexadecimal digits")
@@ -103,9 +104,10 @@ def show(
     ] = None,
     registry: opt.Registry = None,
     at: opt.AsOf = None,
-    verbose: opt.Verbose = False,
 ) -> None:
     """Show what a passport says, on one screen. Without --trust its signature is not checked.
+
+    What is too long for the screen, such as how every bound was got, is in the document of --json.
 
     With --trust, --registry or PASSPORT.status says whether it still stands, as in 'certkit verify'.
 
@@ -128,14 +130,14 @@ def show(
     shown = source.unverified(data, at=moment, made=made) if readable else None
     emit(
         _document(data if readable else None, verified),
-        _screen(verified, shown, in_pdf=given.in_pdf, dated=at is not None, verbose=verbose),
+        _screen(verified, shown, in_pdf=given.in_pdf, dated=at is not None),
         code=verified.exit_code if verified else Exit.OK,
     )
 
 
 def _screen(
-    verified: Verification | None, shown: source.Source | None, *, in_pdf: bool, dated: bool, verbose: bool
-) -> Iterator[str]:
+    verified: Verification | None, shown: source.Source | None, *, in_pdf: bool, dated: bool
+) -> Iterator[Line]:
     if verified is None:
         yield "SIGNATURE NOT CHECKED: anyone can write this. Check it: --trust FILE"
     else:
@@ -145,7 +147,7 @@ def _screen(
     if in_pdf:
         yield from fold("Taken out of a PDF, whose pages are not signed: compare the id that they print")
     if shown is not None:
-        yield from show_passport(shown, verbose=verbose)
+        yield from show_passport(shown)
 
 
 def _standing(verified: Verification) -> Literal["current", "revoked", "superseded"] | None:
