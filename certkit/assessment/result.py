@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import UNSET, Struct
 
 from certkit.assessment import documents
-from certkit.assessment.findings.findings import Severity
+from certkit.assessment.findings.findings import BESIDE, Severity
 from certkit.assessment.metrics.metric import State, number
 from certkit.document import fill
 
@@ -177,7 +177,9 @@ def _verdict(assessment: Assessment) -> documents.VerdictPart:
         verdict,
         readings=documents.Readings(table=verdict.table, bounded=verdict.bounded),
         decides=assessment.profile.reading,
-        challenges=tuple(fill(documents.ChallengePart, item) for item in assessment.challenges),
+        challenges=tuple(
+            fill(documents.ChallengePart, item) for item in assessment.challenges if item.code not in BESIDE
+        ),
         **_attained(verdict),
     )
 
