@@ -9,7 +9,7 @@ import pytest
 
 import certkit
 from certkit import canonical, workflow
-from certkit.assessment.findings.commitments import commitments
+from certkit.assessment.findings.provenance import commitments
 from certkit.assessment.integrity.scores import score
 from certkit.cli.views.passport import show_verification
 from certkit.evidence import seal
