@@ -31,15 +31,13 @@ if TYPE_CHECKING:
     from certkit.assessment.assessing import assess, assess_accumulation, contested
     from certkit.assessment.bounded.fragility import Fragility
     from certkit.assessment.criteria import Row, Status, Tier, TierStatus, Verdict
-    from certkit.assessment.documents import AssessmentDocument
-    from certkit.assessment.findings.challenges import Challenge
-    from certkit.assessment.findings.findings import SEVERITY, Finding, Severity
+    from certkit.assessment.findings.findings import SEVERITY, Challenge, Finding, Severity
     from certkit.assessment.lint import lint as profile_faults
     from certkit.assessment.metrics.catalogue import CATALOGUE, Spec, Unit
     from certkit.assessment.metrics.metric import Metric, State, asked, shown
     from certkit.assessment.profile import Profile, parse, profile_schema
     from certkit.assessment.rater_error import JudgeReport
-    from certkit.assessment.result import Assessment
+    from certkit.assessment.result import Assessment, AssessmentDocument
     from certkit.assessment.words import (
         above,
         fragile,
@@ -91,15 +89,13 @@ __getattr__ = lazy(
         "assessing": ("assess", "assess_accumulation", "contested"),
         "bounded.fragility": ("Fragility",),
         "criteria": ("Row", "Status", "Tier", "TierStatus", "Verdict"),
-        "documents": ("AssessmentDocument",),
-        "findings.challenges": ("Challenge",),
-        "findings.findings": ("SEVERITY", "Finding", "Severity"),
+        "findings.findings": ("SEVERITY", "Challenge", "Finding", "Severity"),
         "lint": ("lint as profile_faults",),
         "metrics.catalogue": ("CATALOGUE", "Spec", "Unit"),
         "metrics.metric": ("Metric", "State", "asked", "shown"),
         "profile": ("Profile", "parse", "profile_schema"),
         "rater_error": ("JudgeReport",),
-        "result": ("Assessment",),
+        "result": ("Assessment", "AssessmentDocument"),
         "words": (
             "above",
             "fragile",

@@ -14,18 +14,15 @@ from certkit.assessment import criteria
 from certkit.assessment.bounded import Judged
 from certkit.assessment.bounded.fragility import fragility
 from certkit.assessment.bounded.intervals import with_intervals
-from certkit.assessment.documents import Counts
 from certkit.assessment.findings import accumulated
-from certkit.assessment.findings.challenges import answers, raised, stated
-from certkit.assessment.findings.commitments import commitments
 from certkit.assessment.findings.contradictions import contradictions
-from certkit.assessment.findings.contrasts import contrasts
-from certkit.assessment.findings.findings import finding, ordered
+from certkit.assessment.findings.findings import answers, finding, ordered, raised, stated
 from certkit.assessment.findings.plausibility import plausibility
-from certkit.assessment.findings.provenance import provenance
+from certkit.assessment.findings.provenance import commitments, provenance
 from certkit.assessment.rater_error import judge_findings, judge_report, seen_by_judge
-from certkit.assessment.result import Assessment
+from certkit.assessment.result import Assessment, Counts
 from certkit.assessment.statistics.variation import variation
+from certkit.document import fill
 from certkit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -74,9 +71,8 @@ def _judged(summary: Summary, facts: Facts, profile: Profile, *, required_tier: 
     integrity = _integrity(summary)
     findings = (
         *provenance(view, facts, profile),
-        *contradictions(view),
+        *contradictions(judged),
         *plausibility(view, metrics, profile),
-        *contrasts(judged),
         *judge_findings(judge, protocol, seen, profile.tau, profile.delta, judged=was_judged),
         *commitments(integrity),
         *_guidance(profile),
@@ -140,9 +136,13 @@ def contested(judged: Assessment, answered: Mapping[str, tuple[str, ...]]) -> As
         judged,
         challenges=challenges,
         findings=stated(judged.findings, challenges),
-        tiers=tuple(criteria.contested_tier(tier, contests=contests) for tier in judged.tiers),
+        tiers={
+            number: criteria.contested_tier(tier, contests=contests) for number, tier in judged.tiers.items()
+        },
         verdict=structs.replace(
-            judged.verdict, status=criteria.contested(judged.verdict.status, contests=contests)
+            judged.verdict,
+            status=criteria.contested(judged.verdict.status, contests=contests),
+            challenges=tuple(fill(criteria.ChallengePart, item) for item in challenges),
         ),
     )
 

@@ -12,18 +12,22 @@ its criteria are met, and the yes does not stand.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from msgspec import Struct, structs
+from msgspec import Meta, Struct, structs
 
+from certkit.assessment.findings.findings import Code, Severity
+from certkit.assessment.findings.findings import State as Answered
 from certkit.assessment.metrics.metric import Metric, State, Value
 from certkit.assessment.profile import Criterion, Operator, Reading, exact
+from certkit.document import Count, Part, Positive
 from certkit.errors import Exit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     from certkit.assessment.profile import Profile
 
@@ -54,21 +58,23 @@ _EXIT = {
     TierStatus.INSUFFICIENT: Exit.INSUFFICIENT,
 }
 
+READINGS: Final[tuple[Reading, ...]] = ("table", "bounded")
+
 # Worst first: a failure that was measured, then what could not be judged, then what was never tested.
 _SEVERITY = {Status.NOT_MET: 0, Status.INSUFFICIENT: 1, Status.NOT_TESTED: 2}
 
 
-class Bounded(Struct, frozen=True, kw_only=True):
+class Bounded(Part, frozen=True, kw_only=True):
     """The bounded reading of a row: the bound that must pass the threshold, at which confidence.
 
-    `k` tasks (or families of tasks) carry it, the fewest where it has parts; `rests_on` says so in words;
-    `reason` says why the row cannot be judged so.
+    `k` is the fewest where it has parts, and `rests_on` says it in words. `reason` says why the row cannot be
+    judged so.
     """
 
     status: Status
-    bound: Value | None = None
-    confidence: float
-    k: int | None = None
+    bound: float | None = None
+    confidence: Annotated[float, Meta(description="the tier's, raised for a later attempt")]
+    k: Annotated[Count | None, Meta(description="tasks, or families of tasks, that carry the row")] = None
     rests_on: str | None = None
     reason: str | None = None
 
@@ -110,33 +116,62 @@ class Row(Struct, frozen=True, kw_only=True):
         return self.k is not None and self.k < self.criterion.min_n
 
 
-class Tier(Struct, frozen=True, kw_only=True):
+class Tier(Part, frozen=True, kw_only=True):
     """One tier: its own rows by status, the status of the tier below, and the two together."""
 
-    number: int
     name: str
     status: TierStatus
-    lower: TierStatus | None
+    lower: Annotated[TierStatus | None, Meta(description="the status of the tier below")]
     met: tuple[str, ...]
     not_met: tuple[str, ...]
     insufficient: tuple[str, ...]
     not_tested: tuple[str, ...]
-    guidance: dict[str, str] | None = None
+    guidance: Mapping[str, str] | None
 
 
-class Verdict(Struct, frozen=True, kw_only=True):
-    """The tier whose criteria are met under the profile's reading, and the status of the tier asked for.
+class Attained(Part, frozen=True, kw_only=True):
+    """The tier that a reading attains, 0 for none."""
 
-    `table` and `bounded` are the tiers attained under each reading; the profile says which one decides.
-    `binding` names every row of the next tier that is neither met nor not applicable, worst first.
+    tier: Count
+
+
+class Readings(Part, frozen=True, kw_only=True):
+    """The tier by each reading, 0 for none."""
+
+    table: Count
+    bounded: Count
+
+
+class ChallengePart(Part, frozen=True, kw_only=True):
+    """What all findings of one code ask; `answered_by` names the authors of the answers that count."""
+
+    code: Code
+    severity: Severity
+    state: Answered
+    answered_by: tuple[str, ...]
+
+
+class Verdict(Part, frozen=True, kw_only=True):
+    """The tier whose criteria are met by the deciding reading, the status of the tier asked for, and why.
+
+    `table` and `bounded` are the tiers attained under each reading, as in `readings`. In `binding` the worst
+    row is first.
     """
 
-    tier: int
-    required_tier: int
+    tier: Count
+    required_tier: Positive
     status: TierStatus
-    table: int
-    bounded: int
-    binding: tuple[str, ...]
+    readings: Readings
+    decides: Reading
+    challenges: Annotated[
+        tuple[ChallengePart, ...],
+        Meta(description="the serious ones contest the verdict while they are open"),
+    ] = ()
+    table: Attained
+    bounded: Attained
+    binding: Annotated[
+        tuple[str, ...], Meta(description="rows of the next tier that are neither met nor not applicable")
+    ]
 
     @property
     def exit_code(self) -> Exit:
@@ -216,9 +251,9 @@ def table(
     )
 
 
-def tiers(profile: Profile, rows: tuple[Row, ...], reading: Reading, *, records: int) -> tuple[Tier, ...]:
-    """Return every tier of the profile under a reading, ascending."""
-    result: list[Tier] = []
+def tiers(profile: Profile, rows: tuple[Row, ...], reading: Reading, *, records: int) -> dict[str, Tier]:
+    """Return every tier of the profile under a reading, ascending, by its number."""
+    result: dict[str, Tier] = {}
     lower: TierStatus | None = None
     for number in profile.tier_numbers:
         statuses = [(row.id, row.deciding(reading)) for row in rows if row.tier == number]
@@ -231,9 +266,9 @@ def tiers(profile: Profile, rows: tuple[Row, ...], reading: Reading, *, records:
         if records == 0 and status is TierStatus.MET:
             status = TierStatus.INSUFFICIENT
         name, told = profile.tiers[str(number)].name, guidance(profile, number)
-        result.append(Tier(number=number, name=name, status=status, lower=lower, guidance=told, **by_status))
+        result[str(number)] = Tier(name=name, status=status, lower=lower, guidance=told, **by_status)
         lower = status
-    return tuple(result)
+    return result
 
 
 def _status(statuses: set[Status], lower: TierStatus | None) -> TierStatus:
@@ -245,10 +280,10 @@ def _status(statuses: set[Status], lower: TierStatus | None) -> TierStatus:
     return TierStatus.INSUFFICIENT
 
 
-def attained(judged: Iterable[Tier]) -> int:
+def attained(judged: Mapping[str, Tier]) -> int:
     """Return the highest tier whose criteria are met with all below it, 0 where those of Tier 1 are not."""
     met = {TierStatus.MET, TierStatus.CONTESTED}
-    return max((tier.number for tier in judged if tier.status in met), default=0)
+    return max((int(number) for number, tier in judged.items() if tier.status in met), default=0)
 
 
 def contested(status: TierStatus, *, contests: bool) -> TierStatus:
@@ -265,16 +300,19 @@ def contested_tier(tier: Tier, *, contests: bool) -> Tier:
 
 
 def verdict(
-    profile: Profile, rows: tuple[Row, ...], judged: tuple[Tier, ...], *, records: int, required_tier: int
+    profile: Profile, rows: tuple[Row, ...], judged: Mapping[str, Tier], *, records: int, required_tier: int
 ) -> Verdict:
     """Return the verdict under the profile's reading."""
     tier = attained(judged)
+    table, bounded = (attained(tiers(profile, rows, name, records=records)) for name in READINGS)
     return Verdict(
         tier=tier,
         required_tier=required_tier,
-        status=judged[required_tier - 1].status,
-        table=attained(tiers(profile, rows, "table", records=records)),
-        bounded=attained(tiers(profile, rows, "bounded", records=records)),
+        status=judged[str(required_tier)].status,
+        readings=Readings(table=table, bounded=bounded),
+        decides=profile.reading,
+        table=Attained(tier=table),
+        bounded=Attained(tier=bounded),
         binding=tuple(row.id for row in next_rows(profile, rows, tier)),
     )
 

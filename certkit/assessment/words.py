@@ -63,7 +63,7 @@ def above(assessment: Assessment) -> tuple[str, ...]:
     """Return what stands above every verdict: the tier by each reading, and every serious challenge."""
     verdict = assessment.verdict
     return (
-        wording.readings(verdict.table, verdict.bounded, decides=assessment.profile.reading),
+        wording.readings(verdict.table.tier, verdict.bounded.tier, decides=verdict.decides),
         *serious(assessment),
     )
 

@@ -108,14 +108,13 @@ def _evidence(assessment: Assessment) -> st.Evidence:
 
 
 def _bundle(bundle: BundleResult) -> st.BundleClaim:
-    dates = fill(st.Dates, bundle, first_run=moment(bundle.first_run), last_run=moment(bundle.last_run))
     return fill(
         st.BundleClaim,
         bundle,
-        dates=dates,
-        by_domain={name: st.Successes(successes=y, n=n) for name, (y, n) in bundle.by_domain.items()},
-        table=st.Attained(tier=bundle.table),
-        bounded=st.Attained(tier=bundle.bounded),
+        dates=fill(st.Dates, bundle),
+        by_domain={name: fill(st.Successes, row) for name, row in bundle.by_domain.items()},
+        table=fill(st.Attained, bundle.table),
+        bounded=fill(st.Attained, bundle.bounded),
     )
 
 
@@ -128,8 +127,8 @@ def _judgement(assessment: Assessment) -> st.Judgement:
         tool=st.Tool(name="certkit", version=__version__),
         tier=verdict.tier,
         status=_TIER[verdict.status],
-        table=st.Attained(tier=verdict.table),
-        bounded=st.Attained(tier=verdict.bounded),
+        table=fill(st.Attained, verdict.table),
+        bounded=fill(st.Attained, verdict.bounded),
         binding=verdict.binding,
         context=assessment.context,
     )

@@ -34,7 +34,6 @@ from certkit.assessment.compare.document import (
     Successes,
 )
 from certkit.assessment.compare.words import ALPHA
-from certkit.assessment.documents import AgentPart
 from certkit.assessment.drift.contrast import adjusted, observed, tested
 from certkit.assessment.drift.rows import LEAST
 from certkit.assessment.metrics import metrics_2026
@@ -42,6 +41,7 @@ from certkit.assessment.metrics.catalogue import CATALOGUE
 from certkit.assessment.metrics.metric import State
 from certkit.assessment.metrics.series import series
 from certkit.assessment.metrics.view import View
+from certkit.assessment.result import AgentPart
 from certkit.assessment.statistics.estimators import LEVEL, Interval
 from certkit.document import fill
 from certkit.errors import Exit

@@ -8,9 +8,9 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Meta, UnsetType
 
 from certkit.assessment.compare.paper import PaperTests
-from certkit.assessment.documents import AgentPart, MetricId, Origin, ToolPart
 from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
 from certkit.assessment.metrics.metric import State
+from certkit.assessment.result import AgentPart, MetricId, Origin, ToolPart
 from certkit.assessment.statistics.estimators import Interval
 from certkit.document import Count, Digest, Document, Part, Share
 

@@ -19,7 +19,7 @@ from certkit.assessment.drift.rows import LEAST, LEVEL, reaches
 from certkit.assessment.findings.findings import Severity, finding, ordered
 from certkit.assessment.metrics.series import series
 from certkit.assessment.profile import exact
-from certkit.assessment.result import BundleResult
+from certkit.assessment.result import BundleResult, Successes, moment
 from certkit.evidence.summary.summary import add
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def joined(pooled: Assessment, alone: Sequence[Assessment], accumulation: Accumu
 def _result(part: Part, judged: Assessment) -> BundleResult:
     period, times = part.facts.manifest.protocol.period, part.summary.times
     by_domain = {
-        name: (fault.success, fault.runs)
+        name: Successes(successes=fault.success, n=fault.runs)
         for name in part.summary.domains
         if (fault := add(cell.tally for cell in _faults(part.summary) if cell.domain == name)).runs
     }
@@ -82,12 +82,12 @@ def _result(part: Part, judged: Assessment) -> BundleResult:
         digest=part.facts.digest,
         declared_from=period.from_ if period else None,
         declared_to=period.to if period else None,
-        first_run=times.first,
-        last_run=times.last,
+        first_run=moment(times.first),
+        last_run=moment(times.last),
         records=judged.counts.records,
         nominal_runs=judged.counts.nominal_runs,
         fault_runs=judged.counts.fault_runs,
-        successes=sum(successes for successes, _ in by_domain.values()),
+        successes=sum(row.successes for row in by_domain.values()),
         by_domain=by_domain,
         table=judged.verdict.table,
         bounded=judged.verdict.bounded,

@@ -22,7 +22,7 @@ from certkit.assessment.criteria import judge as judge_row
 from certkit.assessment.kinds import AsItIs, Attested, Minimum, Posterior, kind_of
 from certkit.assessment.lint import lint
 from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
-from certkit.assessment.metrics.csi_windowed import LEAST_RUNS
+from certkit.assessment.metrics.csi import LEAST_RUNS
 from certkit.assessment.metrics.metric import asked, number, shown, unmeasured
 from certkit.assessment.plan.design import DRAWS, SEED
 from certkit.assessment.plan.document import (

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from certkit import evidence, files
-from certkit.assessment.findings.commitments import TASKS as ABOUT_TASKS
+from certkit.assessment.findings.provenance import TASKS as ABOUT_TASKS
 from certkit.assessment.integrity.document import IntegrityDocument, State
 from certkit.assessment.integrity.scores import score_integrity
 from certkit.cli.emit import counted, emit, hint, note, progress

@@ -25,7 +25,6 @@ from certkit.assessment import (
     sentence,
     shown,
 )
-from certkit.assessment.result import moment
 from certkit.cli.emit import WIDTH, counted, fold, hint, note
 from certkit.cli.views.table import Asked, Cells, digits, table
 from certkit.text import visible
@@ -78,7 +77,7 @@ def _answer(assessment: Assessment, place: str | None) -> Iterator[Line]:
     yield from _wrapped(f"{agent} {_how_often(assessment.metrics)}.", style="bold")
     for text in above(assessment):
         yield from _wrapped(text)
-    reached = assessment.tiers[max(assessment.verdict.tier, 1) - 1].status
+    reached = assessment.tiers[str(max(assessment.verdict.tier, 1))].status
     yield from _wrapped(sentence(assessment), style=_TIER_STYLE.get(reached, "bold yellow"))
     if decisive := measure_next(assessment)[:1]:
         yield from _wrapped(f"Furthest from Tier {assessment.verdict.tier + 1} is {decisive[0]}")
@@ -253,7 +252,7 @@ def show_bundles(bundles: Sequence[BundleResult]) -> Iterator[Line]:
         counts = f"{bundle.successes:,} of {bundle.fault_runs:,}"
         yield (
             f"  {number:>3} {_period(bundle):<24}{bundle.records:>9,}{counts:>17}{rate:>7}"
-            f"  {_tier_met(bundle.table):<7}{_tier_met(bundle.bounded)}"
+            f"  {_tier_met(bundle.table.tier):<7}{_tier_met(bundle.bounded.tier)}"
         )
         yield f"      {bundle.digest}"
 
@@ -262,7 +261,7 @@ def _period(bundle: BundleResult) -> str:
     """Return the declared period of a bundle, else that of its start times, by days."""
     start, end = bundle.declared_from, bundle.declared_to
     if start is None and end is None:
-        times = (moment(bundle.first_run), moment(bundle.last_run))
+        times = (bundle.first_run, bundle.last_run)
         start, end = (None if time is None else time.isoformat() for time in times)
     if start is None and end is None:
         return "not stated"

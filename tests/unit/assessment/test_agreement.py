@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 from scipy import stats
 
-from certkit.assessment.findings.layers import layer_agreement
+from certkit.assessment.metrics.metrics_2026 import layer_agreement
 from certkit.assessment.rater_error.agreement import (
     Estimate,
     Sums,

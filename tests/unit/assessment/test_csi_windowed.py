@@ -12,7 +12,7 @@ from scipy import stats
 
 from certkit import evidence
 from certkit.assessment import assess
-from certkit.assessment.metrics.csi_windowed import csi_windowed, irs_spread, pei_spread, trend
+from certkit.assessment.metrics.csi import csi_windowed, irs_spread, pei_spread, trend
 from certkit.assessment.metrics.view import View
 from certkit.evidence.summary.summary import PEI_SCALE, Stretch
 from tests.support import build, clustered

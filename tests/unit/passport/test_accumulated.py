@@ -76,7 +76,7 @@ def test_each_bundle_is_told_alone(roots: tuple[Path, Path, Path]) -> None:
         assert one["by_domain"] == {"d": {"successes": good, "n": 48}}
         assert (one["first_run"], one["last_run"]) == (runs[0]["started_at"], runs[-1]["started_at"])
         alone = workflow.assess(root).verdict
-        assert (one["table"]["tier"], one["bounded"]["tier"]) == (alone.table, alone.bounded)
+        assert (one["table"]["tier"], one["bounded"]["tier"]) == (alone.table.tier, alone.bounded.tier)
 
 
 def test_a_single_bundle_says_nothing_of_bundles(roots: tuple[Path, Path, Path]) -> None:

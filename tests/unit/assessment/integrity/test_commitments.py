@@ -9,7 +9,7 @@ import pytest
 
 import certkit
 from certkit import canonical
-from certkit.assessment.findings.commitments import commitments
+from certkit.assessment.findings.provenance import commitments
 from certkit.assessment.integrity.scores import score
 from certkit.evidence import seal
 from certkit.evidence.integrity.running import Asking, generate_probes, run_probes
