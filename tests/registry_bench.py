@@ -159,8 +159,8 @@ def replay(connection: sqlite3.Connection, writes: list[tuple[str, list[tuple[An
 
 def remembered(registry: Any, batch: list[bytes]) -> None:
     """Append as a registry does, the signed head remembered durably too."""
-    with registry._signing(LOG_KEY) as signer:
-        registry._log.extend(batch, signer)
+    with registry.turn(LOG_KEY) as turn:
+        registry._log.extend(batch, turn.signer)
 
 
 def kept(label: str, value: float, limit: float, *, most: bool = False) -> str:

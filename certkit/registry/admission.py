@@ -46,8 +46,8 @@ if TYPE_CHECKING:
     from certkit.passport.opening import Signed
     from certkit.passport.statement import Statement
     from certkit.passport.trust import Trust
-    from certkit.registry.audited import Audit
-    from certkit.registry.registry import Warn
+    from certkit.registry.auditing import Audit
+    from certkit.registry.ledger import Warn
     from certkit.registry.source import Source
     from certkit.tlog.checkpoint import Checkpoint
 
@@ -72,7 +72,6 @@ def admit(
     log_key: Ed25519PrivateKey,
     heads: Path,
     at: datetime,
-    now: datetime | None = None,
     progress: Progress = SILENT,
     warn: Warn = lambda _: None,
 ) -> Admitted:
@@ -90,7 +89,7 @@ def admit(
         following.known = facts.passport_id, statement
         return facts
 
-    with Registry.open(folder, heads=heads, now=now, progress=progress, warn=warn) as registry:
+    with Registry.open(folder, heads=heads, progress=progress, warn=warn) as registry:
         appended = registry.append(
             passport,
             check=check,

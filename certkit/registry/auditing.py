@@ -23,15 +23,19 @@ changed, and nothing is left beside it.
 from __future__ import annotations
 
 import hashlib
-from contextlib import ExitStack
+from collections.abc import Sequence
+from contextlib import nullcontext
+from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
+from msgspec import Meta
+
+from certkit.document import Count, Document, ErrorCode, Hash, Part, Text
 from certkit.errors import CertkitError, Exit, InputError, MismatchError
 from certkit.passport.checks import CLOCK_SKEW
 from certkit.progress import SILENT, Progress
 from certkit.registry import store
-from certkit.registry.audited import Audit, Finding, Verified, unshown
 from certkit.registry.drifts import Drifts
 from certkit.registry.entry import (
     HARD_LIMIT,
@@ -39,35 +43,140 @@ from certkit.registry.entry import (
     Drift,
     KeyChange,
     Logged,
+    Rest,
     Revocation,
     Supersession,
-    UnverifiedEntry,
     read,
 )
 from certkit.registry.heads import refuse_fork
 from certkit.registry.reader import opened, walk
-from certkit.registry.rules import Dates, Lineages, LogKeys, Rest, is_written_so, outside
-from certkit.registry.state import Passports
+from certkit.registry.rules import Dates, Lineages, LogKeys, outside
+from certkit.registry.state import Passports, Policy
 from certkit.tlog import tiles, tree
 from certkit.tlog.checkpoint import open_checkpoint
 from certkit.tlog.rebuild import Rebuild
 from certkit.tlog.witness import NOBODY, Quorum, counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from datetime import datetime
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
     from certkit.passport.trust import Candidate
     from certkit.registry.entry import Check
     from certkit.registry.source import Fault, Source
+    from certkit.registry.state import Issued
     from certkit.tlog.checkpoint import Checkpoint
-    from certkit.tlog.hashing import Hash
+    from certkit.tlog.hashing import Hash as LeafHash
     from certkit.tlog.note import VerifierKey
 
 _LAST: Final = 253_402_300_799  # the end of the year 9999, later than which there is no datetime
 LISTED: Final = 1000
 """How many findings are listed; all are counted."""
+UNTRUSTED: Final = "registry.entry-untrusted"
+
+NOT_SHOWN: Final = (
+    (
+        "whether a later state was undone by putting older files back: that takes a checkpoint remembered"
+        " elsewhere, or a witness"
+    ),
+    "whether the log's key was used to sign a shorter or different log after this one: likewise",
+    "whether others are shown a different log under the same key: likewise",
+    "whether a passport was issued and never submitted",
+)
+NO_WITNESS: Final = (
+    "anything that whoever holds the log's key may do by themselves: your policy asks for no witness, so only"
+    " checkpoints that somebody remembers stand against the next three"
+)
+NO_PASSPORTS: Final = (
+    "whether the passports say what the entries repeat, drifted as the entries tell, and were ended by their"
+    " issuers: this tree holds none"
+)
+
+
+def unshown(k: int, witnessed: int | None, *, passports: bool) -> tuple[str, ...]:
+    """Return what an audit could not see.
+
+    `k` witnesses were asked for and vouch up to the time `witnessed` (seconds since 1970; None: they do
+    not); `passports` says whether these were there.
+    """
+    more = () if passports else (NO_PASSPORTS,)
+    if witnessed is None:
+        return (*(() if k else (NO_WITNESS,)), *NOT_SHOWN, *more)
+    time = datetime.fromtimestamp(witnessed, UTC).isoformat().replace("+00:00", "Z")
+    who = "1 witness vouches" if k == 1 else f"{k} witnesses vouch"
+    return (
+        f"whether anything was undone or shown otherwise after {time}: up to then {who} that nothing was",
+        NOT_SHOWN[-1],
+        *more,
+    )
+
+
+class Finding(Part, frozen=True, kw_only=True):
+    """Something that does not hold: what, where, and in words."""
+
+    code: ErrorCode
+    where: Text
+    message: Text
+
+
+class Audit(Document, frozen=True, kw_only=True, tag="urn:certkit:registry-audit:v1"):
+    """What an audit found.
+
+    `root` is made from the entries, whatever the checkpoint says; `notes` tells what is unusual and harmless.
+    """
+
+    result: Literal["sound", "unsound"]
+    origin: Text
+    size: Count
+    root: Hash
+    passports: Count
+    total: Annotated[Count, Meta(description="all findings; `findings` lists the first ones")]
+    findings: Sequence[Finding]
+    notes: Sequence[Text]
+    not_shown: Sequence[Text]
+
+    @property
+    def exit_code(self) -> Exit:
+        """What the findings that are listed amount to: `UNTRUSTED` where nothing else is wrong."""
+        if not self.total:
+            return Exit.OK
+        untrusted = all(finding.code == UNTRUSTED for finding in self.findings)
+        return Exit.UNTRUSTED if untrusted else Exit.MISMATCH
+
+
+class _Verified(Policy):
+    """The policy of an audit, which verifies signatures itself: of what it has verified, everything counts.
+
+    `issuers` and `rests` say of each passport that verified who issued it and what it rests on.
+    """
+
+    def __init__(self, origin: str, submitters: Mapping[str, Candidate]) -> None:
+        super().__init__(origin)
+        self._submitters = submitters
+        self.issuers: dict[str, str | None] = {}
+        self.rests: dict[str, Rest] = {}
+
+    def name(self, logged: Logged) -> str:
+        """Return the policy's name for who submitted an entry."""
+        submitter = logged.found.entry.submitter
+        known = self._submitters.get(submitter)
+        return known.issuer if known else submitter
+
+    def issuer(self, logged: Logged) -> str | None:
+        """See `Policy`."""
+        return self.issuers.get(str(logged.found.passport_id)) or self.name(logged)
+
+    def is_issuers(self, logged: Logged, issuers: Iterable[str]) -> bool:
+        """See `Policy`."""
+        return self.name(logged) in issuers
+
+    def rest(self, issued: Issued) -> Rest:
+        """See `Policy`."""
+        return self.evidence(issued.claims)
+
+    def evidence(self, claims: Claims) -> Rest:
+        """Return what a passport rests on: as it says itself where it verified, or else as its entry does."""
+        return self.rests.get(claims.passport_id) or Rest(frozenset({claims.evidence}))
 
 
 def audit(
@@ -93,8 +202,8 @@ def audit(
     """
     work = _Work(folder, log, submitters, check, quorum=quorum, at=at)
     try:
-        with ExitStack() as undo:
-            work.run(undo.enter_context(opened(folder)) if source is None else source, remembered, progress)
+        with opened(folder) if source is None else nullcontext(source) as its:
+            work.run(its, remembered, progress)
     except MismatchError as error:
         work.found("registry.damaged", store.FILE, error.message)
     return work.report()
@@ -119,26 +228,24 @@ class _Work:
         self._witnessed: int | None = None
         self._findings: list[Finding] = []
         self._total = 0
-        self._untrusted = 0
         self._notes: list[str] = []
         self._size = 0
         self._lineages = Lineages()
         self._keys = LogKeys(log.name)
         self._drifts = Drifts(partial(store.intact_blob, folder))
         self._dates = Dates(at)
-        self._policy = Verified(log.name, {name: key.issuer for name, key in submitters.items()})
+        self._policy = _Verified(log.name, submitters)
         self._endings = Passports(self._policy)
         self._unclear: list[int] = []
         self._blobs: set[str] = set()
         self._structure = Rebuild(lambda _level, _n: b"", lambda _level, _n: None)
         self._passports = True
 
-    def found(self, code: str, where: str, message: str, exit_code: Exit = Exit.MISMATCH) -> None:
+    def found(self, code: str, where: str, message: str) -> None:
         """Note down what does not hold."""
         self._total += 1
-        self._untrusted += exit_code is Exit.UNTRUSTED
         if len(self._findings) < LISTED:
-            self._findings.append(Finding(code, where, message, exit_code))
+            self._findings.append(Finding(code=code, where=where, message=message))
 
     def run(self, source: Source, remembered: Sequence[Checkpoint], progress: Progress) -> None:
         """Go through everything."""
@@ -161,8 +268,8 @@ class _Work:
 
     def report(self) -> Audit:
         """Return what was found."""
-        exit_code = Exit.MISMATCH if self._total > self._untrusted else Exit.UNTRUSTED
         return Audit(
+            result="unsound" if self._total else "sound",
             origin=self._key.name,
             size=self._size,
             root=self._structure.root.hex(),
@@ -170,7 +277,6 @@ class _Work:
             total=self._total,
             findings=tuple(self._findings),
             notes=tuple(self._notes),
-            exit_code=exit_code if self._total else Exit.OK,
             not_shown=unshown(self._quorum.k, self._witnessed, passports=self._passports),
         )
 
@@ -210,7 +316,7 @@ class _Work:
             self._continues(head, remembered)
 
     def _continues(self, head: Checkpoint, remembered: Sequence[Checkpoint]) -> None:
-        def root_at(size: int) -> Hash:
+        def root_at(size: int) -> LeafHash:
             read = tiles.verified(head.size, head.root, self._source.tile)
             return tree.root(size, tiles.node_reader(read))
 
@@ -224,68 +330,60 @@ class _Work:
 
     # One entry
 
-    def _entry(self, index: int, data: Any, leaf: Hash) -> None:
+    def _entry(self, index: int, data: Any, leaf: LeafHash) -> None:
         if index != self._size or not isinstance(data, bytes) or len(data) > HARD_LIMIT:
             self.found("registry.leaf", f"entry {self._size}", f"expected an entry, found index {index}")
             self._size = index
         self._size += 1
         where = f"entry {index}"
+        if not isinstance(data, bytes):
+            return
         try:
-            unverified = read(data) if isinstance(data, bytes) else None
-        except CertkitError as error:
+            logged = Logged(index, leaf, read(data))
+        except InputError as error:
             self.found("registry.entry", where, error.message)
             return
-        if unverified is None:
-            return
-        if not is_written_so(data, unverified):
-            self.found("registry.entry", where, "not in the canonical form, in which entries are written")
-        signed = self._signature(where, unverified)
-        for message in self._dates.follow(index, unverified, signed=signed):
+        signed = self._signature(where, logged)
+        for message in self._dates.follow(index, logged.found, signed=signed):
             self.found("registry.time", where, message)
-        for message in self._lineages.follow(index, leaf, unverified):
+        for message in self._lineages.follow(logged):
             self.found("registry.chain", where, message)
-        self._about(where, unverified)
-        if signed and not isinstance(unverified.claims, KeyChange):
-            self._ends(where, Logged(index, leaf, unverified))
-
-    def _about(self, where: str, unverified: UnverifiedEntry) -> None:
-        if unverified.passport is not None and self._passports:
-            sound = self._passport(where, unverified, unverified.passport)
-            self._drifts.passport(where, unverified.entry.subject, unverified.passport, sound)
-        elif (
-            isinstance(unverified.claims, Drift)
-            and self._passports
-            and (wrong := self._drifts.follow(where, unverified.claims))
-        ):
+        claims = logged.found.claims
+        if isinstance(claims, Claims) and self._passports:
+            sound = self._passport(where, logged, claims)
+            self._drifts.passport(where, logged.found.entry.subject, claims, sound)
+        elif isinstance(claims, Drift) and self._passports and (wrong := self._drifts.follow(where, claims)):
             self.found("registry.drift", where, wrong)
+        if signed and not isinstance(claims, KeyChange):
+            self._ends(where, logged)
 
-    def _signature(self, where: str, unverified: UnverifiedEntry) -> bool:
+    def _signature(self, where: str, logged: Logged) -> bool:
         """Hold an entry against its submitter's key; tell whether that one signed it."""
-        if isinstance(unverified.claims, KeyChange):
-            if message := self._keys.follow(unverified, unverified.claims):
+        entry, claims = logged.found.entry, logged.found.claims
+        if isinstance(claims, KeyChange):
+            if message := self._keys.follow(logged.found, claims):
                 self.found("registry.log-keys", where, message)
             return not message
-        known = self._submitters.get(unverified.entry.submitter)
+        known = self._submitters.get(entry.submitter)
         if known is None:
-            message = f"submitted by an untrusted key, {unverified.entry.submitter}"
-            self.found("registry.entry-untrusted", where, message, Exit.UNTRUSTED)
+            self.found(UNTRUSTED, where, f"submitted by an untrusted key, {entry.submitter}")
             return False
         try:
-            unverified.verify(known.key)
+            logged.found.verify(known.key)
         except CertkitError as error:
             self.found("registry.entry-signature", where, error.message)
             return False
-        ends = isinstance(unverified.claims, Revocation | Supersession)  # for which no word comes too late
-        if not ends and (message := outside(known, unverified.entry.issued_at)):
-            self.found("registry.entry-untrusted", where, message, Exit.UNTRUSTED)
-        is_for_it = unverified.entry.is_for(self._key.name)
-        if not is_for_it:
-            self.found("registry.entry-signature", where, f"signed for another log, {unverified.entry.log}")
-        return is_for_it
+        ends = isinstance(claims, Revocation | Supersession)  # for which no word comes too late
+        if not ends and (message := outside(known, entry.issued_at)):
+            self.found(UNTRUSTED, where, message)
+        if entry.log != self._key.name:
+            self.found("registry.entry-signature", where, f"signed for another log, {entry.log}")
+        return entry.log == self._key.name
 
-    def _passport(self, where: str, unverified: UnverifiedEntry, claims: Claims) -> str | None:
+    def _passport(self, where: str, logged: Logged, claims: Claims) -> str | None:
         """Hold a passport against its entry; return the digest of its file where that is sound."""
-        stored = unverified.entry.passport
+        entry = logged.found.entry
+        stored = entry.passport
         data = store.load_blob(self._folder, stored.sha256) if stored else None
         if stored is None or data is None:
             self.found("registry.blob-missing", where, "the passport's file is not in blobs/")
@@ -297,21 +395,18 @@ class _Work:
         try:
             facts = self._check(data)
         except CertkitError as error:
-            exit_code = Exit.UNTRUSTED if error.exit_code is Exit.UNTRUSTED else Exit.MISMATCH
-            self.found("registry.passport", where, f"{error.message} [{error.code}]", exit_code)
+            code = UNTRUSTED if error.exit_code is Exit.UNTRUSTED else "registry.passport"
+            self.found(code, where, f"{error.message} [{error.code}]")
             return None
-        self._policy.facts[facts.passport_id] = (
-            facts.issuer,
-            Rest(frozenset(facts.bundles or (facts.evidence,)), facts.runs),
-        )
-        if facts.key_until is not None and unverified.entry.issued_at > facts.key_until:
+        self._policy.issuers[facts.passport_id] = facts.issuer
+        self._policy.rests[facts.passport_id] = facts.rest
+        if facts.key_until is not None and entry.issued_at > facts.key_until:
             message = f"logged when its key was no longer trusted, which is till {facts.key_until}"
             self.found("registry.time", where, message)
-        known = Claims.of(facts, claims.attempt)
         if (facts.attempt or 1) < claims.attempt:
             message = f"declares attempt {facts.attempt or 1}, and is attempt {claims.attempt} in this log"
             self.found("registry.attempt", where, message)
-        if facts.lineage != unverified.entry.subject or known != claims:
+        if facts.lineage != entry.subject or Claims.of(facts, claims.attempt) != claims:
             self.found("registry.claims", where, "the entry claims something else than the passport")
         return stored.sha256
 
@@ -332,8 +427,8 @@ class _Work:
             if self._endings.ends(logged):
                 if (before := self._endings.said_before(logged)) is not None:
                     self.found("registry.chain", where, f"entry {before} has ended it already")
-            elif claims.passport_id in self._policy.facts:
-                name, issuer = self._policy.name(logged), self._policy.facts[claims.passport_id][0]
+            elif claims.passport_id in self._policy.issuers:
+                name, issuer = self._policy.name(logged), self._policy.issuers[claims.passport_id]
                 self.found("registry.not-issuer", where, f"{name} ends a passport that {issuer} issued")
             else:
                 self._unclear.append(logged.index)

@@ -18,7 +18,7 @@ from certkit.errors import MismatchError, UnavailableError, UntrustedError, Usag
 from certkit.passport.checks import CLOCK_SKEW
 from certkit.progress import SILENT, Progress, shown
 from certkit.registry import store
-from certkit.registry.entry import Logged, Stored, naming, read, skim
+from certkit.registry.entry import Logged, Stored, read
 from certkit.registry.heads import read as read_head
 from certkit.registry.heads import refuse_fork, remembered
 from certkit.registry.ledger import begins, chosen, is_index
@@ -168,12 +168,10 @@ class Reader:
         ``registry.unknown``.
         """
         lineage = name if "/" in name else f"-/{name}"
-        may_be = naming(lineage)
-        named = (Logged(index, leaf, read(data)) for index, data, leaf in self.entries() if may_be(data))
-        about = [logged for logged in named if logged.found.entry.subject == lineage]
-        its = history(lineage, about, self.policy(trust))
-        if its.passports:
-            return its
+        about = [logged for logged in self.logged() if logged.found.entry.subject == lineage]
+        told = history(lineage, about, self.policy(trust))
+        if told.passports:
+            return told
         held = trust is not None and any(logged.found.passport for logged in about)
         counts = " counts under the policy" if held else ""
         raise UsageError(
@@ -185,49 +183,42 @@ class Reader:
             else "'certkit registry list' names the lineages: provider/name, or -/name without a provider",
         )
 
+    def logged(self) -> Iterator[Logged]:
+        """Yield every entry, whoever signed it; raise as `entries`, and `InputError` ``registry.entry``."""
+        for index, data, leaf in self.entries():
+            yield Logged(index, leaf, read(data))
+
     def passports(self) -> list[Issued]:
         """Return all passports of the log with what ended them, whoever signed the entries, oldest first.
 
-        Raises as `entries`, and `InputError` ``registry.entry``.
+        Raises as `logged`.
         """
         passports = Passports(self.policy())
-        for logged in self._telling():
+        for logged in self.logged():
             passports.follow(logged)
         return list(passports.issued())
 
     def find(self, ident: str) -> tuple[Logged, Issued | None]:
         """Return an entry by its index, or that of a passport by its id or the beginning of it.
 
-        With it comes the passport that it logs. Raises as `passports`, and `UsageError` ``registry.unknown``.
+        With it comes the passport that it logs. Raises as `logged`, and `UsageError` ``registry.unknown``.
         """
         number = int(ident) if is_index(ident, self.head.checkpoint.size) else None
-        passports, entries, first = Passports(self.policy()), dict[int, Logged](), dict[str, int]()
-        for logged in self._telling(number):
+        passports, entries, firsts = Passports(self.policy()), dict[int, Logged](), dict[str, int]()
+        for logged in self.logged():
             passports.follow(logged)
             claims = logged.found.passport
             if logged.index == number or (number is None and claims and begins(claims.passport_id, ident)):
                 entries[logged.index] = logged
-                first.setdefault(str(logged.found.passport_id), logged.index)
-        where = str(self._folder)
-        logged = entries[
-            chosen(ident, self.head.checkpoint.size, lambda _: list(first.values()), where=where)
-        ]
+                firsts.setdefault(str(logged.found.passport_id), logged.index)
+        logged = entries[chosen(ident, firsts, where=str(self._folder)) if number is None else number]
         claims = logged.found.passport
         issued = (issued for issued in passports.issued() if claims and issued.claims == claims)
         return logged, next(issued, None)
 
-    def _telling(self, number: int | None = None) -> Iterator[Logged]:
-        """Yield the entries about passports, and the one with a number; raise as `passports` does."""
-        silent = (b"key", b"note")
-        for index, data, leaf in self.entries():
-            skimmed = skim(data)
-            if skimmed is None or skimmed.type not in silent or index == number:
-                yield Logged(index, leaf, read(data))
-
     def listed(self) -> tuple[list[Logged], dict[str, Issued]]:
         """Return every entry of the log, and what `passports` does, by id; raise as that does."""
-        entries = [Logged(index, leaf, read(data)) for index, data, leaf in self.entries()]
-        passports = Passports(self.policy())
+        entries, passports = list(self.logged()), Passports(self.policy())
         for logged in entries:
             passports.follow(logged)
         return entries, {issued.claims.passport_id: issued for issued in passports.issued()}
@@ -262,7 +253,10 @@ def reading(
         if trust is None:
             key, quorum = source.vkey(), NOBODY
         else:
-            key = _trusted(source.note(), trust, folder)
+            try:
+                key = log_key(source.note(), trust)
+            except UnavailableError as error:
+                raise UntrustedError(error.code, error.message, where=str(folder), hint=error.hint) from None
             quorum = Quorum.of(trust.witnesses.k, trust.witnesses.keys)
 
         def seen(origin: str) -> Checkpoint | None:
@@ -281,11 +275,3 @@ def reading(
                 hint="the log's keeper takes in what they sign: certkit registry cosign",
             )
         yield log
-
-
-def _trusted(note: bytes, trust: Trust, folder: Path) -> VerifierKey:
-    """Return the policy's present key of a log; raise `UntrustedError` where it did not sign."""
-    try:
-        return log_key(note, trust)
-    except UnavailableError as error:
-        raise UntrustedError(error.code, error.message, where=str(folder), hint=error.hint) from None

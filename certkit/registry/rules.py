@@ -9,72 +9,25 @@ from __future__ import annotations
 
 from datetime import datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from certkit import canonical
 from certkit.errors import CertkitError
-from certkit.passport import dsse, keys, opening
+from certkit.passport import keys, opening
 from certkit.passport import statement as st
 from certkit.passport.checks import CLOCK_SKEW, shown
-from certkit.registry.entry import Drift, KeyChange, Previous, Revocation, Supersession, timestamp
+from certkit.registry.entry import Drift, Previous, Rest, Revocation, Supersession, timestamp
 from certkit.text import skeleton
 from certkit.tlog.note import VerifierKey
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
-    from certkit.passport.keys import PublicKey
-    from certkit.passport.trust import Candidate, Trust
-    from certkit.registry.entry import AnyClaims, UnverifiedEntry
-    from certkit.tlog.hashing import Hash
-
-
-def is_written_so(data: bytes, entry: UnverifiedEntry) -> bool:
-    """Tell whether an entry has the canonical form that `certkit.registry.entry.write` gives it.
-
-    In another, the same signed statement could be logged over and over, and be padded to any length.
-    """
-    envelope = entry.envelope
-    if canonical.canonical(msgspec.to_builtins(entry.entry)) != envelope.payload:
-        return False
-    signatures = [{"sig": dsse.encode(envelope.signature)}]
-    payload = dsse.encode(envelope.payload)
-    written = {"payload": payload, "payloadType": envelope.payload_type, "signatures": signatures}
-    return canonical.canonical(written) == data
-
-
-def is_signed(entry: UnverifiedEntry, by: Mapping[str, PublicKey]) -> bool:
-    """Tell whether one of some keys signed an entry; one that only names it counts for nothing."""
-    key = by.get(entry.entry.submitter)
-    try:
-        if key is not None:
-            entry.verify(key)
-    except CertkitError:
-        return False
-    return key is not None
-
-
-def issuer_of(passport: bytes, trust: Trust) -> str:
-    """Return the policy's name for who signed a passport; raise `CertkitError` where nobody known did."""
-    return opening.open_signed(passport, trust).signer.issuer
-
-
-class Rest(NamedTuple):
-    """What a passport rests on: the digests of its bundles, and of what it says of the runs in them.
-
-    A bundle that is sealed again has another digest, and its runs are the same. Where they bear no times, so
-    may others be that came out alike to the last integer.
-    """
-
-    bundles: frozenset[str]
-    runs: str | None = None
-
-    def repeats(self, earlier: Rest) -> bool:
-        """Tell whether all the evidence of another passport is in that of this one."""
-        return earlier.bundles <= self.bundles or (earlier.runs is not None and earlier.runs == self.runs)
+    from certkit.passport.trust import Candidate
+    from certkit.registry.entry import AnyClaims, KeyChange, Logged, UnverifiedEntry
 
 
 def rest(statement: st.Statement) -> Rest:
@@ -160,8 +113,8 @@ class Lineages:
 
     def attempt(self, lineage: str, profile: str, evidence: str) -> int:
         """Return which attempt of a lineage under a profile a passport on this evidence is."""
-        seen = self._evidence.get((lineage, profile), {})
-        return seen.get(evidence, len(seen) + 1)
+        attempts = self._evidence.get((lineage, profile), {})
+        return attempts.get(evidence, len(attempts) + 1)
 
     def alike(self) -> Iterator[tuple[str, ...]]:
         """Yield the lineages with passports that differ from each other in spelling alone."""
@@ -170,19 +123,19 @@ class Lineages:
             spelled.setdefault(spelling(lineage), []).append(lineage)
         yield from (tuple(names) for names in spelled.values() if len(names) > 1)
 
-    def follow(self, index: int, leaf: Hash, unverified: UnverifiedEntry) -> list[str]:
+    def follow(self, logged: Logged) -> list[str]:
         """Take the next entry; return what in it does not follow from those before."""
-        entry, claims, wrong = unverified.entry, unverified.passport, []
+        entry, claims, wrong = logged.found.entry, logged.found.passport, []
         if entry.prev != self.last(entry.subject):
             wrong.append("prev is not the entry before it in its lineage")
-        self._last[entry.subject] = Previous(index=index, leaf=leaf.hex())
+        self._last[entry.subject] = Previous(index=logged.index, leaf=logged.leaf.hex())
         if claims is None:
             strange = [
                 f"it names passport {named}, which its lineage does not hold before it"
-                for named in _named(unverified)
+                for named in _named(logged.found)
                 if entry.subject not in self.passports.get(named, ())
             ]
-            if not strange and not self._replaces(entry.subject, unverified.claims):
+            if not strange and not self._replaces(entry.subject, logged.found.claims):
                 wrong.append("what takes the place is not the latest passport of its lineage")
             return wrong + strange
         # Under a narrower policy a passport may seem not to be logged yet.

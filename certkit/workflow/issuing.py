@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 class Logging(Struct, frozen=True, kw_only=True):
     """Where a passport is logged: the registry's folder, the log's key, and who may have signed.
 
-    `heads` is the file, outside the registry, that remembers what was signed; `now` and `warn` are as for
+    `heads` is the file, outside the registry, that remembers what was signed; `warn` is as for
     `certkit.registry.Registry.open`.
     """
 
@@ -49,7 +49,6 @@ class Logging(Struct, frozen=True, kw_only=True):
     log_key: Ed25519PrivateKey
     heads: Path
     trust: Trust
-    now: datetime | None = None
     warn: Callable[[str], None] = lambda _: None
 
 
@@ -156,7 +155,6 @@ def _log(
         log_key=logging.log_key,
         heads=logging.heads,
         at=at,
-        now=logging.now,
         warn=logging.warn,
         progress=progress,
     )

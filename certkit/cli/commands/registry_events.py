@@ -25,17 +25,16 @@ from certkit.cli.options import (
     RegistryFolder,
     Signers,
     SigningKey,
-    Since,
     TrustFile,
     check_outputs,
 )
 from certkit.cli.views import registry as views
 from certkit.errors import Exit, UsageError
-from certkit.registry import statusfile, writing
-from certkit.registry.admission import checkpoint_in
+from certkit.registry import writing
 from certkit.registry.entry import WORDS
 from certkit.registry.reader import reading
 from certkit.registry.registry import Registry
+from certkit.registry.status import write as write_status
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -177,13 +176,12 @@ def status(
     log_key: LogKey = None,
     heads: HeadsFile = None,
     at: EntryTime = None,
-    since: Since = None,
 ) -> None:
     """Write a passport's status as a file for offline use, with the log's signed word on it.
 
-    'certkit verify' finds it as PASSPORT.status. It proves what became of the passport; that nothing came
-    later is the word of the log's key, as of the time in it. Whoever remembers an earlier checkpoint of the
-    log, from an audit, takes it only with the proof that the log goes on from there: --since.
+    'certkit verify' finds it as PASSPORT.status. It proves what became of the passport; that nothing else was
+    logged, and that the log goes on from earlier checkpoints, is the word of the log's key, as of the time in
+    it. Whoever remembers a later checkpoint refuses it.
 
     Example: certkit registry status registry 0 -o passport.json.status
     """
@@ -192,9 +190,8 @@ def status(
     with Registry.open(folder) as opened:
         index = opened.find(ident)
     moment = context.dated(at)
-    known = checkpoint_in(since, None) if since else None
     remembered = context.heads_path(heads)
-    data = statusfile.write(folder, index, key=key, heads=remembered, at=moment, since=known)
+    data = write_status(folder, index, key=key, heads=remembered, at=moment)
     if out is not None:
         files.write(out, data, overwrite=force)
     emit(data, [f"status of entry {index} written to {out}"] if out else data)
@@ -202,7 +199,7 @@ def status(
 
 def _writing(folder: Path, heads: Path | None) -> Registry:
     remembered = context.heads_path(heads)
-    return Registry.open(folder, heads=remembered, now=context.now(), progress=progress(), warn=warn)
+    return Registry.open(folder, heads=remembered, progress=progress(), warn=warn)
 
 
 def _hand(

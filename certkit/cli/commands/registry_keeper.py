@@ -180,7 +180,7 @@ def rotate_key(
         raise UsageError("usage.option", "--log-key and --new-log-key go together")
     moment, policy = context.dated(at), context.load_policy(trust) if trust else None
     remembered = context.heads_path(heads)
-    with Registry.open(folder, heads=remembered, now=context.now(), progress=progress(), warn=warn) as opened:
+    with Registry.open(folder, heads=remembered, progress=progress(), warn=warn) as opened:
         vkey = hand_over(
             opened,
             folder,

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-    from certkit.registry.audited import Audit
+    from certkit.registry.auditing import Audit
     from certkit.registry.entry import PassportFacts
 
 

@@ -18,7 +18,7 @@ from certkit.registry.auditing import audit
 from certkit.registry.export import export
 from certkit.registry.keeping import gather
 from certkit.registry.registry import Registry
-from certkit.registry.statusfile import write as status_file
+from certkit.registry.status import write as status_file
 from certkit.tlog.checkpoint import Checkpoint, sign_checkpoint
 from certkit.tlog.note import Signer, VerifierKey
 from certkit.tlog.proof import parse

@@ -12,6 +12,7 @@ from certkit.errors import NegativeError
 from certkit.evidence.summary.summary import CLUSTER_FIELDS
 from certkit.registry.admission import inspect
 from certkit.registry.drifts import BASES, Consequences, Course, snapshot
+from certkit.registry.entry import Drift
 from certkit.registry.reader import reading
 from tests.support import build as assessments
 from tests.support.lineages import LINEAGE, clustered, issue, log, new, policy
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from certkit.assessment.drift.snapshot import Snapshot
     from certkit.evidence.summary.summary import Summary
     from certkit.passport import Passport
-    from certkit.registry.entry import Drift
+    from certkit.registry.state import History
 
 
 def split(*domains: tuple[int, int, tuple[int, ...]]) -> Summary:
@@ -43,10 +44,15 @@ def split(*domains: tuple[int, int, tuple[int, ...]]) -> Summary:
     return assessments.summary(cells, rows=assessments.clusters(kept))
 
 
+def drifts_in(history: History) -> list[Drift]:
+    claims = (logged.found.claims for logged in history.entries)
+    return [claim for claim in claims if isinstance(claim, Drift)]
+
+
 def logged(folder: Path) -> list[tuple[str, str, str]]:
     """What the drift entries say: of which passport against which, and the result."""
     with reading(folder) as whole:
-        found = [claims for _, claims in whole.history(LINEAGE).drifts]
+        found = drifts_in(whole.history(LINEAGE))
     return [(one.passport_id, one.earlier, one.result) for one in found]
 
 
@@ -135,7 +141,7 @@ def test_a_slow_decline_that_no_pair_shows_is_told_and_stays_told(tmp_path: Path
         last = issue(number, summary=clustered(successes), days=number)
         log(folder, last, days=number)
     with reading(folder) as whole:
-        (entry,) = (claims for _, claims in whole.history(LINEAGE).drifts)
+        (entry,) = drifts_in(whole.history(LINEAGE))
         assert whole.history(LINEAGE).drifted
     assert (entry.passport_id, entry.result) == (last.passport_id, "DRIFTED")
     assert entry.rows == ("trend of r_op",)

@@ -24,7 +24,7 @@ from tests.support.tile_tree import definition
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from certkit.registry.audited import Audit
+    from certkit.registry.auditing import Audit
     from certkit.tlog.note import VerifierKey
 
 

@@ -12,9 +12,8 @@ from certkit import assessment, canonical, evidence, passport, workflow
 from certkit.errors import MismatchError
 from certkit.passport import keys
 from certkit.registry.admission import checker, inspect
-from certkit.registry.entry import Revocation, read
+from certkit.registry.entry import Rest, Revocation, read
 from certkit.registry.registry import Registry
-from certkit.registry.rules import Rest
 from certkit.registry.writing import revoke
 from certkit.tlog import proof
 from certkit.tlog.hashing import leaf_hash

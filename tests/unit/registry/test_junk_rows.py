@@ -20,7 +20,7 @@ from tests.support.witnesses import KEYS, TIME, A, line, note, stored, taken, te
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from certkit.registry.audited import Audit
+    from certkit.registry.auditing import Audit
     from certkit.tlog.note import VerifierKey
 
 PUT = "REPLACE INTO cosignature VALUES (?, ?, ?)"

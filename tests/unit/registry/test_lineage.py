@@ -13,6 +13,7 @@ from certkit.registry.entry import (
     Claims,
     Entry,
     KeyChange,
+    Logged,
     Revocation,
     Stored,
     Supersession,
@@ -41,7 +42,7 @@ class Followed:
     def add(self, lineage: str, claims: AnyClaims, **change: Any) -> list[str]:
         data = made(lineage, claims, prev=self.lineages.last(lineage), **change)
         self.size += 1
-        return self.lineages.follow(self.size - 1, leaf_hash(data), read(data))
+        return self.lineages.follow(Logged(self.size - 1, leaf_hash(data), read(data)))
 
     def passport(
         self, number: int, lineage: str, attempt: int, profile: str = "profile", **change: Any

@@ -120,8 +120,8 @@ def test_a_checkpoint_of_another_log_accuses_nobody(tmp_path: Path) -> None:
 
 def extended(folder: Path, data: bytes) -> None:
     """Log bytes as whoever keeps the log can."""
-    with Registry.open(folder, heads=heads(folder)) as registry, registry._signing(LOG_KEY) as signer:
-        registry._extend(data, signer)
+    with Registry.open(folder, heads=heads(folder)) as registry, registry.turn(LOG_KEY) as turn:
+        turn.add(data)
 
 
 def dated(folder: Path, claims: AnyClaims, moved: timedelta, **more: Any) -> bytes:

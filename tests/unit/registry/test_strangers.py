@@ -17,7 +17,7 @@ from certkit.passport import keys
 from certkit.registry.admission import inspect
 from certkit.registry.entry import PAYLOAD_TYPE, Note, UnverifiedEntry, timestamp
 from certkit.registry.registry import Registry
-from certkit.registry.statusfile import write
+from certkit.registry.status import write
 from certkit.registry.writing import note
 from tests.support.lineages import KEY, NOW, hand, heads, issue, log, new, policy
 from tests.support.registries import LOG_KEY, STRANGER, log_entry
@@ -143,8 +143,8 @@ def test_a_date_that_is_none_dates_nothing(tmp_path: Path, date: str) -> None:
             "signatures": [{"sig": "AAAA"}],
         }
     )
-    with Registry.open(folder, heads=heads(folder)) as registry, registry._signing(LOG_KEY) as signer:
-        registry._log.extend([junk], signer)
+    with Registry.open(folder, heads=heads(folder)) as registry, registry.turn(LOG_KEY) as turn:
+        registry._log.extend([junk], turn.signer)
     assert log(folder, issue(1)).index == 1
     with Registry.open(folder, heads=heads(folder)) as registry:
         assert log_entry(registry, "x", Note(text="x"), submitter=KEY, log_key=LOG_KEY, at=NOW).index == 2
@@ -267,8 +267,8 @@ def test_a_log_that_holds_an_entry_twice_goes_on_and_is_unsound(tmp_path: Path) 
     folder = tmp_path / "r"
     vkey = new(folder)
     log(folder, issue(1))
-    with Registry.open(folder, heads=heads(folder)) as registry, registry._signing(LOG_KEY) as signer:
-        registry._log.extend([stored(folder, 0)], signer)
+    with Registry.open(folder, heads=heads(folder)) as registry, registry.turn(LOG_KEY) as turn:
+        registry._log.extend([stored(folder, 0)], turn.signer)
     assert log(folder, issue(2)).index == 2
     report = inspect(folder, trust=policy(vkey), at=datetime(2027, 1, 1, tzinfo=UTC))
     assert ("registry.chain", "entry 1") in {(one.code, one.where) for one in report.findings}
@@ -276,8 +276,8 @@ def test_a_log_that_holds_an_entry_twice_goes_on_and_is_unsound(tmp_path: Path) 
 
 def junk(folder: Path) -> None:
     """Have the keeper of the log put bytes into it that are no entry."""
-    with Registry.open(folder, heads=heads(folder)) as registry, registry._signing(LOG_KEY) as signer:
-        registry._log.extend([b"no entry"], signer)
+    with Registry.open(folder, heads=heads(folder)) as registry, registry.turn(LOG_KEY) as turn:
+        registry._log.extend([b"no entry"], turn.signer)
 
 
 def test_what_is_no_entry_is_found_and_stops_nobody(tmp_path: Path) -> None:

@@ -16,9 +16,6 @@ from certkit.passport.trust import Witnesses
 from certkit.registry.drifts import claims
 from certkit.registry.entry import LIMIT, PAYLOAD_TYPE, ROW_LENGTH, timestamp
 from certkit.registry.registry import Registry
-from certkit.registry.statusfile import write
-from certkit.tlog.checkpoint import Checkpoint
-from certkit.tlog.hashing import leaf_hash
 from certkit.tlog.note import Signer
 from certkit.tlog.witness import with_signatures
 from tests.support.lineages import KEY, NOW, ORIGIN, clustered, heads, issue, log, new, policy
@@ -89,8 +86,8 @@ def test_what_is_no_entry_has_no_date(tmp_path: Path) -> None:
 
 
 def slip_raw(folder: Path, data: bytes) -> None:
-    with Registry.open(folder, heads=heads(folder)) as registry, registry._signing(LOG_KEY) as signer:
-        registry._log.extend([data], signer)
+    with Registry.open(folder, heads=heads(folder)) as registry, registry.turn(LOG_KEY) as turn:
+        registry._log.extend([data], turn.signer)
 
 
 def test_a_status_that_nobody_could_read_is_not_written(
@@ -99,22 +96,10 @@ def test_a_status_that_nobody_could_read_is_not_written(
     folder = tmp_path / "r"
     new(folder)
     log(folder, issue(1))
-    monkeypatch.setattr("certkit.registry.statusfile.MAX_SIZE", 100)
+    monkeypatch.setattr("certkit.registry.status.MAX_SIZE", 100)
     with pytest.raises(CertkitError, match="limit 100") as caught:
         file(folder, 0)
     assert caught.value.code == "registry.status"
-
-
-def test_a_checkpoint_that_nobody_checked_ends_no_log(tmp_path: Path) -> None:
-    folder = tmp_path / "r"
-    vkey = new(folder)
-    log(folder, issue(1))
-    forged = Checkpoint(vkey.name, 1, leaf_hash(b"x"))
-    with pytest.raises(CertkitError) as caught:
-        write(folder, 0, key=LOG_KEY, heads=heads(folder), at=NOW, since=forged)
-    assert caught.value.code == "registry.rollback"
-    assert "audit" in str(caught.value.hint)
-    assert "init" not in str(caught.value.hint)
 
 
 def test_a_drift_with_long_names_has_room(tmp_path: Path) -> None:
