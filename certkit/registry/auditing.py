@@ -63,7 +63,7 @@ if TYPE_CHECKING:
 
     from certkit.passport.trust import Candidate
     from certkit.registry.entry import Check
-    from certkit.registry.source import Fault, Source
+    from certkit.registry.source import Source
     from certkit.registry.state import Issued
     from certkit.tlog.checkpoint import Checkpoint
     from certkit.tlog.hashing import Hash as LeafHash
@@ -260,9 +260,9 @@ class _Work:
         for where, message in self._drifts.left_out():
             self.found("registry.drift", where, message)
         self._structure.finish()
-        self._faults(source.surplus(set(self._structure.tiles())))
         self._checkpoint(remembered)
-        self._faults(source.faults(self._key.name, str(self._key)))
+        for fault in source.faults(set(self._structure.tiles()), self._key):
+            self.found(*fault)
         self._notes += (*self._left_open(), *self._drifts.notes)
         self._notes += source.notes(self._blobs)
 
@@ -279,10 +279,6 @@ class _Work:
             notes=tuple(self._notes),
             not_shown=unshown(self._quorum.k, self._witnessed, passports=self._passports),
         )
-
-    def _faults(self, faults: Iterator[Fault]) -> None:
-        for fault in faults:
-            self.found(*fault)
 
     # The tree
 

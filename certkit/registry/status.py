@@ -240,7 +240,7 @@ def write(folder: Path, index: int, *, key: Ed25519PrivateKey, heads: Path, at: 
         except MismatchError as error:
             raise UsageError("registry.log-key", error.message, where=str(folder)) from None
         note, head = source.note(), log.head.checkpoint
-        data = next((data for place, data in source.entries(index, index + 1) if place == index), None)
+        data = source.entry(index)
         passport = None if data is None else read(data).passport
         if passport is None:
             raise UsageError("registry.unknown", f"entry {index} is no passport", where=str(folder))
