@@ -26,7 +26,6 @@ from certkit.registry.entry import Check, PassportFacts, timestamp
 from certkit.registry.heads import Heads, read, remembered
 from certkit.registry.reader import keys_of_log, opened
 from certkit.registry.registry import Registry
-from certkit.registry.rules import rest
 from certkit.registry.writing import Appended, refuse_stranger, submitters
 from certkit.tlog import tiles, tree
 from certkit.tlog.checkpoint import open_checkpoint
@@ -220,8 +219,6 @@ def _repeated(passport: Signed, key_until: datetime | None) -> PassportFacts:
         not_before=timestamp(predicate.validity.not_before),
         not_after=timestamp(predicate.validity.not_after),
         supersedes=predicate.supersedes,
-        bundles=tuple(bundle.digest for bundle in predicate.evidence.bundles or ()),
-        runs=rest(passport.statement).runs,
     )
 
 

@@ -43,7 +43,6 @@ from certkit.registry.entry import (
     Drift,
     KeyChange,
     Logged,
-    Rest,
     Revocation,
     Supersession,
     read,
@@ -64,7 +63,6 @@ if TYPE_CHECKING:
     from certkit.passport.trust import Candidate
     from certkit.registry.entry import Check
     from certkit.registry.source import Source
-    from certkit.registry.state import Issued
     from certkit.tlog.checkpoint import Checkpoint
     from certkit.tlog.hashing import Hash as LeafHash
     from certkit.tlog.note import VerifierKey
@@ -147,14 +145,13 @@ class Audit(Document, frozen=True, kw_only=True, tag="urn:certkit:registry-audit
 class _Verified(Policy):
     """The policy of an audit, which verifies signatures itself: of what it has verified, everything counts.
 
-    `issuers` and `rests` say of each passport that verified who issued it and what it rests on.
+    `issuers` says of each passport that verified who issued it.
     """
 
     def __init__(self, origin: str, submitters: Mapping[str, Candidate]) -> None:
         super().__init__(origin)
         self._submitters = submitters
         self.issuers: dict[str, str | None] = {}
-        self.rests: dict[str, Rest] = {}
 
     def name(self, logged: Logged) -> str:
         """Return the policy's name for who submitted an entry."""
@@ -169,14 +166,6 @@ class _Verified(Policy):
     def is_issuers(self, logged: Logged, issuers: Iterable[str]) -> bool:
         """See `Policy`."""
         return self.name(logged) in issuers
-
-    def rest(self, issued: Issued) -> Rest:
-        """See `Policy`."""
-        return self.evidence(issued.claims)
-
-    def evidence(self, claims: Claims) -> Rest:
-        """Return what a passport rests on: as it says itself where it verified, or else as its entry does."""
-        return self.rests.get(claims.passport_id) or Rest(frozenset({claims.evidence}))
 
 
 def audit(
@@ -236,7 +225,6 @@ class _Work:
         self._dates = Dates(at)
         self._policy = _Verified(log.name, submitters)
         self._endings = Passports(self._policy)
-        self._unclear: list[int] = []
         self._blobs: set[str] = set()
         self._structure = Rebuild(lambda _level, _n: b"", lambda _level, _n: None)
         self._passports = True
@@ -263,8 +251,7 @@ class _Work:
         self._checkpoint(remembered)
         for fault in source.faults(set(self._structure.tiles()), self._key):
             self.found(*fault)
-        self._notes += (*self._left_open(), *self._drifts.notes)
-        self._notes += source.notes(self._blobs)
+        self._notes += (*self._notes_on_lineages(), *source.notes(self._blobs))
 
     def report(self) -> Audit:
         """Return what was found."""
@@ -273,7 +260,7 @@ class _Work:
             origin=self._key.name,
             size=self._size,
             root=self._structure.root.hex(),
-            passports=len(self._lineages.passports),
+            passports=self._lineages.passports,
             total=self._total,
             findings=tuple(self._findings),
             notes=tuple(self._notes),
@@ -348,7 +335,7 @@ class _Work:
         if isinstance(claims, Claims) and self._passports:
             sound = self._passport(where, logged, claims)
             self._drifts.passport(where, logged.found.entry.subject, claims, sound)
-        elif isinstance(claims, Drift) and self._passports and (wrong := self._drifts.follow(where, claims)):
+        elif isinstance(claims, Drift) and self._passports and (wrong := self._drifts.follow(claims)):
             self.found("registry.drift", where, wrong)
         if signed and not isinstance(claims, KeyChange):
             self._ends(where, logged)
@@ -395,7 +382,6 @@ class _Work:
             self.found(code, where, f"{error.message} [{error.code}]")
             return None
         self._policy.issuers[facts.passport_id] = facts.issuer
-        self._policy.rests[facts.passport_id] = facts.rest
         if facts.key_until is not None and entry.issued_at > facts.key_until:
             message = f"logged when its key was no longer trusted, which is till {facts.key_until}"
             self.found("registry.time", where, message)
@@ -413,37 +399,25 @@ class _Work:
         self._endings.follow(logged)
         claims = logged.found.claims
         if isinstance(claims, Claims):
-            rest = self._policy.evidence(claims)
-            for by, false in self._endings.refuted(logged.found.entry.subject):
-                if rest.repeats(false):
-                    message = f"rests on evidence that entry {by} revoked as false"
-                    self.found("registry.evidence-false", where, message)
-                    break
-        elif isinstance(claims, Revocation | Supersession):
-            if self._endings.ends(logged):
-                if (before := self._endings.said_before(logged)) is not None:
-                    self.found("registry.chain", where, f"entry {before} has ended it already")
-            elif claims.passport_id in self._policy.issuers:
-                name, issuer = self._policy.name(logged), self._policy.issuers[claims.passport_id]
-                self.found("registry.not-issuer", where, f"{name} ends a passport that {issuer} issued")
-            else:
-                self._unclear.append(logged.index)
+            if by := self._refuted(logged.found.entry.subject, claims):
+                message = f"rests on evidence that entry {by[0]} revoked as false"
+                self.found("registry.evidence-false", where, message)
+        elif (
+            isinstance(claims, Revocation | Supersession)
+            and claims.passport_id in self._policy.issuers
+            and not self._endings.ends(logged)
+        ):
+            name, issuer = self._policy.name(logged), self._policy.issuers[claims.passport_id]
+            self.found("registry.not-issuer", where, f"{name} ends a passport that {issuer} issued")
 
-    def _left_open(self) -> Iterator[str]:
-        """Yield what the entries leave open."""
-        if unclear := self._unclear:
-            many = f"{len(unclear):,} passports are" if len(unclear) > 1 else "1 passport is"
-            yield (
-                f"{many} ended by somebody else than who submitted it, the first by entry {unclear[0]}:"
-                " who issued it, no file here tells"
-            )
+    def _refuted(self, lineage: str, claims: Claims) -> list[int]:
+        """Return the entries so far that revoked what a passport rests on as false."""
+        return [by for by, false in self._endings.refuted(lineage) if false == claims.evidence]
+
+    def _notes_on_lineages(self) -> Iterator[str]:
         for names in self._lineages.alike():
             yield f"the lineages {', '.join(map(repr, names))} differ in spelling alone"
         for issued in self._endings.issued():
-            refuted = () if issued.ending else self._endings.refuted(issued.lineage)
-            rest = self._policy.rest(issued)
-            for by, false in refuted:
-                if rest.repeats(false):
-                    logs = f"entry {issued.index} logs a passport"
-                    yield f"{logs} on evidence that entry {by} revoked as false; it stands"
-                    break
+            if issued.ending is None and (by := self._refuted(issued.lineage, issued.claims)):
+                logs = f"entry {issued.index} logs a passport"
+                yield f"{logs} on evidence that entry {by[0]} revoked as false; it stands"

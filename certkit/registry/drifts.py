@@ -206,8 +206,6 @@ class Drifts:
         self._courses: dict[str, Course | None] = {}
         self._due: dict[str, tuple[str, Drift]] = {}
         self._unknown: set[str] = set()
-        self.notes: list[str] = []
-        """On entries whose comparison reads otherwise today, though it says the same."""
 
     def passport(self, where: str, lineage: str, claims: Claims, sha256: str | None) -> None:
         """Take the next passport of a lineage; `sha256` of its file is None where that cannot be had."""
@@ -233,7 +231,7 @@ class Drifts:
             raise MismatchError("registry.blob-missing", "it was there a moment ago")
         return snapshot(data)
 
-    def follow(self, where: str, said: Drift) -> str | None:
+    def follow(self, said: Drift) -> str | None:
         """Take the next drift entry; return what does not hold of it."""
         if said.passport_id in self._unknown:
             return None
@@ -242,8 +240,6 @@ class Drifts:
             return f"it says {said.result}, and the passports do not show it, or it was said before"
         if not agree(said, due):
             return f"it says {_worded(said)}, and the passports give {_worded(due)}"
-        if said.document != due.document:
-            self.notes.append(f"{where}: the comparison that it names reads otherwise in this version")
         return None
 
     def left_out(self) -> Iterator[tuple[str, str]]:

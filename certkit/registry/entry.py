@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import msgspec
 from msgspec import Meta, Struct, field
@@ -96,41 +96,18 @@ class _Passport(_Part, frozen=True, kw_only=True):
     supersedes: Digest | None
 
 
-class Rest(NamedTuple):
-    """What a passport rests on: the digests of its bundles, and of what it says of the runs in them.
-
-    A bundle that is sealed again has another digest, and its runs are the same. Where they bear no times, so
-    may others be that came out alike to the last integer.
-    """
-
-    bundles: frozenset[str]
-    runs: str | None = None
-
-    def repeats(self, earlier: Rest) -> bool:
-        """Tell whether all the evidence of another passport is in that of this one."""
-        return earlier.bundles <= self.bundles or (earlier.runs is not None and earlier.runs == self.runs)
-
-
 class PassportFacts(_Passport, frozen=True, kw_only=True):
     """What a verified passport says of itself, as far as the log needs it.
 
-    `lineage` is ``provider/name``; `attempt` is the attempt that it declares. Not repeated are `bundles`, the
-    digests of those that were pooled; `runs`, that of what it says of its runs; `issuer`, the policy's name
-    for who signed it; and `key_until`, till when its key is trusted, where nothing proves when it was signed.
+    `lineage` is ``provider/name``; `attempt` is the attempt that it declares; `issuer` is the policy's name
+    for who signed it; `key_until` is till when its key is trusted, where nothing proves when it was signed.
     """
 
     lineage: _Name
     attempt: Count | None = None
     supersedes: Digest | None = None
-    bundles: tuple[Digest, ...] = ()
-    runs: Digest | None = None
     issuer: _Name | None = None
     key_until: _Time | None = None
-
-    @property
-    def rest(self) -> Rest:
-        """What the passport rests on."""
-        return Rest(frozenset(self.bundles or (self.evidence,)), self.runs)
 
 
 Check = Callable[[bytes], PassportFacts]

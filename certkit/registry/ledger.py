@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from certkit.passport.trust import Trust
-    from certkit.registry.entry import Rest, Stored, UnverifiedEntry
+    from certkit.registry.entry import Stored, UnverifiedEntry
     from certkit.registry.log import Log
     from certkit.tlog.checkpoint import Checkpoint
 
@@ -344,8 +344,8 @@ class Ledger:
                 passports.follow(logged)
         return passports
 
-    def refuted(self, lineage: str) -> Iterator[tuple[int, Rest]]:
-        """Yield the entries by which issuers revoked evidence of a lineage as false, with that evidence."""
+    def refuted(self, lineage: str) -> Iterator[tuple[int, str]]:
+        """Yield the entries by which issuers revoked evidence of a lineage as false, with its digest."""
         self._of(lineage)
         if (false := self._false.get(lineage)) and self.trust is not None:
             yield from self.ended(lineage, false).refuted(lineage)

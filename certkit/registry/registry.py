@@ -10,19 +10,18 @@ from __future__ import annotations
 
 import hashlib
 import re
-import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, Self
 from uuid import NAMESPACE_URL, uuid5
 
-from certkit import canonical, files
+from certkit import files
 from certkit.errors import CertkitError, UsageError
 from certkit.passport import keys
 from certkit.progress import SILENT, Progress
 from certkit.registry import store
-from certkit.registry.entry import KeyChange, Logged, Stored, read, readable
+from certkit.registry.entry import KeyChange, Logged, Stored, read
 from certkit.registry.heads import Heads, refuse_fork, remembered
 from certkit.registry.ledger import Ledger, Warn, is_index
 from certkit.registry.log import KEY_FILE, Log
@@ -31,6 +30,7 @@ from certkit.tlog.hashing import leaf_hash
 from certkit.tlog.note import Signer, VerifierKey
 
 if TYPE_CHECKING:
+    import sqlite3
     from collections.abc import Iterator
     from pathlib import Path
     from types import TracebackType
@@ -198,28 +198,26 @@ class Registry:
         With a policy, nothing but what its keys signed for this log dates it, or has logged it already. What
         `follow` makes of its facts and of the passports before it in its lineage is logged after it, in one
         with it. `submitter` signs the entries, `log_key` the checkpoint; `at` is their time, with a zone.
-        When this returns, all is on the disk and the checkpoint remembered; when it raises, nothing was
-        added, unless it is the remembering that failed; the same passport again then is its first index.
+        When this returns, all is on the disk and the checkpoint remembered; when it raises, no entry was
+        added, unless it is the remembering that failed; the same passport again then is its first index. A
+        failure of the disk may leave the passport's file, which an audit notes.
         Raises whatever `check` raises; `MismatchError` ``registry.evidence-false``, ``registry.supersedes``,
         ``registry.attempt``, ``registry.time``, ``registry.inconsistent`` or ``registry.rollback``;
         `UsageError` ``registry.log-key``, ``registry.busy`` or ``file.unwritable``.
         """
         facts = check(passport)
-        with ExitStack() as undo:
-            with self.turn(log_key, trust) as turn:
-                index, start = self._known.first(facts.passport_id), self._known.size
-                new = index is None
-                if index is None:
-                    claims = turn.claims(facts)
-                    file = Stored(sha256=hashlib.sha256(passport).hexdigest(), size=len(passport))
-                    more = follow(facts, self._files(facts.lineage))
-                    entry = turn.draft(facts.lineage, claims, submitter=submitter, at=at, passport=file)
-                    if stored := store.keep_blob(self._folder, passport):
-                        undo.callback(self._discard, stored, facts.passport_id, start)
-                    index = turn.add(entry)
-                    for further in more:
-                        turn.add(turn.draft(facts.lineage, further, submitter=submitter, at=at))
-            undo.pop_all()
+        with self.turn(log_key, trust) as turn:
+            index = self._known.first(facts.passport_id)
+            new = index is None
+            if index is None:
+                claims = turn.claims(facts)
+                file = Stored(sha256=hashlib.sha256(passport).hexdigest(), size=len(passport))
+                more = follow(facts, self._files(facts.lineage))
+                entry = turn.draft(facts.lineage, claims, submitter=submitter, at=at, passport=file)
+                store.keep_blob(self._folder, passport)
+                index = turn.add(entry)
+                for further in more:
+                    turn.add(turn.draft(facts.lineage, further, submitter=submitter, at=at))
         return Appended(index, new=new, prove=self.prove)
 
     @contextmanager
@@ -358,16 +356,3 @@ class Registry:
         """Yield the passports of a lineage, oldest first, but those whose file is missing or changed."""
         passports = (self.passport(file.sha256) for _, file in self._known.passports(lineage))
         return (data for data in passports if data is not None)
-
-    def _discard(self, stored: Path, passport_id: str, start: int) -> None:
-        """Remove a passport whose append failed, unless an entry from `start` on names it."""
-        # Under the lock, since another writer may be logging the same passport; and a failure may come
-        # after the commit, when the passport must stay.
-        with suppress(sqlite3.Error, OSError):
-            self._connection.execute("BEGIN IMMEDIATE")
-            try:
-                added = map(readable, self._log.entries(start, canonical.MAX_INTEGER))
-                if not any(entry is not None and entry.passport_id == passport_id for entry in added):
-                    stored.unlink(missing_ok=True)
-            finally:
-                self._connection.execute("ROLLBACK")

@@ -30,14 +30,13 @@ from certkit.registry.entry import (
     DriftResult,
     Logged,
     Reason,
-    Rest,
     Revocation,
     Stored,
     Supersession,
     UnverifiedEntry,
     graver,
 )
-from certkit.registry.rules import is_of, rest
+from certkit.registry.rules import is_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -148,16 +147,6 @@ class Policy:
         name = self._names.get(logged.found.entry.submitter)
         return self._trust is None or (self.signed(logged) and name is not None and name in issuers)
 
-    def rest(self, issued: Issued) -> Rest:
-        """Return what a logged passport rests on: as its file says, or else as its entry does."""
-        data = self._load(issued.file)
-        try:
-            if data is not None:
-                return rest(opening.parse(data).unverified_statement())
-        except CertkitError:
-            pass  # whoever verifies the file says what is wrong with it
-        return Rest(frozenset({issued.claims.evidence}))
-
 
 class Issued(Struct, frozen=True, kw_only=True):
     """A passport as the log has it; `ending` is what ended it, None where nothing did.
@@ -249,32 +238,12 @@ class Passports:
         """Tell whether an entry repeats what a later passport says itself."""
         return isinstance(claims, Supersession) and self._supersedes.get(claims.by) == claims.passport_id
 
-    def said_before(self, logged: Logged) -> int | None:
-        """Return the entry by which the key of an ending had ended the passport already, None for none.
-
-        For a supersession any ending counts, unless it repeats what the later passport says; a revocation for
-        another reason says more. Another key may say it again: under a narrower policy the first may be
-        unknown.
-        """
-        claims, who = logged.found.claims, logged.found.entry.submitter
-        if not isinstance(claims, Revocation | Supersession):
-            return None
-        is_any = isinstance(claims, Supersession) and not self._repeats(claims)
-        for before, ending in self.endings(claims.passport_id):
-            if before.index >= logged.index:
-                break
-            says = before.found.claims
-            same = type(says) is type(claims) and (ending.reason, ending.by) == _said(claims)
-            if before.found.entry.submitter == who and (is_any or same):
-                return before.index
-        return None
-
-    def refuted(self, lineage: str) -> Iterator[tuple[int, Rest]]:
-        """Yield the entries by which issuers revoked evidence of a lineage as false, with that evidence."""
+    def refuted(self, lineage: str) -> Iterator[tuple[int, str]]:
+        """Yield the entries by which issuers revoked evidence of a lineage as false, with its digest."""
         for logged in self._false.get(lineage, ()):
             issued = self._issued.get(str(logged.found.passport_id))
             if issued is not None and self.ends(logged):
-                yield logged.index, self._policy.rest(issued)
+                yield logged.index, issued.claims.evidence
 
     def endings(self, passport_id: str) -> Iterator[tuple[Logged, Ending]]:
         """Yield the entries that end a passport, in their order."""
@@ -307,10 +276,6 @@ class Passports:
                 reasons=tuple(reason for reason in reasons if reason is not None),
                 drift=self._drifts.get(passport_id),
             )
-
-
-def _said(claims: Revocation | Supersession) -> tuple[str | None, str | None]:
-    return (claims.reason, None) if isinstance(claims, Revocation) else (None, claims.by)
 
 
 class History(Struct, frozen=True, kw_only=True):

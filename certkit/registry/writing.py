@@ -23,7 +23,7 @@ from msgspec import Struct
 from certkit.errors import CertkitError, MismatchError, UntrustedError, UsageError
 from certkit.passport import keys, opening
 from certkit.registry.entry import CLAIMS, Claims, Entry, Note, Revocation, Supersession, timestamp, write
-from certkit.registry.rules import is_before, outside, rest
+from certkit.registry.rules import is_before, outside
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from certkit.passport.keys import PrivateKey
     from certkit.passport.trust import Candidate, Trust
-    from certkit.registry.entry import AnyClaims, Logged, PassportFacts, Reason, Rest, Stored
+    from certkit.registry.entry import AnyClaims, Logged, PassportFacts, Reason, Stored
     from certkit.registry.ledger import Ledger
     from certkit.registry.log import Log
     from certkit.registry.registry import Registry
@@ -93,7 +93,13 @@ class Turn:
         Raises `MismatchError` ``registry.evidence-false``, ``registry.lineage``, ``registry.supersedes`` or
         ``registry.attempt``.
         """
-        self._refuse_false(facts)
+        for index, false in self.known.refuted(facts.lineage):
+            if facts.evidence == false:
+                raise MismatchError(
+                    "registry.evidence-false",
+                    f"rests on evidence that entry {index} revoked as false",
+                    hint="have the agent judged on new evidence",
+                )
         latest = self.known.latest(facts.lineage)
         if latest is None and (logged := self.known.alike(facts.lineage)):
             raise MismatchError(
@@ -118,16 +124,6 @@ class Turn:
                 f"certkit bundle seal BUNDLE --attempt {attempt}",
             )
         return Claims.of(facts, attempt)
-
-    def _refuse_false(self, facts: PassportFacts) -> None:
-        """Raise where a passport rests on evidence that the issuer of an earlier one revoked as false."""
-        for index, false in self.known.refuted(facts.lineage):
-            if facts.rest.repeats(false):
-                raise MismatchError(
-                    "registry.evidence-false",
-                    f"rests on evidence that entry {index} revoked as false",
-                    hint="have the agent judged on new evidence, with the times of its runs",
-                )
 
     def draft(
         self,
@@ -200,7 +196,7 @@ class _Own(NamedTuple):
 
     passport_id: str
     lineage: str
-    rest: Rest
+    evidence: str
     issuer: str
 
     def ended(self, known: Ledger) -> Iterator[tuple[Logged, Ending]]:
@@ -232,9 +228,8 @@ def revoke(registry: Registry, ident: str, *, reason: Reason, detail: str | None
         target = _own(registry, turn.known, turn.known.find(ident), hand)
         index, new = _revoke(turn, target, reason, detail, hand)
         also = []
-        for passport in (
-            _on_its_evidence(registry, turn.known, target, hand) if reason == "evidence-false" else ()
-        ):
+        others = _on_its_evidence(registry, turn.known, target, hand) if reason == "evidence-false" else ()
+        for passport in others:
             entry, is_new = _revoke(turn, passport, reason, detail, hand)
             also += [(passport.passport_id, entry)] * is_new
         return Revoked(target.passport_id, turn.appended(index, new=new), tuple(also))
@@ -258,7 +253,7 @@ def _on_its_evidence(registry: Registry, known: Ledger, target: _Own, hand: Hand
     for index, _ in list(known.passports(target.lineage)):
         with suppress(CertkitError):
             passport = _own(registry, known, index, hand)
-            if passport.rest.repeats(target.rest):
+            if passport.evidence == target.evidence:
                 passports.setdefault(passport.passport_id, passport)
     return list(passports.values())
 
@@ -314,8 +309,5 @@ def _own(registry: Registry, known: Ledger, index: int, hand: Hand) -> _Own:
             hint="an issuer lets another key revoke by naming it in the policy under the same name",
         )
     # When the policy trusts the key is not asked: too late a word against a passport is still heard.
-    predicate = (stated := file.unverified_statement()).predicate
-    on = rest(stated)
-    if predicate.scope.dates.first_run is None:
-        on = on._replace(runs=None)  # without times, other runs may have come out alike
-    return _Own(file.passport_id, predicate.agent.lineage, on, issuer)
+    predicate = file.unverified_statement().predicate
+    return _Own(file.passport_id, predicate.agent.lineage, predicate.evidence.digest, issuer)
