@@ -66,7 +66,7 @@ def test_the_passport_before_it_is_that_of_the_entries(tmp_path: Path) -> None:
 
 def test_nothing_is_signed_after_an_entry_that_was_changed_in_its_place(tmp_path: Path) -> None:
     folder = tmp_path / "r"
-    build.filled(folder, 300)
+    build.filled(folder, 5)
     for statement in ("UPDATE leaf SET entry = x'00' WHERE idx = 3", "DELETE FROM leaf WHERE idx = 3"):
         poison(folder, statement)
         with pytest.raises(MismatchError) as caught:

@@ -9,7 +9,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from certkit import canonical
-from certkit.errors import InputError, MismatchError, UsageError
+from certkit.errors import MismatchError, UsageError
 from certkit.passport import dsse, keys
 from certkit.registry.entry import PAYLOAD_TYPE, KeyChange, Note, Previous, read
 from certkit.registry.heads import remembered
@@ -220,16 +220,6 @@ def test_entries_of_other_types_are_appended_by_their_claims(tmp_path: Path) -> 
     assert found.prev == Previous(index=0, leaf=first.leaf.hex())
     assert proof.verify(appended.proof, leaf_hash(appended.proof.extra), [vkey]).checkpoint.size == 2
     assert audited(folder, vkey).total == 0
-
-
-def test_passports_and_keys_come_in_by_their_own_doors_alone(tmp_path: Path) -> None:
-    folder = tmp_path / "r"
-    filled(folder, 1)
-    with opened(folder) as registry:
-        claims = registry.logged(0).found.claims
-        for one in (claims, KeyChange(old="x", new="y")):
-            with pytest.raises(InputError):
-                log_entry(registry, "lab/agent", one, submitter=SUBMITTER, log_key=LOG_KEY, at=AT)
 
 
 def test_the_new_keys_memory_begins_with_the_checkpoint_that_hands_over(tmp_path: Path) -> None:

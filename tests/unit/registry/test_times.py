@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import base64
 from typing import TYPE_CHECKING
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from msgspec import structs
 
-from certkit import canonical, passport
+from certkit import passport
 from certkit.errors import CertkitError
-from certkit.passport import keys
 from certkit.passport.trust import Witnesses
 from certkit.registry.drifts import claims
-from certkit.registry.entry import LIMIT, PAYLOAD_TYPE, ROW_LENGTH, timestamp
+from certkit.registry.entry import LIMIT, ROW_LENGTH
 from certkit.registry.registry import Registry
 from certkit.tlog.note import Signer
 from certkit.tlog.witness import with_signatures
-from tests.support.lineages import KEY, NOW, ORIGIN, clustered, heads, issue, log, new, policy
+from tests.support.lineages import NOW, clustered, heads, issue, log, new, policy
 from tests.support.registries import LOG_KEY
 from tests.support.standings import DAY, drafted, file, offline, rows, standing
 
@@ -68,21 +66,6 @@ def test_a_cosignature_for_a_time_to_come_makes_no_quorum(
     verified = passport.verify(one.to_json(), trust=trust, at=NOW + 2 * DAY, proof=proof)
     found = next(step for step in verified.steps if step.id == "registry")
     assert (found.status, found.code) == registered
-
-
-def test_what_is_no_entry_has_no_date(tmp_path: Path) -> None:
-    folder = tmp_path / "r"
-    trust = policy(new(folder))
-    log(folder, one := issue(1))
-    payload = (
-        f'{{"claims":{{"text":1}},"issued_at":"{timestamp(NOW + DAY)}","log":"{ORIGIN}",'
-        '"passport":null,"prev":null,'
-        f'"subject":"x/y","submitter":"{keys.key_id(KEY.public_key())}","type":"note","v":1}}'
-    )
-    envelope = {"payload": base64.b64encode(payload.encode()).decode(), "payloadType": PAYLOAD_TYPE}
-    slip_raw(folder, canonical.canonical({**envelope, "signatures": [{"sig": "AAAA"}]}))
-    found = standing(folder, one, trust)
-    assert (found.status, "of unknown age" in found.detail) == ("skipped", True)
 
 
 def slip_raw(folder: Path, data: bytes) -> None:
