@@ -89,7 +89,7 @@ def made(place: Path, entries: list[bytes]) -> tuple[Path, Signer]:
     with closing(store.connect(folder, writable=True)) as connection:
         log = Log(connection)
         for at in range(0, len(entries), 20_000):
-            with store.writing(connection):
+            with store.Writing(connection):
                 log.extend(entries[at : at + 20_000], signer)
     return folder, signer
 
@@ -145,7 +145,7 @@ def appending(place: Path, held: list[bytes], batches: list[list[bytes]]) -> Tim
 
 def append(connection: sqlite3.Connection, log: Log, batch: list[bytes], signer: Signer) -> None:
     """Append with the log layer, durably."""
-    with store.writing(connection):
+    with store.Writing(connection):
         log.extend(batch, signer)
 
 

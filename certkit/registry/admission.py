@@ -159,18 +159,16 @@ def _remember(source: Source, log: VerifierKey, keys_of: Sequence[VerifierKey], 
         head.advance(note, lambda size: tree.root(size, tiles.node_reader(proven)))
 
 
-def checkpoint_in(path: Path, trust: Trust | None) -> Checkpoint:
+def checkpoint_in(path: Path, trust: Trust) -> Checkpoint:
     """Return the checkpoint in a file, a signed one or a proof, that a log of the policy signed.
 
-    Without a policy it may be signed by anybody.
     Raises `InputError` ``tlog.*`` for its form, `MismatchError` ``tlog.unsigned`` or ``tlog.signature``.
     """
     data = files.read(path, limit=MAX_PROOF)
     with suppress(InputError):
         data = parse_proof(data).checkpoint
     try:
-        if trust is not None:
-            open_note(data, keys_of_log(trust, parse_note(data).text.partition("\n")[0]))
+        open_note(data, keys_of_log(trust, parse_note(data).text.partition("\n")[0]))
         return read(data)
     except CertkitError as error:
         raise type(error)(error.code, error.message, where=str(path), hint=error.hint) from None
@@ -227,15 +225,12 @@ def log_of(source: Source, trust: Trust, folder: Path) -> VerifierKey:
 
     Raises `UntrustedError` ``registry.untrusted-log`` where there is none.
     """
-    logs = [VerifierKey.parse(text) for text in trust.logs]
-    try:
+    origin, logs = "a log", [VerifierKey.parse(text) for text in trust.logs]
+    with suppress(CertkitError):  # whoever reads on says what is wrong with the checkpoint
         origin = read(source.note()).origin
-    except CertkitError:
-        if len(logs) == 1:
-            return logs[0]  # whoever reads on with it says what is wrong with the checkpoint
-        raise
-    if named := keys_of_log(trust, origin):
-        return named[-1]
+        logs = keys_of_log(trust, origin)
+    if logs:
+        return logs[-1]
     raise UntrustedError(
         "registry.untrusted-log",
         f"no trusted verifier key for {origin}",

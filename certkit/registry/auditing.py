@@ -4,20 +4,14 @@
     report.findings                       # what does not hold, each with a code and a place
     report.not_shown                      # the limits of any look at these files
 
-`folder` holds a registry's database, or the tree that was exported from one. Two things come from outside
-and are never read from it: the log's verifier key and the keys of those who may submit. `check` verifies a
-passport's signature; that one has expired since is no finding.
+`folder` holds a registry's database, or the tree that was exported from one. The log's verifier key and the
+keys of those who may submit come from outside and are never read from it. `check` verifies a passport's
+signature; that one has expired since is no finding.
 
-What is done, in this order, for every entry: (1) its index follows the one before; (2) its bytes are
-hashed into the tree; (3) its form is read, which has to be the canonical one, and its submitter's signature
-verified, which for a change of the log's key is the old one; (4) its date is none before those above it, nor
-to come; (5) `prev`, the number of the attempt and what is superseded follow from the entries before it in its
-lineage; (6) the passport that it names is there, has the digest and size, verifies, and claims what the entry
-repeats; (7) a drift is what a comparison of the two passports gives, and none is left out; (8) who ends a
-passport is its issuer, and it was not ended so before, nor does a later one rest on evidence that was false.
-Then every tile is compared with the one made again, and the checkpoint
-with the root, with the trusted key and with the checkpoints that are remembered. No byte of the registry is
-changed, and nothing is left beside it.
+For every entry: its index, its form and its submitter's signature, which for a change of the log's key is the
+old one; its date; its place in its lineage; the passport that it names; the drift that follows from that one;
+who ends a passport. Then every tile, the checkpoint, and the checkpoints that are remembered. No byte of the
+registry is changed, and nothing is left beside it.
 """
 
 from __future__ import annotations
@@ -183,11 +177,9 @@ def audit(
     """Audit the registry, or the exported tree, in `folder`, or what is open of it already, its `source`.
 
     `log` is the trusted verifier key; `quorum` are the witnesses that must have cosigned its checkpoint;
-    `submitters` are the trusted keys by id, each with the window that its entries are to be dated in and with
-    the name under which it may revoke; `check` returns the facts of a passport whose signature holds;
-    `remembered` are earlier checkpoints of the log, which it must continue; no entry is to be dated later
-    than `at`, and cosignatures that are do not count. Raises as `opened` does, but that what is wrong with
-    the registry is a finding.
+    `submitters` are the trusted keys by id; `remembered` are earlier checkpoints of the log, which it must
+    continue; no entry is to be dated later than `at`, and cosignatures that are do not count. Raises as
+    `opened` does, but that what is wrong with the registry is a finding.
     """
     work = _Work(folder, log, submitters, check, quorum=quorum, at=at)
     try:

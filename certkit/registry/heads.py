@@ -151,7 +151,7 @@ class Heads:
             # Where another writer is in the way, the file stays in its slower and equally safe mode.
             with suppress(sqlite3.OperationalError):
                 connection.execute("PRAGMA journal_mode = WAL")
-            with store.writing(connection):
+            with store.Writing(connection):
                 for statement in DDL:
                     connection.execute(statement.replace("TABLE", "TABLE IF NOT EXISTS"))
             _check(connection, path)
@@ -168,7 +168,7 @@ class Heads:
 
         Nothing is remembered if the block raises. Raises as `open` does.
         """
-        with store.translated(self._path, damaged=_unreadable), store.writing(self._connection):
+        with store.translated(self._path, damaged=_unreadable), store.Writing(self._connection):
             yield Head(self._path, self._connection, keys)
 
 

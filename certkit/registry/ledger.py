@@ -8,12 +8,9 @@ Of every entry it keeps where to look (`Columns`). What an entry says is read fr
 for, and those must be the ones that the signed root covers.
 
 Whoever can write the registry's file can write anything there, and no proof shows what a list leaves out.
-So the first to write reads all entries once. The snapshot is kept beside the remembered head, outside the
-registry, and is believed as that head is believed (`certkit.registry.heads`).
-
-Entries signed by unknown keys, or for another log, are ignored under a trust policy: they register nothing
-and block nothing. Signatures are verified of those entries alone that would count.
-The chain of a lineage goes on from every entry, as an audit has it.
+So the first to write reads all entries once. The snapshot is kept beside the remembered head, and believed as
+that is (`certkit.registry.heads`). Entries signed by unknown keys, or for another log, are ignored under a
+trust policy: they register nothing and block nothing. The chain of a lineage goes on from every entry.
 """
 
 from __future__ import annotations

@@ -84,30 +84,27 @@ def keys_of_log(trust: Trust, origin: str) -> list[VerifierKey]:
 
 
 def log_key(note: bytes, trust: Trust) -> VerifierKey:
-    """Return the policy's key that a checkpoint is signed with.
+    """Return the policy's present key of the log that a checkpoint names, which must have signed it.
 
-    It is one of the log that the text names, whatever other lines stand below. Of several keys of one log the
-    last one in the policy is its present one, and no other tells how things stand: whoever came by an older
-    key could go on from the day on which it was given up. Raises
-    `UnavailableError` ``registry.untrusted-log`` where the policy has no key of the log, or has a later one.
+    Of several keys of one log the last one in the policy is the present one: whoever came by an older key
+    could go on from the day on which it was given up. Raises `UnavailableError` ``registry.untrusted-log``.
     """
     origin = read_head(note).origin
     keys = keys_of_log(trust, origin)
-    if keys and (origin, keys[-1].key_id) in {
-        (line.name, line.key_id) for line in parse_note(note).signatures
-    }:
+    if keys and (origin, keys[-1].key_id) in {line[:2] for line in parse_note(note).signatures}:
         return keys[-1]
-    if keys:
-        raise UnavailableError(
-            "registry.untrusted-log",
-            f"the checkpoint is not signed with the key that the policy lists last for {origin}",
-            hint="ask for the log as it is now; in the policy, its present key has to stand after older ones",
+    why, hint = (
+        (
+            "the checkpoint is not signed with the key that the policy lists last for",
+            "ask for the log as it is now; in the policy, its present key has to stand after older ones",
         )
-    raise UnavailableError(
-        "registry.untrusted-log",
-        f"no trusted verifier key signed the checkpoint of {origin}",
-        hint="certkit trust add --log VKEY, with the key that 'certkit registry init' printed",
+        if keys
+        else (
+            "no trusted verifier key signed the checkpoint of",
+            "certkit trust add --log VKEY, with the key that 'certkit registry init' printed",
+        )
     )
+    raise UnavailableError("registry.untrusted-log", f"{why} {origin}", hint=hint)
 
 
 class Reader:

@@ -87,10 +87,9 @@ class Registry:
     ) -> VerifierKey:
         """Make an empty registry and return the log's verifier key, which is to be published.
 
-        The origin is ``certkit.<name>/<UUID>``, the UUID made from the key and the time `at`, so that a
-        key that is used again does not name two logs alike. With `keep_key` the private key is
-        kept in the folder (``log-key.pem``, 0600). Raises `UsageError` ``registry.name`` or
-        ``file.exists``.
+        The origin is ``certkit.<name>/<UUID>``, the UUID made from the key and the time `at`. With `keep_key`
+        the private key is kept in the folder (``log-key.pem``, 0600). Raises `UsageError` ``registry.name``
+        or ``file.exists``.
         """
         if _NAME.fullmatch(name) is None:
             raise UsageError(
@@ -199,11 +198,10 @@ class Registry:
         `follow` makes of its facts and of the passports before it in its lineage is logged after it, in one
         with it. `submitter` signs the entries, `log_key` the checkpoint; `at` is their time, with a zone.
         When this returns, all is on the disk and the checkpoint remembered; when it raises, no entry was
-        added, unless it is the remembering that failed; the same passport again then is its first index. A
-        failure of the disk may leave the passport's file, which an audit notes.
-        Raises whatever `check` raises; `MismatchError` ``registry.evidence-false``, ``registry.supersedes``,
-        ``registry.attempt``, ``registry.time``, ``registry.inconsistent`` or ``registry.rollback``;
-        `UsageError` ``registry.log-key``, ``registry.busy`` or ``file.unwritable``.
+        added, unless it is the remembering that failed. A failure of the disk may leave the passport's file,
+        which an audit notes. Raises whatever `check` raises; `MismatchError` ``registry.evidence-false``,
+        ``registry.supersedes``, ``registry.attempt``, ``registry.time``, ``registry.inconsistent`` or
+        ``registry.rollback``; `UsageError` ``registry.log-key``, ``registry.busy`` or ``file.unwritable``.
         """
         facts = check(passport)
         with self.turn(log_key, trust) as turn:
@@ -234,7 +232,7 @@ class Registry:
             raise ValueError("opened for reading")
         signer = Signer(self.origin, log_key)
         with self._heads.held(signer.vkey, *more) as remembered:
-            with store.translated(self._path), store.writing(self._connection):
+            with store.translated(self._path), store.Writing(self._connection):
                 if store.meta(self._connection).get("vkey") != str(signer.vkey):
                     raise UsageError(
                         "registry.log-key",
@@ -308,7 +306,7 @@ class Registry:
         with (
             self._heads.held(self.vkey) as remembered,
             store.translated(self._path),
-            store.writing(self._connection),
+            store.Writing(self._connection),
         ):
             if checked:
                 self._log.verified_head(self.vkey)

@@ -7,15 +7,11 @@
     FileStatus(data, trust=trust, at=now, seen=remembered)
 
 Every entry up to the checkpoint is hashed and must give its root, and every one that names the passport is
-read; then what is said is: no entry in [0, N) ends it. Where an entry cannot be read, which may end it, the
-status is unknown, and so is that of a passport that the log does not hold.
+read; then what is said is: no entry in [0, N) ends it. Where an entry cannot be read the status is unknown.
 
-An entry ends a passport where its issuer, or another key that the policy lists under the issuer's name,
-signed it, and where a later passport that a trusted key submitted takes its place.
-
-How old that is: a checkpoint has no time of its own. With a quorum of witnesses it is the time that they
-vouch for; without one, the time of the newest entry that a trusted key signed, which whoever keeps the log
-cannot write. A log in which nothing happens grows old so: its keeper logs a note, or has it witnessed.
+How old that is: with a quorum of witnesses the time that they vouch for; without one, that of the newest
+entry that a trusted key signed, which whoever keeps the log cannot write. A log in which nothing happens
+grows old so: its keeper logs a note, or has it witnessed.
 
 A status file, for those who verify offline, holds the signed checkpoint, every entry of the log that names
 the passport, and the log's word that there is no other: a signed note of the log's key over

@@ -62,7 +62,7 @@ def creating(folder: Path, meta: dict[str, str]) -> Iterator[sqlite3.Connection]
     path = folder / FILE
     with translated(path), closing(open_file(path, "rwc", PATIENCE)) as connection:
         connection.execute("PRAGMA journal_mode = WAL")
-        with writing(connection):
+        with Writing(connection):
             for statement in _DDL:
                 connection.execute(statement)
             connection.executemany("INSERT INTO meta VALUES (?, ?)", [*meta.items(), ("format", FORMAT)])
@@ -207,11 +207,6 @@ class Writing:
             if self._connection.in_transaction:
                 with suppress(sqlite3.Error):
                     self._connection.execute("ROLLBACK")
-
-
-def writing(connection: sqlite3.Connection) -> Writing:
-    """Return what runs a block as one write transaction."""
-    return Writing(connection)
 
 
 @contextmanager
