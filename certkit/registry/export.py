@@ -86,8 +86,6 @@ class _Export:
         Raises `MismatchError` ``registry.export`` unless this log goes on from it.
         """
         names = {item.name for item in self._out.iterdir()}
-        if link := next(self._links(), None):  # what lies behind it is somebody else's
-            raise self._foreign(f"{link.relative_to(self._out).as_posix()} is a link")
         if CHECKPOINT not in names:
             # Tiles without a checkpoint are what an export leaves that was cut off, and are compared below.
             if stray := sorted(names - {"tile", store.BLOBS}):
@@ -109,11 +107,6 @@ class _Export:
                 hint=BRING_BACK,
             ) from None
         return old
-
-    def _links(self) -> Iterator[Path]:
-        yield from (item for item in self._out.iterdir() if item.is_symlink())
-        for part in ("tile", store.BLOBS):
-            yield from (item for item, is_link in files.inside(self._out / part) if is_link)
 
     def _foreign(self, message: str) -> MismatchError:
         return MismatchError(

@@ -212,10 +212,10 @@ class Registry:
                 file = Stored(sha256=hashlib.sha256(passport).hexdigest(), size=len(passport))
                 more = follow(facts, self._files(facts.lineage))
                 entry = turn.draft(facts.lineage, claims, submitter=submitter, at=at, passport=file)
-                store.keep_blob(self._folder, passport)
                 index = turn.add(entry)
                 for further in more:
                     turn.add(turn.draft(facts.lineage, further, submitter=submitter, at=at))
+                store.keep_blob(self._folder, passport)  # on the disk before its entry is committed
         return Appended(index, new=new, prove=self.prove)
 
     @contextmanager

@@ -154,11 +154,11 @@ def test_an_audit_names_what_stands_on_it(tmp_path: Path) -> None:
     folder, vkey = begun(tmp_path)
     log(folder, other := issue(1, identity=5))
     log(folder, issue(2))
-    for index, passport_id in ((4, issue(1).passport_id), (5, other.passport_id)):
+    for index, passport_id in ((5, issue(1).passport_id), (6, other.passport_id)):
         with Registry.open(folder, heads=heads(folder)) as registry, registry.turn(LOG_KEY) as turn:
             claims = Revocation(passport_id=passport_id, reason="evidence-false")
             turn.log("-/courier", claims, submitter=KEY, at=NOW)
         found = inspect(folder, trust=policy(vkey))
         assert found.findings == ()
-        words = "entry 1 logs a passport on evidence that entry 4 revoked as false; it stands"
-        assert (words in found.notes) is (index == 4)
+        words = "entry 1 logs a passport on evidence that entry 5 revoked as false; it stands"
+        assert (words in found.notes) is (index == 5)

@@ -15,7 +15,7 @@ from certkit.registry.registry import Registry
 from certkit.tlog.note import Signer
 from certkit.tlog.witness import Quorum
 from tests.support.registries import AT, append, check, filled, opened, passport, poison, submitters
-from tests.support.witnesses import KEYS, TIME, A, line, note, taken, text
+from tests.support.witnesses import KEYS, TIME, A, B, line, note, taken, text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -61,7 +61,7 @@ def repaired(folder: Path) -> list[str]:
 @pytest.mark.parametrize("size", [0, 1, "x"])
 def test_a_row_that_is_no_cosignature_changes_nothing(folder: Path, what: str, size: object) -> None:
     log = key(folder)
-    taken(folder, line(text(folder), "a.example/w", A, TIME))
+    taken(folder, line(text(folder), "b.example/w", B, TIME))
     before = note(folder)
     poison(folder, PUT, size, *JUNK[what])
     assert note(folder) == before
