@@ -15,7 +15,7 @@ from certkit.assessment.bounded import Judged
 from certkit.assessment.bounded.fragility import fragility
 from certkit.assessment.bounded.intervals import with_intervals
 from certkit.assessment.findings.contradictions import contradictions
-from certkit.assessment.findings.findings import answers, finding, ordered, raised, stated
+from certkit.assessment.findings.findings import COMMITMENTS, answers, finding, ordered, raised, stated
 from certkit.assessment.findings.plausibility import plausibility
 from certkit.assessment.findings.provenance import commitments, provenance
 from certkit.assessment.rater_error import judge_findings, judge_report, seen_by_judge
@@ -143,7 +143,9 @@ def contested(judged: Assessment, answered: Mapping[str, tuple[str, ...]]) -> As
         verdict=structs.replace(
             judged.verdict,
             status=criteria.contested(judged.verdict.status, contests=contests),
-            challenges=tuple(fill(criteria.ChallengePart, item) for item in challenges),
+            challenges=tuple(
+                fill(criteria.ChallengePart, item) for item in challenges if item.code not in COMMITMENTS
+            ),
         ),
     )
 

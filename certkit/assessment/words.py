@@ -133,12 +133,12 @@ def of_judge(report: JudgeReport) -> tuple[str, ...]:
         return tuple(told)
     if report.reason:
         told.append(f"{report.items:,} items rated by {len(report.raters):,} raters: {report.reason}.")
-    if report.against is not None and report.confusion is not None:
-        kappa, judge, error = report.against.success, report.judge, report.confusion
-        told.append(f"{judge} against the reference: {_kappa(kappa)}.")
+    if report.against is not None:
+        told.append(f"{report.judge} against the reference: {_kappa(report.against.success)}.")
         told += [
             f"{name} {_share(share)}, in {share.successes:,} of {share.n:,}."
-            for name, share in (("Sensitivity", error.sensitivity), ("Specificity", error.specificity))
+            for name, share in (("Sensitivity", report.sensitivity), ("Specificity", report.specificity))
+            if share is not None
         ]
     if (fixed := report.correction) is not None:
         rate, low, high = (
