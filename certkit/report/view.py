@@ -19,6 +19,7 @@ from certkit.report.argument.challenges import Standing, check_answers
 from certkit.report.argument.document import gsn
 from certkit.report.argument.document import register as register_of
 from certkit.report.argument.figures import figures
+from certkit.report.integrity import Commitments, commitments
 from certkit.report.material import material as drawn_from
 from certkit.report.table import Entry, Table
 
@@ -120,6 +121,7 @@ class View(Struct, frozen=True, kw_only=True, eq=False):
     csi: tuple[str, ...]
     failures: Table
     fails: tuple[str, ...]
+    commitments: Commitments | None
     figures: tuple[tuple[str, Markup], ...]
     nodes: Table
     challenges: Table
@@ -329,7 +331,11 @@ def _tier(document: dict[str, Any], number: int, asked: int) -> Tier:
 
 def _fails(document: dict[str, Any]) -> dict[str, Any]:
     """Return the known failure modes: the weakest cells, and what else is seen to go wrong."""
-    return {"failures": fails.weakest(document), "fails": tuple(fails.episodes(document))}
+    return {
+        "failures": fails.weakest(document),
+        "fails": tuple(fails.episodes(document)),
+        "commitments": commitments(document),
+    }
 
 
 def _csi(document: dict[str, Any]) -> Iterator[str]:
