@@ -53,8 +53,8 @@ def _told(scored: Mapping[str, Any]) -> Iterator[str]:
     success, accuracy, core = scored["success"], scored["accuracy"], scored["core"]
     yield (
         f"The agent answered {success['successes']:,} of {success['n']:,} tasks rightly. Asked for the "
-        f"rule, the source or the update behind an answer, it held {accuracy['matched']:,} of {accuracy['n']:,} probes "
-        f"({accuracy['unclear']:,} replies were unclear)."
+        f"rule, the source or the update behind an answer, it held {accuracy['matched']:,} of "
+        f"{accuracy['n']:,} probes ({accuracy['unclear']:,} replies were unclear)."
     )
     if hollow := len(scored["hollow"]["tasks"]):
         yield f"{hollow:,} of {success['successes']:,} successes hold fewer than half of their probes."
