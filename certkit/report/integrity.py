@@ -81,8 +81,12 @@ def _figure(families: Mapping[str, Counter[str]], title: str) -> Markup:
             top, width = y + 14 * bar, (_RIGHT - _LEFT) * counts[part] / counts[whole]
             parts += [_bar(_LEFT, top, width, colour), text_at(_RIGHT + 12, top + 10, shown, size=10.5)]
     bottom = _TOP + _ROW * len(families)
-    parts += [line_at(x, _TOP - 4, x, bottom - 4) for x in (_LEFT, _RIGHT)]
-    return figure_of("commitments", title, _WIDTH, bottom, parts)
+    for x, share in ((_LEFT, "0 %"), (_RIGHT, "100 %")):
+        parts += [
+            line_at(x, _TOP - 4, x, bottom - 4),
+            text_at(x, bottom + 8, share, anchor="middle", size=10),
+        ]
+    return figure_of("commitments", title, _WIDTH, bottom + 12, parts)
 
 
 def _bar(x: float, y: float, width: float, colour: str) -> str:
