@@ -114,7 +114,8 @@ def test_the_verdict_in_words() -> None:
     )
     second = sentence(build.judged(build.strong(ti_thousandths=4_200_000)))
     assert second == (
-        "Tier 2 (Production + oversight) is attained under hb-eval-2026. Tier 3 fails on traceability index (ti)."
+        "Tier 2 (Production + oversight) is attained under hb-eval-2026. Tier 3 fails"
+        " on traceability index (ti)."
     )
     mixed = sentence(build.judged(build.summary(CASES["all failures"])))
     assert "fails on" in mixed
