@@ -25,6 +25,7 @@ from certkit.assessment import fragile, of_judge
 from certkit.errors import UnavailableError
 from certkit.report import answer, argue, attached, confidence, fonts, register, results, use
 from certkit.report.argument.figures import figures
+from certkit.report.integrity import commitments
 from certkit.report.svg import mark
 from certkit.report.view import SECTIONS
 from certkit.text import visible
@@ -92,6 +93,7 @@ def _environment() -> Environment:
         "answer": answer,
         "argue": argue,
         "attached": attached,
+        "commitments": commitments,
         "confidence": confidence,
         "register": register,
         "results": results,
