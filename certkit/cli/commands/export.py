@@ -55,7 +55,6 @@ def export(
 
     Example: certkit export passport.json -f markdown -o passport.md
     """
-    _refuse_overwriting(out, passport, trust, key, card)
     opt.check_outputs(out, force=force)
     made = exports.export(
         to,
@@ -77,20 +76,10 @@ def _screen(made: Export, out: Path) -> Iterator[str]:
     yield from fold(f"{made.media_type}, of passport {made.passport_id}")
 
 
-def _refuse_overwriting(out: Path | None, *inputs: Path | None) -> None:
-    if (
-        out is not None
-        and out.exists()
-        and any(item and item.exists() and item.samefile(out) for item in inputs)
-    ):
-        raise UsageError("file.exists", "is what the export is made from", where=str(out), hint="-o OTHER")
-
-
 def _unverified(passport: Path, at: datetime | None, *, asked: bool) -> Source:
     if asked:
         raise UsageError(
-            "usage.option",
-            "--unverified checks nothing; leave --bundle, --replay and --registry out",
+            "usage.option", "--unverified checks nothing; leave --bundle, --replay and --registry out"
         )
     made = context.now()
     return exports.unverified(taken(passport).passport, at=at or made, made=made)
@@ -109,12 +98,7 @@ def _verified(
     evidence = evidence_of(bundles, profile, replay=replay, jobs=None, progress=progress())
     given, policy, made = taken(passport), context.load_policy(trust), context.now()
     standing = standing_of(
-        passport,
-        registry,
-        trust=policy,
-        at=at or made,
-        heads=context.own_heads(),
-        progress=progress(),
+        passport, registry, trust=policy, at=at or made, heads=context.own_heads(), progress=progress()
     )
     return exports.verified(
         given.passport, trust=policy, at=at or made, made=made, proof=given.proof, **standing, **evidence

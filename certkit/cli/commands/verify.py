@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 from certkit import canonical
 from certkit.cli import context
@@ -150,23 +150,10 @@ def _screen(
         yield from show_passport(shown)
 
 
-def _standing(verified: Verification) -> Literal["current", "revoked", "superseded"] | None:
-    """Return how a passport stands by the log that was asked, None where it was not told."""
-    told = next((step for step in verified.steps if step.id == "status"), None)
-    if told is not None and told.status == "passed":
-        return "current"
-    if told is not None and told.code == "passport.revoked":
-        return "revoked"
-    return "superseded" if told is not None and told.code == "passport.superseded" else None
-
-
 def _document(data: bytes | None, verified: Verification | None) -> Show:
     passport = parse(data) if data is not None else None
     return Show(
-        at=verified.at if verified else None,
         passport_id=passport.passport_id if passport else None,
-        signature_checked=verified is not None,
-        verdict=verified.verdict if verified else None,
-        standing=_standing(verified) if verified else None,
+        verification=verified.to_dict() if verified else None,
         statement=canonical.loads(passport.payload) if passport else None,
     )
