@@ -9,6 +9,7 @@ The claim is worded as what the evidence shows under a profile, never as safety.
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
@@ -28,6 +29,7 @@ from certkit.passport.terms import decimal
 
 if TYPE_CHECKING:
     from certkit.assessment.criteria import Bounded, Row
+    from certkit.assessment.integrity.document import IntegrityDocument
     from certkit.assessment.metrics.metric import Metric, Value
     from certkit.assessment.result import Assessment, BundleResult
     from certkit.assessment.statistics.estimators import Interval
@@ -63,6 +65,7 @@ class Derived(Struct, frozen=True, kw_only=True):
     limitations: tuple[str, ...]
     known_failure_modes: tuple[st.FailureMode, ...]
     challenges: tuple[st.Challenge, ...]
+    integrity: st.Commitments | None
 
 
 def derive(assessment: Assessment, summary: Summary) -> Derived:
@@ -95,6 +98,23 @@ def derive(assessment: Assessment, summary: Summary) -> Derived:
         limitations=implied.limitations(agent, evidence, judgement.profile, criteria),
         known_failure_modes=implied.failure_modes(table.cells),
         challenges=challenges,
+        integrity=None if assessment.integrity is None else _commitments(assessment.integrity),
+    )
+
+
+def _commitments(scored: IntegrityDocument) -> st.Commitments:
+    counts: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    for cell in scored.by_cell:
+        told = {name: getattr(cell, name) for name in ("tasks", "successes", "probes", "matched")}
+        counts[cell.family.value, cell.variant.value].update(told)
+    return st.Commitments(
+        digest=canonical.digest(canonical.canonical(scored.to_dict())),
+        seed=scored.origin.seed,
+        cells=tuple(
+            st.CommitmentCell(family=family, variant=variant, **told)
+            for (family, variant), told in sorted(counts.items())
+        ),
+        core=decimal(scored.core.value),
     )
 
 

@@ -210,7 +210,7 @@ class Inventory(Document, frozen=True, kw_only=True, tag="urn:certkit:integrity-
     tasks_digest: Digest
 
     @property
-    def origin(self) -> str:
+    def origin(self) -> Literal["public", "stated", "withheld", "own"]:
         """``public``, ``stated``, ``withheld``, or ``own`` for tasks that no seed gives."""
         if self.generator is None:
             return "own"

@@ -15,6 +15,7 @@ import logging
 import re
 import warnings
 from datetime import UTC, datetime
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from markupsafe import Markup
@@ -26,6 +27,8 @@ from certkit.report import fonts
 from certkit.text import visible
 
 if TYPE_CHECKING:
+    from jinja2 import Environment
+
     from certkit.report.view import View
 
 HINTS: Final = (
@@ -75,9 +78,16 @@ def _grouped(text: str) -> Markup | str:
 
 def html(view: View) -> str:
     """Return the report as one HTML document that fetches nothing."""
+    style = Markup(_template("style.css"))  # noqa: S704 - our own file
+    return str(_environment().get_template("report.html").render(style=style, **view.page))
+
+
+@cache
+def _environment() -> Environment:
+    """Return the templates, which are compiled once."""
     from jinja2 import Environment, FunctionLoader, StrictUndefined  # noqa: PLC0415 - only where drawn
 
-    environment = Environment(
+    made = Environment(
         loader=FunctionLoader(_template),
         autoescape=True,
         undefined=StrictUndefined,
@@ -87,9 +97,8 @@ def html(view: View) -> str:
         keep_trailing_newline=True,
     )
     # A title and an attribute hold text only; `_finalize` would put digests into elements.
-    environment.filters["plain"] = lambda text: Markup.escape(printable(text))
-    style = Markup(_template("style.css"))  # noqa: S704 - our own file
-    return environment.get_template("report.html").render(view=view, style=style)
+    made.filters["plain"] = lambda text: Markup.escape(printable(text))
+    return made
 
 
 def _template(name: str) -> str:

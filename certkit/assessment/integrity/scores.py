@@ -49,6 +49,7 @@ class Scored(NamedTuple):
     attempt: Reply | None
     replies: tuple[Reply | None, ...]
     weight: Fraction
+    success: Fraction | None
     core: Fraction | None
     full: Fraction | None
     neural: Fraction | None
@@ -145,13 +146,14 @@ def scored(task: Task, replies: Mapping[Key, Reply], said: Sequence[Annotation] 
         d = unclear if reply.verdict is Verdict.UNCLEAR else _drift(reply)
         return core_integrity(d, trajectory(reply), x)
 
-    zero = Fraction(0)
+    zero, attempt = Fraction(0), replies.get(Key(task.id, None))
     low = mean(lambda reply, x: core(reply, x, 1, 1)) or zero
     return Scored(
         task=task,
-        attempt=replies.get(Key(task.id, None)),
+        attempt=attempt,
         replies=answers,
         weight=weight,
+        success=None if attempt is None else Fraction(1 - _drift(attempt)),
         core=None if None in answers else low,
         full=known(full_integrity),
         neural=known(lambda d, reply, x: neural_integrity(d, reply, x, h)),
@@ -179,17 +181,12 @@ def overall(items: Iterable[Scored], name: str) -> Fraction | None:
     None where there is no task, or one of them has no value.
     """
     value_of: Callable[[Scored], Fraction | None] = attrgetter(name)
-    return weighted((item.weight, value_of(item)) for item in items)
-
-
-def weighted(pairs: Iterable[tuple[Fraction, Fraction | None]]) -> Fraction | None:
-    """Return the mean of values with their weights; None without any, or if one is None."""
     top, weight = Fraction(0), Fraction(0)
-    for omega, value in pairs:
-        if value is None:
+    for item in items:
+        if (value := value_of(item)) is None:
             return None
-        top += omega * value
-        weight += omega
+        top += item.weight * value
+        weight += item.weight
     return top / weight if weight else None
 
 
@@ -252,9 +249,7 @@ def score(kept: Kept) -> doc.IntegrityDocument:
             successes=_matched(attempts),
             n=len(attempts),
             unanswered=attempts.count(None),
-            weighted=None
-            if None in attempts
-            else weighted((item.weight, Fraction(_matched([item.attempt]))) for item in items),
+            weighted=overall(items, "success"),
         ),
         accuracy=doc.Accuracy(
             matched=_matched(probes),

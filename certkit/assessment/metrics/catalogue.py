@@ -216,7 +216,7 @@ _SPECS: Final = (
     ),
     Spec(
         id="posterior",
-        title="P(θ > τ)",
+        title="confidence in success under faults",
         short="confidence in success",
         group=Group.SUCCESS,
         asked="the confidence that success under faults exceeds τ is {limit}",
