@@ -69,19 +69,20 @@ def table(
         line.rstrip()
         yield line
     legend = _LEGEND.format(*(_mark(status) for status in _MARKS))
-    yield from fold(
+    told = fold(
         f"{legend}: first by the table reading (point estimates), then by the bounded reading (bounds);"
         f" bounds are those for Tier {bound_tier}"
     )
+    yield from (Text(line, style="dim") for line in told)
 
 
 def _name(row: Cells, width: int) -> str:
-    """Return a criterion's full name with its id, ``Operational reliability (r_op)``, as far as it fits."""
+    """Return a criterion's full name; where it is too long, its id is kept."""
     spec = CATALOGUE.get(row.metric)
-    title = row.id if spec is None else spec.short if spec.tau_of else spec.title
-    if title.lower().replace(" ", "_").startswith(row.id):
-        return cut(title[:1].upper() + title[1:], width)
-    return f"{cut(title[:1].upper() + title[1:], max(width - len(row.id) - 3, 1))} ({row.id})"[:width]
+    name = row.id if spec is None else spec.name(row.id)
+    if len(name) <= width or not name.endswith(f" ({row.id})"):
+        return cut(name, width)
+    return f"{cut(name.removesuffix(f' ({row.id})'), max(width - len(row.id) - 3, 1))} ({row.id})"[:width]
 
 
 def digits(value: float | bool | None, *, probability: bool = False) -> str:
