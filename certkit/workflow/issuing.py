@@ -45,7 +45,7 @@ NOT_ASKED: Final = "not asked for"
 class Logging(Struct, frozen=True, kw_only=True):
     """Where a passport is logged: the registry's folder, the log's key, and who may have signed.
 
-    `heads` is the file, outside the registry, that remembers what was signed; `now` and `warn` are as for
+    `heads` is the file, outside the registry, that remembers what was signed; `warn` is as for
     `certkit.registry.Registry.open`.
     """
 
@@ -53,7 +53,6 @@ class Logging(Struct, frozen=True, kw_only=True):
     log_key: Ed25519PrivateKey
     heads: Path
     trust: Trust
-    now: datetime | None = None
     warn: Callable[[str], None] = lambda _: None
 
 
@@ -161,7 +160,6 @@ def _log(
         log_key=logging.log_key,
         heads=logging.heads,
         at=at,
-        now=logging.now,
         warn=logging.warn,
         progress=progress,
     )

@@ -188,7 +188,6 @@ def _logging(
         log_key=log_key_of(log_key, registry),
         heads=context.heads_path(heads),
         trust=context.load_policy(trust) if trust else workflow.own_trust(issuer, signer),
-        now=context.now(),
         warn=warn,
     )
 
