@@ -56,12 +56,6 @@ class Spec(Struct, frozen=True, kw_only=True):
     high: Fraction | None = Fraction(1)
     tau_of: str | None = None
 
-    def name(self, criterion: str | None = None) -> str:
-        """Return the full name with its id, or that of a criterion: ``Operational reliability (r_op)``."""
-        title, ident = self.short if self.tau_of else self.title, criterion or self.id
-        title = title[:1].upper() + title[1:]
-        return title if title.lower().replace(" ", "_").startswith(ident) else f"{title} ({ident})"
-
 
 _OUTCOMES = "record runs with their outcome"
 _FAULTS = "record runs under faults with their outcome"

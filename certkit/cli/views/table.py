@@ -77,12 +77,11 @@ def table(
 
 
 def _name(row: Cells, width: int) -> str:
-    """Return a criterion's full name; where it is too long, its id is kept."""
-    spec = CATALOGUE.get(row.metric)
-    name = row.id if spec is None else spec.name(row.id)
-    if len(name) <= width or not name.endswith(f" ({row.id})"):
-        return cut(name, width)
-    return f"{cut(name.removesuffix(f' ({row.id})'), max(width - len(row.id) - 3, 1))} ({row.id})"[:width]
+    """Return a criterion's full name with its id; of a long one the end is left out before the id."""
+    title = CATALOGUE[row.metric].title if row.metric in CATALOGUE else row.id
+    if title.lower().replace(" ", "_").startswith(row.id):
+        return cut(title[:1].upper() + title[1:], width)
+    return f"{cut(title[:1].upper() + title[1:], max(width - len(row.id) - 3, 1))} ({row.id})"[:width]
 
 
 def digits(value: float | bool | None, *, probability: bool = False) -> str:
