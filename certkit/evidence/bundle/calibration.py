@@ -205,7 +205,7 @@ def read_calibration(bundle: Bundle) -> Calibration | None:
                 result = _variable(ratings, result).add(result, path, number)
             faults.note([msgspec.structs.replace(fault, file=path) for fault in result[:LIMIT]])
     if faults:
-        raise CalibrationFaultsError(faults, faults.total)
+        raise CalibrationFaultsError(faults)
     judge = bundle.manifest.protocol.judge
     return of_variables(ratings, judge.name if judge else None)
 

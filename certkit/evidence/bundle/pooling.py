@@ -79,7 +79,7 @@ def accumulate(
     sequences, reason = _sequences(read)
     pool = Merge()
     for item in read:
-        pool.absorb(item.merge)
+        pool.add(item.merge.sums())
     if sequences is not None:
         pool.put("sequence", sequences)
     lines = (

@@ -196,12 +196,9 @@ class Tau(Importer):
         """Fill what `info` says of the agent."""
         info = self._info
         if info is not None:
-            agent, temperature = info.agent_info, (info.agent_info.llm_args or {}).get("temperature")
-            model = {"role": "model", "name": draft.agent, "pinned": False}
-            scaffold = {"role": "scaffold", "name": agent.implementation or "unknown", "pinned": False}
-            draft.agent_document = {"name": draft.agent, "components": [model, scaffold]}
-            if isinstance(temperature, int | float) and 0 <= temperature <= 10:  # noqa: PLR2004 - as in the manifest
-                draft.protocol.setdefault("temperature", float(temperature))
+            agent = info.agent_info
+            draft.components(model=draft.agent, scaffold=agent.implementation or "unknown")
+            draft.temperature((agent.llm_args or {}).get("temperature"))
         draft.protocol.setdefault("success_rule", "a reward of 1")
         detail = (
             "the gold actions are one way to do the task, no proven minimum; a mapping may take them for it"

@@ -116,14 +116,14 @@ class _Reader:
 
     def _refuse(self) -> None:
         if self._faults:
-            raise IntegrityFaultsError(self._faults, self._faults.total)
+            raise IntegrityFaultsError(self._faults)
 
     def _fault(  # noqa: PLR0917 - the six parts of a fault, in the order in which it is printed
         self, name: str, number: int, place: str, code: str, expected: str, actual: str
     ) -> None:
         file = f"{FOLDER}/{name}"
-        self._faults.add(
-            Fault(file=file, line=number, pointer=place, code=code, expected=expected, found=actual)
+        self._faults.note(
+            [Fault(file=file, line=number, pointer=place, code=code, expected=expected, found=actual)]
         )
 
     def _document(self, name: str, data: bytes, kind: type[Item]) -> Item | None:

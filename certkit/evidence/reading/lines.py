@@ -21,7 +21,7 @@ from certkit.evidence.reading.layout import Layout
 from certkit.evidence.records import schema
 from certkit.evidence.records.faults import Fault, Faults
 from certkit.evidence.records.record import MAX_LINE, USER_FIELD, Record
-from certkit.evidence.records.rules import contradictions, suspicious
+from certkit.evidence.records.rules import contradictions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,6 +37,14 @@ _SHOWN: Final = 60
 
 def check_line(line: bytes, number: int = 1) -> tuple[Record, frozenset[str]] | list[Fault]:
     """Return the record on a line with the names of its user fields, or all faults of the line."""
+    result = _typed(line, number)
+    if isinstance(result, list):
+        return result
+    return contradictions(Columns.of_records([result[0]], result[1]), [number]) or result
+
+
+def _typed(line: bytes, number: int) -> tuple[Record, frozenset[str]] | list[Fault]:
+    """Return the record on a line, which may still contradict itself, or the faults of its fields."""
     if not line.strip():
         return [_fault(number, "", "record.blank-line", "one JSON object", "an empty line")]
     if len(line) > MAX_LINE:
@@ -53,15 +61,10 @@ def check_line(line: bytes, number: int = 1) -> tuple[Record, frozenset[str]] | 
     user = frozenset(name for name in value if USER_FIELD.match(name))
     known = {name: _as_integer(name, item) for name, item in value.items() if name not in user}
     try:
-        record = msgspec.convert(known, Record, strict=True)
+        return msgspec.convert(known, Record, strict=True), user
     except msgspec.ValidationError as error:
         faults = _all_faults(known, number)
         return faults or [_fault(number, "", "record.value", "a record", str(error))]
-    broken = contradictions(record)
-    if broken:
-        faults = [_fault(number, item.pointer, item.code, item.expected, item.found) for item in broken]
-        return sorted(faults, key=lambda fault: (fault.pointer, fault.code))
-    return record, user
 
 
 def _as_integer(name: str, value: Any) -> Any:
@@ -114,7 +117,7 @@ class Reader:
                 return self._read_slowly(block)
             parts.append(columns)
         joined = Columns.join(parts)
-        return self._read_slowly(block) if suspicious(joined) else joined
+        return Faults(contradictions(joined, range(1, joined.size + 1))) or joined
 
     def _learn(self, block: bytes) -> bool:
         """Add the fields of three lines to the layout; tell whether it grew."""
@@ -134,23 +137,17 @@ class Reader:
         return True
 
     def _read_slowly(self, block: bytes) -> Columns | Faults:
-        faults = Faults()
-        records: list[Record] = []
-        user: set[str] = set()
-        used: set[str] = set()
-        for number, line in enumerate(split_lines(block), 1):
-            result = check_line(line, number)
-            if isinstance(result, list):
-                faults.note(result)
-                records.clear()
-            elif not faults:
-                records.append(result[0])
-                user |= result[1]
-                used.update(name for name in FIELDS if getattr(result[0], name) is not None)
-        if faults:
-            return faults
-        self._widen(frozenset(user | used))
-        return Columns.of_records(records, frozenset(user))
+        read = [_typed(line, number) for number, line in enumerate(split_lines(block), 1)]
+        right = [(number, *item) for number, item in enumerate(read, 1) if not isinstance(item, list)]
+        records = [record for _, record, _ in right]
+        columns = Columns.of_records(records, frozenset().union(*(user for *_, user in right)))
+        names = columns.user_fields | columns.numbers.keys() | columns.texts.keys() | {"started_at"}
+        broken = contradictions(columns, [number for number, *_ in right])
+        if broken or len(records) < len(read):
+            faults = [fault for item in read if isinstance(item, list) for fault in item]
+            return Faults(sorted(faults + broken, key=lambda fault: fault.line))
+        self._widen(names)
+        return columns
 
 
 def _parts(block: bytes) -> Iterator[bytes]:

@@ -75,8 +75,7 @@ def test_pieces_give_what_the_whole_file_gives(
 ) -> None:
     at_once = verdict(whole)
     request.getfixturevalue("small_pieces")
-    # Sums are handed over again and again, and merged again and again.
-    monkeypatch.setattr(work, "MANY_GROUPS", 10)
+    # Groups are merged again and again.
     monkeypatch.setattr(gather, "COMPACT", 10)
     assert verdict(whole, jobs=1) == at_once
 
@@ -86,7 +85,6 @@ def test_clusters_are_the_same_however_the_work_was_cut(
 ) -> None:
     at_once = bundles.summary(whole).clusters
     request.getfixturevalue("small_pieces")
-    monkeypatch.setattr(work, "MANY_GROUPS", 10)
     monkeypatch.setattr(gather, "COMPACT", 10)
     in_parts = bundles.summary(whole, jobs=2).clusters
     for name in ("cell", "cluster", "task"):
@@ -178,7 +176,7 @@ def test_colliding_hashes_refuse_no_good_evidence(
     def narrow(data: bytes) -> int:
         return sum(data) % 2 if width else 0
 
-    monkeypatch.setattr("certkit.evidence.summary.reduce.xxhash.xxh3_64_intdigest", narrow)
+    monkeypatch.setattr("certkit.evidence.summary.likeness.xxhash.xxh3_64_intdigest", narrow)
     records = [run(i, domain=f"d{i % 4}", task_id=f"t{i}", sequence=i) for i in range(40)]
     assert bundles.summary(bundles.of(tmp_path / "good", records)).records == 40
     assert faults(bundles.of(tmp_path / "bad", [*records, records[4] | {"sequence": 40}])) == [

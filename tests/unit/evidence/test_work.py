@@ -63,7 +63,6 @@ def test_outcomes_come_in_the_order_of_the_pieces(tmp_path: Path, processes: int
     outcomes = list(work.run(cut, processes=processes))
     assert [outcome.size for outcome in outcomes if outcome.size] == [piece.size for piece in cut]
     assert sum(outcome.lines for outcome in outcomes) == path.read_bytes().count(b"\n")
-    assert sum(outcome.partial is not None for outcome in outcomes) == processes
 
 
 def test_processes_end_with_the_work(tmp_path: Path) -> None:
