@@ -100,9 +100,7 @@ def accumulate(
             times=structs.replace(
                 summary.times, backwards=sum(part.summary.times.backwards for part in parts)
             ),
-            calibration=together.calibration(
-                [(str(item.bundle.root), item.part.summary.calibration) for item in read]
-            ),
+            calibration=calibration(*(item.bundle for item in read)),
         ),
         parts=parts,
         conflicts=conflicts,

@@ -314,30 +314,32 @@ def refuse_repetitions(
         raise RecordFaultsError(faults)
 
 
-def calibration(bundle: Bundle) -> Calibration | None:
-    """Return the ratings of `bundle`, with domain and condition of the runs among its items.
+def calibration(*bundles: Bundle) -> Calibration | None:
+    """Return the ratings of bundles that are judged together, with domain and condition of the runs rated.
 
-    Whether a person labelled the runs that the hash draws is found on the way.
+    Whether a person labelled the runs that the hash draws from each bundle is found on the way.
     """
-    found = read_calibration(bundle)
-    if found is None:
+    ratings = read_calibration(*bundles)
+    if ratings is None:
         return None
-    decoder, wanted = msgspec.json.Decoder(_Named), set(found.items)
-    ids, runs = [], {}
-    for *_, line in record_lines(bundle):
-        record = decoder.decode(line)
-        ids.append(record.run_id)
-        if record.run_id in wanted:
-            runs[record.run_id] = record
-    labelled = found.labelled
+    decoder, wanted, labelled = msgspec.json.Decoder(_Named), set(ratings.items), set(ratings.labelled)
+    runs, drawn = {}, set()
+    for bundle in bundles:
+        ids = []
+        for *_, line in record_lines(bundle):
+            record = decoder.decode(line)
+            ids.append(record.run_id)
+            if record.run_id in wanted:
+                runs[record.run_id] = record
+        drawn |= set(drawn_runs(ids, len(labelled.intersection(ids))))
     return replace(
-        found,
+        ratings,
         domains=tuple(
             runs[item].domain if item in runs else domain
-            for item, domain in zip(found.items, found.domains, strict=True)
+            for item, domain in zip(ratings.items, ratings.domains, strict=True)
         ),
-        conditions=tuple(runs[item].condition if item in runs else None for item in found.items),
-        drawn=set(labelled) == set(drawn_runs(ids, len(labelled))),
+        conditions=tuple(runs[item].condition if item in runs else None for item in ratings.items),
+        drawn=labelled == drawn,
     )
 
 
