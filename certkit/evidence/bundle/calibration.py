@@ -25,7 +25,7 @@ from msgspec import Meta, Struct
 from certkit import canonical, files
 from certkit.document import DIALECT
 from certkit.errors import InputError
-from certkit.evidence.reading.lines import pointer, shown, split_lines
+from certkit.evidence.reading.lines import pointer, shown, split_lines, wrong_fields
 from certkit.evidence.records.faults import CalibrationFaultsError, Fault, Faults
 from certkit.evidence.records.record import USER_FIELD, USER_FIELD_PATTERN, Name
 
@@ -86,7 +86,6 @@ class Rating(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         return (0.0 if self.low is None else self.low, 1.0 if self.high is None else self.high)
 
 
-_TYPES: Final = msgspec.structs.fields(Rating)
 _EXPECTED: Final = {
     "score": "a number, or true or false",
     "reference": "a number, or true or false",
@@ -254,7 +253,7 @@ def check_line(line: bytes, number: int = 1) -> Rating | list[Fault]:
     try:
         rating = msgspec.convert(known, Rating, strict=True)
     except msgspec.ValidationError:
-        return _field_faults(known, number)
+        return [_wrong_field(name, known, number) for name in wrong_fields(Rating, known)]
     return _off_scale(rating, number) or rating
 
 
@@ -271,24 +270,12 @@ def _off_scale(rating: Rating, number: int) -> list[Fault]:
     ]
 
 
-def _field_faults(value: dict[str, Any], number: int) -> list[Fault]:
-    faults = [
-        _fault(
-            number, pointer(name), "calibration.field", "a field of the format, or an x_ prefix", shown(item)
-        )
-        for name, item in value.items()
-        if name not in Rating.__struct_fields__
-    ]
-    for field in _TYPES:
-        if field.name not in value and not field.required:
-            continue
-        try:
-            msgspec.convert(value.get(field.name), field.type, strict=True)
-        except msgspec.ValidationError:
-            actual = shown(value[field.name]) if field.name in value else "nothing"
-            expected = _EXPECTED.get(field.name, "text of 1 to 512 characters")
-            faults.append(_fault(number, pointer(field.name), "calibration.field", expected, actual))
-    return faults
+def _wrong_field(name: str, value: dict[str, Any], number: int) -> Fault:
+    known = name in Rating.__struct_fields__
+    expected = _EXPECTED.get(name, "text of 1 to 512 characters")
+    actual = shown(value[name]) if name in value else "nothing"
+    expected = expected if known else "a field of the format, or an x_ prefix"
+    return _fault(number, pointer(name), "calibration.field", expected, actual)
 
 
 def _fault(number: int, place: str, code: str, expected: str, actual: str) -> Fault:

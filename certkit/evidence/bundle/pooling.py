@@ -27,7 +27,8 @@ from certkit.evidence.bundle import together
 from certkit.evidence.bundle.identity import MAX_BUNDLES, accumulation_digest
 from certkit.evidence.bundle.manifest import Facts, Manifest
 from certkit.evidence.reading.columns import ABSENT
-from certkit.evidence.summary.gather import Merge, calibration, gathered, record_lines, refuse_repetitions
+from certkit.evidence.summary.gather import Merge, calibration, gathered
+from certkit.evidence.summary.repeats import record_lines, refuse_repetitions
 from certkit.progress import SILENT, Progress
 
 if TYPE_CHECKING:

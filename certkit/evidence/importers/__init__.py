@@ -35,13 +35,13 @@ from certkit.evidence.bundle.manifest import (
 )
 from certkit.evidence.importers.agentdojo import AgentDojo
 from certkit.evidence.importers.base import (
-    UNPRINTABLE,
     ImportAccount,
     Importer,
     ImportFaultsError,
     ImportOptions,
     Job,
 )
+from certkit.evidence.importers.drafts import UNPRINTABLE
 from certkit.evidence.importers.every_eval import EveryEval
 from certkit.evidence.importers.expressions import MISSING, look_up
 from certkit.evidence.importers.hb_eval import HbEval
@@ -60,7 +60,8 @@ from certkit.text import visible
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from certkit.evidence.importers.base import Draft, Place, Run
+    from certkit.evidence.importers.base import Run
+    from certkit.evidence.importers.drafts import Draft, Place
     from certkit.evidence.records.faults import Fault
     from certkit.progress import Progress
 

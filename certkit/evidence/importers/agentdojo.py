@@ -22,14 +22,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import msgspec
 from msgspec import Meta, Struct
 
-from certkit.evidence.importers.base import Importer, Place, Run
+from certkit.evidence.importers.base import Importer, Run
 from certkit.evidence.records.record import Condition, Outcome
 from certkit.text import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from certkit.evidence.importers.base import Draft, Job
+    from certkit.evidence.importers.base import Job
+    from certkit.evidence.importers.drafts import Draft, Place
 
 _LEVELS: Final = 5
 """Names in <pipeline>/<suite>/<user_task>/<attack>/<injection>.json"""

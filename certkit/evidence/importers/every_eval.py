@@ -18,7 +18,7 @@ from certkit.evidence.records.record import Outcome
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from certkit.evidence.importers.base import Draft
+    from certkit.evidence.importers.drafts import Draft
 
 Name = Annotated[str, Meta(min_length=1, max_length=512)]
 

@@ -23,7 +23,8 @@ from msgspec import Struct, to_builtins
 
 from certkit.errors import InputError
 from certkit.evidence.importers.archive import Archive
-from certkit.evidence.importers.base import Importer, Place, Run
+from certkit.evidence.importers.base import Importer, Run
+from certkit.evidence.importers.drafts import Place
 from certkit.evidence.importers.mapping import NO_TIME_ZONE, localised
 from certkit.evidence.importers.source import MAX_LOG_ROW
 from certkit.evidence.records.record import Outcome
@@ -33,7 +34,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from certkit.evidence.importers.base import Draft, Job, Notes
+    from certkit.evidence.importers.base import Job
+    from certkit.evidence.importers.drafts import Draft, Notes
     from certkit.evidence.importers.source import Source
 
 ZIP: Final = b"PK\x03\x04"

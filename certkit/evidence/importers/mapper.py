@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Callable, Iterable, Sequence
 
-    from certkit.evidence.importers.base import Draft, Importer, ImportOptions, Run
+    from certkit.evidence.importers.base import Importer, ImportOptions, Run
+    from certkit.evidence.importers.drafts import Draft
     from certkit.evidence.importers.mapping import Mapping
     from certkit.evidence.records.faults import Fault
 

@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct
 
 from certkit.errors import InputError
-from certkit.evidence.importers.base import Importer, Place, Run
+from certkit.evidence.importers.base import Importer, Run
+from certkit.evidence.importers.drafts import Place
 from certkit.evidence.importers.source import MAX_LOG_ROW
 from certkit.evidence.records.record import Outcome
 from certkit.text import visible

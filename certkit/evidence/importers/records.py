@@ -12,7 +12,8 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from certkit.errors import InputError
-from certkit.evidence.importers.base import Importer, Job, Place, Run
+from certkit.evidence.importers.base import Importer, Job, Run
+from certkit.evidence.importers.drafts import Place
 from certkit.evidence.importers.source import MAX_ROW
 from certkit.evidence.reading import parquet
 from certkit.text import visible

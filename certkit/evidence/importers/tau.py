@@ -23,7 +23,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from msgspec import Meta, Struct, to_builtins
 
 from certkit.errors import InputError
-from certkit.evidence.importers.base import Importer, Place, Run
+from certkit.evidence.importers.base import Importer, Run
+from certkit.evidence.importers.drafts import Place
 from certkit.evidence.importers.mapping import NO_TIME_ZONE, localised
 from certkit.evidence.importers.source import MAX_LOG_ROW
 from certkit.evidence.records.record import Condition, Outcome
@@ -32,7 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from certkit.evidence.importers.base import Draft, Job
+    from certkit.evidence.importers.base import Job
+    from certkit.evidence.importers.drafts import Draft
 
 _POLICY = re.compile(r"^(?:<main_policy>\s*)?#\s*(\w+)\s+agent\s+policy", re.IGNORECASE)
 _INFRASTRUCTURE: Final = frozenset({"infrastructure_error", "unexpected_error", "user_error"})

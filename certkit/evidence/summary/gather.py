@@ -18,12 +18,19 @@ from msgspec.structs import replace
 from certkit.evidence.bundle.calibration import drawn_runs, read_calibration
 from certkit.evidence.reading import parquet, work
 from certkit.evidence.reading.columns import ABSENT, Index
-from certkit.evidence.reading.lines import Reader, repeated, split_lines, two_domains
+from certkit.evidence.reading.lines import Reader
 from certkit.evidence.records.faults import Fault, Faults, RecordFaultsError
 from certkit.evidence.records.record import Split
-from certkit.evidence.summary.likeness import VALUES, likeness, name_hash
+from certkit.evidence.summary.likeness import VALUES, likeness
 from certkit.evidence.summary.ordering import order
 from certkit.evidence.summary.reduce import EXTREMES, GROUP, RUN, Sums
+from certkit.evidence.summary.repeats import (
+    Named,
+    record_lines,
+    refuse_repetitions,
+    repeated_values,
+    repetitions,
+)
 from certkit.evidence.summary.summary import CLUSTER_FIELDS, TALLY_FIELDS, Cell, Clusters, Summary, Tally
 from certkit.progress import SILENT, Progress
 
@@ -43,9 +50,6 @@ COMPACT: Final = 1_000_000
 
 LIKENESS: Final = ("print", "digits", "task")
 """Columns of `RUN` that only `likeness` reads."""
-
-CONFIRM: Final = 100_000
-"""Repeated hashes that are confirmed by name; where there are more, the first ones are."""
 
 
 def summarise(bundle: Bundle, *, jobs: int | None = None, progress: Progress = SILENT) -> Summary:
@@ -300,20 +304,6 @@ def join(rows: NDArray[np.void]) -> tuple[NDArray[np.void], int]:
     return merge_groups(whole), len(names) - len(np.unique(whole["cluster"]))
 
 
-def repeated_values(values: NDArray[np.generic]) -> NDArray[np.generic]:
-    """Return the values that occur more than once, sorted."""
-    ordered = np.sort(values)
-    return np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
-
-
-def refuse_repetitions(
-    lines: Iterable[tuple[str, int, bytes]], merge: Merge, sequences: NDArray[Any]
-) -> None:
-    """Raise `RecordFaultsError` where names repeat; see `repetitions`."""
-    if faults := Faults(repetitions(lines, merge, sequences)):
-        raise RecordFaultsError(faults)
-
-
 def calibration(*bundles: Bundle) -> Calibration | None:
     """Return the ratings of bundles that are judged together, with domain and condition of the runs rated.
 
@@ -322,7 +312,7 @@ def calibration(*bundles: Bundle) -> Calibration | None:
     ratings = read_calibration(*bundles)
     if ratings is None:
         return None
-    decoder, wanted, labelled = msgspec.json.Decoder(_Named), set(ratings.items), set(ratings.labelled)
+    decoder, wanted, labelled = msgspec.json.Decoder(Named), set(ratings.items), set(ratings.labelled)
     runs, drawn = {}, set()
     for bundle in bundles:
         ids = []
@@ -345,71 +335,5 @@ def calibration(*bundles: Bundle) -> Calibration | None:
 
 def to_label(bundle: Bundle, m: int) -> tuple[str, ...]:
     """Return the ids of the `m` runs of `bundle` that a person labels to calibrate a judge."""
-    decoder = msgspec.json.Decoder(_Named)
+    decoder = msgspec.json.Decoder(Named)
     return drawn_runs((decoder.decode(line).run_id for *_, line in record_lines(bundle)), m)
-
-
-class _Named(msgspec.Struct):
-    run_id: str
-    domain: str
-    task_id: str
-    condition: str
-    sequence: int | float | None = None
-
-
-def repetitions(
-    lines: Iterable[tuple[str, int, bytes]], merge: Merge, sequences: NDArray[Any]
-) -> Iterator[Fault]:
-    """Yield a fault for every run id and every one of `sequences` used again, and every task in two domains.
-
-    `lines` are the merged records with file and number. They are read only where hashes repeat, and the
-    names themselves compared, so that a collision of hashes refuses nothing.
-    """
-    groups = merge.groups()
-    domains = Index()
-    domain_of = np.array([domains[domain] for _, domain, _condition in merge.cells], np.uint64)
-    pairs = np.unique(np.stack([groups["task"], domain_of[groups["cell"]]]), axis=1)
-    hashes = (repeated_values(merge.run("run_id")), sequences, repeated_values(pairs[0]))
-    runs, ordered, tasks = (set(values[:CONFIRM].tolist()) for values in hashes)
-    if not (runs or ordered or tasks):
-        return
-    decoder = msgspec.json.Decoder(_Named)
-    places: dict[tuple[str, str | int], str] = {}
-    homes: dict[str, tuple[str, str]] = {}
-    for path, number, line in lines:
-        record = decoder.decode(line)
-        place = f"{path}:{number}" if path else f"line {number}"
-        names: list[tuple[str, str | int]] = []
-        if name_hash(record.run_id) in runs:
-            names.append(("run_id", record.run_id))
-        if record.sequence is not None and record.sequence in ordered:
-            names.append(("sequence", int(record.sequence)))
-        for key in names:
-            if key in places:
-                yield replace(repeated(number, *key, places[key]), file=path)
-            places.setdefault(key, place)
-        if name_hash(record.task_id) in tasks:
-            domain, first = homes.setdefault(record.task_id, (record.domain, place))
-            if domain != record.domain:
-                fault = two_domains(number, record.task_id, domain, record.domain, first)
-                yield replace(fault, file=path)
-
-
-def record_lines(bundle: Bundle) -> Iterator[tuple[str, int, bytes]]:
-    """Yield every line of every record file, with the path of the file and the number of the line from 1."""
-    for path in bundle.record_files:
-        number = 0
-        for block in _blocks(bundle, path):
-            for line in split_lines(block):
-                number += 1
-                yield path, number, line
-
-
-def _blocks(bundle: Bundle, path: str) -> Iterator[bytes]:
-    if path.endswith(".parquet"):
-        yield from parquet.lines(bundle.root / path, shown=path)
-        return
-    for piece in work.pieces(bundle.root / path):
-        with (bundle.root / path).open("rb") as stream:
-            stream.seek(piece.offset)
-            yield stream.read(piece.size)

@@ -23,7 +23,7 @@ def microseconds(time: datetime) -> int:
 offsets = st.integers(-(23 * 60 + 59), 23 * 60 + 59).map(lambda minutes: timezone(timedelta(minutes=minutes)))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.lists(st.tuples(st.datetimes(), offsets), min_size=1, max_size=20), st.sampled_from([0, 1, 3, 6]))
 def test_times_are_those_of_the_standard_library(
     moments: list[tuple[datetime, timezone]], places: int
