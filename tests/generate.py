@@ -18,10 +18,11 @@ from pkgutil import walk_packages
 from typing import TYPE_CHECKING, Any, Final
 
 import certkit
-from certkit import canonical, workflow
+from certkit import canonical, resources, toml, workflow
 from certkit.assessment import CATALOGUE, profile_schema
+from certkit.assessment.findings.findings import SEVERITY
+from certkit.assessment.metrics.metric import asked
 from certkit.assessment.recheck import claims_schema
-from certkit.assessment.words import asked
 from certkit.cli.main import tree
 from certkit.document import Document, name_of, schema_of
 from certkit.errors import CODES, EXIT_MEANING
@@ -30,7 +31,7 @@ from certkit.evidence.context import context_schema
 from certkit.evidence.records.record import Condition
 from certkit.evidence.records.schema import manifest_schema, record_schema
 from certkit.passport import passport_schema, trust_schema
-from certkit.probes import answer as integrity
+from certkit.probes import records
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -56,6 +57,13 @@ def documents() -> Iterator[type[Document]]:
         yield kind
 
 
+def line_schema(kind: type[Document]) -> dict[str, Any]:
+    """Return the JSON Schema of a type whose documents are lines, which do not repeat their schema."""
+    body = schema_of(kind)
+    del body["properties"]["schema"]
+    return body | {"required": [name for name in body["required"] if name != "schema"]}
+
+
 SCHEMAS: Final[dict[str, Callable[[], dict[str, Any]]]] = {
     "bundle.v1": manifest_schema,
     "calibration.v1": calibration_schema,
@@ -66,7 +74,10 @@ SCHEMAS: Final[dict[str, Callable[[], dict[str, Any]]]] = {
     "record.v1": record_schema,
     "trust.v1": trust_schema,
     **{name_of(kind): partial(schema_of, kind) for kind in documents()},
-    **{name_of(kind): partial(integrity.line_schema, kind) for kind in integrity.LINES},
+    **{
+        name_of(kind): partial(line_schema, kind)
+        for kind in (records.Task, records.Answer, records.Annotation)
+    },
 }
 
 
@@ -221,6 +232,14 @@ def _nested(schema: dict[str, Any], definitions: dict[str, Any]) -> str:
     return "".join(parts)
 
 
+def findings() -> str:
+    """Return the table of findings."""
+    text = resources.path("templates", "findings.toml").read_text(encoding="utf-8")
+    told = toml.loads(text, code="config.invalid", where="findings.toml")
+    rows = [(f"`{code}`", str(severity), told[code]) for code, severity in SEVERITY.items()]
+    return table(("code", "severity", "when"), rows)
+
+
 def metrics() -> str:
     """Return the table of metrics."""
     rows = []
@@ -265,6 +284,7 @@ TABLES: Final[dict[str, Callable[[], str]]] = {
     "calibration-fields": calibration_fields,
     "cli": cli,
     "codes": codes,
+    "findings": findings,
     "exit-codes": exit_codes,
     "metrics": metrics,
     "passport-fields": passport_fields,

@@ -16,9 +16,9 @@ import sys
 from collections import Counter
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeGuard
 
-from certkit.assessment import evaluate
+from certkit.assessment.bounded import Judged
 from tests import generate
 from tests.support import build, watch, words
 
@@ -32,6 +32,12 @@ LONGEST: Final = 60
 
 SPECIAL: Final = {"posterior", "domain_min", "gap", "cascade_penalty", "irs_2025", "violations"}
 """Metrics that are no plain mean of tasks, whose name tells the kind of a criterion."""
+
+LATER: Final = {"first hour": 2_500, "argument": 1_500, "commitment": 2_500}
+"""Lines that importing real logs, the safety case and commitment integrity may add to a house of 39,000.
+
+Of commitment integrity, 320 stand in cli, report and passport, and 580 in evidence and assessment.
+"""
 
 RUN: Final = {"audit": 45, "append": 45, "replay": 75}
 """Files of certkit that may run for each, at most."""
@@ -139,13 +145,21 @@ def upward_imports() -> list[str]:
     return found or ([done.stdout + done.stderr] if done.returncode else [])
 
 
+def _declares(node: ast.AST) -> TypeGuard[ast.Call]:
+    """Tell whether this is a call of ``typer.Option``, or a ``partial`` of it that commands complete."""
+    if not isinstance(node, ast.Call):
+        return False
+    called = [ast.unparse(part) for part in (node.func, *node.args[:1])]
+    return called[0] == "typer.Option" or called == ["partial", "typer.Option"]
+
+
 def options() -> Counter[str]:
     """How many calls of ``typer.Option`` declare each option, by its first long name."""
     declared: Counter[str] = Counter()
     for name, (_, tree) in modules().items():
         if name.startswith("certkit.cli"):
             for node in ast.walk(tree):
-                if isinstance(node, ast.Call) and ast.unparse(node.func) == "typer.Option":
+                if _declares(node):
                     said = [word.value for word in node.args if isinstance(word, ast.Constant)]
                     declared[next((str(word) for word in said if str(word).startswith("--")), "-")] += 1
     return declared
@@ -180,18 +194,18 @@ def judging() -> tuple[int, int]:
 
     Other metrics, agreement, findings and the profile's own file are left out.
     """
-    profile = build.profile()
+    profile, summary, manifest = build.profile(), build.strong(), build.facts().manifest
     rows = tuple(row for row in profile.criteria if row.id == "r_op")
+    profile = profile.model_copy(update={"criteria": rows})
     with watch.watching() as seen:
-        evaluate.judge(
-            build.strong(), build.facts().manifest, profile.model_copy(update={"criteria": rows})
-        ).tier("bounded")
+        Judged(summary, manifest, profile).tier("bounded")
     aside = ("findings", "rater_error", "metrics/csi", "metrics/metrics_2025", "profile")
     files = {name for name in seen.files if not name.removeprefix("assessment/").startswith(aside)}
     kinds = {
         kind
         for kind in seen.types
-        if f"{kind.__module__.replace('.', '/')}.py".removeprefix("certkit/") in files
+        for path in [kind.__module__.removeprefix("certkit.").replace(".", "/")]
+        if {f"{path}.py", f"{path}/__init__.py"} & files
     }
     return len(files), len(kinds)
 
@@ -206,12 +220,16 @@ def rows() -> list[Row]:
         Row("import circles", len(circles()), 0, rule=True),
         Row(f"functions over {LONGEST} lines", len(long_functions()), 0, rule=True),
         Row("upward imports", len(upward_imports()), 0, rule=True),
-        Row("lines in certkit", lines(), 39_000),
-        Row(f"lines in {', '.join(rooms)}", lines(*rooms), 18_500),
-        Row("lines in evidence, assessment", lines("evidence", "assessment"), 18_500),
+        Row("lines in certkit", lines(), 39_000 + sum(LATER.values())),
+        Row(f"lines in {', '.join(rooms)}", lines(*rooms), 18_500 + LATER["argument"] + 320),
+        Row(
+            "lines in evidence, assessment",
+            lines("evidence", "assessment"),
+            18_500 + LATER["first hour"] + 580,
+        ),
         Row("files in registry", files("registry"), 20),
         Row("files in cli", files("cli"), 32),
-        Row("commands", len(leaves), 40),
+        Row("commands", len(leaves), 48),
         Row("options that are declared more than once", sum(n > 1 for n in declared.values()), 0),
         Row("declarations of options", declared.total(), len(declared)),
         *(Row(f"files that run for {name}", used[name][0], most) for name, most in RUN.items()),

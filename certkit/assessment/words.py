@@ -5,18 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from certkit import wording
-from certkit.assessment.criteria import Row, Status
-from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
-from certkit.assessment.metrics.metric import percent
+from certkit.assessment.criteria import Row, Status, next_rows
+from certkit.assessment.metrics.catalogue import CATALOGUE, Unit, named
+from certkit.assessment.metrics.metric import asked, percent, shown
 from certkit.assessment.statistics.estimators import runs_needed
-from certkit.assessment.verdict import next_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from fractions import Fraction
 
     from certkit.assessment.bounded.fragility import Flips, Fragility
-    from certkit.assessment.metrics.metric import Metric, Value
+    from certkit.assessment.metrics.metric import Metric
     from certkit.assessment.rater_error import JudgeReport, Variable
     from certkit.assessment.rater_error.agreement import Estimate
     from certkit.assessment.rater_error.corrected import Share
@@ -29,51 +27,6 @@ _LOST = {
     Status.INSUFFICIENT: "cannot be judged on",
     Status.NOT_TESTED: "has no evidence for",
 }
-
-
-MOST = 12
-"""Digits after which two numbers are not told apart."""
-DIGITS = {Unit.FRACTION: 1, Unit.PP: 1, Unit.POINTS: 2, Unit.PROBABILITY: 4}
-"""Unit → decimals; 3 where none are named."""
-_SUFFIX = {Unit.FRACTION: " %", Unit.PP: " pp"}
-
-
-def shown(value: Value | None, unit: Unit, *, beside: Value | None = None) -> str:
-    """Return a value as people read it, with its unit: ``67.8 %``, ``21.6 pp``, ``0.912``, ``yes``.
-
-    `beside` is a threshold from which the value must be told apart where they differ: 79.96 % would read as
-    if it were the 80 % that it misses, and gets the digits that it takes to see the difference.
-    """
-    if value is None:
-        return "not measured"
-    if unit is Unit.BOOLEAN:
-        return "yes" if value else "no"
-    digits = DIGITS.get(unit, 3)
-    while beside is not None and beside != value and digits < MOST:
-        if _number(value, unit, digits) != _number(beside, unit, digits):
-            break
-        digits += 1
-    return _number(value, unit, digits)
-
-
-def _number(value: Value, unit: Unit, digits: int) -> str:
-    if unit is Unit.PROBABILITY:
-        # A probability is neither 0 nor 1, whatever its last digit says.
-        least = 10.0**-digits
-        if value > 1 - least:
-            return f"> {1 - least:.{digits}f}"
-        return f"< {least:.{digits}f}" if value < least else f"{float(value):.{digits}f}"
-    scale = 100 if unit is Unit.FRACTION else 1
-    return f"{scale * float(value):.{digits}f}" + _SUFFIX.get(unit, "")
-
-
-def asked(operator: str, threshold: Fraction, unit: Unit) -> str:
-    """Return a threshold as people read it: ``> 80 %``, ``>= 0.7``, ``< 30 pp``."""
-    if unit is Unit.BOOLEAN:
-        return "yes"
-    if unit is Unit.FRACTION:
-        return f"{operator} {float(100 * threshold):g} %"
-    return f"{operator} {float(threshold):g}" + (" pp" if unit is Unit.PP else "")
 
 
 def sentence(assessment: Assessment) -> str:
@@ -99,9 +52,10 @@ def sentence(assessment: Assessment) -> str:
     rows = next_rows(profile, assessment.criteria, verdict.tier)
     parts = []
     for status, words in _LOST.items():
-        ids = [row.id for row in rows if row.deciding(profile.reading) is status]
-        if ids:
-            parts.append(f"{words} {', '.join(ids)}")
+        lost = [named(row.metric.id) for row in rows if row.deciding(profile.reading) is status]
+        if lost:
+            several = f"{len(lost)} criteria, most of all " if len(lost) > 1 else ""
+            parts.append(f"{words} {several}{lost[0]}")
     missing = "; ".join(parts)
     return f"{attained}. Tier {verdict.tier + 1} {missing}."
 
@@ -110,7 +64,7 @@ def above(assessment: Assessment) -> tuple[str, ...]:
     """Return what stands above every verdict: the tier by each reading, and every serious challenge."""
     verdict = assessment.verdict
     return (
-        wording.readings(verdict.table, verdict.bounded, decides=assessment.profile.reading),
+        wording.readings(verdict.table.tier, verdict.bounded.tier, decides=verdict.decides),
         *serious(assessment),
     )
 
@@ -129,7 +83,8 @@ def fragile(fragility: Fragility) -> tuple[str, ...]:
     if fragility.tier and fragility.reason:
         told.append(f"What would lose Tier {fragility.tier} is not computed: {fragility.reason}.")
     if flip := fragility.flips:
-        where = f"{flip.criterion} in {flip.domain}" if flip.domain else flip.criterion
+        row = _named(flip.criterion)
+        where = f"{row} in {flip.domain}" if flip.domain else row
         told.append(
             f"{flip.needed:,} of {flip.of:,} successes would have to be failures to lose Tier"
             f" {fragility.tier} ({where}){_left_out(flip)}."
@@ -138,7 +93,7 @@ def fragile(fragility: Fragility) -> tuple[str, ...]:
         )
     told += [sentence for tier in fragility.posterior for sentence in _posterior_falls(fragility, tier)]
     if (without := fragility.without_task) and without.losing:
-        rows = ", ".join(f"{name} {count:,}" for name, count in without.criteria.items())
+        rows = ", ".join(f"{_named(name)} {count:,}" for name, count in without.criteria.items())
         told.append(
             f"Tier {fragility.tier} hangs on {without.losing:,} of {without.tasks:,} tasks: without any one"
             f" of them it is lost ({rows})."
@@ -151,14 +106,19 @@ def fragile(fragility: Fragility) -> tuple[str, ...]:
         rate = shown(missing.r_op, Unit.FRACTION)
         told.append(
             f"{missing.missing:,} of {missing.declared:,} declared runs are missing; had they failed under"
-            f" faults, r_op would be {rate} ({missing.successes:,} of {missing.n:,})."
+            f" faults, success under faults would be {rate} ({missing.successes:,} of {missing.n:,})."
         )
     return tuple(told)
 
 
+def _named(row: str) -> str:
+    """Return the full name of a row that is called as its metric, else its own name."""
+    return named(row) if row in CATALOGUE else row
+
+
 def _left_out(flip: Flips) -> str:
     """Name the rows that could fall too and that no flip was tried on."""
-    names = [name for name, reason in flip.left_out.items() if reason == ORDER]
+    names = [_named(name) for name, reason in flip.left_out.items() if reason == ORDER]
     return f"; {', '.join(names)} left out, since {ORDER}" if names else ""
 
 
@@ -180,19 +140,19 @@ def of_judge(report: JudgeReport) -> tuple[str, ...]:
         return tuple(told)
     if report.reason:
         told.append(f"{report.items:,} items rated by {len(report.raters):,} raters: {report.reason}.")
-    if report.against is not None and report.confusion is not None:
-        kappa, judge, error = report.against.success, report.judge, report.confusion
-        told.append(f"{judge} against the reference: {_kappa(kappa)}.")
+    if report.against is not None:
+        told.append(f"{report.judge} against the reference: {_kappa(report.against.success)}.")
         told += [
             f"{name} {_share(share)}, in {share.successes:,} of {share.n:,}."
-            for name, share in (("Sensitivity", error.sensitivity), ("Specificity", error.specificity))
+            for name, share in (("Sensitivity", report.sensitivity), ("Specificity", report.specificity))
+            if share is not None
         ]
     if (fixed := report.correction) is not None:
         rate, low, high = (
             shown(x, Unit.FRACTION) for x in (fixed.value, fixed.interval.low, fixed.interval.high)
         )
         told.append(
-            f"r_op without the judge's error: {rate}, 95 % interval {low} to {high}, where"
+            f"Success under faults without the judge's error: {rate}, 95 % interval {low} to {high}, where"
             f" {shown(fixed.raw, Unit.FRACTION)} was seen."
         )
     return tuple(told)
@@ -224,7 +184,9 @@ def _share(share: Share) -> str:
 def measure_next(assessment: Assessment) -> tuple[str, ...]:
     """Return one sentence for every open row of the next tier, worst first: what evidence would settle it."""
     rows = next_rows(assessment.profile, assessment.criteria, assessment.verdict.tier)
-    return tuple(f"{row.id}: {_advice(row, assessment)}" for row in rows)
+    names = (named(row.metric.id) for row in rows)
+    told = zip(names, rows, strict=True)
+    return tuple(f"{name[:1].upper()}{name[1:]}: {_advice(row, assessment)}" for name, row in told)
 
 
 def _advice(row: Row, assessment: Assessment) -> str:

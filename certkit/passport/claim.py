@@ -9,6 +9,7 @@ The claim is worded as what the evidence shows under a profile, never as safety.
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
@@ -17,11 +18,10 @@ from msgspec import Struct, structs
 
 from certkit import canonical
 from certkit._version import __version__
-from certkit.assessment.criteria import Status
+from certkit.assessment.criteria import Status, TierStatus
 from certkit.assessment.metrics.metric import State
 from certkit.assessment.result import moment
 from certkit.assessment.tasks import task_table
-from certkit.assessment.verdict import TierStatus
 from certkit.document import fill
 from certkit.passport import declared, implied, terms
 from certkit.passport import statement as st
@@ -29,6 +29,7 @@ from certkit.passport.terms import decimal
 
 if TYPE_CHECKING:
     from certkit.assessment.criteria import Bounded, Row
+    from certkit.assessment.integrity.document import IntegrityDocument
     from certkit.assessment.metrics.metric import Metric, Value
     from certkit.assessment.result import Assessment, BundleResult
     from certkit.assessment.statistics.estimators import Interval
@@ -64,6 +65,7 @@ class Derived(Struct, frozen=True, kw_only=True):
     limitations: tuple[str, ...]
     known_failure_modes: tuple[st.FailureMode, ...]
     challenges: tuple[st.Challenge, ...]
+    integrity: st.Commitments | None
 
 
 def derive(assessment: Assessment, summary: Summary) -> Derived:
@@ -96,6 +98,23 @@ def derive(assessment: Assessment, summary: Summary) -> Derived:
         limitations=implied.limitations(agent, evidence, judgement.profile, criteria),
         known_failure_modes=implied.failure_modes(table.cells),
         challenges=challenges,
+        integrity=None if assessment.integrity is None else _commitments(assessment.integrity),
+    )
+
+
+def _commitments(scored: IntegrityDocument) -> st.Commitments:
+    counts: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    for cell in scored.by_cell:
+        told = {name: getattr(cell, name) for name in ("tasks", "successes", "probes", "matched")}
+        counts[cell.family.value, cell.variant.value].update(told)
+    return st.Commitments(
+        digest=canonical.digest(canonical.canonical(scored.to_dict())),
+        seed=scored.origin.seed,
+        cells=tuple(
+            st.CommitmentCell(family=family, variant=variant, **told)
+            for (family, variant), told in sorted(counts.items())
+        ),
+        core=decimal(scored.core.value),
     )
 
 
@@ -109,14 +128,13 @@ def _evidence(assessment: Assessment) -> st.Evidence:
 
 
 def _bundle(bundle: BundleResult) -> st.BundleClaim:
-    dates = fill(st.Dates, bundle, first_run=moment(bundle.first_run), last_run=moment(bundle.last_run))
     return fill(
         st.BundleClaim,
         bundle,
-        dates=dates,
-        by_domain={name: st.Successes(successes=y, n=n) for name, (y, n) in bundle.by_domain.items()},
-        table=st.Attained(tier=bundle.table),
-        bounded=st.Attained(tier=bundle.bounded),
+        dates=fill(st.Dates, bundle),
+        by_domain={name: fill(st.Successes, row) for name, row in bundle.by_domain.items()},
+        table=fill(st.Attained, bundle.table),
+        bounded=fill(st.Attained, bundle.bounded),
     )
 
 
@@ -129,8 +147,8 @@ def _judgement(assessment: Assessment) -> st.Judgement:
         tool=st.Tool(name="certkit", version=__version__),
         tier=verdict.tier,
         status=_TIER[verdict.status],
-        table=st.Attained(tier=verdict.table),
-        bounded=st.Attained(tier=verdict.bounded),
+        table=fill(st.Attained, verdict.table),
+        bounded=fill(st.Attained, verdict.bounded),
         binding=verdict.binding,
         context=assessment.context,
     )

@@ -134,6 +134,10 @@ def challenges(predicate: Predicate) -> dict[str, str]:
     codes = {*_of_protocol(predicate.protocol, predicate.evidence.records), *_of_runs(predicate)}
     if any(not part.pinned for part in agent.components):
         codes.add("unpinned-components")
+    if predicate.integrity is not None and predicate.integrity.seed != "stated":
+        codes.add("integrity-tasks")
+    if predicate.integrity is not None and predicate.integrity.core is None:
+        codes.add("integrity-partial")
     return {code: "serious" if code in SERIOUS else "warning" for code in codes}
 
 

@@ -36,6 +36,7 @@ ORDER: Final = (
     "profile_of_reliability",
     "scope",
     "known_failure_modes",
+    "integrity",
     "challenges",
     "limitations",
     "protocol",
@@ -66,7 +67,7 @@ def difference(statement: Statement, recomputed: Mapping[str, Any]) -> str | Non
     """Return the first place where the claim differs from what was recomputed, None where none does."""
     claimed = plain(statement)["predicate"]
     for part in ORDER:
-        if mismatch := _differ((part,), claimed[part], recomputed[part]):
+        if mismatch := _differ((part,), claimed.get(part), recomputed.get(part)):
             return mismatch
     return None
 

@@ -38,6 +38,8 @@ import records rows.csv --map map.toml --dry-run
 import records rows.csv -o imported --map map.toml --agent courier --agent-version 1
 assess a
 assess empty
+explain r_op
+runs a --failed
 context init a -o context.json
 context lint context.json --bundle a
 compare a b
@@ -55,7 +57,7 @@ profile show hb-eval-2025
 profile lint hb-eval-2026
 keys generate -o key.pem --public public.pem
 keys show key.pem
-keys rotate public.pem -o next.pem --public next-public.pem --at 2027-01-01
+keys rotate public.pem -o next.pem --public next-public.pem
 registry init registry --name lab
 trust add --trust trust.json --issuer Lab --key public.pem --log {{vkey}}
 trust set --trust trust.json --accept-specimens

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 from fractions import Fraction
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta
 
 from certkit.document import Count, Document, Part, Text
-from certkit.probes.task import Band, Family, Variant
+from certkit.probes.records import Band, Family, Variant
 
 Maybe = Annotated[Fraction | None, Meta(description="null where a reply is missing")]
 Ratio = Annotated[float | None, Meta(description="null where nothing was rated by two people")]
@@ -27,7 +27,7 @@ class State(StrEnum):
 class Origin(Part, frozen=True, kw_only=True):
     """Where the tasks come from: public, stated or withheld seed, or own tasks; and who was asked."""
 
-    seed: Text
+    seed: Literal["public", "stated", "withheld", "own"]
     tasks_digest: Text
     agent: Text | None
     mode: Text | None
@@ -135,20 +135,15 @@ class Assigner(Part, frozen=True, kw_only=True):
     macro: Fraction
 
 
-class Confusion(Part, frozen=True, kw_only=True):
-    """Probes of one family that were taken for another."""
-
-    family: Family
-    taken_for: Family
-    count: Count
-
-
 class Construct(Part, frozen=True, kw_only=True):
     """Whether people recognise the families without being told."""
 
     raters: tuple[Assigner, ...]
     pairs: tuple[RaterPair, ...]
-    confusions: tuple[Confusion, ...]
+    confusions: Annotated[
+        tuple[tuple[Family, Family, Count], ...],
+        Meta(description="families, what they were taken for, and how often"),
+    ]
 
 
 class Raters(Part, frozen=True, kw_only=True):

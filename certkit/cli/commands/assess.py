@@ -10,65 +10,74 @@ import typer
 
 from certkit import canonical, files, workflow
 from certkit.assessment import serious
+from certkit.cli import options as opt
 from certkit.cli.emit import emit, note, progress
-from certkit.cli.options import (
-    OUT,
-    REQUIRE_TIER,
-    BundleFolders,
-    ContextFile,
-    Force,
-    Jobs,
-    ProfileName,
-    Verbose,
-    about,
-    check_outputs,
-)
 from certkit.cli.views.assessment import show_assessment
-from certkit.errors import Exit
+from certkit.errors import Exit, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from certkit.assessment import Assessment
     from certkit.cli.emit import Line
 
 
 def assess(
-    bundles: BundleFolders,
-    profile: ProfileName = "hb-eval-2026",
+    bundles: opt.BundleFolders,
+    profile: opt.ProfileName = "hb-eval-2026",
     require_tier: Annotated[
         int,
-        about(REQUIRE_TIER, "The tier that the exit code speaks of.", envvar="CERTKIT_REQUIRE_TIER"),
+        opt.REQUIRE_TIER(help="The tier that the exit code speaks of.", envvar="CERTKIT_REQUIRE_TIER"),
     ] = 1,
-    context: ContextFile = None,
-    out: Annotated[Path | None, about(OUT, "Also write the assessment (JSON) to this file.")] = None,
-    force: Force = False,
+    context: opt.ContextFile = None,
+    out: Annotated[Path | None, opt.OUT(help="Also write the assessment (JSON) to this file.")] = None,
+    force: opt.Force = False,
+    baseline: Annotated[
+        Path | None,
+        typer.Option(
+            "--baseline",
+            metavar="PASSPORT",
+            help="Fail where it drifted against this earlier one.",
+        ),
+    ] = None,
     exit_zero: Annotated[
         bool, typer.Option("--exit-zero", help="Exit with 0 whatever the verdict; errors still count.")
     ] = False,
-    jobs: Jobs = None,
-    verbose: Verbose = False,
+    jobs: opt.Jobs = None,
+    verbose: opt.Verbose = False,
 ) -> None:
     """Judge a bundle of evaluation records against a tier table, or several bundles of one agent together.
 
     Reads every record, recomputes every metric, and tells which tier the evidence shows, what fails, what
     has no evidence, and what to measure next. Of several bundles all runs are pooled, and each is also shown
     alone. Exit code 0: the required tier is met; 1: a measured criterion fails; 4: evidence is missing, or
-    serious findings contest the verdict; 3: the bundle is malformed.
+    serious findings contest the verdict; 5: met, but the agent drifted against --baseline; 3: the bundle is
+    malformed.
 
     Example: certkit assess bundle/ --require-tier 2 -o assessment.json
     """
     workflow.refuse_inside(bundles, out)
-    check_outputs(out, force=force)
+    opt.check_outputs(out, force=force)
     given = None if context is None else workflow.load_context(context)
     result = workflow.assess(
         bundles, profile, required_tier=require_tier, context=given, jobs=jobs, progress=progress()
     )
     if out:
         files.write(out, canonical.pretty(result.to_dict()).encode(), overwrite=force)
-    code = Exit.OK if exit_zero else result.exit_code
+    drifted = _drifted(baseline, bundles, jobs) if baseline else False
+    code = Exit.OK if exit_zero else result.exit_code or (Exit.DRIFT if drifted else Exit.OK)
     screen = _screen(result, out, verbose=verbose, place=shlex.join(map(str, bundles)))
     emit(result.to_dict, screen, code=code, serious=serious(result))
+
+
+def _drifted(baseline: Path, bundles: Sequence[Path], jobs: int | None) -> bool:
+    """Tell whether the agent drifted since a passport, whose signature is not checked, and say the result."""
+    if len(bundles) > 1:
+        raise UsageError("usage.option", "--baseline is compared with one bundle")
+    found = workflow.drift(baseline, bundles[0], jobs=jobs, progress=progress()).drift
+    worse = ", ".join(row.name for row in found.behaviour if row.flagged)
+    note(f"against {baseline}: {found.result}{f', worse in {worse}' if worse else ''}")
+    return found.exit_code == Exit.DRIFT
 
 
 def _screen(result: Assessment, out: Path | None, *, verbose: bool, place: str) -> Iterator[Line]:

@@ -10,17 +10,12 @@ if TYPE_CHECKING:
     from certkit.passport.statement import BundleClaim, Dates, Evidence
 
 
-def periods(evidence: Evidence, *, whole: bool) -> tuple[str, ...]:
-    """Return a line for each bundle, in their order; none where the evidence is a single one.
-
-    `whole` gives the digests in full, so that each bundle can be found by its own.
-    """
-    return tuple(
-        f"{number}. {_line(part, whole=whole)}" for number, part in enumerate(evidence.bundles or (), 1)
-    )
+def periods(evidence: Evidence) -> list[str]:
+    """Return a line for each bundle, in their order; none where the evidence is a single one."""
+    return [f"{number}. {_line(part)}" for number, part in enumerate(evidence.bundles or (), 1)]
 
 
-def _line(part: BundleClaim, *, whole: bool) -> str:
+def _line(part: BundleClaim) -> str:
     domains = ", ".join(
         f"{name} {row.successes:,} of {row.n:,}" for name, row in sorted(part.by_domain.items())
     )
@@ -30,7 +25,7 @@ def _line(part: BundleClaim, *, whole: bool) -> str:
         f"succeeded in {faults} ({domains or 'no domain'})",
         f"{part.nominal_runs:,} nominal",
         f"{words.tier(part.table.tier)} by table reading, {words.tier(part.bounded.tier)} by bounded reading",
-        part.digest if whole else words.short(part.digest),
+        words.short(part.digest),
     )
     return "; ".join(told)
 
