@@ -31,13 +31,13 @@ _SHOWN: Final = 60
 
 def check_line(line: bytes, number: int = 1) -> tuple[Record, frozenset[str]] | list[Fault]:
     """Return the record on a line with the names of its user fields, or all faults of the line."""
-    result = _typed(line, number)
+    result = typed_line(line, number)
     if isinstance(result, list):
         return result
     return contradictions(Columns.of_records([result[0]], result[1]), [number]) or result
 
 
-def _typed(line: bytes, number: int) -> tuple[Record, frozenset[str]] | list[Fault]:
+def typed_line(line: bytes, number: int) -> tuple[Record, frozenset[str]] | list[Fault]:
     """Return the record on a line, which may still contradict itself, or the faults of its fields."""
     if not line.strip():
         return [_fault(number, "", "record.blank-line", "one JSON object", "an empty line")]
@@ -131,7 +131,7 @@ class Reader:
         return True
 
     def _read_slowly(self, block: bytes) -> Columns | Faults:
-        read = [_typed(line, number) for number, line in enumerate(split_lines(block), 1)]
+        read = [typed_line(line, number) for number, line in enumerate(split_lines(block), 1)]
         right = [(number, *item) for number, item in enumerate(read, 1) if not isinstance(item, list)]
         records = [record for _, record, _ in right]
         columns = Columns.of_records(records, frozenset().union(*(user for *_, user in right)))
