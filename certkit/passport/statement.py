@@ -10,8 +10,9 @@ Nothing is computed here: `claim` states, `payload` writes and reads.
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
+import msgspec
 from msgspec import Meta, Struct
 
 from certkit.passport.terms import (
@@ -200,7 +201,7 @@ class Judgement(_Part, frozen=True, kw_only=True):
     tier: Tier
     status: TierStatus
     table: Attained
-    bounded: Attained | None = None
+    bounded: Attained
     binding: tuple[Text, ...]
     context: Digest | None = None
 
@@ -377,3 +378,9 @@ class Statement(
     subject: Annotated[tuple[Subject, ...], Meta(min_length=2, max_length=2)]
     predicate_type: Literal["urn:certkit:agent-passport:v1"]
     predicate: Predicate
+
+
+def plain(part: Struct) -> dict[str, Any]:
+    """Return a part of the statement as JSON values."""
+    value: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(part))  # lists, where parts hold tuples
+    return value

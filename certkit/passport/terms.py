@@ -18,6 +18,9 @@ CLOCK_SKEW: Final = timedelta(minutes=5)
 DIGITS: Final = 6
 """Digits after the point of every decimal."""
 
+NOMINAL: Final = "nominal"
+"""The condition of runs without a fault."""
+
 END: Final = r"$(?!\n)"  # in Python a bare $ also matches before a final newline
 
 Digest = Annotated[str, Meta(pattern=r"^sha256:[0-9a-f]{64}" + END)]

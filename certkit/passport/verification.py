@@ -24,7 +24,7 @@ no clock and no network, and never writes. What needs a bundle or a registry com
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from certkit.document import fill
 from certkit.errors import CertkitError, UnavailableError, UsageError
@@ -44,11 +44,11 @@ from certkit.passport.outcome import (
     passed,
     skipped,
 )
-from certkit.passport.payload import plain
+from certkit.passport.statement import plain
 from certkit.text import quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
     from datetime import datetime
 
     from certkit.passport.checks import Case, Known, StatusSource
@@ -99,7 +99,7 @@ def verify(
     issuer: str | None = None,
     require_tier: int | None = None,
     evidence: Callable[[], Opened] | None = None,
-    replay: Callable[[Statement], Mapping[str, Any]] | None = None,
+    replay: Callable[[Statement], Statement] | None = None,
     proof: bytes | CertkitError | None = None,
     status: StatusSource | None = None,
     beside: StatusSource | None = None,
@@ -257,7 +257,7 @@ def _claim(passport: Signed, known: Known | None) -> Claim:
         tier=judged.tier,
         readings={
             "table": judged.table.tier,
-            "bounded": None if judged.bounded is None else judged.bounded.tier,
+            "bounded": judged.bounded.tier,
         },
         decides=judged.profile.reading,
         challenges=tuple(

@@ -13,7 +13,6 @@ from certkit import wording
 from certkit.cli.emit import WIDTH, counted, cut, dash, fold, unicode
 from certkit.passport.checks import NOT_ASKED
 from certkit.passport.exports import words
-from certkit.passport.exports.periods import periods
 from certkit.passport.outcome import STEPS
 from certkit.passport.terms import DIGITS
 from certkit.text import quoted
@@ -47,7 +46,7 @@ def show_passport(source: Source, *, verbose: bool) -> Iterator[str]:
     yield from _table(predicate)
     yield ""
     yield from _scope(predicate, verbose=verbose)
-    if pooled := periods(predicate.evidence, whole=verbose):
+    if pooled := words.periods(predicate.evidence, whole=verbose):
         yield from _section(f"Pooled from {len(pooled)} bundles, each alone", _first(pooled, verbose=verbose))
     yield from _limits(predicate, verbose=verbose)
     yield from _ends(predicate)

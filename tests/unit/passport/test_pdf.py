@@ -12,7 +12,7 @@ from certkit.passport import pdf
 from certkit.report import render
 from tests.support.drawing import judged, needs_pdf, strong, tool
 from tests.support.making import KEY, NOW, issued, trust
-from tests.support.pdfs import CATALOGUE, PAGES, PASSPORT, attaching, bomb, code, document, draws, stream
+from tests.support.pdfs import PAGES, PASSPORT, attaching, bomb, code, document, draws, stream
 from tests.support.running import certkit
 
 if TYPE_CHECKING:
