@@ -24,7 +24,7 @@ from certkit.lazy import lazy
 
 if TYPE_CHECKING:
     from certkit.assessment import Assessment, Profile
-    from certkit.assessment.integrity.scoring import score_integrity
+    from certkit.assessment.integrity.scores import score_integrity
     from certkit.evidence import Bundle, RecordFaultsError, Summary, open_bundle, seal, summarise
     from certkit.evidence.integrity.running import generate_probes, run_probes
     from certkit.workflow import assess, load_profile
@@ -54,7 +54,7 @@ __getattr__ = lazy(
     {
         "assessment": ("Assessment", "Profile"),
         "evidence": ("Bundle", "RecordFaultsError", "Summary", "open_bundle", "seal", "summarise"),
-        "assessment.integrity.scoring": ("score_integrity",),
+        "assessment.integrity.scores": ("score_integrity",),
         "evidence.integrity.running": ("generate_probes", "run_probes"),
         "workflow": ("assess", "load_profile"),
     },

@@ -10,9 +10,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from certkit.assessment.integrity.scoring import score_integrity
+from certkit.assessment.integrity.scores import score_integrity
 from certkit.evidence.integrity.running import Asking, generate_probes, run_probes
-from certkit.probes.callers import agents_of
+from certkit.probes.agents import agents_of
 from certkit.probes.generate import generate
 from certkit.probes.lint import lint
 

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, Final
 import certkit
 from certkit import canonical, workflow
 from certkit.assessment import CATALOGUE, profile_schema
+from certkit.assessment.metrics.metric import asked
 from certkit.assessment.recheck import claims_schema
-from certkit.assessment.words import asked
 from certkit.cli.main import tree
 from certkit.document import Document, name_of, schema_of
 from certkit.errors import CODES, EXIT_MEANING
@@ -30,7 +30,7 @@ from certkit.evidence.context import context_schema
 from certkit.evidence.records.record import Condition
 from certkit.evidence.records.schema import manifest_schema, record_schema
 from certkit.passport import passport_schema, trust_schema
-from certkit.probes import answer as integrity
+from certkit.probes import records
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -56,6 +56,13 @@ def documents() -> Iterator[type[Document]]:
         yield kind
 
 
+def line_schema(kind: type[Document]) -> dict[str, Any]:
+    """Return the JSON Schema of a type whose documents are lines, which do not repeat their schema."""
+    body = schema_of(kind)
+    del body["properties"]["schema"]
+    return body | {"required": [name for name in body["required"] if name != "schema"]}
+
+
 SCHEMAS: Final[dict[str, Callable[[], dict[str, Any]]]] = {
     "bundle.v1": manifest_schema,
     "calibration.v1": calibration_schema,
@@ -66,7 +73,10 @@ SCHEMAS: Final[dict[str, Callable[[], dict[str, Any]]]] = {
     "record.v1": record_schema,
     "trust.v1": trust_schema,
     **{name_of(kind): partial(schema_of, kind) for kind in documents()},
-    **{name_of(kind): partial(integrity.line_schema, kind) for kind in integrity.LINES},
+    **{
+        name_of(kind): partial(line_schema, kind)
+        for kind in (records.Task, records.Answer, records.Annotation)
+    },
 }
 
 

@@ -16,9 +16,9 @@ import sys
 from collections import Counter
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeGuard
 
-from certkit.assessment import evaluate
+from certkit.assessment.bounded import Judged
 from tests import generate
 from tests.support import build, watch, words
 
@@ -139,13 +139,21 @@ def upward_imports() -> list[str]:
     return found or ([done.stdout + done.stderr] if done.returncode else [])
 
 
+def _declares(node: ast.AST) -> TypeGuard[ast.Call]:
+    """Tell whether this is a call of ``typer.Option``, or a ``partial`` of it that commands complete."""
+    if not isinstance(node, ast.Call):
+        return False
+    called = [ast.unparse(part) for part in (node.func, *node.args[:1])]
+    return called[0] == "typer.Option" or called == ["partial", "typer.Option"]
+
+
 def options() -> Counter[str]:
     """How many calls of ``typer.Option`` declare each option, by its first long name."""
     declared: Counter[str] = Counter()
     for name, (_, tree) in modules().items():
         if name.startswith("certkit.cli"):
             for node in ast.walk(tree):
-                if isinstance(node, ast.Call) and ast.unparse(node.func) == "typer.Option":
+                if _declares(node):
                     said = [word.value for word in node.args if isinstance(word, ast.Constant)]
                     declared[next((str(word) for word in said if str(word).startswith("--")), "-")] += 1
     return declared
@@ -180,18 +188,18 @@ def judging() -> tuple[int, int]:
 
     Other metrics, agreement, findings and the profile's own file are left out.
     """
-    profile = build.profile()
+    profile, summary, manifest = build.profile(), build.strong(), build.facts().manifest
     rows = tuple(row for row in profile.criteria if row.id == "r_op")
+    profile = profile.model_copy(update={"criteria": rows})
     with watch.watching() as seen:
-        evaluate.judge(
-            build.strong(), build.facts().manifest, profile.model_copy(update={"criteria": rows})
-        ).tier("bounded")
+        Judged(summary, manifest, profile).tier("bounded")
     aside = ("findings", "rater_error", "metrics/csi", "metrics/metrics_2025", "profile")
     files = {name for name in seen.files if not name.removeprefix("assessment/").startswith(aside)}
     kinds = {
         kind
         for kind in seen.types
-        if f"{kind.__module__.replace('.', '/')}.py".removeprefix("certkit/") in files
+        for path in [kind.__module__.removeprefix("certkit.").replace(".", "/")]
+        if {f"{path}.py", f"{path}/__init__.py"} & files
     }
     return len(files), len(kinds)
 

@@ -14,12 +14,11 @@ finding is open, a verdict that would be met is contested; no finding changes a 
     assessment.to_dict()["criteria"]
     sentence(assessment), measure_next(assessment)
 
-The road inside: `view` (nominal and fault runs apart) → `metrics_2026`, `metrics_2025`, `csi` (results)
-→ `criteria` (a row at a tier) → `kinds`, `bounded` (the same row by the task posterior) → `verdict`
-(tiers) → `result` (the document); `provenance`, `plausibility` and `contrasts` add the findings, `judge`
-what the judge's error does, and `challenges` says what contests the verdict. Beside the road: `plan`
-(before an evaluation), `compare` (two agents), `drift` (two moments of one agent), `recheck` (other
-people's arithmetic).
+The road inside: `view` (nominal and fault runs apart, tasks) → `metrics_2026`, `metrics_2025`, `csi`
+(results) → `criteria` (a row at a tier, tiers) → `kinds`, `bounded` (the same row by the task posterior) →
+`result` (the document). `findings` holds what a reader should know and what contests the verdict,
+`rater_error` what the judge's error does. Beside the road: `plan` (before an evaluation), `compare` (two
+agents), `drift` (two moments of one agent), `recheck` (other people's arithmetic).
 """
 
 from __future__ import annotations
@@ -31,26 +30,21 @@ from certkit.lazy import lazy
 if TYPE_CHECKING:
     from certkit.assessment.assessing import assess, assess_accumulation, contested
     from certkit.assessment.bounded.fragility import Fragility
-    from certkit.assessment.criteria import Row, Status
-    from certkit.assessment.documents import AssessmentDocument
-    from certkit.assessment.findings.challenges import Challenge
-    from certkit.assessment.findings.findings import SEVERITY, Finding, Severity
+    from certkit.assessment.criteria import Row, Status, Tier, TierStatus, Verdict
+    from certkit.assessment.findings.findings import SEVERITY, Challenge, Finding, Severity
     from certkit.assessment.lint import lint as profile_faults
     from certkit.assessment.metrics.catalogue import CATALOGUE, Spec, Unit
-    from certkit.assessment.metrics.metric import Metric, State
+    from certkit.assessment.metrics.metric import Metric, State, asked, shown
     from certkit.assessment.profile import Profile, parse, profile_schema
     from certkit.assessment.rater_error import JudgeReport
-    from certkit.assessment.result import Assessment
-    from certkit.assessment.verdict import Tier, TierStatus, Verdict
+    from certkit.assessment.result import Assessment, AssessmentDocument
     from certkit.assessment.words import (
         above,
-        asked,
         fragile,
         measure_next,
         of_judge,
         sentence,
         serious,
-        shown,
     )
 
 __all__ = [
@@ -94,26 +88,21 @@ __getattr__ = lazy(
     {
         "assessing": ("assess", "assess_accumulation", "contested"),
         "bounded.fragility": ("Fragility",),
-        "criteria": ("Row", "Status"),
-        "documents": ("AssessmentDocument",),
-        "findings.challenges": ("Challenge",),
-        "findings.findings": ("SEVERITY", "Finding", "Severity"),
+        "criteria": ("Row", "Status", "Tier", "TierStatus", "Verdict"),
+        "findings.findings": ("SEVERITY", "Challenge", "Finding", "Severity"),
         "lint": ("lint as profile_faults",),
         "metrics.catalogue": ("CATALOGUE", "Spec", "Unit"),
-        "metrics.metric": ("Metric", "State"),
+        "metrics.metric": ("Metric", "State", "asked", "shown"),
         "profile": ("Profile", "parse", "profile_schema"),
         "rater_error": ("JudgeReport",),
-        "result": ("Assessment",),
-        "verdict": ("Tier", "TierStatus", "Verdict"),
+        "result": ("Assessment", "AssessmentDocument"),
         "words": (
             "above",
-            "asked",
             "fragile",
             "measure_next",
             "of_judge",
             "sentence",
             "serious",
-            "shown",
         ),
     },
 )

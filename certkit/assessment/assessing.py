@@ -10,22 +10,19 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from certkit.assessment import verdict
+from certkit.assessment import criteria
+from certkit.assessment.bounded import Judged
 from certkit.assessment.bounded.fragility import fragility
 from certkit.assessment.bounded.intervals import with_intervals
-from certkit.assessment.documents import Counts
-from certkit.assessment.evaluate import judge as judge_rows
 from certkit.assessment.findings import accumulated
-from certkit.assessment.findings.challenges import answers, raised, stated
-from certkit.assessment.findings.commitments import commitments
 from certkit.assessment.findings.contradictions import contradictions
-from certkit.assessment.findings.contrasts import contrasts
-from certkit.assessment.findings.findings import finding, ordered
+from certkit.assessment.findings.findings import answers, finding, ordered, raised, stated
 from certkit.assessment.findings.plausibility import plausibility
-from certkit.assessment.findings.provenance import provenance
+from certkit.assessment.findings.provenance import commitments, provenance
 from certkit.assessment.rater_error import judge_findings, judge_report, seen_by_judge
-from certkit.assessment.result import Assessment
+from certkit.assessment.result import Assessment, Counts
 from certkit.assessment.statistics.variation import variation
+from certkit.document import fill
 from certkit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -63,20 +60,19 @@ def _judged(summary: Summary, facts: Facts, profile: Profile, *, required_tier: 
             "usage.option",
             f"tier {required_tier} is not in profile {profile.id}, which has 1 to {len(profile.tiers)}",
         )
-    judged = judge_rows(summary, facts.manifest, profile)
+    judged = Judged(summary, facts.manifest, profile)
     view, rows = judged.view, judged.rows
-    metrics = with_intervals(judged.metrics, judged.reader)
+    metrics = with_intervals(judged.metrics, view)
     protocol, total = facts.manifest.protocol, view.total
     seen = seen_by_judge(judged)
     judge = judge_report(summary.calibration, protocol, seen, profile.tau)
     was_judged = protocol.judge is not None or total.ti_n > 0 or total.composite_checked > 0
-    tiers = verdict.tiers(profile, rows, profile.reading, records=summary.records)
+    tiers = criteria.tiers(profile, rows, profile.reading, records=summary.records)
     integrity = _integrity(summary)
     findings = (
         *provenance(view, facts, profile),
-        *contradictions(view),
+        *contradictions(judged),
         *plausibility(view, metrics, profile),
-        *contrasts(judged),
         *judge_findings(judge, protocol, seen, profile.tau, profile.delta, judged=was_judged),
         *commitments(integrity),
         *_guidance(profile),
@@ -95,13 +91,13 @@ def _judged(summary: Summary, facts: Facts, profile: Profile, *, required_tier: 
         metrics=metrics,
         criteria=rows,
         tiers=tiers,
-        verdict=verdict.verdict(profile, rows, tiers, records=summary.records, required_tier=required_tier),
+        verdict=criteria.verdict(profile, rows, tiers, records=summary.records, required_tier=required_tier),
         findings=ordered(findings),
         cells=summary.cells,
         judge=judge,
         fragility=fragility(judged),
         integrity=integrity,
-        variation=variation(judged.reader.sample.tasks("r_op")),
+        variation=variation(judged.view.tasks("r_op")),
     )
 
 
@@ -140,9 +136,13 @@ def contested(judged: Assessment, answered: Mapping[str, tuple[str, ...]]) -> As
         judged,
         challenges=challenges,
         findings=stated(judged.findings, challenges),
-        tiers=tuple(verdict.contested_tier(tier, contests=contests) for tier in judged.tiers),
+        tiers={
+            number: criteria.contested_tier(tier, contests=contests) for number, tier in judged.tiers.items()
+        },
         verdict=structs.replace(
-            judged.verdict, status=verdict.contested(judged.verdict.status, contests=contests)
+            judged.verdict,
+            status=criteria.contested(judged.verdict.status, contests=contests),
+            challenges=tuple(fill(criteria.ChallengePart, item) for item in challenges),
         ),
     )
 
@@ -151,14 +151,14 @@ def _integrity(summary: Summary) -> IntegrityDocument | None:
     """Return the commitment integrity of a bundle that holds replies to probes."""
     if summary.integrity is None:
         return None
-    from certkit.assessment.integrity.scoring import score  # noqa: PLC0415 - few bundles hold any
+    from certkit.assessment.integrity.scores import score  # noqa: PLC0415 - few bundles hold any
 
     return score(summary.integrity)
 
 
 def _guidance(profile: Profile) -> Iterator[Finding]:
     """Warn that SIL and ASIL texts go beyond what the thresholds show, with the arithmetic."""
-    texts = [(tier, verdict.guidance(profile, tier)) for tier in profile.tier_numbers]
+    texts = [(tier, criteria.guidance(profile, tier)) for tier in profile.tier_numbers]
     parts = [f"Tier {tier}: {text['arithmetic']}" for tier, text in texts if text and "arithmetic" in text]
     if parts:
         yield finding(

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
 from certkit.assessment.metrics.catalogue import CATALOGUE
-from certkit.assessment.metrics.csi_windowed import LEAST_RUNS
+from certkit.assessment.metrics.csi import LEAST_RUNS
 from certkit.assessment.statistics.estimators import least_failure_free
 from certkit.evidence.summary.summary import WINDOW
 

@@ -1,60 +1,206 @@
 """The assessment: everything that was found about a bundle under a profile, as one value.
 
-`to_dict` gives the document ``urn:certkit:assessment:v1``; text, JSON and exit code all come from this
-one object.
+`to_dict` gives the document ``urn:certkit:assessment:v1``; text, JSON and exit code all come from this one
+object. Rows, tiers, verdict, findings, the judge's report and the fragility are shown as the values that they
+are; metrics and cells are made into parts here.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
-from msgspec import UNSET, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
-from certkit.assessment import documents
-from certkit.assessment.findings.findings import Severity
+from certkit._version import __version__
+from certkit.assessment.bounded.fragility import Fragility
+from certkit.assessment.criteria import Attained, Bounded, Status, Tier, Verdict
+from certkit.assessment.findings.findings import Finding, Severity
+from certkit.assessment.integrity.document import IntegrityDocument
+from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
 from certkit.assessment.metrics.metric import State, number
-from certkit.document import fill
+from certkit.assessment.profile import Operator, Reading
+from certkit.assessment.rater_error import JudgeReport
+from certkit.assessment.statistics.estimators import Interval
+from certkit.assessment.statistics.variation import Variation
+from certkit.document import BESIDE, Count, Digest, Document, Part, Positive, Share, TierKey, Time, fill
+from certkit.evidence.records.record import Split
 
 if TYPE_CHECKING:
-    from certkit.assessment.bounded.fragility import Fragility
     from certkit.assessment.criteria import Row
-    from certkit.assessment.findings.challenges import Challenge
-    from certkit.assessment.findings.findings import Finding
-    from certkit.assessment.integrity.document import IntegrityDocument
+    from certkit.assessment.findings.findings import Challenge
     from certkit.assessment.metrics.metric import Metric
     from certkit.assessment.profile import Profile
-    from certkit.assessment.rater_error import JudgeReport
-    from certkit.assessment.statistics.variation import Variation
-    from certkit.assessment.verdict import Tier, Verdict
-    from certkit.canonical import Digest
     from certkit.errors import Exit
     from certkit.evidence.bundle.manifest import Facts
     from certkit.evidence.summary.summary import Cell
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+Number = float | bool | None
+MetricId = Annotated[str, Meta(extra_json_schema={"enum": list(CATALOGUE)})]
+Origin = Literal["measured", "simulated"]
 
 
-class BundleResult(Struct, frozen=True, kw_only=True):
-    """One of several bundles that were pooled, alone: its time, its counts, and the tier that it shows.
+class ToolPart(Part, frozen=True, kw_only=True):
+    """The program that made the document."""
 
-    `declared_from` and `declared_to` are the declared period, `first_run` and `last_run` the start times in
-    microseconds since 1970. `by_domain` holds successes and runs under faults, whose sums are `successes`
-    and `fault_runs`.
-    """
+    name: Literal["certkit"] = "certkit"
+    version: str = __version__
 
-    digest: str
+
+class AgentPart(Part, frozen=True, kw_only=True):
+    """The agent that was evaluated, and the digest of its canonical description."""
+
+    name: str
+    version: str
+    digest: Digest
+
+
+class Counts(Part, frozen=True, kw_only=True):
+    """What was assessed: all records, and of the standard split nominal and fault runs."""
+
+    records: Count
+    nominal_runs: Count
+    fault_runs: Count
+    harness_errors: Count
+    novel_fault_runs: Count
+    domains: tuple[str, ...]
+
+
+class BundlePart(Part, frozen=True, kw_only=True):
+    """The bundle that was assessed."""
+
+    digest: Digest
+    sealed: bool
+    origin: Origin
+    counts: Annotated[Counts, BESIDE]
+
+
+class ProfilePart(Part, frozen=True, kw_only=True):
+    """The profile that the bundle was judged under, and the reading that decides."""
+
+    id: str
+    digest: Digest
+    reading: Reading
+
+
+class MetricPart(Part, frozen=True, kw_only=True):
+    """A metric: common keys are fixed, its own counts and details stand beside them."""
+
+    state: State
+    value: Number | UnsetType = UNSET
+    unit: Unit
+    n: Annotated[Count | None, Meta(description="the denominator")]
+    counts: Annotated[Mapping[str, int], BESIDE]
+    by_tier: Mapping[TierKey, float] | UnsetType = UNSET
+    interval: Interval | UnsetType = UNSET
+    intervals: tuple[Interval, ...] | UnsetType = UNSET
+    coverage: Share | UnsetType = UNSET
+    reason: str | UnsetType = UNSET
+    detail: Annotated[Mapping[str, Any], BESIDE]
+    source: str
+
+
+MEASURED: Final = Meta(
+    extra_json_schema={
+        "anyOf": [{"required": ["value"]}, {"required": ["by_tier"]}],
+        "if": {"properties": {"state": {"const": "unmeasured"}}},
+        "then": {"properties": {"value": {"type": "null"}}, "required": ["value", "reason"]},
+        "else": {"properties": {"value": {"type": ["number", "boolean"]}}},
+    }
+)
+"""A metric has no value, and a reason, exactly where it was not measured."""
+
+
+class CellPart(Part, frozen=True, kw_only=True):
+    """All runs of one split, domain and condition."""
+
+    split: Split
+    domain: str
+    condition: str
+    runs: Count
+    success: Count
+    failure: Count
+    safe_halt: Count
+    harness_error: Count
+    rate: float | None
+
+
+class CriterionPart(Part, frozen=True, kw_only=True):
+    """A criterion at a tier; `status` is the table reading, `bounded` the other."""
+
+    id: str
+    metric: MetricId
+    tier: Positive
+    operator: Operator | None
+    threshold: Number
+    value: Number
+    status: Status
+    margin: Annotated[float | None, Meta(description="signed so that positive passes")]
+    reason: str | None
+    provisional: bool
+    bounded: Bounded | None
+
+
+class Successes(Part, frozen=True, kw_only=True):
+    """Successes and runs under faults."""
+
+    successes: Count
+    n: Count
+
+
+class BundleResult(Part, frozen=True, kw_only=True):
+    """One of several bundles that were pooled, alone: its period, its runs, and the tier that it shows."""
+
+    digest: Digest
     declared_from: str | None
     declared_to: str | None
-    first_run: int | None
-    last_run: int | None
-    records: int
-    nominal_runs: int
-    fault_runs: int
-    successes: int
-    by_domain: dict[str, tuple[int, int]]
-    table: int
-    bounded: int
+    first_run: Time | None
+    last_run: Time | None
+    records: Count
+    nominal_runs: Count
+    fault_runs: Count
+    successes: Count
+    by_domain: Annotated[Mapping[str, Successes], Meta(description="of the runs under faults")]
+    table: Attained
+    bounded: Attained
+
+
+Pooled = Annotated[
+    tuple[BundleResult, ...],
+    Meta(min_length=2, description="each of several bundles that were pooled, in the order of time"),
+]
+
+
+class AssessmentDocument(Document, frozen=True, kw_only=True, tag="urn:certkit:assessment:v1"):
+    """The judgement of an evidence bundle under a profile."""
+
+    tool: ToolPart = ToolPart()
+    bundle: BundlePart
+    agent: AgentPart
+    profile: ProfilePart
+    metrics: Annotated[
+        Mapping[str, Annotated[MetricPart, MEASURED]],
+        Meta(extra_json_schema={"propertyNames": {"enum": list(CATALOGUE)}, "required": list(CATALOGUE)}),
+    ]
+    breakdown: tuple[CellPart, ...]
+    criteria: tuple[CriterionPart, ...]
+    tiers: Mapping[TierKey, Tier]
+    verdict: Verdict
+    findings: tuple[Finding, ...]
+    judge: JudgeReport
+    fragility: Fragility
+    variation: Variation | None
+    integrity: Annotated[
+        IntegrityDocument | UnsetType, Meta(description="commitment integrity, which moves no tier")
+    ] = UNSET
+    bundles: Pooled | UnsetType = UNSET
+    context: Annotated[
+        Digest | UnsetType, Meta(description="the context.json whose answers were looked at")
+    ] = UNSET
+
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def moment(microseconds: int | None) -> datetime | None:
@@ -70,10 +216,10 @@ class Assessment(Struct, frozen=True, kw_only=True, eq=False):
 
     facts: Facts
     profile: Profile
-    counts: documents.Counts
+    counts: Counts
     metrics: dict[str, Metric]
     criteria: tuple[Row, ...]
-    tiers: tuple[Tier, ...]
+    tiers: Mapping[TierKey, Tier]
     verdict: Verdict
     findings: tuple[Finding, ...]
     challenges: tuple[Challenge, ...] = ()
@@ -100,31 +246,29 @@ class Assessment(Struct, frozen=True, kw_only=True, eq=False):
         return _document(self).to_dict()
 
 
-def _document(assessment: Assessment) -> documents.AssessmentDocument:
+def _document(assessment: Assessment) -> AssessmentDocument:
     facts, agent = assessment.facts, assessment.facts.manifest.agent
     origin = facts.manifest.protocol.origin
     return fill(
-        documents.AssessmentDocument,
+        AssessmentDocument,
         assessment,
-        bundle=fill(documents.BundlePart, facts, origin=origin, counts=assessment.counts),
-        agent=fill(documents.AgentPart, agent, digest=facts.agent_digest),
-        profile=fill(documents.ProfilePart, assessment.profile),
+        bundle=fill(BundlePart, facts, origin=origin, counts=assessment.counts),
+        agent=fill(AgentPart, agent, digest=facts.agent_digest),
+        profile=fill(ProfilePart, assessment.profile),
         metrics={name: metric_part(metric) for name, metric in assessment.metrics.items()},
         breakdown=tuple(_cell(cell) for cell in assessment.cells),
         criteria=tuple(_criterion(row) for row in assessment.criteria),
-        tiers={str(tier.number): fill(documents.TierPart, tier) for tier in assessment.tiers},
-        verdict=_verdict(assessment),
         integrity=UNSET if assessment.integrity is None else assessment.integrity,
-        bundles=tuple(_pooled(bundle) for bundle in assessment.bundles) or UNSET,
+        bundles=assessment.bundles or UNSET,
         context=assessment.context or UNSET,
     )
 
 
-def metric_part(metric: Metric) -> documents.MetricPart:
+def metric_part(metric: Metric) -> MetricPart:
     """Return a metric as the document shows it."""
     differs = metric.by_tier is not None
     return fill(
-        documents.MetricPart,
+        MetricPart,
         metric,
         value=UNSET if differs else number(metric.value, metric.unit),
         by_tier=metric.by_tier if differs else UNSET,
@@ -135,56 +279,20 @@ def metric_part(metric: Metric) -> documents.MetricPart:
     )
 
 
-def _cell(cell: Cell) -> documents.CellPart:
+def _cell(cell: Cell) -> CellPart:
     tally = cell.tally
     rate = tally.success / tally.runs if tally.runs else None
-    return fill(
-        documents.CellPart, tally, split=cell.split, domain=cell.domain, condition=cell.condition, rate=rate
-    )
+    return fill(CellPart, tally, split=cell.split, domain=cell.domain, condition=cell.condition, rate=rate)
 
 
-def _criterion(row: Row) -> documents.CriterionPart:
-    unit, bounded = row.metric.unit, row.bounded
+def _criterion(row: Row) -> CriterionPart:
+    unit = row.metric.unit
     return fill(
-        documents.CriterionPart,
+        CriterionPart,
         row,
         metric=row.metric.id,
         threshold=number(row.threshold, unit),
         value=number(row.value, unit),
         margin=None if row.margin is None else float(row.margin),
         provisional=row.criterion.provisional,
-        bounded=bounded and fill(documents.BoundedPart, bounded, bound=number(bounded.bound, unit)),
     )
-
-
-def _pooled(bundle: BundleResult) -> documents.PooledPart:
-    return fill(
-        documents.PooledPart,
-        bundle,
-        first_run=moment(bundle.first_run),
-        last_run=moment(bundle.last_run),
-        by_domain={
-            name: documents.Successes(successes=successes, n=n)
-            for name, (successes, n) in bundle.by_domain.items()
-        },
-        **_attained(bundle),
-    )
-
-
-def _verdict(assessment: Assessment) -> documents.VerdictPart:
-    verdict = assessment.verdict
-    return fill(
-        documents.VerdictPart,
-        verdict,
-        readings=documents.Readings(table=verdict.table, bounded=verdict.bounded),
-        decides=assessment.profile.reading,
-        challenges=tuple(fill(documents.ChallengePart, item) for item in assessment.challenges),
-        **_attained(verdict),
-    )
-
-
-def _attained(tiers: Verdict | BundleResult) -> dict[str, documents.Attained]:
-    return {
-        "table": documents.Attained(tier=tiers.table),
-        "bounded": documents.Attained(tier=tiers.bounded),
-    }

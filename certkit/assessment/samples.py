@@ -1,18 +1,17 @@
-"""Evidence as the kinds of criteria see it: what was recorded, and what little would have to be otherwise.
+"""Evidence as the kinds of criteria see it, had little of what was recorded (`View`) been otherwise.
 
-- `Recorded`: the sums of a summary, exact.
-- `Changed`: the same where some successes of one series had been failures.
+- `Changed`: the exact sums where some successes of one series had been failures.
 - `LeftOut`: the same without each task in turn, as arrays with one entry a task.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec import structs
 
-from certkit.assessment.metrics.series import COST, LEAVES, Series, series, tasks
+from certkit.assessment.metrics.series import COST, LEAVES
 from certkit.evidence.summary.tasks import Shared, TaskSums, shared, task_sums
 
 if TYPE_CHECKING:
@@ -20,75 +19,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from certkit.assessment.rater_error.labels import Labelled
-    from certkit.evidence.summary.summary import Summary
+    from certkit.assessment.metrics.view import View
     from certkit.evidence.summary.tasks import Integers, Tasks
 
     Floats = NDArray[np.float64]
-
-BASE: Final = "r_op"
-"""The series whose runs say which domains were tested."""
-
-
-class Recorded:
-    """The tasks of a summary, gathered once for every series that a row asks for."""
-
-    def __init__(
-        self,
-        summary: Summary,
-        *,
-        memory_observable: bool,
-        anytime: bool = False,
-        labelled: Labelled | None = None,
-    ) -> None:
-        self.summary, self.anytime, self.labelled = summary, anytime, labelled
-        self._observable = memory_observable
-        self._tasks: dict[tuple[str, str | None], Tasks] = {}
-        self._sums: dict[tuple[str, str | None], TaskSums | None] = {}
-        self._in_domains: set[str] = set()
-        self._names = summary.domains
-
-    @property
-    def domains(self) -> Sequence[str]:
-        """The domains with runs under a fault, sorted."""
-        return [name for name in self._names if self.sums(BASE, name) is not None]
-
-    def of(self, name: str) -> Series:
-        """Return a series of the summary."""
-        return series(self.summary, name, memory_observable=self._observable)
-
-    def tasks(self, series: str, domain: str | None = None) -> Tasks:
-        """Return the tasks that carry a series, in all domains or in one."""
-        if (series, domain) not in self._tasks:
-            if domain is None:
-                self._tasks[series, None] = tasks(self.summary, self.of(series))
-            else:
-                self._split(series)
-        return self._tasks[series, domain]
-
-    def sums(self, series: str, domain: str | None = None) -> TaskSums | None:
-        """Return the sums of a series, None where no run carries it."""
-        if (series, domain) not in self._sums:
-            if domain is None:
-                self._sums[series, None] = task_sums(self.tasks(series)).get(0)
-            else:
-                self._split(series)
-        return self._sums[series, domain]
-
-    def shared(self, first: str, second: str) -> Shared:
-        """Return the products of two series over the tasks that carry both."""
-        return shared(self.tasks(first), self.tasks(second))
-
-    def _split(self, name: str) -> None:
-        """Gather a series of every domain at once: a hostile log may name a domain per run."""
-        place = {domain: number for number, domain in enumerate(self._names)}
-        # Cells of another split have no runs in this series, so that their number does not matter.
-        number = np.array([place.get(cell.domain, 0) for cell in self.summary.cells], np.int64)
-        parts = tasks(self.summary, self.of(name), number)
-        sums = task_sums(parts)
-        for domain, index in place.items():
-            self._tasks[name, domain] = parts.only(index)
-            self._sums[name, domain] = sums.get(index)
 
 
 class Changed:
@@ -98,7 +32,7 @@ class Changed:
     size: the fewest flips that were found, which is not proved to be the fewest there are.
     """
 
-    def __init__(self, base: Recorded, lowered: Sequence[str], flips: int, domain: str | None = None) -> None:
+    def __init__(self, base: View, lowered: Sequence[str], flips: int, domain: str | None = None) -> None:
         self.domains, self.anytime, self.labelled = base.domains, base.anytime, base.labelled
         self._base, self._flips, self._domain = base, flips, domain
         self._lowered = frozenset(lowered)
@@ -142,7 +76,7 @@ class LeftOut:
 
     anytime = False
 
-    def __init__(self, base: Recorded, names: NDArray[np.uint64]) -> None:
+    def __init__(self, base: View, names: NDArray[np.uint64]) -> None:
         self.names, self.domains, self.labelled = names, base.domains, base.labelled
         self._base = base
 

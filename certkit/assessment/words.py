@@ -5,18 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from certkit import wording
-from certkit.assessment.criteria import Row, Status
+from certkit.assessment.criteria import Row, Status, next_rows
 from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
-from certkit.assessment.metrics.metric import percent
+from certkit.assessment.metrics.metric import asked, percent, shown
 from certkit.assessment.statistics.estimators import runs_needed
-from certkit.assessment.verdict import next_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from fractions import Fraction
 
     from certkit.assessment.bounded.fragility import Flips, Fragility
-    from certkit.assessment.metrics.metric import Metric, Value
+    from certkit.assessment.metrics.metric import Metric
     from certkit.assessment.rater_error import JudgeReport, Variable
     from certkit.assessment.rater_error.agreement import Estimate
     from certkit.assessment.rater_error.corrected import Share
@@ -29,51 +27,6 @@ _LOST = {
     Status.INSUFFICIENT: "cannot be judged on",
     Status.NOT_TESTED: "has no evidence for",
 }
-
-
-MOST = 12
-"""Digits after which two numbers are not told apart."""
-DIGITS = {Unit.FRACTION: 1, Unit.PP: 1, Unit.POINTS: 2, Unit.PROBABILITY: 4}
-"""Unit → decimals; 3 where none are named."""
-_SUFFIX = {Unit.FRACTION: " %", Unit.PP: " pp"}
-
-
-def shown(value: Value | None, unit: Unit, *, beside: Value | None = None) -> str:
-    """Return a value as people read it, with its unit: ``67.8 %``, ``21.6 pp``, ``0.912``, ``yes``.
-
-    `beside` is a threshold from which the value must be told apart where they differ: 79.96 % would read as
-    if it were the 80 % that it misses, and gets the digits that it takes to see the difference.
-    """
-    if value is None:
-        return "not measured"
-    if unit is Unit.BOOLEAN:
-        return "yes" if value else "no"
-    digits = DIGITS.get(unit, 3)
-    while beside is not None and beside != value and digits < MOST:
-        if _number(value, unit, digits) != _number(beside, unit, digits):
-            break
-        digits += 1
-    return _number(value, unit, digits)
-
-
-def _number(value: Value, unit: Unit, digits: int) -> str:
-    if unit is Unit.PROBABILITY:
-        # A probability is neither 0 nor 1, whatever its last digit says.
-        least = 10.0**-digits
-        if value > 1 - least:
-            return f"> {1 - least:.{digits}f}"
-        return f"< {least:.{digits}f}" if value < least else f"{float(value):.{digits}f}"
-    scale = 100 if unit is Unit.FRACTION else 1
-    return f"{scale * float(value):.{digits}f}" + _SUFFIX.get(unit, "")
-
-
-def asked(operator: str, threshold: Fraction, unit: Unit) -> str:
-    """Return a threshold as people read it: ``> 80 %``, ``>= 0.7``, ``< 30 pp``."""
-    if unit is Unit.BOOLEAN:
-        return "yes"
-    if unit is Unit.FRACTION:
-        return f"{operator} {float(100 * threshold):g} %"
-    return f"{operator} {float(threshold):g}" + (" pp" if unit is Unit.PP else "")
 
 
 def sentence(assessment: Assessment) -> str:
@@ -110,7 +63,7 @@ def above(assessment: Assessment) -> tuple[str, ...]:
     """Return what stands above every verdict: the tier by each reading, and every serious challenge."""
     verdict = assessment.verdict
     return (
-        wording.readings(verdict.table, verdict.bounded, decides=assessment.profile.reading),
+        wording.readings(verdict.table.tier, verdict.bounded.tier, decides=verdict.decides),
         *serious(assessment),
     )
 
@@ -180,12 +133,12 @@ def of_judge(report: JudgeReport) -> tuple[str, ...]:
         return tuple(told)
     if report.reason:
         told.append(f"{report.items:,} items rated by {len(report.raters):,} raters: {report.reason}.")
-    if report.against is not None and report.confusion is not None:
-        kappa, judge, error = report.against.success, report.judge, report.confusion
-        told.append(f"{judge} against the reference: {_kappa(kappa)}.")
+    if report.against is not None:
+        told.append(f"{report.judge} against the reference: {_kappa(report.against.success)}.")
         told += [
             f"{name} {_share(share)}, in {share.successes:,} of {share.n:,}."
-            for name, share in (("Sensitivity", error.sensitivity), ("Specificity", error.specificity))
+            for name, share in (("Sensitivity", report.sensitivity), ("Specificity", report.specificity))
+            if share is not None
         ]
     if (fixed := report.correction) is not None:
         rate, low, high = (

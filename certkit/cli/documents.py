@@ -130,27 +130,14 @@ class TrustShow(Document, frozen=True, kw_only=True, tag="urn:certkit:trust-show
     ]
 
 
-class PublicKey(Part, frozen=True, kw_only=True):
-    """A public key."""
+class Key(Document, frozen=True, kw_only=True, tag="urn:certkit:key:v1"):
+    """A public key; of one that was made, whether it is encrypted, and the key that it replaces."""
 
     id: Annotated[Digest, Meta(description="SHA-256 of the public key, SPKI in DER")]
     algorithm: Text
     pem: Annotated[Text, Meta(description="the public key")]
-
-
-class Key(PublicKey, Document, frozen=True, kw_only=True, tag="urn:certkit:key:v1"):
-    """A public key, and of one that was made whether its private key is encrypted."""
-
     encrypted: bool | UnsetType = UNSET
-
-
-class Rotation(PublicKey, Document, frozen=True, kw_only=True, tag="urn:certkit:rotation:v1"):
-    """A key that takes over from another."""
-
-    encrypted: bool
-    old: Digest
-    at: Time
-    trust: Annotated[GivenPath | None, Meta(description="the policy that was changed")]
+    replaces: Digest | UnsetType = UNSET
 
 
 class Check(Part, frozen=True):

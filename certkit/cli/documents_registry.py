@@ -2,33 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal
+from collections.abc import Sequence
+from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from certkit.document import (
-    BESIDE,
-    Count,
-    Digest,
-    Document,
-    GivenPath,
-    Hash,
-    Part,
-    Positive,
-    Share,
-    Text,
-    Tier,
-    any_of,
-)
-from certkit.registry.entry import CLAIMS, DriftResult, Previous, Reason, Stored, Type
+from certkit.document import BESIDE, Count, Digest, Document, GivenPath, Hash, Part, Share, Text, Tier
+from certkit.registry.entry import Claims, DriftResult, Entry, Reason
 from certkit.registry.standing import Limit
 from certkit.registry.standing import Standing as LineageStanding
 from certkit.registry.state import Standing
 
 Vkey = Annotated[Text, Meta(description="C2SP verifier key")]
 Moment = Annotated[Text, Meta(extra_json_schema={"format": "date-time"})]
-SaidClaims = Annotated[Mapping[str, Any], any_of(*CLAIMS.values())]
+EndedBy = Annotated[Count | None, Meta(description="the entry that ended it")]
 
 
 class Head(Part, frozen=True, kw_only=True):
@@ -89,10 +76,7 @@ class RegistryRevoke(Written, Document, frozen=True, kw_only=True, tag="urn:cert
     """A logged revocation."""
 
     passport_id: Digest
-    also: Annotated[
-        Sequence[AlsoRevoked],
-        Meta(description="passports on the same evidence, each with the entry that revokes it"),
-    ]
+    also: Sequence[AlsoRevoked]
 
 
 class RegistryNote(Written, Document, frozen=True, kw_only=True, tag="urn:certkit:registry-note:v1"):
@@ -145,66 +129,25 @@ class RegistryRotation(Document, frozen=True, kw_only=True, tag="urn:certkit:reg
     size: Count
 
 
-class FoundPassport(Part, frozen=True, kw_only=True):
-    """A passport of the log, as its entry says."""
-
-    index: Count
-    passport_id: Digest
-    lineage: Text
-    agent: Digest
-    profile: Digest
-    tier: Tier
-    not_before: Moment
-    not_after: Moment
-    attempt: Count
-    status: Standing
-    ended_by: Count | None
-    reason: Reason | None
-    limit: Annotated[Limit | None, Meta(description="of r_op, where passports are sorted by standing")]
-    label: Annotated[Text | None, Meta(description="why a sorted passport comes after those in force")]
-
-
-class RegistrySearch(Document, frozen=True, kw_only=True, tag="urn:certkit:registry-search:v1"):
-    """The passports of a log that a search asked for, signatures not checked."""
-
-    origin: Text
-    passports: Sequence[FoundPassport]
-
-
-class ShownEntry(Part, frozen=True, kw_only=True):
-    """An entry of a log."""
+class ListedEntry(Part, frozen=True, kw_only=True):
+    """An entry of a log, and what became of the passport that it logs; null for entries of other types."""
 
     index: Count
     leaf: Hash
-    type: Type
-    subject: Text
-    passport: Stored | None
-    claims: SaidClaims
-    prev: Previous | None
-    issued_at: Moment
-    submitter: Digest
-    log: Text
-
-
-class ListedEntry(ShownEntry, frozen=True, kw_only=True):
-    """An entry of a log, and what became of the passport that it logs; null for entries of other types."""
-
-    status: Annotated[Standing | None, Meta(description="of the passport that a passport entry logs")]
-    ended_by: Annotated[Count | None, Meta(description="the entry that ended it")]
-    reason: Reason | None
+    entry: Annotated[Entry, BESIDE]
+    status: Standing | None = None
+    ended_by: EndedBy = None
+    reason: Reason | None = None
+    limit: Annotated[Limit | None, Meta(description="of r_op, where passports are sorted")] = None
+    label: Annotated[Text | None, Meta(description="why a sorted passport comes after those in force")] = None
 
 
 class RegistryList(Document, frozen=True, kw_only=True, tag="urn:certkit:registry-list:v1"):
-    """The entries of a log, oldest first; who signed them was not checked."""
+    """The entries of a log that were asked for; who signed them was not checked."""
 
     origin: Text
+    size: Annotated[Count, Meta(description="all entries of the log")]
     entries: Sequence[ListedEntry]
-
-
-class RegistryShow(ListedEntry, Document, frozen=True, kw_only=True, tag="urn:certkit:registry-show:v1"):
-    """One entry of a log of that size, all of which was read; who signed it was not checked."""
-
-    size: Count
 
 
 class HistoryRow(Part, frozen=True, kw_only=True):
@@ -212,29 +155,14 @@ class HistoryRow(Part, frozen=True, kw_only=True):
 
     index: Count
     issued_at: Moment
-    passport_id: Digest
-    agent: Digest
-    profile: Digest
-    tier: Tier
-    attempt: Positive
-    not_before: Moment
-    not_after: Moment
+    claims: Annotated[Claims, BESIDE]
     r_op: Annotated[
         Share | None, Meta(description="null where it was not measured, or the passport is not here")
     ]
-    drift: Annotated[Literal["DRIFTED", "IDENTITY_CHANGED"] | None, Meta(description="what is logged of it")]
+    drift: Annotated[DriftResult | None, Meta(description="what is logged of it")]
     status: Standing
-    ended_by: Annotated[Count | None, Meta(description="the entry that ended it")]
+    ended_by: EndedBy
     reason: Reason | None
-
-
-class Event(Part, frozen=True, kw_only=True):
-    """What else the log says of a lineage."""
-
-    index: Count
-    issued_at: Moment
-    type: Type
-    claims: SaidClaims
 
 
 class RegistryHistory(Head, Document, frozen=True, kw_only=True, tag="urn:certkit:registry-history:v1"):
@@ -247,4 +175,4 @@ class RegistryHistory(Head, Document, frozen=True, kw_only=True, tag="urn:certki
     left_out: Annotated[Sequence[Count], Meta(description="entries that do not count under the policy")]
     standing: LineageStanding
     passports: Sequence[HistoryRow]
-    events: Sequence[Event]
+    events: Sequence[ListedEntry]

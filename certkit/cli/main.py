@@ -11,9 +11,8 @@ failure is its error's, anything unexpected is 70 and the only thing that may sh
 from __future__ import annotations
 
 import os
-import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -29,22 +28,17 @@ from certkit.errors import CertkitError, Exit, UsageError
 
 
 class Row(NamedTuple):
-    """A command: its name, its line in the help, and the module of its function, ``name`` or ``name_``."""
+    """A command: the words that call it, its line in the help, and the module of its function.
 
-    name: str
+    The function is called as the last word, or that with ``_`` where Python has the name already.
+    """
+
+    words: str
     help: str
     module: str
 
 
-class Group(NamedTuple):
-    """Commands below one word."""
-
-    name: str
-    help: str
-    rows: tuple[Row, ...]
-
-
-TABLE: Final[tuple[Row | Group, ...]] = (
+TABLE: Final = (
     Row("demo", "Run the whole chain on simulated evidence", "simulate"),
     Row("doctor", "Look at what this machine has and lacks", "doctor"),
     Row("simulate", "Write a bundle of simulated evidence", "simulate"),
@@ -59,89 +53,54 @@ TABLE: Final[tuple[Row | Group, ...]] = (
     Row("show", "Show what a passport says, on one screen", "verify"),
     Row("export", "Write what a passport says in a format of others", "export"),
     Row("report", "Draw the safety case of a bundle, or of a passport with its evidence", "report"),
-    Group(
-        "context",
-        "Say what an agent is to be used for, and answer what speaks against it",
-        (
-            Row("init", "Write a context.json to fill in", "use"),
-            Row("lint", "Check a context.json, and tell what is still blank", "use"),
-        ),
-    ),
-    Group(
-        "bundle",
-        "Make, seal and check evidence bundles",
-        (
-            Row("init", "Write the manifest of a new bundle", "bundle"),
-            Row("seal", "List every file with its digest in the manifest", "bundle"),
-            Row("check", "Check structure, digests and every record of a bundle", "bundle"),
-        ),
-    ),
-    Group(
-        "probes",
-        "Ask whether an agent holds what its answers rest on",
-        (
-            Row("generate", "Write tasks with side questions", "probes"),
-            Row("run", "Ask an agent every question of the tasks", "probes"),
-            Row("score", "Tell how often an agent succeeds, and whether it held", "probes"),
-            Row("sheet", "Write a sheet for people to fill in", "probes"),
-        ),
-    ),
-    Group(
-        "profile",
-        "The tier tables that evidence is judged against",
-        (
-            Row("show", "Show a profile's table", "profile"),
-            Row("lint", "Check that a profile makes sense", "profile"),
-        ),
-    ),
-    Group(
-        "keys",
-        "Make, look at and replace signing keys",
-        (
-            Row("generate", "Make a private key", "keys"),
-            Row("show", "Print a key's id", "keys"),
-            Row("rotate", "Make a key that takes over from an old one", "keys"),
-        ),
-    ),
-    Group(
-        "trust",
-        "Say whose passports are accepted, and what must be checked",
-        (
-            Row("add", "Add to a trust policy", "trust"),
-            Row("set", "Set what a trust policy demands", "trust"),
-            Row("remove", "Take out of a trust policy what it holds", "trust"),
-            Row("rotate", "Follow an issuer who changes keys", "trust"),
-            Row("show", "Show a trust policy", "trust"),
-        ),
-    ),
-    Group(
-        "registry",
-        "Log passports so that nobody can deny, forget or backdate one",
-        (
-            Row("init", "Make an empty registry", "registry"),
-            Row("append", "Log a passport", "registry"),
-            Row("list", "List the entries of a registry", "registry"),
-            Row("prove", "Make a fresh proof that an entry is in the log", "registry"),
-            Row("audit", "Make everything in a registry again from its bytes", "registry"),
-            Row("history", "Tell a lineage's history", "registry_events"),
-            Row("revoke", "Log that a passport no longer stands", "registry_events"),
-            Row("note", "Log words for the record", "registry_events"),
-            Row("status", "Write a passport's status as a file for offline use", "registry_events"),
-            Row("checkpoint", "Print the log's signed checkpoint", "registry_keeper"),
-            Row("cosign", "Take in cosignatures of witnesses", "registry_keeper"),
-            Row("export", "Write the log as files for any static host", "registry_keeper"),
-            Row("rotate-key", "Hand the log over to another key", "registry_keeper"),
-        ),
-    ),
+    Row("context init", "Write a context.json to fill in", "report"),
+    Row("context lint", "Check a context.json, and tell what is still blank", "report"),
+    Row("bundle init", "Write the manifest of a new bundle", "bundle"),
+    Row("bundle seal", "List every file with its digest in the manifest", "bundle"),
+    Row("bundle check", "Check structure, digests and every record of a bundle", "bundle"),
+    Row("probes generate", "Write tasks with side questions", "probes"),
+    Row("probes run", "Ask an agent every question of the tasks", "probes"),
+    Row("probes score", "Tell how often an agent succeeds, and whether it held", "probes"),
+    Row("probes sheet", "Write a sheet for people to fill in", "probes"),
+    Row("profile show", "Show a profile's table", "profile"),
+    Row("profile lint", "Check that a profile makes sense", "profile"),
+    Row("keys generate", "Make a private key", "keys"),
+    Row("keys show", "Print a key's id", "keys"),
+    Row("keys rotate", "Make a key that takes over from an old one", "keys"),
+    Row("trust add", "Add to a trust policy", "trust"),
+    Row("trust set", "Set what a trust policy demands", "trust"),
+    Row("trust remove", "Take out of a trust policy what it holds", "trust"),
+    Row("trust rotate", "Follow an issuer who changes keys", "trust"),
+    Row("trust show", "Show a trust policy", "trust"),
+    Row("registry init", "Make an empty registry", "registry"),
+    Row("registry append", "Log a passport", "registry"),
+    Row("registry list", "List the entries of a registry", "registry"),
+    Row("registry prove", "Make a fresh proof that an entry is in the log", "registry"),
+    Row("registry audit", "Make everything in a registry again from its bytes", "registry"),
+    Row("registry history", "Tell a lineage's history", "registry_events"),
+    Row("registry revoke", "Log that a passport no longer stands", "registry_events"),
+    Row("registry note", "Log words for the record", "registry_events"),
+    Row("registry status", "Write a passport's status as a file for offline use", "registry_events"),
+    Row("registry checkpoint", "Print the log's signed checkpoint", "registry_events"),
+    Row("registry cosign", "Take in cosignatures of witnesses", "registry_events"),
+    Row("registry export", "Write the log as files for any static host", "registry_events"),
+    Row("registry rotate-key", "Hand the log over to another key", "registry_events"),
 )
+GROUPS: Final = {
+    "context": "Say what an agent is to be used for, and answer what speaks against it",
+    "bundle": "Make, seal and check evidence bundles",
+    "probes": "Ask whether an agent holds what its answers rest on",
+    "profile": "The tier tables that evidence is judged against",
+    "keys": "Make, look at and replace signing keys",
+    "trust": "Say whose passports are accepted, and what must be checked",
+    "registry": "Log passports so that nobody can deny, forget or backdate one",
+}
 
 HELP: Final = {"help_option_names": ["-h", "--help"]}
 ABOUT: Final = (
     "Certification evidence and agent passports: evidence in, a verdict that can be recomputed out."
 )
-_WIDTH: Final = 78
 _EXAMPLE: Final = "Example: "
-_WORD: Final = re.compile(r'(?:--?[a-z-]+ )?(?:"[^"]*"|[^\s"])+')  # an option stays with its value
 
 
 class Command(TyperCommand):
@@ -163,9 +122,7 @@ class Command(TyperCommand):
     def format_help_text(self, ctx: Any, formatter: Any) -> None:
         """Write the help, with an example that can be copied whatever its length."""
         whole = self.help or ""
-        text, example, words = whole.partition(_EXAMPLE)
-        if example:  # what stands after \b is printed as it is
-            self.help = f"{text}\b\n{chr(10).join(_lines(example + words))}"
+        self.help = whole.replace(_EXAMPLE, f"\b\n{_EXAMPLE}")  # what stands after \b is printed as it is
         super().format_help_text(ctx, formatter)
         self.help = whole
 
@@ -189,22 +146,15 @@ class Command(TyperCommand):
         return super().invoke(ctx)
 
 
-def _lines(text: str) -> Iterator[str]:
-    line = ""
-    for word in _WORD.findall(text):
-        if len(line) + len(word) > _WIDTH - len("   \\"):
-            yield line + " \\"
-            line = "   "
-        line += f" {word}" if line else word
-    yield line
-
-
 class Lazy(TyperGroup):
     """A group of commands, each loaded only when it is called."""
 
-    def __init__(self, *, rows: tuple[Row | Group, ...], **kwargs: Any) -> None:
+    def __init__(self, *, rows: Iterable[Row], **kwargs: Any) -> None:
         super().__init__(rich_markup_mode=None, no_args_is_help=True, context_settings=HELP, **kwargs)
-        self.rows: Final = {row.name: row for row in rows}
+        self.rows: Final[dict[str, list[Row]]] = {}
+        for row in rows:
+            first, _, rest = row.words.partition(" ")
+            self.rows.setdefault(first, []).append(row._replace(words=rest))
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - typer's signature
         """Return the names in the order of the help."""
@@ -213,22 +163,22 @@ class Lazy(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 - typer's signature
         """Return a command, loading its module at the first call; None where there is none of this name."""
         if cmd_name in self.rows and cmd_name not in self.commands:
-            self.commands[cmd_name] = _loaded(self.rows[cmd_name])
+            self.commands[cmd_name] = _loaded(cmd_name, self.rows[cmd_name])
         return self.commands.get(cmd_name)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - typer's signature
         """Write the list of commands from the table."""
         with formatter.section("Commands"):
-            formatter.write_dl([(row.name, row.help) for row in self.rows.values()])
+            formatter.write_dl([(name, GROUPS.get(name, rows[0].help)) for name, rows in self.rows.items()])
 
 
-def _loaded(row: Row | Group) -> Any:
-    if isinstance(row, Group):
-        return Lazy(name=row.name, help=f"{row.help}.", rows=row.rows)
-    module = import_module(f"certkit.cli.commands.{row.module}")
-    name = row.name.replace("-", "_")
+def _loaded(name: str, rows: list[Row]) -> Any:
+    if rows[0].words:
+        return Lazy(name=name, help=f"{GROUPS[name]}.", rows=rows)
+    module = import_module(f"certkit.cli.commands.{rows[0].module}")
+    function = name.replace("-", "_")
     app = typer.Typer(add_completion=False, rich_markup_mode=None, context_settings=HELP)
-    app.command(row.name, cls=Command)(getattr(module, f"{name}_", None) or getattr(module, name))
+    app.command(name, cls=Command)(getattr(module, f"{function}_", None) or getattr(module, function))
     return typer.main.get_command(app)
 
 

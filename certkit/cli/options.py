@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-from copy import copy
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import typer
 
@@ -61,72 +61,85 @@ def mix(text: str) -> dict[str, float]:
     return shares
 
 
-def about(option: Any, text: str, **changes: Any) -> Any:
-    """Return an option with the help that one command gives it, and other limits where it has such."""
-    changed = copy(option)
-    for name, value in {"help": text, **changes}.items():
-        setattr(changed, name, value)
-    return changed
-
-
-AGENT: Final = typer.Option("--agent", help="The name of the agent.")
-AT: Final = typer.Option("--at", metavar="TIME", parser=moment, help="Look as of this time. Default: now.")
-ATTEMPT: Final = typer.Option("--attempt", min=1, max=1_000_000, help="Which attempt of the agent it is.")
-BUNDLE: Final = typer.Option(
-    "--bundle", metavar="BUNDLE", help="The evidence bundle: its digests are checked. Once for each bundle."
+AGENT: Final = partial(typer.Option, "--agent", help="The name of the agent.")
+AGENT_VERSION: Final = partial(typer.Option, "--agent-version", help="The agent's version.")
+AT: Final = partial(
+    typer.Option, "--at", metavar="TIME", parser=moment, help="Look as of this time. Default: now."
 )
-DOMAIN: Final = typer.Option("--domain", help="The domain of use, which must have been evaluated.")
-FORMAT: Final = typer.Option("-f", "--format", help="The format to write.")
-IDENTITY: Final = typer.Option(
-    "--identity", help="A keyless signer: the e-mail address or URI in their certificates."
+ATTEMPT: Final = partial(
+    typer.Option, "--attempt", min=1, max=1_000_000, help="Which attempt of the agent it is."
 )
-ISSUER: Final = typer.Option("--issuer", help="The issuer's name, as it calls itself.")
-KEY: Final = typer.Option("-k", "--key", metavar="FILE", help="The private key that signs (PEM).")
-JOBS: Final = typer.Option(
+BUNDLE: Final = partial(
+    typer.Option,
+    "--bundle",
+    metavar="BUNDLE",
+    help="The evidence bundle: its digests are checked. Once for each bundle.",
+)
+DOMAIN: Final = partial(typer.Option, "--domain", help="The domain of use, which must have been evaluated.")
+FORMAT: Final = partial(typer.Option, "-f", "--format", help="The format to write.")
+IDENTITY: Final = partial(
+    typer.Option, "--identity", help="A keyless signer: the e-mail address or URI in their certificates."
+)
+ISSUER: Final = partial(typer.Option, "--issuer", help="The issuer's name, as it calls itself.")
+KEY: Final = partial(typer.Option, "-k", "--key", metavar="FILE", help="The private key that signs (PEM).")
+JOBS: Final = partial(
+    typer.Option,
     "-j",
     "--jobs",
     min=1,
     max=256,
     help="Processes that read records; results do not depend on it. Default: one per core.",
 )
-LIKE: Final = typer.Option(
+LIKE: Final = partial(
+    typer.Option,
     "--like",
     metavar="OLD",
     help="An earlier bundle of the agent: keep its task salt, so that drift can pair the tasks.",
 )
-LOG_KEY: Final = typer.Option(
-    "--log-key", metavar="FILE", help="The log's private key. Default: in the registry."
+LOG_KEY: Final = partial(
+    typer.Option, "--log-key", metavar="FILE", help="The log's private key. Default: in the registry."
 )
-CONTEXT: Final = typer.Option(
-    "--context", metavar="FILE", help="context.json: purpose, hazards, reviewers, answers, decision."
+CONTEXT: Final = partial(
+    typer.Option,
+    "--context",
+    metavar="FILE",
+    help="context.json: purpose, hazards, reviewers, answers, decision.",
 )
-OUT: Final = typer.Option("-o", "--out", help="The file to write. Default: standard output.")
-PROFILE: Final = typer.Option(
+NAME: Final = partial(typer.Option, "--name", help="The name.")
+OUT: Final = partial(typer.Option, "-o", "--out", help="The file to write. Default: standard output.")
+PROFILE: Final = partial(
+    typer.Option,
     "-p",
     "--profile",
     autocompletion=packaged,
     help="A packaged profile (see 'certkit profile show') or the path of a TOML file.",
 )
-PUBLIC: Final = typer.Option("--public", help="The file of the new public key.")
-READING: Final = typer.Option("--reading", help="The reading that counts.")
-REGISTRY: Final = typer.Option(
+PUBLIC: Final = partial(typer.Option, "--public", help="The file of the new public key.")
+READING: Final = partial(typer.Option, "--reading", help="The reading that counts.")
+REGISTRY: Final = partial(
+    typer.Option,
     "-r",
     "--registry",
     metavar="DIR",
     help="Ask this registry, or exported tree, whether the passport still stands.",
 )
-REQUIRE_TIER: Final = typer.Option("--require-tier", min=1, max=9, help="The least tier to accept.")
-RUNS: Final = typer.Option("--runs", min=0, help="Runs, nominal ones included.")
-SEED: Final = typer.Option("--seed", min=0, max=2**63 - 1, help="Seed of every draw of the simulation.")
-TIER: Final = typer.Option("--tier", min=0, max=9, help="The tier.")
-TRUST: Final = typer.Option(
+REQUIRE_TIER: Final = partial(typer.Option, "--require-tier", min=1, max=9, help="The least tier to accept.")
+RUNS: Final = partial(typer.Option, "--runs", min=0, help="Runs, nominal ones included.")
+SEED: Final = partial(
+    typer.Option, "--seed", min=0, max=2**63 - 1, help="Seed of every draw of the simulation."
+)
+TIER: Final = partial(typer.Option, "--tier", min=0, max=9, help="The tier.")
+TRUST: Final = partial(
+    typer.Option,
     "-t",
     "--trust",
     metavar="FILE",
     envvar="CERTKIT_TRUST",
     help="The trust policy. Default: trust.json in your configuration folder.",
 )
-WITNESS: Final = typer.Option("--witness", metavar="VKEY", help="A witness's verifier key; repeatable.")
+WITNESS: Final = partial(
+    typer.Option, "--witness", metavar="VKEY", help="A witness's verifier key; repeatable."
+)
 
 PassportFile = Annotated[
     Path,
@@ -146,16 +159,16 @@ EntryId = Annotated[
         metavar="ID", help="An entry's index, a passport id, or at least the first 8 digits of one."
     ),
 ]
-Registry = Annotated[Path | None, REGISTRY]
+Registry = Annotated[Path | None, REGISTRY()]
 Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Print every detail.")]
-Jobs = Annotated[int | None, about(JOBS, JOBS.help, envvar="CERTKIT_JOBS")]
-ProfileName = Annotated[str, about(PROFILE, PROFILE.help, envvar="CERTKIT_PROFILE")]
-Evidence = Annotated[list[Path] | None, BUNDLE]
+Jobs = Annotated[int | None, JOBS(envvar="CERTKIT_JOBS")]
+ProfileName = Annotated[str, PROFILE(envvar="CERTKIT_PROFILE")]
+Evidence = Annotated[list[Path] | None, BUNDLE()]
 Replay = Annotated[bool, typer.Option("--replay", help="Compute the claim again from --bundle, and compare.")]
-ReplayProfile = Annotated[str | None, about(PROFILE, "Where the replay finds a profile of your own.")]
-AsOf = Annotated[datetime | None, AT]
-EntryTime = Annotated[datetime | None, about(AT, "The time of the entry. Default: now.")]
-ChangeTime = Annotated[datetime | None, about(AT, "When the new key takes over. Default: now.")]
+ReplayProfile = Annotated[str | None, PROFILE(help="Where the replay finds a profile of your own.")]
+AsOf = Annotated[datetime | None, AT()]
+EntryTime = Annotated[datetime | None, AT(help="The time of the entry. Default: now.")]
+ChangeTime = Annotated[datetime | None, AT(help="When the new key takes over. Default: now.")]
 Icc = Annotated[
     float, typer.Option("--icc", min=0.0, max=0.99, help="Intraclass correlation of outcomes in a cluster.")
 ]
@@ -169,17 +182,17 @@ FaultMix = Annotated[
         help="Shares of fault conditions: adversarial=0.5,cascade=0.5",
     ),
 ]
-Seed = Annotated[int, about(SEED, SEED.help, envvar="CERTKIT_SEED")]
-Like = Annotated[Path | None, LIKE]
-ContextFile = Annotated[Path | None, CONTEXT]
-Out = Annotated[Path, about(OUT, "The folder to write; must not exist or be empty.")]
+Seed = Annotated[int, SEED(envvar="CERTKIT_SEED")]
+Like = Annotated[Path | None, LIKE()]
+ContextFile = Annotated[Path | None, CONTEXT()]
+Out = Annotated[Path, OUT(help="The folder to write; must not exist or be empty.")]
 Remember = Annotated[
     bool, typer.Option("--remember/--no-remember", help="Remember the registry's head for the next time.")
 ]
 Force = Annotated[bool, typer.Option("--force", help="Replace the file to write, if it is there.")]
 NoSeal = Annotated[bool, typer.Option("--no-seal", help="Leave the bundle open for additions.")]
-SigningKey = Annotated[Path, about(KEY, "The private key of who signs the entry.")]
-LogKey = Annotated[Path | None, LOG_KEY]
+SigningKey = Annotated[Path, KEY(help="The private key of who signs the entry.")]
+LogKey = Annotated[Path | None, LOG_KEY()]
 PassphraseFile = Annotated[
     Path | None,
     typer.Option(
@@ -201,20 +214,20 @@ Since = Annotated[
     Path | None,
     typer.Option("--since", metavar="FILE", help="A checkpoint, or a proof, that the log must continue."),
 ]
-TrustFile = Annotated[Path | None, TRUST]
+TrustFile = Annotated[Path | None, TRUST()]
 Signers = Annotated[
     Path | None,
-    about(TRUST, "Count only what keys of this trust policy signed. Default: signatures are not checked."),
+    TRUST(help="Count only what keys of this trust policy signed. Default: signatures are not checked."),
 ]
 LogKeys = Annotated[
     list[str] | None, typer.Option("--log", metavar="VKEY", help="A registry's verifier key; repeatable.")
 ]
-WitnessKeys = Annotated[list[str] | None, WITNESS]
+WitnessKeys = Annotated[list[str] | None, WITNESS()]
 Profiles = Annotated[
     list[str] | None,
-    about(PROFILE, "A profile to accept: a packaged name, a TOML file or a digest; repeatable."),
+    PROFILE(help="A profile to accept: a packaged name, a TOML file or a digest; repeatable."),
 ]
-Domains = Annotated[list[str] | None, about(DOMAIN, "A domain that must have been evaluated; repeatable.")]
+Domains = Annotated[list[str] | None, DOMAIN(help="A domain that must have been evaluated; repeatable.")]
 
 
 def check_outputs(*paths: Path | None, force: bool) -> None:

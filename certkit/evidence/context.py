@@ -11,7 +11,7 @@ nothing.
     given.context.stale(bundles=(digest,), profile=digest, tier=2)   # what differs, empty where bound
 
 This module checks what the file says of itself: its form, that every id it refers to is there, and who may
-accept or answer. Which challenges there are, and so which answers count, is `assessment.findings.challenges`.
+accept or answer. Which challenges there are, and so which answers count, is `assessment.findings.findings`.
 """
 
 from __future__ import annotations

@@ -15,11 +15,10 @@ from msgspec import structs
 
 from certkit import canonical
 from certkit._version import __version__
-from certkit.assessment.criteria import Status
+from certkit.assessment.criteria import Status, TierStatus
 from certkit.assessment.metrics.metric import State
 from certkit.assessment.result import moment
 from certkit.assessment.tasks import task_table
-from certkit.assessment.verdict import TierStatus
 from certkit.document import fill
 from certkit.passport import declared, terms
 from certkit.passport import statement as st
@@ -104,14 +103,13 @@ def _evidence(assessment: Assessment) -> st.Evidence:
 
 
 def _bundle(bundle: BundleResult) -> st.BundleClaim:
-    dates = fill(st.Dates, bundle, first_run=moment(bundle.first_run), last_run=moment(bundle.last_run))
     return fill(
         st.BundleClaim,
         bundle,
-        dates=dates,
-        by_domain={name: st.Successes(successes=y, n=n) for name, (y, n) in bundle.by_domain.items()},
-        table=st.Attained(tier=bundle.table),
-        bounded=st.Attained(tier=bundle.bounded),
+        dates=fill(st.Dates, bundle),
+        by_domain={name: fill(st.Successes, row) for name, row in bundle.by_domain.items()},
+        table=fill(st.Attained, bundle.table),
+        bounded=fill(st.Attained, bundle.bounded),
     )
 
 
@@ -124,8 +122,8 @@ def _judgement(assessment: Assessment) -> st.Judgement:
         tool=st.Tool(name="certkit", version=__version__),
         tier=verdict.tier,
         status=_TIER[verdict.status],
-        table=st.Attained(tier=verdict.table),
-        bounded=st.Attained(tier=verdict.bounded),
+        table=fill(st.Attained, verdict.table),
+        bounded=fill(st.Attained, verdict.bounded),
         binding=verdict.binding,
         context=assessment.context,
     )

@@ -3,24 +3,31 @@
     tasks = generate(seed="public-1")      # 144 tasks with 306 probes; the same for a seed on every machine
     tasks_file(tasks)                      # the bytes of integrity/tasks.jsonl
 
-The variant is no part of any draw, so that twins share everything but their last turn. The numbers of the
-bands and all weights are ours where [NS] is silent. What is generated passes the linter; tests show it.
+The texts stand in ``templates/probes/families.toml``, which also says what its keys mean. Every choice is
+HMAC-SHA-256 under the seed of where and what is chosen, so that it depends on nothing else; the variant is no
+part of it, so that twins share everything but their last turn. The numbers of the bands and all weights are
+ours where [NS] is silent. What is generated passes the linter; tests show it.
 """
 
 from __future__ import annotations
 
+import hmac
+from functools import cache
+from itertools import count
 from math import ceil
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import msgspec
 
-from certkit import canonical
-from certkit.probes import holding, revising
+from certkit import canonical, resources, toml
 from certkit.probes.lint import solve
-from certkit.probes.story import SHAPES, Drafted, Shape, Story
-from certkit.probes.task import (
+from certkit.probes.records import (
+    Ask,
     Band,
+    Fact,
     Family,
+    Kind,
+    Pair,
     Phase,
     Priors,
     Probe,
@@ -30,29 +37,223 @@ from certkit.probes.task import (
     Value,
     Variant,
 )
-from certkit.probes.words import Draw
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
 GENERATOR: Final = "certkit-probes/1"
 PUBLIC: Final = "public-1"
 """The seed that everybody knows."""
 INSTANCES: Final = 3
-
-_FAMILIES: Final[dict[Family, tuple[str, Callable[[Draw, Shape], Story]]]] = {
-    Family.CONSTRAINT: ("goal maintenance", holding.constraint_persistence),
-    Family.BINDING: ("binding interference", holding.entity_binding),
-    Family.CONFLICT: ("source monitoring", holding.conflict_resolution),
-    Family.DELAYED: ("working-memory maintenance", holding.delayed_goal),
-    Family.TOOL: ("external-interference control", revising.tool_output),
-    Family.REPAIR: ("belief revision", revising.contradiction_repair),
-    Family.PROVENANCE: ("provenance binding", revising.provenance_binding),
-    Family.STALE: ("state-replacement control", revising.stale_overwrite),
-}
-"""The cognitive construct of every family ([NS] Table 1), and what tells its stories."""
 _DECISION_WEIGHT: Final = 0.8
 """The decision probe nearly repeats the final question."""
+Item = TypeVar("Item")
+_RANGE: Final = 1 << 256
+_DRAWN: Final = 10
+"""Items of a list that are drawn at most; a task has five rows at most."""
+_AND: Final = " and "
+_ROWS: Final = {
+    "all": slice(None),
+    "rest": slice(1, None),
+    "others": slice(2, None),
+    "extra": slice(3, None),
+    "inner": slice(-1),
+    "last": slice(-1, None),
+}
+
+
+class Shape(NamedTuple):
+    """What a band fixes: turns before the last, options of every question, near misses and disturbances."""
+
+    turns: int
+    options: int
+    difficulty: float
+    weight: float
+    near: int
+    extra: int
+
+
+SHAPES: Final = {
+    Band.EASY: Shape(4, 3, 0.45, 0.85, 1, 0),
+    Band.MEDIUM: Shape(6, 4, 0.6, 1.0, 2, 1),
+    Band.HARD: Shape(9, 5, 0.8, 1.15, 3, 2),
+}
+
+
+class Draw:
+    """Choices for one pair of twins."""
+
+    def __init__(self, seed: str, place: str) -> None:
+        self._key = seed.encode()
+        self._place = place
+
+    def below(self, name: str, n: int) -> int:
+        """Return a number from 0 to n - 1, all equally likely, drawing again what does not divide evenly."""
+        for counter in count():
+            text = f"{self._place}/{name}/{counter}".encode()
+            number = int.from_bytes(hmac.digest(self._key, text, "sha256"))
+            if number < _RANGE - _RANGE % n:
+                break
+        return number % n
+
+    def pick(self, name: str, items: Sequence[Item]) -> Item:
+        """Return one of the items."""
+        return items[self.below(name, len(items))]
+
+    def some(self, name: str, items: Sequence[Item], k: int) -> list[Item]:
+        """Return k different items in drawn order."""
+        left = list(items)
+        return [left.pop(self.below(f"{name}.{number}", len(left))) for number in range(k)]
+
+    def numbers(self, name: str, k: int) -> list[str]:
+        """Return k different numbers of three or four digits."""
+        drawn: dict[str, None] = {}
+        for number in count():
+            drawn[str(100 + self.below(f"{name}.{number}", 9_900))] = None
+            if len(drawn) == k:
+                break
+        return list(drawn)
+
+
+class Sentence(NamedTuple):
+    """A text with the facts that it asserts, each of a source, a subject, an attribute and a value."""
+
+    text: str
+    facts: tuple[list[str], ...] = ()
+
+    def facts_at(self, turn: int) -> Iterator[Fact]:
+        """Yield the facts as those of a turn."""
+        for source, subject, attribute, text in self.facts:
+            value = tuple(text.split(_AND)) if _AND in text else text
+            yield Fact(turn=turn, source=source, subject=subject, attribute=attribute, value=value)
+
+
+class Drafted(NamedTuple):
+    """A question before its answer is looked up; of the options the first is right, the second the lure."""
+
+    phase: Phase
+    role: Role
+    kind: Kind
+    prompt: str
+    options: tuple[Value, ...]
+    ask: Ask
+
+
+@cache
+def stock() -> dict[str, Any]:
+    """Return the texts of all families."""
+    path = resources.path("templates", "probes", "families.toml")
+    return toml.loads(path.read_text(encoding="utf-8"), code="file.invalid", where=path.name)
+
+
+class Story:
+    """The story of one pair of twins: its turns, its questions, and what misleads or not at the end."""
+
+    def __init__(self, family: Family, draw: Draw, shape: Shape) -> None:
+        texts = stock()[family]
+        self._draw, self._shape = draw, shape
+        self._plan = stock() | texts | draw.pick("setting", texts["settings"])
+        self._columns = {name: self._column(name, key) for name, key in self._plan["draw"].items()}
+        self._columns |= {name: self._plan[key] for name, key in self._plan.get("fixed", {}).items()}
+        if alike := self._plan.get("alike"):
+            self._columns[alike][1] = self._columns[alike][0]
+        if conditions := self._columns.get("condition"):
+            self._plan["odd"] = _AND.join(sorted(conditions[-3:-1]))
+            self._columns["both"] = [_AND.join(sorted((item, conditions[-1]))) for item in conditions]
+        self.construct: str = self._plan["construct"]
+        self.scenario: str = self._plan["scenario"]
+        self.instruction = self._sentence("instruction", 0)
+        self.turns = self._told()
+        self.misleading = self._sentence("lure", 1)
+        speaker, _, said = self.misleading.text.partition(": ")
+        self.harmless = f"{speaker}: {self._remark(said)}"
+        authorities = (
+            self._filled(text, row) for text in self._plan["authorities"] for row in self._rows("all")
+        )
+        self.authorities = tuple(dict.fromkeys(authorities))
+        kind, option, ask = self._plan["decide"]
+        self.final = self._question("late", "decision", kind, self._plan["final"], option, ask)
+        decision = self._question("late", "decision", kind, self._plan["now"], option, ask)
+        self.probes = (*(self._question(*probe) for probe in self._plan["probes"]), decision)
+
+    def _column(self, name: str, key: str) -> list[str]:
+        if key == "numbers":
+            return self._draw.numbers(name, self._shape.options)
+        return self._draw.some(name, self._plan[key], min(len(self._plan[key]), _DRAWN))
+
+    def _rows(self, name: str) -> Sequence[int]:
+        return [int(name)] if name.isdigit() else range(self._shape.options)[_ROWS[name]]
+
+    def _filled(self, text: str, row: int) -> str:
+        """Return a text with what stands in braces put in, for a row."""
+        fields = {name: items[row] for name, items in self._columns.items() if row < len(items)}
+        fields |= {
+            f"{name}{n}": item for name, items in self._columns.items() for n, item in enumerate(items)
+        }
+        return text.format_map(self._plan | fields)
+
+    def _sentence(self, key: str, row: int) -> Sentence:
+        text, *facts = (self._filled(item, row) for item in self._plan[key])
+        return Sentence(text[:1].upper() + text[1:], tuple(fact.split("; ") for fact in facts))
+
+    def _told(self) -> list[Sentence]:
+        """Return the turns but for the last, in the order that the family gives."""
+        told, key, quiet = list[Sentence](), "", 0
+        for word in self._plan["turns"].split():
+            if word == "fill":
+                quiet = len(told)
+            elif word == "mix":
+                told = self._draw.some("order", told, len(told))
+            elif word == "swaps":
+                told += self._swaps(self._shape.turns - len(told))
+            elif word.isdigit() or word in _ROWS:
+                told += [self._sentence(key, row) for row in self._rows(word)]
+            else:
+                key = word
+        fillers = self._draw.some("filler", self._plan["fillers"], self._shape.turns - len(told))
+        told[quiet:quiet] = map(Sentence, fillers)
+        return told
+
+    def _swaps(self, turns: int) -> Iterator[Sentence]:
+        """Yield how people change places; the person of row 0 stays, that of row 1 is among the last."""
+        people, posts = self._columns["person"], self._columns["post"][: self._shape.options]
+        at = list(posts)
+        for turn in range(1, turns + 1):
+            rows = self._rows("others" if turn == turns else "rest")
+            movers = self._draw.some(f"swap.{turn}", rows, 1 if turn == turns else 2)
+            a, b = (1, *movers) if turn == turns else movers
+            at[a], at[b] = at[b], at[a]
+            placed = [(people[row], at[row]) for row in (a, b)]
+            where = ", ".join(f"{name} at the {post}" for name, post in placed)
+            text = f"Supervisor: {people[a]} and {people[b]} trade; {where}."
+            yield Sentence(text, tuple(["supervisor", name, "post", post] for name, post in placed))
+        self._columns["place"] = list(dict.fromkeys((at[1], posts[0], *posts)))
+
+    def _remark(self, said: str) -> str:
+        """Return the remark whose length is nearest to what is said instead."""
+        remarks: list[str] = self._plan["remarks"]
+        return min(remarks, key=lambda remark: (abs(len(remark) - len(said)), remark))
+
+    def _question(self, phase: Any, role: Any, kind: Any, *texts: str) -> Drafted:
+        prompt, option, ask = texts
+        names = ("aim", "subject", "attribute", "value")
+        looked_up: dict[str, Any] = dict(zip(names, self._filled(ask, 0).split("; "), strict=False))
+        options = tuple(_value(kind, self._filled(option, row)) for row in self._rows("all"))
+        return Drafted(phase, role, kind, self._filled(prompt, 0), options, Ask(**looked_up))
+
+
+def _value(kind: Kind, text: str) -> Value:
+    """Return the answer that a text is the surface form of."""
+    match kind:
+        case "number":
+            return int(text)
+        case "set":
+            return tuple(text.split(_AND))
+        case "pair":
+            value, _, source = text.partition(" from ")
+            return Pair(source=source, value=value)
+        case _:
+            return text
 
 
 def generate(*, seed: str, instances: int = INSTANCES) -> tuple[Task, ...]:
@@ -84,29 +285,57 @@ def commitment(seed: str) -> str:
 
 
 def _twins(seed: str, family: Family, band: Band, instance: int) -> Iterator[Task]:
-    construct, tell = _FAMILIES[family]
-    shape = SHAPES[band]
-    story = tell(Draw(seed, f"{family}/{band}/{instance}"), shape)
-    final = Question(**_looked_up(story, story.final))
-    probes = tuple(_probe(story, drafted, number) for number, drafted in enumerate(story.probes, 1))
+    shape, draw = SHAPES[band], Draw(seed, f"{family}/{band}/{instance}")
+    story = Story(family, draw, shape)
+    told = (story.instruction, *story.turns)
+    facts = tuple(fact for turn, sentence in enumerate(told) for fact in sentence.facts_at(turn))
+
+    def looked_up(drafted: Drafted) -> dict[str, Any]:
+        """Return the fields of a question, its options in drawn order."""
+        options = drafted.options
+        solved = solve(facts, story.authorities, drafted.ask, options)
+        assert solved is not None, drafted.prompt  # noqa: S101 - a story that no facts settle is a fault of ours
+        return {
+            "prompt": drafted.prompt,
+            "kind": drafted.kind,
+            "gold": options[0],
+            "lure": options[1],
+            "options": tuple(draw.some(f"options.{drafted.prompt}", options, len(options))),
+            "ask": drafted.ask,
+            "state_version": solved[1],
+        }
+
+    final = Question(**looked_up(story.final))
+    positions = {"initial": 1, "mid": ceil(shape.turns / 2), "late": shape.turns + 2}
+    probes = tuple(
+        Probe(
+            **looked_up(drafted),
+            id=f"p{number}",
+            position=positions[drafted.phase],
+            phase=drafted.phase,
+            role=drafted.role,
+            weight=_DECISION_WEIGHT if drafted.role == "decision" else 1.0,
+        )
+        for number, drafted in enumerate(story.probes, 1)
+    )
     for variant in Variant:
         misled = variant is Variant.DISTRACTOR
         yield Task(
             id=f"{family}-{band}-{instance}-{variant}",
             cluster=f"{family}-{band}-{instance}",
             family=family,
-            construct=construct,
+            construct=story.construct,
             variant=variant,
             band=band,
             instance=instance,
             scenario=story.scenario,
-            instruction=story.instruction,
-            turns=(*story.turns, story.misleading if misled else story.harmless),
+            instruction=story.instruction.text,
+            turns=(*(turn.text for turn in story.turns), story.misleading.text if misled else story.harmless),
             final=final,
             probes=probes,
             priors=_priors(shape, final.state_version),
             authorities=story.authorities,
-            facts=(*story.facts, *(story.misled if misled else ())),
+            facts=(*facts, *(story.misleading.facts_at(shape.turns + 1) if misled else ())),
         )
 
 
@@ -122,36 +351,3 @@ def _priors(shape: Shape, settled: int) -> Priors:
         tool_noise=shape.extra,
         delay=shape.turns + 1 - settled,
     )
-
-
-def _probe(story: Story, drafted: Drafted, number: int) -> Probe:
-    turns = story.shape.turns
-    positions = {Phase.INITIAL: 1, Phase.MID: ceil(turns / 2), Phase.LATE: turns + 2}
-    return Probe(
-        **_looked_up(story, drafted),
-        id=f"p{number}",
-        position=positions[drafted.phase],
-        phase=drafted.phase,
-        role=drafted.role,
-        weight=_DECISION_WEIGHT if drafted.role is Role.DECISION else 1.0,
-    )
-
-
-def _looked_up(story: Story, drafted: Drafted) -> dict[str, Any]:
-    """Return the fields of a question, its options in drawn order."""
-    options = tuple(map(_value, drafted.options))
-    solved = solve(story.facts, story.authorities, drafted.ask, options)
-    assert solved is not None, drafted.prompt  # noqa: S101 - a story that no facts settle is a fault of ours
-    return {
-        "prompt": drafted.prompt,
-        "kind": drafted.kind,
-        "gold": options[0],
-        "lure": options[1],
-        "options": tuple(story.draw.some(f"options.{drafted.prompt}", options, len(options))),
-        "ask": drafted.ask,
-        "state_version": solved[1],
-    }
-
-
-def _value(value: Value) -> Value:
-    return tuple(sorted(value)) if isinstance(value, tuple) else value

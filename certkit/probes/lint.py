@@ -10,24 +10,20 @@ read last fails where it should.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from typing import TYPE_CHECKING, Final
+from itertools import groupby
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from msgspec import Struct, structs
+from msgspec import structs
 
 from certkit.probes.matching import normal
-from certkit.probes.task import (
+from certkit.probes.records import (
     LATEST,
-    Aim,
     Ask,
     Band,
     Fact,
     Family,
-    Kind,
     Pair,
-    Phase,
     Question,
-    Role,
     Task,
     Value,
     Variant,
@@ -40,17 +36,30 @@ if TYPE_CHECKING:
 
 NEAR: Final = 0.2
 """How much longer the last turn of a twin may be than the other's, as a share of the longer."""
-
 _NAMES: Final = (*(normal(name.replace("_", " ")) for name in (*Family, *Band)), normal("distractor"))
-_KINDS: Final = {Kind.LABEL: str, Kind.NUMBER: int, Kind.SET: tuple, Kind.PAIR: Pair}
+_KINDS: Final = {"label": str, "number": int, "set": tuple, "pair": Pair}
+EXPECTED: Final = {
+    "integrity.shape": "turns as the priors say, facts and probes in order, at the end a late decision",
+    "integrity.named": "no name of a family, band or variant",
+    "integrity.distractor": "a last turn that asserts something, and comes from no authority",
+    "integrity.same-question": "a question that no other asks",
+    "integrity.leak": "a question that tells none of the options",
+    "integrity.options": "different options of the kind of the question, gold and lure two of them",
+    "integrity.unmentioned": "options that instruction or turns tell",
+    "integrity.inside": "no option inside another",
+    "integrity.unsolved": "facts of authorities that give one option",
+    "integrity.gold": "the option, and the turn that settled it, that the facts of authorities give",
+    "integrity.recency": "as the option mentioned last, the one that the recency law demands",
+    "integrity.twins": "a clean and a distractor task that differ in a last turn of about one length",
+}
+"""The rules, and what each demands."""
 
 
-class Flaw(Struct, frozen=True, kw_only=True):
-    """One flaw of a task: the name of the rule that it breaks, the field, and both sides."""
+class Flaw(NamedTuple):
+    """One flaw of a task: the name of the rule that it breaks, the field, and what stands there."""
 
     rule: str
     pointer: str
-    expected: str
     found: str
 
 
@@ -62,51 +71,36 @@ def solve(
     None where they give no option, or several.
     """
     state = {(fact.subject, fact.attribute): fact for fact in facts if fact.source in authorities}
-    if ask.aim is Aim.HOLDER:
-        held = {
-            (subject, ask.attribute): fact for (subject, name), fact in state.items() if name == ask.attribute
-        }
-        answers = [(fact.subject, fact.turn) for fact in held.values() if fact.value == ask.value]
-    elif ask.aim is Aim.ELIGIBLE:
-        answers = _eligible(state, ask)
+    holding = [fact for fact in state.values() if fact.attribute == ask.attribute]
+    rule = state.get((ask.subject, "authority" if ask.aim == "authority" else ask.attribute))
+    if ask.aim == "holder":
+        answers = [(fact.subject, fact.turn) for fact in holding if fact.value == ask.value]
+    elif rule is None:
+        answers = []
+    elif ask.aim == "eligible":  # who meets all conditions, and the later of the two statements
+        meeting = (fact for fact in holding if fact is not rule and _terms(rule) <= _terms(fact))
+        answers = [(fact.subject, max(rule.turn, fact.turn)) for fact in meeting]
+    elif ask.aim == "source":
+        answers = [(rule.source, rule.turn)]
     else:
-        attribute = "authority" if ask.aim is Aim.AUTHORITY else ask.attribute
-        fact = state.get((ask.subject, attribute))
-        answers = (
-            []
-            if fact is None
-            else [(fact.source if ask.aim is Aim.SOURCE else surface(fact.value), fact.turn)]
-        )
-        if fact is not None and isinstance(options[0], Pair):
-            answers = [(f"{surface(fact.value)} from {fact.source}", fact.turn)]
+        source = f" from {rule.source}" if isinstance(options[0], Pair) else ""
+        answers = [(surface(rule.value) + source, rule.turn)]
     fitting = [option for option in options if len(answers) == 1 and surface(option) == answers[0][0]]
     return (fitting[0], answers[0][1]) if len(fitting) == 1 else None
 
 
-def _eligible(state: dict[tuple[str, str], Fact], ask: Ask) -> list[tuple[str, int]]:
-    """Return who meets all conditions of the subject, and when the later of the two facts was stated."""
-    rule = state.get((ask.subject, ask.attribute))
-    if rule is None:
-        return []
-    return [
-        (subject, max(rule.turn, fact.turn))
-        for (subject, attribute), fact in state.items()
-        if attribute == ask.attribute and subject != ask.subject and set(_list(rule)) <= set(_list(fact))
-    ]
-
-
-def _list(fact: Fact) -> tuple[str, ...]:
-    return fact.value if isinstance(fact.value, tuple) else (fact.value,)
+def _terms(fact: Fact) -> set[str]:
+    return set(fact.value) if isinstance(fact.value, tuple) else {fact.value}
 
 
 def lint(tasks: Sequence[Task]) -> list[tuple[int, Flaw]]:
     """Return the flaws of all tasks, each with the index of its task."""
     flaws = [(number, flaw) for number, task in enumerate(tasks) for flaw in _flaws(task)]
-    clusters: dict[str, list[int]] = defaultdict(list)
-    for number, task in enumerate(tasks):
-        clusters[task.cluster].append(number)
-    for numbers in clusters.values():
-        flaws += [(numbers[-1], flaw) for flaw in _unlike([tasks[number] for number in numbers])]
+    numbered = sorted(enumerate(tasks), key=lambda item: item[1].cluster)
+    for _, twins in groupby(numbered, key=lambda item: item[1].cluster):
+        numbers, alike = zip(*twins, strict=True)
+        if unlike := _unlike(alike):
+            flaws.append((numbers[-1], Flaw("integrity.twins", "/cluster", unlike)))
     return sorted(flaws, key=lambda item: item[0])
 
 
@@ -126,130 +120,76 @@ def _flaws(task: Task) -> Iterator[Flaw]:
     asked = "\n".join((task.scenario, *(question.prompt for _, question in task.questions())))
     told = normal(asked) + words
     if named := [name.strip() for name in _NAMES if name in told]:
-        yield _flaw("integrity.named", "/turns", "no name of a family, band or variant", ", ".join(named))
-    if task.variant is Variant.DISTRACTOR:
-        yield from _distractor(task)
-    seen: dict[str, str] = {}
+        yield Flaw("integrity.named", "/turns", ", ".join(named))
+    said = [fact.source for fact in task.facts if fact.turn == len(task.turns)]
+    if task.variant is Variant.DISTRACTOR and not (said and set(said).isdisjoint(task.authorities)):
+        yield Flaw("integrity.distractor", "/facts", ", ".join(said) or "nothing")
+    seen: set[str] = set()
     for name, question in task.questions():
         place = "/final" if name is None else f"/probes/{name}"
         prompt = normal(question.prompt)
-        first = seen.setdefault(prompt, place)
-        if first != place:
-            yield _flaw("integrity.same-question", place, f"another question than {first}", question.prompt)
+        if prompt in seen:
+            yield Flaw("integrity.same-question", place, question.prompt)
+        seen.add(prompt)
+        asking = (question,) if name else (task.final, *task.probes)
+        hidden = [option for each in asking for option in each.options]
+        for option in hidden:
+            if all(normal(part) in prompt for part in parts(option)):
+                yield Flaw("integrity.leak", f"{place}/prompt", surface(option))
         yield from _question(task, question, place, words)
-        theirs = question.options if name is not None else _all_options(task)
-        leaks = [
-            surface(option) for option in theirs if all(normal(part) in prompt for part in parts(option))
-        ]
-        if leaks:
-            yield _flaw("integrity.leak", f"{place}/prompt", "none of the options", ", ".join(leaks))
-
-
-def _all_options(task: Task) -> list[Value]:
-    return [option for _, question in task.questions() for option in question.options]
 
 
 def _shape(task: Task) -> Iterator[Flaw]:
     last, positions = task.probes[-1], [probe.position for probe in task.probes]
-    if (last.phase, last.role) != (Phase.LATE, Role.DECISION):
-        actual = f"{last.phase} {last.role}"
-        yield _flaw("integrity.shape", f"/probes/{last.id}", "a late decision as the last probe", actual)
+    turns = [fact.turn for fact in task.facts]
+    if (last.phase, last.role) != ("late", "decision"):
+        yield Flaw("integrity.shape", f"/probes/{last.id}", f"{last.phase} {last.role}")
     if positions != sorted(positions) or len({probe.id for probe in task.probes}) < len(positions):
-        yield _flaw(
-            "integrity.shape", "/probes", "probes with ids of their own in order of position", f"{positions}"
-        )
+        yield Flaw("integrity.shape", "/probes", f"positions {positions}, or an id twice")
     if len(task.turns) != task.priors.turns + 1:
-        yield _flaw(
-            "integrity.shape", "/turns", f"{task.priors.turns} turns and a last one", f"{len(task.turns)}"
-        )
-    if any(fact.turn > len(task.turns) for fact in task.facts):
-        yield _flaw("integrity.shape", "/facts", f"facts of turns 0 to {len(task.turns)}", "a later one")
-    if [fact.turn for fact in task.facts] != sorted(fact.turn for fact in task.facts):
-        yield _flaw("integrity.shape", "/facts", "facts in the order of their turns", "another order")
-
-
-def _distractor(task: Task) -> Iterator[Flaw]:
-    said = [fact for fact in task.facts if fact.turn == len(task.turns)]
-    if not said:
-        yield _flaw("integrity.distractor", "/facts", "what the last turn asserts", "nothing")
-    for fact in said:
-        if fact.source in task.authorities:
-            yield _flaw(
-                "integrity.distractor", "/facts", "a last turn from no authority", f"one from {fact.source}"
-            )
+        yield Flaw("integrity.shape", "/turns", f"{len(task.turns)}")
+    if turns != sorted(turns) or max(turns, default=0) > len(task.turns):
+        yield Flaw("integrity.shape", "/facts", f"turns {turns}"[:200])
 
 
 def _question(task: Task, question: Question, place: str, words: str) -> Iterator[Flaw]:
     surfaces = [normal(surface(option)) for option in question.options]
+    gold, lure = question.gold, question.lure
     kinds = {type(option) is _KINDS[question.kind] for option in question.options}
-    if len(set(surfaces)) < len(surfaces) or kinds != {True}:
-        yield _flaw(
-            "integrity.options", f"{place}/options", f"different options of kind {question.kind}", "others"
-        )
+    if len(set(surfaces)) < len(surfaces) or kinds != {True} or gold == lure:
+        yield Flaw("integrity.options", f"{place}/options", ", ".join(map(surface, question.options)))
         return
-    if question.gold not in question.options or question.lure not in question.options:
-        yield _flaw("integrity.options", place, "gold and lure among the options", "others")
+    if gold not in question.options or lure not in question.options:
+        yield Flaw("integrity.options", place, f"{surface(gold)} and {surface(lure)}")
         return
-    if question.gold == question.lure:
-        yield _flaw(
-            "integrity.options", f"{place}/lure", "another option than the gold one", surface(question.lure)
-        )
     for option in surfaces:
         if option not in words:
-            yield _flaw("integrity.unmentioned", f"{place}/options", "options that are told", option.strip())
+            yield Flaw("integrity.unmentioned", f"{place}/options", option.strip())
         if outer := next((another for another in surfaces if option != another and option in another), None):
-            yield _flaw(
-                "integrity.inside",
-                f"{place}/options",
-                "no option in another",
-                f"{option.strip()} in{outer}".strip(),
-            )
-    yield from _answered(task, question, place)
-    last = mentioned_last(question, words)
-    if task.variant is Variant.DISTRACTOR:
-        kept, expected = last == question.lure, "the lure mentioned last"
-    elif task.family in LATEST:
-        kept, expected = last == question.gold, "the right option mentioned last"
-    else:
-        kept, expected = last != question.gold, "another option than the right one mentioned last"
-    if not kept:
-        yield _flaw("integrity.recency", f"{place}/options", expected, surface(last))
-
-
-def _answered(task: Task, question: Question, place: str) -> Iterator[Flaw]:
+            yield Flaw("integrity.inside", f"{place}/options", f"{option.strip()} in {outer.strip()}")
     solved = solve(task.facts, task.authorities, question.ask, question.options)
     if solved is None:
-        yield _flaw("integrity.unsolved", f"{place}/ask", "facts that give one option", "none, or several")
-    elif solved[0] != question.gold:
-        yield _flaw("integrity.gold", f"{place}/gold", surface(solved[0]), surface(question.gold))
-    elif solved[1] != question.state_version:
-        yield _flaw("integrity.gold", f"{place}/state_version", str(solved[1]), str(question.state_version))
+        yield Flaw("integrity.unsolved", f"{place}/ask", "none, or several")
+    elif solved != (gold, question.state_version):
+        yield Flaw("integrity.gold", f"{place}/gold", f"{surface(gold)} of turn {question.state_version}")
+    last = mentioned_last(question, words)
+    misled, latest = task.variant is Variant.DISTRACTOR, task.family in LATEST
+    kept = last == lure if misled else (last == gold) is latest
+    if not kept:
+        yield Flaw("integrity.recency", f"{place}/options", surface(last))
 
 
-def _unlike(twins: list[Task]) -> Iterator[Flaw]:
-    """Yield how tasks of one cluster are no twins."""
-    if sorted(task.variant for task in twins) != sorted(Variant):
-        differing = ", ".join(task.variant for task in twins)
-        yield _flaw("integrity.twins", "/cluster", "one clean and one distractor task", differing)
-        return
-    first, second = twins
-    same = structs.replace(
-        first,
-        id=second.id,
-        variant=second.variant,
-        turns=(*first.turns[:-1], second.turns[-1]),
-        facts=second.facts,
-    )
-    before = [[fact for fact in task.facts if fact.turn < len(first.turns)] for task in twins]
+def _unlike(tasks: Sequence[Task]) -> str:
+    """Return how tasks of one cluster are no twins; empty where they are."""
+    if sorted(task.variant for task in tasks) != sorted(Variant):
+        return ", ".join(task.variant for task in tasks)
+    first, second = tasks
+    before = [[fact for fact in task.facts if fact.turn < len(first.turns)] for task in tasks]
+    turns = (*first.turns[:-1], second.turns[-1])
+    same = structs.replace(first, id=second.id, variant=second.variant, turns=turns, facts=second.facts)
     if same != second or before[0] != before[1]:
-        yield _flaw(
-            "integrity.twins", "", "twins that differ in their last turn alone", f"{first.id} and {second.id}"
-        )
-    lengths = sorted(len(task.turns[-1]) for task in twins)
+        return f"{first.id} and {second.id} differ before"
+    lengths = sorted(len(task.turns[-1]) for task in tasks)
     if lengths[1] - lengths[0] > NEAR * lengths[1]:
-        differing = f"{lengths[0]} and {lengths[1]} characters"
-        yield _flaw("integrity.twins", "/turns", "last turns of about one length", differing)
-
-
-def _flaw(rule: str, pointer: str, expected: str, found: str) -> Flaw:
-    return Flaw(rule=rule, pointer=pointer, expected=expected, found=found)
+        return f"{lengths[0]} and {lengths[1]} characters"
+    return ""

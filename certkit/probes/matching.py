@@ -26,7 +26,7 @@ from msgspec import Struct
 
 from certkit import canonical
 from certkit.errors import InputError
-from certkit.probes.task import Kind, Question, Value, parts
+from certkit.probes.records import Kind, Mode, Question, Value, parts
 
 MAX_WORDS: Final = 12
 """Words that a reply in text mode may have, in one line."""
@@ -49,13 +49,6 @@ _WORD: Final = re.compile(
     rf"{_BREAK}|(?<!{_LETTER})-?(?:[0-9]+(?:[.,][0-9]+)*|\.[0-9]+){_LETTER}*|{_LETTER}+"
 )
 _NEGATIONS: Final = frozenset({"not", "never", "rather than", "instead of"})
-
-
-class Mode(StrEnum):
-    """The form that the contract asks a reply to have."""
-
-    JSON = "json"
-    TEXT = "text"
 
 
 class Verdict(StrEnum):
@@ -121,11 +114,11 @@ def _answer(value: Any, kind: Kind) -> tuple[str, ...] | None:
     """Return the texts of an answer that has its kind or is one text; None where it is neither."""
     if isinstance(value, str):
         return (value,)
-    if kind is Kind.NUMBER and isinstance(value, int) and not isinstance(value, bool):
+    if kind == "number" and isinstance(value, int) and not isinstance(value, bool):
         return (str(value),)
-    if kind is Kind.PAIR and isinstance(value, dict) and set(value) == {"source", "value"}:
+    if kind == "pair" and isinstance(value, dict) and set(value) == {"source", "value"}:
         value = [str(value["value"]) if type(value["value"]) is int else value["value"], value["source"]]
-    elif kind is not Kind.SET:
+    elif kind != "set":
         return None
     if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
         return tuple(value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from certkit.assessment import Unit, shown
-from certkit.assessment.words import DIGITS, MOST
+from certkit.assessment.metrics.metric import DIGITS, MOST
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -41,27 +41,17 @@ def compare(
     b: str | Path,
     *,
     novel: bool = False,
-    seed: int | None = None,
-    draws: int | None = None,
     paper_tests: bool = False,
     jobs: int | None = None,
     progress: Progress = SILENT,
 ) -> comparing.Comparison:
     """Read the bundles at `a` and `b` and compare their agents; `novel` takes the held-out faults alone.
 
-    `seed` and `draws` are those of the resampling (None: the documented ones); `paper_tests` adds tests that
-    take runs for independent. Raises `CertkitError` subclasses where a bundle is refused, which say which of
-    the two it is.
+    `paper_tests` adds tests that take runs for independent. Raises `CertkitError` subclasses where a bundle
+    is refused, which say which of the two it is.
     """
     first, second = (_read(Path(path), jobs, progress) for path in (a, b))
-    return comparing.compare(
-        first,
-        second,
-        novel=novel,
-        seed=comparing.SEED if seed is None else seed,
-        draws=draws or comparing.DRAWS,
-        paper_tests=paper_tests,
-    )
+    return comparing.compare(first, second, novel=novel, paper_tests=paper_tests)
 
 
 def _read(path: Path, jobs: int | None, progress: Progress) -> tuple[Summary, Facts]:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from certkit.assessment.compare import DRAWS, SEED
 from tests.support import bundles
 from tests.support.bundles import run
 from tests.support.running import certkit
@@ -29,16 +28,16 @@ def test_the_answer_stands_first(pair: tuple[Path, Path]) -> None:
     done = certkit("compare", *pair)
     assert (done.code, done.err) == (0, "")
     assert done.out.startswith("A succeeds under faults more often than B: ")
-    assert "paired on" in done.out.replace("\n", " ")
+    assert "of them on both sides" in done.out.replace("\n", " ")
     assert max(map(len, done.out.splitlines())) <= 80
-    assert max(map(len, certkit("compare", *pair, "-v").out.splitlines())) <= 80
+    assert max(map(len, certkit("compare", *pair, "--paper-tests").out.splitlines())) <= 80
 
 
 def test_the_document_says_what_the_text_says(pair: tuple[Path, Path]) -> None:
     done = certkit("compare", *pair, "--json")
     document = done.document
     assert (done.code, done.err, document["schema"]) == (0, "", "urn:certkit:comparison:v1")
-    assert (document["exit_code"], document["seed"], document["draws"]) == (0, SEED, DRAWS)
+    assert document["exit_code"] == 0
     assert (document["answer"]["metric"], document["answer"]["better"]) == ("r_op", "a")
     assert document["answer"]["words"] in certkit("compare", *pair).out.replace("\n", " ")
     matched = document["metrics"]["r_op"]["matched"]
@@ -56,14 +55,13 @@ def test_the_document_says_what_the_text_says(pair: tuple[Path, Path]) -> None:
 def test_jobs_and_repetition_change_nothing(pair: tuple[Path, Path]) -> None:
     once = certkit("compare", *pair, "--json").out
     assert certkit("compare", *pair, "--json", "--jobs", 2).out == once
-    assert certkit("compare", *pair, "--json", "--seed", SEED, "--draws", DRAWS).out == once
-    assert certkit("compare", *pair, "--json", "--seed", 1).out != once
+    assert certkit("compare", *pair, "--json").out == once
 
 
 def test_the_same_bundle_twice_has_no_difference(pair: tuple[Path, Path]) -> None:
     document = certkit("compare", pair[0], pair[0], "--json").document
     for row in document["metrics"].values():
-        assert (row["matched"]["difference"], row["matched"]["permutation"]["p"]) == (0.0, 1.0)
+        assert (row["matched"]["difference"], row["matched"]["p"]) == (0.0, 1.0)
         assert row["better"] is None
     assert "A and B are the same bundle" in document["caveats"]
     assert certkit("compare", pair[0], pair[0]).code == 0
@@ -103,8 +101,7 @@ def test_held_out_faults_show_intentional_responses_against_trial_and_error(tmp_
     document = certkit("compare", *folders, "--novel", "--json").document
     assert document["manners"]["a"]["intentional"] == {"successes": 5, "n": 6, "value": 5 / 6}
     assert document["manners"]["b"]["trial_and_error"] == {"successes": 2, "n": 6, "value": 2 / 6}
-    # Five tasks differ, all in the same direction: two of 2^5 flips are as extreme.
-    assert document["metrics"]["novel_fault"]["matched"]["permutation"]["p"] == 2 / 2**5
+    assert document["metrics"]["novel_fault"]["matched"]["tasks"] == [12, 12]
     assert "Intentional responses against trial and error" in certkit("compare", *folders, "--novel").out
 
 
@@ -153,4 +150,3 @@ def test_tests_that_take_runs_for_independent_are_shown_on_demand(pair: tuple[Pa
         assert name not in usual
         assert name in asked
     assert "take runs for independent" in " ".join(asked.split())
-    assert "cluster permutation" in usual

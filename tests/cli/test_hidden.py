@@ -55,7 +55,7 @@ def screens(place: Path) -> list[tuple[object, ...]]:
     return [
         ("assess", place / "bundle", "-v"),
         ("bundle", "check", place / "bundle"),
-        ("show", passport, *AT, "-v"),
+        ("show", passport, *AT),
         ("verify", passport, *policy, *AT),
         ("export", passport, "--format", "markdown", *policy, *AT),
         ("export", passport, "--format", "markdown", "--unverified", *AT),

@@ -82,9 +82,9 @@ def test_every_command_fits_eighty_columns(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.chdir(tmp_path)
     for line in (
         "assess a b -v",
-        "compare a b -v",
+        "compare a b --paper-tests",
         "drift a b -v",
-        "show first/passport.json -v --at 2026-03-02",
+        "show first/passport.json --at 2026-03-02",
         "show first/passport.json --trust trust.json --at 2026-03-02",
         "verify first/passport.json --trust trust.json --at 2026-03-02 -v --bundle a --replay",
         "verify first/passport.json --trust trust.json --at 2036-03-02 -v",

@@ -35,8 +35,8 @@ def test_the_way_through(place: Path) -> None:
     listed = certkit("registry", "list", registry, "--json").document
     assert [one["index"] for one in listed["entries"]] == [0]
     shown = certkit("registry", "list", registry, "0", "--json").document
-    assert shown["schema"] == "urn:certkit:registry-show:v1"
-    passport_id = shown["claims"]["passport_id"]
+    assert (shown["schema"], shown["size"]) == ("urn:certkit:registry-list:v1", 1)
+    passport_id = shown["entries"][0]["claims"]["passport_id"]
     fresh = certkit("registry", "prove", registry, passport_id)
     assert fresh.out.encode() == proof.read_bytes()
     out = place / "again.tlog-proof"

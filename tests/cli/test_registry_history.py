@@ -154,7 +154,7 @@ def test_a_registry_is_asked_under_a_policy() -> None:
 def test_a_search_lists_passports() -> None:
     def found(*more: object) -> list[int]:
         done = certkit("registry", "list", "registry", "--at", DAY, "--json", *more)
-        return [one["index"] for one in done.document["passports"]]
+        return [row["index"] for row in done.document["entries"]]
 
     assert found("--status", "current") == [1]
     assert found("--status", "superseded", "--agent", "cour") == [0]

@@ -123,7 +123,7 @@ def test_what_is_told_says_first_whether_signatures_were_checked(place: Path) ->
     assert "signatures not checked (--trust FILE)\n" in "".join(text.partition("\n\n")[:2])
     assert told("--json").document["signatures"] == "not checked"
     text = told(*TRUST).out
-    assert "signatures checked under trust.json\n" in "".join(text.partition("\n\n")[:2])
+    assert "signatures checked under your trust policy\n" in "".join(text.partition("\n\n")[:2])
     document = told(*TRUST, "--json").document
     assert (document["signatures"], document["left_out"]) == ("checked", [])
     assert certkit("registry", "export", "registry", "public", "--passports", "-q").code == 0
@@ -141,7 +141,7 @@ def test_a_strangers_revocation_counts_only_where_nobody_looks(place: Path) -> N
     checked = told(*TRUST, "--json").document
     assert [row["status"] for row in checked["passports"]] == ["superseded", "current"]
     assert (checked["left_out"], len(checked["events"])) == ([index], 2)
-    assert f"trust.json; entry {index} does not count\n" in told(*TRUST).out
+    assert f"; entry {index} does not count\n" in told(*TRUST).out
     forge(place / "registry", revocation(place / "registry"))
     assert f"; entries {index}, {index + 1} do not count\n" in told(*TRUST).out
 

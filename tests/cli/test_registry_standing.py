@@ -34,8 +34,8 @@ def test_a_revocation_is_on_every_screen_and_in_every_document(place: Path) -> N
     for name in (latest[7:19], "1"):
         shown = certkit("registry", "list", "registry", name, *AT)
         assert shown.out.startswith("This passport is revoked by entry 4: key-compromise\n")
-    one = certkit("registry", "list", "registry", latest[7:19], *AT, "--json").document
-    assert (one["index"], one["status"], one["reason"]) == (1, "revoked", "key-compromise")
+    (row,) = certkit("registry", "list", "registry", latest[7:19], *AT, "--json").document["entries"]
+    assert (row["index"], row["status"], row["reason"]) == (1, "revoked", "key-compromise")
     history = certkit("registry", "history", "registry", NAME, *AT)
     assert "revoked on 2026-03-02 (key-compromise)" in " ".join(history.out.split())
     told = certkit("registry", "history", "registry", NAME, *AT, "--json").document
@@ -49,9 +49,9 @@ def test_a_revocation_is_on_every_screen_and_in_every_document(place: Path) -> N
 @pytest.mark.usefixtures("place")
 def test_what_expires_soon_is_listed() -> None:
     found = certkit("registry", "list", "registry", "--expiring", "90d", *AT, "--json").document
-    assert [row["index"] for row in found["passports"]] == [1], "the first was superseded"
+    assert [row["index"] for row in found["entries"]] == [1], "the first was superseded"
     none = certkit("registry", "list", "registry", "--expiring", "30d", *AT, "--json").document
-    assert none["passports"] == []
+    assert none["entries"] == []
     for wrong in ("30", "0d", "P30D"):
         assert certkit("registry", "list", "registry", "--expiring", wrong).code == 2
 
@@ -60,12 +60,12 @@ def test_sorted_by_standing_those_in_force_come_first(place: Path) -> None:
     (place / "third.json").write_bytes(issue(3, summary=clustered(900)).to_json())
     assert log("third.json").code == 0
     done = certkit("registry", "list", "registry", "--sort", "standing", *AT, "--json").document
-    assert [(row["tier"] >= 0, row["label"]) for row in done["passports"]] == [
+    assert [(row["claims"]["tier"] >= 0, row["label"]) for row in done["entries"]] == [
         (True, None),
         (True, "superseded"),
         (True, "drifted"),
     ]
-    limits = [row["limit"] and row["limit"]["value"] for row in done["passports"]]
+    limits = [row["limit"] and row["limit"]["value"] for row in done["entries"]]
     assert limits[0] is not None
     text = narrow(certkit("registry", "list", "registry", "--sort", "standing", *AT))
     assert f"r_op at least {limits[0]:.4f} with 0.9" in text

@@ -83,6 +83,6 @@ def test_a_memory_that_is_a_link_to_nowhere_is_no_empty_one(
 def test_before_its_validity_a_passport_is_upcoming() -> None:
     for at, name in (("2020-01-01", "upcoming"), (DAY, "current"), ("2027-01-01", "expired")):
         listed = certkit("registry", "list", "registry", "--status", name, "--at", at, "--json")
-        assert [one["index"] for one in listed.document["passports"]] == [1]
+        assert [row["index"] for row in listed.document["entries"]] == [1]
         history = certkit("registry", "history", "registry", "courier", "--at", at, "--json")
         assert [one["status"] for one in history.document["passports"]] == ["superseded", name]

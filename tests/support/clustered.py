@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from certkit import evidence
 from certkit.assessment import Profile, parse
-from certkit.assessment.evaluate import Judged, judge
+from certkit.assessment.bounded import Judged
 from certkit.resources import path
 from tests.support.strategies import ATTESTATION, SINGLE, Contents, Run, compact
 from tests.support.verdict_oracle import many
@@ -205,4 +205,4 @@ def profile_without(name: str, *rows: str, head: str = "", few: bool = False) ->
 def judged(records: list[Run], profile: Profile, about: Run | None = None) -> Judged:
     """Return records as a profile judges them."""
     summary, facts = summarised(bundle(records, about))
-    return judge(summary, facts.manifest, profile)
+    return Judged(summary, facts.manifest, profile)

@@ -9,14 +9,13 @@ import msgspec
 from certkit import canonical
 from certkit._version import __version__
 from certkit.evidence.integrity.reading import Kept
-from certkit.probes.answer import Annotation, Answer, Key, Run, asked, document_file, inventory_of
-from certkit.probes.generate import generate, tasks_file
-from certkit.probes.matching import Mode
+from certkit.probes.generate import GENERATOR, commitment, generate, tasks_file
+from certkit.probes.records import Annotation, Answer, Inventory, Key, Mode, Run, asked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from certkit.probes.task import Question, Task
+    from certkit.probes.records import Question, Task
 
 
 def answer(key: Key, text: str, **more: Any) -> Answer:
@@ -36,8 +35,14 @@ def kept(
 ) -> Kept:
     """What a bundle holds whose agent says what `say` returns."""
     tasks = tuple(tasks) or generate(seed=seed)
-    inventory = inventory_of(canonical.digest(tasks_file(tasks)), seed, 3, withhold=False)
-    digest = canonical.digest(document_file(inventory))
+    inventory = Inventory(
+        generator=GENERATOR,
+        seed=seed,
+        seed_commitment=commitment(seed),
+        instances=3,
+        tasks_digest=canonical.digest(tasks_file(tasks)),
+    )
+    digest = canonical.digest(canonical.pretty(inventory.to_dict()).encode())
     answers = [
         given for key, task, question in asked(tasks) if (given := say(key, task, question)) is not None
     ]

@@ -225,9 +225,6 @@ def _rules(run: Run) -> Counter[str]:
         composite = 6 * scaled(layer2, 10**6) + 4 * scaled(layer3, 10**6)
         sums["composite_checked"] += 1
         sums["composite_differs"] += (composite >= 7 * 10**6) != success
-        two, three = (half_up(Fraction(scaled(layer, 10**6), 100)) for layer in (layer2, layer3))
-        sums.update(layer2_sum=two, layer3_sum=three, layers_product=two * three)
-        sums.update(layer2_squares=two**2, layer3_squares=three**2, layers_apart=abs(two - three))
         passes = [Decimal(str(layer)) >= Decimal("0.7") for layer in (layer2, layer3)]
         sums.update(layer2_passes=passes[0], layer3_passes=passes[1], layers_pass=all(passes))
     return sums

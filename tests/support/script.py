@@ -55,7 +55,7 @@ profile show hb-eval-2025
 profile lint hb-eval-2026
 keys generate -o key.pem --public public.pem
 keys show key.pem
-keys rotate public.pem -o next.pem --public next-public.pem --at 2027-01-01
+keys rotate public.pem -o next.pem --public next-public.pem
 registry init registry --name lab
 trust add --trust trust.json --issuer Lab --key public.pem --log {{vkey}}
 trust set --trust trust.json --accept-specimens

@@ -1,6 +1,6 @@
-"""The bounded reading: every row of the table must hold with the confidence of its tier, tasks respected.
+"""From a summary to judged rows: the metrics, both readings of every row, and the tier of each reading.
 
-The table reading compares point estimates with thresholds. This one compares the bound that the truth
+The table reading compares point estimates with thresholds; the bounded reading, the bound that the truth
 passes with confidence δ: the tier's own, raised for every attempt after the first. A row that the table
 reading does not meet is never met here. The row's kind computes the bound
 (`certkit.assessment.kinds`).
@@ -20,20 +20,23 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
+from certkit.assessment import criteria
 from certkit.assessment.criteria import Bounded, Row, Status, passes
 from certkit.assessment.findings.findings import runs
-from certkit.assessment.kinds import AsItIs, Attested, Kind, TaskMean, holds, kind_of
+from certkit.assessment.kinds import AsItIs, Attested, Kind, TaskMean, fewest, holds, kind_of
+from certkit.assessment.metrics import metrics_2025, metrics_2026
 from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
+from certkit.assessment.metrics.metric import shown
+from certkit.assessment.metrics.view import View
 from certkit.assessment.rater_error.labels import OF_OUTCOMES, gives_outcomes, labelled, unlabelled
-from certkit.assessment.samples import Recorded
 from certkit.assessment.statistics.posterior import FIVE, corrected, tasks_needed
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from certkit.assessment.metrics.metric import Metric
-    from certkit.assessment.metrics.view import View
-    from certkit.assessment.profile import Profile
+    from certkit.assessment.profile import Profile, Reading
+    from certkit.evidence.bundle.manifest import Manifest
+    from certkit.evidence.summary.summary import Summary
     from certkit.evidence.summary.tasks import Number
 
 UNDECLARED = (
@@ -44,28 +47,32 @@ ICC = 0.3
 """How much runs of one task are taken to correlate where nothing is measured."""
 
 
-class Reader:
-    """Judges rows by bounds; `sample` is the evidence that they rest on."""
+class Judged:
+    """A summary as judged by a profile: every metric, and every row in both readings."""
 
-    def __init__(self, view: View, profile: Profile, metrics: dict[str, Metric]) -> None:
-        protocol = view.manifest.protocol
-        self.profile, self._metrics = profile, metrics
+    def __init__(self, summary: Summary, manifest: Manifest, profile: Profile) -> None:
+        protocol, calibration = manifest.protocol, summary.calibration
+        self.profile = profile
         self.attempt = protocol.attempt or 1
-        self.families = view.summary.unclustered == 0
+        self.families = summary.unclustered == 0
         self.independent = self.families or protocol.tasks_independent is True
-        self.sample = Recorded(
-            view.summary,
-            memory_observable=protocol.memory_observable is True,
-            anytime=profile.stopping == "anytime",
-            labelled=labelled(view.summary.calibration, protocol),
+        anytime = profile.stopping == "anytime"
+        self.view = View(
+            summary, manifest, profile.tau, anytime=anytime, labelled=labelled(calibration, protocol)
         )
-        self._unlabelled = unlabelled(view.summary.calibration, protocol)
-        if self.sample.anytime and gives_outcomes(protocol):
+        self._unlabelled = unlabelled(calibration, protocol)
+        if anytime and gives_outcomes(protocol):
             self._unlabelled = "no limit is known that holds at any time where a model gave the outcomes"
+        measured = (*metrics_2026.metrics(self.view), *metrics_2025.metrics(self.view))
+        self.metrics = {metric.id: metric for metric in measured}
+        table = criteria.table(profile, self.metrics, lambda metric: fewest(self.view, metric))
+        self.rows = tuple(structs.replace(row, bounded=self._read(row)) for row in table)
 
-    def read(self, rows: tuple[Row, ...]) -> tuple[Row, ...]:
-        """Return the rows with their bounded reading."""
-        return tuple(structs.replace(row, bounded=self.judge(row)) for row in rows)
+    def tier(self, reading: Reading) -> int:
+        """Return the tier attained under a reading, 0 for none."""
+        return criteria.attained(
+            criteria.tiers(self.profile, self.rows, reading, records=self.view.summary.records)
+        )
 
     def confidence(self, tier: int) -> Fraction:
         """Return the confidence that a row of `tier` must hold with, at this attempt."""
@@ -75,7 +82,7 @@ class Reader:
         """Return the kind of a row."""
         return kind_of(row.metric.id, self.profile.tau.get(row.tier))
 
-    def judge(self, row: Row) -> Bounded | None:
+    def _read(self, row: Row) -> Bounded | None:
         """Return the bounded reading of a row, None where the tier does not specify it."""
         if row.threshold is None or row.operator is None:
             return None
@@ -100,7 +107,7 @@ class Reader:
 
     def _bounded(self, row: Row, kind: Kind) -> Bounded:
         confidence = self.confidence(row.tier)
-        k, rests_on = self.tasks(kind)
+        k, rests_on = self._rests_on(kind)
         plain = Bounded(status=Status.INSUFFICIENT, confidence=float(confidence), k=k, rests_on=rests_on)
         if not self.independent:
             return structs.replace(plain, reason=UNDECLARED)
@@ -108,15 +115,15 @@ class Reader:
             return structs.replace(plain, reason="no run that a bound could rest on")
         if few := self._few(row, kind):
             return structs.replace(plain, reason=few)
-        bound = float(kind.bound(self.sample, confidence, lower=lower(row)))
+        bound = float(kind.bound(self.view, confidence, lower=lower(row)))
         met = row.status is Status.MET and shows(row, kind, bound, confidence)
         return structs.replace(plain, status=Status.MET if met else Status.NOT_MET, bound=bound)
 
-    def tasks(self, kind: Kind) -> tuple[int, str]:
+    def _rests_on(self, kind: Kind) -> tuple[int, str]:
         """Return the number of tasks that a row rests on, the least where it has parts, and so in words."""
         told, fewest = [], None
-        for part in kind.parts(self.sample):
-            sums = self.sample.sums(part.series, part.domain)
+        for part in kind.parts(self.view):
+            sums = self.view.sums(part.series, part.domain)
             k, n = (0, 0) if sums is None else (sums.k, sums.n)
             place = part.domain or ("" if isinstance(kind, TaskMean) else _PLACE.get(part.series, ""))
             words = f"{self._tasks(k)}, {runs(n)}" + (f" ({place})" if place else "")
@@ -136,10 +143,10 @@ class Reader:
 
     def _few(self, row: Row, kind: Kind) -> str | None:
         """Tell which tasks are missing, where flawless ones would not do, and about how many would."""
-        confidence = None if self.sample.anytime else self.confidence(row.tier)
+        confidence = None if self.view.anytime else self.confidence(row.tier)
         least = least_tasks(row, kind, confidence)
-        for part in kind.parts(self.sample):
-            sums = part.sums(self.sample)
+        for part in kind.parts(self.view):
+            sums = part.sums(self.view)
             if sums.k < least:
                 where = f"{part.domain}: " if part.domain else ""
                 return f"{where}{self._tasks(sums.k)}; Tier {row.tier} takes at least {least:,}" + (
@@ -149,15 +156,13 @@ class Reader:
 
     def _about(self, row: Row, kind: Kind, part: TaskMean, least: int) -> str:
         """Tell about how many tasks would show the value that was found, where there is such a number."""
-        from certkit.assessment.words import shown  # noqa: PLC0415 - words knows this room
-
-        if len(kind.parts(self.sample)) > 1 and part.domain is None:
+        if len(kind.parts(self.view)) > 1 and part.domain is None:
             return ""  # what both sides of a difference would take together is for `plan` to say
         threshold = self.profile.tau[row.tier] if row.metric.by_tier is not None else row.threshold
-        sums = part.sums(self.sample)
+        sums = part.sums(self.view)
         scale = part.scale(sums, lower=lower(row))
         start, slope = scale.line
-        value = part.value(self.sample)
+        value = part.value(self.view)
         needed = tasks_needed(
             float(start + slope * value),
             float(start + slope * (threshold or 0)),
@@ -174,8 +179,8 @@ class Reader:
 
     def _as_it_is(self, row: Row, kind: AsItIs) -> Bounded:
         """Judge consistency by the windowed index, which has no bound."""
-        metric = self._metrics[kind.metric]
-        judged = row.judged_by(metric)
+        metric = self.metrics[kind.metric]
+        judged = criteria.judge(row.criterion, metric, row.tier, row.k)
         value = "" if metric.value is None else f" {float(metric.value):.4f}"
         status = Status.INSUFFICIENT if judged.status is Status.NOT_TESTED else judged.status
         if status is Status.MET and row.status is not Status.MET:

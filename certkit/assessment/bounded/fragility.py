@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from msgspec import Struct, structs
 
-from certkit.assessment.bounded import least_tasks, lower, of_every_run, shows
+from certkit.assessment.bounded import Judged, least_tasks, lower, of_every_run, shows
 from certkit.assessment.criteria import Row, Status, passes
-from certkit.assessment.evaluate import Judged, judge
 from certkit.assessment.kinds import AsItIs, Attested, Posterior, TaskMean
 from certkit.assessment.metrics.series import COST
 from certkit.assessment.metrics.view import restricted
@@ -143,7 +142,7 @@ def _met_rows(judged: Judged, tier: int, reading: Reading) -> list[tuple[Row, Ki
     found = []
     for row in judged.rows:
         if row.tier <= tier and row.deciding(reading) is Status.MET:
-            kind = judged.reader.kind(row)
+            kind = judged.kind(row)
             found.append((row, None if isinstance(kind, AsItIs | Attested) else kind))
     return found
 
@@ -153,9 +152,9 @@ def flips(judged: Judged, tier: int, reading: Reading) -> Flips | None:
     left_out: dict[str, str] = {}
     found = []
     for row, kind in _met_rows(judged, tier, reading):
-        places = () if kind is None else kind.falls(judged.reader.sample)
+        places = () if kind is None else kind.falls(judged.view)
         if not places:
-            consistency = isinstance(judged.reader.kind(row), AsItIs)
+            consistency = isinstance(judged.kind(row), AsItIs)
             left_out[row.id] = ORDER if consistency else NO_OUTCOME
         found += [_flips(judged, row, fall, reading) for fall in places]
     # A row that stands without a single success comes after any that can fall.
@@ -168,7 +167,7 @@ def flips(judged: Judged, tier: int, reading: Reading) -> Flips | None:
 
 
 def _flips(judged: Judged, row: Row, fall: Fall, reading: Reading) -> Flips:
-    base = judged.reader.sample
+    base = judged.view
     first = fall.lowered[0]
     high = int(successes(base.tasks(first, fall.domain), COST[first]).sum())
 
@@ -200,7 +199,7 @@ def _passes(row: Row, value: Number) -> Number:
 
 def _confidence(judged: Judged, row: Row, reading: Reading) -> Fraction | None:
     """Return the confidence that a row's bound must reach, None where the value alone is compared."""
-    return None if reading == "table" or of_every_run(row) else judged.reader.confidence(row.tier)
+    return None if reading == "table" or of_every_run(row) else judged.confidence(row.tier)
 
 
 def least(fails: Callable[[int], bool], high: int) -> int:
@@ -223,7 +222,7 @@ def without_each_task(judged: Judged, tier: int, reading: Reading) -> WithoutTas
     names = np.unique(summary.clusters.cluster[standard[summary.clusters.cell]])
     lost: dict[str, Booleans] = {}
     for row, kind in _met_rows(judged, tier, reading):
-        if kind is None or of_every_run(row) or len(kind.parts(judged.reader.sample)) > DOMAINS:
+        if kind is None or of_every_run(row) or len(kind.parts(judged.view)) > DOMAINS:
             continue
         fails = _fails_without(judged, row, kind, names, reading)
         lost[row.id] = lost.get(row.id, np.zeros_like(fails)) | fails
@@ -239,7 +238,7 @@ def _fails_without(
     judged: Judged, row: Row, kind: Kind, names: NDArray[np.uint64], reading: Reading
 ) -> Booleans:
     """Tell for each task whether a row fails without it; tasks with equal sums are judged once."""
-    base = judged.reader.sample
+    base = judged.view
     every, parts = LeftOut(base, names), kind.parts(base)
     own = np.stack([column for part in parts for column in every.own(part.series, part.domain)], axis=1)
     _, chosen, place = np.unique(own, axis=0, return_index=True, return_inverse=True)
@@ -258,7 +257,7 @@ def _fails_without(
 
 
 def _posteriors(judged: Judged) -> dict[int, TierPosterior]:
-    sample, reader = judged.reader.sample, judged.reader
+    sample = judged.view
     success = TaskMean("r_op")
     if sample.sums("r_op") is None:
         return {}
@@ -267,8 +266,8 @@ def _posteriors(judged: Judged) -> dict[int, TierPosterior]:
     means, counts = anytime.distinct(tasks.y / tasks.n)
     found = {}
     for tier, tau in judged.profile.tau.items():
-        rows = [row for row in judged.rows if isinstance(reader.kind(row), Posterior) and row.tier == tier]
-        asked = max([reader.confidence(tier), *(row.threshold for row in rows if row.threshold is not None)])
+        rows = [row for row in judged.rows if isinstance(judged.kind(row), Posterior) and row.tier == tier]
+        asked = max([judged.confidence(tier), *(row.threshold for row in rows if row.threshold is not None)])
         kind = Posterior(tau)
         bounded = judged.profile.reading == "bounded"
         chance = kind.bound(sample, asked, lower=True) if bounded else kind.value(sample)
@@ -289,7 +288,7 @@ def _specificity(judged: Judged, tau: Fraction, asked: Fraction) -> float | None
 
     The observed rate is then θ + (1 - θ)(1 - Sp), so that θ > τ where it is above τ + (1 - τ)(1 - Sp).
     """
-    sample, success = judged.reader.sample, TaskMean("r_op")
+    sample, success = judged.view, TaskMean("r_op")
     if judged.profile.reading == "bounded":
         observed = float(success.bound(sample, asked, lower=True))
     else:
@@ -307,7 +306,7 @@ def _without_domains(judged: Judged) -> Iterator[WithoutDomain]:
     if not 1 < len(names) <= DOMAINS:
         return
     for name in names:
-        rest = judge(without_domain(judged.view.summary, name), judged.view.manifest, judged.profile)
+        rest = Judged(without_domain(judged.view.summary, name), judged.view.manifest, judged.profile)
         yield WithoutDomain(domain=name, table=rest.tier("table"), bounded=rest.tier("bounded"))
 
 

@@ -20,8 +20,8 @@ from certkit.assessment.statistics.estimators import LEVEL, Interval, clopper_pe
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from certkit.assessment.bounded import Reader
     from certkit.assessment.metrics.metric import Metric
+    from certkit.assessment.metrics.view import View
 
 LEAST: Final = 2
 """Tasks below which there is no interval: one task shows nothing of how tasks differ."""
@@ -38,11 +38,11 @@ _BINOMIAL: Final = {
 }
 
 
-def with_intervals(metrics: dict[str, Metric], reader: Reader) -> dict[str, Metric]:
+def with_intervals(metrics: dict[str, Metric], view: View) -> dict[str, Metric]:
     """Return the metrics with their further intervals; those without evidence as they are."""
     result = {}
     for name, metric in metrics.items():
-        found = [*_binomial(metric), *_of_tasks(metric, reader)]
+        found = [*_binomial(metric), *_of_tasks(metric, view)]
         result[name] = structs.replace(metric, intervals=tuple(found)) if found else metric
     return result
 
@@ -54,11 +54,11 @@ def _binomial(metric: Metric) -> tuple[Interval, ...]:
     return clopper_pearson(successes, metric.n), jeffreys(successes, metric.n)
 
 
-def _of_tasks(metric: Metric, reader: Reader) -> Iterator[Interval]:
+def _of_tasks(metric: Metric, view: View) -> Iterator[Interval]:
     if metric.id not in METRICS or metric.state is State.UNMEASURED:
         return
     kind = TaskMean(metric.id)
-    sums = reader.sample.sums(metric.id)
+    sums = view.sums(metric.id)
     if sums is not None and sums.k >= LEAST:
         low, high = (
             float(scale.back(posterior.lower(sums, scale, (1 + LEVEL) / 2)))

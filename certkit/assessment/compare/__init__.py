@@ -1,34 +1,306 @@
 """Two bundles of two agents compared: who succeeds more often under faults, by how much, how surely.
 
-What it knows: what two summaries share, what pairs, and which tests respect that runs of one cluster stand or
-fall together. What it does not do: judge tiers, read files, ask the clock, print. Every difference is A - B.
-
     comparison = compare((summary_a, facts_a), (summary_b, facts_b))
-    comparison.answer, comparison.main.better, comparison.to_dict()["metrics"]["r_op"]["matched"]
+    comparison.answer.words, comparison.main.better, comparison.metrics["r_op"].matched.interval
 
-The road inside: `sample` (two bundles side by side) → `matched` (the difference, its robust interval,
-`permutation` test and bootstrap by `resampling`) → `comparison` (the value), put together by `assemble` and
-said by `words`. `paper` holds the tests that papers print, made on demand.
+One rule for every metric. Both means weigh a cell (domain × condition) that both bundles have by its share
+of all runs, w_c = (n_Ac + n_Bc)/Σ, so that another mix is no difference: d = Σ_c w_c(ȳ_Ac − ȳ_Bc). A task u
+adds Σ_c w_c(y_uc − n_uc·ȳ_c)/n_c for A, less the same for B, so that tasks of both are pairs; from there on
+it is the t test over tasks of drift (`certkit.assessment.drift.contrast`). A better agent is named where p,
+adjusted for the number of rows, is below `ALPHA` and each side has `LEAST` tasks.
+
+It does not judge tiers, read files, ask the clock or print. Tests that take runs for independent are in
+`paper`, and made on demand only.
 """
 
-from certkit.assessment.compare.assemble import METRICS, compare
-from certkit.assessment.compare.comparison import ALPHA, Compared, Comparison, Manner
-from certkit.assessment.compare.document import Domain, Side
-from certkit.assessment.compare.matched import Matched
-from certkit.assessment.statistics.resampling import DRAWS, SEED, Bootstrap, bootstrap
+from __future__ import annotations
 
-__all__ = [
-    "ALPHA",
-    "DRAWS",
-    "METRICS",
-    "SEED",
-    "Bootstrap",
-    "Compared",
-    "Comparison",
-    "Domain",
-    "Manner",
-    "Matched",
-    "Side",
-    "bootstrap",
-    "compare",
-]
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from msgspec import Struct, structs
+
+from certkit.assessment.compare import paper, words
+from certkit.assessment.compare.document import (
+    Answer,
+    Better,
+    BundlePart,
+    Compared,
+    Comparison,
+    Difference,
+    Manner,
+    Side,
+    Successes,
+)
+from certkit.assessment.compare.words import ALPHA
+from certkit.assessment.drift.contrast import adjusted, observed, tested
+from certkit.assessment.drift.rows import LEAST
+from certkit.assessment.metrics import metrics_2026
+from certkit.assessment.metrics.catalogue import CATALOGUE
+from certkit.assessment.metrics.metric import State
+from certkit.assessment.metrics.series import series
+from certkit.assessment.metrics.view import View
+from certkit.assessment.result import AgentPart
+from certkit.assessment.statistics.estimators import LEVEL, Interval
+from certkit.document import fill
+from certkit.errors import Exit
+from certkit.evidence.records.record import Split
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from certkit.assessment.drift.contrast import Panel
+    from certkit.assessment.metrics.metric import Metric
+    from certkit.evidence.bundle.manifest import Facts
+    from certkit.evidence.summary.summary import Summary
+
+__all__ = ["ALPHA", "METRICS", "Comparison", "compare"]
+
+METRICS: Final = ("r_op", "c_nom", "frr", "pei", "irs", "ti", "violations", "adversarial_resistance")
+"""What is compared on the standard split, the main metric first; held-out faults have `novel_fault` alone."""
+
+
+class _Bundle(Struct, frozen=True, kw_only=True, eq=False):
+    """One side: its view and facts, and all its metrics by name."""
+
+    view: View
+    facts: Facts
+    metrics: Mapping[str, Metric]
+
+
+def compare(
+    a: tuple[Summary, Facts], b: tuple[Summary, Facts], *, novel: bool = False, paper_tests: bool = False
+) -> Comparison:
+    """Return the comparison of two bundles; `novel` compares the held-out faults instead of all else.
+
+    `paper_tests` adds those of `certkit.assessment.compare.paper`. Nothing is raised where nothing can be
+    compared: the result says so and has exit code 4.
+    """
+    bundles = _bundle(*a), _bundle(*b)
+    main, *others = ("novel_fault",) if novel else METRICS
+    panels = {name: _panel(bundles, name) for name in (main, *others)}
+    rows = {name: _compared(name, bundles, panel) for name, panel in panels.items()}
+    metrics = _judged({main: rows.pop(main)}, main) | _judged(rows)
+    panel = panels[main] if metrics[main].matched else None
+    domains = {} if panel is None else _domains(main, panel)
+    manners = {}
+    if novel and panel is not None:
+        manners = {label: _manner(part.metrics[main]) for label, part in _named(bundles)}
+    sides = [_side(part) for part in bundles]
+    found = Comparison(
+        split=Split.NOVEL_FAULT if novel else Split.STANDARD,
+        a=sides[0],
+        b=sides[1],
+        alpha=ALPHA,
+        answer=Answer(metric=main, better=metrics[main].better, words=words.answer(main, metrics, sides)),
+        metrics=metrics,
+        domains=domains,
+        manners=manners,
+        not_alike=words.not_alike(*(part.facts.manifest.protocol for part in bundles)),
+        caveats=(),
+        exit_code=Exit.OK if any(row.matched for row in metrics.values()) else Exit.INSUFFICIENT,
+    )
+    if paper_tests:
+        views = bundles[0].view, bundles[1].view
+        found = structs.replace(found, paper_tests=_paper_tests(found, views, panel))
+    return structs.replace(found, caveats=words.caveats(found, tested=panel is None or bool(domains)))
+
+
+def _bundle(summary: Summary, facts: Facts) -> _Bundle:
+    view = View(summary, facts.manifest, {})
+    return _Bundle(
+        view=view, facts=facts, metrics={metric.id: metric for metric in metrics_2026.metrics(view)}
+    )
+
+
+def _named(bundles: tuple[_Bundle, _Bundle]) -> tuple[tuple[Better, _Bundle], tuple[Better, _Bundle]]:
+    return ("a", bundles[0]), ("b", bundles[1])
+
+
+def _side(part: _Bundle) -> BundlePart:
+    facts = part.facts
+    return BundlePart(
+        bundle=facts.digest,
+        sealed=facts.sealed,
+        origin=facts.manifest.protocol.origin,
+        records=part.view.summary.records,
+        agent=fill(AgentPart, facts.manifest.agent, digest=facts.agent_digest),
+    )
+
+
+def _panel(bundles: tuple[_Bundle, _Bundle], name: str) -> Panel | None:
+    metrics = [part.metrics[name] for part in bundles]
+    if any(metric.state is not State.MEASURED or metric.blocked for metric in metrics):
+        return None  # the mean of some runs would pass for that of all
+    return observed(
+        [
+            (part.view.summary, series(part.view.summary, name, memory_observable=part.view.observable))
+            for part in bundles
+        ]
+    )
+
+
+def _compared(name: str, bundles: tuple[_Bundle, _Bundle], panel: Panel | None) -> Compared:
+    metrics = [part.metrics[name] for part in bundles]
+    a, b = (
+        Side(
+            state=metric.state,
+            value=None if metric.value is None else float(metric.value),
+            n=metric.n or 0,
+            successes=metric.counts.get("successes", metric.counts.get("intentional")) if metric.n else None,
+            reason=metric.reason or metric.blocked,
+        )
+        for metric in metrics
+    )
+    matched = None if panel is None else _difference(panel)
+    return Compared(
+        unit=CATALOGUE[name].unit,
+        a=a,
+        b=b,
+        matched=matched,
+        notes=words.notes(name, *metrics) if matched else (),
+        reason=None if matched else words.not_compared(a, b),
+    )
+
+
+def _difference(panel: Panel, domain: str | None = None) -> Difference | None:
+    """Return the difference with its t interval, in one domain or in all.
+
+    None where a side has no task, or one, in the cells of both.
+    """
+    from scipy.special import stdtrit  # noqa: PLC0415 - heavy
+
+    rows = slice(None) if domain is None else panel.domain == panel.domains.index(domain)
+    at, unit, n = panel.domain[rows], panel.unit[rows], panel.n[:, rows]
+    y = panel.y[:, rows] / next(iter(panel.scale.values()))
+    totals = np.zeros((2, 2, len(panel.domains), len(panel.columns)))
+    for side in (0, 1):
+        np.add.at(totals[0, side], at, y[side])
+        np.add.at(totals[1, side], at, n[side])
+    both = (totals[1] > 0).all(axis=0)
+    weight = np.where(both, totals[1].sum(axis=0), 0.0) / max(1.0, totals[1][:, both].sum())
+    mean, part = (
+        np.divide(top, totals[1], out=np.zeros_like(totals[1]), where=both) for top in (totals[0], weight)
+    )
+    u = ((y - n * mean[:, at]) * part[:, at]).sum(axis=2)
+    runs = np.where(both[at], n, 0).sum(axis=2)
+    tasks = [set(unit[runs[side] > 0].tolist()) for side in (0, 1)]
+    if min(map(len, tasks)) < 2:  # noqa: PLR2004 - one task shows no variance
+        return None
+    a, b = (weight * mean).sum(axis=(1, 2)).tolist()
+    fewest, every = min(map(len, tasks)), len(tasks[0] | tasks[1])
+    change = tested(round(a - b, 12), np.bincount(unit, u[0] - u[1]), units=every, fewest=fewest)
+    half = float(stdtrit(change.freedom, (1 + LEVEL) / 2)) * change.se
+    interval = Interval(low=change.loss - half, high=change.loss + half, method="t over tasks")
+    return Difference(
+        a=a,
+        b=b,
+        difference=change.loss,
+        interval=interval if half else None,
+        standard_error=change.se,
+        degrees_of_freedom=change.freedom,
+        p=min(1.0, 2 * min(change.p_loss, change.p_gain)),
+        runs=(int(runs[0].sum()), int(runs[1].sum())),
+        tasks=(len(tasks[0]), len(tasks[1])),
+        shared=len(tasks[0] & tasks[1]),
+    )
+
+
+def _judged(rows: Mapping[str, Compared], metric: str | None = None) -> dict[str, Compared]:
+    """Return rows of one family with who is better; `metric` is theirs where names are those of domains."""
+    tested = {
+        name: row.matched.p for name, row in rows.items() if row.matched and min(row.matched.tasks) >= LEAST
+    }
+    p = dict(zip(tested, adjusted(list(tested.values())), strict=True))
+    return {
+        name: structs.replace(
+            row,
+            p_adjusted=p.get(name),
+            better=_better(row, p.get(name, 1.0), higher=CATALOGUE[metric or name].higher),
+        )
+        for name, row in rows.items()
+    }
+
+
+def _better(row: Compared, p: float, *, higher: bool) -> Better | None:
+    if row.matched is None or p >= ALPHA:
+        return None
+    return "a" if (row.matched.difference > 0) == higher else "b"
+
+
+def _domains(metric: str, panel: Panel) -> dict[str, Compared]:
+    """Return the main metric in every domain that either bundle has runs in, sorted by name."""
+    there = sorted(set(panel.domain.tolist()))
+    if len(there) > words.MOST_DOMAINS:
+        return {}
+    rows = {}
+    for number in there:
+        y, n = (column[:, panel.domain == number].sum(axis=(1, 2)).tolist() for column in (panel.y, panel.n))
+        a, b = (
+            Side(state=State.MEASURED, value=total / runs, n=runs, successes=total)
+            if runs
+            else Side(state=State.UNMEASURED, value=None, n=0, reason="no run under a fault")
+            for total, runs in zip(y, n, strict=True)
+        )
+        name = panel.domains[number]
+        matched = _difference(panel, name)
+        rows[name] = Compared(
+            unit=CATALOGUE[metric].unit,
+            a=a,
+            b=b,
+            matched=matched,
+            reason=None if matched else words.not_compared(a, b),
+        )
+    return _judged(rows, metric)
+
+
+def _paper_tests(found: Comparison, views: tuple[View, View], panel: Panel | None) -> paper.PaperTests:
+    shared = [row for row in found.domains.values() if row.matched]
+    rates = [[Fraction(side.successes or 0, side.n) for side in (row.a, row.b)] for row in shared]
+    rho, tau = paper.ranks(*zip(*rates, strict=True)) if rates else (None, None)
+    return paper.PaperTests(
+        metrics={
+            name: paper.runs(name, views, (row.a, row.b))
+            for name, row in found.metrics.items()
+            if row.matched
+        },
+        anova=_anova(panel) if panel is not None and shared else None,
+        spearman=rho,
+        kendall=tau,
+        manners={
+            label: paper.shares(
+                manner.intentional.successes,
+                manner.intentional.n,
+                manner.trial_and_error.successes,
+                manner.trial_and_error.n,
+            )
+            for label, manner in found.manners.items()
+            if manner.difference is not None
+        },
+    )
+
+
+def _anova(panel: Panel) -> paper.Anova:
+    """Return the analysis of one rate per agent, domain and task, in the domains of both."""
+    y, n = panel.y.sum(axis=2) / next(iter(panel.scale.values())), panel.n.sum(axis=2)
+    there = [set(panel.domain[side > 0].tolist()) for side in n]
+    cells = {
+        (agent, panel.domains[number]): (y[side, rows] / n[side, rows]).tolist()
+        for side, agent in enumerate("ab")
+        for number in there[0] & there[1]
+        if (rows := (panel.domain == number) & (n[side] > 0)).any()
+    }
+    return paper.anova(cells)
+
+
+def _manner(metric: Metric) -> Manner:
+    """Return how the agent fared under held-out faults, by whether it met them intentionally."""
+    parts = [metric.detail[name] for name in ("intentional", "trial_and_error")]
+    values = [part["value"] for part in parts]
+    return Manner(
+        intentional=Successes(**parts[0]),
+        trial_and_error=Successes(**parts[1]),
+        unknown=metric.counts["unknown_manner"],
+        difference=None if None in values else float(values[0] - values[1]),
+    )

@@ -1,4 +1,4 @@
-"""The document that ``certkit compare --json`` prints, ``urn:certkit:comparison:v1``, and its parts."""
+"""The comparison of two agents, which is the document of ``certkit compare --json``."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, UnsetType
 
-from certkit.assessment.compare.matched import Matched
 from certkit.assessment.compare.paper import PaperTests
-from certkit.assessment.documents import AgentPart, MetricId, Origin, ToolPart
 from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
 from certkit.assessment.metrics.metric import State
-from certkit.assessment.statistics.resampling import Bootstrap
-from certkit.document import Count, Digest, Document, Part, Positive, Share
+from certkit.assessment.result import AgentPart, MetricId, Origin, ToolPart
+from certkit.assessment.statistics.estimators import Interval
+from certkit.document import Count, Digest, Document, Part, Share
 
 Better = Literal["a", "b"]
 
@@ -46,32 +45,43 @@ class Side(Part, frozen=True, kw_only=True):
     reason: str | None = None
 
 
-class MetricPart(Part, frozen=True, kw_only=True):
-    """One metric of both sides."""
+class Difference(Part, frozen=True, kw_only=True):
+    """The difference A - B over what both bundles cover, in the metric's unit, and what it rests on.
+
+    `a` and `b` are the means that it is taken of; `tasks` are those of A and B, `shared` those of both. `p`
+    is two-sided. `interval` is null where all tasks differ alike.
+    """
+
+    a: float
+    b: float
+    difference: float
+    interval: Interval | None
+    standard_error: float
+    degrees_of_freedom: Count
+    p: Share
+    runs: tuple[Count, Count]
+    tasks: tuple[Count, Count]
+    shared: Count
+
+
+class Compared(Part, frozen=True, kw_only=True):
+    """One metric of both sides; `matched` is null where it cannot be compared, for the `reason`.
+
+    `p_adjusted` takes account of the number of domains, or of metrics beside the main one; `better` is null
+    unless a difference is shown.
+    """
 
     unit: Unit
     a: Side
     b: Side
-    better: Better | None
-    p_holm: Share | None
-    matched: Matched | None
-    notes: tuple[str, ...]
-    reason: str | None
-
-
-class Domain(Part, frozen=True, kw_only=True):
-    """The main metric in one domain; `p_holm` is adjusted for the number of domains tested."""
-
-    domain: str
-    a: Side
-    b: Side
-    matched: Matched | None = None
-    p_holm: Share | None = None
+    matched: Difference | None = None
+    p_adjusted: Share | None = None
     better: Better | None = None
+    notes: tuple[str, ...] = ()
     reason: str | None = None
 
 
-class SharePart(Part, frozen=True, kw_only=True):
+class Successes(Part, frozen=True, kw_only=True):
     """Successes of so many runs."""
 
     successes: Count
@@ -79,48 +89,49 @@ class SharePart(Part, frozen=True, kw_only=True):
     value: Share | None
 
 
-class MannerPart(Part, frozen=True, kw_only=True):
-    """Held-out faults met by one agent: intentional responses against trial and error."""
+class Manner(Part, frozen=True, kw_only=True):
+    """Held-out faults met by one agent: intentional responses against trial and error.
 
-    intentional: SharePart
-    trial_and_error: SharePart
+    `difference` is null where one manner has no run.
+    """
+
+    intentional: Successes
+    trial_and_error: Successes
     unknown: Count
     difference: float | None
 
 
-class Manners(Part, frozen=True, kw_only=True):
-    """The manners of either side."""
-
-    a: MannerPart
-    b: MannerPart
-
-
 class Unlike(Part, frozen=True, kw_only=True):
-    """A part of the protocol that the bundles do not share; None: not stated."""
+    """A part of the protocol that the bundles do not share; null: not stated."""
 
     item: str
     a: str | None
     b: str | None
 
 
-class ComparisonDocument(Document, frozen=True, kw_only=True, tag="urn:certkit:comparison:v1"):
-    """Two agents compared on their evidence; every difference is A less B."""
+class Comparison(Document, frozen=True, kw_only=True, tag="urn:certkit:comparison:v1"):
+    """Two agents compared on their evidence; every difference is A less B.
+
+    `metrics` has the main metric first, whose domains are in `domains`.
+    """
 
     tool: ToolPart = ToolPart()
     split: str
     a: BundlePart
     b: BundlePart
     alpha: Share
-    seed: Count
-    draws: Positive
     answer: Answer
     metrics: Annotated[
-        Mapping[str, MetricPart], Meta(extra_json_schema={"propertyNames": {"enum": list(CATALOGUE)}})
+        Mapping[str, Compared], Meta(extra_json_schema={"propertyNames": {"enum": list(CATALOGUE)}})
     ]
-    domains: tuple[Domain, ...]
-    rates: Mapping[str, Bootstrap]
-    manners: Manners | None
+    domains: Mapping[str, Compared]
+    manners: Mapping[Better, Manner]
     paper_tests: PaperTests | UnsetType = UNSET
     not_alike: tuple[Unlike, ...]
     caveats: tuple[str, ...]
     exit_code: Count
+
+    @property
+    def main(self) -> Compared:
+        """The metric that the answer speaks of."""
+        return self.metrics[self.answer.metric]

@@ -12,26 +12,28 @@ sign test.
 
 A task's value takes the conditions that all sides ran on it, in the proportions of its oldest side. Tasks
 that not all sides have are weighted so that every domain under every condition has the share that it had on
-the oldest side: a changed mix is no loss.
+the oldest side: a changed mix is no loss. What a side did not run at all is left out on all.
 """
 
 from __future__ import annotations
 
 from fractions import Fraction
 from math import sqrt
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from msgspec import Struct
 
-from certkit.assessment.statistics.posterior import difference
+from certkit.assessment.statistics.posterior import Weighted, difference
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
+    from certkit.assessment.metrics.series import Series
     from certkit.assessment.tasks import Column, TaskTable
+    from certkit.evidence.summary.summary import Summary
 
     Floats = NDArray[np.float64]
     Integers = NDArray[np.int64]
@@ -59,13 +61,12 @@ class Panel(Struct, frozen=True, kw_only=True, eq=False):
     y: Integers
     n: Integers
 
-    def chosen(self, columns: Sequence[int], domain: str | None) -> Sides:
+    def chosen(self, columns: Sequence[int] | slice = slice(None), domain: str | None = None) -> Sides:
         """Return some columns of one metric, in one domain or in all."""
         rows = slice(None) if domain is None else self.domain == self.domains.index(domain)
         y, n = self.y[:, rows][:, :, columns], self.n[:, rows][:, :, columns]
-        return weighed(
-            y / self.scale[self.columns[columns[0]][0]], n, unit=self.unit[rows], domain=self.domain[rows]
-        )
+        scale = self.scale[np.array(self.columns)[columns][0][0]]
+        return weighed(y / scale, n, unit=self.unit[rows], domain=self.domain[rows])
 
 
 class Sides(Struct, frozen=True, kw_only=True, eq=False):
@@ -133,31 +134,41 @@ def _key(column: Column) -> Key:
     return (column.metric, column.condition)
 
 
-class Observed(NamedTuple):
-    """The runs of one side, an entry per task, domain and condition: y is the sum of n values."""
-
-    unit: NDArray[np.generic]
-    domain: Integers
-    condition: Integers
-    y: NDArray[Any]
-    n: Integers
-
-
-def laid_out(observed: Sequence[Observed]) -> Sides:
-    """Return sides whose tasks, domains and conditions are numbered alike on all of them."""
-    unit = np.unique(np.concatenate([side.unit for side in observed]), return_inverse=True)[1]
-    domain = np.concatenate([side.domain for side in observed])
-    pairs, row = np.unique(np.stack([unit, domain]), axis=1, return_inverse=True)
-    conditions = 1 + max((int(side.condition.max(initial=0)) for side in observed), default=0)
-    y = np.zeros((len(observed), pairs.shape[1], conditions))
-    n = np.zeros(y.shape, np.int64)
+def observed(sides: Sequence[tuple[Summary, Series]]) -> Panel:
+    """Lay one metric of several summaries side by side; a task is the same where its name and domain are."""
+    chosen = [(summary, series, series.rows(summary)) for summary, series in sides]
+    cells = [cell for summary, _ in sides for cell in summary.cells]
+    domains = tuple(sorted({cell.domain for cell in cells}))
+    conditions = tuple(sorted({cell.condition for cell in cells}))
+    places = [
+        np.array([(domains.index(cell.domain), conditions.index(cell.condition)) for cell in summary.cells])[
+            summary.clusters.cell[rows]
+        ].reshape(-1, 2)
+        if summary.cells
+        else np.empty((0, 2), np.int64)
+        for summary, _, rows in chosen
+    ]
+    tasks = np.concatenate([summary.clusters.cluster[rows] for summary, _, rows in chosen])
+    unit = np.unique(tasks, return_inverse=True)[1]
+    pairs, row = np.unique(unit * (len(domains) + 1) + np.concatenate(places)[:, 0], return_inverse=True)
+    y = np.zeros((len(sides), len(pairs), len(conditions)), np.int64)
+    n = np.zeros_like(y)
     start = 0
-    for number, side in enumerate(observed):
-        place = row.ravel()[start : start + len(side.n)]
-        np.add.at(y[number], (place, side.condition), side.y)
-        np.add.at(n[number], (place, side.condition), side.n)
-        start += len(side.n)
-    return weighed(y, n, unit=pairs[0], domain=pairs[1])
+    for number, (place, (_, series, rows)) in enumerate(zip(places, chosen, strict=True)):
+        at = row[start : start + len(rows)], place[:, 1]
+        np.add.at(y[number], at, series.y[rows])
+        np.add.at(n[number], at, series.n[rows])
+        start += len(rows)
+    metric = sides[0][1].metric
+    return Panel(
+        columns=tuple((metric, condition) for condition in conditions),
+        scale={metric: sides[0][1].scale},
+        domains=domains,
+        unit=pairs // (len(domains) + 1),
+        domain=pairs % (len(domains) + 1),
+        y=y,
+        n=n,
+    )
 
 
 def weighed(y: Floats, n: Integers, *, unit: Integers, domain: Integers) -> Sides:
@@ -177,8 +188,8 @@ def weighed(y: Floats, n: Integers, *, unit: Integers, domain: Integers) -> Side
     mix = np.zeros((sides, int(domain.max(initial=-1)) + 1, n.shape[2]))
     for side in range(sides):
         np.add.at(mix[side], domain, share[side])
-    if mix[0].any():
-        ratio = np.divide(mix[0], mix, out=np.zeros_like(mix), where=mix > 0)
+    if mix.any(axis=(1, 2)).all():
+        ratio = np.divide(mix[0], mix, out=np.zeros_like(mix), where=np.all(mix > 0, axis=0))
         share *= ratio[:, domain]
     v = share.sum(axis=2)
     values = np.divide(y, n, out=np.zeros(n.shape), where=ran)
@@ -189,28 +200,25 @@ def weighed(y: Floats, n: Integers, *, unit: Integers, domain: Integers) -> Side
 
 def contrast(sides: Sides, weights: Sequence[float]) -> Contrast:
     """Return the contrast with one weight per side; a higher value on a side of positive weight is a loss."""
-    from scipy.special import stdtr  # noqa: PLC0415 - heavy
-
     means, a = sides.means, np.array(weights)
     loss = float(np.round(a @ means, 12))
     total = sides.v.sum(axis=1)
     each = ((a / total)[:, None] * sides.v * (sides.x - means[:, None])).sum(axis=0)
-    u = np.bincount(sides.unit, each)
     count = len(np.unique(sides.unit[(sides.v > 0).any(axis=0)]))
-    variance = count / (count - 1) * float(u @ u) if count > 1 else 0.0
-    fewest = min(sides.k)
-    if variance <= _ROUNDING**2:
+    return tested(loss, np.bincount(sides.unit, each), units=count, fewest=min(sides.k))
+
+
+def tested(loss: float, u: NDArray[Any], *, units: int, fewest: int) -> Contrast:
+    """Return the test of a loss to which tasks contribute `u`: `units` on any side, `fewest` on one."""
+    from scipy.special import stdtr  # noqa: PLC0415 - heavy
+
+    se = sqrt(units / (units - 1) * float(u @ u)) if units > 1 else 0.0
+    if se <= _ROUNDING:
         least = 2.0**-fewest
         p_loss, p_gain = (least if loss > 0 else 1.0), (least if loss < 0 else 1.0)
         return Contrast(loss=loss, se=0.0, freedom=fewest - 1, p_loss=p_loss, p_gain=p_gain)
-    t = loss / sqrt(variance)
-    return Contrast(
-        loss=loss,
-        se=sqrt(variance),
-        freedom=fewest - 1,
-        p_loss=float(stdtr(fewest - 1, -t)),
-        p_gain=float(stdtr(fewest - 1, t)),
-    )
+    p_loss, p_gain = (float(stdtr(fewest - 1, t)) for t in (-loss / se, loss / se))
+    return Contrast(loss=loss, se=se, freedom=fewest - 1, p_loss=p_loss, p_gain=p_gain)
 
 
 def slopes(count: int) -> tuple[Fraction, ...]:
@@ -226,30 +234,22 @@ def slopes(count: int) -> tuple[Fraction, ...]:
 def limit(sides: Sides, *, low: float, width: float, level: float = LEVEL) -> float:
     """Return the loss from side 0 to side 1 that is not exceeded with confidence `level`.
 
-    Values are from `low` to `low` + `width`. As in `posterior.differences` each side's mean has a prior task
-    on the side of a loss, 1 on the older side and 0 on the newer; but tasks are weighted for the mix of
-    domains and conditions, which sums over tasks cannot be, so that moments are taken here. Of tasks
-    weighted alike and by their runs, the larger limit counts.
+    Values are from `low` to `low` + `width`. It is the upper limit of a difference of two task posteriors;
+    tasks weigh as the mix of domains and conditions asks, or by their runs too: the larger limit counts.
     """
     x = (sides.x - low) / width
-    by_runs = sides.v * sides.n
-    return width * max(_limit(x, v, sides, level) for v in (sides.v, by_runs))
-
-
-def _limit(x: Floats, v: Floats, sides: Sides, level: float) -> float:
-    means, variances, deviations, sizes = [], [], [], []
-    for side, prior in ((0, 1.0), (1, 0.0)):
-        k = sides.k[side]
-        w = v[side] * k / v[side].sum()
-        mean = (float(w @ x[side]) + prior) / (k + 1)
-        parts = np.bincount(sides.unit, w * (x[side] - mean))
-        size = (k + 1) * (k + 2)
-        means.append(mean)
-        deviations.append(parts)
-        sizes.append(size)
-        variances.append((float(parts @ parts) + (prior - mean) ** 2) / size)
-    covariance = float(deviations[0] @ deviations[1]) / sqrt(sizes[0] * sizes[1])
-    return float(difference(means[0] - means[1], sum(variances) - 2 * covariance).upper(level))
+    upper = []
+    for v in (sides.v, sides.v * sides.n):
+        w = v * np.array(sides.k)[:, None] / v.sum(axis=1, keepdims=True)
+        (wx_a, w_a), (wx_b, w_b) = (
+            [np.bincount(sides.unit, column) for column in (w[side] * x[side], w[side])] for side in (0, 1)
+        )
+        a, b = (
+            Weighted(k=k, x=wx.sum(), xx=wx @ wx, wx=wx @ w, ww=w @ w)
+            for k, wx, w in zip(sides.k, (wx_a, wx_b), (w_a, w_b), strict=True)
+        )
+        upper.append(difference(a, b, (w_a @ w_b, wx_a @ wx_b, wx_a @ w_b, w_a @ wx_b)).upper(level))
+    return width * float(max(upper))
 
 
 def adjusted(probabilities: Sequence[float]) -> list[float]:

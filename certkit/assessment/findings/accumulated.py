@@ -12,15 +12,14 @@ from fractions import Fraction
 from itertools import combinations
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
 from msgspec import Struct, structs
 
-from certkit.assessment.drift.contrast import Contrast, Observed, adjusted, contrast, laid_out
+from certkit.assessment.drift.contrast import Contrast, adjusted, contrast, observed
 from certkit.assessment.drift.rows import LEAST, LEVEL, reaches
 from certkit.assessment.findings.findings import Severity, finding, ordered
 from certkit.assessment.metrics.series import series
 from certkit.assessment.profile import exact
-from certkit.assessment.result import BundleResult
+from certkit.assessment.result import BundleResult, Successes, moment
 from certkit.evidence.summary.summary import add
 
 if TYPE_CHECKING:
@@ -75,7 +74,7 @@ def joined(pooled: Assessment, alone: Sequence[Assessment], accumulation: Accumu
 def _result(part: Part, judged: Assessment) -> BundleResult:
     period, times = part.facts.manifest.protocol.period, part.summary.times
     by_domain = {
-        name: (fault.success, fault.runs)
+        name: Successes(successes=fault.success, n=fault.runs)
         for name in part.summary.domains
         if (fault := add(cell.tally for cell in _faults(part.summary) if cell.domain == name)).runs
     }
@@ -83,12 +82,12 @@ def _result(part: Part, judged: Assessment) -> BundleResult:
         digest=part.facts.digest,
         declared_from=period.from_ if period else None,
         declared_to=period.to if period else None,
-        first_run=times.first,
-        last_run=times.last,
+        first_run=moment(times.first),
+        last_run=moment(times.last),
         records=judged.counts.records,
         nominal_runs=judged.counts.nominal_runs,
         fault_runs=judged.counts.fault_runs,
-        successes=sum(successes for successes, _ in by_domain.values()),
+        successes=sum(row.successes for row in by_domain.values()),
         by_domain=by_domain,
         table=judged.verdict.table,
         bounded=judged.verdict.bounded,
@@ -163,9 +162,9 @@ def _margin(pooled: Assessment) -> Fraction:
 
 def _compared(earlier: int, first: Part, later: int, second: Part) -> _Pair | None:
     """Compare r_op on the domains and conditions that both bundles have, under the earlier one's mix."""
-    keys = [{(cell.domain, cell.condition) for cell in _faults(part.summary)} for part in (first, second)]
-    common = sorted(keys[0] & keys[1])
-    sides = laid_out([_observed(part.summary, common) for part in (first, second)])
+    summaries = first.summary, second.summary
+    panel = observed([(part, series(part, "r_op", memory_observable=False)) for part in summaries])
+    sides = panel.chosen()
     if min(sides.k) < LEAST:
         return None
     old, new = sides.means.tolist()
@@ -177,18 +176,3 @@ def _compared(earlier: int, first: Part, later: int, second: Part) -> _Pair | No
         runs=(int(sides.n[0].sum()), int(sides.n[1].sum())),
         change=contrast(sides, (1, -1)),
     )
-
-
-def _observed(summary: Summary, cells: list[tuple[str, str]]) -> Observed:
-    """Return the runs under faults in some cells, by task; domains and conditions are numbered."""
-    domains, conditions = (sorted({cell[part] for cell in cells}) for part in (0, 1))
-    of = series(summary, "r_op", memory_observable=False)
-    names = [(cell.domain, cell.condition) for cell in summary.cells]
-    kept = np.array([name in cells for name in names], np.bool_)
-    rows = of.rows(summary)
-    rows = rows[kept[summary.clusters.cell[rows]]]
-    places = [
-        (domains.index(name[0]), conditions.index(name[1])) if name in cells else (0, 0) for name in names
-    ]
-    place = np.array(places, np.int64)[summary.clusters.cell[rows]]
-    return Observed(summary.clusters.cluster[rows], place[:, 0], place[:, 1], of.y[rows], of.n[rows])

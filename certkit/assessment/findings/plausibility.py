@@ -69,7 +69,7 @@ def _counts(view: View) -> Iterator[Finding]:
 
 def _domains(view: View) -> Iterator[Finding]:
     nominal_only, few, share = [], [], []
-    for name, (nominal, fault) in ((key, (n.runs, f.runs)) for key, (n, f) in view.domains.items()):
+    for name, (nominal, fault) in ((key, (n.runs, f.runs)) for key, (n, f) in view.by_domain.items()):
         if fault == 0:
             nominal_only.append(f"{name} ({runs(nominal)})")
             continue

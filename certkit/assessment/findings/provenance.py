@@ -1,10 +1,14 @@
-"""Findings about who was evaluated, how and by whom: what the manifest says and what it leaves out."""
+"""Findings about who was evaluated, how and by whom: what the manifest says and what it leaves out.
+
+Those about commitment integrity are warnings, so that none contests a verdict.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from certkit.assessment.findings.findings import finding, runs
+from certkit.assessment.integrity.document import State
 from certkit.assessment.kinds import CASCADE, KINDS
 from certkit.assessment.metrics.metric import names, percent
 from certkit.assessment.statistics.posterior import corrected
@@ -15,9 +19,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from certkit.assessment.findings.findings import Finding
+    from certkit.assessment.integrity.document import IntegrityDocument
     from certkit.assessment.metrics.view import View
     from certkit.assessment.profile import Profile
     from certkit.evidence.bundle.manifest import Facts, Manifest
+
+
+MOST_HOLLOW: Final = 10
+"""Percent of successes that may be hollow before it is a finding."""
+TASKS: Final = {
+    "public": "the tasks are of a public seed, which an agent may have been trained on",
+    "withheld": "the seed of the tasks is withheld: nobody can check yet that they are generated",
+    "own": "the tasks are of the evaluator's own, and no generator gives them",
+}
+"""What is to be said of tasks, by the class of their seed; nothing of a stated one."""
 
 
 def provenance(view: View, facts: Facts, profile: Profile) -> Iterator[Finding]:
@@ -142,3 +157,24 @@ def _period(view: View) -> Iterator[Finding]:
     if early or late:
         side = "before and after" if early and late else "before" if early else "after"
         yield finding("outside-period", f"runs started {side} the declared period")
+
+
+def commitments(scored: IntegrityDocument | None) -> Iterator[Finding]:
+    """Yield the findings that commitment integrity gives rise to; none where a bundle holds no replies."""
+    if scored is None:
+        return
+    hollow, successes = len(scored.hollow.tasks), scored.success.successes
+    if hollow * 100 > MOST_HOLLOW * successes:
+        yield finding(
+            "integrity-hollow",
+            f"the agent succeeds without holding its commitments: {hollow:,} of {successes:,} successes"
+            " hold fewer than half of the probes",
+        )
+    if scored.state is not State.MEASURED:
+        missing = scored.success.unanswered + scored.accuracy.unanswered
+        asked = scored.success.n + scored.accuracy.n
+        yield finding(
+            "integrity-partial", f"{missing:,} of {asked:,} questions about commitments have no reply"
+        )
+    if reason := TASKS.get(scored.origin.seed):
+        yield finding("integrity-tasks", reason)

@@ -10,7 +10,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from certkit.document import Count, Document, Part, Text
-from certkit.probes.task import Band, Family, Variant
+from certkit.probes.records import Band, Family, Variant
 
 Maybe = Annotated[Fraction | None, Meta(description="null where a reply is missing")]
 Ratio = Annotated[float | None, Meta(description="null where nothing was rated by two people")]
@@ -135,20 +135,15 @@ class Assigner(Part, frozen=True, kw_only=True):
     macro: Fraction
 
 
-class Confusion(Part, frozen=True, kw_only=True):
-    """Probes of one family that were taken for another."""
-
-    family: Family
-    taken_for: Family
-    count: Count
-
-
 class Construct(Part, frozen=True, kw_only=True):
     """Whether people recognise the families without being told."""
 
     raters: tuple[Assigner, ...]
     pairs: tuple[RaterPair, ...]
-    confusions: tuple[Confusion, ...]
+    confusions: Annotated[
+        tuple[tuple[Family, Family, Count], ...],
+        Meta(description="families, what they were taken for, and how often"),
+    ]
 
 
 class Raters(Part, frozen=True, kw_only=True):

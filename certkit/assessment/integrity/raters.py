@@ -7,169 +7,188 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from fractions import Fraction
+from functools import cache
 from itertools import combinations, pairwise
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
-from msgspec import UNSET
+from msgspec import UNSET, structs
 
-from certkit.assessment.integrity.document import Assigner, Audit, Confusion, Construct, Difficulty, RaterPair
-from certkit.assessment.integrity.scores import difficulty, total, weigh
+from certkit.assessment.integrity.document import Assigner, Audit, Construct, Difficulty, RaterPair
 from certkit.assessment.rater_error.agreement import contingency, icc, kappa
-from certkit.evidence.integrity.reading import key_of
-from certkit.probes.answer import Key
 from certkit.probes.matching import Verdict
-from certkit.probes.task import Band, Family
+from certkit.probes.records import Band, Family
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
-    from certkit.evidence.integrity.summary import Commitments
-    from certkit.probes.answer import Annotation
+    from certkit.evidence.integrity.reading import Kept, Reply
+    from certkit.probes.records import Annotation, Key, Probe, Task
+
+    Said = Sequence[Annotation]  # what people said of one task
 
 LEAST: Final = 5
 """Rated tasks of a band that its mean takes."""
+_SCALES: Final[dict[str, tuple[str, Sequence[object]]]] = {
+    "difficulty": ("rating", range(1, 6)),
+    "construct": ("family", tuple(Family)),
+    "audit": ("verdict", tuple(Verdict)),
+}
+"""What a line of each kind says, and all that it can say."""
 
-Said = TypeVar("Said", str, int)
+_RATERS: Final = 2
+"""Blinded raters who must all be right, so that a probe counts as validated."""
+NU: Final = {
+    "needs_review": Fraction(75, 100),
+    "design": Fraction(90, 100),
+    "sampled": Fraction(95, 100),
+    "validated": Fraction(1),
+    "adjudicated": Fraction(110, 100),
+}
 
 
-def _by_rater(annotations: Iterable[Annotation], kind: str) -> dict[str, dict[Key, Annotation]]:
-    """Return what each rater said by question, adjudicated lines aside."""
-    said: dict[str, dict[Key, Annotation]] = defaultdict(dict)
-    for item in annotations:
-        if item.kind == kind and item.adjudicated is not True:
-            said[item.rater][key_of(item)] = item
+@cache
+def exact(value: float) -> Fraction:
+    """Return a number of the design in thousandths."""
+    return Fraction(round(value * 1000), 1000)
+
+
+def ratings(said: Said) -> list[int]:
+    """Return the difficulty ratings that count: adjudicated ones alone where there are any."""
+    rated = [item for item in said if item.kind == "difficulty" and isinstance(item.rating, int)]
+    rated = [item for item in rated if item.adjudicated is True] or rated
+    return [item.rating for item in rated if isinstance(item.rating, int)]
+
+
+def difficulty(task: Task, said: Said) -> Fraction:
+    """Return h: the mean rating over 5 ([NS] eq. 13), or what the design says."""
+    rated = ratings(said)
+    return Fraction(sum(rated), 5 * len(rated)) if rated else exact(task.priors.difficulty)
+
+
+def validity(task: Task, probe: Probe, said: Said) -> Fraction:
+    """Return ν ([NS] after eq. 11), from annotations of a probe or of its whole task."""
+    about = [item for item in said if item.key.probe in {None, probe.id} and item.kind != "audit"]
+    if any(item.valid is False for item in about):
+        return NU["needs_review"]
+    if any(item.adjudicated is True for item in about):
+        return NU["adjudicated"]
+    assigned = [item for item in about if item.kind == "construct"]
+    if len({item.rater for item in assigned}) >= _RATERS and {item.family for item in assigned} == {
+        task.family
+    }:
+        return NU["validated"]
+    return NU["sampled" if any(isinstance(item.rating, int) for item in about) else "design"]
+
+
+def _by_rater(kept: Kept, kind: str) -> dict[str, dict[Key, int]]:
+    """Return what each rater said by question, as a place on the scale; adjudicated lines aside."""
+    field, scale = _SCALES[kind]
+    said: dict[str, dict[Key, int]] = defaultdict(dict)
+    for item in kept.annotations:
+        value = getattr(item, field)
+        if item.kind == kind and value is not UNSET and item.adjudicated is not True:
+            said[item.rater][item.key] = scale.index(value)
     return dict(sorted(said.items()))
 
 
-def _pairs(
-    said: Mapping[str, Mapping[Key, int]], scores: list[int], *, ordered: bool
-) -> tuple[RaterPair, ...]:
-    """Return the agreement of every two raters who have questions in common."""
-    rows = []
+def _pairs(said: Mapping[str, Mapping[Key, int]], kind: str) -> tuple[RaterPair, ...]:
+    """Return the agreement of every two raters who have questions in common; weighted κ for ratings."""
+    scores = list(range(len(_SCALES[kind][1])))
+    pairs = []
     for a, b in combinations(said, 2):
-        shared = sorted(said[a].keys() & said[b].keys(), key=lambda key: (key.task, key.probe or ""))
-        if shared:
+        if shared := said[a].keys() & said[b].keys():
             table = contingency([said[a][key] for key in shared], [said[b][key] for key in shared], scores)
-            plain, linear, quadratic = (
-                kappa(table, scores, w).value for w in ("none", "linear", "quadratic")
-            )
-            weighted = (linear, quadratic) if ordered else (None, None)
-            rows.append(
-                RaterPair(a=a, b=b, n=len(shared), kappa=plain, linear=weighted[0], quadratic=weighted[1])
-            )
-    return tuple(rows)
+            plain, *weighted = (kappa(table, scores, w).value for w in ("none", "linear", "quadratic"))
+            linear, quadratic = weighted if kind == "difficulty" else (None, None)
+            pairs.append(RaterPair(a=a, b=b, n=len(shared), kappa=plain, linear=linear, quadratic=quadratic))
+    return tuple(pairs)
 
 
-def difficulty_of(data: Commitments) -> Difficulty:
+def difficulty_of(kept: Kept, said: Mapping[str, Said]) -> Difficulty:
     """Return how difficult people found the tasks, and how far they agree."""
-    said = {
-        rater: {key: item.rating for key, item in items.items() if item.rating is not UNSET}
-        for rater, items in _by_rater(data.annotations, "difficulty").items()
-    }
-    complete = sorted(set.intersection(*(set(items) for items in said.values()))) if said else []
-    rated = [task for task in data.tasks if task.ratings[1]]
+    rated = _by_rater(kept, "difficulty")
+    complete = set.intersection(*(set(given) for given in rated.values())) if rated else set()
+    counts = {task.id: len(ratings(said[task.id])) for task in kept.tasks}
     means: dict[Band, Fraction | None] = {}
     for band in Band:
-        levels = [difficulty(task) for task in rated if task.band is band]
+        tasks = [task for task in kept.tasks if task.band is band and counts[task.id]]
+        levels = [difficulty(task, said[task.id]) for task in tasks]
         means[band] = sum(levels, Fraction(0)) / len(levels) if len(levels) >= LEAST else None
     known = [mean for mean in means.values() if mean is not None]
     return Difficulty(
-        tasks=len(rated),
-        ratings=sum(task.ratings[1] for task in rated),
-        pairs=_pairs(said, [1, 2, 3, 4, 5], ordered=True),
-        icc=icc([[items[key] for items in said.values()] for key in complete]).value,
+        tasks=sum(count > 0 for count in counts.values()),
+        ratings=sum(counts.values()),
+        pairs=_pairs(rated, "difficulty"),
+        icc=icc([[given[key] for given in rated.values()] for key in complete]).value,
         bands=means,
         rising=all(a < b for a, b in pairwise(known)) if len(known) == len(means) else None,
     )
 
 
-def construct_of(data: Commitments) -> Construct:
+def construct_of(kept: Kept) -> Construct:
     """Return how often people recognise the family of a probe."""
-    right = {task.id: task.family for task in data.tasks}
-    places = {family: number for number, family in enumerate(Family)}
-    said = _by_rater(data.annotations, "construct")
-    assigned = {
-        rater: {key: places[item.family] for key, item in items.items() if item.family is not UNSET}
-        for rater, items in said.items()
-    }
+    right = {task.id: task.family for task in kept.tasks}
+    assigned = _by_rater(kept, "construct")
     confused: Counter[tuple[Family, Family]] = Counter()
     raters = []
-    for rater, items in assigned.items():
-        by_family: dict[Family, list[bool]] = defaultdict(list)
-        for key, place in items.items():
+    for rater, given in assigned.items():
+        hits: dict[Family, list[bool]] = defaultdict(list)
+        for key, place in given.items():
             family, named = right[key.task], tuple(Family)[place]
-            by_family[family].append(family is named)
-            confused[family, named] += family is not named
-        hits = [Fraction(sum(values), len(values)) for values in by_family.values()]
-        correct = sum(sum(values) for values in by_family.values())
+            hits[family].append(family is named)
+            if family is not named:
+                confused[family, named] += 1
+        shares = [Fraction(sum(values), len(values)) for values in hits.values()]
+        correct = sum(sum(values) for values in hits.values())
         raters.append(
             Assigner(
                 rater=rater,
-                n=len(items),
-                accuracy=Fraction(correct, len(items)),
-                macro=sum(hits, Fraction(0)) / len(hits),
+                n=len(given),
+                accuracy=Fraction(correct, len(given)),
+                macro=sum(shares, Fraction(0)) / len(shares),
             )
         )
     return Construct(
         raters=tuple(raters),
-        pairs=_pairs(assigned, list(places.values()), ordered=False),
-        confusions=tuple(
-            Confusion(family=family, taken_for=named, count=count)
-            for (family, named), count in sorted(confused.items())
-            if count
-        ),
+        pairs=_pairs(assigned, "construct"),
+        confusions=tuple((*families, count) for families, count in sorted(confused.items())),
     )
 
 
-def audit_of(data: Commitments) -> Audit | None:
+def audit_of(
+    kept: Kept, replies: Mapping[Key, Reply], core_of: Callable[[Mapping[Key, Reply]], Fraction | None]
+) -> Audit | None:
     """Return what people say of the matcher's verdicts; None where nobody audited any.
 
+    `core_of` returns the core with the replies as it gets them, read as people did.
     A reply on which the raters differ counts as unclear, unless somebody adjudicated it.
     """
-    lines = [item for item in data.annotations if item.kind == "audit" and item.verdict is not UNSET]
-    if not lines:
-        return None
     judged: dict[Key, set[str]] = defaultdict(set)
     decided: dict[Key, str] = {}
-    for item in lines:
-        if item.adjudicated is True:
-            decided[key_of(item)] = str(item.verdict)
-        judged[key_of(item)].add(str(item.verdict))
+    for item in kept.annotations:
+        if item.kind == "audit" and item.key in replies and item.verdict is not UNSET:
+            judged[item.key].add(item.verdict)
+            if item.adjudicated is True:
+                decided[item.key] = item.verdict
+    if not judged:
+        return None
     verdicts = {
-        key: Verdict(decided.get(key) or (said.pop() if len(said) == 1 else "unclear"))
-        for key, said in judged.items()
+        key: Verdict(decided.get(key) or (min(given) if len(given) == 1 else "unclear"))
+        for key, given in judged.items()
     }
-    automatic = _automatic(data)
-    tally = Counter(
-        (automatic[key] is Verdict.MATCH, verdict) for key, verdict in verdicts.items() if key in automatic
-    )
-    negatives = sum(count for (matched, _), count in tally.items() if not matched)
-    positives = sum(count for (matched, _), count in tally.items() if matched)
+    tally = Counter((replies[key].verdict is Verdict.MATCH, verdict) for key, verdict in verdicts.items())
+    negatives, positives = (sum(tally[matched, verdict] for verdict in Verdict) for matched in (False, True))
     wrongly_no, wrongly_yes = tally[False, Verdict.MATCH], tally[True, Verdict.NO]
-    said = {
-        rater: {key: list(Verdict).index(Verdict(item.verdict)) for key, item in items.items()}  # type: ignore[arg-type]
-        for rater, items in _by_rater(lines, "audit").items()
+    mended = dict(replies) | {
+        key: structs.replace(replies[key], verdict=verdict) for key, verdict in verdicts.items()
     }
-    weighed = [weigh(task, verdicts) for task in data.tasks]
     return Audit(
-        replies=sum(tally.values()),
-        pairs=_pairs(said, [0, 1, 2], ordered=False),
+        replies=len(judged),
+        pairs=_pairs(_by_rater(kept, "audit"), "audit"),
         confirmed=tally[True, Verdict.MATCH] + tally[False, Verdict.NO],
         overturned=wrongly_no + wrongly_yes,
         unclear=tally[True, Verdict.UNCLEAR] + tally[False, Verdict.UNCLEAR],
         false_negative=Fraction(wrongly_no, negatives) if negatives else None,
         false_positive=Fraction(wrongly_yes, positives) if positives else None,
-        core=total((item.weight, item.core.value) for item in weighed),
+        core=core_of(mended),
     )
-
-
-def _automatic(data: Commitments) -> dict[Key, Verdict]:
-    """Return the matcher's verdict on every reply."""
-    verdicts: dict[Key, Verdict] = {}
-    for task in data.tasks:
-        if task.attempt is not None:
-            verdicts[Key(task.id, None)] = task.attempt.verdict
-        for probe in task.probes:
-            if probe.reply is not None:
-                verdicts[Key(task.id, probe.id)] = probe.reply.verdict
-    return verdicts

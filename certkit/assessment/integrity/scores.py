@@ -3,8 +3,7 @@
 Risk terms of a probe: d drift, t trajectory, x context position, q and u risk and entropy of the
 confidence, s, r and n as an agent supplied them. [NS] leaves t, s, r and n open: t is half a breached
 contract and half several options named, so that it does not depend on what is right; s is 1 less
-`success_probability`.
-The weights of eq. 8 are taken unrounded, as 24, 5 and 5 of 34.
+`success_probability`. The weights of eq. 8 are taken unrounded, as 24, 5 and 5 of 34.
 
 A question without a reply leaves a score without a value; `low` and `high` are the least and the
 largest value that it can have. An unclear reply counts as wrong, in `high` as right.
@@ -12,26 +11,51 @@ largest value that it can have. An unclear reply counts as wrong, in `high` as r
 
 from __future__ import annotations
 
+from collections import defaultdict
 from fractions import Fraction
 from functools import cache, lru_cache
 from math import fsum, log2, sqrt
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from certkit.probes.answer import Key
+from certkit.assessment.integrity import document as doc
+from certkit.assessment.integrity import raters
+from certkit.evidence.integrity.reading import read
 from certkit.probes.matching import Verdict
-from certkit.probes.task import Phase, Variant
+from certkit.probes.records import Family, Key, Phase, Variant
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
+    from pathlib import Path
 
-    from certkit.evidence.integrity.summary import Reply, TaskRead
+    from certkit.evidence.integrity.reading import Kept, Reply
+    from certkit.probes.records import Annotation, Task
 
 THOUSAND: Final = 1000
 BILLION: Final = 10**9
 LEAST_CLUSTERS: Final = 10
 LEVEL: Final = 0.95
 _ONE: Final = Fraction(1)
-_PHASE: Final = {Phase.INITIAL: Fraction(15, 100), Phase.MID: Fraction(1, 2), Phase.LATE: Fraction(85, 100)}
+_PHASE: Final = {"initial": Fraction(15, 100), "mid": Fraction(1, 2), "late": Fraction(85, 100)}
+
+
+class Scored(NamedTuple):
+    """A task with its weight ω, the replies to it, and its scores, None where they lack a reply or a term.
+
+    `floor` and `ceiling` are the core with all probes lost and held.
+    """
+
+    task: Task
+    attempt: Reply | None
+    replies: tuple[Reply | None, ...]
+    weight: Fraction
+    core: Fraction | None
+    full: Fraction | None
+    neural: Fraction | None
+    low: Fraction
+    high: Fraction
+    floor: Fraction
+    ceiling: Fraction
 
 
 def clip(value: Fraction, low: Fraction = Fraction(0), high: Fraction = _ONE) -> Fraction:
@@ -39,38 +63,23 @@ def clip(value: Fraction, low: Fraction = Fraction(0), high: Fraction = _ONE) ->
     return min(max(value, low), high)
 
 
-def difficulty(task: TaskRead) -> Fraction:
-    """Return h: the mean rating over 5 ([NS] eq. 13), or what the design says."""
-    total, count = task.ratings
-    return clip(Fraction(total, 5 * count)) if count else Fraction(task.prior, THOUSAND)
-
-
-def task_weight(task: TaskRead) -> Fraction:
+@lru_cache(maxsize=4096)
+def task_weight(design: Fraction, h: Fraction) -> Fraction:
     """Return ω ([NS] eq. 5)."""
-    factor = Fraction(85, 100) + Fraction(30, 100) * difficulty(task)
-    return clip(Fraction(task.design, THOUSAND) * factor, Fraction(1, 2), Fraction(3, 2))
-
-
-def probe_weights(task: TaskRead) -> list[Fraction]:
-    """Return w of every probe ([NS] eq. 10)."""
-    omega = task_weight(task)
-    return [
-        clip(Fraction(probe.weight * probe.validity, THOUSAND**2) * omega, Fraction(1, 10), Fraction(3))
-        for probe in task.probes
-    ]
-
-
-def context_risks(task: TaskRead) -> list[Fraction]:
-    """Return x of every probe ([NS] eq. 7)."""
-    last = max(probe.position for probe in task.probes)
-    misled = task.variant is Variant.DISTRACTOR
-    return [_context_risk(probe.position, last, probe.phase, misled) for probe in task.probes]
+    return clip(design * (Fraction(85, 100) + Fraction(30, 100) * h), Fraction(1, 2), Fraction(3, 2))
 
 
 @lru_cache(maxsize=4096)
-def _context_risk(position: int, last: int, phase: Phase, misled: bool) -> Fraction:  # noqa: FBT001
-    x = Fraction(45 * position, 100 * last) + Fraction(35, 100) * _PHASE[phase] + Fraction(misled, 5)
-    return clip(x)
+def probe_weight(alpha: Fraction, omega: Fraction, nu: Fraction) -> Fraction:
+    """Return w ([NS] eq. 10)."""
+    return clip(alpha * omega * nu, Fraction(1, 10), Fraction(3))
+
+
+@lru_cache(maxsize=4096)
+def context_risk(position: int, last: int, phase: Phase, variant: Variant) -> Fraction:
+    """Return x ([NS] eq. 7); `last` is the largest position of the task."""
+    misled = variant is Variant.DISTRACTOR
+    return clip(Fraction(45 * position, 100 * last) + Fraction(35, 100) * _PHASE[phase] + Fraction(misled, 5))
 
 
 def trajectory(reply: Reply) -> Fraction:
@@ -111,55 +120,70 @@ def neural_integrity(d: int, reply: Reply, x: Fraction, h: Fraction) -> Fraction
     return 1 - clip(base * (Fraction(80, 100) + Fraction(35, 100) * h + Fraction(15, 100) * n))
 
 
-class Ends(NamedTuple):
-    """A score with its least and largest value; `value` is None where a reply is missing."""
+def scored(task: Task, replies: Mapping[Key, Reply], said: Sequence[Annotation] = ()) -> Scored:
+    """Return a task with its scores."""
+    h = raters.difficulty(task, said)
+    weight = task_weight(raters.exact(task.priors.weight), h)
+    last = max(probe.position for probe in task.probes)
+    weights = tuple(
+        probe_weight(raters.exact(probe.weight), weight, raters.validity(task, probe, said))
+        for probe in task.probes
+    )
+    risks = [context_risk(probe.position, last, probe.phase, task.variant) for probe in task.probes]
+    answers = tuple(replies.get(Key(task.id, probe.id)) for probe in task.probes)
 
-    value: Fraction | None
-    low: Fraction
-    high: Fraction
+    def mean(score: Callable[[Reply | None, Fraction], Fraction | None]) -> Fraction | None:
+        values = tuple(score(reply, x) for reply, x in zip(answers, risks, strict=True))
+        return None if None in values else _mean(values, weights)
+
+    def known(score: Callable[[int, Reply, Fraction], Fraction | None]) -> Fraction | None:
+        return mean(lambda reply, x: None if reply is None else score(_drift(reply), reply, x))
+
+    def core(reply: Reply | None, x: Fraction, missing: int, unclear: int) -> Fraction:
+        if reply is None:
+            return core_integrity(missing, Fraction(missing), x)
+        d = unclear if reply.verdict is Verdict.UNCLEAR else _drift(reply)
+        return core_integrity(d, trajectory(reply), x)
+
+    zero = Fraction(0)
+    low = mean(lambda reply, x: core(reply, x, 1, 1)) or zero
+    return Scored(
+        task=task,
+        attempt=replies.get(Key(task.id, None)),
+        replies=answers,
+        weight=weight,
+        core=None if None in answers else low,
+        full=known(full_integrity),
+        neural=known(lambda d, reply, x: neural_integrity(d, reply, x, h)),
+        low=low,
+        high=mean(lambda reply, x: core(reply, x, 0, 0)) or zero,
+        floor=mean(lambda _, x: core_integrity(1, _ONE, x)) or zero,
+        ceiling=mean(lambda _, x: core_integrity(0, zero, x)) or zero,
+    )
 
 
-class Weighed(NamedTuple):
-    """A task with its weight ω and its core: with what is known, and with all probes held or lost."""
-
-    task: TaskRead
-    weight: Fraction
-    core: Ends
-    floor: Fraction
-    ceiling: Fraction
-
-
-def weigh(task: TaskRead, verdicts: Mapping[Key, Verdict] | None = None) -> Weighed:
-    """Return a task with its core scores; `verdicts` replace those of the matcher."""
-    weights, risks = probe_weights(task), context_risks(task)
-    lost = [core_integrity(1, _ONE, x) for x in risks]
-    kept = [core_integrity(0, Fraction(0), x) for x in risks]
-    low, high = list(lost), list(kept)
-    for n, (probe, x) in enumerate(zip(task.probes, risks, strict=True)):
-        if probe.reply is not None:
-            verdict = (verdicts or {}).get(Key(task.id, probe.id), probe.reply.verdict)
-            t = trajectory(probe.reply)
-            low[n] = core_integrity(int(verdict is not Verdict.MATCH), t, x)
-            high[n] = core_integrity(int(verdict is Verdict.NO), t, x)
-    whole = all(probe.reply is not None for probe in task.probes)
-    worst = _mean(low, weights)
-    core = Ends(worst if whole else None, worst, _mean(high, weights))
-    return Weighed(task, task_weight(task), core, _mean(lost, weights), _mean(kept, weights))
-
-
-def _mean(values: Sequence[Fraction], weights: Sequence[Fraction]) -> Fraction:
-    """Return a weighted mean."""
-    return _cached_mean(tuple(values), tuple(weights))
+def _drift(reply: Reply) -> int:
+    """Return d: 1 unless the reply matches."""
+    return int(reply.verdict is not Verdict.MATCH)
 
 
 @lru_cache(maxsize=4096)
-def _cached_mean(values: tuple[Fraction, ...], weights: tuple[Fraction, ...]) -> Fraction:
-    top = sum((w * v for w, v in zip(weights, values, strict=True)), Fraction(0))
-    return top / sum(weights)
+def _mean(values: tuple[Fraction, ...], weights: tuple[Fraction, ...]) -> Fraction:
+    """Return I_t ([NS] eq. 10)."""
+    return sum((w * v for w, v in zip(weights, values, strict=True)), Fraction(0)) / sum(weights)
 
 
-def total(pairs: Iterable[tuple[Fraction, Fraction | None]]) -> Fraction | None:
-    """Return the mean of values with their weights ω ([NS] eq. 11); None without any, or if one is None."""
+def overall(items: Iterable[Scored], name: str) -> Fraction | None:
+    """Return the mean of a score over tasks with their weights ω ([NS] eq. 11).
+
+    None where there is no task, or one of them has no value.
+    """
+    value_of: Callable[[Scored], Fraction | None] = attrgetter(name)
+    return weighted((item.weight, value_of(item)) for item in items)
+
+
+def weighted(pairs: Iterable[tuple[Fraction, Fraction | None]]) -> Fraction | None:
+    """Return the mean of values with their weights; None without any, or if one is None."""
     top, weight = Fraction(0), Fraction(0)
     for omega, value in pairs:
         if value is None:
@@ -169,21 +193,21 @@ def total(pairs: Iterable[tuple[Fraction, Fraction | None]]) -> Fraction | None:
     return top / weight if weight else None
 
 
-def interval(weighed: Sequence[Weighed]) -> tuple[float, float] | None:
+def interval(items: Sequence[Scored]) -> tuple[float, float] | None:
     """Return the 95 % interval of the core over clusters of twins, within floor and ceiling.
 
     None with fewer than ten clusters, without variation, or where a reply is missing.
     """
-    estimate = total((item.weight, item.core.value) for item in weighed)
+    estimate = overall(items, "core")
     clusters: dict[str, list[Fraction]] = {}
-    for item in weighed:
+    for item in items:
         sums = clusters.setdefault(item.task.cluster, [Fraction(0), Fraction(0)])
-        sums[0] += item.weight * (item.core.value or 0)
+        sums[0] += item.weight * (item.core or 0)
         sums[1] += item.weight
     k = len(clusters)
     if estimate is None or k < LEAST_CLUSTERS:
         return None
-    n = float(sum(item.weight for item in weighed))
+    n = float(sum(item.weight for item in items))
     squares = fsum(float(y - estimate * size) ** 2 for y, size in clusters.values())
     variance = k / (k - 1) * squares / n**2
     if variance == 0:
@@ -191,33 +215,118 @@ def interval(weighed: Sequence[Weighed]) -> tuple[float, float] | None:
     from scipy.special import stdtrit  # noqa: PLC0415 - heavy
 
     half = float(stdtrit(k - 1, (1 + LEVEL) / 2)) * sqrt(variance)
-    floor, ceiling = (float(end) for end in limits(weighed))
+    floor, ceiling = (float(overall(items, name) or 0) for name in ("floor", "ceiling"))
     return max(floor, float(estimate) - half), min(ceiling, float(estimate) + half)
 
 
-def limits(weighed: Sequence[Weighed]) -> tuple[Fraction, Fraction]:
-    """Return the least and the most core that any agent can have on these tasks."""
-    floor = total((item.weight, item.floor) for item in weighed)
-    ceiling = total((item.weight, item.ceiling) for item in weighed)
-    return floor or Fraction(0), ceiling or _ONE
+def score_integrity(bundle: Path) -> doc.IntegrityDocument:
+    """Return success and commitment integrity from the folder of a bundle; raises as `read` does."""
+    return score(read(bundle))
 
 
-def legacy(
-    weighed: Sequence[Weighed], score: Callable[[TaskRead, Reply, int, Fraction], Fraction | None]
-) -> Fraction | None:
-    """Return the agent's mean of a score that needs more than every reply; None where one lacks it.
+def score(kept: Kept) -> doc.IntegrityDocument:
+    """Return success and commitment integrity of an agent."""
+    said: dict[str, list[Annotation]] = defaultdict(list)
+    for item in kept.annotations:
+        said[item.task_id].append(item)
 
-    `score` gets the task, the reply, d and x of every probe.
-    """
-    pairs: list[tuple[Fraction, Fraction]] = []
-    for item in weighed:
-        values: list[Fraction] = []
-        for probe, x in zip(item.task.probes, context_risks(item.task), strict=True):
-            if probe.reply is None:
-                return None
-            value = score(item.task, probe.reply, int(probe.reply.verdict is not Verdict.MATCH), x)
-            if value is None:
-                return None
-            values.append(value)
-        pairs.append((item.weight, _mean(values, probe_weights(item.task))))
-    return total(pairs)
+    def scored_of(read: Mapping[Key, Reply]) -> list[Scored]:
+        return [scored(task, read, said[task.id]) for task in kept.tasks]
+
+    replies = kept.replies()
+    items = scored_of(replies)
+    attempts = [item.attempt for item in items]
+    probes = [reply for item in items for reply in item.replies]
+    questions, run = len(attempts) + len(probes), kept.run
+    state = doc.State.MEASURED if len(replies) == questions else doc.State.PARTIAL
+    floor, ceiling = (overall(items, end) or Fraction(0) for end in ("floor", "ceiling"))
+    return doc.IntegrityDocument(
+        state=state if replies else doc.State.UNMEASURED,
+        origin=doc.Origin(
+            seed=kept.inventory.origin,
+            tasks_digest=kept.inventory.tasks_digest,
+            agent=None if run is None else run.agent,
+            mode=None if run is None else run.mode,
+        ),
+        success=doc.Success(
+            successes=_matched(attempts),
+            n=len(attempts),
+            unanswered=attempts.count(None),
+            weighted=None
+            if None in attempts
+            else weighted((item.weight, Fraction(_matched([item.attempt]))) for item in items),
+        ),
+        accuracy=doc.Accuracy(
+            matched=_matched(probes),
+            n=len(probes),
+            unanswered=probes.count(None),
+            unclear=sum(reply is not None and reply.verdict is Verdict.UNCLEAR for reply in probes),
+        ),
+        core=doc.Core(
+            value=overall(items, "core"),
+            low=overall(items, "low") or floor,
+            high=overall(items, "high") or floor,
+            floor=floor,
+            ceiling=ceiling,
+            interval=interval(items),
+        ),
+        full=doc.Valued(value=overall(items, "full")),
+        neural=doc.Valued(value=overall(items, "neural")),
+        distractor_gap=doc.Gap(
+            value=_gap(items),
+            by_family={
+                family: _gap([item for item in items if item.task.family is family]) for family in Family
+            },
+        ),
+        repair_precision=_repair(
+            [item for item in items if item.task.family in (Family.REPAIR, Family.STALE)]
+        ),
+        hollow=doc.Hollow(tasks=tuple(item.task.id for item in items if _is_hollow(item))),
+        by_cell=_cells(items),
+        raters=doc.Raters(difficulty=raters.difficulty_of(kept, said), construct=raters.construct_of(kept)),
+        audit=raters.audit_of(kept, replies, lambda mended: overall(scored_of(mended), "core")),
+    )
+
+
+def _matched(replies: Sequence[Reply | None]) -> int:
+    return sum(reply is not None and reply.verdict is Verdict.MATCH for reply in replies)
+
+
+def _gap(items: Sequence[Scored]) -> Fraction | None:
+    clean, misled = (
+        overall((item for item in items if item.task.variant is variant), "core")
+        for variant in (Variant.CLEAN, Variant.DISTRACTOR)
+    )
+    return None if clean is None or misled is None else clean - misled
+
+
+def _repair(items: Sequence[Scored]) -> doc.Repair:
+    replies = [reply for item in items for reply in item.replies if reply]
+    matched, lured = _matched(replies), sum(reply.lured for reply in replies)
+    share = Fraction(matched, matched + lured) if matched + lured else None
+    return doc.Repair(value=share, matched=matched, lured=lured)
+
+
+def _is_hollow(item: Scored) -> bool:
+    """Tell whether a success rests on fewer than half of its probes, whatever missing replies would be."""
+    held = _matched(item.replies) + item.replies.count(None)
+    return _matched([item.attempt]) == 1 and 2 * held < len(item.replies)
+
+
+def _cells(items: Sequence[Scored]) -> tuple[doc.Cell, ...]:
+    cells: dict[tuple[str, str, str], list[Scored]] = defaultdict(list)
+    for item in items:
+        cells[item.task.family, item.task.variant, item.task.band].append(item)
+    return tuple(
+        doc.Cell(
+            family=cell[0].task.family,
+            variant=cell[0].task.variant,
+            band=cell[0].task.band,
+            tasks=len(cell),
+            successes=_matched([item.attempt for item in cell]),
+            probes=sum(len(item.replies) for item in cell),
+            matched=sum(_matched(item.replies) for item in cell),
+            core=overall(cell, "core"),
+        )
+        for cell in cells.values()
+    )

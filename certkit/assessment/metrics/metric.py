@@ -27,9 +27,13 @@ Value = Fraction | float
 HARNESS_LIMIT: Final = Fraction(1, 100)
 """Share of harness errors above which a field metric cannot be judged."""
 
-
 SHOWN: Final = 8
 """Names listed in one message."""
+MOST: Final = 12
+"""Digits after which two numbers are not told apart."""
+DIGITS: Final = {Unit.FRACTION: 1, Unit.PP: 1, Unit.POINTS: 2, Unit.PROBABILITY: 4}
+"""Unit → decimals; 3 where none are named."""
+_SUFFIX: Final = {Unit.FRACTION: " %", Unit.PP: " pp"}
 
 
 class State(StrEnum):
@@ -98,6 +102,44 @@ def names(listed: Sequence[str]) -> str:
 def percent(share: float) -> str:
     """Return a confidence as people read it: ``95 %``, ``99.5 %``."""
     return f"{100 * share:.5g} %"
+
+
+def shown(value: Value | None, unit: Unit, *, beside: Value | None = None) -> str:
+    """Return a value as people read it, with its unit: ``67.8 %``, ``21.6 pp``, ``0.912``, ``yes``.
+
+    `beside` is a threshold from which the value must be told apart where they differ: 79.96 % would read as
+    if it were the 80 % that it misses, and gets the digits that it takes to see the difference.
+    """
+    if value is None:
+        return "not measured"
+    if unit is Unit.BOOLEAN:
+        return "yes" if value else "no"
+    digits = DIGITS.get(unit, 3)
+    while beside is not None and beside != value and digits < MOST:
+        if _number(value, unit, digits) != _number(beside, unit, digits):
+            break
+        digits += 1
+    return _number(value, unit, digits)
+
+
+def _number(value: Value, unit: Unit, digits: int) -> str:
+    if unit is Unit.PROBABILITY:
+        # A probability is neither 0 nor 1, whatever its last digit says.
+        least = 10.0**-digits
+        if value > 1 - least:
+            return f"> {1 - least:.{digits}f}"
+        return f"< {least:.{digits}f}" if value < least else f"{float(value):.{digits}f}"
+    scale = 100 if unit is Unit.FRACTION else 1
+    return f"{scale * float(value):.{digits}f}" + _SUFFIX.get(unit, "")
+
+
+def asked(operator: str, threshold: Fraction, unit: Unit) -> str:
+    """Return a threshold as people read it: ``> 80 %``, ``>= 0.7``, ``< 30 pp``."""
+    if unit is Unit.BOOLEAN:
+        return "yes"
+    if unit is Unit.FRACTION:
+        return f"{operator} {float(100 * threshold):g} %"
+    return f"{operator} {float(threshold):g}" + (" pp" if unit is Unit.PP else "")
 
 
 def unmeasured(name: str, reason: str, *, n: int = 0, counts: Mapping[str, int] | None = None) -> Metric:

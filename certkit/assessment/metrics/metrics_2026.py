@@ -8,13 +8,11 @@ many of them.
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from msgspec import structs
 
-from certkit.assessment.findings.layers import layer_agreement
-from certkit.assessment.metrics.csi import csi
-from certkit.assessment.metrics.csi_windowed import csi_windowed
+from certkit.assessment.metrics.csi import csi, csi_windowed
 from certkit.assessment.metrics.metric import (
     Metric,
     State,
@@ -25,6 +23,7 @@ from certkit.assessment.metrics.metric import (
     too_many_harness_errors,
     unmeasured,
 )
+from certkit.assessment.rater_error.agreement import kappa
 from certkit.assessment.statistics.estimators import posterior, wilson
 from certkit.evidence.records.record import SINGLE_FAULTS, Condition
 from certkit.evidence.summary.summary import PEI_SCALE, Cell, Tally, pei_sum
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 
     from certkit.assessment.metrics.view import View
 
-NO_FAULTS = "no run under a fault"
+NO_FAULTS: Final = "no run under a fault"
 
 
 def metrics(view: View) -> tuple[Metric, ...]:
@@ -121,7 +120,7 @@ def irs(view: View) -> Metric:
     and as missing where they were not.
     """
     tally = view.fault
-    observable = view.manifest.protocol.memory_observable is True
+    observable = view.observable
     recoveries = tally.irs_recoveries
     known = tally.irs_yes + tally.irs_no + (tally.irs_silent if observable else 0)
     counts = {
@@ -181,7 +180,7 @@ def violations(total: Tally) -> Metric:
 
 def domain_min(view: View) -> Metric:
     """Return the smallest r_op of any domain, with the table of all; the first by name where several tie."""
-    table = {name: fault for name, (_, fault) in view.domains.items()}
+    table = {name: fault for name, (_, fault) in view.by_domain.items()}
     rates = {name: Fraction(t.success, t.runs) for name, t in table.items() if t.runs}
     if not rates:
         return unmeasured("domain_min", NO_FAULTS)
@@ -320,6 +319,24 @@ def agreement(name: str, checked: int, differs: int) -> Metric:
     )
 
 
+def layer_agreement(tally: Tally) -> Metric:
+    """Return the share of runs whose two layer scores are on the same side of 0.70 ([26] §4.3.4).
+
+    The interval takes runs as independent. Beside it κ of the two sides.
+    """
+    n, both = tally.composite_checked, tally.layers_pass
+    only2, only3 = tally.layer2_passes - both, tally.layer3_passes - both
+    neither = n - both - only2 - only3
+    return proportion(
+        "layer_agreement",
+        both + neither,
+        n,
+        empty="no run carries both layer scores",
+        counts={"both_pass": both, "layer2_only": only2, "layer3_only": only3, "neither_passes": neither},
+        detail={"kappa": kappa([[neither, only3], [only2, both]], [0, 1])},
+    )
+
+
 def novel_fault(view: View) -> Metric:
     """Return the success rate under held-out faults, intentional against trial and error ([26] §5.1.1).
 
@@ -327,7 +344,7 @@ def novel_fault(view: View) -> Metric:
     they are known not to hold. The rest is unknown, and so is not compared.
     """
     tally = view.novel
-    observable = view.manifest.protocol.memory_observable is True
+    observable = view.observable
     trial = tally.unguided + (tally.unguided_silent if observable else 0)
     trial_success = tally.unguided_success + (tally.unguided_silent_success if observable else 0)
     unknown = tally.runs - tally.harness_error - tally.guided - trial

@@ -8,13 +8,11 @@ by domain or condition; `certkit.evidence.summary.tasks` sums over the tasks.
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from msgspec import Struct
 
-from certkit.assessment.metrics.catalogue import CATALOGUE
 from certkit.evidence.records.record import SINGLE_FAULTS, Condition, Split
 from certkit.evidence.summary.summary import PEI_SCALE, Clusters, add
 from certkit.evidence.summary.tasks import Tasks, per_task
@@ -32,10 +30,7 @@ MILLIONTHS: Final = 10**6
 
 
 class Series(Struct, frozen=True, kw_only=True, eq=False):
-    """A metric on the rows of the cluster table: which cells it is taken over, y and n of each row.
-
-    `low` and `high` are the ends of one run's value, `high` None where there is none.
-    """
+    """A metric on the rows of the cluster table: which cells it is taken over, y and n of each row."""
 
     metric: str
     scale: int
@@ -43,8 +38,6 @@ class Series(Struct, frozen=True, kw_only=True, eq=False):
     y: Integers
     n: Integers
     split: Split = Split.STANDARD
-    low: Fraction = Fraction(0)
-    high: Fraction | None = Fraction(1)
 
     def rows(self, summary: Summary) -> Integers:
         """Return the rows of the cluster table that count, as indices."""
@@ -101,17 +94,7 @@ def series(summary: Summary, metric: str, *, memory_observable: bool) -> Series:
         return _of(metric, fault, sums["irs_yes"], known)
     over, y, n, scale = _PLAIN[metric]
     split = Split.NOVEL_FAULT if metric == "novel_fault" else Split.STANDARD
-    spec = CATALOGUE[metric] if metric in CATALOGUE else CATALOGUE["r_op"]
-    return Series(
-        metric=metric,
-        scale=scale,
-        over=over,
-        y=y(summary.clusters),
-        n=sums[n],
-        split=split,
-        low=spec.low or Fraction(0),
-        high=spec.high,
-    )
+    return Series(metric=metric, scale=scale, over=over, y=y(summary.clusters), n=sums[n], split=split)
 
 
 def _of(metric: str, over: Callable[[str], bool], y: Integers, n: Integers) -> Series:

@@ -22,8 +22,8 @@ from certkit.assessment.criteria import judge as judge_row
 from certkit.assessment.kinds import AsItIs, Attested, Minimum, Posterior, kind_of
 from certkit.assessment.lint import lint
 from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
-from certkit.assessment.metrics.csi_windowed import LEAST_RUNS
-from certkit.assessment.metrics.metric import number, unmeasured
+from certkit.assessment.metrics.csi import LEAST_RUNS
+from certkit.assessment.metrics.metric import asked, number, shown, unmeasured
 from certkit.assessment.plan.design import DRAWS, SEED
 from certkit.assessment.plan.document import (
     POINTS,
@@ -37,7 +37,6 @@ from certkit.assessment.plan.document import (
 )
 from certkit.assessment.plan.drawn import Drawn, Rates
 from certkit.assessment.statistics.posterior import corrected
-from certkit.assessment.words import asked, shown
 from certkit.document import fill
 from certkit.errors import NegativeError, UsageError
 from certkit.evidence.records.schedule import NOMINAL_SHARE

@@ -8,9 +8,9 @@ from typing import Annotated, Final
 
 from msgspec import Meta
 
-from certkit.assessment.documents import MetricId
 from certkit.assessment.metrics.catalogue import CATALOGUE
 from certkit.assessment.profile import Operator, Reading
+from certkit.assessment.result import MetricId
 from certkit.document import Count, Digest, Document, Part, Positive, Share, Text
 from certkit.evidence.records.record import Condition
 

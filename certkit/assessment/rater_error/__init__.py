@@ -19,17 +19,17 @@ from typing import TYPE_CHECKING, Final, Literal
 from msgspec import Struct, structs
 
 from certkit.assessment.findings.findings import finding, runs
-from certkit.assessment.rater_error.agreement import MAX_CATEGORIES, Agreement, Estimate, compare, fleiss, icc
-from certkit.assessment.rater_error.corrected import Confusion, Correction, Seen, above, confusion, correction
+from certkit.assessment.rater_error.agreement import Agreement, Estimate, compare, icc
+from certkit.assessment.rater_error.corrected import Correction, Labels, Seen, Share, correction, share
 from certkit.assessment.rater_error.labels import PASSES, counted, gives_outcomes, judge_of
 from certkit.assessment.statistics.estimators import LEVEL
-from certkit.assessment.statistics.posterior import Scale, posteriors
+from certkit.assessment.statistics.posterior import Scale, beta, posteriors
 from certkit.evidence.bundle.calibration import ABSENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from certkit.assessment.evaluate import Judged
+    from certkit.assessment.bounded import Judged
     from certkit.assessment.findings.findings import Finding
     from certkit.evidence.bundle.calibration import Calibration
     from certkit.evidence.bundle.manifest import Protocol
@@ -41,10 +41,6 @@ LOW: Final = 0.6
 MAX_RATERS: Final = 20
 """Raters beyond whom pairs are not listed."""
 REFERENCE: Final = "reference"
-_COUNTS: Final = ("true_positives", "false_negatives", "false_positives", "true_negatives")
-_PLACE: Final = {(True, True): 0, (True, False): 1, (False, True): 2, (False, False): 3}
-"""Truly a success, seen as one → place in `_COUNTS`."""
-
 State = Literal["calibrated", "compared", "uncalibrated"]
 Scores = Mapping[int, int]
 """Item → score, in millionths."""
@@ -55,12 +51,18 @@ def seen_by_judge(judged: Judged) -> Seen | None:
 
     Of the two weightings of tasks it is the one with the lower 95 % limit.
     """
-    metric, sums = judged.metrics["r_op"], judged.reader.sample.sums("r_op")
+    metric, sums = judged.metrics["r_op"], judged.view.sums("r_op")
     if metric.value is None or sums is None:
         return None
     parts = posteriors(sums, Scale(Fraction(0), Fraction(1), lower=True))
     worse = min(parts, key=lambda part: float(part.quantile(1 - LEVEL)))
-    return Seen(rate=Fraction(metric.value), n=sums.n, mean=float(worse.mean), variance=float(worse.variance))
+    return Seen(
+        rate=Fraction(metric.value),
+        n=sums.n,
+        tasks=sums.k,
+        mean=float(worse.mean),
+        variance=float(worse.variance),
+    )
 
 
 class RaterCount(Struct, frozen=True, kw_only=True):
@@ -69,15 +71,6 @@ class RaterCount(Struct, frozen=True, kw_only=True):
     name: str
     kind: str
     items: int
-
-
-class Group(Struct, frozen=True, kw_only=True):
-    """How far all `raters` of a group agree; `left_out` items were not scored by all of them (icc)."""
-
-    raters: Literal["all", "human"]
-    fleiss: Estimate
-    icc: Estimate
-    left_out: int
 
 
 class Variable(Struct, frozen=True, kw_only=True):
@@ -102,8 +95,9 @@ class JudgeReport(Struct, frozen=True, kw_only=True):
 
     `state`: ``calibrated`` against reference scores; ``compared`` with other raters only; or
     ``uncalibrated``; with the `reason`. `referenced` items have a reference score; `drawn` tells whether they
-    are the runs that the hash draws. `against` is the judge against it, `by_domain` the four counts of
-    `confusion` for each domain. `pairs` are all pairs of raters. `variables` are those beside the outcome.
+    are the runs that the hash draws. `against` is the judge against it, `confusion` counts its labels, in all
+    and `by_domain`. `pairs` are all pairs of raters, `icc` is over the items that all of them scored.
+    `variables` are those beside the outcome.
     """
 
     state: State
@@ -114,11 +108,13 @@ class JudgeReport(Struct, frozen=True, kw_only=True):
     ratings: int = 0
     raters: Sequence[RaterCount] = ()
     against: Agreement | None = None
-    confusion: Confusion | None = None
+    confusion: Labels | None = None
+    sensitivity: Share | None = None
+    specificity: Share | None = None
     drawn: bool | None = None
-    by_domain: Mapping[str, Mapping[str, int]] = {}
+    by_domain: Mapping[str, Labels] = {}
     pairs: Sequence[Agreement] = ()
-    groups: Sequence[Group] = ()
+    icc: Estimate | None = None
     correction: Correction | None = None
     note: str | None = None
     variables: Mapping[str, Variable] = {}
@@ -149,7 +145,7 @@ def judge_report(
             for rater, own in zip(calibration.raters, scores, strict=True)
         ),
         pairs=_pairs(raters, scores),
-        groups=_groups(calibration, scores) if calibration.items else (),
+        icc=_icc(scores),
         variables={name: _variable(other, protocol) for name, other in calibration.others.items()},
     )
     if name is None:
@@ -184,11 +180,11 @@ def _variable(calibration: Calibration, protocol: Protocol) -> Variable:
 
 def _by_rater(calibration: Calibration) -> list[Scores]:
     """Return the scores of each rater."""
-    found: list[dict[int, int]] = [{} for _ in calibration.raters]
+    scores: list[dict[int, int]] = [{} for _ in calibration.raters]
     columns = (calibration.item.tolist(), calibration.rater.tolist(), calibration.score.tolist())
     for item, rater, score in zip(*columns, strict=True):
-        found[rater][item] = score
-    return list(found)
+        scores[rater][item] = score
+    return list(scores)
 
 
 def _pairs(
@@ -208,29 +204,10 @@ def _compare(a: str, b: str, x: Scores, y: Scores, *, passes: int | None = PASSE
     return compare(a, b, mine, theirs, passes=passes, scale=SCALE)
 
 
-def _groups(calibration: Calibration, scores: Sequence[Scores]) -> tuple[Group, ...]:
-    human = [own for rater, own in zip(calibration.raters, scores, strict=True) if rater.kind == "human"]
-    groups = [_group("all", scores)]
-    if 1 < len(human) < len(scores):
-        groups.append(_group("human", human))
-    return tuple(groups)
-
-
-def _group(raters: Literal["all", "human"], scores: Sequence[Scores]) -> Group:
-    ratings: dict[int, list[int]] = {}
-    for own in scores:
-        for item, score in own.items():
-            ratings.setdefault(item, []).append(score)
-    complete = [row for row in ratings.values() if len(row) == len(scores)]
-    categories = sorted({score for row in ratings.values() for score in row})
-    if len(categories) > MAX_CATEGORIES:
-        # Too many scores to be categories: what counts is on which side of success they lie.
-        ratings = {item: [int(score >= PASSES) for score in row] for item, row in ratings.items()}
-        categories = [0, 1]
-    counts = [[row.count(category) for category in categories] for row in ratings.values()]
-    return Group(
-        raters=raters, fleiss=fleiss(counts), icc=icc(complete), left_out=len(ratings) - len(complete)
-    )
+def _icc(scores: Sequence[Scores]) -> Estimate:
+    """Return ICC(2,1) over the items that all raters scored."""
+    complete = sorted(set.intersection(*(set(own) for own in scores))) if scores else []
+    return icc([[own[item] for own in scores] for item in complete])
 
 
 def _calibrated(
@@ -244,17 +221,8 @@ def _calibrated(
     tau: Mapping[int, Fraction],
 ) -> JudgeReport:
     """Add what follows from the reference scores of items that the judge scored."""
-    counts: dict[str | None, list[int]] = {}
-    for item in own.keys() & reference.keys():
-        succeeded, passed = reference[item] >= PASSES, own[item] >= PASSES
-        counts.setdefault(calibration.domains[item], [0] * len(_COUNTS))[_PLACE[succeeded, passed]] += 1
-    tp, fn, fp, tn = map(sum, zip(*counts.values(), strict=True))
-    measured = confusion(tp, fn, fp, tn)
-    by_domain = {
-        domain: dict(zip(_COUNTS, of, strict=True))
-        for domain, of in sorted((key, of) for key, of in counts.items() if key is not None)
-    }
-    labels, note = counted(calibration, report.judge or "").of("r_op"), None
+    labelled, note = counted(calibration, report.judge or ""), None
+    every = labelled.of(None)
     if protocol.methodology == "trajectory":
         note = "methodology trajectory: where the judge did not decide success there is nothing to correct"
     return structs.replace(
@@ -262,10 +230,15 @@ def _calibrated(
         state="calibrated",
         reason=None,
         against=_compare(report.judge or "", REFERENCE, own, reference),
-        confusion=measured,
+        confusion=every,
+        sensitivity=share(every.true_positives, every.true_positives + every.false_negatives),
+        specificity=share(every.true_negatives, every.true_negatives + every.false_positives),
         drawn=calibration.drawn,
-        by_domain=by_domain,
-        correction=correction(seen, labels, tau) if seen else None,
+        by_domain={
+            domain: labelled.of(None, domain)
+            for domain in sorted({run[0] for run in labelled.runs if run[0]})
+        },
+        correction=correction(seen, labelled.of("r_op"), tau) if seen else None,
         note=note,
     )
 
@@ -344,7 +317,7 @@ def _corrected(
         )
     for tier in sorted(tau.keys() - set(lost)):
         # The same runs under a judge that never errs: a tier lost beside them is lost to the judge alone.
-        flawless = float(above(seen.mean, seen.variance, float(tau[tier])))
+        flawless = beta(seen.mean, seen.variance).above(float(tau[tier]))
         if flawless > delta[tier] >= found.by_tier[tier]:
             yield finding(
                 "judge-correction",

@@ -64,9 +64,9 @@ class Labelled(Struct, frozen=True):
 
     runs: tuple[tuple[str | None, str | None, bool, bool], ...]
 
-    def of(self, series: str, domain: str | None = None) -> Labels:
-        """Return the four counts over the runs of a series."""
-        over = SHARES.get(series) or GRADED[series]
+    def of(self, series: str | None, domain: str | None = None) -> Labels:
+        """Return the four counts over the runs of a series, or over all."""
+        over = of_runs.every if series is None else SHARES.get(series) or GRADED[series]
         counts = dict.fromkeys(((True, True), (True, False), (False, True), (False, False)), 0)
         for place, condition, passed, truly in self.runs:
             if (condition is None or over(condition)) and domain in {None, place}:

@@ -2,11 +2,11 @@
 
 Claims are written in a small TOML form, one table per claim; `parse` reads them, `recheck` does the
 arithmetic. Numbers stand as they are printed, because their digits are their tolerance (`printed`);
-counts that are not printed are searched (`counts`).
+counts that are not printed are searched (`claim`).
 
-    document = parse(text, "claims.toml")
-    findings = recheck(document, profiles=load_profile)
-    findings.exit_code, findings.results[0].arithmetic
+    claims = parse(text, "claims.toml")
+    done = recheck(claims, profiles=load_profile)
+    done.exit_code, done.claims[0].arithmetic
 
 It judges arithmetic and nothing else: a consistent claim may rest on bad evidence.
 """
@@ -14,20 +14,20 @@ It judges arithmetic and nothing else: a consistent claim may rest on bad eviden
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 from pydantic import Field
 
 from certkit import toml
-from certkit.assessment.recheck.claim import Claim, Name, Text
+from certkit.assessment.recheck.claim import Claim, Name, Result, State, Text
 from certkit.assessment.recheck.definitions import (
     CsiFactorClaim,
     CsiTrendClaim,
     LargestDeviationClaim,
     TierClaim,
 )
-from certkit.assessment.recheck.document import RecheckDocument, Result, State
 from certkit.assessment.recheck.means import CountClaim, RepeatsClaim, StandardErrorClaim, TTestClaim
 from certkit.assessment.recheck.proportions import IntervalClaim, PosteriorClaim, SilClaim, ZTestClaim
 from certkit.assessment.recheck.relations import (
@@ -38,13 +38,13 @@ from certkit.assessment.recheck.relations import (
     SameClaim,
 )
 from certkit.base import Authored, validate
-from certkit.document import DIALECT
+from certkit.document import DIALECT, Count, Document
 from certkit.errors import Exit, InputError
 
 if TYPE_CHECKING:
     from certkit.assessment.recheck.claim import Profiles
 
-__all__ = ["KINDS", "Claim", "Document", "Recheck", "Result", "State", "parse", "recheck"]
+__all__ = ["KINDS", "Claim", "Claims", "RecheckDocument", "Result", "State", "parse", "recheck"]
 
 CLAIMS_SCHEMA: Final = "urn:certkit:claims:v1"
 MAX_TEXT: Final = 1024 * 1024
@@ -84,7 +84,7 @@ class Head(Authored):
     claims: Annotated[tuple[dict[str, Any], ...], Field(min_length=1, max_length=2000)]
 
 
-class Document(Struct, frozen=True, kw_only=True):
+class Claims(Struct, frozen=True, kw_only=True):
     """Claims, read."""
 
     id: str
@@ -93,36 +93,21 @@ class Document(Struct, frozen=True, kw_only=True):
     claims: tuple[Claim, ...]
 
 
-class Recheck(Struct, frozen=True, kw_only=True):
-    """The results of a document's claims: `results` worst first, in the document's order among equals."""
+class RecheckDocument(Document, frozen=True, kw_only=True, tag="urn:certkit:recheck:v1"):
+    """What arithmetic says of published claims; the worst first, in the file's order among equals.
 
-    document: Document
-    results: tuple[Result, ...]
+    The exit code is 1 where a claim is impossible or inconsistent, else 4 where one is undecidable, else 0.
+    """
 
-    @property
-    def counts(self) -> dict[State, int]:
-        """How many claims have each state."""
-        found = Counter(result.state for result in self.results)
-        return {state: found[state] for state in State}
-
-    @property
-    def exit_code(self) -> Exit:
-        """1 where a claim is impossible or inconsistent, else 4 where one is undecidable, else 0."""
-        counts = self.counts
-        if counts[State.IMPOSSIBLE] or counts[State.INCONSISTENT]:
-            return Exit.NEGATIVE
-        return Exit.INSUFFICIENT if counts[State.UNDECIDABLE] else Exit.OK
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the document ``urn:certkit:recheck:v1``."""
-        return RecheckDocument(
-            id=self.document.id,
-            title=self.document.title,
-            sources=self.document.sources,
-            counts=self.counts,
-            exit_code=self.exit_code,
-            claims=self.results,
-        ).to_dict()
+    id: str
+    title: str | None
+    sources: tuple[str, ...]
+    counts: Annotated[
+        Mapping[State, Count],
+        Meta(extra_json_schema={"propertyNames": {"enum": list(State)}, "required": list(State)}),
+    ]
+    exit_code: Count
+    claims: tuple[Result, ...]
 
 
 def claims_schema() -> dict[str, Any]:
@@ -145,7 +130,7 @@ def claims_schema() -> dict[str, Any]:
     }
 
 
-def parse(text: str, where: str) -> Document:
+def parse(text: str, where: str) -> Claims:
     """Return the claims that a TOML text holds; `where` names it in errors.
 
     Raises `InputError` ``recheck.invalid`` naming the claim and every fault of it.
@@ -159,7 +144,7 @@ def parse(text: str, where: str) -> Document:
     names = Counter(claim.id for claim in claims)
     if repeated := sorted(name for name, times in names.items() if times > 1):
         raise InputError(_CODE, f"two claims have the id {repeated[0]!r}", where=where)
-    return Document(id=head.id, title=head.title, sources=head.sources, claims=claims)
+    return Claims(id=head.id, title=head.title, sources=head.sources, claims=claims)
 
 
 def _claim(item: dict[str, Any], number: int, where: str) -> Claim:
@@ -172,7 +157,19 @@ def _claim(item: dict[str, Any], number: int, where: str) -> Claim:
     return validate(form, item, code=_CODE, where=place)
 
 
-def recheck(document: Document, *, profiles: Profiles) -> Recheck:
+def recheck(claims: Claims, *, profiles: Profiles) -> RecheckDocument:
     """Return what the arithmetic says of every claim; `profiles` finds a tier table by its name."""
-    results = (claim.check(profiles) for claim in document.claims)
-    return Recheck(document=document, results=tuple(sorted(results, key=lambda it: _ORDER.index(it.state))))
+    results = sorted(
+        (claim.check(profiles) for claim in claims.claims), key=lambda it: _ORDER.index(it.state)
+    )
+    number = Counter(result.state for result in results)
+    against = number[State.IMPOSSIBLE] + number[State.INCONSISTENT]
+    code = Exit.NEGATIVE if against else Exit.INSUFFICIENT if number[State.UNDECIDABLE] else Exit.OK
+    return RecheckDocument(
+        id=claims.id,
+        title=claims.title,
+        sources=claims.sources,
+        counts={state: number[state] for state in State},
+        exit_code=code,
+        claims=tuple(results),
+    )

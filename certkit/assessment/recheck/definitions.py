@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field, model_validator
 
 from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
-from certkit.assessment.recheck.claim import Claim, Name, Text
-from certkit.assessment.recheck.document import Result, State
+from certkit.assessment.recheck.claim import Claim, Name, Result, State, Text
 from certkit.assessment.recheck.printed import Number, Share, Statement, around, compare, shown
 
 if TYPE_CHECKING:

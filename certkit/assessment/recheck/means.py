@@ -13,15 +13,12 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import model_validator
 
-from certkit.assessment.recheck.claim import Claim
-from certkit.assessment.recheck.counts import Count, Runs, successes_of
-from certkit.assessment.recheck.document import Result, State
+from certkit.assessment.recheck.claim import Claim, Count, Result, Runs, State, successes_of
 from certkit.assessment.recheck.printed import Number, Share, around, shown, spread
 from certkit.base import Authored
 
 if TYPE_CHECKING:
     from certkit.assessment.recheck.claim import Profiles
-    from certkit.assessment.recheck.printed import Printed
 
 
 class CountClaim(Claim):
@@ -32,39 +29,39 @@ class CountClaim(Claim):
     n: Runs
     count: Count | None = None
 
+    @property
+    def whole(self) -> int:
+        """The denominator."""
+        return self.n
+
     def check(self, profiles: Profiles) -> Result:  # noqa: ARG002 - the same door for all claims
         """Return whether a whole number of the denominator gives the printed rate."""
-        return _counted(self, self.rate, self.n, self.count)
+        n, count = self.whole, self.count
+        possible = successes_of(self.rate, n)
+        said = self.rate.text + ("" if count is None else f" as {count:,}") + f" of {n:,}"
+        if not possible:
+            nearest = round(self.rate.value * n)
+            words = f"no whole number gives it: {nearest:,} of {n:,} is {shown(Fraction(nearest, n))}"
+            return self.found(State.IMPOSSIBLE, said, words)
+        low, high = possible[0], possible[-1]
+        words = f"it is {low:,}" + (f" to {high:,}" if high > low else "") + f" of {n:,}"
+        between = (Fraction(low, n), Fraction(high, n))
+        if count is None or count in possible:
+            return self.found(State.CONSISTENT, said, words, between=between)
+        words += f"; {count:,} of {n:,} is {shown(Fraction(count, n))}"
+        return self.found(State.IMPOSSIBLE, said, words, between=between)
 
 
-class RepeatsClaim(Claim):
+class RepeatsClaim(CountClaim):
     """A rate over `n` tasks that ran `repeats` times each: some whole number of n·R prints so."""
 
-    kind: Literal["repeats"]
-    rate: Share
-    n: Runs
+    kind: Literal["repeats"]  # type: ignore[assignment]
     repeats: Runs
-    count: Count | None = None
 
-    def check(self, profiles: Profiles) -> Result:  # noqa: ARG002 - the same door for all claims
-        """Return whether a whole number of runs gives the printed rate."""
-        return _counted(self, self.rate, self.n * self.repeats, self.count)
-
-
-def _counted(claim: Claim, rate: Printed, n: int, count: int | None) -> Result:
-    possible = successes_of(rate, n)
-    said = rate.text + ("" if count is None else f" as {count:,}") + f" of {n:,}"
-    if not possible:
-        nearest = round(rate.value * n)
-        words = f"no whole number gives it: {nearest:,} of {n:,} is {shown(Fraction(nearest, n))}"
-        return claim.found(State.IMPOSSIBLE, said, words)
-    low, high = possible[0], possible[-1]
-    words = f"it is {low:,}" + (f" to {high:,}" if high > low else "") + f" of {n:,}"
-    between = (Fraction(low, n), Fraction(high, n))
-    if count is None or count in possible:
-        return claim.found(State.CONSISTENT, said, words, between=between)
-    words += f"; {count:,} of {n:,} is {shown(Fraction(count, n))}"
-    return claim.found(State.IMPOSSIBLE, said, words, between=between)
+    @property
+    def whole(self) -> int:
+        """The number of runs."""
+        return self.n * self.repeats
 
 
 class StandardErrorClaim(Claim):

@@ -1,6 +1,6 @@
 """Claims about proportions: a posterior, an interval, a test of two; and integrity levels from a rate.
 
-Counts that are not printed are searched (`counts`): a claim is impossible only when no count that agrees
+Counts that are not printed are searched (`claim`): a claim is impossible only when no count that agrees
 with the printed digits gives what is printed.
 """
 
@@ -15,9 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal, get_args
 
 from pydantic import Field, model_validator
 
-from certkit.assessment.recheck.claim import Claim
-from certkit.assessment.recheck.counts import Arm, described, numbers
-from certkit.assessment.recheck.document import Result, State
+from certkit.assessment.recheck.claim import Arm, Claim, Result, State, described, numbers
 from certkit.assessment.recheck.printed import Number, Share, Statement, around, shown, spread
 from certkit.assessment.statistics.estimators import Z, clopper_pearson, jeffreys, posterior, wilson
 

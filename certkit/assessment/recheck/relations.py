@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from certkit.assessment.recheck.claim import Claim, Text
-from certkit.assessment.recheck.document import Result, State
+from certkit.assessment.recheck.claim import Claim, Result, State, Text
 from certkit.assessment.recheck.printed import Number, Operator, Printed, compare, read, shown, spread
 from certkit.base import Authored
 

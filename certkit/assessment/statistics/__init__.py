@@ -1,1 +1,1 @@
-"""Estimates, intervals and seeded resampling."""
+"""Estimates, intervals, posteriors and variance components."""

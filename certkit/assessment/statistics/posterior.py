@@ -179,20 +179,21 @@ def differences(a: TaskSums, b: TaskSums, both: Shared) -> Iterator[Difference]:
         (both.k, _ratio(both.xx, a.scale * b.scale), _ratio(both.x_a, a.scale), _ratio(both.x_b, b.scale)),
         _by_runs(a, b, both),
     )
-    for one, two, (ww, xx, x_a, x_b) in zip(weighted(a, scale), weighted(b, scale), across, strict=True):
-        mean_a, var_a = moments(one, 0, 1)
-        mean_b, var_b = moments(two, 1, 0)
-        covariance = xx - mean_b * x_a - mean_a * x_b + mean_a * mean_b * ww
-        sizes = (one.k + 1) * (one.k + 2) * (two.k + 1) * (two.k + 2)
-        covariance = _float(covariance) / (np.sqrt(sizes) if isinstance(sizes, np.ndarray) else sqrt(sizes))
-        yield difference(_float(mean_a - mean_b), _float(var_a) + _float(var_b) - 2 * covariance)
+    for one, two, products in zip(weighted(a, scale), weighted(b, scale), across, strict=True):
+        yield difference(one, two, products)
 
 
-def difference(mean: Number, variance: Number) -> Difference:
-    """Return the posterior of a − b, in −1…1, by its moments."""
-    middle = (1 - mean) / 2
+def difference(a: Weighted, b: Weighted, across: tuple[Number, ...]) -> Difference:
+    """Return the posterior of a − b; `across` are Σw_a·w_b, Σw_a·x_a·w_b·x_b, Σw_a·x_a·w_b, Σw_a·w_b·x_b."""
+    mean_a, var_a = moments(a, 0, 1)
+    mean_b, var_b = moments(b, 1, 0)
+    ww, xx, x_a, x_b = across
+    covariance = xx - mean_b * x_a - mean_a * x_b + mean_a * mean_b * ww
+    sizes = (a.k + 1) * (a.k + 2) * (b.k + 1) * (b.k + 2)
+    covariance = _float(covariance) / (np.sqrt(sizes) if isinstance(sizes, np.ndarray) else sqrt(sizes))
+    variance = _float(var_a) + _float(var_b) - 2 * covariance
     # Where neither side spreads at all the law is a point; a hair of spread keeps the Beta defined.
-    middle = np.clip(middle, 1e-12, 1 - 1e-12)
+    middle = np.clip((1 - _float(mean_a - mean_b)) / 2, 1e-12, 1 - 1e-12)
     return Difference(beta(middle, np.clip(variance / 4, 1e-18, middle * (1 - middle) * (1 - 1e-9))))
 
 

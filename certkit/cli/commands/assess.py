@@ -10,19 +10,8 @@ import typer
 
 from certkit import canonical, files, workflow
 from certkit.assessment import serious
+from certkit.cli import options as opt
 from certkit.cli.emit import emit, note, progress
-from certkit.cli.options import (
-    OUT,
-    REQUIRE_TIER,
-    BundleFolders,
-    ContextFile,
-    Force,
-    Jobs,
-    ProfileName,
-    Verbose,
-    about,
-    check_outputs,
-)
 from certkit.cli.views.assessment import show_assessment
 from certkit.errors import Exit
 
@@ -34,20 +23,20 @@ if TYPE_CHECKING:
 
 
 def assess(
-    bundles: BundleFolders,
-    profile: ProfileName = "hb-eval-2026",
+    bundles: opt.BundleFolders,
+    profile: opt.ProfileName = "hb-eval-2026",
     require_tier: Annotated[
         int,
-        about(REQUIRE_TIER, "The tier that the exit code speaks of.", envvar="CERTKIT_REQUIRE_TIER"),
+        opt.REQUIRE_TIER(help="The tier that the exit code speaks of.", envvar="CERTKIT_REQUIRE_TIER"),
     ] = 1,
-    context: ContextFile = None,
-    out: Annotated[Path | None, about(OUT, "Also write the assessment (JSON) to this file.")] = None,
-    force: Force = False,
+    context: opt.ContextFile = None,
+    out: Annotated[Path | None, opt.OUT(help="Also write the assessment (JSON) to this file.")] = None,
+    force: opt.Force = False,
     exit_zero: Annotated[
         bool, typer.Option("--exit-zero", help="Exit with 0 whatever the verdict; errors still count.")
     ] = False,
-    jobs: Jobs = None,
-    verbose: Verbose = False,
+    jobs: opt.Jobs = None,
+    verbose: opt.Verbose = False,
 ) -> None:
     """Judge a bundle of evaluation records against a tier table, or several bundles of one agent together.
 
@@ -59,7 +48,7 @@ def assess(
     Example: certkit assess bundle/ --require-tier 2 -o assessment.json
     """
     workflow.refuse_inside(bundles, out)
-    check_outputs(out, force=force)
+    opt.check_outputs(out, force=force)
     given = None if context is None else workflow.load_context(context)
     result = workflow.assess(
         bundles, profile, required_tier=require_tier, context=given, jobs=jobs, progress=progress()

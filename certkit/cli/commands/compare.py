@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
+from msgspec import Struct, to_builtins
 
 from certkit import workflow
+from certkit.assessment.compare.words import ALPHA, change, figure, signed
+from certkit.assessment.drift.rows import LEAST
+from certkit.assessment.metrics.catalogue import Unit
+from certkit.assessment.metrics.metric import shown
 from certkit.cli import context
-from certkit.cli.emit import emit, progress
-from certkit.cli.options import (
-    PROFILE,
-    SEED,
-    TRUST,
-    Jobs,
-    Verbose,
-    about,
-)
-from certkit.cli.views.comparison import show_comparison, show_drift
+from certkit.cli import options as opt
+from certkit.cli.emit import counted, cut, emit, fold, progress
+from certkit.text import visible
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from certkit.assessment.compare.document import Better, Compared, Comparison, Manner, Side
+    from certkit.assessment.compare.paper import PaperTests
+    from certkit.assessment.drift import Drift, Row
+    from certkit.assessment.drift.rows import Mean
+    from certkit.assessment.statistics.estimators import Interval
+    from certkit.passport.comparing import Comparison as Drifted
+    from certkit.passport.comparing import Side as Signed
 
 
 def compare(
@@ -27,11 +36,6 @@ def compare(
     novel: Annotated[
         bool, typer.Option("--novel", help="Compare the held-out faults (split novel_fault) instead.")
     ] = False,
-    seed: Annotated[int | None, about(SEED, "Seed of every resampling. Default: 26.")] = None,
-    draws: Annotated[
-        int | None,
-        typer.Option("--draws", min=100, max=100_000, help="Bootstrap draws. Default: 2000."),
-    ] = None,
     paper_tests: Annotated[
         bool,
         typer.Option(
@@ -39,28 +43,25 @@ def compare(
             help="Show z, t, effect sizes, ANOVA and rank orders too, which take runs for independent.",
         ),
     ] = False,
-    jobs: Jobs = None,
-    verbose: Verbose = False,
+    jobs: opt.Jobs = None,
 ) -> None:
     """Compare two agents on their evidence: who succeeds more often under faults, by how much, how surely.
 
-    Compares what both bundles cover, paired by task where both have the tasks. Runs of one cluster stand or
-    fall together in the answer; tests that ignore this are shown on demand. Exit code 0: compared,
+    Compares what both bundles cover, task by task: those that both have are pairs, and runs of one task count
+    once. Tests that ignore this are shown on demand. Exit code 0: compared,
     whoever is better; 4: the bundles share nothing that could be compared; 3: a bundle is malformed.
 
-    Example: certkit compare bundle-a bundle-b --seed 7
+    Example: certkit compare bundle-a bundle-b --json
     """
     compared = workflow.compare(
         a,
         b,
         novel=novel,
-        seed=seed,
-        draws=draws,
         paper_tests=paper_tests,
         jobs=jobs,
         progress=progress(),
     )
-    emit(compared.to_dict, show_comparison(compared, verbose=verbose), code=compared.exit_code)
+    emit(compared.to_dict, show_comparison(compared), code=compared.exit_code)
 
 
 def drift(
@@ -74,17 +75,16 @@ def drift(
     ],
     trust: Annotated[
         Path | None,
-        about(TRUST, "The trust policy by which signatures are checked. Default: they are not checked."),
+        opt.TRUST(help="The trust policy by which signatures are checked. Default: they are not checked."),
     ] = None,
     profile: Annotated[
         str | None,
-        about(
-            PROFILE,
-            "The profile that a bundle is judged under. Default: that of the passport, or hb-eval-2026.",
+        opt.PROFILE(
+            help="The profile that a bundle is judged under. Default: that of the passport, or hb-eval-2026.",
         ),
     ] = None,
-    jobs: Jobs = None,
-    verbose: Verbose = False,
+    jobs: opt.Jobs = None,
+    verbose: opt.Verbose = False,
 ) -> None:
     """Compare an agent with itself at a later time: whether it is the same, and behaves as well.
 
@@ -93,7 +93,7 @@ def drift(
     the last eight. No raw evidence of a passport is needed. Exit code 0: STABLE; 5: DRIFTED or
     IDENTITY_CHANGED; 4: UNDERPOWERED or NOT_COMPARABLE.
 
-    Example: certkit drift january/passport.json april/passport.json --trust trust.json
+    Example: certkit drift january.json april.json --trust trust.json
     """
     if len(sides) < 2:  # noqa: PLR2004 - a comparison takes two
         raise typer.BadParameter("an older and a newer one", param_hint="OLD NEW")
@@ -109,3 +109,228 @@ def drift(
         progress=progress(),
     )
     emit(compared.to_dict, show_drift(compared, verbose=verbose), code=compared.drift.exit_code)
+
+
+_NAME: Final = 18
+_LABEL: Final = 34
+_TESTS: Final = {
+    "z": "two-proportion z",
+    "welch": "Welch's t",
+    "newcombe": "difference, Newcombe",
+    "cohen_h": "Cohen's h",
+    "cohen_d": "Cohen's d",
+    "hedges_g": "Hedges' g",
+    "agent": "agent",
+    "domain": "domain",
+    "interaction": "agent × domain",
+    "spearman": "Spearman's ρ",
+    "kendall": "Kendall's τ-b",
+}
+
+_RESULTS: Final = {
+    "STABLE": "a loss of the margin in r_op is excluded, and no row shows that it got worse",
+    "DRIFTED": "it behaves worse",
+    "IDENTITY_CHANGED": "the agent is not the same, though no row shows that it got worse",
+    "UNDERPOWERED": "no row shows that it got worse, and a loss in r_op is not excluded",
+    "NOT_COMPARABLE": "the two sides measure different things",
+}
+_ROW, _VALUE, _RUNS, _LOSS = 29, 7, 8, 8
+
+
+def show_comparison(compared: Comparison) -> Iterator[str]:
+    """Print a comparison."""
+    yield from fold(compared.answer.words)
+    yield ""
+    main = compared.answer.metric
+    for name, bundle, side in (("A", compared.a, compared.main.a), ("B", compared.b, compared.main.b)):
+        yield from fold(f"{name}: {bundle.agent.name} {bundle.agent.version}, {_rate(side)}", rest="   ")
+        yield f"   {bundle.bundle}"
+    if compared.domains:
+        yield from _table("domain", compared.domains)
+    if compared.manners:
+        yield from _manners(compared.manners)
+    if isinstance(compared.paper_tests, Struct):
+        yield from _paper_tests(compared.paper_tests, main)
+    beside = {name: row for name, row in compared.metrics.items() if row.matched and name != main}
+    if beside:
+        yield from _table("metric", beside)
+    yield from _not_alike(compared)
+    if compared.caveats:
+        yield ""
+        yield "To bear in mind:"
+        for caveat in compared.caveats:
+            yield from fold(caveat, first="- ", rest="  ")
+
+
+def _rate(side: Side) -> str:
+    if side.value is None:
+        return "not measured"
+    return f"{side.successes:,} of {side.n:,} runs succeeded, {shown(side.value, Unit.FRACTION)}"
+
+
+def _table(heading: str, rows: Mapping[str, Compared]) -> Iterator[str]:
+    yield ""
+    yield f"{heading:<{_NAME}}{'A':>8}{'B':>8}{'A - B':>11}{'95 % CI':>18}{'tasks':>7}{'adj. p':>9}"
+    for name, row in rows.items():
+        line, matched = f"{cut(visible(name), _NAME - 1):<{_NAME}}", row.matched
+        if matched is None:
+            yield line + f"{_value(row.a, row.unit):>8}{_value(row.b, row.unit):>8}{'not compared':>14}"
+            continue
+        line += f"{shown(matched.a, row.unit):>8}{shown(matched.b, row.unit):>8}"
+        line += f"{change(matched.difference, row.unit):>11}{_span(matched.interval, row.unit):>18}"
+        line += f"{min(matched.tasks):>7,}"
+        yield line + f"{'few' if row.p_adjusted is None else figure(row.p_adjusted):>9}"
+    yield from fold(
+        f"A and B over what both cover; p adjusted for {counted(len(rows), heading)};"
+        f" few: not tested below {LEAST} tasks a side"
+    )
+
+
+def _value(side: Side, unit: Unit) -> str:
+    return "–" if side.value is None else shown(side.value, unit)
+
+
+def _span(interval: Interval | None, unit: Unit) -> str:
+    if interval is None:
+        return "–"
+    if unit is Unit.FRACTION:
+        return f"{signed(100 * interval.low, 1)} to {signed(100 * interval.high, 1)}"
+    return f"{change(interval.low, unit)} to {change(interval.high, unit)}"
+
+
+def _paper_tests(tests: PaperTests, main: str) -> Iterator[str]:
+    """Print every test by the names of its figures; the pairs of cells are in the document alone."""
+    yield ""
+    yield "Tests as papers print them"
+    yield from fold(f"To bear in mind: {tests.warning}.")
+    groups = {"": tests.metrics.get(main), "ANOVA: ": tests.anova, "domain orders, ": tests}
+    groups |= {
+        f"{side.upper()}, intentional less trial and error: ": runs for side, runs in tests.manners.items()
+    }
+    for group, part in groups.items():
+        for name in _TESTS if part is not None else ():
+            if (figures := getattr(part, name, None)) is not None and not isinstance(figures, str):
+                named = {"": figures} if isinstance(figures, float) else to_builtins(figures)
+                text = ", ".join(
+                    f"{key} {_figure(value)}".strip() for key, value in named.items() if value is not None
+                )
+                yield from _row(f"{group}{_TESTS[name]}", text)
+    if tests.anova is not None and tests.anova.reason:
+        yield from _row("ANOVA of the clusters' rates", tests.anova.reason)
+    if tests.anova is not None and tests.anova.pairs:
+        apart = sum(pair.p < ALPHA for pair in tests.anova.pairs)
+        told = f"{apart} of {len(tests.anova.pairs)} pairs differ; --json lists them"
+        yield from _row("Tukey HSD, agent × domain", told)
+
+
+def _figure(value: object) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _row(label: str, text: str, p: str = "") -> Iterator[str]:
+    lead = f"  {label:<{_LABEL}}"
+    yield from fold(text + (f"  p {p}" if p else ""), first=lead, rest=" " * len(lead))
+
+
+def _points(interval: Interval | None) -> str:
+    return "none" if interval is None else f"{_span(interval, Unit.FRACTION)} pp"
+
+
+def _manners(manners: Mapping[Better, Manner]) -> Iterator[str]:
+    yield ""
+    yield "Intentional responses against trial and error"
+    for name, row in manners.items():
+        intentional, trial = (
+            f"{part.successes:,} of {part.n:,} ({shown(part.value, Unit.FRACTION)})"
+            for part in (row.intentional, row.trial_and_error)
+        )
+        text = f"intentional {intentional}, trial and error {trial}, unknown {row.unknown:,}"
+        yield from _row(name.upper(), text)
+        if row.difference is not None:
+            yield from _row("", change(row.difference, Unit.FRACTION))
+
+
+def _not_alike(compared: Comparison) -> Iterator[str]:
+    if not compared.not_alike:
+        return
+    yield ""
+    yield "Not alike, which can make a difference by itself:"
+    for item in compared.not_alike:
+        a, b = (text or "not stated" for text in (item.a, item.b))
+        yield from fold(f"{item.item}: A {a}, B {b}", first="- ", rest="  ")
+
+
+def show_drift(drifted: Drifted, *, verbose: bool) -> Iterator[str]:
+    """Print a drift: the result, the signatures, what changed, the rows, the reasons."""
+    drift = drifted.drift
+    worse = sum(row.flagged for row in drift.behaviour)
+    rows = f", in {worse} of {counted(len(drift.behaviour), 'row')}" if worse else ""
+    yield from fold(f"{drift.result}: {_RESULTS[drift.result]}{rows}")
+    yield from fold(f"tier: {_tier(drift.old_tier)} before, {_tier(drift.new_tier)} now")
+    yield from fold(_signatures(*drifted.before, drifted.old, drifted.new))
+    for name, side in (("old", drifted.old), ("new", drifted.new)):
+        for doubt in side.doubts:
+            yield from _item(f"the {name} passport fails a later step of verification: {doubt}", first="")
+    if drift.identity:
+        yield ""
+        yield "Identity:"
+        for change in drift.identity:
+            yield from _item(f"{change.role}: {change.old or 'nothing'} -> {change.new or 'nothing'}")
+    if drift.behaviour:
+        yield ""
+        yield from _rows_of_drift(drift, verbose=verbose)
+    if drift.trend is not None:
+        yield from fold(f"trend: {drift.trend.sentence}{', a decline' if drift.trend.flagged else ''}")
+    yield ""
+    yield "Reasons:"
+    for reason in drift.reasons:
+        if not reason.startswith("identity: "):
+            yield from _item(reason)
+
+
+def _item(text: str, *, first: str = "  ") -> Iterator[str]:
+    yield from fold(text, first=first, rest=first + "  ")
+
+
+def _tier(number: int) -> str:
+    return f"Tier {number}" if number else "no tier"
+
+
+def _signatures(*sides: Signed) -> str:
+    """Say what is known of the signatures, in one sentence that stands above all figures."""
+    signatures = {side.signature for side in sides} - {"none"}
+    if not signatures:
+        return "no signatures: all sides are bundles"
+    if signatures == {"trusted"}:
+        return "signatures checked: every passport is signed by an issuer whom the policy trusts"
+    return "SIGNATURES NOT CHECKED: name a trust policy with --trust"
+
+
+def _rows_of_drift(drift: Drift, *, verbose: bool) -> Iterator[str]:
+    yield (
+        f"{'row':<{_ROW}}{'old':>{_VALUE}}{'tasks':>{_RUNS}}{'new':>{_VALUE}}{'tasks':>{_RUNS}}"
+        f"{'loss':>{_LOSS}} state"
+    )
+    for row in drift.behaviour:
+        name = cut(row.name, _ROW - 1)
+        loss = f"{row.found.loss:+.3f}" if row.found else "-"
+        state = "not tested" if row.reason else row.state
+        yield f"{name:<{_ROW}}{_cell(row.old)}{_cell(row.new)}{loss:>{_LOSS}} {state}"
+        if verbose and row.is_tested:
+            yield f"  {_details(row)}"
+    yield from fold(
+        "loss: the change for the worse, in the row's unit. WORSE is drift, BETTER a gain; EQUIVALENT: no"
+        " change as large as the margin; UNDERPOWERED: none of these is shown."
+    )
+
+
+def _cell(side: Mean | None) -> str:
+    if side is None:
+        return f"{'-':>{_VALUE}}{0:>{_RUNS}}"
+    return f"{side.value:>{_VALUE}.3f}{side.tasks:>{_RUNS},}"
+
+
+def _details(row: Row) -> str:
+    margin = "no margin" if row.margin is None else f"margin {float(row.margin):g}"
+    se = row.found.se if row.found else 0.0
+    return f"{margin}, se {se:.4f}, adjusted p {row.p:.2g}, at most {row.limit:+.3f}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -11,23 +10,8 @@ import typer
 
 from certkit import canonical, files
 from certkit.cli import context
+from certkit.cli import options as opt
 from certkit.cli.emit import emit, fold, progress
-from certkit.cli.options import (
-    FORMAT,
-    KEY,
-    OUT,
-    AsOf,
-    Evidence,
-    Force,
-    PassphraseFile,
-    PassportFile,
-    Registry,
-    Replay,
-    ReplayProfile,
-    TrustFile,
-    about,
-    check_outputs,
-)
 from certkit.errors import UsageError
 from certkit.passport import exports
 from certkit.workflow.verifying import evidence_of, standing_of, taken
@@ -40,37 +24,27 @@ if TYPE_CHECKING:
 MAX_CARD: Final = 1024 * 1024
 
 
-class Format(StrEnum):
-    """The formats of others."""
-
-    SVR = "in-toto-svr"
-    VC = "vc+jwt"
-    A2A = "a2a"
-    MARKDOWN = "markdown"
-    BADGE = "badge"
-
-
 def export(
-    passport: PassportFile,
-    to: Annotated[Format, FORMAT],
-    out: Annotated[Path | None, OUT] = None,
-    force: Force = False,
-    trust: TrustFile = None,
+    passport: opt.PassportFile,
+    to: Annotated[exports.Format, opt.FORMAT()],
+    out: Annotated[Path | None, opt.OUT()] = None,
+    force: opt.Force = False,
+    trust: opt.TrustFile = None,
     unverified: Annotated[
         bool, typer.Option("--unverified", help="Do not verify; markdown and badge only, and they say so.")
     ] = False,
-    key: Annotated[Path | None, about(KEY, "The private key that signs the export (PEM).")] = None,
-    passphrase_file: PassphraseFile = None,
+    key: Annotated[Path | None, opt.KEY(help="The private key that signs the export (PEM).")] = None,
+    passphrase_file: opt.PassphraseFile = None,
     card: Annotated[Path | None, typer.Option("--card", help="The agent card that a2a signs (JSON).")] = None,
     verifier: Annotated[
         str | None,
         typer.Option("--verifier", metavar="URI", help="Who verified, in in-toto-svr. Default: certkit."),
     ] = None,
-    bundle: Evidence = None,
-    replay: Replay = False,
-    profile: ReplayProfile = None,
-    registry: Registry = None,
-    at: AsOf = None,
+    bundle: opt.Evidence = None,
+    replay: opt.Replay = False,
+    profile: opt.ReplayProfile = None,
+    registry: opt.Registry = None,
+    at: opt.AsOf = None,
 ) -> None:
     """Write what a passport says in a format of others: a copy of the claim, and no evidence.
 
@@ -79,12 +53,12 @@ def export(
     whoever publishes the agent card; markdown and badge are not signed. What is dated bears the present
     time; another --at is stated apart.
 
-    Example: certkit export passport.json --format markdown --trust trust.json -o passport.md
+    Example: certkit export passport.json -f markdown -o passport.md
     """
     _refuse_overwriting(out, passport, trust, key, card)
-    check_outputs(out, force=force)
+    opt.check_outputs(out, force=force)
     made = exports.export(
-        to.value,
+        to,
         _unverified(passport, at, asked=bool(bundle or replay or registry))
         if unverified
         else _verified(passport, trust, at, registry, bundle, profile, replay=replay),

@@ -10,8 +10,8 @@ import typer
 from msgspec import Meta
 
 from certkit import canonical, files
+from certkit.cli import options as opt
 from certkit.cli.emit import emit, fold, note, progress
-from certkit.cli.options import AGENT, ATTEMPT, DOMAIN, OUT, Like, NoSeal, about, salt_of
 from certkit.document import Digest, Document, GivenPath, Part, Text, fill
 from certkit.errors import UsageError
 from certkit.evidence.bundle.manifest import Agent, Imported
@@ -57,10 +57,12 @@ def import_(
             metavar="[FORMAT] LOG", help="The log, a file or a folder; its format is found by content."
         ),
     ],
-    out: Annotated[Path | None, about(OUT, "The folder to write; must not exist or be empty.")] = None,
-    agent: Annotated[str | None, about(AGENT, "Name the agent, or choose one of several in the log.")] = None,
+    out: Annotated[Path | None, opt.OUT(help="The folder to write; must not exist or be empty.")] = None,
+    agent: Annotated[
+        str | None, opt.AGENT(help="Name the agent, or choose one of several in the log.")
+    ] = None,
     agent_version: Annotated[
-        str | None, typer.Option("--agent-version", help="Its version, where the log does not tell.")
+        str | None, opt.AGENT_VERSION(help="Its version, where the log does not tell.")
     ] = None,
     mapping: Annotated[
         Path | None, typer.Option("--map", help="A TOML file that maps columns and values; see --suggest.")
@@ -71,7 +73,7 @@ def import_(
             "--split-by", metavar="COLUMN", help="Make a bundle of each 'agent', or value of a column."
         ),
     ] = None,
-    domain: Annotated[str | None, about(DOMAIN, "The domain, where the log has none.")] = None,
+    domain: Annotated[str | None, opt.DOMAIN(help="The domain, where the log has none.")] = None,
     condition: Annotated[
         str | None,
         typer.Option(
@@ -102,10 +104,10 @@ def import_(
     ] = None,
     attempt: Annotated[
         int | None,
-        about(ATTEMPT, "This is the agent's n-th evaluation."),
+        opt.ATTEMPT(help="This is the agent's n-th evaluation."),
     ] = None,
-    like: Like = None,
-    no_seal: NoSeal = False,
+    like: opt.Like = None,
+    no_seal: opt.NoSeal = False,
     suggest_: Annotated[
         bool,
         typer.Option("--suggest", help="Write a commented mapping for the log instead, to -o or the screen."),
@@ -136,7 +138,7 @@ def import_(
         tasks_independent=tasks_independent,
         attempt=attempt,
         seal=not no_seal,
-        task_salt=None if like is None else salt_of(like),
+        task_salt=None if like is None else opt.salt_of(like),
     )
     if suggest_:
         _suggest(suggest(source, options, format_=format_), out)

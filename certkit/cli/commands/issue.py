@@ -3,41 +3,25 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from certkit import files, passport, workflow
-from certkit.assessment.words import serious
+from certkit.assessment.words import above, sentence, serious
 from certkit.canonical import Digest, is_digest
 from certkit.cli import context
+from certkit.cli import options as opt
 from certkit.cli.commands.registry import log_key_of, logged_id
 from certkit.cli.documents_registry import Issued
-from certkit.cli.emit import emit, progress, warn
-from certkit.cli.options import (
-    ISSUER,
-    KEY,
-    REGISTRY,
-    REQUIRE_TIER,
-    BundleFolders,
-    ContextFile,
-    HeadsFile,
-    Jobs,
-    LogKey,
-    Out,
-    PassphraseFile,
-    ProfileName,
-    TrustFile,
-    about,
-    moment,
-)
-from certkit.cli.views.assessment import show_issued
+from certkit.cli.emit import emit, fold, progress, warn
+from certkit.cli.views.assessment import say_missing
 from certkit.cli.views.registry import following, show_following
 from certkit.errors import UsageError
 from certkit.passport import timestamp as authority
 from certkit.passport.keyless import Keyless
+from certkit.passport.terms import Relation
 from certkit.report import HINTS
 
 if TYPE_CHECKING:
@@ -50,19 +34,11 @@ MAX_TOKEN: Final = 64 * 1024
 MAX_CONFIG: Final = 4 * 1024 * 1024
 
 
-class Relation(StrEnum):
-    """How the issuer stands to somebody else."""
-
-    SAME = "same"
-    AFFILIATED = "affiliated"
-    INDEPENDENT = "independent"
-
-
 def issue(
-    bundles: BundleFolders,
-    out: Out,
-    issuer: Annotated[str, about(ISSUER, ISSUER.help, envvar="CERTKIT_ISSUER")],
-    key: Annotated[Path | None, about(KEY, "The issuer's private key.")] = None,
+    bundles: opt.BundleFolders,
+    out: opt.Out,
+    issuer: Annotated[str, opt.ISSUER(envvar="CERTKIT_ISSUER")],
+    key: Annotated[Path | None, opt.KEY(help="The issuer's private key.")] = None,
     timestamp: Annotated[
         str | None,
         typer.Option(
@@ -103,23 +79,23 @@ def issue(
         Relation | None,
         typer.Option("--relation-to-developer", help="How the issuer stands to who made the agent."),
     ] = None,
-    profile: ProfileName = "hb-eval-2026",
-    require_tier: Annotated[int, about(REQUIRE_TIER, "The tier that the claim speaks of.")] = 1,
-    answers: ContextFile = None,
-    registry: Annotated[Path | None, about(REGISTRY, "Also log it here.")] = None,
-    log_key: LogKey = None,
-    heads: HeadsFile = None,
-    trust: TrustFile = None,
+    profile: opt.ProfileName = "hb-eval-2026",
+    require_tier: Annotated[int, opt.REQUIRE_TIER(help="The tier that the claim speaks of.")] = 1,
+    answers: opt.ContextFile = None,
+    registry: Annotated[Path | None, opt.REGISTRY(help="Also log it here.")] = None,
+    log_key: opt.LogKey = None,
+    heads: opt.HeadsFile = None,
+    trust: opt.TrustFile = None,
     valid_from: Annotated[
         datetime | None,
-        typer.Option("--valid-from", metavar="TIME", parser=moment, help="Default: now."),
+        typer.Option("--valid-from", metavar="TIME", parser=opt.moment, help="Default: now."),
     ] = None,
     days: Annotated[int, typer.Option("--days", min=1, max=366, help="How long it is valid.")] = 90,
     supersedes: Annotated[
         str | None, typer.Option("--supersedes", metavar="ID", help="The id of the passport it replaces.")
     ] = None,
-    passphrase_file: PassphraseFile = None,
-    jobs: Jobs = None,
+    passphrase_file: opt.PassphraseFile = None,
+    jobs: opt.Jobs = None,
 ) -> None:
     """Judge a sealed bundle again, sign the judgement as a passport, and draw its safety case.
 
@@ -129,7 +105,7 @@ def issue(
     Nothing reaches the network but with --timestamp or --keyless.
     Exit code 0: issued, whatever the tier; 2, 3 and above: nothing was issued.
 
-    Example: certkit issue bundle --key issuer-key.pem --issuer "Example Lab" -o issued
+    Example: certkit issue bundle -k issuer-key.pem --issuer "Example Lab" -o out
     """
     if supersedes is not None and registry is not None:
         supersedes = logged_id(registry, supersedes)
@@ -150,8 +126,8 @@ def issue(
         key=signer,
         issuer=passport.Issuer(
             name=issuer,
-            relation_to_evaluator=evaluator.value if evaluator else None,
-            relation_to_developer=developer.value if developer else None,
+            relation_to_evaluator=evaluator,
+            relation_to_developer=developer,
         ),
         at=valid_from or now,
         now=now,
@@ -234,5 +210,13 @@ def document(issued: IssuedFiles, out: Path) -> Issued:
 
 def screen(issued: IssuedFiles, out: Path) -> Iterator[str]:
     """Print what was issued, and how it was logged."""
-    logged = show_following(issued.logged) if issued.logged else ()
-    yield from show_issued(issued, out, logged, HINTS)
+    for text in (*above(issued.assessment), sentence(issued.assessment)):
+        yield from fold(text)
+    yield f"passport {out}/passport.json"
+    yield f"id       {issued.passport.passport_id}"
+    if issued.logged is not None:
+        yield f"logged   entry {issued.logged.index}; proof in {out}/passport.json.tlog-proof"
+        yield from show_following(issued.logged)
+    yield f"report   {out}/safety-case.html" + ("" if issued.pdf_missing else ", safety-case.pdf")
+    if issued.pdf_missing:
+        say_missing(issued.pdf_missing, HINTS)

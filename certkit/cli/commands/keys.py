@@ -2,135 +2,109 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from datetime import datetime
-from enum import StrEnum
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+from msgspec import UNSET, UnsetType, structs
 
 from certkit import files
 from certkit.cli import context
-from certkit.cli.documents import Key, Rotation
+from certkit.cli import options as opt
+from certkit.cli.documents import Key
 from certkit.cli.emit import emit, fold, hint, note
-from certkit.cli.options import (
-    OUT,
-    PUBLIC,
-    TRUST,
-    ChangeTime,
-    PassphraseFile,
-    about,
-)
 from certkit.errors import UsageError
 from certkit.passport import keys
-from certkit.passport.exports.words import utc
-from certkit.passport.rotation import ended, rotated
+from certkit.passport.keys import Algorithm
 
 if TYPE_CHECKING:
-    from certkit.passport.keys import PrivateKey, PublicKey
-    from certkit.passport.trust import Trust
+    from certkit.passport.keys import PublicKey
 
-
-class Kind(StrEnum):
-    """The types of key that sign."""
-
-    ED25519 = "ed25519"
-    P256 = "p256"
-
-
-Type = Annotated[Kind, typer.Option("--type", help="Ed25519, or ECDSA P-256.")]
+Type = Annotated[Algorithm, typer.Option("--type", help="Ed25519, or ECDSA P-256.")]
 Ask = Annotated[bool, typer.Option("--ask-passphrase", help="Ask for a passphrase.")]
 
 
 def generate(
-    out: Annotated[Path, about(OUT, "The file of the private key.")],
-    public: Annotated[Path | None, about(PUBLIC, "Also write the public key to this file.")] = None,
-    kind: Type = Kind.ED25519,
-    passphrase_file: PassphraseFile = None,
+    out: Annotated[Path, opt.OUT(help="The file of the private key.")],
+    public: Annotated[Path | None, opt.PUBLIC(help="Also write the public key to this file.")] = None,
+    kind: Type = "ed25519",
+    passphrase_file: opt.PassphraseFile = None,
     ask: Ask = False,
 ) -> None:
     """Make a private key (PKCS#8, readable by you alone); an existing file is never overwritten.
 
     Example: certkit keys generate -o issuer-key.pem --public public-key.pem
     """
-    _refuse_existing(public)
-    passphrase = context.new_passphrase(passphrase_file, ask=ask)
-    key = keys.generate(kind.value)
-    _write(key, out, public, passphrase)
-    encrypted = passphrase is not None
-    emit(
-        Key(**_members(key.public_key()), encrypted=encrypted),
-        _generated(key.public_key(), out, encrypted=encrypted),
-    )
-
-
-def _generated(key: PublicKey, out: Path, *, encrypted: bool) -> Iterator[str]:
-    yield from _made(key, out, encrypted=encrypted)
-    hint(f"give out 'certkit keys show {out} --pem' and the id, by two ways; keep {out} to you")
+    made, lines = _generated(out, public, kind, passphrase_file, ask=ask)
+    advice = f"give out 'certkit keys show {out} --pem' and the id, by two ways; keep {out} to you"
+    emit(made, _advised(lines, advice))
 
 
 def rotate(
     old: Annotated[
         Path, typer.Argument(metavar="OLD", help="The old key's PEM file; the public one will do.")
     ],
-    out: Annotated[Path, about(OUT, "The file of the new private key.")],
-    public: Annotated[Path, PUBLIC],
-    kind: Type = Kind.ED25519,
-    passphrase_file: PassphraseFile = None,
+    out: Annotated[Path, opt.OUT(help="The file of the new private key.")],
+    public: Annotated[Path, opt.PUBLIC()],
+    kind: Type = "ed25519",
+    passphrase_file: opt.PassphraseFile = None,
     ask: Ask = False,
-    trust: Annotated[Path | None, about(TRUST, "The trust policy to change.", envvar=None)] = None,
-    at: ChangeTime = None,
 ) -> None:
     """Make a key that takes over from an old one, whose file is left alone.
 
-    With --trust, that policy counts signatures by the old key up to --at, and by the new one from then.
-    The passphrase is the new key's.
+    Every trust policy that holds the old key, yours too, then follows with 'certkit trust rotate'. The
+    passphrase is the new key's.
 
-    Example: certkit keys rotate public-key.pem -o next-key.pem --public next-public.pem --trust trust.json
+    Example: certkit keys rotate old.pem -o next.pem --public next-public.pem
     """
-    _refuse_existing(public)
-    moment = at or context.now().replace(microsecond=0)
-    retired = _retired(old)
-    passphrase = context.new_passphrase(passphrase_file, ask=ask)
-    key = keys.generate(kind.value)
-    new, encrypted = key.public_key(), passphrase is not None
-    policy, odd = _changed(trust, retired, new, moment) if trust else (None, [])  # first: it may refuse
-    _write(key, out, public, passphrase)
-    if trust is not None and policy is not None:
-        files.write(trust, policy)
+    if keys.is_private(old) and keys.is_encrypted(old):
+        raise UsageError(
+            "key.passphrase",
+            "encrypted, and the passphrase is that of the new key",
+            where=str(old),
+            hint="name the old public key; 'certkit keys show KEY --pem' prints it",
+        )
+    retired = keys.key_id(context.public_key(old, None))
+    made, lines = _generated(out, public, kind, passphrase_file, ask=ask)
     emit(
-        Rotation(**_members(new), encrypted=encrypted, old=keys.key_id(retired), at=moment, trust=trust),
-        _rotated(retired, new, out, public, trust, moment, odd, encrypted=encrypted),
+        structs.replace(made, replaces=retired),
+        _advised(
+            [*lines, f"takes over from {retired}"],
+            f"give out {public} and the id, by two ways; sign with the old key no more",
+            "in every trust policy that holds the old key, run",
+            f"certkit trust rotate OLD.pem {public}",
+        ),
     )
 
 
-def _rotated(
-    retired: PublicKey,
-    new: PublicKey,
-    out: Path,
-    public: Path,
-    trust: Path | None,
-    moment: datetime,
-    odd: list[str],
-    *,
-    encrypted: bool,
-) -> Iterator[str]:
-    yield from _made(new, out, encrypted=encrypted)
-    yield from fold(f"takes over from {keys.key_id(retired)}")
-    if trust is not None:
-        yield from fold(f"{trust} written: the old key counts up to {utc(moment)}, the new one from then")
-    hint(f"give out {public} and the id, by two ways; sign with the old key no more")
-    hint("others who trust the old key run")
-    note(f"hint: certkit trust rotate OLD.pem {public} --at {utc(moment)}")
-    for item in odd:
-        hint(item)
+def _generated(
+    out: Path, public: Path | None, kind: Algorithm, passphrase_file: Path | None, *, ask: bool
+) -> tuple[Key, list[str]]:
+    """Write a new pair of keys; return its document, and its lines on the screen."""
+    if public is not None:
+        files.check_target(public, overwrite=False)
+    passphrase = context.new_passphrase(passphrase_file, ask=ask)
+    key = keys.generate(kind)
+    keys.write_private(out, key, passphrase=passphrase)
+    if public is not None:
+        files.write(public, keys.public_pem(key.public_key()).encode(), overwrite=False)
+    made = _document(key.public_key(), encrypted=passphrase is not None)
+    lines = [f"{out}: {made.algorithm} private key, {'' if made.encrypted else 'not '}encrypted"]
+    return made, [*lines, f"id {made.id}"]
+
+
+def _advised(lines: Iterable[str], *advice: str) -> Iterator[str]:
+    for line in lines:
+        yield from fold(line)
+    for text in advice:
+        note(f"hint: {text}") if text.startswith("certkit ") else hint(text)
 
 
 def show(
     key: Annotated[Path, typer.Argument(metavar="KEY", help="A PEM file, private or public.")],
     pem: Annotated[bool, typer.Option("--pem", help="Print the public key in PEM instead.")] = False,
-    passphrase_file: PassphraseFile = None,
+    passphrase_file: opt.PassphraseFile = None,
 ) -> None:
     """Print a key's id: the SHA-256 of its public key (SPKI, DER), by which two people can compare.
 
@@ -138,55 +112,12 @@ def show(
     """
     public = context.public_key(key, passphrase_file)
     emit(
-        Key(**_members(public)),
+        _document(public),
         keys.public_pem(public).encode() if pem else [keys.key_id(public)],
     )
 
 
-def _retired(path: Path) -> PublicKey:
-    if keys.is_private(path) and keys.is_encrypted(path):
-        raise UsageError(
-            "key.passphrase",
-            "encrypted, and the passphrase is that of the new key",
-            where=str(path),
-            hint="name the old public key; 'certkit keys show KEY --pem' prints it",
-        )
-    return context.public_key(path, None)
-
-
-def _refuse_existing(path: Path | None) -> None:
-    if path is not None:
-        files.check_target(path, overwrite=False)
-
-
-def _write(key: PrivateKey, out: Path, public: Path | None, passphrase: bytes | None) -> None:
-    keys.write_private(out, key, passphrase=passphrase)
-    if public is not None:
-        files.write(public, keys.public_pem(key.public_key()).encode(), overwrite=False)
-
-
-def _changed(trust: Path, retired: PublicKey, new: PublicKey, moment: datetime) -> tuple[bytes, list[str]]:
-    """Return the bytes of a policy after the change of keys, which will be accepted, and what is odd."""
-    policy = context.load_policy(trust)
-    odd = odd_rotation(policy, retired, moment)
-    if moment < context.now().replace(microsecond=0):
-        odd.append(f"the new key was made just now, and is to count from {utc(moment)}")
-        odd.append("passports that the old key signed since then no longer count")
-    return context.checked_policy(rotated(policy, retired, new, at=moment), trust), odd
-
-
-def odd_rotation(policy: Trust, retired: PublicKey, moment: datetime) -> list[str]:
-    """Return in words that a key which has a successor already gets one more, where it is so."""
-    end = ended(policy, retired, at=moment)
-    if end is None:
-        return []
-    return [f"the old key counts no longer than to {utc(end)}; this adds one more key of its issuer"]
-
-
-def _made(key: PublicKey, out: Path, *, encrypted: bool) -> Iterator[str]:
-    yield f"{out}: {keys.algorithm_name(key)} private key, {'' if encrypted else 'not '}encrypted"
-    yield f"id {keys.key_id(key)}"
-
-
-def _members(key: PublicKey) -> dict[str, Any]:
-    return {"id": keys.key_id(key), "algorithm": keys.algorithm_name(key), "pem": keys.public_pem(key)}
+def _document(key: PublicKey, *, encrypted: bool | UnsetType = UNSET) -> Key:
+    return Key(
+        id=keys.key_id(key), algorithm=keys.algorithm_name(key), pem=keys.public_pem(key), encrypted=encrypted
+    )

@@ -2,55 +2,30 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 import sys
 from collections.abc import Iterator
 from contextlib import redirect_stdout
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from certkit import evidence, files
-from certkit.assessment.findings.commitments import TASKS as ABOUT_TASKS
+from certkit.assessment.findings.provenance import TASKS as ABOUT_TASKS
 from certkit.assessment.integrity.document import IntegrityDocument, State
-from certkit.assessment.integrity.scoring import score_integrity
+from certkit.assessment.integrity.scores import score_integrity
 from certkit.cli.emit import counted, emit, hint, note, progress
-from certkit.cli.options import AGENT, JOBS, SEED, BundleFolder, NoSeal, Out, about
+from certkit.cli.options import AGENT, AGENT_VERSION, JOBS, NAME, OUT, SEED, BundleFolder, NoSeal, Out
 from certkit.document import Count, Document, GivenPath
 from certkit.errors import Exit, UnavailableError
 from certkit.evidence.integrity.reading import read
-from certkit.evidence.integrity.running import Asking, generate_probes, run_probes
-from certkit.evidence.integrity.sheets import COLUMNS, MAX_SHEET, keep, take
+from certkit.evidence.integrity.running import Asking, Ran, generate_probes, run_probes
+from certkit.evidence.integrity.sheets import EACH, MAX_SHEET, keep, take
 from certkit.evidence.integrity.sheets import sheet as write_sheet
-from certkit.probes.answer import FOLDER
-from certkit.probes.callers import agents_of
+from certkit.probes.agents import Limits, agents_of
 from certkit.probes.generate import INSTANCES, PUBLIC
-from certkit.probes.matching import Mode
-from certkit.probes.run import Limits
-
-if TYPE_CHECKING:
-    from certkit.evidence.integrity.running import Ran
-
-
-class ProbesGenerate(Document, frozen=True, kw_only=True, tag="urn:certkit:probes-generate:v1"):
-    """What certkit probes generate prints."""
-
-    folder: GivenPath
-    tasks: Count
-    probes: Count
-
-
-class ProbesRun(Document, frozen=True, kw_only=True, tag="urn:certkit:probes-run:v1"):
-    """What certkit probes run prints; the digest is null where the bundle is not sealed."""
-
-    bundle: GivenPath
-    answered: Count
-    errors: Count
-    left: Count
-    digest: str | None
+from certkit.probes.records import FOLDER, Mode
 
 
 class ProbesSheet(Document, frozen=True, kw_only=True, tag="urn:certkit:probes-sheet:v1"):
@@ -65,7 +40,7 @@ def generate(
     out: Out,
     seed: Annotated[
         str,
-        about(SEED, "What the tasks are drawn from.", metavar="TEXT", min=None, max=None),
+        SEED(help="What the tasks are drawn from.", metavar="TEXT", min=None, max=None),
     ] = PUBLIC,
     instances: Annotated[
         int,
@@ -82,12 +57,9 @@ def generate(
 
     Example: certkit probes generate -o tasks --seed "a text of your own"
     """
-    generate_probes(out, seed=seed, instances=instances, withhold=withhold)
-    tasks, probes = 48 * instances, 102 * instances
-    emit(
-        ProbesGenerate(folder=out, tasks=tasks, probes=probes).to_dict,
-        [f"{out}: {counted(tasks, 'task')} with {counted(probes, 'probe')}"],
-    )
+    inventory = generate_probes(out, seed=seed, instances=instances, withhold=withhold)
+    told = f"{out}: {counted(48 * instances, 'task')} with {counted(102 * instances, 'probe')}"
+    emit(inventory.to_dict, [told])
     note(f"hint: certkit probes run {out} --agent command:./my-agent -o bundle")
 
 
@@ -95,7 +67,7 @@ def run(
     tasks: Annotated[Path, typer.Argument(metavar="TASKS", help="The folder that 'probes generate' wrote.")],
     agent: Annotated[
         str,
-        about(AGENT, "python:MODULE:FUNCTION, command:LINE, http:URL, or reference:NAME.", metavar="SPEC"),
+        AGENT(help="python:MODULE:FUNCTION, command:LINE, http:URL, or reference:NAME.", metavar="SPEC"),
     ],
     out: Out,
     mode: Annotated[Mode, typer.Option("--mode", help="The form of reply that is asked for.")] = Mode.JSON,
@@ -103,10 +75,8 @@ def run(
     isolate: Annotated[
         bool, typer.Option("--isolate", help="command: a process of its own for every call.")
     ] = False,
-    name: Annotated[str | None, typer.Option("--name", help="The agent's name; else its spec.")] = None,
-    agent_version: Annotated[
-        str, typer.Option("--agent-version", help="The agent's version.")
-    ] = "unversioned",
+    name: Annotated[str | None, NAME(help="The agent's name; else its spec.")] = None,
+    agent_version: Annotated[str, AGENT_VERSION()] = "unversioned",
     timeout: Annotated[float, typer.Option("--timeout", min=0.1, help="Seconds to wait for a reply.")] = 60,
     retries: Annotated[
         int, typer.Option("--retries", min=0, max=100, help="Calls to make again where no reply came.")
@@ -114,7 +84,7 @@ def run(
     max_calls: Annotated[
         int | None, typer.Option("--max-calls", min=1, help="Stop after so many calls, to go on later.")
     ] = None,
-    jobs: Annotated[int, about(JOBS, "Questions asked at once.")] = 1,
+    jobs: Annotated[int, JOBS(help="Questions asked at once.")] = 1,
     no_seal: NoSeal = False,
 ) -> None:
     """Ask an agent every question of the tasks, each in a prompt of its own, and keep the replies.
@@ -141,20 +111,18 @@ def run(
             sealing=not no_seal,
             progress=progress(),
         )
-    emit(
-        ProbesRun(
-            bundle=out, answered=ran.answered, errors=ran.errors, left=ran.left, digest=ran.digest
-        ).to_dict,
-        _ran(out, ran),
-        code=Exit.INSUFFICIENT if ran.errors or ran.left else Exit.OK,
-    )
+    emit(ran.to_dict, _ran(ran), code=Exit.INSUFFICIENT if ran.errors or ran.left else Exit.OK)
 
 
-def _ran(out: Path, ran: Ran) -> Iterator[str]:
-    yield f"{out}: {ran.answered:,} answered, {ran.errors:,} failed, {ran.left:,} left to ask"
+def _ran(ran: Ran) -> Iterator[str]:
+    yield f"{ran.bundle}: {ran.answered:,} answered, {ran.errors:,} failed, {ran.left:,} left to ask"
     if ran.digest:
         yield ran.digest
-    note("hint: run the same command again to go on" if ran.left else f"hint: certkit probes score {out}")
+    note(
+        "hint: run the same command again to go on"
+        if ran.left
+        else f"hint: certkit probes score {ran.bundle}"
+    )
 
 
 def score(folder: BundleFolder) -> None:
@@ -186,9 +154,7 @@ def sheet(
             "--kind", help="difficulty of tasks, construct (which family), or audit of the matcher."
         ),
     ],
-    out: Annotated[
-        Path | None, typer.Option("-o", "--out", metavar="CSV", help="Write a sheet here.")
-    ] = None,
+    out: Annotated[Path | None, OUT(metavar="CSV", help="Write a sheet here.")] = None,
     each: Annotated[
         int | None, typer.Option("--each", min=1, help="Rows of every cell that the sheet is drawn from.")
     ] = None,
@@ -207,16 +173,15 @@ def sheet(
 
     Example: certkit probes sheet bundle --kind audit -o audit.csv
     """
-    if kind not in COLUMNS:
-        raise typer.BadParameter(", ".join(COLUMNS), param_hint="--kind")
+    if kind not in EACH:
+        raise typer.BadParameter(", ".join(EACH), param_hint="--kind")
     if (out is None) == (filled is None) or (filled is None) != (rater is None):
         raise typer.BadParameter("either -o, or --take with --rater", param_hint="--take")
     bundle = evidence.open_bundle(folder, progress=progress())
     kept = read(folder)
     if out is not None:
-        data = write_sheet(kept, kind, each)
+        data, rows = write_sheet(kept, kind, each)
         files.write(out, data, overwrite=False)
-        rows = len(list(csv.reader(io.StringIO(data.decode())))) - 1
         made = ProbesSheet(sheet=out, rows=rows, digest=None)
         return emit(made.to_dict, [f"{out}: {counted(rows, 'row')} to fill in"])
     assert filled is not None  # noqa: S101 - checked above

@@ -9,9 +9,9 @@ import typer
 
 from certkit import assessment, workflow
 from certkit.assessment.profile import Profile
+from certkit.cli import options as opt
 from certkit.cli.documents import ListedProfile, ProfileLint, Profiles
 from certkit.cli.emit import emit, fold
-from certkit.cli.options import RUNS, about
 from certkit.cli.views.assessment import show_profile
 from certkit.document import BESIDE, Digest, Document, fill
 from certkit.errors import Exit, UsageError
@@ -69,7 +69,7 @@ def _listed(profiles: Iterable[Profile]) -> Iterator[str]:
 def lint(
     name: Annotated[str, typer.Argument(metavar="PROFILE", help=_NAME)],
     runs: Annotated[
-        int | None, about(RUNS, "Runs that are planned: tells which rows they can never show.")
+        int | None, opt.RUNS(help="Runs that are planned: tells which rows they can never show.")
     ] = None,
 ) -> None:
     """Check that a profile makes sense: thresholds that rise with the tiers, rows that can be met.

@@ -11,9 +11,10 @@ import typer
 from certkit import workflow
 from certkit.assessment import recheck as room
 from certkit.cli.emit import emit, fold
+from certkit.errors import Exit
 
 if TYPE_CHECKING:
-    from certkit.assessment.recheck import Recheck
+    from certkit.assessment.recheck import RecheckDocument
 
 _MARKS: Final = {"impossible": "✗", "inconsistent": "≠", "undecidable": "?", "consistent": "✓"}
 _INDENT: Final = " " * 15
@@ -32,13 +33,12 @@ def recheck(
     codes = ("recheck.unknown", "recheck.invalid")
     claims = room.parse(*workflow.named_text("recheck", name, what="claims", codes=codes))
     done = room.recheck(claims, profiles=cache(workflow.load_profile))
-    emit(done.to_dict, _screen(done), code=done.exit_code)
+    emit(done.to_dict, _screen(done), code=Exit(done.exit_code))
 
 
-def _screen(done: Recheck) -> Iterator[str]:
-    document = done.document
-    yield from fold(f"{document.id}: {document.title}" if document.title else document.id)
-    for result in done.results:
+def _screen(done: RecheckDocument) -> Iterator[str]:
+    yield from fold(f"{done.id}: {done.title}" if done.title else done.id)
+    for result in done.claims:
         yield ""
         state = str(result.state)
         yield from fold(f"{result.id}: {result.where}", first=f"{_MARKS[state]} {state:<12} ", rest=_INDENT)

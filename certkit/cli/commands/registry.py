@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from datetime import datetime, timedelta
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from msgspec import structs
@@ -15,29 +14,8 @@ from certkit import files
 from certkit.canonical import is_digest
 from certkit.cli import context
 from certkit.cli import documents_registry as documents
+from certkit.cli import options as opt
 from certkit.cli.emit import emit, progress, warn
-from certkit.cli.options import (
-    AGENT,
-    AT,
-    LOG_KEY,
-    OUT,
-    PROFILE,
-    TIER,
-    EntryId,
-    EntryTime,
-    Force,
-    HeadsFile,
-    LogKey,
-    PassphraseFile,
-    PassportFile,
-    RegistryFolder,
-    SigningKey,
-    Since,
-    TrustFile,
-    about,
-    check_outputs,
-    profile_digest,
-)
 from certkit.cli.views import registry as views
 from certkit.document import fill
 from certkit.errors import UsageError
@@ -47,28 +25,14 @@ from certkit.registry.log import load_log_key, log_key_file, make_log_key
 from certkit.registry.reader import reading
 from certkit.registry.registry import Registry
 from certkit.registry.standing import Query, ranked
+from certkit.registry.state import Standing
 from certkit.workflow.verifying import taken
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+    from certkit.registry.entry import Logged
     from certkit.registry.reader import Reader
-
-
-class Ended(StrEnum):
-    """How a passport may stand."""
-
-    CURRENT = "current"
-    SUPERSEDED = "superseded"
-    REVOKED = "revoked"
-    EXPIRED = "expired"
-    UPCOMING = "upcoming"
-
-
-class Order(StrEnum):
-    """The order of a list of passports."""
-
-    STANDING = "standing"
 
 
 def days(text: str) -> timedelta:
@@ -97,11 +61,13 @@ def logged_id(folder: Path, ident: str) -> str:
 
 
 def init(
-    folder: RegistryFolder,
-    name: Annotated[str, typer.Option("--name", help="Its name: lower-case letters, digits, dots, hyphens.")],
+    folder: opt.RegistryFolder,
+    name: Annotated[str, opt.NAME(help="Its name: lower-case letters, digits, dots, hyphens.")],
     log_key: Annotated[
         Path | None,
-        about(LOG_KEY, "Sign with this Ed25519 key and keep none in the registry. Default: make a new one."),
+        opt.LOG_KEY(
+            help="Sign with this Ed25519 key and keep none in the registry. Default: make a new one."
+        ),
     ] = None,
 ) -> None:
     """Make an empty registry and print the log's verifier key, which auditors need.
@@ -117,14 +83,14 @@ def init(
 
 
 def append(
-    folder: RegistryFolder,
-    passport: PassportFile,
-    key: SigningKey,
-    trust: TrustFile = None,
-    log_key: LogKey = None,
-    heads: HeadsFile = None,
-    passphrase_file: PassphraseFile = None,
-    at: EntryTime = None,
+    folder: opt.RegistryFolder,
+    passport: opt.PassportFile,
+    key: opt.SigningKey,
+    trust: opt.TrustFile = None,
+    log_key: opt.LogKey = None,
+    heads: opt.HeadsFile = None,
+    passphrase_file: opt.PassphraseFile = None,
+    at: opt.EntryTime = None,
 ) -> None:
     """Log a passport, if a trusted issuer signed it and it is valid; write the proof beside it.
 
@@ -154,19 +120,19 @@ def append(
 
 
 def list_(
-    folder: RegistryFolder,
+    folder: opt.RegistryFolder,
     ident: Annotated[
         str | None,
         typer.Argument(metavar="[ID]", help="One entry: its index, a passport id, or 8 digits of one."),
     ] = None,
     agent: Annotated[
-        str | None, about(AGENT, "Passports of this lineage, a part of its name, or a digest.")
+        str | None, opt.AGENT(help="Passports of this lineage, a part of its name, or a digest.")
     ] = None,
-    tier: Annotated[int | None, about(TIER, "Passports of this tier.")] = None,
+    tier: Annotated[int | None, opt.TIER(help="Passports of this tier.")] = None,
     profile: Annotated[
-        str | None, about(PROFILE, "Passports under this profile: a name, or a digest.")
+        str | None, opt.PROFILE(help="Passports under this profile: a name, or a digest.")
     ] = None,
-    status: Annotated[Ended | None, typer.Option("--status", help="Passports that stand so.")] = None,
+    status: Annotated[Standing | None, typer.Option("--status", help="Passports that stand so.")] = None,
     expiring: Annotated[
         timedelta | None,
         typer.Option(
@@ -174,13 +140,13 @@ def list_(
         ),
     ] = None,
     sort: Annotated[
-        Order | None,
+        Literal["standing"] | None,
         typer.Option(
             "--sort", help="'standing': those in force first, by the limit of r_op; passports alone."
         ),
     ] = None,
     at: Annotated[
-        datetime | None, about(AT, "What is valid at this time; every entry counts. Default: now.")
+        datetime | None, opt.AT(help="What is valid at this time; every entry counts. Default: now.")
     ] = None,
 ) -> None:
     """List the entries of a registry, oldest first, one of them, or the passports that options ask for.
@@ -195,53 +161,53 @@ def list_(
     query = Query(
         agent=agent,
         tier=tier,
-        profile=profile_digest(profile) if profile else None,
-        status=status.value if status else None,
+        profile=opt.profile_digest(profile) if profile else None,
+        status=status,
         expiring=timestamp(moment + expiring) if expiring else None,
     )
     asked = sort is not None or query != Query()
     if ident is not None and asked:
         raise UsageError("usage.option", "an ID names one entry, and the options search for passports")
     with reading(folder, heads=context.own_heads(), progress=progress()) as log:
+        head, now = log.head.checkpoint, timestamp(moment)
         if ident is not None:
-            _one(log, ident, timestamp(moment))
-        elif asked:
-            _search(log, query, sort, timestamp(moment))
+            rows = [views.listed(*log.find(ident), now)]
         else:
-            _all(log, timestamp(moment))
+            rows = _rows(log, query if asked else None, now, ranking=sort is not None)
+    listing = documents.RegistryList(origin=head.origin, size=head.size, entries=rows)
+    emit(listing, views.show_entries(listing) if ident is None else views.show_entry(listing))
 
 
-def _one(log: Reader, ident: str, now: str) -> None:
-    """Show one entry."""
-    logged, issued = log.find(ident)
-    head = log.head.checkpoint
-    document = views.entry(documents.RegistryShow, logged, size=head.size, **views.ended(issued, now))
-    emit(document, views.show_entry(logged, issued, head, now))
-
-
-def _search(log: Reader, query: Query, sort: Order | None, now: str) -> None:
-    """Show the passports that a search finds."""
-    passports = [issued for issued in log.passports() if query.takes(issued, now)]
-    rows = ranked(log, passports, now) if sort else [(issued, None, "") for issued in passports]
-    origin = log.head.checkpoint.origin
-    listed = [views.searched(issued, stated, label, now) for issued, stated, label in rows]
-    emit(documents.RegistrySearch(origin=origin, passports=listed), views.show_found(origin, rows, now))
-
-
-def _all(log: Reader, now: str) -> None:
-    """Show every entry."""
+def _rows(log: Reader, query: Query | None, now: str, *, ranking: bool) -> list[documents.ListedEntry]:
+    """Return all entries, or those of the passports that a query takes, by their standing where asked for."""
     entries, passports = log.listed()
-    origin = log.head.checkpoint.origin
-    listed = [views.listed(logged, passports, now) for logged in entries]
-    screen = views.show_entries(origin, entries, passports, now)
-    emit(documents.RegistryList(origin=origin, entries=listed), screen)
+    if query is None:
+        return [views.listed(logged, passports.get(_passport_id(logged)), now) for logged in entries]
+    taken = [issued for issued in passports.values() if query.takes(issued, now)]
+    if not ranking:
+        return [views.listed(entries[issued.index], issued, now) for issued in taken]
+    return [
+        views.listed(
+            entries[issued.index],
+            issued,
+            now,
+            limit=stated.limit if stated else None,
+            label=label or None,
+        )
+        for issued, stated, label in ranked(log, taken, now)
+    ]
+
+
+def _passport_id(logged: Logged) -> str:
+    """Return the id of the passport that an entry logs, nothing for an entry of another type."""
+    return logged.found.passport.passport_id if logged.found.passport else ""
 
 
 def prove(
-    folder: RegistryFolder,
-    ident: EntryId,
-    out: Annotated[Path | None, OUT] = None,
-    force: Force = False,
+    folder: opt.RegistryFolder,
+    ident: opt.EntryId,
+    out: Annotated[Path | None, opt.OUT()] = None,
+    force: opt.Force = False,
 ) -> None:
     """Make a fresh proof that an entry is in the log, for offline use beside the passport.
 
@@ -249,7 +215,7 @@ def prove(
 
     Example: certkit registry prove registry 0 -o passport.json.tlog-proof
     """
-    check_outputs(out, force=force)
+    opt.check_outputs(out, force=force)
     with Registry.open(folder) as opened:
         opened.signed_head(context.own_heads())
         proof = opened.prove(opened.find(ident))
@@ -263,9 +229,9 @@ def prove(
 
 
 def audit(
-    folder: RegistryFolder,
-    trust: TrustFile = None,
-    since: Since = None,
+    folder: opt.RegistryFolder,
+    trust: opt.TrustFile = None,
+    since: opt.Since = None,
     repair: Annotated[
         bool,
         typer.Option(
@@ -273,7 +239,7 @@ def audit(
             help="First make the stored tree again from the entries, if these are what was signed.",
         ),
     ] = False,
-    heads: HeadsFile = None,
+    heads: opt.HeadsFile = None,
 ) -> None:
     """Make everything in a registry again from its bytes, and tell what does not hold.
 

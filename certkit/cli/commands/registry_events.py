@@ -1,59 +1,38 @@
-"""Those of ``certkit registry`` that are about one lineage: its history, what ends a passport, its status."""
+"""Those of ``certkit registry`` about one lineage, and those that only the keeper of a log needs."""
 
 from __future__ import annotations
 
-from enum import StrEnum
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final, get_args
 
 import typer
 
 from certkit import files
 from certkit.cli import context
 from certkit.cli import documents_registry as documents
+from certkit.cli import options as opt
 from certkit.cli.commands.registry import log_key_of
-from certkit.cli.emit import brief, counted, emit, progress, warn
-from certkit.cli.options import (
-    OUT,
-    AsOf,
-    EntryId,
-    EntryTime,
-    Force,
-    HeadsFile,
-    LogKey,
-    PassphraseFile,
-    RegistryFolder,
-    Signers,
-    SigningKey,
-    Since,
-    TrustFile,
-    check_outputs,
-)
+from certkit.cli.emit import brief, counted, emit, entries, fold, progress, warn
 from certkit.cli.views import registry as views
+from certkit.document import fill
 from certkit.errors import Exit, UsageError
 from certkit.registry import statusfile, writing
 from certkit.registry.admission import checkpoint_in
-from certkit.registry.entry import WORDS
+from certkit.registry.entry import WORDS, Reason
+from certkit.registry.export import export as write
+from certkit.registry.keeping import gather, hand_over
 from certkit.registry.reader import reading
 from certkit.registry.registry import Registry
+from certkit.tlog.note import MAX_NOTE
+from certkit.tlog.witness import Quorum
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
-
-class Why(StrEnum):
-    """The closed list of reasons for a revocation."""
-
-    EVIDENCE_FALSE = "evidence-false"
-    OPERATION_BELOW_THRESHOLD = "operation-below-threshold"
-    ISSUED_IN_ERROR = "issued-in-error"
-    KEY_COMPROMISE = "key-compromise"
-    COMPONENT_CHANGE = "component-change"
-    AGENT_WITHDRAWN = "agent-withdrawn"
+    from certkit.tlog.note import Signed
 
 
 def history(
-    folder: RegistryFolder,
+    folder: opt.RegistryFolder,
     name: Annotated[
         str,
         typer.Argument(
@@ -61,8 +40,8 @@ def history(
             help="A lineage: provider/name, or the name alone where no provider is stated.",
         ),
     ],
-    trust: Signers = None,
-    at: AsOf = None,
+    trust: opt.Signers = None,
+    at: opt.AsOf = None,
 ) -> None:
     """Tell a lineage's history: every passport, with its r_op and what became of it, and every event.
 
@@ -78,16 +57,18 @@ def history(
     policy, moment = context.load_policy(trust) if trust else None, context.now()
     opened = reading(folder, heads=context.own_heads(), trust=policy, at=moment, progress=progress())
     with opened as log:
-        told = views.Told.of(log, log.history(name, policy), trust, at or moment)
-    emit(told.to_dict, views.show_history(told), code=Exit.DRIFT if told.history.drifted else Exit.OK)
+        history = log.history(name, policy)
+        told = views.told(log, history, at or moment, checked=policy is not None)
+    emit(*told, code=Exit.DRIFT if history.drifted else Exit.OK)
 
 
 def revoke(
-    folder: RegistryFolder,
-    ident: EntryId,
-    key: SigningKey,
+    folder: opt.RegistryFolder,
+    ident: opt.EntryId,
+    key: opt.SigningKey,
     reason: Annotated[
-        Why | None, typer.Option("--reason", metavar="REASON", help=f"Why, one of: {', '.join(Why)}.")
+        Reason | None,
+        typer.Option("--reason", metavar="REASON", help=f"Why, one of: {', '.join(get_args(Reason))}."),
     ] = None,
     replaced_by: Annotated[
         str | None,
@@ -96,11 +77,11 @@ def revoke(
         ),
     ] = None,
     detail: Annotated[str | None, typer.Option("--detail", help="More, in words.")] = None,
-    trust: TrustFile = None,
-    log_key: LogKey = None,
-    heads: HeadsFile = None,
-    passphrase_file: PassphraseFile = None,
-    at: EntryTime = None,
+    trust: opt.TrustFile = None,
+    log_key: opt.LogKey = None,
+    heads: opt.HeadsFile = None,
+    passphrase_file: opt.PassphraseFile = None,
+    at: opt.EntryTime = None,
 ) -> None:
     """Log that a passport no longer stands, signed by its issuer; nothing is taken out.
 
@@ -109,7 +90,7 @@ def revoke(
     this evidence is revoked too. With --replaced-by it is superseded by the latest passport of the lineage;
     one that says by itself what it supersedes needs none of this.
 
-    Example: certkit registry revoke registry 0 --reason key-compromise --key issuer-key.pem
+    Example: certkit registry revoke registry 0 --reason key-compromise -k key.pem
     """
     if (reason is None) == (replaced_by is None):
         raise UsageError("usage.option", "expected either --reason or --replaced-by")
@@ -120,7 +101,7 @@ def revoke(
     hand = _hand(folder, key, passphrase_file, trust, log_key, at)
     with _writing(folder, heads) as opened:
         if replaced_by is None and reason is not None:
-            done = writing.revoke(opened, ident, reason=reason.value, detail=detail, hand=hand)
+            done = writing.revoke(opened, ident, reason=reason, detail=detail, hand=hand)
             passport, entry, also, ended = done.passport_id, done.entry, done.also, "revoked"
         else:
             passport, entry = writing.supersede(opened, ident, by=str(replaced_by), hand=hand)
@@ -141,22 +122,22 @@ def revoke(
 
 
 def note(
-    folder: RegistryFolder,
+    folder: opt.RegistryFolder,
     text: Annotated[str, typer.Argument(metavar="TEXT", help="The words.")],
-    key: SigningKey,
+    key: opt.SigningKey,
     lineage: Annotated[
         str | None,
         typer.Option("--lineage", help="What it is about, as for 'history'. Default: the log itself."),
     ] = None,
-    trust: TrustFile = None,
-    log_key: LogKey = None,
-    heads: HeadsFile = None,
-    passphrase_file: PassphraseFile = None,
-    at: EntryTime = None,
+    trust: opt.TrustFile = None,
+    log_key: opt.LogKey = None,
+    heads: opt.HeadsFile = None,
+    passphrase_file: opt.PassphraseFile = None,
+    at: opt.EntryTime = None,
 ) -> None:
     """Log words for the record, such as that nothing happened, which keeps a status young.
 
-    Example: certkit registry note registry "nothing to report in March" --key issuer-key.pem
+    Example: certkit registry note registry "nothing to report" -k issuer-key.pem
     """
     _check_words(text, "TEXT")
     hand = _hand(folder, key, passphrase_file, trust, log_key, at)
@@ -170,14 +151,14 @@ def note(
 
 
 def status(
-    folder: RegistryFolder,
-    ident: EntryId,
-    out: Annotated[Path | None, OUT] = None,
-    force: Force = False,
-    log_key: LogKey = None,
-    heads: HeadsFile = None,
-    at: EntryTime = None,
-    since: Since = None,
+    folder: opt.RegistryFolder,
+    ident: opt.EntryId,
+    out: Annotated[Path | None, opt.OUT()] = None,
+    force: opt.Force = False,
+    log_key: opt.LogKey = None,
+    heads: opt.HeadsFile = None,
+    at: opt.EntryTime = None,
+    since: opt.Since = None,
 ) -> None:
     """Write a passport's status as a file for offline use, with the log's signed word on it.
 
@@ -187,7 +168,7 @@ def status(
 
     Example: certkit registry status registry 0 -o passport.json.status
     """
-    check_outputs(out, force=force)
+    opt.check_outputs(out, force=force)
     key = log_key_of(log_key, folder)
     with Registry.open(folder) as opened:
         index = opened.find(ident)
@@ -232,3 +213,160 @@ def _whole_name(folder: Path, lineage: str) -> str:
     """Return a lineage of the log by its whole name: what is misspelt could not be taken out again."""
     with reading(folder, heads=context.own_heads()) as log:
         return log.history(lineage).lineage
+
+
+_LATEST: Final = int(datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp())
+
+
+def checkpoint(
+    folder: opt.RegistryFolder,
+    out: Annotated[Path | None, opt.OUT()] = None,
+    force: opt.Force = False,
+    vkey: Annotated[
+        bool, typer.Option("--vkey", help="Print the verifier key that it is signed with instead.")
+    ] = False,
+) -> None:
+    """Print the log's signed checkpoint: its size and root, to be remembered elsewhere, or cosigned.
+
+    The cosignatures that 'certkit registry cosign' took in stand below.
+
+    Example: certkit registry checkpoint registry -o remembered.checkpoint
+    """
+    opt.check_outputs(out, force=force)
+    with Registry.open(folder) as opened:
+        head, note, key = opened.signed_head(context.own_heads()), opened.checkpoint(), opened.vkey
+    if out:
+        files.write(out, note, overwrite=force)
+    emit(
+        fill(documents.RegistryCheckpoint, head, root=head.root.hex(), vkey=str(key), note=note.decode()),
+        f"{key}\n".encode()
+        if vkey
+        else fold(f"checkpoint over {entries(head.size)} written to {out}")
+        if out
+        else note,
+    )
+
+
+def cosign(
+    folder: opt.RegistryFolder,
+    returned: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE...",
+            help="What witnesses returned: the checkpoint with their lines, or those alone.",
+        ),
+    ],
+    witness: Annotated[
+        list[str] | None,
+        opt.WITNESS(help="A witness's verifier key, instead of the policy's; repeatable."),
+    ] = None,
+    trust: opt.TrustFile = None,
+    heads: opt.HeadsFile = None,
+    at: Annotated[datetime | None, opt.AT(help="The time that none may be later than. Default: now.")] = None,
+) -> None:
+    """Take in cosignatures of witnesses under the log's checkpoint as it stands.
+
+    They stand below the checkpoint from then on, in the proofs and exports that are made and in the status
+    files. An entry that is logged later makes a new checkpoint, which has to be cosigned anew. What is false,
+    about another log or state, or by nobody known is refused.
+
+    Example: certkit registry cosign registry cosigned.checkpoint
+    """
+    asked = None if witness else context.load_policy(trust).witnesses
+    quorum = Quorum.of(asked.k, asked.keys) if asked else Quorum.of(0, context.vkeys(witness, "--witness"))
+    lines = [files.read(path, limit=MAX_NOTE) for path in returned]
+    with Registry.open(folder, heads=context.heads_path(heads)) as opened:
+        gathered = gather(opened, lines, witnesses=quorum.keys, at=at or context.now())
+    required = asked.k if asked else None
+    emit(
+        fill(
+            documents.RegistryCosign,
+            gathered.head,
+            root=gathered.head.root.hex(),
+            added=[_witness(signed) for signed in gathered.added],
+            cosigned=[_witness(signed) for signed in gathered.cosigned],
+            required=required,
+            ignored=gathered.ignored,
+        ),
+        views.show_gathered(gathered, required, _time),
+    )
+
+
+def _witness(signed: Signed) -> documents.Cosigner:
+    return documents.Cosigner(vkey=str(signed.key), time=_time(signed))
+
+
+def _time(signed: Signed) -> str:
+    # What was put into the file past this program may be beyond the calendar.
+    return datetime.fromtimestamp(min(signed.time or 0, _LATEST), UTC).isoformat().replace("+00:00", "Z")
+
+
+def export(
+    folder: opt.RegistryFolder,
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="The folder of the public tree.")],
+    passports: Annotated[
+        bool, typer.Option("--passports", help="Write the passports too, under blobs/; needed once.")
+    ] = False,
+) -> None:
+    """Write the log as files for any static host (C2SP tlog-tiles), or bring such a tree up to date.
+
+    The checkpoint is written last, so that a reader never finds one whose tiles are missing. A folder that
+    holds another log, or a later state of this one, is refused.
+
+    Example: certkit registry export registry public
+    """
+    with Registry.open(folder) as opened:
+        # What was put back to an older state is not published.
+        opened.signed_head(context.own_heads())
+    done = write(folder, out, passports=passports, progress=progress())
+    written = counted(done.written, "file")
+    emit(
+        fill(documents.RegistryExport, done),
+        fold(f"{out}: {entries(done.size)} of {done.origin}; {written} written"),
+    )
+
+
+def rotate_key(
+    folder: opt.RegistryFolder,
+    new_log_key: Annotated[
+        Path | None,
+        typer.Option(
+            "--new-log-key",
+            metavar="FILE",
+            help="The key that takes over, where --log-key names the old one. Default: make one and keep "
+            "it in the registry.",
+        ),
+    ] = None,
+    log_key: opt.LogKey = None,
+    heads: opt.HeadsFile = None,
+    at: opt.EntryTime = None,
+    trust: opt.Signers = None,
+) -> None:
+    """Hand the log over to another key, and print the new verifier key.
+
+    The old key signs an entry that names the new one, and the checkpoint that first covers it; the new key
+    signs that one too, and all later ones alone. Who audits adds the new verifier key to the policy and
+    keeps the old one for older proofs. A private key that the registry holds is overwritten by the new one.
+    If it is interrupted, run it again. The entry is not dated before any other; with a trust policy, before
+    any that a key of it signed.
+
+    Example: certkit registry rotate-key registry
+    """
+    if (log_key is None) != (new_log_key is None):
+        raise UsageError("usage.option", "--log-key and --new-log-key go together")
+    moment, policy = context.dated(at), context.load_policy(trust) if trust else None
+    remembered = context.heads_path(heads)
+    with Registry.open(folder, heads=remembered, now=context.now(), progress=progress(), warn=warn) as opened:
+        vkey = hand_over(
+            opened,
+            folder,
+            new=log_key_of(new_log_key, folder) if new_log_key else None,
+            old=lambda: log_key_of(log_key, folder, finishing=True),
+            at=moment,
+            trust=policy,
+        )
+        size = opened.head().size
+    emit(
+        documents.RegistryRotation(vkey=str(vkey), size=size),
+        views.show_vkey(vkey),
+    )

@@ -7,27 +7,19 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from certkit import files, workflow
+from certkit import canonical, files, workflow
 from certkit import report as room
 from certkit.cli import context
+from certkit.cli import options as opt
 from certkit.cli.documents import Report
-from certkit.cli.emit import emit, note, progress
-from certkit.cli.options import (
-    BUNDLE,
-    FORMAT,
-    OUT,
-    PROFILE,
-    REQUIRE_TIER,
-    ContextFile,
-    Force,
-    Jobs,
-    about,
-    check_outputs,
-)
-from certkit.cli.views.assessment import show_report
-from certkit.errors import UsageError
+from certkit.cli.emit import emit, fold, note, progress
+from certkit.cli.views.assessment import say_missing
+from certkit.errors import Exit, UsageError
+from certkit.report.argument.skeleton import ContextInit, ContextLint, blanks, skeleton, to_close, unfilled
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from certkit.report import View
 
 
@@ -36,29 +28,30 @@ def report(
         Path,
         typer.Argument(metavar="SOURCE", help="A bundle's folder, or a passport.json with --bundle."),
     ],
-    out: Annotated[Path, about(OUT, "X.pdf (X.html is written beside it) or X.html, the file to write.")],
-    force: Force = False,
-    given: ContextFile = None,
+    out: Annotated[Path, opt.OUT(help="X.pdf (X.html is written beside it) or X.html, the file to write.")],
+    force: opt.Force = False,
+    given: opt.ContextFile = None,
     kind: Annotated[
         Literal["argument", "gsn", "register"] | None,
-        about(FORMAT, "Write the argument instead: as JSON, as GSN in YAML, or its challenges in Markdown."),
+        opt.FORMAT(
+            help="Write the argument instead: as JSON, as GSN in YAML, or its challenges in Markdown."
+        ),
     ] = None,
     bundle: Annotated[
         list[Path] | None,
-        about(BUNDLE, "The evidence of a passport, which is judged again. Once for each bundle."),
+        opt.BUNDLE(help="The evidence of a passport, which is judged again. Once for each bundle."),
     ] = None,
     profile: Annotated[
         str | None,
-        about(
-            PROFILE,
-            "A packaged profile or the path of a TOML file. Default: hb-eval-2026, or the passport's.",
+        opt.PROFILE(
+            help="A packaged profile or the path of a TOML file. Default: hb-eval-2026, or the passport's.",
             envvar="CERTKIT_PROFILE",
         ),
     ] = None,
     require_tier: Annotated[
-        int | None, about(REQUIRE_TIER, "The tier asked for; for a bundle, 1 by default.")
+        int | None, opt.REQUIRE_TIER(help="The tier asked for; for a bundle, 1 by default.")
     ] = None,
-    jobs: Jobs = None,
+    jobs: opt.Jobs = None,
 ) -> None:
     """Draw the safety case of a bundle, or of a passport with its evidence, as HTML and PDF.
 
@@ -72,7 +65,7 @@ def report(
     if kind is None and out.suffix not in {".pdf", ".html"}:
         raise UsageError("usage.option", f"{out} ends in neither .pdf nor .html", hint="-o safety-case.pdf")
     outputs = (out, out.with_suffix(".html")) if kind is None else (out,)
-    check_outputs(*outputs, force=force)
+    opt.check_outputs(*outputs, force=force)
     read = None if given is None else workflow.load_context(given)
     date, bar = context.document_date(), progress()
     tier, name, passport = require_tier or 1, profile or workflow.DEFAULT_PROFILE, None
@@ -102,7 +95,14 @@ def report(
             f"warning: the context is about other evidence ({differ}): its answers and decision do not count"
         )
     written = _write(drawn, out, force=force) if kind is None else _export(drawn, kind, out, force=force)
-    emit(written, show_report(written, room.HINTS))
+    emit(written, _screen(written))
+
+
+def _screen(written: Report) -> Iterator[str]:
+    for path in filter(None, (written.html, written.pdf, written.export)):
+        yield f"written: {path}"
+    if written.pdf_missing:
+        say_missing(written.pdf_missing, room.HINTS)
 
 
 def _refuse(value: object, message: str) -> None:
@@ -137,3 +137,83 @@ def _write(drawn: View, out: Path, *, force: bool) -> Report:
     files.write(name, page.encode(), overwrite=force)
     made = out.suffix == ".pdf" and reason is None
     return Report(html=name, pdf=out if made else None, pdf_missing=reason, export=None)
+
+
+Tier = Annotated[int, opt.REQUIRE_TIER(help="The tier that is asked for.")]
+
+
+def init(
+    bundles: opt.BundleFolders,
+    out: Annotated[Path, opt.OUT(help="The file to write.")] = Path("context.json"),
+    force: opt.Force = False,
+    earlier: Annotated[
+        Path | None,
+        typer.Option(
+            "--from", metavar="OLD", help="Carry over an earlier context; its answers no longer count."
+        ),
+    ] = None,
+    profile: opt.ProfileName = "hb-eval-2026",
+    require_tier: Tier = 1,
+) -> None:
+    """Write a context.json to fill in, bound to this evidence, and print every challenge and what closes it.
+
+    Answers and the decision of an earlier context were given for other evidence: they are kept apart, as
+    previous_answers and previous_decision, and only a person moves one back.
+
+    Example: certkit context init bundle/ --require-tier 2 -o context.json
+    """
+    workflow.refuse_inside(bundles, out)
+    opt.check_outputs(out, force=force)
+    case = workflow.case_of(
+        bundles, profile, required_tier=require_tier, today=context.today(), progress=progress()
+    )
+    old = None if earlier is None else workflow.load_context(earlier).context
+    files.write(out, canonical.pretty(skeleton(case, earlier=old)).encode(), overwrite=force)
+    document = ContextInit(context=out, challenges=to_close(case))
+    emit(document.to_dict, _opened(document))
+
+
+def _blank(missing: tuple[str, ...]) -> Iterator[str]:
+    for line in missing or ("nothing is blank",):
+        yield from fold(line, rest="  ")
+
+
+def _opened(document: ContextInit) -> Iterator[str]:
+    yield f"written: {document.context}"
+    yield f"{len(document.challenges)} challenges are open:"
+    for item in document.challenges:
+        yield from fold(f"{item.text} [{item.code}, against {item.target}]", first="  ", rest="    ")
+        yield from fold(f"closed by: {item.closed_by}", first="    ", rest="      ")
+
+
+def lint(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The context.json.")],
+    bundle: Annotated[
+        list[Path] | None,
+        opt.BUNDLE(help="The evidence that it should be about. Once for each bundle."),
+    ] = None,
+    profile: opt.ProfileName = "hb-eval-2026",
+) -> None:
+    """Check a context.json, and tell what is still blank, or about other evidence.
+
+    Exit code 0: nothing is blank, and it is about the evidence of --bundle; 4: something is blank or stale;
+    3: it is malformed.
+
+    Example: certkit context lint context.json --bundle bundle/
+    """
+    given = workflow.load_context(file)
+    if bundle:
+        subject = given.context.about
+        case = workflow.case_of(
+            bundle,
+            profile,
+            required_tier=(subject.tier if subject else None) or 1,
+            today=context.today(),
+            context=given,
+            progress=progress(),
+        )
+        missing = tuple(blanks(case))
+    else:
+        missing = tuple(unfilled(given.context))
+    document = ContextLint(context=file, blanks=missing)
+    emit(document.to_dict, _blank(missing), code=Exit.INSUFFICIENT if missing else Exit.OK)

@@ -10,19 +10,10 @@ import typer
 
 from certkit import workflow
 from certkit.cli import context
+from certkit.cli import options as opt
 from certkit.cli.commands.issue import document, screen
 from certkit.cli.documents import Simulation
 from certkit.cli.emit import emit, note, progress
-from certkit.cli.options import (
-    RUNS,
-    DomainCount,
-    FaultMix,
-    Icc,
-    NoSeal,
-    Out,
-    Seed,
-    about,
-)
 from certkit.cli.views.assessment import show_assessment
 from certkit.simulation.simulate import simulate as draw
 
@@ -32,23 +23,23 @@ if TYPE_CHECKING:
 
 
 def simulate(
-    out: Out,
-    seed: Seed = 1,
-    runs: Annotated[int, about(RUNS, RUNS.help, min=1)] = 1000,
-    domains: DomainCount = 5,
+    out: opt.Out,
+    seed: opt.Seed = 1,
+    runs: Annotated[int, opt.RUNS(min=1)] = 1000,
+    domains: opt.DomainCount = 5,
     tier_target: Annotated[
         int,
         typer.Option("--tier-target", min=0, max=3, help="The tier that the agent shall attain; 0: none."),
     ] = 1,
-    icc: Icc = 0.05,
-    fault_mix: FaultMix = None,
-    no_seal: NoSeal = False,
+    icc: opt.Icc = 0.05,
+    fault_mix: opt.FaultMix = None,
+    no_seal: opt.NoSeal = False,
 ) -> None:
     """Write a bundle of simulated evidence: to learn, to test, never to certify.
 
     The same seed gives the same bytes. The manifest says that the evidence is simulated.
 
-    Example: certkit simulate -o bundle --seed 7 --runs 1000 --domains 5 --tier-target 2
+    Example: certkit simulate -o bundle --seed 7 --runs 1000 --tier-target 2
     """
     simulated = draw(
         out,
@@ -72,7 +63,7 @@ def _simulated(out: Path, text: str) -> Iterator[str]:
     note(f"hint: certkit assess {out}")
 
 
-def demo(out: Out = Path("build/demo"), seed: Seed = 1) -> None:
+def demo(out: opt.Out = Path("build/demo"), seed: opt.Seed = 1) -> None:
     """Run the whole chain on simulated evidence: simulate, assess, issue, register, report.
 
     Example: certkit demo -o build/demo

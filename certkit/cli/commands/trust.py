@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import Annotated, Any, Literal, cast
 
 import msgspec
 import typer
@@ -14,37 +14,18 @@ from msgspec import structs
 
 from certkit import canonical, files, workflow
 from certkit.cli import context
-from certkit.cli.commands.keys import odd_rotation
+from certkit.cli import options as opt
 from certkit.cli.documents import TrustShow
 from certkit.cli.emit import emit, fold, hint
-from certkit.cli.options import (
-    IDENTITY,
-    ISSUER,
-    KEY,
-    PROFILE,
-    READING,
-    AsOf,
-    ChangeTime,
-    Domains,
-    LogKeys,
-    Profiles,
-    TrustFile,
-    WitnessKeys,
-    about,
-    moment,
-    profile_digest,
-)
 from certkit.cli.views.trust import show_policy, show_written
 from certkit.errors import Exit, UsageError
 from certkit.passport import keyless, keys, trusted_root
 from certkit.passport.exports.words import utc
 from certkit.passport.oddities import cautions, oddities
 from certkit.passport.removal import removed
-from certkit.passport.rotation import rotated
-from certkit.passport.trust import Identity, Trust, TrustedKey
-
-if TYPE_CHECKING:
-    from certkit.passport.trust import Requirement
+from certkit.passport.rotation import ended, rotated
+from certkit.passport.terms import Reading
+from certkit.passport.trust import Identity, Requirement, Trust, TrustedKey
 
 
 class Require(StrEnum):
@@ -58,27 +39,21 @@ class Require(StrEnum):
     NOTHING = "nothing"
 
 
-class Reading(StrEnum):
-    """The reading under which a tier counts."""
-
-    TABLE = "table"
-    BOUNDED = "bounded"
-    ANY = "any"
-
-
 def add(
-    trust: TrustFile = None,
-    issuer: Annotated[str | None, about(ISSUER, "Your name for whoever holds the key.")] = None,
-    key: Annotated[Path | None, about(KEY, "The issuer's public key (PEM).")] = None,
+    trust: opt.TrustFile = None,
+    issuer: Annotated[str | None, opt.ISSUER(help="Your name for whoever holds the key.")] = None,
+    key: Annotated[Path | None, opt.KEY(help="The issuer's public key (PEM).")] = None,
     not_before: Annotated[
         datetime | None,
-        typer.Option("--not-before", metavar="TIME", parser=moment, help="Signatures from here on count."),
+        typer.Option(
+            "--not-before", metavar="TIME", parser=opt.moment, help="Signatures from here on count."
+        ),
     ] = None,
     not_after: Annotated[
         datetime | None,
-        typer.Option("--not-after", metavar="TIME", parser=moment, help="Signatures up to here count."),
+        typer.Option("--not-after", metavar="TIME", parser=opt.moment, help="Signatures up to here count."),
     ] = None,
-    identity: Annotated[str | None, IDENTITY] = None,
+    identity: Annotated[str | None, opt.IDENTITY()] = None,
     oidc_issuer: Annotated[
         str | None, typer.Option("--oidc-issuer", metavar="URL", help="Where that signer has signed in.")
     ] = None,
@@ -91,10 +66,10 @@ def add(
             "as installed.",
         ),
     ] = None,
-    log: LogKeys = None,
-    witness: WitnessKeys = None,
-    profile: Profiles = None,
-    domain: Domains = None,
+    log: opt.LogKeys = None,
+    witness: opt.WitnessKeys = None,
+    profile: opt.Profiles = None,
+    domain: opt.Domains = None,
 ) -> None:
     """Add to a trust policy: an issuer's key or identity, a Sigstore trusted root, a log, a witness.
 
@@ -103,7 +78,7 @@ def add(
     Certificates and timestamps count under the policy's trusted root alone. A root that is older than the
     policy's own is refused.
 
-    Example: certkit trust add --trust trust.json --issuer "Example Lab" --key public-key.pem
+    Example: certkit trust add --issuer "Example Lab" --key public-key.pem
     """
     policy = context.load_policy(trust) if context.policy_path(trust).exists() else Trust()
     if identity is None and oidc_issuer is None:
@@ -119,14 +94,14 @@ def add(
         policy,
         logs=_and(policy.logs, context.vkeys(log, "--log")),
         witnesses=structs.replace(quorum, keys=_and(quorum.keys, context.vkeys(witness, "--witness"))),
-        profiles=_and(policy.profiles, [profile_digest(name) for name in profile or ()]),
+        profiles=_and(policy.profiles, [opt.profile_digest(name) for name in profile or ()]),
         domains=_and(policy.domains, domain),
     )
     _save(policy, trust)
 
 
 def set_(
-    trust: TrustFile = None,
+    trust: opt.TrustFile = None,
     require: Annotated[
         list[Require] | None,
         typer.Option("--require", help="All that must be checked, in place of what was; repeatable."),
@@ -139,7 +114,8 @@ def set_(
         int | None, typer.Option("--min-tier", min=0, max=9, help="The least tier to accept; 0: any.")
     ] = None,
     reading: Annotated[
-        Reading | None, about(READING, "By which reading the tier counts; any: by its profile's.")
+        Literal[Reading, "any"] | None,
+        opt.READING(help="By which reading the tier counts; any: by its profile's."),
     ] = None,
     max_status_age: Annotated[
         str | None,
@@ -160,7 +136,7 @@ def set_(
 ) -> None:
     """Set what a trust policy demands; what is not named stays as it is.
 
-    Example: certkit trust set --trust trust.json --require registry --require status --max-status-age P1D
+    Example: certkit trust set --require registry --max-status-age P1D
     """
     policy = context.load_policy(trust)
     changes: dict[str, Any] = {}
@@ -171,7 +147,7 @@ def set_(
     if min_tier is not None:
         changes["min_tier"] = min_tier or None
     if reading is not None:
-        changes["reading"] = None if reading is Reading.ANY else reading.value
+        changes["reading"] = None if reading == "any" else reading
     if max_status_age is not None:
         changes["max_status_age"] = _period(max_status_age)
     accepted = {"specimens": specimens, "contested": contested, "answered": answered}
@@ -182,14 +158,16 @@ def set_(
 
 
 def remove(
-    trust: TrustFile = None,
-    issuer: Annotated[list[str] | None, about(ISSUER, "An issuer, with all that it has; repeatable.")] = None,
-    key: Annotated[list[Path] | None, about(KEY, "An issuer's public key (PEM); repeatable.")] = None,
-    identity: Annotated[list[str] | None, about(IDENTITY, "A keyless signer; repeatable.")] = None,
-    log: LogKeys = None,
-    witness: WitnessKeys = None,
-    profile: Profiles = None,
-    domain: Domains = None,
+    trust: opt.TrustFile = None,
+    issuer: Annotated[
+        list[str] | None, opt.ISSUER(help="An issuer, with all that it has; repeatable.")
+    ] = None,
+    key: Annotated[list[Path] | None, opt.KEY(help="An issuer's public key (PEM); repeatable.")] = None,
+    identity: Annotated[list[str] | None, opt.IDENTITY(help="A keyless signer; repeatable.")] = None,
+    log: opt.LogKeys = None,
+    witness: opt.WitnessKeys = None,
+    profile: opt.Profiles = None,
+    domain: opt.Domains = None,
 ) -> None:
     """Take out of a trust policy what it holds: an issuer, a key, a log, a witness, a profile, a domain.
 
@@ -205,7 +183,7 @@ def remove(
         identities=identity or (),
         logs=log or (),
         witnesses=witness or (),
-        profiles=[profile_digest(name) for name in profile or ()],
+        profiles=[opt.profile_digest(name) for name in profile or ()],
         domains=domain or (),
     )
     _save(lighter, trust)
@@ -214,8 +192,8 @@ def remove(
 def rotate(
     old: Annotated[Path, typer.Argument(metavar="OLD", help="The public key that the policy holds (PEM).")],
     new: Annotated[Path, typer.Argument(metavar="NEW", help="The public key that takes over from it (PEM).")],
-    trust: TrustFile = None,
-    at: ChangeTime = None,
+    trust: opt.TrustFile = None,
+    at: opt.ChangeTime = None,
 ) -> None:
     """Follow an issuer who changes keys: the old key's window ends at a time, and the new key's begins there.
 
@@ -224,27 +202,27 @@ def rotate(
     is not made longer. Compare the new key's id with the issuer by another way than the one by which you got
     the file.
 
-    Example: certkit trust rotate public-key.pem next-public.pem --trust trust.json --at 2026-06-01
+    Example: certkit trust rotate public-key.pem next-public.pem --at 2026-06-01
     """
     moment = at or context.now().replace(microsecond=0)
     held, gone, come = context.load_policy(trust), keys.load_public(old), keys.load_public(new)
-    odd = odd_rotation(held, gone, moment)
-    _save(rotated(held, gone, come, at=moment), trust, _taken_over(keys.key_id(come), moment, odd))
+    before = ended(held, gone, at=moment)
+    _save(rotated(held, gone, come, at=moment), trust, _taken_over(keys.key_id(come), moment, before))
 
 
-def _taken_over(key_id: str, moment: datetime, odd: Iterable[str]) -> Iterator[str]:
+def _taken_over(key_id: str, moment: datetime, before: datetime | None) -> Iterator[str]:
     yield from fold(f"from {utc(moment)} on counts {key_id}")
-    for item in odd:
-        hint(item)
+    if before is not None:
+        hint(f"the old key counts no longer than to {utc(before)}; this adds one more key of its issuer")
 
 
 def show(
-    trust: TrustFile = None,
+    trust: opt.TrustFile = None,
     profile: Annotated[
         list[str] | None,
-        about(PROFILE, "A profile of your own that the policy may name; repeatable."),
+        opt.PROFILE(help="A profile of your own that the policy may name; repeatable."),
     ] = None,
-    at: AsOf = None,
+    at: opt.AsOf = None,
 ) -> None:
     """Show a trust policy: issuers with the ids of their keys, logs, what is required, and what is odd.
 

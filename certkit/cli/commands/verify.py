@@ -8,27 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from certkit import canonical
 from certkit.cli import context
+from certkit.cli import options as opt
 from certkit.cli.documents import Show
 from certkit.cli.emit import emit, fold, progress, warn
-from certkit.cli.options import (
-    AGENT,
-    DOMAIN,
-    ISSUER,
-    KEY,
-    REQUIRE_TIER,
-    TRUST,
-    AsOf,
-    Evidence,
-    Jobs,
-    PassportFile,
-    Registry,
-    Remember,
-    Replay,
-    ReplayProfile,
-    TrustFile,
-    Verbose,
-    about,
-)
 from certkit.cli.views.passport import show_passport, show_verdict, show_verification
 from certkit.errors import Exit, UsageError
 from certkit.passport import keys
@@ -39,27 +21,31 @@ from certkit.passport.verification import verify as check
 from certkit.workflow.verifying import evidence_of, remembered, standing_of, taken
 
 if TYPE_CHECKING:
+    from certkit.cli.emit import Line
     from certkit.passport.outcome import Verification
 
 
 def verify(
-    passport: PassportFile,
-    trust: TrustFile = None,
+    passport: opt.PassportFile,
+    trust: opt.TrustFile = None,
     key: Annotated[
-        Path | None, about(KEY, "Trust this public key (PEM) alone, in place of a policy.", metavar="PUBLIC")
+        Path | None,
+        opt.KEY(help="Trust this public key (PEM) alone, in place of a policy.", metavar="PUBLIC"),
     ] = None,
-    issuer: Annotated[str | None, about(ISSUER, "What the signer must be called; needed with --key.")] = None,
-    bundle: Evidence = None,
-    replay: Replay = False,
-    profile: ReplayProfile = None,
-    agent: Annotated[str | None, about(AGENT, "The agent it must be about.", metavar="DIGEST")] = None,
-    domain: Annotated[str | None, DOMAIN] = None,
-    require_tier: Annotated[int | None, REQUIRE_TIER] = None,
-    registry: Registry = None,
-    remember: Remember = True,
-    at: AsOf = None,
-    jobs: Jobs = None,
-    verbose: Verbose = False,
+    issuer: Annotated[
+        str | None, opt.ISSUER(help="What the signer must be called; needed with --key.")
+    ] = None,
+    bundle: opt.Evidence = None,
+    replay: opt.Replay = False,
+    profile: opt.ReplayProfile = None,
+    agent: Annotated[str | None, opt.AGENT(help="The agent it must be about.", metavar="DIGEST")] = None,
+    domain: Annotated[str | None, opt.DOMAIN()] = None,
+    require_tier: Annotated[int | None, opt.REQUIRE_TIER()] = None,
+    registry: opt.Registry = None,
+    remember: opt.Remember = True,
+    at: opt.AsOf = None,
+    jobs: opt.Jobs = None,
+    verbose: opt.Verbose = False,
 ) -> None:
     """Verify a passport against your trust policy: signature, validity, evidence, and what it claims.
 
@@ -71,7 +57,7 @@ def verify(
     Exit code 0: verified; 1: the signature or the subject is wrong; 3: malformed; 4: something required
     could not be checked; 6: ended; 7: evidence or replay differ; 8: not trusted.
 
-    Example: certkit verify passport.json --trust trust.json --bundle bundle --replay
+    Example: certkit verify passport.json --bundle bundle --replay
     """
     if agent is not None and not canonical.is_digest(agent):
         raise UsageError("usage.option", f"--agent: {agent!r} is not sha256: and 64 hexadecimal digits")
@@ -112,15 +98,16 @@ def _policy(trust: Path | None, key: Path | None, issuer: str | None) -> Trust:
 
 
 def show(
-    passport: PassportFile,
+    passport: opt.PassportFile,
     trust: Annotated[
-        Path | None, about(TRUST, "Verify it under this trust policy as well.", envvar=None)
+        Path | None, opt.TRUST(help="Verify it under this trust policy as well.", envvar=None)
     ] = None,
-    registry: Registry = None,
-    at: AsOf = None,
-    verbose: Verbose = False,
+    registry: opt.Registry = None,
+    at: opt.AsOf = None,
 ) -> None:
     """Show what a passport says, on one screen. Without --trust its signature is not checked.
+
+    What is too long for the screen, such as how every bound was got, is in the document of --json.
 
     With --trust, --registry or PASSPORT.status says whether it still stands, as in 'certkit verify'.
 
@@ -143,14 +130,14 @@ def show(
     shown = source.unverified(data, at=moment, made=made) if readable else None
     emit(
         _document(data if readable else None, verified),
-        _screen(verified, shown, in_pdf=given.in_pdf, dated=at is not None, verbose=verbose),
+        _screen(verified, shown, in_pdf=given.in_pdf, dated=at is not None),
         code=verified.exit_code if verified else Exit.OK,
     )
 
 
 def _screen(
-    verified: Verification | None, shown: source.Source | None, *, in_pdf: bool, dated: bool, verbose: bool
-) -> Iterator[str]:
+    verified: Verification | None, shown: source.Source | None, *, in_pdf: bool, dated: bool
+) -> Iterator[Line]:
     if verified is None:
         yield "SIGNATURE NOT CHECKED: anyone can write this. Check it: --trust FILE"
     else:
@@ -160,7 +147,7 @@ def _screen(
     if in_pdf:
         yield from fold("Taken out of a PDF, whose pages are not signed: compare the id that they print")
     if shown is not None:
-        yield from show_passport(shown, verbose=verbose)
+        yield from show_passport(shown)
 
 
 def _standing(verified: Verification) -> Literal["current", "revoked", "superseded"] | None:

@@ -10,49 +10,39 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
 from certkit import wording
-from certkit.cli.emit import WIDTH, counted, cut, dash, fold, unicode
+from certkit.cli.emit import counted, fold
+from certkit.cli.views.table import Asked, Cells, digits, table
 from certkit.passport.checks import NOT_ASKED
 from certkit.passport.exports import words
 from certkit.passport.outcome import STEPS
-from certkit.passport.terms import DIGITS
 from certkit.text import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from certkit.cli.emit import Line
     from certkit.passport.exports import Source
     from certkit.passport.outcome import Claim, Verification
     from certkit.passport.statement import CriterionClaim, Predicate, RowAtTier, Trigger
 
 _LABEL: Final = 9  # beside it a digest ends in column 80
 _INDENT: Final = " " * _LABEL
-_VALUE, _COUNT, _TIER = 9, 9, 10
 _MOST: Final = 3
-_MARKS: Final = {"met": "✓+", "not_met": "✗x", "insufficient": "??", "not_tested": "–-", None: "··"}
-_LEGEND: Final = {
-    "met": "met",
-    "not_met": "not met",
-    "insufficient": "insufficient",
-    "not_tested": "not tested",
-}
 _STEPS: Final = {"passed": "+", "failed": "x", "skipped": "-"}
 
 
-def show_passport(source: Source, *, verbose: bool) -> Iterator[str]:
+def show_passport(source: Source) -> Iterator[Line]:
     """Print a passport: who and what, the table, its limits, what ends it, and what it is not."""
     predicate = source.predicate
     yield from _head(source)
     yield ""
     yield from _table(predicate)
     yield ""
-    yield from _scope(predicate, verbose=verbose)
-    if pooled := words.periods(predicate.evidence, whole=verbose):
-        yield from _section(f"Pooled from {len(pooled)} bundles, each alone", _first(pooled, verbose=verbose))
-    yield from _limits(predicate, verbose=verbose)
+    yield from _scope(predicate)
+    if pooled := words.periods(predicate.evidence):
+        yield from _section(f"Pooled from {len(pooled)} bundles, each alone", _first(pooled))
+    yield from _limits(predicate)
     yield from _ends(predicate)
-    if verbose:
-        yield from _bounds(predicate)
-        yield from _provenance(predicate)
     yield from _section("What it is not", words.IS_NOT)
 
 
@@ -103,107 +93,62 @@ def _validity(source: Source) -> str:
     return f"{span}: {counted(left.days, 'day')} left{asked}"
 
 
-def _table(predicate: Predicate) -> Iterator[str]:
+def _table(predicate: Predicate) -> Iterator[Line]:
     tiers = sorted({tier for row in predicate.criteria for tier in row.tiers}, key=int)
-    decisive = _next(predicate, tiers)
-    asked = [[_asked(row.tiers.get(tier)) for tier in tiers] for row in predicate.criteria]
-    wide = max(_TIER, *(len(cell) + 1 for cells in asked for cell in cells))  # columns never touch
-    used = 2 * _VALUE + _COUNT + wide * len(tiers)
-    name = max(min(max(len(row.id) for row in predicate.criteria) + 1, WIDTH - used), 12)
-    heads = "".join(f"{f'Tier {tier}':>{wide}}" for tier in tiers)
-    yield f"{'criterion':<{name}}{'value':>{_VALUE}}{'bound':>{_VALUE}}{'n':>{_COUNT}}{heads}"
-    for row, told in zip(predicate.criteria, asked, strict=True):
+    decisive = str(predicate.assessment.tier + 1)
+    decisive = decisive if decisive in tiers else tiers[-1]
+    rows = []
+    for row in predicate.criteria:
         at = row.tiers.get(decisive)
-        cells = "".join(f"{cell:>{wide}}" for cell in told)
-        numbers = f"{_value(row, at):>{_VALUE}}{_bound(at):>{_VALUE}}{_count(row.n):>{_COUNT}}"
-        yield f"{cut(row.id, name - 1):<{name}}{numbers}{cells}".rstrip()
-    legend = ", ".join(f"{_mark(status)} {word}" for status, word in _LEGEND.items())
-    yield from fold(
-        f"{legend}: first by the table reading (point estimates), then by the bounded reading (bounds, "
-        f"clusters respected); value and bound are those for Tier {decisive}"
-    )
+        value = (
+            row.state if row.state == "partial" else _number(row, at.value if at and at.value else row.value)
+        )
+        bound = _number(row, at.bounded.bound) if at and at.bounded else ""
+        asked = [_asked(row.tiers.get(tier)) for tier in tiers]
+        rows.append(Cells(row.id, row.metric, value, bound, row.n, asked))
+    yield from table(rows, tiers, reading=predicate.assessment.profile.reading, bound_tier=decisive)
     provisional = [row.id for row in predicate.criteria if row.provisional]
     if provisional:
         yield from fold(f"provisional in the source: {', '.join(provisional)}")
 
 
-def _next(predicate: Predicate, tiers: list[str]) -> str:
-    wanted = str(predicate.assessment.tier + 1)
-    return wanted if wanted in tiers else tiers[-1]
+def _number(row: CriterionClaim, value: str | bool | None) -> str:
+    """Return a signed value in digits, a dash for what was not measured."""
+    number = value if value is None or isinstance(value, bool) else float(value)
+    return digits(number, probability=row.unit == "probability")
 
 
-def _value(row: CriterionClaim, at: RowAtTier | None) -> str:
-    if row.state != "measured":
-        return "partial" if row.state == "partial" else dash()
-    return _number(row.value if at is None or at.value is None else at.value)
-
-
-def _bound(at: RowAtTier | None) -> str:
-    return "" if at is None or at.bounded is None else _number(at.bounded.bound)
-
-
-def _number(value: str | bool | None) -> str:
-    """Return a value as it is signed, rounded only where it is too long for its column."""
-    if value is None:
-        return dash()
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    surplus = len(value) - (_VALUE - 1)
-    return value if surplus <= 0 else f"{Decimal(value):.{max(DIGITS - surplus, 0)}f}"
-
-
-def _count(n: int | None) -> str:
-    if n is None:
-        return ""
-    return f"{n:,}" if n < 10**6 else str(n)  # eight figures fit the column
-
-
-def _asked(at: RowAtTier | None) -> str:
+def _asked(at: RowAtTier | None) -> Asked:
     if at is None:
-        return ""
-    if isinstance(at.threshold, bool):
-        asked = "yes" if at.threshold else "no"
-    else:
-        asked = at.operator + at.threshold.rstrip("0").rstrip(".").replace("0.", ".", 1)
-    return f"{asked} {_mark(at.table)}{_mark(at.bounded.status if at.bounded else None)}"
+        return Asked(None, None, "", None)
+    threshold = at.threshold if isinstance(at.threshold, bool) else float(at.threshold)
+    return Asked(at.operator, threshold, at.table, at.bounded.status if at.bounded else None)
 
 
-def _scope(predicate: Predicate, *, verbose: bool) -> Iterator[str]:
+def _scope(predicate: Predicate) -> Iterator[str]:
     scope = predicate.scope
     yield from _entry("domains", ", ".join(scope.domains) or "none")
     yield from _entry(
         "runs in", ", ".join(f"{name} {count:,}" for name, count in scope.fault_mix.items()) or "none"
     )
-    if verbose:
-        dates = scope.dates
-        first, last = (
-            words.utc(time) if time else "not stated" for time in (dates.first_run, dates.last_run)
-        )
-        yield from _entry("run from", f"{first} to {last}")
-        yield from _entry(
-            "declared", f"{dates.declared_from or 'not stated'} to {dates.declared_to or 'not stated'}"
-        )
-        for item in scope.exclusions:
-            yield from _entry("excluded", item)
 
 
-def _limits(predicate: Predicate, *, verbose: bool) -> Iterator[str]:
+def _limits(predicate: Predicate) -> Iterator[str]:
     yield from _section("Limitations", predicate.limitations)
     modes = [
         f"{mode.domain}, {mode.condition}: failed {mode.failures:,} of {mode.runs:,} runs"
         for mode in predicate.known_failure_modes
     ]
-    yield from _section("Known failure modes, worst first", _first(modes, verbose=verbose))
+    yield from _section("Known failure modes, worst first", _first(modes))
     yield from _section(
         "Open challenges", [f"{item.severity}: {item.message} [{item.code}]" for item in predicate.challenges]
     )
 
 
-def _first(items: Sequence[str], *, verbose: bool) -> list[str]:
+def _first(items: Sequence[str]) -> list[str]:
     """Return as many items as one screen bears, and how many there are beside them."""
-    shown = items if verbose else items[:_MOST]
-    rest = [f"and {len(items) - len(shown)} more; -v shows them"] if len(shown) < len(items) else []
-    return [*shown, *rest]
+    more = len(items) - _MOST
+    return [*items[:_MOST], *([f"and {more} more; --json has them"] if more > 0 else [])]
 
 
 def _ends(predicate: Predicate) -> Iterator[str]:
@@ -228,85 +173,6 @@ def _percent(threshold: str | None) -> str:
     return "?" if threshold is None else f"{_plain(f'{100 * Decimal(threshold):.6f}')} %"
 
 
-def _bounds(predicate: Predicate) -> Iterator[str]:
-    """Print how every value and every bound was got."""
-    lines = []
-    for row in predicate.criteria:
-        if row.interval:
-            span = f"{row.interval.low} to {row.interval.high} at {_plain(row.interval.level)}"
-            lines.append(f"{row.id}: {span}, {row.interval.method}")
-        if row.reason:
-            lines.append(f"{row.id}: {row.reason}")
-        if row.drift_margin:
-            lines.append(f"{row.id}: a loss above {_plain(row.drift_margin)} {row.unit} counts as drift")
-        lines.extend(_how(row.id, tier, at) for tier, at in row.tiers.items() if at.bounded)
-    yield from _section("Intervals and bounds", lines)
-
-
-def _how(name: str, tier: str, at: RowAtTier) -> str:
-    bounded = at.bounded
-    assert bounded is not None  # noqa: S101 - chosen by the caller
-    parts = [
-        f"bound {bounded.bound}" if bounded.bound is not None else "no bound",
-        f"confidence {_plain(bounded.confidence)}",
-        bounded.reason or bounded.rests_on,
-        f"margin {at.margin}" if at.margin else None,
-    ]
-    return f"{name} at Tier {tier}: {', '.join(part for part in parts if part)}"
-
-
-def _provenance(predicate: Predicate) -> Iterator[str]:
-    protocol, judgement, evidence = predicate.protocol, predicate.assessment, predicate.evidence
-    yield from _section(
-        "Digests",
-        [
-            f"agent {predicate.agent.digest}",
-            f"evidence {evidence.digest}",
-            f"profile {judgement.profile.digest}",
-            f"assessment {judgement.digest}",
-            f"issuer's key {predicate.issuer.key_id}",
-        ],
-    )
-    yield from _section(
-        "Components",
-        [
-            f"{part.role}: {part.name} {part.version or ''} {part.digest or '(not pinned to its bytes)'}"
-            for part in predicate.agent.components
-        ],
-    )
-    judge, evaluator = protocol.judge, protocol.evaluator
-    stated = [
-        ("methodology", protocol.methodology),
-        ("temperature", protocol.temperature),
-        ("success rule", protocol.success_rule),
-        ("cascade definition", protocol.cascade_definition),
-        (
-            "memory observable",
-            None if protocol.memory_observable is None else _number(protocol.memory_observable),
-        ),
-        ("declared runs", protocol.declared_runs),
-        ("attempt", protocol.attempt),
-        ("judge", judge and f"{judge.name}, {'independent' if judge.independent else 'not independent'}"),
-        ("evaluator", evaluator and f"{evaluator.name}, {evaluator.relation or 'relation not stated'}"),
-    ]
-    yield from _section(
-        "Protocol", [f"{name}: {'not stated' if value is None else value}" for name, value in stated]
-    )
-    counts = f"{counted(evidence.harness_errors, 'harness error')}, "
-    counts += f"{counted(evidence.novel_fault_runs, 'run')} under held-out faults"
-    yield from _section(
-        "Judgement",
-        [
-            f"made for Tier {judgement.required_tier}: {judgement.status.replace('_', ' ')}",
-            f"binding: {', '.join(judgement.binding) or 'none'}",
-            f"by {judgement.tool.name} {judgement.tool.version}",
-            f"agent's lineage: {predicate.agent.lineage}",
-            f"beside the rows: {counts}",
-            f"profile of reliability: {predicate.profile_of_reliability.tasks:,} tasks, for drift",
-        ],
-    )
-
-
 def _entry(label: str, text: str) -> Iterator[str]:
     yield from fold(text, first=f"{label:<{_LABEL}}", rest=_INDENT)
 
@@ -316,10 +182,6 @@ def _section(title: str, items: Iterable[str]) -> Iterator[str]:
     yield f"{title}:" if listed else f"{title}: none stated"
     for item in listed:
         yield from fold(item, first="  ", rest="    ")
-
-
-def _mark(status: str | None) -> str:
-    return _MARKS[status][0 if unicode() else 1]
 
 
 def show_verification(result: Verification, *, verbose: bool, dated: bool) -> Iterator[str]:

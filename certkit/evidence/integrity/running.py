@@ -13,26 +13,14 @@ from msgspec import structs
 
 from certkit import canonical, files
 from certkit._version import __version__
+from certkit.document import Count, Document, GivenPath
 from certkit.errors import UsageError
 from certkit.evidence.bundle.folder import init, seal
 from certkit.evidence.bundle.manifest import MANIFEST_NAME
 from certkit.evidence.integrity.reading import MAX_FILE, read
-from certkit.probes.answer import (
-    ANSWERS,
-    FOLDER,
-    INVENTORY,
-    RUN,
-    TASKS,
-    Inventory,
-    Run,
-    Status,
-    document_file,
-    in_order,
-    inventory_of,
-)
-from certkit.probes.generate import INSTANCES, PUBLIC, generate, line, tasks_file
-from certkit.probes.matching import Mode
-from certkit.probes.run import Limits, ask_all
+from certkit.probes.agents import Limits, ask_all
+from certkit.probes.generate import GENERATOR, INSTANCES, PUBLIC, commitment, generate, line, tasks_file
+from certkit.probes.records import ANSWERS, FOLDER, INVENTORY, RUN, TASKS, Inventory, Mode, Run, asked
 from certkit.progress import SILENT, Progress
 
 if TYPE_CHECKING:
@@ -40,10 +28,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from certkit.evidence.integrity.reading import Kept
-    from certkit.probes.answer import Answer, Key
-    from certkit.probes.callers import Agent
+    from certkit.probes.agents import Agent
 
-_OWN = "name a folder that does not exist, or run the same command as before"
+_HINT = "name a folder that does not exist, or run the same command as before"
 
 
 class Asking(NamedTuple):
@@ -58,12 +45,13 @@ class Asking(NamedTuple):
     limits: Limits = Limits()
 
 
-class Ran(NamedTuple):
-    """How far a run came; `digest` is the bundle's where it was sealed."""
+class Ran(Document, frozen=True, kw_only=True, tag="urn:certkit:probes-run:v1"):
+    """What certkit probes run prints; the digest is null where the bundle is not sealed."""
 
-    answered: int
-    errors: int
-    left: int
+    bundle: GivenPath
+    answered: Count
+    errors: Count
+    left: Count
     digest: str | None
 
 
@@ -75,10 +63,16 @@ def generate_probes(
     With `withhold` the inventory commits to the seed without telling it. Raises `UsageError` ``file.exists``.
     """
     data = tasks_file(generate(seed=seed, instances=instances))
-    inventory = inventory_of(canonical.digest(data), seed, instances, withhold=withhold)
+    inventory = Inventory(
+        generator=GENERATOR,
+        seed=None if withhold else seed,
+        seed_commitment=commitment(seed),
+        instances=instances,
+        tasks_digest=canonical.digest(data),
+    )
     with files.building(out) as folder:
         files.write(folder / FOLDER / TASKS, data)
-        files.write(folder / FOLDER / INVENTORY, document_file(inventory))
+        files.write(folder / FOLDER / INVENTORY, canonical.pretty(inventory.to_dict()).encode())
     return inventory
 
 
@@ -101,35 +95,29 @@ def run_probes(
         version=__version__,
     )
     if out.is_dir() and any(out.iterdir()):
-        _check_same(out, run, copied[TASKS])
+        if not (out / FOLDER / RUN).is_file() or not (out / MANIFEST_NAME).is_file():
+            raise UsageError("file.exists", "exists and is no folder of a run", where=str(out), hint=_HINT)
+        before = read_cut(out).run
+        if before is None or structs.replace(before, version=run.version) != run:
+            differing = "holds a run of other tasks, of another agent, or in another mode"
+            raise UsageError("integrity.other-run", differing, where=str(out), hint=_HINT)
     else:
-        _begin(out, run, copied, asking)
+        _begin(out, {**copied, RUN: canonical.pretty(run.to_dict()).encode()}, asking)
     with files.locked(out):
         return _go_on(out, kept, asking, sealing, progress)
 
 
-def _begin(out: Path, run: Run, copied: dict[str, bytes], asking: Asking) -> None:
+def _begin(out: Path, contents: dict[str, bytes], asking: Asking) -> None:
     with files.building(out) as folder:
-        simulated = asking.spec.startswith("reference:")
         init(
             folder,
             agent=asking.name or asking.spec[:200],
             version=asking.version,
-            origin="simulated" if simulated else "measured",
+            origin="simulated" if asking.spec.startswith("reference:") else "measured",
         )
         (folder / "records").rmdir()
-        for name, data in {**copied, RUN: document_file(run)}.items():
+        for name, data in contents.items():
             files.write(folder / FOLDER / name, data)
-
-
-def _check_same(out: Path, run: Run, tasks: bytes) -> None:
-    if not (out / FOLDER / RUN).is_file() or not (out / MANIFEST_NAME).is_file():
-        raise UsageError("file.exists", "exists and is no folder of a run", where=str(out), hint=_OWN)
-    before = read_cut(out).run
-    same = before is not None and structs.replace(before, version=run.version) == run
-    if not same or files.read(out / FOLDER / TASKS, limit=MAX_FILE) != tasks:
-        what = "holds a run of other tasks, of another agent, or in another mode"
-        raise UsageError("integrity.other-run", what, where=str(out), hint=_OWN)
 
 
 def read_cut(out: Path) -> Kept:
@@ -144,10 +132,9 @@ def read_cut(out: Path) -> Kept:
 
 
 def _go_on(out: Path, kept: Kept, asking: Asking, sealing: bool, progress: Progress) -> Ran:  # noqa: FBT001
-    answers: dict[Key, Answer] = dict(read_cut(out).answers)
-    before = len(answers)
-    total = len(kept.tasks) + sum(len(task.probes) for task in kept.tasks)
-    progress.start("asking", total - before, "questions")
+    answers = dict(read_cut(out).answers)
+    before, order = len(answers), [key for key, _, _ in asked(kept.tasks)]
+    progress.start("asking", len(order) - before, "questions")
     with files.appending(out / FOLDER / ANSWERS) as append:
         for answer in ask_all(
             kept.tasks, asking.agents, mode=asking.mode, done=answers.keys(), limits=asking.limits
@@ -157,10 +144,10 @@ def _go_on(out: Path, kept: Kept, asking: Asking, sealing: bool, progress: Progr
             progress.advance(1)
     progress.finish()
     digest = None
-    if len(answers) == total:
+    if len(answers) == len(order):
         if len(answers) > before:
-            ordered = in_order(answers.values(), kept.tasks)
-            files.write(out / FOLDER / ANSWERS, b"".join(map(line, ordered)))
+            files.write(out / FOLDER / ANSWERS, b"".join(line(answers[key]) for key in order))
         digest = seal(out).facts.digest if sealing else None
-    errors = sum(answer.status is Status.ERROR for answer in answers.values())
-    return Ran(len(answers) - errors, errors, total - len(answers), digest)
+    errors = sum(answer.status == "error" for answer in answers.values())
+    left = len(order) - len(answers)
+    return Ran(bundle=out, answered=len(answers) - errors, errors=errors, left=left, digest=digest)

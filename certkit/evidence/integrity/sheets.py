@@ -2,7 +2,7 @@
 
 A row is named by a digest, so that it tells neither task nor family nor verdict, and rows stand in the order
 of their names. A sheet is drawn anew from the bundle when it comes back: nothing has to be kept between.
-Golds are hidden but for the audit, which asks whether a reply says what was expected.
+No sheet tells the right option: whoever audits reads the task, and says whether the reply answers it rightly.
 """
 
 from __future__ import annotations
@@ -17,11 +17,10 @@ import msgspec
 
 from certkit import files
 from certkit.errors import InputError, UsageError
-from certkit.evidence.integrity.reading import key_of
-from certkit.probes.answer import ANNOTATIONS, FOLDER, Annotation, Key, asked, told
+from certkit.probes.agents import told
 from certkit.probes.generate import line
-from certkit.probes.matching import MAX_WORDS, Mode, judge
-from certkit.probes.task import Family, surface
+from certkit.probes.matching import MAX_WORDS, judge
+from certkit.probes.records import ANNOTATIONS, FOLDER, Annotation, Family, Key, asked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,12 +29,12 @@ if TYPE_CHECKING:
     from certkit.evidence.integrity.reading import Kept
 
 Kind = Literal["difficulty", "construct", "audit"]
-COLUMNS: Final[dict[Kind, tuple[str, ...]]] = {
-    "difficulty": ("row", "text", "rating", "valid"),
-    "construct": ("row", "text", "family"),
-    "audit": ("row", "question", "expected", "reply", "verdict"),
+SHOWN: Final[dict[Kind, tuple[str, ...]]] = {
+    "difficulty": ("row", "text"),
+    "construct": ("row", "text"),
+    "audit": ("row", "question", "reply"),
 }
-"""The columns of every kind of sheet; people fill in those that `FILLED` names."""
+"""The columns of every kind of sheet, and below those that people fill in."""
 FILLED: Final[dict[Kind, tuple[str, ...]]] = {
     "difficulty": ("rating", "valid"),
     "construct": ("family",),
@@ -45,6 +44,7 @@ EACH: Final[dict[Kind, int]] = {"difficulty": 1_000_000, "construct": 6, "audit"
 """Rows that are drawn of every cell: of family × variant × band, of family, of verdict × family × style."""
 MAX_SHEET: Final = 64 * 1024 * 1024
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
+_YES: Final = {"yes": True, "true": True, "no": False, "false": False}
 
 
 class Row(NamedTuple):
@@ -56,36 +56,35 @@ class Row(NamedTuple):
     shown: tuple[str, ...]
 
 
-def sheet(kept: Kept, kind: Kind, each: int | None = None) -> bytes:
-    """Return a sheet with `each` rows of every cell, or fewer where it has fewer."""
+def sheet(kept: Kept, kind: Kind, each: int | None = None) -> tuple[bytes, int]:
+    """Return a sheet with at most `each` rows of every cell, and how many rows it has."""
     cells: dict[tuple[str, ...], list[Row]] = defaultdict(list)
     for row in sorted(_rows(kept, kind)):
         cells[row.cell].append(row)
     drawn = sorted(row for rows in cells.values() for row in rows[: EACH[kind] if each is None else each])
     stream = io.StringIO()
     writer = csv.writer(stream)
-    writer.writerow(COLUMNS[kind])
+    writer.writerow(SHOWN[kind] + FILLED[kind])
     for row in drawn:
         shown = (f"'{text}" if text.startswith(_FORMULA) else text for text in row.shown)
         writer.writerow((row.name, *shown, *("" for _ in FILLED[kind])))
-    return stream.getvalue().encode()
+    return stream.getvalue().encode(), len(drawn)
 
 
 def _rows(kept: Kept, kind: Kind) -> Iterator[Row]:
-    mode = Mode.JSON if kept.run is None else kept.run.mode
     for key, task, question in asked(kept.tasks):
-        name = sha256(f"{kept.inventory.tasks_digest}/{kind}/{key.task}/{key.probe}".encode()).hexdigest()[
-            :12
-        ]
+        name = f"{kept.inventory.tasks_digest}/{kind}/{key.task}/{key.probe}".encode()
+        row, text = sha256(name).hexdigest()[:12], told(task)
+        if key.probe is not None:
+            text += f"\n{question.prompt}"
         if kind == "difficulty" and key.probe is None:
-            yield Row(name, key, (task.family, task.variant, task.band), (told(task),))
+            yield Row(row, key, (task.family, task.variant, task.band), (text,))
         elif kind == "construct" and key.probe is not None:
-            yield Row(name, key, (task.family,), (f"{told(task)}\n{question.prompt}",))
+            yield Row(row, key, (task.family,), (text,))
         elif kind == "audit" and (answer := kept.answers.get(key)) and isinstance(answer.text, str):
             style = "verbose" if len(answer.text.split()) > MAX_WORDS else "concise"
-            verdict = judge(question, answer.text, mode=mode).verdict
-            shown = (f"{told(task)}\n{question.prompt}", surface(question.gold), answer.text)
-            yield Row(name, key, (verdict, task.family, style), shown)
+            verdict = judge(question, answer.text, mode=kept.mode).verdict
+            yield Row(row, key, (verdict, task.family, style), (text, answer.text))
 
 
 def take(
@@ -97,44 +96,45 @@ def take(
     ``integrity.repeated`` for a row that the rater filled in before.
     """
     rows = {row.name: row.key for row in _rows(kept, kind)}
-    before = {(item.kind, key_of(item), item.rater) for item in kept.annotations}
+    columns, fields = SHOWN[kind] + FILLED[kind], FILLED[kind]
+    before = {(item.kind, item.key, item.rater) for item in kept.annotations}
     made: list[Annotation] = []
     try:
         lines = list(csv.reader(io.StringIO(data.decode("utf-8-sig")), strict=True))
     except (UnicodeDecodeError, csv.Error) as error:
         raise InputError("integrity.field", f"is no CSV in UTF-8: {error}", where=where) from None
-    if not lines or tuple(lines[0]) != COLUMNS[kind]:
-        raise InputError("integrity.field", f"the first row is not {', '.join(COLUMNS[kind])}", where=where)
+    if not lines or tuple(lines[0]) != columns:
+        raise InputError("integrity.field", f"the first row is not {', '.join(columns)}", where=where)
     for number, cells in enumerate(lines[1:], 2):
         place = f"{where}: row {number}"
-        if len(cells) != len(COLUMNS[kind]) or cells[0] not in rows:
+        if len(cells) != len(columns) or cells[0] not in rows:
             raise InputError("integrity.field", "is no row of this sheet", where=place)
-        filled = dict(zip(FILLED[kind], cells[-len(FILLED[kind]) :], strict=True))
-        if not any(filled.values()):
+        key, said = (
+            rows[cells[0]],
+            {name: _said(name, cell) for name, cell in zip(fields, cells[-len(fields) :], strict=True)},
+        )
+        document = {"kind": kind, "task_id": key.task, "probe_id": key.probe, "rater": rater, **said}
+        if not any(cells[-len(fields) :]):
             continue
-        item = _annotation(kind, rows[cells[0]], filled, rater=rater, adjudicated=adjudicated, where=place)
-        identity = (item.kind, key_of(item), item.rater)
-        if identity in before:
+        if (kind, key, rater) in before:
             raise InputError("integrity.repeated", f"{rater} filled in this row before", where=place)
-        before.add(identity)
-        made.append(item)
+        before.add((kind, key, rater))
+        document |= {"adjudicated": True} if adjudicated else {}
+        made.append(
+            _annotation({name: value for name, value in document.items() if value is not None}, place)
+        )
     return tuple(made)
 
 
-def _annotation(
-    kind: Kind, key: Key, filled: dict[str, str], *, rater: str, adjudicated: bool, where: str
-) -> Annotation:
-    document: dict[str, object] = {"kind": kind, "task_id": key.task, "rater": rater}
-    document |= {"probe_id": key.probe} if key.probe else {}
-    document |= {"adjudicated": True} if adjudicated else {}
-    for name, text in filled.items():
-        value: object = text.strip().casefold()
-        if value:
-            if name == "rating" and text.strip().isascii() and text.strip().isdigit():
-                value = int(text)
-            elif name == "valid":
-                value = {"yes": True, "true": True, "no": False, "false": False}.get(str(value), value)
-            document[name] = value
+def _said(field: str, cell: str) -> object:
+    """Return what a cell says: None where it is empty, a number, yes or no, or a word."""
+    text = cell.strip().casefold()
+    if field == "rating" and text.isascii() and text.isdigit():
+        return int(text)
+    return _YES.get(text, text or None) if field == "valid" else text or None
+
+
+def _annotation(document: dict[str, object], where: str) -> Annotation:
     try:
         return msgspec.convert(document, Annotation, strict=True)
     except msgspec.ValidationError as error:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from certkit.evidence.bundle.calibration import Calibration
     from certkit.evidence.bundle.folder import Bundle
-    from certkit.evidence.integrity.summary import Commitments
+    from certkit.evidence.integrity.reading import Kept
 
 
 COMPACT: Final = 1_000_000
@@ -60,13 +60,13 @@ def summarise(bundle: Bundle, *, jobs: int | None = None, progress: Progress = S
     )
 
 
-def _commitments(bundle: Bundle) -> Commitments | None:
+def _commitments(bundle: Bundle) -> Kept | None:
     """Return what lies under ``integrity/``, None where nothing does."""
     if not any(file["path"].startswith("integrity/") for file in bundle.files):
         return None
-    from certkit.evidence.integrity.summary import commitments  # noqa: PLC0415 - few bundles hold any
+    from certkit.evidence.integrity.reading import read  # noqa: PLC0415 - few bundles hold any
 
-    return commitments(bundle.root)
+    return read(bundle.root)
 
 
 def gathered(bundle: Bundle, *, jobs: int | None = None, progress: Progress = SILENT) -> Merge:

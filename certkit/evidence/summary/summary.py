@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from certkit.evidence.bundle.calibration import Calibration
-    from certkit.evidence.integrity.summary import Commitments
+    from certkit.evidence.integrity.reading import Kept
 
 PEI_SCALE: Final = 2**30
 """Fixed point of PEI where it is summed per cluster; the metric itself is exact."""
@@ -130,14 +130,6 @@ class Tally(Struct, frozen=True, kw_only=True):
     rule_a_differs: int = 0
     composite_checked: int = 0  # runs with both layer scores, [26] §4.3.4
     composite_differs: int = 0
-
-    # how far the two layers of those runs agree: scores in ten-thousandths, each rounded half up
-    layer2_sum: int = 0
-    layer3_sum: int = 0
-    layer2_squares: int = 0
-    layer3_squares: int = 0
-    layers_product: int = 0
-    layers_apart: int = 0  # sum of |layer 2 − layer 3|
     layer2_passes: int = 0  # layer 2 at least 0.70
     layer3_passes: int = 0
     layers_pass: int = 0  # both
@@ -313,7 +305,7 @@ class Summary(Struct, frozen=True, kw_only=True, eq=False):
     window: Window
     times: Times
     calibration: Calibration | None = None
-    integrity: Commitments | None = None
+    integrity: Kept | None = None
     joined: int = 0
     unclustered: int = 0
     user_fields: tuple[str, ...] = ()

@@ -30,17 +30,6 @@ GAMMA_FIFTHS: Final = 5
 """QF = max(0, 1 − 0.20·v) = max(0, 5 − v)/5, [26] eq. 5."""
 NOT_A_RECOVERY: Final = 9
 """Stands in `Terms.irs` for a run that is not a recovery."""
-LAYERS: Final = (
-    "layer2_sum",
-    "layer3_sum",
-    "layer2_squares",
-    "layer3_squares",
-    "layers_product",
-    "layers_apart",
-    "layer2_passes",
-    "layer3_passes",
-    "layers_pass",
-)
 
 
 class Terms:
@@ -255,24 +244,16 @@ class Terms:
         layer2 = np.rint(columns.floating("layer2_score") * MILLION)
         layer3 = np.rint(columns.floating("layer3_score") * MILLION)
         composite = 6 * layer2 + 4 * layer3 >= 7 * MILLION
+        passes2, passes3 = (scored & (layer >= 7 * MILLION // 10) for layer in (layer2, layer3))
         return {
             "rule_a_checked": both,
             "rule_a_differs": both & (passes != self.success),
             "composite_checked": scored,
             "composite_differs": scored & (composite != self.success),
-            **_layers(scored, layer2, layer3),
+            "layer2_passes": passes2,
+            "layer3_passes": passes3,
+            "layers_pass": passes2 & passes3,
         }
-
-
-def _layers(scored: NDArray[np.bool_], layer2: NDArray[Any], layer3: NDArray[Any]) -> dict[str, NDArray[Any]]:
-    """Return how far two scores, in millionths, agree on runs that have both; [26] §4.3.4 passes at 0.70."""
-    if not scored.any():
-        return dict.fromkeys(LAYERS, scored)
-    passes2, passes3 = (scored & (layer >= 7 * MILLION // 10) for layer in (layer2, layer3))
-    # Ten-thousandths: sums of their squares over 10^7 runs stay exact even as doubles.
-    two, three = ((np.where(scored, layer, 0).astype(np.int64) + 50) // 100 for layer in (layer2, layer3))
-    arrays = (two, three, two * two, three * three, two * three, np.abs(two - three))
-    return dict(zip(LAYERS, (*arrays, passes2, passes3, passes2 & passes3), strict=True))
 
 
 def _round(numerator: Integers, denominator: Integers) -> Integers:

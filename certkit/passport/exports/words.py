@@ -72,17 +72,12 @@ def short(digest: str) -> str:
     return digest[: len("sha256:") + 12]
 
 
-def periods(evidence: Evidence, *, whole: bool) -> tuple[str, ...]:
-    """Return a line for each bundle, in their order; none where the evidence is a single one.
-
-    `whole` gives the digests in full, so that each bundle can be found by its own.
-    """
-    return tuple(
-        f"{number}. {_line(part, whole=whole)}" for number, part in enumerate(evidence.bundles or (), 1)
-    )
+def periods(evidence: Evidence) -> list[str]:
+    """Return a line for each bundle, in their order; none where the evidence is a single one."""
+    return [f"{number}. {_line(part)}" for number, part in enumerate(evidence.bundles or (), 1)]
 
 
-def _line(part: BundleClaim, *, whole: bool) -> str:
+def _line(part: BundleClaim) -> str:
     domains = ", ".join(
         f"{name} {row.successes:,} of {row.n:,}" for name, row in sorted(part.by_domain.items())
     )
@@ -93,7 +88,7 @@ def _line(part: BundleClaim, *, whole: bool) -> str:
         f"{part.nominal_runs:,} nominal",
         f"{wording.tier(part.table.tier)} by table reading",
         f"{wording.tier(part.bounded.tier)} by bounded reading",
-        part.digest if whole else short(part.digest),
+        short(part.digest),
     )
     return "; ".join(told)
 

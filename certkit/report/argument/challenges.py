@@ -22,8 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 
-from certkit.assessment.findings.challenges import lacking
-from certkit.assessment.findings.findings import SEVERITY, STATED, Severity
+from certkit.assessment.findings.findings import SEVERITY, STATED, Severity, lacking
 from certkit.errors import InputError
 from certkit.evidence.records.record import Condition, Split
 from certkit.report import words

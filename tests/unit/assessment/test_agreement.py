@@ -15,19 +15,14 @@ from hypothesis import strategies as st
 from msgspec import structs
 from scipy import stats
 
-from certkit.assessment.findings.layers import layer_agreement
+from certkit.assessment.metrics.metrics_2026 import layer_agreement
 from certkit.assessment.rater_error.agreement import (
     Estimate,
-    Sums,
     compare,
     contingency,
-    fleiss,
     icc,
     kappa,
-    mae,
-    pearson,
 )
-from certkit.assessment.statistics.estimators import wilson
 from certkit.evidence.summary.summary import Tally
 
 if TYPE_CHECKING:
@@ -37,15 +32,6 @@ if TYPE_CHECKING:
 
 # J. Cohen, Educ. Psychol. Meas. 20 (1960), p. 45: κ = .492 for 200 cases
 COHEN = [[88, 14, 18], [10, 40, 10], [2, 6, 12]]
-
-# J. L. Fleiss, Psychol. Bull. 76 (1971), Table 1: 30 patients, 6 raters, 5 diagnoses; κ = .430
-FLEISS = [
-    [0, 0, 0, 6, 0], [0, 3, 0, 0, 3], [0, 1, 4, 0, 1], [0, 0, 0, 0, 6], [0, 3, 0, 3, 0], [2, 0, 4, 0, 0],
-    [0, 0, 4, 0, 2], [2, 0, 3, 1, 0], [2, 0, 0, 4, 0], [0, 0, 0, 0, 6], [1, 0, 0, 5, 0], [1, 1, 0, 4, 0],
-    [0, 3, 3, 0, 0], [1, 0, 0, 5, 0], [0, 2, 0, 3, 1], [0, 0, 5, 0, 1], [3, 0, 0, 1, 2], [5, 1, 0, 0, 0],
-    [0, 2, 0, 4, 0], [1, 0, 2, 0, 3], [0, 0, 0, 0, 6], [0, 1, 0, 5, 0], [0, 2, 0, 1, 3], [2, 0, 0, 4, 0],
-    [1, 0, 0, 4, 1], [0, 5, 0, 1, 0], [4, 0, 0, 0, 2], [0, 2, 0, 4, 0], [1, 0, 5, 0, 0], [0, 0, 0, 0, 6],
-]  # fmt: skip
 
 # P. E. Shrout, J. L. Fleiss, Psychol. Bull. 86 (1979), Table 2: 6 targets, 4 judges; Table 4: ICC(2,1) = .29
 SHROUT_FLEISS = [[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]]
@@ -105,8 +91,9 @@ def test_kappa_is_its_definition_in_exact_fractions(pairs: list[tuple[int, int]]
         assert found.reason
         return
     assert found.value == float(naive_kappa(pairs, weights))
-    assert found.interval is not None
-    assert -1 <= found.interval.low <= found.value <= found.interval.high <= 1
+    assert (found.interval is None) == (found.reason is not None)
+    if found.interval is not None:
+        assert -1 <= found.interval.low <= found.value <= found.interval.high <= 1
 
 
 @pytest.mark.parametrize("weights", WEIGHTS)
@@ -139,88 +126,12 @@ def test_a_score_that_nobody_gave_changes_nothing() -> None:
     assert wide.value == narrow.value
 
 
-def test_perfect_agreement_is_no_certainty() -> None:
-    found = kappa([[5, 0], [0, 15]], [0, 1])
-    chance = 1 / 16 + 9 / 16
-    assert found.value == 1
-    assert found.se is None
-    assert found.interval is not None
-    assert found.interval.low == pytest.approx((wilson(20, 20).low - chance) / (1 - chance))
-    assert found.interval.high == 1
-
-
-def test_a_rater_who_always_says_the_same_agrees_by_chance_alone() -> None:
-    found = kappa([[0, 4], [0, 16]], [0, 1])
-    assert found.value == 0
-    assert found.se is None
-    assert found.interval is not None
-    assert found.interval.low < -0.5
-    assert found.interval.high > 0.5
+def test_where_nothing_varies_there_is_no_interval() -> None:
+    for table, value in (([[5, 0], [0, 15]], 1), ([[0, 4], [0, 16]], 0)):
+        found = kappa(table, [0, 1])
+        assert (found.value, found.se, found.interval) == (value, None, None)
     assert kappa([[0, 0], [0, 9]], [0, 1]).value is None
     assert kappa([[0, 0], [0, 0]], [0, 1]).reason == "no item scored by both"
-
-
-def test_fleisss_example() -> None:
-    found = fleiss(FLEISS)
-    assert round(found.value or 0, 3) == 0.430
-    assert (found.items, found.raters) == (30, 6)
-
-
-def naive_fleiss(counts: Any) -> float:
-    m = sum(counts[0])
-    agree = Fraction(0)
-    for row in counts:
-        ratings = [category for category, count in enumerate(row) for _ in range(count)]
-        same = sum(a == b for i, a in enumerate(ratings) for j, b in enumerate(ratings) if i != j)
-        agree += Fraction(same, m * (m - 1))
-    agree /= len(counts)
-    shares = [Fraction(sum(column), m * len(counts)) for column in zip(*counts, strict=True)]
-    chance = sum((share**2 for share in shares), Fraction(0))
-    return float((agree - chance) / (1 - chance))
-
-
-def test_fleisss_kappa_is_its_definition() -> None:
-    tables: list[list[list[int]]] = [
-        FLEISS,
-        FLEISS[:7],
-        [[2, 1], [0, 3], [3, 0]],
-        [[1, 1], [1, 1]],
-        [[2, 0], [0, 2]],
-    ]
-    assert [fleiss(table).value for table in tables] == [naive_fleiss(table) for table in tables]
-
-
-def test_the_standard_error_of_fleisss_kappa_is_that_of_reweighted_items() -> None:
-    counts = np.array(FLEISS, float)
-    n, m = len(FLEISS), 6
-
-    def of(weight: Any) -> float:
-        share = weight / weight.sum()
-        agree = (share * ((counts**2).sum(1) - m) / (m * (m - 1))).sum()
-        chance = (((share[:, None] * counts).sum(0) / m) ** 2).sum()
-        return float((agree - chance) / (1 - chance))
-
-    slope = slopes(of, np.ones(n)) * n
-    se = sqrt((slope**2).sum() / (n * (n - 1)))
-    found = fleiss(FLEISS)
-    assert found.se == pytest.approx(se, rel=1e-6)
-    assert found.interval is not None
-    assert found.interval.high - (found.value or 0) == pytest.approx(stats.t.ppf(0.975, n - 1) * se, rel=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("counts", "reason"),
-    [
-        ([], "no item"),
-        ([[2, 1], [1, 1]], "different numbers"),
-        ([[1, 0], [0, 1]], "one rating"),
-        ([[3, 0], [3, 0]], "by chance is certain"),
-    ],
-)
-def test_fleisss_kappa_says_why_it_is_not_there(counts: list[list[int]], reason: str) -> None:
-    found = fleiss(counts)
-    assert found.value is None
-    assert reason in (found.reason or "")
 
 
 def test_shrout_and_fleisss_example() -> None:
@@ -281,68 +192,24 @@ def test_raters_who_differ_by_a_constant_do_not_agree_absolutely() -> None:
     assert found.interval is None
 
 
-def sums(x: Sequence[int], y: Sequence[int], scale: int = 1) -> Sums:
-    a, b = np.array(x, object), np.array(y, object)
-    return Sums(
-        n=len(x),
-        x=a.sum(),
-        y=b.sum(),
-        xx=(a * a).sum(),
-        yy=(b * b).sum(),
-        xy=(a * b).sum(),
-        apart=abs(a - b).sum(),
-        scale=scale,
-    )
-
-
-def test_pearsons_r_is_scipys() -> None:
-    raw = np.random.PCG64(3).random_raw(80)
-    x = (raw[:40] % 10**6).astype(int)
-    for y in (x // 2 + (raw[40:] % 10**5).astype(int), 10**6 - x // 3, (raw[40:] % 7).astype(int)):
-        found, right = pearson(sums(x.tolist(), y.tolist())), stats.pearsonr(x, y)
-        assert found.value == pytest.approx(right.statistic, rel=1e-12)
-        interval = right.confidence_interval(0.95)
-        assert found.interval is not None
-        assert (found.interval.low, found.interval.high) == pytest.approx(
-            (interval.low, interval.high), rel=1e-9
-        )
-
-
-def test_pearsons_r_at_its_ends() -> None:
-    assert pearson(sums([1, 2, 3], [10, 20, 30])).value == 1
-    assert pearson(sums([1, 2, 3], [3, 2, 1])).value == -1
-    assert pearson(sums([1, 2, 3], [1, 2, 3])).interval is None
-    assert pearson(sums([1, 1, 1], [1, 2, 3])).value is None
-    three = pearson(sums([1, 2, 3], [1, 3, 2]))
-    assert (three.value, three.interval) == (0.5, None)
-    assert mae(sums([1, 5], [4, 1], 10)).value == 0.35
-
-
 def test_scores_that_are_too_many_for_categories_are_still_success_or_not() -> None:
     x = list(range(0, 1000, 40))
     found = compare("a", "b", x, [score + 1 for score in x], passes=700, scale=1000)
-    assert {found.kappa.value, found.linear.value, found.quadratic.value} == {None}
-    assert "more than 20" in (found.kappa.reason or "")
+    assert found.quadratic.value is None
+    assert "more than 20" in (found.quadratic.reason or "")
     assert found.success is not None
     assert found.success.value == 1
-    assert found.mae.value == 0.001
+    assert found.mae == 0.001
 
 
 def test_layers_are_compared_as_two_raters_of_every_run() -> None:
     raw = np.random.PCG64(11).random_raw(400)
     layer2 = (raw[:200] % 10_001).astype(int).tolist()
     layer3 = [min(10_000, (a + int(b % 6_000)) // 1) for a, b in zip(layer2, raw[200:], strict=True)]
-    of = sums(layer2, layer3, 10_000)
     passes = [(a >= 7000, b >= 7000) for a, b in zip(layer2, layer3, strict=True)]
     tally = Tally(
         runs=200,
         composite_checked=200,
-        layer2_sum=of.x,
-        layer3_sum=of.y,
-        layer2_squares=of.xx,
-        layer3_squares=of.yy,
-        layers_product=of.xy,
-        layers_apart=of.apart,
         layer2_passes=sum(a for a, _ in passes),
         layer3_passes=sum(b for _, b in passes),
         layers_pass=sum(a and b for a, b in passes),
@@ -359,8 +226,6 @@ def test_layers_are_compared_as_two_raters_of_every_run() -> None:
     }
     detail: dict[str, Estimate] = dict(found.detail)
     assert detail["kappa"].value == float(naive_kappa([(int(a), int(b)) for a, b in passes], "none"))
-    assert detail["pearson"].value == pytest.approx(stats.pearsonr(layer2, layer3).statistic, rel=1e-12)
-    assert detail["mae"].value == pytest.approx(np.abs(np.subtract(layer2, layer3)).mean() / 10_000)
     empty = layer_agreement(structs.replace(tally, composite_checked=0))
     assert empty.value is None
     assert empty.reason == "no run carries both layer scores"

@@ -210,9 +210,9 @@ def test_a_contested_tier_keeps_its_number_and_loses_its_yes(tmp_path: Path) -> 
         tmp_path / "b", each(lambda i, run: {"task_id": f"{run['domain']}/{i}", "trial": i}), tier=2
     )
     assert (found.verdict.tier, found.verdict.status, found.exit_code) == (2, TierStatus.CONTESTED, 4)
-    assert found.tiers[1].status is TierStatus.CONTESTED
-    assert found.tiers[1].lower is TierStatus.CONTESTED
-    assert found.tiers[2].status is TierStatus.NOT_MET  # what fails, fails
+    assert found.tiers["2"].status is TierStatus.CONTESTED
+    assert found.tiers["2"].lower is TierStatus.CONTESTED
+    assert found.tiers["3"].status is TierStatus.NOT_MET  # what fails, fails
     states = {item.code: item.state for item in found.findings if item.severity == "serious"}
     assert states == {"tasks-not-distinct": "open"}
 

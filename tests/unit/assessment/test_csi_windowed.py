@@ -12,8 +12,8 @@ from scipy import stats
 
 from certkit import evidence
 from certkit.assessment import assess
-from certkit.assessment.metrics.csi_windowed import csi_windowed, irs_spread, pei_spread, trend
-from certkit.assessment.metrics.view import look
+from certkit.assessment.metrics.csi import csi_windowed, irs_spread, pei_spread, trend
+from certkit.assessment.metrics.view import View
 from certkit.evidence.summary.summary import PEI_SCALE, Stretch
 from tests.support import build, clustered
 
@@ -145,7 +145,7 @@ def window(stretches: list[Stretch], *, failed: tuple[int, ...] = ()) -> Window:
 
 def index(ordered: Window, **protocol: Any) -> Metric:
     facts = build.facts(**protocol)
-    return csi_windowed(look(build.strong(ordered), facts.manifest, {}))
+    return csi_windowed(View(build.strong(ordered), facts.manifest, {}))
 
 
 def test_a_steady_agent_has_the_whole_index() -> None:

@@ -11,6 +11,7 @@ from msgspec import structs
 
 from certkit import canonical
 from certkit.assessment import Status, TierStatus, assess, measure_next, parse, sentence
+from certkit.assessment.criteria import Readings
 from certkit.errors import Exit, UsageError
 from tests.support import build
 from tests.support.degenerate import CASES
@@ -52,9 +53,9 @@ def test_what_was_not_measured_is_not_zero() -> None:
 def test_only_what_was_measured_fails() -> None:
     failures = build.judged(build.summary(CASES["all failures"]))
     assert failures.exit_code is Exit.NEGATIVE
-    assert set(failures.tiers[0].not_met) == {"r_op", "domain_min", "posterior"}
+    assert set(failures.tiers["1"].not_met) == {"r_op", "domain_min", "posterior"}
     successes = build.judged(build.summary(CASES["all successes"]))
-    assert set(successes.tiers[0].met) == {"r_op", "domain_min", "posterior"}
+    assert set(successes.tiers["1"].met) == {"r_op", "domain_min", "posterior"}
     assert successes.exit_code is Exit.INSUFFICIENT
 
 
@@ -95,9 +96,9 @@ def test_a_failing_lower_tier_fails_the_tiers_above() -> None:
             {"id": "recovery_patterns_documented", "value": False, "evidence": "traces/a.md"}
         ],
     )  # fmt: skip
-    assert "recovery_patterns_documented" not in found.tiers[2].not_met
-    assert found.tiers[2].lower is TierStatus.NOT_MET
-    assert found.tiers[2].status is TierStatus.NOT_MET
+    assert "recovery_patterns_documented" not in found.tiers["3"].not_met
+    assert found.tiers["3"].lower is TierStatus.NOT_MET
+    assert found.tiers["3"].status is TierStatus.NOT_MET
 
 
 def test_binding_rows_are_those_of_the_next_tier_worst_first() -> None:
@@ -121,7 +122,7 @@ def test_a_profile_that_decides_by_bounds_attains_nothing_without_clusters() -> 
     few = structs.replace(evidence, clusters=build.clusters(build.dealt(evidence.cells, 2)))
     found = assess(few, build.facts(), profile)
     assert found.exit_code is Exit.INSUFFICIENT
-    assert (found.verdict.table, found.verdict.bounded) == (0, 0)
+    assert found.verdict.readings == Readings(table=0, bounded=0)
     rows = {row.id: row.bounded for row in found.criteria if row.tier == 1 and row.bounded}
     assert rows["r_op"].bound is None
     assert rows["r_op"].reason == ("8 families of tasks; Tier 1 takes at least 10")

@@ -12,7 +12,7 @@ from msgspec import structs
 from scipy import stats
 
 from certkit.assessment import AssessmentDocument, Status, of_judge
-from certkit.assessment.evaluate import judge
+from certkit.assessment.bounded import Judged
 from certkit.assessment.findings.findings import SEVERITY
 from certkit.assessment.rater_error import (
     JudgeReport,
@@ -20,7 +20,7 @@ from certkit.assessment.rater_error import (
     judge_report,
     seen_by_judge,
 )
-from certkit.assessment.rater_error.corrected import Seen, share
+from certkit.assessment.rater_error.corrected import Labels, Seen, share
 from certkit.document import schema_of, to_builtins
 from certkit.evidence.bundle.calibration import ABSENT, Calibration, Rater, millionths
 from certkit.evidence.bundle.manifest import Protocol
@@ -89,17 +89,16 @@ def findings(report: JudgeReport, seen: Seen | None = None, **facts: Any) -> dic
 def seen_at(rate: Fraction, n: int) -> Seen:
     """A rate seen in n independent runs."""
     law = stats.beta(1 + float(rate) * n, 1 + float(1 - rate) * n)
-    return Seen(rate=rate, n=n, mean=float(law.mean()), variance=float(law.var()))
+    return Seen(rate=rate, n=n, tasks=n, mean=float(law.mean()), variance=float(law.var()))
 
 
 def test_posteriors_are_those_of_scipy() -> None:
     for successes, n in ((0, 7), (7, 7), (95, 100), (1, 3)):
         found, right = share(successes, n), stats.beta(1 + successes, 1 + n - successes)
-        assert found.mean == pytest.approx(right.mean(), rel=1e-13)
         assert found.interval is not None
         assert (found.interval.low, found.interval.high) == pytest.approx(right.interval(0.95), rel=1e-10)
     nothing = share(0, 0)
-    assert (nothing.value, nothing.mean, nothing.interval) == (None, None, None)
+    assert (nothing.value, nothing.interval) == (None, None)
 
 
 def test_counts_are_those_of_the_success_reading() -> None:
@@ -108,19 +107,11 @@ def test_counts_are_those_of_the_success_reading() -> None:
     found = report(calibrated(rows, reference, domains={"a": "bank", "c": "bank", "d": "shop"}))
     assert found.state == "calibrated"
     assert (found.items, found.referenced, found.ratings) == (5, 4, 5)
-    error = found.confusion
-    assert error is not None
-    counts = (error.true_positives, error.false_negatives, error.false_positives, error.true_negatives)
-    assert counts == (1, 1, 1, 1)
-    assert error.base_rate.value == 0.5
-    empty = dict.fromkeys(("true_positives", "false_negatives", "false_positives", "true_negatives"), 0)
-    assert found.by_domain == {
-        "bank": {**empty, "true_positives": 1, "false_positives": 1},
-        "shop": {**empty, "true_negatives": 1},
-    }
+    assert found.confusion == Labels(1, 1, 1, 1)
+    assert found.by_domain == {"bank": Labels(1, 1, 0, 0), "shop": Labels(0, 0, 0, 1)}
 
 
-def test_pairs_and_groups_are_those_of_the_raters() -> None:
+def test_pairs_and_the_icc_are_those_of_the_raters() -> None:
     rows = [
         (item, rater, float(score))
         for rater, scores in (("ann", "1101"), ("bob", "1100"), ("j", "1011"))
@@ -128,14 +119,13 @@ def test_pairs_and_groups_are_those_of_the_raters() -> None:
     ]
     found = report(calibrated(rows))
     assert [(pair.a, pair.b) for pair in found.pairs] == [("ann", "bob"), ("ann", "j"), ("bob", "j")]
-    assert found.pairs[0].kappa.value == 0.5  # po 3/4; pe 3/4·2/4 + 1/4·2/4 = 1/2
-    assert [group.raters for group in found.groups] == ["all", "human"]
-    assert found.groups[0].fleiss.raters == 3
-    assert found.groups[1].icc.raters == 2
+    assert found.pairs[0].success is not None
+    assert found.pairs[0].success.value == 0.5  # po 3/4; pe 3/4·2/4 + 1/4·2/4 = 1/2
+    assert found.icc is not None
+    assert (found.icc.raters, found.icc.items) == (3, 4)
     missing = report(calibrated(rows[:-1]))
-    assert missing.groups[0].left_out == 1
-    assert missing.groups[0].icc.items == 3
-    assert "different numbers" in (missing.groups[0].fleiss.reason or "")
+    assert missing.icc is not None
+    assert missing.icc.items == 3
 
 
 @pytest.mark.parametrize(
@@ -261,7 +251,7 @@ def test_outcomes_of_a_model_are_bounded_only_where_a_person_labelled_some(
     summary = structs.replace(build.strong(), calibration=calibration)
     judge_named = {"name": named, "independent": True} if named else None
     manifest = build.facts(methodology=methodology, judge=judge_named).manifest
-    rows = {(row.id, row.tier): row.bounded for row in judge(summary, manifest, build.profile()).rows}
+    rows = {(row.id, row.tier): row.bounded for row in Judged(summary, manifest, build.profile()).rows}
     found, untouched = rows["r_op", 1], rows["ti", 1]
     assert found is not None
     assert untouched is not None
@@ -302,22 +292,27 @@ def worth(rows: Sequence[tuple[int, int]]) -> Seen | None:
     summary = build.summary(
         [build.cell("a", "stochastic", tally)] if rows else [], rows=build.clusters(clusters)
     )
-    return seen_by_judge(judge(summary, build.facts().manifest, build.profile()))
+    return seen_by_judge(Judged(summary, build.facts().manifest, build.profile()))
+
+
+def _runs(seen: Seen) -> float:
+    """How many independent runs have this posterior under a uniform prior."""
+    return seen.mean * (1 - seen.mean) / seen.variance - 3
 
 
 def test_runs_are_worth_what_their_clusters_are_worth() -> None:
     apart = worth([(1, number % 5 > 0) for number in range(200)])
     assert apart is not None
     assert (apart.rate, apart.n) == (Fraction(4, 5), 200)
-    assert apart.n_eff == pytest.approx(200)
+    assert _runs(apart) == pytest.approx(200)
     together = worth([(10, 10 * (number % 5 > 0)) for number in range(20)])
     assert together is not None
     assert (together.rate, together.n) == (Fraction(4, 5), 200)
-    assert together.n_eff == pytest.approx(20)
+    assert _runs(together) == pytest.approx(20)
     one = worth([(50, 45)])
     assert one is not None
     assert (one.rate, one.n) == (Fraction(9, 10), 50)
-    assert 1 <= one.n_eff < 2
+    assert 1 <= _runs(one) < 2
     assert worth([]) is None
 
 
@@ -336,7 +331,7 @@ def one_run_a_task(calibration: Calibration | None, methodology: str) -> dict[tu
     )
     summary = structs.replace(summary, calibration=calibration)
     manifest = build.facts(methodology=methodology, tasks_independent=True).manifest
-    return {(row.id, row.tier): row.bounded for row in judge(summary, manifest, build.profile()).rows}
+    return {(row.id, row.tier): row.bounded for row in Judged(summary, manifest, build.profile()).rows}
 
 
 def by_domain(bank: tuple[int, int, int, int], shop: tuple[int, int, int, int]) -> Calibration:
@@ -391,7 +386,7 @@ def test_a_variable_beside_the_outcome_is_shown_and_corrects_nothing() -> None:
     assert (found.low, found.high, found.items, found.referenced) == (1.0, 5.0, 3, 3)
     assert found.against is not None
     assert found.against.success is None
-    assert found.against.mae.value == pytest.approx(0.25 / 3, abs=1e-6)
+    assert found.against.mae == pytest.approx(0.25 / 3, abs=1e-6)
     # Categories .25, .5, .75, 1; weights 1 - (distance / .75)²: observed 1 - (1/9)/3, by chance below.
     chance = np.mean([[((a - b) / 0.75) ** 2 for b in (0.25, 0.75, 1)] for a in scores.values()])
     assert found.against.quadratic.value == pytest.approx(1 - (1 / 27) / chance, abs=1e-6)

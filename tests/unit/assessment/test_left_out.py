@@ -15,7 +15,7 @@ from tests.support.clustered import Design
 
 if TYPE_CHECKING:
     from certkit.assessment import Profile
-    from certkit.assessment.evaluate import Judged
+    from certkit.assessment.bounded import Judged
     from tests.support.strategies import Run
 
 # Consistency rests on the order of all runs, which leaving some out would change too. A row's least number of

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from certkit.assessment.rater_error.corrected import Labels, above, corrected, least_frr, quantile
+from certkit.assessment.rater_error.corrected import Labels, corrected, least_frr, lower
+from certkit.assessment.statistics.posterior import Scale, beta
+from tests.study.cells import summed
 
 CASES = [
     ((90.0, 10.0), Labels(85, 5, 3, 7)),
@@ -21,37 +25,46 @@ def test_moments_and_limits_are_those_of_draws(seen: tuple[float, float], labels
     rng = np.random.default_rng(7)
     size = 400_000
     q = rng.beta(*seen, size)
-    p = rng.beta(1 + labels.right, 1 + labels.wrong, size)
-    f = rng.beta(1 + labels.missed, 1 + labels.rejected, size)
+    p = rng.beta(1 + labels.true_positives, 1 + labels.false_positives, size)
+    f = rng.beta(1 + labels.false_negatives, 1 + labels.true_negatives, size)
     drawn = q * p + (1 - q) * f
-    mean, variance = corrected(*stats.beta(*seen).stats("mv"), labels)
-    assert mean == pytest.approx(drawn.mean(), abs=5 * drawn.std() / size**0.5)
-    assert variance == pytest.approx(drawn.var(), rel=0.015)
+    law = corrected(*stats.beta(*seen).stats("mv"), labels)
+    assert law.mean == pytest.approx(drawn.mean(), abs=5 * drawn.std() / size**0.5)
+    assert law.variance == pytest.approx(drawn.var(), rel=0.015)
     for probability in (0.01, 0.05):
-        below = (drawn < quantile(mean, variance, probability)).mean()
+        below = (drawn < law.quantile(probability)).mean()
         # A Beta by moments is an approximation: with 32 labels its 1 % tail holds 1.6 %.
         assert 0.6 * probability < below < 1.65 * probability
     low = float(np.quantile(drawn, 0.05))
-    assert above(mean, variance, low) == pytest.approx(0.95, abs=0.02)
+    assert law.above(low) == pytest.approx(0.95, abs=0.02)
 
 
 def test_the_formula_is_that_of_a_worked_example() -> None:
     # Beta(1, 1) everywhere: θ = qP + (1 − q)F; E θ² = 2·E q²·E P² + 2·E q(1 − q)·E P·E F = 2/9 + 1/12 = 11/36
-    mean, variance = corrected(0.5, 1 / 12, Labels(0, 0, 0, 0))
-    assert mean == 0.5
-    assert variance == pytest.approx(11 / 36 - 1 / 4, rel=1e-12)
+    law = corrected(0.5, 1 / 12, Labels(0, 0, 0, 0))
+    assert law.mean == 0.5
+    assert law.variance == pytest.approx(11 / 36 - 1 / 4, rel=1e-12)
 
 
 def test_a_judge_known_to_be_perfect_changes_nothing() -> None:
     sure = Labels(10**12, 0, 0, 10**12)
-    mean, variance = corrected(0.9, 0.001, sure)
-    assert (mean, variance) == (pytest.approx(0.9, abs=1e-9), pytest.approx(0.001, rel=1e-6))
+    law = corrected(0.9, 0.001, sure)
+    assert law.mean == pytest.approx(0.9, abs=1e-9)
+    assert law.variance == pytest.approx(0.001, rel=1e-6)
 
 
 def test_more_labels_of_the_same_judge_raise_the_limit() -> None:
     few, many = Labels(80, 4, 4, 12), Labels(320, 16, 16, 48)
-    limits = [quantile(*corrected(0.84, 0.0004, labels), 0.05) for labels in (few, many)]
+    limits = [corrected(0.84, 0.0004, labels).quantile(0.05) for labels in (few, many)]
     assert limits[0] < limits[1] < 0.84
+
+
+def test_labels_weigh_as_no_more_than_there_are_tasks() -> None:
+    sums = summed(np.array([[5, 4, 3, 5] * 10]), np.full((1, 40), 5))
+    share = Scale(Fraction(0), Fraction(1), lower=True)
+    once, often = (lower(sums, share, Labels(*(m * c for c in (30, 2, 2, 6))), 0.95) for m in (1, 5))
+    assert once == pytest.approx(often, rel=1e-12)
+    assert lower(sums, share, Labels(15, 1, 1, 3), 0.95) < once
 
 
 def test_frr_loses_the_share_that_was_wrongly_passed() -> None:
@@ -71,15 +84,15 @@ def test_at_the_threshold_about_one_in_twenty_passes_whatever_the_judge(hits: fl
     passed = rng.random((draws, k)) < np.where(true, hits, alarms)
     some, seen = true[:, :m], passed[:, :m]
     labels = Labels(
-        right=(some & seen).sum(1),
-        wrong=(~some & seen).sum(1),
-        missed=(some & ~seen).sum(1),
-        rejected=(~some & ~seen).sum(1),
+        true_positives=(some & seen).sum(1),
+        false_positives=(~some & seen).sum(1),
+        false_negatives=(some & ~seen).sum(1),
+        true_negatives=(~some & ~seen).sum(1),
     )
     successes = passed.sum(1)
     mean = (1 + successes) / (k + 2)
     variance = mean * (1 - mean) / (k + 3)
-    limit = quantile(*corrected(mean, variance, labels), 0.05)
+    limit = corrected(mean, variance, labels).quantile(0.05)
     noise = 3 * (0.05 * 0.95 / draws) ** 0.5
     assert (limit > tau).mean() < 0.056 + noise
 
@@ -88,7 +101,6 @@ def test_without_the_correction_a_lenient_judge_passes_nearly_every_time() -> No
     rng, k = np.random.default_rng(26), 200
     true = rng.random((500, k)) < 0.80
     successes = (true | (rng.random((500, k)) < 0.5)).sum(1)
-    limit = quantile(
-        (1 + successes) / (k + 2), (1 + successes) * (1 + k - successes) / ((k + 2) ** 2 * (k + 3)), 0.05
-    )
+    mean = (1 + successes) / (k + 2)
+    limit = beta(mean, mean * (1 - mean) / (k + 3)).quantile(0.05)
     assert (limit > 0.80).mean() > 0.95

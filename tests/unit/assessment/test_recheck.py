@@ -28,7 +28,7 @@ def claims(*texts: str) -> str:
 
 def check(text: str) -> Result:
     document = parse(claims(text), "test.toml")
-    [result] = recheck(document, profiles=workflow.load_profile).results
+    [result] = recheck(document, profiles=workflow.load_profile).claims
     return result
 
 
@@ -353,8 +353,8 @@ def test_the_worst_comes_first_and_decides() -> None:
         ([good, bad, turned], ["impossible", "inconsistent", "consistent"], Exit.NEGATIVE),
     ):
         done = recheck(parse(claims(*texts), "test.toml"), profiles=workflow.load_profile)
-        assert [str(result.state) for result in done.results] == states
-        assert done.exit_code is code
+        assert [str(result.state) for result in done.claims] == states
+        assert done.exit_code == code
         assert sum(done.counts.values()) == len(texts)
 
 
@@ -481,8 +481,8 @@ RIGHT = [
 @pytest.fixture(scope="module")
 def papers() -> dict[str, Result]:
     done = recheck(parse(PAPERS, "papers"), profiles=workflow.load_profile)
-    assert done.exit_code is Exit.NEGATIVE
-    return {result.id: result for result in done.results}
+    assert done.exit_code == Exit.NEGATIVE
+    return {result.id: result for result in done.claims}
 
 
 @pytest.mark.parametrize("contradiction", WRONG)
@@ -580,7 +580,7 @@ def test_welchs_t_is_that_of_the_printed_moments() -> None:
 
 def test_the_tables_of_2025_do_not_follow_from_one_another() -> None:
     document = parse(OF_2025, "hb-eval-2025.toml")
-    done = {item.id: item for item in recheck(document, profiles=workflow.load_profile).results}
+    done = {item.id: item for item in recheck(document, profiles=workflow.load_profile).claims}
     means = {"react": (42.3, 4.2), "reflexion": (76.8, 3.6), "ap-edm": (94.2, 2.1)}
     pairs = (("ap-edm", "react", 247), ("ap-edm", "reflexion", 93), ("reflexion", "react", 139))
     for one, other, rounded in pairs:
@@ -603,7 +603,7 @@ def test_the_tables_of_2025_do_not_follow_from_one_another() -> None:
 def test_what_the_neurostate_paper_says_of_its_counts() -> None:
     path = resources.path("templates", "recheck", "neurostate.toml")
     done = recheck(parse(path.read_text(encoding="utf-8"), "neurostate.toml"), profiles=workflow.load_profile)
-    found = {result.id: result.state for result in done.results if result.state is not State.CONSISTENT}
+    found = {result.id: result.state for result in done.claims if result.state is not State.CONSISTENT}
     assert found == {
         **dict.fromkeys(
             ["success-leader", "success-open", "success-frontier", "success-local"], State.IMPOSSIBLE

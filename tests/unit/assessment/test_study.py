@@ -7,7 +7,7 @@ from itertools import groupby
 import numpy as np
 import pytest
 
-from certkit.assessment.drift.contrast import Observed, adjusted, contrast, laid_out
+from certkit.assessment.drift.contrast import adjusted, contrast, weighed
 from tests.study import cells, drifting, judged
 
 PROMISED = {2: 0.05, 3: 0.01}
@@ -61,17 +61,12 @@ def test_the_study_of_drift_asks_what_the_program_asks(shared: float) -> None:
     chosen = drifting.halves(x, shared)
     losses, p = drifting.contrast(chosen, (1, -1), number)
     for place in range(x.shape[1]):
-        sides = [
-            Observed(
-                unit=np.r_[np.arange(number), k * (side + 1) + np.arange(k - number)],
-                domain=np.zeros(k, np.int64),
-                condition=np.zeros(k, np.int64),
-                y=10 * chosen[side, place],
-                n=np.full(k, 10),
-            )
-            for side in (0, 1)
-        ]
-        told = contrast(laid_out(sides), (1, -1))
+        y, n = np.zeros((2, 2 * k - number)), np.zeros((2, 2 * k - number), np.int64)
+        for side, start in enumerate((number, k)):
+            tasks = np.r_[np.arange(number), start + np.arange(k - number)]
+            y[side, tasks], n[side, tasks] = 10 * chosen[side, place], 10
+        unit = np.arange(2 * k - number)
+        told = contrast(weighed(y[:, :, None], n[:, :, None], unit=unit, domain=0 * unit), (1, -1))
         assert (losses[place], p[place]) == pytest.approx((told.loss, told.p_loss), abs=1e-9)
     alike = np.array([adjusted(column) for column in np.random.default_rng(1).random((9, 6))])
     assert pytest.approx(alike) == drifting.adjusted(np.random.default_rng(1).random((9, 6)).T).T

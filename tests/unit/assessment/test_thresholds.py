@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from certkit.assessment import CATALOGUE, Metric, State, Status, Unit
-from certkit.assessment.criteria import table
-from certkit.assessment.verdict import attained, tiers
+from certkit.assessment.criteria import attained, table, tiers
 from tests.support import build
 
 if TYPE_CHECKING:

@@ -105,58 +105,36 @@ def snapshot(folder: Path) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("old", ["old.pem", "old-public.pem"])
 @pytest.mark.parametrize("kind", keys.ALGORITHMS)
-def test_rotate_writes_a_new_pair_and_turns_the_policy_over(folder: Path, kind: str, old: str) -> None:
+def test_rotate_writes_a_new_pair_and_tells_what_to_do_with_policies(
+    folder: Path, kind: str, old: str
+) -> None:
     before = snapshot(folder)
-    policy = folder / "trust.json"
-    done = rotate(
-        folder, "--type", kind, "--trust", policy, "--at", "2026-03-11T12:00:00Z", "--json", old=old
-    )
+    done = rotate(folder, "--type", kind, "--json", old=old)
     assert done.code == 0
     new = keys.load_private(folder / "new.pem").public_key()
     assert keys.key_id(new) == keys.key_id(keys.load_public(folder / "new-public.pem"))
     assert stat.S_IMODE((folder / "new.pem").stat().st_mode) == 0o600
-    assert done.document["schema"] == "urn:certkit:rotation:v1"
-    assert done.document["id"] == keys.key_id(new)
-    assert done.document["old"] == keys.key_id(KEY.public_key())
-    assert done.document["at"] == "2026-03-11T12:00:00Z"
-    assert passport.parse_trust(policy.read_bytes(), "") == rotated(trust(), KEY.public_key(), new, at=TURN)
+    assert (done.document["schema"], done.document["id"]) == ("urn:certkit:key:v1", keys.key_id(new))
+    assert done.document["replaces"] == keys.key_id(KEY.public_key())
     after = snapshot(folder)
-    assert {name: after[name] for name in ("old.pem", "old-public.pem")} == {
-        name: before[name] for name in ("old.pem", "old-public.pem")
-    }
-
-
-def test_rotate_without_a_policy_tells_what_to_do_with_policies(folder: Path) -> None:
-    before = (folder / "trust.json").read_bytes()
-    done = rotate(folder, "--at", "2026-03-11")
-    assert done.code == 0
+    assert {name: after[name] for name in before} == before
+    for name in ("new.pem", "new-public.pem"):
+        (folder / name).unlink()
+    done = rotate(folder, old=old)
     assert keys.key_id(KEY.public_key()) in done.out
-    assert "certkit trust rotate OLD.pem" in done.err
-    assert "--at 2026-03-11T00:00:00Z" in done.err
-    assert (folder / "trust.json").read_bytes() == before
+    assert f"certkit trust rotate OLD.pem {folder}/new-public.pem\n" in done.err
 
 
 def test_a_refused_rotation_writes_nothing(folder: Path) -> None:
-    stranger = folder / "stranger.pem"
-    stranger.write_text(keys.public_pem(keys.generate("ed25519").public_key()))
-    locked = folder / "locked.pem"
-    keys.write_private(locked, KEY, passphrase=b"right")
-    window = structs.replace(trust().issuers[0].keys[0], not_before=TURN)
-    late = passport.Trust(issuers=(passport.TrustedIssuer(name="Example Lab", keys=(window,)),))
-    (folder / "late.json").write_bytes(late.to_json())
+    keys.write_private(folder / "locked.pem", KEY, passphrase=b"right")
     (folder / "taken.pem").write_text("precious")
     before = snapshot(folder)
-    policy = ("--trust", folder / "trust.json", "--json")
-    for done, code, error in (
-        (rotate(folder, *policy, old="stranger.pem"), 8, "trust.unknown-key"),
-        (rotate(folder, *policy, old="locked.pem"), 2, "key.passphrase"),
-        (rotate(folder, *policy, "--at", "soon"), 2, "usage.option"),
-        (rotate(folder, "--trust", folder / "none.json", "--json"), 2, "file.missing"),
-        (rotate(folder, "--trust", folder / "late.json", "--at", "2026-01-01", "--json"), 3, "trust.invalid"),
-        (rotate(folder, *policy, "--public", folder / "taken.pem"), 2, "file.exists"),
-        (rotate(folder, *policy, "-o", folder / "taken.pem"), 2, "file.exists"),
+    for done, error in (
+        (rotate(folder, "--json", old="locked.pem"), "key.passphrase"),
+        (rotate(folder, "--json", "--public", folder / "taken.pem"), "file.exists"),
+        (rotate(folder, "--json", "-o", folder / "taken.pem"), "file.exists"),
     ):
-        assert (done.code, done.document["error"]["code"]) == (code, error)
+        assert (done.code, done.document["error"]["code"]) == (2, error)
         assert snapshot(folder) == before
 
 
@@ -204,17 +182,6 @@ def test_a_policy_that_cannot_follow_is_left_as_it_is(others: Path) -> None:
     assert (others / "trust.json").read_bytes() == both != before
 
 
-def test_a_turn_before_the_new_key_was_made_is_pointed_out(folder: Path) -> None:
-    done = rotate(folder, "--trust", folder / "trust.json", "--at", "2020-01-01")
-    assert done.code == 0
-    assert "the new key was made just now, and is to count from 2020-01-01T00:00:00Z" in words(done.err)
-    assert "passports that the old key signed since then no longer count" in words(done.err)
-    (folder / "new.pem").unlink()
-    (folder / "new-public.pem").unlink()
-    (folder / "trust.json").write_bytes(trust().to_json())
-    assert "made just now" not in words(rotate(folder, "--trust", folder / "trust.json").err)
-
-
 def words(text: str) -> str:
     return " ".join(text.replace("hint:", "").split())
 
@@ -227,6 +194,3 @@ def test_a_second_successor_of_a_key_is_pointed_out(others: Path) -> None:
     assert done.code == 0
     assert "the old key counts no longer than to 2026-03-11T00:00:00Z" in words(done.err)
     assert "one more key" in words(done.err)
-    (others / "new.pem").unlink()
-    done = rotate(others, "--trust", others / "trust.json", "--at", "2026-04-02", old="old.pem")
-    assert "the old key counts no longer than to 2026-03-11T00:00:00Z" in words(done.err)

@@ -12,7 +12,7 @@ from certkit import canonical
 from certkit.errors import InputError
 from certkit.evidence.integrity.reading import IntegrityFaultsError, read
 from certkit.evidence.integrity.running import Asking, generate_probes, run_probes
-from certkit.probes.callers import agents_of
+from certkit.probes.agents import agents_of
 from certkit.probes.generate import commitment
 from tests.support.running import certkit
 

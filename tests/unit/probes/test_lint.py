@@ -9,7 +9,7 @@ import pytest
 
 from certkit.probes.generate import generate
 from certkit.probes.lint import lint
-from certkit.probes.task import Task
+from certkit.probes.records import Task
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from certkit.probes.matching import Mode, Verdict, judge, tokens
-from certkit.probes.task import Aim, Ask, Kind, Pair, Question
+from certkit.probes.matching import Verdict, judge, tokens
+from certkit.probes.records import Ask, Kind, Mode, Pair, Question
 
 MATCH, UNCLEAR, NO = Verdict.MATCH, Verdict.UNCLEAR, Verdict.NO
 
@@ -19,24 +19,24 @@ def question(kind: Kind, *options: Any) -> Question:
         gold=options[0],
         lure=options[1],
         options=options,
-        ask=Ask(aim=Aim.VALUE),
+        ask=Ask(aim="value"),
         state_version=0,
     )
 
 
-NAME = question(Kind.LABEL, "Adaeze", "Borys", "Chiara")
-NUMBER = question(Kind.NUMBER, 1250, 125, 980)
+NAME = question("label", "Adaeze", "Borys", "Chiara")
+NUMBER = question("number", 1250, 125, 980)
 SET = question(
-    Kind.SET, ("cold-chain training", "sealed cart"), ("day pass", "sealed cart"), ("keycard", "sealed cart")
+    "set", ("cold-chain training", "sealed cart"), ("day pass", "sealed cart"), ("keycard", "sealed cart")
 )
 PAIR = question(
-    Kind.PAIR,
+    "pair",
     Pair(source="river atlas", value="420"),
     Pair(source="field diary", value="420"),
     Pair(source="travel guide", value="77"),
 )
-ACCENTED = question(Kind.LABEL, "Łucja", "Zsófia", "Søren")
-HINDI = question(Kind.LABEL, "राम", "रिम", "सीता")
+ACCENTED = question("label", "Łucja", "Zsófia", "Søren")
+HINDI = question("label", "राम", "रिम", "सीता")
 
 
 @pytest.mark.parametrize(

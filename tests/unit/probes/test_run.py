@@ -20,10 +20,8 @@ from certkit.errors import CertkitError, UsageError
 from certkit.evidence import open_bundle
 from certkit.evidence.integrity.reading import read
 from certkit.evidence.integrity.running import Asking, Ran, generate_probes, run_probes
-from certkit.probes.answer import asked, prompt
-from certkit.probes.callers import agents_of
-from certkit.probes.matching import Mode
-from certkit.probes.run import Limits
+from certkit.probes.agents import Limits, agents_of, prompt
+from certkit.probes.records import Mode, asked
 from tests.support import agents
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ import pytest
 from certkit.errors import InputError
 from certkit.evidence.integrity.reading import read
 from certkit.evidence.integrity.running import Asking, generate_probes, run_probes
-from certkit.evidence.integrity.sheets import COLUMNS, sheet, take
-from certkit.probes.callers import agents_of
-from certkit.probes.task import Family
+from certkit.evidence.integrity.sheets import FILLED, SHOWN, sheet, take
+from certkit.probes.agents import agents_of, told
+from certkit.probes.records import Family, asked
 from tests.support.running import certkit
 
 if TYPE_CHECKING:
@@ -40,9 +40,10 @@ def table(data: bytes) -> list[list[str]]:
 @pytest.mark.parametrize(("kind", "rows"), [("difficulty", 144), ("construct", 48), ("audit", 48)])
 def test_a_sheet_tells_neither_task_nor_family_nor_verdict(kind: Kind, rows: int, bundle: Path) -> None:
     kept = read(bundle)
-    made = sheet(kept, kind)
+    made, count = sheet(kept, kind)
+    assert count == rows
     head, *body = table(made)
-    assert tuple(head) == COLUMNS[kind]
+    assert tuple(head) == SHOWN[kind] + FILLED[kind]
     assert len(body) == rows
     text = made.decode()
     assert not any(task.id in text or task.family in text for task in kept.tasks)
@@ -51,14 +52,22 @@ def test_a_sheet_tells_neither_task_nor_family_nor_verdict(kind: Kind, rows: int
     assert {cell for row in body for cell in row[len(head) - (2 if kind == "difficulty" else 1) :]} == {""}
 
 
-def test_an_audit_is_drawn_equally_by_verdict_and_family(bundle: Path) -> None:
-    _, *body = table(sheet(read(bundle), "audit"))
-    right = Counter(
-        f'"{expected}"' in reply or expected.replace(" and ", '","') in reply
-        for _, _, expected, reply, _ in body
-    )
-    assert min(right.values()) >= 21  # pairs are written otherwise, three of either verdict
-    assert len(body) == 2 * 3 * len(Family)
+def test_an_audit_is_drawn_equally_by_verdict_and_family_and_tells_no_right_option(bundle: Path) -> None:
+    kept = read(bundle)
+    head, *body = table(sheet(kept, "audit")[0])
+    assert head == ["row", "question", "reply", "verdict"]
+    stream = io.StringIO()
+    csv.writer(stream).writerows([head, *([*row[:3], "match"] for row in body)])
+    taken = take(kept, "audit", stream.getvalue().encode(), rater="a", adjudicated=False, where="x.csv")
+    replies = kept.replies()
+    families = {task.id: task.family for task in kept.tasks}
+    drawn = Counter((replies[item.key].verdict.value, families[item.key.task]) for item in taken)
+    assert drawn == {(verdict, family): 3 for verdict in ("match", "no") for family in Family}
+    asked_of = {key: (task, question) for key, task, question in asked(kept.tasks)}
+    for row, item in zip(body, taken, strict=True):
+        task, question = asked_of[item.key]
+        probe = () if item.key.probe is None else (question.prompt,)
+        assert row[1] == "\n".join((told(task), *probe))
 
 
 def test_a_filled_sheet_comes_back_as_annotations(bundle: Path, tmp_path: Path) -> None:
@@ -93,7 +102,7 @@ def test_a_filled_sheet_comes_back_as_annotations(bundle: Path, tmp_path: Path) 
         ("difficulty", lambda rows: rows[1].__setitem__(2, "3.5")),
         ("difficulty", lambda rows: rows[1].__setitem__(3, "perhaps")),
         ("construct", lambda rows: rows[1].__setitem__(2, "memory")),
-        ("audit", lambda rows: rows[1].__setitem__(4, "right")),
+        ("audit", lambda rows: rows[1].__setitem__(3, "right")),
         ("audit", lambda rows: rows[1].__setitem__(0, "000000000000")),
         ("audit", lambda rows: rows[0].__setitem__(0, "id")),
         ("audit", lambda rows: rows[1].append("more")),
@@ -101,7 +110,7 @@ def test_a_filled_sheet_comes_back_as_annotations(bundle: Path, tmp_path: Path) 
 )
 def test_a_wrong_sheet_is_refused_with_its_row(kind: Kind, spoil: object, bundle: Path) -> None:
     kept = read(bundle)
-    rows = table(sheet(kept, kind))
+    rows = table(sheet(kept, kind)[0])
     spoil(rows)  # type: ignore[operator]
     stream = io.StringIO()
     csv.writer(stream).writerows(rows)
@@ -115,4 +124,4 @@ def test_a_reply_is_no_formula_of_a_spreadsheet(bundle: Path, tmp_path: Path) ->
     copy = shutil.copytree(bundle, tmp_path / "b")
     path = copy / "integrity" / "answers.jsonl"
     path.write_bytes(path.read_bytes().replace(b'"text":"{', b'"text":"=1+{'))
-    assert all(row[3].startswith("'=1+") for row in table(sheet(read(copy), "audit"))[1:])
+    assert all(row[2].startswith("'=1+") for row in table(sheet(read(copy), "audit")[0])[1:])

@@ -5,21 +5,23 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 from msgspec import structs
 from scipy import stats
 
 from certkit import canonical
-from certkit.assessment.compare import METRICS, SEED, compare
-from certkit.assessment.compare.assemble import holm
+from certkit.assessment.compare import METRICS, compare
 from certkit.assessment.compare.document import Unlike
+from certkit.assessment.compare.paper import PaperTests
 from certkit.evidence.records.record import Split
 from certkit.evidence.summary.summary import Tally, add
 from tests.support.build import facts
 from tests.support.rows import Rows, evidence, tasks
 
 if TYPE_CHECKING:
-    from certkit.assessment.compare.comparison import Comparison
+    from certkit.assessment.compare import Comparison
+    from certkit.assessment.compare.document import Difference
     from certkit.evidence.bundle.manifest import Facts
     from certkit.evidence.summary.summary import Summary
 
@@ -56,21 +58,21 @@ def better() -> Comparison:
 
 def test_the_better_agent_is_named_with_what_it_rests_on() -> None:
     found = better()
-    assert (found.main.metric, found.main.better, found.exit_code) == ("r_op", "a", 0)
+    assert (found.answer.metric, found.main.better, found.exit_code) == ("r_op", "a", 0)
     strong, weak = ([value / 4 for value in values * 3] for values in (STRONG, WEAK))
     span = stats.ttest_rel(strong, weak).confidence_interval(0.95)
-    assert found.answer.startswith(
+    assert found.answer.words.startswith(
         "A succeeds under faults more often than B: 93.8 % against 47.9 %, +45.8 pp "
-        f"(95 % CI {100 * span.low:+.1f} to {100 * span.high:+.1f}, p = 0.0002; "
-        "144 and 144 runs, paired on 36 tasks in 36 clusters)."
+        f"(95 % CI {100 * span.low:+.1f} to {100 * span.high:+.1f}, p < 0.0001; "
+        "144 and 144 runs on the same 36 tasks)."
     )
-    assert found.answer.endswith("A is alpha 1, B is beta 1.")
+    assert found.answer.words.endswith("A is alpha 1, B is beta 1.")
 
 
 def test_the_other_way_round_the_other_is_better() -> None:
     found = compared(evidence(over_domains(WEAK)), evidence(over_domains(STRONG)))
     assert found.main.better == "b"
-    assert found.answer.startswith(
+    assert found.answer.words.startswith(
         "B succeeds under faults more often than A: 47.9 % against 93.8 %, -45.8 pp"
     )
 
@@ -79,17 +81,17 @@ def test_the_same_bundle_twice_shows_nothing() -> None:
     same = evidence(over_domains(WEAK))
     found = compare((same, named("alpha")), (same, named("alpha")))
     assert found.main.matched is not None
-    assert (found.main.matched.difference, found.main.matched.permutation.p) == (0.0, 1.0)
+    assert (found.main.matched.difference, found.main.matched.p) == (0.0, 1.0)
     assert (found.main.better, found.exit_code) == (None, 0)
-    assert found.answer.startswith("No difference under faults is shown between A and B")
+    assert found.answer.words.startswith("No difference under faults is shown between A and B")
     assert "A and B are the same bundle" in found.caveats
 
 
-def test_too_few_clusters_say_so() -> None:
-    found = compared(evidence(tasks([4, 4, 4])), evidence(tasks([0, 1, 0])))
-    assert found.main.better is None
-    assert "The clusters are too few to show any: p cannot be below 0.250." in found.answer
-    assert "fewer than 10 clusters: the interval is rough" in found.caveats
+def test_below_ten_tasks_a_side_no_agent_is_called_better() -> None:
+    found = compared(evidence(tasks([4] * 8 + [3])), evidence(tasks([0] * 8 + [1])))
+    assert found.main.matched is not None
+    assert (found.main.matched.p < 0.0001, found.main.p_adjusted, found.main.better) == (True, None, None)
+    assert "A difference is called shown from 10 tasks a side on." in found.answer.words
 
 
 def test_what_is_not_measured_is_named_and_never_zero() -> None:
@@ -110,7 +112,7 @@ def test_what_only_some_runs_carry_is_not_compared() -> None:
     # Failures have grade 0 and successes here none: the mean of what is graded would be 0.
     whole = evidence(tasks(STRONG), frr_n=48, frr_tenths=400)
     part = evidence(tasks(STRONG), frr_n=3, frr_missing=45)
-    row = next(row for row in compared(whole, part).metrics if row.metric == "frr")
+    row = compared(whole, part).metrics["frr"]
     assert (row.matched, row.b.state) == (None, "partial")
     assert row.reason == "only partly measured in B (45 of 48 eligible runs carry no recovery grade)"
 
@@ -118,41 +120,43 @@ def test_what_only_some_runs_carry_is_not_compared() -> None:
 def test_too_many_harness_errors_forbid_the_comparison_of_field_metrics() -> None:
     marred = evidence(tasks(STRONG), violations_n=46, harness_error=2)
     found = compared(marred, evidence(tasks(STRONG), violations_n=48))
-    row = next(row for row in found.metrics if row.metric == "violations")
+    row = found.metrics["violations"]
     assert row.matched is None
     assert row.reason == "not fit to be judged in A (2 of 48 runs are harness errors, above 1 %)"
 
 
 def test_nothing_in_common_is_exit_code_4() -> None:
     found = compared(evidence(tasks(STRONG)), evidence(tasks(WEAK, domain="elsewhere")))
-    assert (found.exit_code, found.main.matched, found.domains, found.rates) == (4, None, (), {})
-    assert "the bundles share no domain and condition with runs that carry it" in found.answer
-    assert found.answer.endswith("Nothing can be compared.")
+    assert (found.exit_code, found.main.matched, found.domains) == (4, None, {})
+    assert "no domain and condition in which each side has two tasks that carry it" in found.answer.words
+    assert found.answer.words.endswith("Nothing can be compared.")
 
 
 def test_an_empty_bundle_is_exit_code_4() -> None:
     found = compared(evidence([]), evidence(tasks(WEAK)))
     assert found.exit_code == 4
     assert found.main.a.value is None
-    assert "not measured in A (no run under a fault)" in found.answer
+    assert "not measured in A (no run under a fault)" in found.answer.words
 
 
 def test_other_metrics_are_compared_where_the_main_one_is_not() -> None:
     nominal = evidence(tasks(STRONG, condition="nominal")), evidence(tasks(WEAK, condition="nominal"))
     found = compared(*nominal)
     assert found.exit_code == 0
-    assert "Compared are: c_nom." in found.answer
-    row = found.metrics[1]
-    assert (row.metric, row.better) == ("c_nom", "a")
+    assert "Compared are: c_nom." in found.answer.words
+    assert found.metrics["c_nom"].better == "a"
 
 
 def test_domains_are_tested_and_adjusted_for_their_number() -> None:
     found = better()
-    assert [row.domain for row in found.domains] == list(DOMAINS)
-    for row in found.domains:
+    assert list(found.domains) == list(DOMAINS)
+    p = [row.matched.p for row in found.domains.values() if row.matched]
+    assert [row.p_adjusted for row in found.domains.values()] == pytest.approx(
+        stats.false_discovery_control(p).tolist()
+    )
+    for row in found.domains.values():
         assert row.matched is not None
-        assert (row.a.successes, row.a.n, row.matched.tasks) == (45, 48, 12)
-        assert row.p_holm == pytest.approx(min(1.0, 3 * row.matched.permutation.p))
+        assert (row.a.successes, row.a.n, row.matched.tasks) == (45, 48, (12, 12))
         assert row.better == "a"
 
 
@@ -160,8 +164,8 @@ def test_a_domain_of_one_bundle_is_shown_and_not_compared() -> None:
     found = compared(
         evidence([*over_domains(STRONG), *tasks([1], domain="zoo", first=900)]), evidence(over_domains(WEAK))
     )
-    zoo = found.domains[-1]
-    assert (zoo.domain, zoo.a.value, zoo.b.value, zoo.matched, zoo.p_holm) == ("zoo", 0.25, None, None, None)
+    zoo = found.domains["zoo"]
+    assert (zoo.a.value, zoo.b.value, zoo.matched, zoo.p_adjusted) == (0.25, None, None, None)
     assert zoo.reason == "not measured in B (no run under a fault)"
     assert any("4 of 148 runs of A are left out" in line for line in found.caveats)
 
@@ -185,14 +189,6 @@ def test_the_tests_of_papers_are_made_on_demand_and_say_what_they_ignore() -> No
     assert tests["anova"]["agent"]["p"] < 1e-9
     assert tests["anova"]["interaction"]["ss"] == pytest.approx(0.0, abs=1e-12)
     assert "no order" in tests["spearman"]["reason"]
-
-
-def test_rates_have_intervals_by_task_agent_and_both() -> None:
-    found = better()
-    assert set(found.rates) == {"a", "b", "together_by_task", "together_by_agent", "together_by_both"}
-    agent = found.rates["together_by_agent"]
-    assert (agent.low, agent.high, agent.blocks) == (69 / 144, 135 / 144, (36, 2))
-    assert {row.seed for row in found.rates.values()} == {SEED}
 
 
 def test_protocols_that_are_not_alike_are_listed() -> None:
@@ -236,17 +232,17 @@ def with_fields(rows: list[Rows], values: list[int]) -> Summary:
 def test_fewer_violations_are_better() -> None:
     one, other = [0, 0, 1], [2, 0, 3, 1]
     found = compared(with_fields(tasks(STRONG), one), with_fields(tasks(STRONG), other), tests=True)
-    row = next(row for row in found.metrics if row.metric == "violations")
+    row = found.metrics["violations"]
     drawn = [[v[(i + s) % len(v)] for i in range(12) for s in range(4)] for v in (one, other)]
     done = stats.ttest_ind(*drawn, equal_var=False)
-    assert found.paper_tests is not None
+    assert isinstance(found.paper_tests, PaperTests)
     runs = found.paper_tests.metrics["violations"]
     assert runs.welch is not None
     assert runs.welch.statistic == pytest.approx(float(done.statistic), abs=1e-9)
     assert (runs.z, runs.newcombe, runs.cohen_h) == (None, None, None)
     assert row.matched is not None
     assert row.matched.difference == pytest.approx(sum(drawn[0]) / 48 - sum(drawn[1]) / 48)
-    assert (row.better, row.p_holm) == ("a", row.matched.permutation.p)
+    assert (row.better, row.p_adjusted) == ("a", row.matched.p)
 
 
 def test_held_out_faults_are_compared_on_their_own() -> None:
@@ -257,27 +253,26 @@ def test_held_out_faults_are_compared_on_their_own() -> None:
         novel=True,
         tests=True,
     )
-    assert (found.split, found.main.metric, found.main.better) == ("novel_fault", "novel_fault", "a")
-    assert found.answer.startswith("A succeeds under held-out faults more often than B")
-    assert found.manners is not None
-    one, other = found.manners
-    assert (one.intentional, one.trial_and_error, one.unknown) == ((18, 20), (15, 25), 3)
-    assert one.difference == pytest.approx(float(Fraction(18, 20) - Fraction(15, 25)))
+    assert (found.split, found.answer.metric, found.main.better) == ("novel_fault", "novel_fault", "a")
+    assert found.answer.words.startswith("A succeeds under held-out faults more often than B")
+    first, second = found.manners["a"], found.manners["b"]
+    assert (first.intentional.n, first.trial_and_error.successes, first.unknown) == (20, 15, 3)
+    assert first.difference == pytest.approx(float(Fraction(18, 20) - Fraction(15, 25)))
     chi = stats.chi2_contingency([[18, 2], [15, 10]], correction=False)
-    assert found.paper_tests is not None
+    assert isinstance(found.paper_tests, PaperTests)
     assert list(found.paper_tests.manners) == ["a"]
     z = found.paper_tests.manners["a"].z
     assert z is not None
     assert z.statistic**2 == pytest.approx(float(chi.statistic), abs=1e-9)
-    assert (other.intentional, other.difference) == ((0, 0), None)
+    assert second.difference is None
     document = found.to_dict()["manners"]
     assert document["b"]["intentional"] == {"successes": 0, "n": 0, "value": None}
 
 
 def test_standard_runs_are_no_held_out_ones() -> None:
     found = compared(evidence(tasks(STRONG)), evidence(tasks(WEAK)), novel=True)
-    assert (found.exit_code, found.manners) == (4, None)
-    assert "not measured in either (no run of split novel_fault)" in found.answer
+    assert (found.exit_code, found.manners) == (4, {})
+    assert "not measured in either (no run of split novel_fault)" in found.answer.words
 
 
 def test_the_order_of_rows_changes_nothing() -> None:
@@ -287,26 +282,92 @@ def test_the_order_of_rows_changes_nothing() -> None:
     assert compared(evidence(a[::-1]), evidence(both[::-1])).to_dict() == one
 
 
-def test_the_seed_is_in_the_document_and_decides_the_draws() -> None:
-    pair = (evidence(over_domains(STRONG)), named("a")), (evidence(over_domains(WEAK)), named("b"))
-    one, again = (compare(*pair, seed=3, draws=500).to_dict() for _ in range(2))
-    other = compare(*pair, seed=4, draws=500).to_dict()
-    assert one == again
-    assert (one["seed"], one["draws"], one["rates"]["a"]["seed"]) == (3, 500, 3)
-    spans = [[(rate["low"], rate["high"]) for rate in found["rates"].values()] for found in (one, other)]
-    assert spans[0] != spans[1]
-    assert one["metrics"]["r_op"]["matched"]["robust"] == other["metrics"]["r_op"]["matched"]["robust"]
-
-
 def test_many_domains_are_compared_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("certkit.assessment.compare.assemble.MOST_DOMAINS", 2)
+    monkeypatch.setattr("certkit.assessment.compare.words.MOST_DOMAINS", 2)
     found = better()
-    assert (found.main.better, found.domains) == ("a", ())
+    assert (found.main.better, found.domains) == ("a", {})
     assert any("none is tested on its own" in line for line in found.caveats)
 
 
-def test_holm_is_rs_p_adjust() -> None:
-    # R 4: p.adjust(c(0.01, 0.04, 0.03, 0.005), "holm") gives 0.03 0.06 0.06 0.02
-    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
-    assert holm([0.6, None, 0.5]) == [1.0, None, 1.0]
-    assert holm([]) == []
+A = [4, 3, 4, 2, 4, 1, 3, 4]
+B = [3, 3, 1, 2, 4, 0, 2, 1]
+
+
+def difference(a: list[Rows], b: list[Rows]) -> Difference:
+    found = compared(evidence(a), evidence(b)).main.matched
+    assert found is not None
+    return found
+
+
+def test_shared_tasks_are_paired_and_the_t_test_is_the_paired_one() -> None:
+    found = difference(tasks(A), tasks(B))
+    done = stats.ttest_rel(np.array(A) / 4, np.array(B) / 4)
+    assert (found.tasks, found.shared, found.degrees_of_freedom) == ((8, 8), 8, 7)
+    assert found.difference == pytest.approx((sum(A) - sum(B)) / 32, abs=1e-15)
+    assert found.p == pytest.approx(float(done.pvalue), abs=1e-9)
+    span = done.confidence_interval(0.95)
+    assert found.interval is not None
+    assert (found.interval.low, found.interval.high) == pytest.approx((span.low, span.high), abs=1e-9)
+
+
+def test_other_tasks_are_not_paired() -> None:
+    found = difference(tasks(A), tasks([*B, 2, 1], first=100))
+    a, b = np.array(A) / 4, np.array([*B, 2, 1]) / 4
+    error = np.sqrt(18 / 17 * (np.sum((a - a.mean()) ** 2) / 64 + np.sum((b - b.mean()) ** 2) / 100))
+    assert (found.tasks, found.shared, found.degrees_of_freedom) == ((8, 10), 0, 7)
+    assert found.standard_error == pytest.approx(error)
+    assert found.p == pytest.approx(2 * stats.t.sf((a.mean() - b.mean()) / error, 7))
+
+
+def test_tasks_of_one_family_count_once() -> None:
+    def family(rows: list[Rows]) -> list[Rows]:
+        return [Rows(cluster=1000 + row.task // 2, task=row.task, y=row.y, n=row.n) for row in rows]
+
+    found = difference(family(tasks(A)), family(tasks(B)))
+    pairs = np.array(A).reshape(4, 2).sum(axis=1) / 8, np.array(B).reshape(4, 2).sum(axis=1) / 8
+    assert (found.tasks, found.shared) == ((4, 4), 4)
+    assert found.p == pytest.approx(float(stats.ttest_rel(*pairs).pvalue), abs=1e-9)
+
+
+def test_a_different_mix_is_no_difference() -> None:
+    # Both do 3/4 of the easy and 1/4 of the hard ones; A has met mostly easy ones.
+    a = [*tasks([9] * 6, 12, domain="easy"), *tasks([1] * 6, domain="hard", first=20)]
+    b = [*tasks([3] * 6, domain="easy"), *tasks([3] * 6, 12, domain="hard", first=20)]
+    found = difference(a, b)
+    assert (found.a, found.b, found.p) == pytest.approx((0.5, 0.5, 1.0))
+
+
+def test_both_weigh_a_cell_by_its_share_of_all_runs() -> None:
+    a = [*tasks([4, 3], 5, domain="x"), *tasks([2, 2], 3, domain="y", first=10)]
+    b = [*tasks([2, 1], 4, domain="x"), *tasks([5, 1], 6, domain="y", first=10)]
+    found = difference(a, b)
+    w_x, w_y = Fraction(18, 36), Fraction(18, 36)
+    assert found.a == pytest.approx(float(w_x * Fraction(7, 10) + w_y * Fraction(4, 6)), abs=1e-15)
+    assert found.b == pytest.approx(float(w_x * Fraction(3, 8) + w_y * Fraction(6, 12)), abs=1e-15)
+
+
+def test_only_what_both_have_is_compared() -> None:
+    a = [*tasks(A), *tasks([0, 0], domain="a-only", first=50)]
+    b = [*tasks(B), *tasks([0, 0], condition="cascade", first=60)]
+    assert difference(a, b) == difference(tasks(A), tasks(B))
+
+
+def test_a_task_of_another_domain_is_another_task() -> None:
+    a = [*tasks(A, domain="x"), *tasks(A, domain="y", first=8)]
+    b = [*tasks(B, domain="y"), *tasks(B, domain="x", first=8)]
+    same = difference([*tasks(A, domain="x"), *tasks(A, domain="y", first=8)], a)
+    assert difference(a, b).standard_error > same.standard_error == 0
+
+
+def test_where_all_tasks_differ_alike_there_is_no_interval_and_p_is_the_sign_tests() -> None:
+    found = difference(tasks([4] * 12), tasks([2] * 12))
+    assert (found.difference, found.interval, found.p) == (0.5, None, 2 * 2**-12)
+
+
+def test_one_task_shows_no_difference() -> None:
+    assert compared(evidence(tasks([3])), evidence(tasks([1]))).exit_code == 4
+
+
+def test_swapping_the_bundles_turns_the_sign_and_nothing_else() -> None:
+    there, back = difference(tasks(A), tasks(B)), difference(tasks(B), tasks(A))
+    assert (there.difference, there.p) == pytest.approx((-back.difference, back.p))

@@ -9,21 +9,19 @@ import pytest
 
 import certkit
 from certkit import canonical
-from certkit.assessment.findings.commitments import commitments
-from certkit.assessment.integrity.scoring import score
+from certkit.assessment.findings.provenance import commitments
+from certkit.assessment.integrity.scores import score
 from certkit.evidence import seal
 from certkit.evidence.integrity.running import Asking, generate_probes, run_probes
-from certkit.evidence.integrity.summary import reduce
-from certkit.probes.callers import agents_of
-from certkit.probes.task import Family
+from certkit.probes.agents import agents_of
+from certkit.probes.records import Family
 from tests.support.bundles import campaign, of
 from tests.support.integrity import answer, kept
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from certkit.probes.answer import Answer, Key
-    from certkit.probes.task import Question, Task
+    from certkit.probes.records import Answer, Key, Question, Task
 
 
 def said(value: object) -> str:
@@ -42,7 +40,7 @@ def _lucky(many: int) -> list[str]:
         text = said(question.gold) if label else said(_parts(question.gold))
         return answer(key, text)
 
-    scored = score(reduce(kept(say=say)))
+    scored = score(kept(say=say))
     return [item.code for item in commitments(scored)]
 
 
@@ -59,7 +57,7 @@ def test_more_than_a_tenth_of_hollow_successes_is_a_finding(many: int, codes: li
 
 
 def test_missing_replies_are_a_finding() -> None:
-    scored = score(reduce(kept(seed="stated", say=lambda *_: None)))
+    scored = score(kept(seed="stated", say=lambda *_: None))
     assert [item.code for item in commitments(scored)] == ["integrity-partial"]
     assert list(commitments(None)) == []
 

@@ -11,14 +11,12 @@ import pytest
 from scipy.stats import t as student
 
 from certkit import canonical
-from certkit.assessment.integrity.scores import context_risks, probe_weights, task_weight, weigh
-from certkit.assessment.integrity.scoring import score
-from certkit.evidence.integrity.summary import Validity, reduce
-from certkit.probes.answer import Answer, Key
+from certkit.assessment.integrity.raters import NU, exact, validity
+from certkit.assessment.integrity.scores import context_risk, probe_weight, score, scored
+from certkit.probes.agents import Call, Reference, reply
 from certkit.probes.generate import generate
-from certkit.probes.matching import Mode, Verdict
-from certkit.probes.reference import Reference, reply
-from certkit.probes.task import Band, Family, Question, Task, Variant, surface
+from certkit.probes.matching import Verdict
+from certkit.probes.records import Answer, Band, Family, Key, Mode, Question, Task, Variant, surface
 from tests.support import integrity_oracle as oracle
 from tests.support.integrity import answer, kept
 
@@ -62,21 +60,28 @@ def example(key: Key, _: Task, question: Question) -> Answer:
 
 
 def test_the_worked_example_of_the_design_as_fractions() -> None:
-    data = reduce(kept([CARRIED, REPAIRED], say=example, notes=NOTES))
-    task, repaired = data.tasks
-    assert task_weight(task) == Fraction(85, 100)
-    assert [probe.validity for probe in task.probes] == [
-        Validity.SAMPLED,
-        Validity.NEEDS_REVIEW,
-        Validity.SAMPLED,
+    data = kept([CARRIED, REPAIRED], say=example, notes=NOTES)
+    replies = data.replies()
+    task, repaired = scored(CARRIED, replies, data.annotations), scored(REPAIRED, replies)
+    assert task.weight == Fraction(85, 100)
+    found = [validity(CARRIED, probe, data.annotations) for probe in CARRIED.probes]
+    assert found == [NU["sampled"], NU["needs_review"], NU["sampled"]]
+    assert [context_risk(p.position, 6, p.phase, CARRIED.variant) for p in CARRIED.probes] == [
+        Fraction(3275, 10000),
+        Fraction(525, 1000),
+        Fraction(9475, 10000),
     ]
-    assert context_risks(task) == [Fraction(3275, 10000), Fraction(525, 1000), Fraction(9475, 10000)]
-    assert probe_weights(task) == [Fraction(8075, 10000), Fraction(6375, 10000), Fraction(646, 1000)]
-    assert weigh(task).core.value == Fraction(452921, 669120)
-    assert task_weight(repaired) == Fraction(12535, 10000)
-    assert float(weigh(repaired).core.value or 0) == pytest.approx(0.920135, abs=5e-7)
+    weights = zip(CARRIED.probes, found, strict=True)
+    assert [probe_weight(exact(probe.weight), task.weight, nu) for probe, nu in weights] == [
+        Fraction(8075, 10000),
+        Fraction(6375, 10000),
+        Fraction(646, 1000),
+    ]
+    assert task.core == Fraction(452921, 669120)
+    assert repaired.weight == Fraction(12535, 10000)
+    assert float(repaired.core or 0) == pytest.approx(0.920135, abs=5e-7)
     alone = [
-        score(reduce(kept([item], say=example, notes=NOTES if item is CARRIED else ())))
+        score(kept([item], say=example, notes=NOTES if item is CARRIED else ()))
         for item in (CARRIED, REPAIRED)
     ]
     assert [float(item.full.value or 0) for item in alone] == pytest.approx([0.651552, 0.843470], abs=5e-7)
@@ -86,7 +91,7 @@ def test_the_worked_example_of_the_design_as_fractions() -> None:
 
 
 def agent(name: Reference) -> Callable[[Key, Task, Question], Answer]:
-    return lambda key, task, question: answer(key, reply(name, key, task, question, mode=Mode.JSON))
+    return lambda key, task, question: answer(key, reply(name, Call("", key, task, question, Mode.JSON)))
 
 
 @pytest.mark.parametrize("seed", ["public-1", "fresh one", "fresh two"])
@@ -103,7 +108,7 @@ def agent(name: Reference) -> Callable[[Key, Task, Question], Answer]:
 def test_reference_agents_score_the_same_on_every_seed(
     seed: str, name: Reference, successes: int, matched: int, core: float
 ) -> None:
-    scored = score(reduce(kept(seed=seed, say=agent(name))))
+    scored = score(kept(seed=seed, say=agent(name)))
     assert (scored.state, scored.success.successes, scored.accuracy.matched) == (
         "measured",
         successes,
@@ -120,7 +125,7 @@ def test_reference_agents_score_the_same_on_every_seed(
 
 @pytest.mark.parametrize("seed", ["public-1", "fresh one", "fresh two"])
 def test_random_options_are_right_as_often_as_chance_says(seed: str) -> None:
-    scored = score(reduce(kept(seed=seed, say=agent(Reference.RANDOM))))
+    scored = score(kept(seed=seed, say=agent(Reference.RANDOM)))
     assert abs(scored.success.successes - 37.6) < 20.9
     assert abs(scored.accuracy.matched - 79.9) < 30.5
 
@@ -189,25 +194,22 @@ def notes(rng: Dice) -> list[dict[str, Any]]:
 def test_scores_equal_an_independent_computation(number: int) -> None:
     rng = Dice(number)
     said_of_them, supplied = notes(rng), number % 2 == 0
-    data = reduce(kept(TASKS, say=noise(rng, supplied=supplied), notes=said_of_them))
+    data = kept(TASKS, say=noise(rng, supplied=supplied), notes=said_of_them)
+    replies = data.replies()
     scored = score(data)
     rows = [msgspec.to_builtins(task) for task in TASKS]
-    seen = {
-        task.id: {
-            probe.id: {
-                "match": probe.reply.verdict is Verdict.MATCH,
-                "breach": probe.reply.breach,
-                "several": probe.reply.competing,
+    seen: dict[str, dict[str, Any]] = {task.id: {} for task in TASKS}
+    for (name, probe), read in replies.items():
+        if probe is not None:
+            seen[name][probe] = {
+                "match": read.verdict is Verdict.MATCH,
+                "breach": read.breach,
+                "several": read.competing,
                 **{
-                    name: (getattr(probe.reply, name) or 0) / 1000
-                    for name in ("confidence", "success_probability", "retrieval_risk", "neural_conflict")
+                    share: (getattr(read, share) or 0) / 1000
+                    for share in ("confidence", "success_probability", "retrieval_risk", "neural_conflict")
                 },
             }
-            for probe in task.probes
-            if probe.reply
-        }
-        for task in data.tasks
-    }
     core = oracle.overall(rows, seen, "core", said_of_them)
     assert float(scored.core.value or 0) == pytest.approx(core, abs=2e-6)
     assert float(scored.full.value or 0) == pytest.approx(
@@ -232,14 +234,12 @@ def test_another_order_of_lines_changes_nothing() -> None:
     turned = msgspec.structs.replace(
         data, answers=dict(answers), annotations=tuple(rng.shuffled(data.annotations))
     )
-    assert score(reduce(turned)).to_dict() == score(reduce(data)).to_dict()
+    assert score(turned).to_dict() == score(data).to_dict()
 
 
 def test_a_missing_reply_leaves_no_value_but_both_ends() -> None:
     full, gone = agent(Reference.ORACLE), Key(TASKS[0].id, "p1")
-    scored = score(
-        reduce(kept(say=lambda key, task, question: None if key == gone else full(key, task, question)))
-    )
+    scored = score(kept(say=lambda key, task, question: None if key == gone else full(key, task, question)))
     assert scored.state == "partial"
     assert scored.core.value is None
     assert scored.core.low < scored.core.high == scored.core.ceiling
@@ -248,7 +248,7 @@ def test_a_missing_reply_leaves_no_value_but_both_ends() -> None:
 
 
 def test_no_reply_at_all_is_unmeasured() -> None:
-    scored = score(reduce(kept(say=lambda *_: None)))
+    scored = score(kept(say=lambda *_: None))
     assert (scored.state, scored.core.value) == ("unmeasured", None)
     assert (scored.core.low, scored.core.high) == (scored.core.floor, scored.core.ceiling)
 
@@ -257,7 +257,7 @@ def test_an_unclear_reply_is_wrong_and_at_best_right() -> None:
     def say(key: Key, _: Task, question: Question) -> Answer:
         return answer(key, said(f"{surface(question.gold)}, {surface(question.lure)}"))
 
-    scored = score(reduce(kept(say=say)))
+    scored = score(kept(say=say))
     assert (scored.accuracy.matched, scored.accuracy.unclear) == (0, 306)
     assert scored.core.value == scored.core.low
     assert scored.core.high == scored.core.ceiling - Fraction(5, 68)
@@ -268,7 +268,7 @@ def test_a_success_without_half_of_its_probes_is_hollow() -> None:
         lucky = task.family is Family.CONSTRAINT and key.probe not in {None, "p3"}
         return answer(key, said(question.lure if lucky else question.gold))
 
-    scored = score(reduce(kept(say=say)))
+    scored = score(kept(say=say))
     hollow = {task.id for task in TASKS if task.family is Family.CONSTRAINT}
     assert set(scored.hollow.tasks) == hollow
     assert scored.success.successes == 144
@@ -282,7 +282,7 @@ def test_raters_agree_as_the_agreement_module_says() -> None:
         for task, pair in zip(TASKS, ratings, strict=False)
         for rater, rating in zip("ab", pair, strict=True)
     ]
-    difficulty = score(reduce(kept(say=lambda *_: None, notes=rated))).raters.difficulty
+    difficulty = score(kept(say=lambda *_: None, notes=rated)).raters.difficulty
     (pair,) = difficulty.pairs
     # 1 - observed/expected disagreement, both squared
     expected = 1 - sum((a - b) ** 2 for a, b in ratings) * 6 / sum(
@@ -305,7 +305,7 @@ def test_an_audit_mends_the_core() -> None:
         {"kind": "audit", "task_id": wrong.id, "probe_id": "p1", "rater": rater, "verdict": "match"}
         for rater in "ab"
     ] + [{"kind": "audit", "task_id": TASKS[0].id, "probe_id": "p1", "rater": "a", "verdict": "match"}]
-    scored = score(reduce(kept(say=say, notes=audited)))
+    scored = score(kept(say=say, notes=audited))
     assert scored.audit is not None
     assert (scored.audit.confirmed, scored.audit.overturned, scored.audit.unclear) == (1, 1, 0)
     assert [scored.audit.false_negative, scored.audit.false_positive] == [Fraction(1), Fraction(0)]
@@ -321,8 +321,7 @@ def test_people_who_recognise_families() -> None:
         for task in TASKS[::6]
         for rater in "ab"
     ]  # fmt: skip
-    construct = score(reduce(kept(say=lambda *_: None, notes=rows))).raters.construct
+    construct = score(kept(say=lambda *_: None, notes=rows)).raters.construct
     assert [item.accuracy for item in construct.raters] == [1, Fraction(23, 24)]
     assert construct.raters[1].macro == (7 + Fraction(2, 3)) / 8
-    (confusion,) = construct.confusions
-    assert (confusion.family, confusion.taken_for, confusion.count) == (Family.CONSTRAINT, Family.TOOL, 1)
+    assert construct.confusions == ((Family.CONSTRAINT, Family.TOOL, 1),)

@@ -1,0 +1,116 @@
+"""The table of criteria as assessments and passports show it: a row for each, a column for each tier.
+
+A cell holds what the tier asks and two marks: that of the table reading (point estimates), then that of the
+bounded reading. Where the terminal cannot show the marks, letters take their place; colour only repeats them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from rich.text import Text
+
+from certkit.assessment.metrics.catalogue import CATALOGUE
+from certkit.cli.emit import WIDTH, cut, dash, fold, unicode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from certkit.cli.emit import Line
+
+_MARKS: Final = {
+    "met": ("✓", "+", "green"),
+    "not_met": ("✗", "x", "bold red"),
+    "insufficient": ("?", "?", "yellow"),
+    "not_tested": ("–", "-", "yellow"),
+}
+_LEGEND: Final = "{} met, {} not met, {} insufficient evidence, {} not tested"
+_SIGNS: Final = {">=": "≥", "<=": "≤", "is": ""}
+_VALUE, _BOUND, _COUNT, _TIER = 8, 8, 6, 8
+_THOUSANDS: Final = 10_000
+
+
+class Asked(NamedTuple):
+    """What a tier asks of a row, and how either reading judges it; no operator: the tier does not ask."""
+
+    operator: str | None
+    threshold: float | bool | None
+    table: str
+    bounded: str | None
+
+
+class Cells(NamedTuple):
+    """A criterion: its id and metric, its value and bound in digits, its runs, and what each tier asks."""
+
+    id: str
+    metric: str
+    value: str
+    bound: str
+    n: int | None
+    tiers: Sequence[Asked]
+
+
+def table(
+    rows: Sequence[Cells], tiers: Sequence[object], *, reading: str, bound_tier: object
+) -> Iterator[Line]:
+    """Print the table; a cell has the colour of the `reading`, bounds are those for `bound_tier`."""
+    cells = [[_cell(asked) for asked in row.tiers] for row in rows]
+    wide = max(_TIER, *(len(text) + 1 for line in cells for text in line))  # columns never touch
+    name = WIDTH - _VALUE - _BOUND - _COUNT - wide * len(tiers)
+    heads = "".join(f"{f'Tier {tier}':>{wide}}" for tier in tiers)
+    head = f"{'criterion':<{name}}{'value':>{_VALUE}}{'bound':>{_BOUND}}{'n':>{_COUNT}}{heads}"
+    yield Text(head, style="dim")
+    for row, texts in zip(rows, cells, strict=True):
+        line = Text(f"{_name(row, name - 1):<{name}}{row.value:>{_VALUE}}")
+        line.append(f"{row.bound:>{_BOUND}}").append(f"{_count(row.n):>{_COUNT}}", style="dim")
+        for asked, text in zip(row.tiers, texts, strict=True):
+            status = asked.bounded if reading == "bounded" else asked.table
+            line.append(f"{text:>{wide}}", style=_MARKS.get(status or "", ("", "", ""))[2])
+        line.rstrip()
+        yield line
+    legend = _LEGEND.format(*(_mark(status) for status in _MARKS))
+    yield from fold(
+        f"{legend}: first by the table reading (point estimates), then by the bounded reading (bounds);"
+        f" bounds are those for Tier {bound_tier}"
+    )
+
+
+def _name(row: Cells, width: int) -> str:
+    """Return a criterion's full name with its id, ``Operational reliability (r_op)``, as far as it fits."""
+    spec = CATALOGUE.get(row.metric)
+    title = row.id if spec is None else spec.short if spec.tau_of else spec.title
+    if title.lower().replace(" ", "_").startswith(row.id):
+        return cut(title[:1].upper() + title[1:], width)
+    return f"{cut(title[:1].upper() + title[1:], max(width - len(row.id) - 3, 1))} ({row.id})"[:width]
+
+
+def digits(value: float | bool | None, *, probability: bool = False) -> str:
+    """Return a value as a cell shows it, a dash for none; a probability is neither 0 nor 1."""
+    if value is None:
+        return dash()
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if probability and 0 < value < 1:
+        return {"0.0000": "<.0001", "1.0000": ">.9999"}.get(f"{value:.4f}", f"{value:.4f}")
+    return f"{value:.3f}" if abs(value) < 10 else f"{value:.1f}"  # noqa: PLR2004 - four figures fit
+
+
+def _cell(asked: Asked) -> str:
+    if asked.operator is None or asked.threshold is None:
+        return ""
+    number = (
+        "yes" if asked.threshold is True else "no" if asked.threshold is False else f"{asked.threshold:g}"
+    )
+    number = number.removeprefix("0") if number.startswith("0.") else number
+    sign = _SIGNS.get(asked.operator, asked.operator) if unicode() else asked.operator.replace("is", "")
+    return f"{sign}{number} {_mark(asked.table)}{_mark(asked.bounded)}"
+
+
+def _mark(status: str | None) -> str:
+    return _MARKS.get(status or "", (" ", " ", ""))[0 if unicode() else 1]
+
+
+def _count(n: int | None) -> str:
+    if n is None:
+        return ""
+    return f"{n:,}" if n < _THOUSANDS else f"{n // 1000:,}k"

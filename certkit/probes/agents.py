@@ -1,0 +1,380 @@
+"""Agents, and asking them: a Python function, a program, an HTTP endpoint, or a reference agent.
+
+    agents = agents_of("command:./my-agent", timeout=60)
+    for answer in ask_all(tasks, agents, mode=Mode.JSON, done=(), limits=Limits()):
+        ...                              # every answer as soon as it is there; nothing is kept here
+
+Every question is asked with the whole prompt of its task, and nothing of an earlier reply. First come all
+attempts, then all probes. A call that gives no reply is made again, `retries` times at most, and then the
+question counts as an error, whatever the reason: the agent raised, died, kept silent for longer than the
+timeout, wrote too much, or spoke another protocol. A program that failed is ended and started again. A reply
+is final. Only the endpoint that the caller names is spoken to, without following redirects.
+
+Reference agents know the tasks and answer without a model; a run of one is simulated, never evidence.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import shlex
+import shutil
+import signal
+import subprocess
+import urllib.error
+import urllib.request
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import suppress
+from enum import StrEnum
+from functools import partial
+from importlib import import_module
+from itertools import count
+from threading import Thread
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import msgspec
+from msgspec import UNSET
+
+from certkit import canonical
+from certkit.errors import InputError, UsageError
+from certkit.probes.generate import Draw
+from certkit.probes.lint import mentioned_last, mentions
+from certkit.probes.matching import MAX_WORDS
+from certkit.probes.records import (
+    MAX_REPLY,
+    Answer,
+    Key,
+    Mode,
+    Question,
+    Task,
+    Value,
+    Variant,
+    asked,
+    surface,
+)
+from certkit.text import visible
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Sequence
+
+_CONTRACT: Final = {
+    Mode.JSON: (
+        'Reply with one JSON object and nothing else: {"answer": …, "confidence": …}. The answer is a text,'
+        ' an integer, a list of texts, or {"source": …, "value": …}; the confidence is a number from 0 to 1.'
+    ),
+    Mode.TEXT: f"Reply with the answer alone, in one line of at most {MAX_WORDS} words.",
+}
+MAX_OUTPUT: Final = 1_000_000
+"""Bytes that an agent may send for one reply."""
+_MAX_ERROR: Final = 300
+"""Characters of an error that are kept."""
+
+
+class Limits(NamedTuple):
+    """How much is asked: at once, of one question again, and calls in all (None: no limit)."""
+
+    jobs: int = 1
+    retries: int = 2
+    max_calls: int | None = None
+
+
+def prompt(task: Task, key: Key, question: Question, mode: Mode) -> str:
+    """Return the whole text that an agent gets for one question."""
+    side = () if key.probe is None else (f"Do not answer that now. Answer this instead: {question.prompt}",)
+    return "\n".join((told(task), *side, _CONTRACT[mode]))
+
+
+def told(task: Task) -> str:
+    """Return a task as it is told: scenario, instruction, numbered turns, and the final question."""
+    turns = (f"{number}. {turn}" for number, turn in enumerate(task.turns, 1))
+    return "\n".join((task.scenario, task.instruction, *turns, task.final.prompt))
+
+
+class CallError(Exception):
+    """A call gave no reply."""
+
+
+class Call(NamedTuple):
+    """One question as it is asked; agents but those of reference see nothing but the prompt."""
+
+    prompt: str
+    key: Key
+    task: Task
+    question: Question
+    mode: Mode
+
+
+class Agent:
+    """One agent: how it is called, within which time, and what ends a program that it started."""
+
+    def __init__(
+        self,
+        reply: Callable[[Call], Any],
+        timeout: float,
+        close: Callable[[], None] = lambda: None,
+        *,
+        isolate: bool = False,
+    ) -> None:
+        self._reply = reply
+        self._timeout = timeout
+        self._isolate = isolate
+        self.close = close
+
+    def ask(self, call: Call) -> str:
+        """Return the reply; raise `CallError` where there is none within the time."""
+        done: queue.SimpleQueue[object] = queue.SimpleQueue()
+
+        def work() -> None:
+            try:
+                done.put(self._reply(call))
+            except BaseException as error:  # noqa: BLE001 - also SystemExit, which would end this thread unseen
+                done.put(error)
+
+        Thread(target=work, daemon=True).start()
+        try:
+            result = done.get(timeout=self._timeout)
+        except queue.Empty:
+            result = CallError(f"no reply within {self._timeout:g} s")
+        if self._isolate or not isinstance(result, str):
+            self.close()
+        if isinstance(result, str):
+            return result
+        if isinstance(result, CallError):
+            raise result
+        if isinstance(result, BaseException):
+            raise CallError(f"{type(result).__name__}: {result}") from result
+        raise CallError(f"returned {type(result).__name__}, not str")
+
+
+def agents_of(
+    spec: str,
+    *,
+    timeout: float,
+    isolate: bool = False,
+    model: str | None = None,
+    key: str | None = None,
+) -> Callable[[], Agent]:
+    """Return what makes agents of a spec; raise `UsageError` where it names none.
+
+    `timeout` is in seconds, `model` and `key` are for an HTTP endpoint.
+    """
+    kind, _, rest = spec.partition(":")
+    if kind == "reference" and rest in set(Reference):
+        return lambda: Agent(partial(reply, Reference(rest)), timeout)
+    if kind == "python" and rest.count(":") == 1:
+        function = _function(*rest.split(":"))
+        return lambda: Agent(lambda call: function(call.prompt), timeout)
+    if kind == "command" and (words := _words(rest)):
+
+        def started() -> Agent:
+            program = _Program(words)
+            return Agent(program.ask, timeout, program.close, isolate=isolate)
+
+        return started
+    if kind == "http" and rest.startswith(("http://", "https://")) and model:
+        return lambda: Agent(partial(_post, rest, model, key, timeout), timeout)
+    raise UsageError(
+        "usage.option",
+        f"--agent: {spec!r} names no agent",
+        hint="python:MODULE:FUNCTION, command:LINE of a program that exists, http:URL with --model,"
+        f" or reference: and one of {', '.join(Reference)}",
+    )
+
+
+def _words(line: str) -> list[str]:
+    with suppress(ValueError):
+        words = shlex.split(line)
+        if words and shutil.which(words[0]):
+            return words
+    return []
+
+
+def _function(module: str, name: str) -> Callable[[str], Any]:
+    try:
+        function = getattr(import_module(module), name)
+    except Exception as error:  # what a module of the user's raises when it is loaded
+        reason = f"{type(error).__name__}: {error}"
+        raise UsageError("usage.option", f"--agent: {module}:{name} cannot be loaded: {reason}") from error
+    if not callable(function):
+        raise UsageError("usage.option", f"--agent: {module}:{name} is no function")
+    return function  # type: ignore[no-any-return]
+
+
+class _Program:
+    """JSON lines: ``{"id": 1, "prompt": …}`` in, ``{"id": 1, "text": …}`` out."""
+
+    def __init__(self, words: list[str]) -> None:
+        self._words = words
+        self._process: subprocess.Popen[bytes] | None = None
+        self._numbers = count(1)
+
+    def ask(self, call: Call) -> str:
+        if self._process is None:
+            self._process = subprocess.Popen(  # noqa: S603 - the program that the user named, without a shell
+                self._words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+            )
+        process, number = self._process, next(self._numbers)
+        assert process.stdin and process.stdout  # noqa: S101, PT018 - both are pipes
+        process.stdin.write(canonical.line({"id": number, "prompt": call.prompt}))
+        process.stdin.flush()
+        line = process.stdout.readline(MAX_OUTPUT + 1)
+        if not line.endswith(b"\n"):
+            raise CallError("wrote too much in one line" if len(line) > MAX_OUTPUT else "the program ended")
+        said = _object(line)
+        if said.get("id") != number or not isinstance(said.get("text"), str):
+            raise CallError(f'wrote something else than {{"id": {number}, "text": …}}')
+        return str(said["text"])
+
+    def close(self) -> None:
+        process, self._process = self._process, None
+        if process is None:
+            return
+        with suppress(OSError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        for pipe in (process.stdin, process.stdout):
+            with suppress(OSError, ValueError):
+                pipe.close()  # type: ignore[union-attr]
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *_: Any, **__: Any) -> None:
+        """Follow none, since the key would go with it."""
+
+
+def _post(url: str, model: str, key: str | None, timeout: float, call: Call) -> str:
+    """Ask an endpoint that speaks OpenAI's chat completions."""
+    messages = [{"role": "user", "content": call.prompt}]
+    body = canonical.line({"model": model, "temperature": 0, "messages": messages})
+    headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {key}"} if key else {})
+    request = urllib.request.Request(f"{url.rstrip('/')}/chat/completions", body, headers)  # noqa: S310
+    try:
+        with urllib.request.build_opener(_NoRedirect).open(request, timeout=timeout) as response:
+            data: bytes = response.read(MAX_OUTPUT + 1)
+    except urllib.error.HTTPError as error:
+        error.close()
+        raise CallError(f"HTTP {error.code}") from None
+    if len(data) > MAX_OUTPUT:
+        raise CallError(f"sent more than {MAX_OUTPUT:,} bytes")
+    try:
+        text = _object(data)["choices"][0]["message"]["content"]
+    except (KeyError, IndexError, TypeError):
+        text = None
+    if not isinstance(text, str):
+        raise CallError("the reply holds no choices[0].message.content")
+    return text
+
+
+def _object(data: bytes) -> dict[str, Any]:
+    try:
+        value = canonical.loads(data)
+    except InputError as error:
+        raise CallError(f"sent no strict JSON: {error.message}") from None
+    if not isinstance(value, dict):
+        raise CallError("sent no JSON object")
+    return value
+
+
+class Reference(StrEnum):
+    """How well doing one simple thing scores, on every seed alike.
+
+    *oracle* is always right, *prose* the same without JSON, *distractor* follows whoever misleads, *recency*
+    repeats the option mentioned last, *no-memory* has seen the question alone, *random* draws an option.
+    """
+
+    ORACLE = "oracle"
+    PROSE = "prose"
+    DISTRACTOR = "distractor"
+    RECENCY = "recency"
+    NO_MEMORY = "no-memory"
+    RANDOM = "random"
+
+
+def reply(agent: Reference, call: Call) -> str:
+    """Return what a reference agent says to one question."""
+    chosen = _chosen(agent, call)
+    if agent is Reference.PROSE:
+        return f"I have thought about it, and the right thing to say here is: {surface(chosen)}."
+    if call.mode is Mode.TEXT:
+        return surface(chosen)
+    return canonical.line({"answer": msgspec.to_builtins(chosen)}).decode().rstrip("\n")
+
+
+def _chosen(agent: Reference, call: Call) -> Value:
+    task, question = call.task, call.question
+    match agent:
+        case Reference.DISTRACTOR if task.variant is Variant.DISTRACTOR:
+            return question.lure
+        case Reference.RECENCY:
+            return mentioned_last(question, mentions(task))
+        case Reference.NO_MEMORY:
+            return "unknown"
+        case Reference.RANDOM:
+            return Draw("reference:random", task.id).pick(call.key.probe or "attempt", question.options)
+        case _:
+            return question.gold
+
+
+def ask_all(
+    tasks: Sequence[Task],
+    agents: Callable[[], Agent],
+    *,
+    mode: Mode,
+    done: Collection[Key],
+    limits: Limits,
+) -> Iterator[Answer]:
+    """Yield an answer to every question but those `done`, as they come; fewer where calls run out."""
+    waiting = [
+        Call(prompt(task, key, question, mode), key, task, question, mode)
+        for key, task, question in asked(tasks)
+        if key not in done
+    ]
+    made = count()
+
+    def allowed() -> bool:
+        """Count a call, over all threads."""
+        return limits.max_calls is None or next(made) < limits.max_calls
+
+    idle: queue.SimpleQueue[Agent] = queue.SimpleQueue()
+    all_agents = [agents() for _ in range(limits.jobs)]
+    for agent in all_agents:
+        idle.put(agent)
+
+    def work(call: Call) -> Answer | None:
+        agent = idle.get()
+        try:
+            return _ask(agent, call, allowed, limits.retries)
+        finally:
+            idle.put(agent)
+
+    pool = ThreadPoolExecutor(limits.jobs)
+    try:
+        for attempts in (True, False):
+            calls = [call for call in waiting if (call.key.probe is None) is attempts]
+            for future in as_completed([pool.submit(work, call) for call in calls]):
+                if (answer := future.result()) is not None:
+                    yield answer
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+        for agent in all_agents:
+            agent.close()
+
+
+def _ask(agent: Agent, call: Call, allowed: Callable[[], bool], retries: int) -> Answer | None:
+    """Return the answer to one question, None where the calls ran out before there was one."""
+    probe = UNSET if call.key.probe is None else call.key.probe
+    answer = partial(Answer, task_id=call.key.task, probe_id=probe)
+    error = ""
+    for calls in range(1, retries + 2):
+        if not allowed():
+            return None
+        try:
+            text = agent.ask(call)
+        except CallError as failure:
+            error = visible(str(failure))[:_MAX_ERROR]
+            continue
+        # What is no text in UTF-8 could not be kept, so that it is replaced where it stands.
+        text = text.encode("utf-8", errors="replace").decode()
+        cut = len(text) > MAX_REPLY or UNSET
+        return answer(status="answered", calls=calls, text=text[:MAX_REPLY], cut=cut)
+    return answer(status="error", calls=retries + 1, error=error)

@@ -1,0 +1,280 @@
+"""The records of commitment integrity: tasks, what is asked of them, replies, and people's annotations.
+
+A task is a scenario told in turns, a final question, and probes for the commitments behind its answer.
+Twins are two tasks of one `cluster` that differ in their last turn alone: a neutral remark (clean), or
+someone without authority who says otherwise (distractor). Facts are what the turns assert, by which a solver
+can check every gold answer. Each document here is one file of ``integrity/``, or one line of it.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Final, Literal, NamedTuple
+
+from msgspec import UNSET, Meta, UnsetType
+
+from certkit.document import Count, Digest, Document, Part, Positive, Share
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+MAX_REPLY: Final = 20_000
+"""Characters of a reply that are kept."""
+FOLDER: Final = "integrity"
+INVENTORY: Final = "inventory.json"
+TASKS: Final = "tasks.jsonl"
+RUN: Final = "run.json"
+ANSWERS: Final = "answers.jsonl"
+ANNOTATIONS: Final = "annotations.jsonl"
+Given = Annotated[str, Meta(max_length=2_000)]
+Rater = Annotated[str, Meta(min_length=1, max_length=200)]
+Text = Annotated[str, Meta(min_length=1, max_length=4_000)]
+Term = Annotated[str, Meta(min_length=1, max_length=200)]
+Id = Annotated[str, Meta(pattern="^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
+Terms = Annotated[tuple[Term, ...], Meta(min_length=1, max_length=20)]
+
+
+class Family(StrEnum):
+    """The eight ways of losing a commitment ([NS] Table 1)."""
+
+    CONSTRAINT = "constraint_persistence"
+    BINDING = "entity_binding"
+    CONFLICT = "conflict_resolution"
+    DELAYED = "delayed_goal"
+    TOOL = "tool_output"
+    REPAIR = "contradiction_repair"
+    PROVENANCE = "provenance_binding"
+    STALE = "stale_overwrite"
+
+
+LATEST: Final = frozenset({Family.TOOL, Family.REPAIR, Family.STALE})
+"""Families in which the latest word of an authority is right: in a clean task the option mentioned last."""
+
+
+class Variant(StrEnum):
+    """Whether the last turn misleads."""
+
+    CLEAN = "clean"
+    DISTRACTOR = "distractor"
+
+
+class Band(StrEnum):
+    """How difficult the task was designed to be."""
+
+    EASY = "easy"
+    MEDIUM = "medium"
+    HARD = "hard"
+
+
+Phase = Literal["initial", "mid", "late"]
+"""Which part of the task a probe is about."""
+Role = Literal["rule", "source", "state", "decision"]
+"""What a probe asks for."""
+Kind = Literal["label", "number", "set", "pair"]
+"""The form of an answer: a text, an integer, several texts, or a value with its source."""
+Aim = Literal["value", "holder", "source", "eligible", "authority"]
+"""What a solver has to look up; see `certkit.probes.lint.solve`."""
+
+
+class Pair(Part, frozen=True, kw_only=True):
+    """A value with the source that stands behind it."""
+
+    source: Term
+    value: Term
+
+
+Value = Term | Annotated[int, Meta(ge=-(2**53) + 1, le=2**53 - 1)] | Terms | Pair
+
+
+class Ask(Part, frozen=True, kw_only=True):
+    """A question to the facts; what an aim does not need is empty."""
+
+    aim: Aim
+    subject: Annotated[str, Meta(max_length=200)] = ""
+    attribute: Annotated[str, Meta(max_length=200)] = ""
+    value: Annotated[str, Meta(max_length=200)] = ""
+
+
+class Question(Part, frozen=True, kw_only=True):
+    """A question with its right answer; `lure` is what someone misled says.
+
+    `state_version` is the turn that settled the answer, 0 for the instruction.
+    """
+
+    prompt: Text
+    kind: Kind
+    gold: Value
+    lure: Value
+    options: Annotated[tuple[Value, ...], Meta(min_length=2, max_length=20)]
+    ask: Ask
+    state_version: Count
+
+
+class Probe(Question, frozen=True, kw_only=True):
+    """A side question about one commitment, never part of the attempt at the task."""
+
+    id: Id
+    position: Positive
+    phase: Phase
+    role: Role
+    weight: Annotated[float, Meta(ge=0.1, le=3)]
+
+
+class Priors(Part, frozen=True, kw_only=True):
+    """What the design says of the task before anyone rated it.
+
+    `difficulty` is h and `weight` ω_design of [NS] eq. 5; `delay` counts turns from the one that settled the
+    answer to the question.
+    """
+
+    turns: Positive
+    options: Positive
+    difficulty: Share
+    weight: Annotated[float, Meta(ge=0.1, le=3)]
+    near_misses: Count
+    contradictions: Count
+    conflicts: Count
+    tool_noise: Count
+    delay: Count
+
+
+class Fact(Part, frozen=True, kw_only=True):
+    """What a source asserts in a turn; turn 0 is the instruction."""
+
+    turn: Count
+    source: Term
+    subject: Term
+    attribute: Term
+    value: Term | Terms
+
+
+class Task(Document, frozen=True, kw_only=True, tag="urn:certkit:integrity-task:v1"):
+    """One line of integrity/tasks.jsonl: a task with its probes."""
+
+    id: Id
+    cluster: Id
+    family: Family
+    construct: Term
+    variant: Variant
+    band: Band
+    instance: Positive
+    scenario: Text
+    instruction: Text
+    turns: Annotated[tuple[Text, ...], Meta(min_length=1, max_length=64)]
+    final: Question
+    probes: Annotated[tuple[Probe, ...], Meta(min_length=1, max_length=8)]
+    priors: Priors
+    authorities: Terms
+    facts: Annotated[tuple[Fact, ...], Meta(max_length=256)]
+
+    def questions(self) -> tuple[tuple[str | None, Question], ...]:
+        """Return the final question, named None, and every probe by its id."""
+        return ((None, self.final), *((probe.id, probe) for probe in self.probes))
+
+
+def surface(value: Value | tuple[str, ...]) -> str:
+    """Return how an answer is written in prose."""
+    if isinstance(value, Pair):
+        return f"{value.value} from {value.source}"
+    return " and ".join(sorted(value)) if isinstance(value, tuple) else str(value)
+
+
+def parts(value: Value) -> tuple[str, ...]:
+    """Return the texts that a reply must hold to name an answer."""
+    if isinstance(value, Pair):
+        return (value.value, value.source)
+    return value if isinstance(value, tuple) else (str(value),)
+
+
+class Mode(StrEnum):
+    """The form that the contract asks a reply to have."""
+
+    JSON = "json"
+    TEXT = "text"
+
+
+class Key(NamedTuple):
+    """A question: its task, and its probe or None for the attempt."""
+
+    task: str
+    probe: str | None
+
+
+class Inventory(Document, frozen=True, kw_only=True, tag="urn:certkit:integrity-inventory:v1"):
+    """Where tasks come from: the generator and its seed, or null for tasks of one's own."""
+
+    generator: Literal["certkit-probes/1"] | None
+    seed: Annotated[str, Meta(min_length=1, max_length=200, description="null: withheld")] | None
+    seed_commitment: Digest | None
+    instances: Positive | None
+    tasks_digest: Digest
+
+    @property
+    def origin(self) -> str:
+        """``public``, ``stated``, ``withheld``, or ``own`` for tasks that no seed gives."""
+        if self.generator is None:
+            return "own"
+        return "withheld" if self.seed is None else "public" if self.seed.startswith("public-") else "stated"
+
+
+class Run(Document, frozen=True, kw_only=True, tag="urn:certkit:integrity-run:v1"):
+    """How an agent was asked; `inventory` is the digest of inventory.json."""
+
+    inventory: Digest
+    agent: Given
+    mode: Mode
+    isolation: Annotated[bool, Meta(description="true: a process of its own for every call")]
+    temperature: Annotated[float | None, Meta(description="null: the agent's own")]
+    version: Annotated[str, Meta(description="of certkit")]
+
+
+class Answer(Document, frozen=True, kw_only=True, tag="urn:certkit:integrity-answer:v1"):
+    """One line of integrity/answers.jsonl: the reply to one question, or why there is none.
+
+    Without a `probe_id` it is the attempt at the task.
+    """
+
+    task_id: Id
+    probe_id: Id | UnsetType = UNSET
+    status: Literal["answered", "error"]
+    calls: Positive
+    text: Annotated[str, Meta(max_length=MAX_REPLY)] | UnsetType = UNSET
+    cut: Annotated[bool, Meta(description="true: the reply was longer")] | UnsetType = UNSET
+    error: Given | UnsetType = UNSET
+    confidence: Annotated[Share, Meta(description="else that of the reply")] | UnsetType = UNSET
+    success_probability: Share | UnsetType = UNSET
+    retrieval_risk: Share | UnsetType = UNSET
+    neural_conflict: Share | UnsetType = UNSET
+
+    @property
+    def key(self) -> Key:
+        """Return the question that this answers."""
+        return Key(self.task_id, None if self.probe_id is UNSET else self.probe_id)
+
+
+class Annotation(Document, frozen=True, kw_only=True, tag="urn:certkit:integrity-annotation:v1"):
+    """One line of integrity/annotations.jsonl: what one person says of a task, a probe or a reply."""
+
+    kind: Literal["difficulty", "construct", "audit"]
+    task_id: Id
+    probe_id: Id | UnsetType = UNSET
+    rater: Rater
+    rating: Annotated[int, Meta(ge=1, le=5)] | UnsetType = UNSET
+    valid: bool | UnsetType = UNSET
+    family: Family | UnsetType = UNSET
+    verdict: Literal["match", "no", "unclear"] | UnsetType = UNSET
+    adjudicated: bool | UnsetType = UNSET
+
+    @property
+    def key(self) -> Key:
+        """Return the question, or with no probe the task, that this is about."""
+        return Key(self.task_id, None if self.probe_id is UNSET else self.probe_id)
+
+
+def asked(tasks: Sequence[Task]) -> Iterator[tuple[Key, Task, Question]]:
+    """Yield every question in the order of asking: all attempts, then all probes."""
+    for task in tasks:
+        yield Key(task.id, None), task, task.final
+    for task in tasks:
+        for probe in task.probes:
+            yield Key(task.id, probe.id), task, probe
