@@ -10,7 +10,6 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
-import msgspec
 from msgspec import structs
 
 from certkit import canonical
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     from certkit.assessment.metrics.metric import Metric, Value
     from certkit.assessment.result import Assessment, BundleResult
     from certkit.assessment.statistics.estimators import Interval
-    from certkit.evidence.bundle.manifest import Protocol
     from certkit.evidence.summary.summary import Summary
 
 _JUDGED: Final[dict[Status, terms.Judged]] = {
@@ -70,7 +68,11 @@ def state(
             protocol=declared.protocol(manifest),
             assessment=judgement,
             criteria=tuple(_criterion(rows) for rows in _by_criterion(assessment)),
-            profile_of_reliability=_table(summary, manifest.protocol),
+            profile_of_reliability=task_table(
+                summary,
+                salt=manifest.protocol.salt,
+                memory_observable=manifest.protocol.memory_observable is True,
+            ),
             scope=st.Scope(domains=(), fault_mix={}, dates=_dates(assessment, summary), exclusions=()),
             limitations=(),
             known_failure_modes=(),
@@ -196,11 +198,6 @@ def _bound(bounded: Bounded, metric: Metric) -> st.Bound:
         rests_on=bounded.rests_on,
         reason=bounded.reason,
     )
-
-
-def _table(summary: Summary, protocol: Protocol) -> st.TaskTable:
-    tasks = task_table(summary, salt=protocol.salt, memory_observable=protocol.memory_observable is True)
-    return msgspec.convert(tasks, st.TaskTable, from_attributes=True)
 
 
 def _dates(assessment: Assessment, summary: Summary) -> st.Dates:

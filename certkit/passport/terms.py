@@ -26,7 +26,6 @@ END: Final = r"$(?!\n)"  # in Python a bare $ also matches before a final newlin
 Digest = Annotated[str, Meta(pattern=r"^sha256:[0-9a-f]{64}" + END)]
 Hex = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}" + END)]
 Decimal = Annotated[str, Meta(pattern=r"^-?[0-9]{1,20}\.[0-9]{6}" + END)]
-Tag = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{12}" + END)]
 Count = Annotated[int, Meta(ge=0, le=canonical.MAX_INTEGER)]
 Tier = Annotated[int, Meta(ge=0, le=9)]
 TierKey = Annotated[str, Meta(pattern=r"^[1-9]" + END)]

@@ -32,8 +32,6 @@ from certkit.passport import bounds, checks, logs, tables
 from certkit.passport.opening import RefusedPassportError, open_signed
 from certkit.passport.outcome import (
     STEPS,
-    Agent,
-    Challenge,
     Claim,
     Profile,
     SignedBy,
@@ -44,7 +42,6 @@ from certkit.passport.outcome import (
     passed,
     skipped,
 )
-from certkit.passport.statement import plain
 from certkit.text import quoted
 
 if TYPE_CHECKING:
@@ -248,25 +245,17 @@ def _evaluated(predicate: Predicate) -> str:
 def _claim(passport: Signed, known: Known | None) -> Claim:
     predicate, signer = passport.statement.predicate, passport.signer
     judged = predicate.assessment
-    validity = plain(predicate.validity)
     return Claim(
         claim=predicate.claim,
-        agent=Agent(
-            name=predicate.agent.name, version=predicate.agent.version, digest=predicate.agent.digest
-        ),
+        agent=predicate.agent,
         tier=judged.tier,
-        readings={
-            "table": judged.table.tier,
-            "bounded": judged.bounded.tier,
-        },
+        readings={"table": judged.table.tier, "bounded": judged.bounded.tier},
         decides=judged.profile.reading,
-        challenges=tuple(
-            fill(Challenge, item, answered_by=item.answered_by or ()) for item in predicate.challenges
-        ),
+        challenges=predicate.challenges,
         profile=fill(Profile, judged.profile, known=known),
         domains=predicate.scope.domains,
         origin=predicate.origin,
         issuer=SignedBy(name=signer.issuer, stated_name=predicate.issuer.name, key_id=signer.id),
-        not_before=validity["not_before"],
-        not_after=validity["not_after"],
+        not_before=predicate.validity.not_before,
+        not_after=predicate.validity.not_after,
     )

@@ -213,14 +213,13 @@ def _claim(claim: Claim) -> Iterator[str]:
     known_as = f" (calls itself {quoted(issuer.stated_name)})"
     same = issuer.stated_name == issuer.name
     yield from fold(f"issued by {quoted(issuer.name)}{'' if same else known_as}")
-    yield f"valid {claim.not_before} to {claim.not_after}"
+    yield f"valid {words.utc(claim.not_before)} to {words.utc(claim.not_after)}"
     tiers = claim.readings
     yield from fold(wording.readings(tiers["table"], tiers["bounded"], decides=claim.decides))
     for item in claim.challenges:
         if item.severity == "serious":
-            told = wording.challenge(
-                words.one_line(item.code), item.state, words.one_line(item.message), item.answered_by
-            )
+            code, message = words.one_line(item.code), words.one_line(item.message)
+            told = wording.challenge(code, item.state, message, item.answered_by or ())
             yield from fold(told, rest="    ")
     yield ""
 
