@@ -41,6 +41,7 @@ def write(source: Source, *, key: PrivateKey, card: Any, **_: Any) -> tuple[str,
             raise InputError(
                 "export.card",
                 "the card is signed already, and naming the passport in it would break that",
+                where="signatures",
                 hint="take 'signatures' out, and have the card signed again with the passport in it",
             )
         body["capabilities"] = {**capabilities, "extensions": [*others, entry]}
