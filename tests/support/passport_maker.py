@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import utils
 
-from tests.support import passport_forged
+from tests.support import passport_contested, passport_forged
 from tests.support.passport_parts import (
     ATTACKER,
     IN_TOTO,
@@ -568,15 +568,23 @@ FORGED: Final[dict[str, tuple[Callable[[], Iterator[Json]], ...]]] = {
 }
 
 
+CONTESTED: Final[dict[str, tuple[Callable[[], Iterator[Json]], ...]]] = {
+    "passports": (passport_contested.passports,)
+}
+
+
 def files() -> dict[str, str]:
     """Return the text of every file of vectors, by its path."""
-    listed = {"format": "trusted-root", "cases": [*roots()]}
-    return {"passport/trusted-root.json": pretty(listed) + "\n"} | {
+    apart = {
+        "passport/trusted-root.json": {"format": "trusted-root", "cases": [*roots()]},
+        "contested/answers.json": passport_contested.assessments(),
+    }
+    return {path: pretty(document) + "\n" for path, document in apart.items()} | {
         f"{folder}/{name}.json": pretty(
             {"format": "passport", "cases": [one for make in makers for one in make()]}
         )
         + "\n"
-        for folder, groups in (("passport", GROUPS), ("forged", FORGED))
+        for folder, groups in (("passport", GROUPS), ("forged", FORGED), ("contested", CONTESTED))
         for name, makers in groups.items()
     }
 
