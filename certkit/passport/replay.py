@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 
     from certkit.assessment import Assessment
     from certkit.assessment.profile import Profile
+    from certkit.canonical import Digest
     from certkit.evidence.bundle.manifest import Facts
+    from certkit.evidence.context import Given
     from certkit.passport.statement import Profile as Judged
     from certkit.passport.statement import Statement
     from certkit.progress import Progress
@@ -40,10 +42,12 @@ class Opened(Struct, frozen=True, kw_only=True):
     """A bundle whose files have the digests of its manifest, or several pooled, which are `parts`.
 
     Of several bundles the digest is that of their accumulation, whatever the order they were given in.
+    `context` is the digest of the ``context.json`` that answers to challenges are held against.
     """
 
     facts: Facts
     parts: tuple[Facts, ...] = ()
+    context: Digest | None = None
 
 
 def replay_difference(statement: Statement, recomputed: Statement) -> str | None:
@@ -67,11 +71,13 @@ def from_bundle(
     load_profile: Callable[[str], Profile],
     *,
     progress: Progress,
+    context: Given | None = None,
     jobs: int | None = None,
 ) -> tuple[Callable[[], Opened], Callable[[Statement], Statement]]:
     """Return two callables: the first opens the bundles in the folders, the second computes a claim again.
 
-    `load_profile` gives the profile of an id. Both raise `UnavailableError` where there is no such
+    `load_profile` gives the profile of an id. Without a `context` the answers to challenges are those that
+    the claim states, since no evidence tells them. Both raise `UnavailableError` where there is no such
     bundle or no profile of the right digest, and what `open_bundle` and `summarise` raise otherwise.
     """
     from certkit.passport.claim import state  # noqa: PLC0415 - only a replay states anything
@@ -95,21 +101,21 @@ def from_bundle(
         facts, parts = bundles()[0].facts, tuple[evidence.Facts, ...]()
         if len(folders) > 1:
             facts, parts = pooled().facts, tuple(part.facts for part in pooled().parts)
-        return Opened(facts=facts, parts=parts)
+        return Opened(facts=facts, parts=parts, context=context.digest if context else None)
 
     def replay(statement: Statement) -> Statement:
         predicate = statement.predicate
         judgement, validity = predicate.assessment, predicate.validity
         profile, tier = _profile(load_profile, judgement.profile), judgement.required_tier
         if len(folders) > 1:
-            judged = assessment.assess_accumulation(pooled(), profile, required_tier=tier)
+            judged = assessment.assess_accumulation(pooled(), profile, required_tier=tier, context=context)
             summary = pooled().summary
         else:
             source = bundles()[0]
             summary = evidence.summarise(source, jobs=jobs, progress=progress)
-            judged = assessment.assess(summary, source.facts, profile, required_tier=tier)
+            judged = assessment.assess(summary, source.facts, profile, required_tier=tier, context=context)
         return state(
-            _answered(judged, statement),
+            judged if context else _answered(judged, statement),
             summary,
             issuer=predicate.issuer,
             validity=(validity.not_before, validity.not_after),
@@ -120,7 +126,7 @@ def from_bundle(
 
 
 def _answered(judged: Assessment, statement: Statement) -> Assessment:
-    """Return a judgement with the stated answers, which no evidence tells."""
+    """Return a judgement with the stated answers."""
     predicate = statement.predicate
     stated = {item.code: item.answered_by or () for item in predicate.challenges if item.state == "answered"}
     answered = assessment.contested(judged, stated)

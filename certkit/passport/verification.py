@@ -42,6 +42,7 @@ from certkit.passport.outcome import (
     passed,
     skipped,
 )
+from certkit.passport.replay import Opened
 from certkit.text import quoted
 
 if TYPE_CHECKING:
@@ -50,7 +51,6 @@ if TYPE_CHECKING:
 
     from certkit.passport.checks import Case, Known, StatusSource
     from certkit.passport.opening import Signed
-    from certkit.passport.replay import Opened
     from certkit.passport.statement import Predicate, Statement
     from certkit.passport.trust import Trust
 
@@ -195,6 +195,11 @@ def _left_open(steps: tuple[Step, ...], case: Case | None) -> Iterator[str]:
         return
     done = {step.id for step in steps if step.status == "passed"}
     yield from _not_recomputed(case.predicate, done)
+    answered = [item.code for item in case.predicate.challenges if item.state == "answered"]
+    held = "replay" in done and isinstance(case.opened, Opened) and case.opened.context is not None
+    if answered and not held:
+        named = ", ".join(map(quoted, answered))
+        yield f"answers to {named}: the issuer's word; --replay --context FILE looks at them"
     if case.agent is None and case.opened is None:
         yield "subject: whether the agent in use is this one; no agent digest and no bundle was given"
     if case.signing.time is None and case.signing.fault is None:

@@ -36,7 +36,7 @@ def laid_out(context: Any, folder: Path) -> tuple[str, str, Path | None]:
 def assessed(context: Any, folder: Path) -> dict[str, Any]:
     bundle, profile, path = laid_out(context, folder)
     try:
-        judged = workflow.assess(bundle, profile, context=path and workflow.load_context(path))
+        judged = workflow.assess(bundle, profile, context=workflow.load_context(path) if path else None)
     except CertkitError as error:
         return {"exit_code": error.exit_code, "state": None}
     states = {challenge.code: challenge.state.value for challenge in judged.challenges}

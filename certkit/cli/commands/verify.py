@@ -38,6 +38,7 @@ def verify(
     bundle: opt.Evidence = None,
     replay: opt.Replay = False,
     profile: opt.ReplayProfile = None,
+    answers: opt.ContextFile = None,
     agent: Annotated[str | None, opt.AGENT(help="The agent it must be about.", metavar="DIGEST")] = None,
     domain: Annotated[str | None, opt.DOMAIN()] = None,
     require_tier: Annotated[int | None, opt.REQUIRE_TIER()] = None,
@@ -61,7 +62,7 @@ def verify(
     """
     if agent is not None and not canonical.is_digest(agent):
         raise UsageError("usage.option", f"--agent: {agent!r} is not sha256: and 64 hexadecimal digits")
-    evidence = evidence_of(bundle, profile, replay=replay, jobs=jobs, progress=progress())
+    evidence = evidence_of(bundle, profile, answers, replay=replay, jobs=jobs, progress=progress())
     given, policy = taken(passport), _policy(trust, key, issuer)
     moment = at or context.now()
     heads = context.own_heads()
