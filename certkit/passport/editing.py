@@ -1,6 +1,6 @@
 """Changes of a trust policy: parts taken out, and a signing key that takes over from another.
 
-    removed(policy, issuers=["Example Lab"], keys=[public_key_id], ...)
+    removed(policy, issuer=["Example Lab"], key=[public_key_id], ...)
     rotated(policy, old.public_key(), new.public_key(), at=moment)
 
 Whatever is removed must be there; an issuer who is left with no key and no identity goes too. In a rotation
@@ -44,26 +44,26 @@ def removed(policy: Trust, **gone: Iterable[str]) -> Trust:
         return tuple(item for item, text in named if text not in leaving.get(what, ()))
 
     issuers = []
-    for issuer in kept(policy.issuers, "issuers", lambda issuer: issuer.name):
+    for issuer in kept(policy.issuers, "issuer", lambda issuer: issuer.name):
         lighter = structs.replace(
             issuer,
-            keys=kept(issuer.keys, "keys", _id),
-            identities=kept(issuer.identities, "identities", lambda item: item.identity),
+            keys=kept(issuer.keys, "key", _id),
+            identities=kept(issuer.identities, "identity", lambda item: item.identity),
         )
         if lighter.keys or lighter.identities or lighter == issuer:
             issuers.append(lighter)
     lighter_policy = structs.replace(
         policy,
         issuers=tuple(issuers),
-        logs=kept(policy.logs, "logs"),
-        witnesses=structs.replace(policy.witnesses, keys=kept(policy.witnesses.keys, "witnesses")),
-        profiles=kept(policy.profiles, "profiles"),
-        domains=kept(policy.domains, "domains"),
+        logs=kept(policy.logs, "log"),
+        witnesses=structs.replace(policy.witnesses, keys=kept(policy.witnesses.keys, "witness")),
+        profiles=kept(policy.profiles, "profile"),
+        domains=kept(policy.domains, "domain"),
     )
     for what, names in left.items():
         for missing in sorted(names):
             hint = "'certkit trust show' lists what it holds"
-            raise UsageError("usage.option", f"the policy holds no {missing} among its {what}", hint=hint)
+            raise UsageError("usage.option", f"the policy holds no {what} {missing}", hint=hint)
     if lighter_policy == policy:
         raise UsageError("usage.option", "there is nothing to remove", hint="certkit trust remove --help")
     return lighter_policy

@@ -105,7 +105,9 @@ def test_an_answer_is_carried_into_the_passport_and_through_a_replay(contested: 
     done = certkit("verify", passport, "--trust", trust, "--bundle", contested, "--replay")
     assert done.code == 0, done.out + done.err
     options = ("--trust", trust, "--bundle", contested, "--replay", "--json")
-    said = [item for item in certkit("verify", passport, *options).document["not_checked"] if "answers" in item]
+    said = [
+        item for item in certkit("verify", passport, *options).document["not_checked"] if "answers" in item
+    ]
     assert said == ['answers to "oracle-varies": the issuer\'s word; --replay --context FILE looks at them']
     held = certkit("verify", passport, *options, "--context", context)
     assert (held.code, [item for item in held.document["not_checked"] if "answers" in item]) == (0, [])

@@ -177,13 +177,13 @@ def remove(
     """
     lighter = removed(
         context.load_policy(trust),
-        issuers=issuer or (),
-        keys=[keys.key_id(keys.load_public(path)) for path in key or ()],
-        identities=identity or (),
-        logs=log or (),
-        witnesses=witness or (),
-        profiles=[opt.profile_digest(name) for name in profile or ()],
-        domains=domain or (),
+        issuer=issuer or (),
+        key=[keys.key_id(keys.load_public(path)) for path in key or ()],
+        identity=identity or (),
+        log=log or (),
+        witness=witness or (),
+        profile=[opt.profile_digest(name) for name in profile or ()],
+        domain=domain or (),
     )
     _save(lighter, trust)
 
