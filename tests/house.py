@@ -33,6 +33,12 @@ LONGEST: Final = 60
 SPECIAL: Final = {"posterior", "domain_min", "gap", "cascade_penalty", "irs_2025", "violations"}
 """Metrics that are no plain mean of tasks, whose name tells the kind of a criterion."""
 
+LATER: Final = {"first hour": 2_500, "argument": 1_500, "commitment": 2_500}
+"""Lines that importing real logs, the safety case and commitment integrity may add to a house of 39,000.
+
+Of commitment integrity, 320 stand in cli, report and passport, and 580 in evidence and assessment.
+"""
+
 RUN: Final = {"audit": 45, "append": 45, "replay": 75}
 """Files of certkit that may run for each, at most."""
 
@@ -214,12 +220,16 @@ def rows() -> list[Row]:
         Row("import circles", len(circles()), 0, rule=True),
         Row(f"functions over {LONGEST} lines", len(long_functions()), 0, rule=True),
         Row("upward imports", len(upward_imports()), 0, rule=True),
-        Row("lines in certkit", lines(), 39_000),
-        Row(f"lines in {', '.join(rooms)}", lines(*rooms), 18_500),
-        Row("lines in evidence, assessment", lines("evidence", "assessment"), 18_500),
+        Row("lines in certkit", lines(), 39_000 + sum(LATER.values())),
+        Row(f"lines in {', '.join(rooms)}", lines(*rooms), 18_500 + LATER["argument"] + 320),
+        Row(
+            "lines in evidence, assessment",
+            lines("evidence", "assessment"),
+            18_500 + LATER["first hour"] + 580,
+        ),
         Row("files in registry", files("registry"), 20),
         Row("files in cli", files("cli"), 32),
-        Row("commands", len(leaves), 40),
+        Row("commands", len(leaves), 48),
         Row("options that are declared more than once", sum(n > 1 for n in declared.values()), 0),
         Row("declarations of options", declared.total(), len(declared)),
         *(Row(f"files that run for {name}", used[name][0], most) for name, most in RUN.items()),

@@ -44,7 +44,7 @@ from certkit.tlog.note import Signer
 from tests.support.registries import held
 
 if TYPE_CHECKING:
-    from certkit.registry.audited import Audit
+    from certkit.registry.auditing import Audit
     from certkit.tlog.checkpoint import Checkpoint
     from certkit.tlog.note import VerifierKey
 
@@ -92,8 +92,8 @@ class _Work:
 
     def _restore(self, tree: Published) -> None:
         entries = [data for batch in tree.batches() for _, data in batch]
-        with self._opened() as registry, registry._signing(LOG) as signer:
-            registry._log.extend(entries, signer)
+        with self._opened() as registry, registry.turn(LOG) as turn:
+            registry._log.extend(entries, turn.signer)
             if registry._log.note() != tree.note():
                 raise SystemExit("registry/ holds another log, or a damaged one: nothing is written")
 

@@ -89,7 +89,7 @@ def made(place: Path, entries: list[bytes]) -> tuple[Path, Signer]:
     with closing(store.connect(folder, writable=True)) as connection:
         log = Log(connection)
         for at in range(0, len(entries), 20_000):
-            with store.writing(connection):
+            with store.Writing(connection):
                 log.extend(entries[at : at + 20_000], signer)
     return folder, signer
 
@@ -145,7 +145,7 @@ def appending(place: Path, held: list[bytes], batches: list[list[bytes]]) -> Tim
 
 def append(connection: sqlite3.Connection, log: Log, batch: list[bytes], signer: Signer) -> None:
     """Append with the log layer, durably."""
-    with store.writing(connection):
+    with store.Writing(connection):
         log.extend(batch, signer)
 
 
@@ -159,8 +159,8 @@ def replay(connection: sqlite3.Connection, writes: list[tuple[str, list[tuple[An
 
 def remembered(registry: Any, batch: list[bytes]) -> None:
     """Append as a registry does, the signed head remembered durably too."""
-    with registry._signing(LOG_KEY) as signer:
-        registry._log.extend(batch, signer)
+    with registry.turn(LOG_KEY) as turn:
+        registry._log.extend(batch, turn.signer)
 
 
 def kept(label: str, value: float, limit: float, *, most: bool = False) -> str:

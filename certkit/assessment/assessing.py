@@ -14,9 +14,8 @@ from certkit.assessment import criteria
 from certkit.assessment.bounded import Judged
 from certkit.assessment.bounded.fragility import fragility
 from certkit.assessment.bounded.intervals import with_intervals
-from certkit.assessment.findings import accumulated
 from certkit.assessment.findings.contradictions import contradictions
-from certkit.assessment.findings.findings import answers, finding, ordered, raised, stated
+from certkit.assessment.findings.findings import COMMITMENTS, answers, finding, ordered, raised, stated
 from certkit.assessment.findings.plausibility import plausibility
 from certkit.assessment.findings.provenance import commitments, provenance
 from certkit.assessment.rater_error import judge_findings, judge_report, seen_by_judge
@@ -108,6 +107,8 @@ def assess_accumulation(
 
     What speaks against one of the bundles is a finding here too, and so is a success rate that fell.
     """
+    from certkit.assessment.findings import accumulated  # noqa: PLC0415 - few assess several bundles
+
     pooled = _judged(accumulation.summary, accumulation.facts, profile, required_tier=required_tier)
     alone = [_judged(part.summary, part.facts, profile, required_tier=1) for part in accumulation.parts]
     return _answered(accumulated.joined(pooled, alone, accumulation), context)
@@ -142,7 +143,9 @@ def contested(judged: Assessment, answered: Mapping[str, tuple[str, ...]]) -> As
         verdict=structs.replace(
             judged.verdict,
             status=criteria.contested(judged.verdict.status, contests=contests),
-            challenges=tuple(fill(criteria.ChallengePart, item) for item in challenges),
+            challenges=tuple(
+                fill(criteria.ChallengePart, item) for item in challenges if item.code not in COMMITMENTS
+            ),
         ),
     )
 

@@ -45,6 +45,8 @@ TABLE: Final = (
     Row("import", "Turn the log of another program into an evidence bundle", "importing"),
     Row("assess", "Judge a bundle of evaluation records against a tier table", "assess"),
     Row("plan", "Tell how many tasks and runs a tier takes", "plan"),
+    Row("explain", "Tell what a name on the screen means", "explain"),
+    Row("runs", "List the runs behind a number, the worst first", "explain"),
     Row("compare", "Compare two agents on their evidence", "compare"),
     Row("drift", "Compare an agent with itself at a later time", "compare"),
     Row("recheck", "Check the arithmetic of published claims", "recheck"),

@@ -99,6 +99,7 @@ LIKE: Final = partial(
 LOG_KEY: Final = partial(
     typer.Option, "--log-key", metavar="FILE", help="The log's private key. Default: in the registry."
 )
+CONDITION: Final = partial(typer.Option, "--condition", help="The condition of runs.")
 CONTEXT: Final = partial(
     typer.Option,
     "--context",

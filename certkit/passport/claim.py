@@ -7,6 +7,7 @@ follows from other parts by `derived`.
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from certkit.assessment.criteria import Bounded, Row
+    from certkit.assessment.integrity.document import IntegrityDocument
     from certkit.assessment.metrics.metric import Metric, Value
     from certkit.assessment.result import Assessment, BundleResult
     from certkit.assessment.statistics.estimators import Interval
@@ -88,11 +90,28 @@ def state(
             ),
             validity=st.Validity(not_before=validity[0], not_after=validity[1], retest_triggers=()),
             supersedes=supersedes,
+            integrity=None if assessment.integrity is None else _commitments(assessment.integrity),
         )
     )
     if statement.predicate.assessment != judgement:
         raise AssertionError("the rows of the statement do not give the verdict of the assessment")
     return statement
+
+
+def _commitments(scored: IntegrityDocument) -> st.Commitments:
+    counts: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    for cell in scored.by_cell:
+        told = {name: getattr(cell, name) for name in ("tasks", "successes", "probes", "matched")}
+        counts[cell.family.value, cell.variant.value].update(told)
+    return st.Commitments(
+        digest=canonical.digest(canonical.canonical(scored.to_dict())),
+        seed=scored.origin.seed,
+        cells=tuple(
+            st.CommitmentCell(family=family, variant=variant, **told)
+            for (family, variant), told in sorted(counts.items())
+        ),
+        core=decimal(scored.core.value),
+    )
 
 
 def _evidence(assessment: Assessment) -> st.Evidence:

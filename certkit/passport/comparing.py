@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct, structs
 
-from certkit.assessment.drift.document import DriftDocument, SideKnown, SidesKnown
+from certkit.assessment.drift.document import SideKnown, SidesKnown
 from certkit.errors import CertkitError, InputError, NegativeError, UntrustedError
 from certkit.passport.opening import parse
 from certkit.passport.verification import verify
@@ -48,15 +48,10 @@ class Comparison(Struct, frozen=True, kw_only=True):
     new: Side
     before: tuple[Side, ...] = ()
 
-    @property
-    def document(self) -> DriftDocument:
-        """The document that ``certkit drift --json`` prints."""
-        sides = SidesKnown(old=self.old.document, new=self.new.document)
-        return structs.replace(self.drift.document, sides=sides)
-
     def to_dict(self) -> dict[str, Any]:
-        """Return the document as JSON values."""
-        return self.document.to_dict()
+        """Return the document that ``certkit drift --json`` prints, as JSON values."""
+        sides = SidesKnown(old=self.old.document, new=self.new.document)
+        return structs.replace(self.drift, sides=sides).to_dict()
 
 
 def read(data: bytes, *, where: str, trust: Trust | None = None, at: datetime | None = None) -> Side:

@@ -293,7 +293,7 @@ def challenges(predicate: st.Predicate) -> Iterator[str]:
     for cell in cells:
         faults[cell.domain] += cell.runs if cell.condition != NOMINAL else 0
     own = sum(cell.runs for cell in cells if cell.condition.startswith("x_"))
-    ran = evidence.records > 0
+    ran, integrity = evidence.records > 0, predicate.integrity
     follows = {
         "evaluator-not-independent": evaluator is not None and evaluator.relation != "independent",
         "judge-not-independent": judge is not None and not judge.independent,
@@ -303,6 +303,8 @@ def challenges(predicate: st.Predicate) -> Iterator[str]:
         "repeated-attempt": (protocol.attempt or 1) > 1,
         "declared-runs-differ": ran and protocol.declared_runs not in {None, evidence.records},
         "unpinned-components": any(not part.pinned for part in predicate.agent.components),
+        "integrity-tasks": integrity is not None and integrity.seed != "stated",
+        "integrity-partial": integrity is not None and integrity.core is None,
         "no-records": not ran,
         "no-fault-runs": ran and not evidence.fault_runs,
         "no-nominal-runs": ran and not evidence.nominal_runs,

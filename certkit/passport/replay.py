@@ -1,7 +1,7 @@
 """Replay: the claim is computed again from the evidence and compared, row by row.
 
-The first row in which the claim differs, or which it leaves out, is named. The digest of the
-assessment document is not compared: the document's floating point numbers may differ in the last bit between
+The first row in which the claim differs, or which it leaves out, is named. The digests of the documents of
+assessment and integrity are not compared: their floating point numbers may differ in the last bit between
 machines, the decimals of a statement do not.
 
 `from_bundle` returns the two callables that `verify` takes, for a bundle in a folder or for several.
@@ -52,9 +52,10 @@ class Opened(Struct, frozen=True, kw_only=True):
 
 def replay_difference(statement: Statement, recomputed: Statement) -> str | None:
     """Return the first place where the claim differs from what was recomputed, None where none does."""
-    judgement = statement.predicate.assessment
-    assessed = structs.replace(recomputed.predicate.assessment, digest=judgement.digest, tool=judgement.tool)
-    again = plain(structs.replace(recomputed.predicate, assessment=assessed))
+    stated, again = statement.predicate.assessment, plain(recomputed.predicate)
+    again["assessment"] |= {"digest": stated.digest, "tool": plain(stated.tool)}
+    if statement.predicate.integrity is not None and "integrity" in again:
+        again["integrity"]["digest"] = statement.predicate.integrity.digest
     ordered = {name: again.pop(name) for name in _FIRST} | again
     return difference(plain(statement.predicate), ordered, "the evidence gives")
 

@@ -288,6 +288,29 @@ class Challenge(_Part, frozen=True, kw_only=True):
     message: Text
 
 
+class CommitmentCell(_Part, frozen=True, kw_only=True):
+    """Tasks of one family and variant, and the probes that were held."""
+
+    family: Text
+    variant: Text
+    tasks: Count
+    successes: Count
+    probes: Count
+    matched: Count
+
+
+class Commitments(_Part, frozen=True, kw_only=True):
+    """Commitment integrity, which moves no tier; `digest` is that of ``urn:certkit:integrity:v1``.
+
+    `seed` tells where the tasks are from, `core` is absent where a reply is missing.
+    """
+
+    digest: Digest
+    seed: Literal["public", "stated", "withheld", "own"]
+    cells: Annotated[tuple[CommitmentCell, ...], Meta(max_length=16)]
+    core: Decimal | None = None
+
+
 class Trigger(_Part, frozen=True, kw_only=True):
     """An event that ends the claim before its date."""
 
@@ -324,6 +347,7 @@ class Predicate(_Part, frozen=True, kw_only=True):
     challenges: tuple[Challenge, ...]
     validity: Validity
     supersedes: Digest | None = None
+    integrity: Commitments | None = None
 
 
 class Statement(

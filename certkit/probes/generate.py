@@ -18,6 +18,7 @@ from math import ceil
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import msgspec
+from msgspec import structs
 
 from certkit import canonical, resources, toml
 from certkit.probes.lint import solve
@@ -51,6 +52,7 @@ Item = TypeVar("Item")
 _RANGE: Final = 1 << 256
 _DRAWN: Final = 10
 """Items of a list that are drawn at most; a task has five rows at most."""
+_NUMBERS: Final = range(100, 10_000)
 _AND: Final = " and "
 _ROWS: Final = {
     "all": slice(None),
@@ -62,22 +64,23 @@ _ROWS: Final = {
 }
 
 
-class Shape(NamedTuple):
-    """What a band fixes: turns before the last, options of every question, near misses and disturbances."""
-
-    turns: int
-    options: int
-    difficulty: float
-    weight: float
-    near: int
-    extra: int
-
-
 SHAPES: Final = {
-    Band.EASY: Shape(4, 3, 0.45, 0.85, 1, 0),
-    Band.MEDIUM: Shape(6, 4, 0.6, 1.0, 2, 1),
-    Band.HARD: Shape(9, 5, 0.8, 1.15, 3, 2),
+    band: Priors(
+        turns=turns,
+        options=options,
+        difficulty=h,
+        weight=omega,
+        near_misses=number + 1,
+        contradictions=number,
+        conflicts=number,
+        tool_noise=number,
+        delay=0,
+    )
+    for number, (band, turns, options, h, omega) in enumerate(
+        ((Band.EASY, 4, 3, 0.45, 0.85), (Band.MEDIUM, 6, 4, 0.6, 1.0), (Band.HARD, 9, 5, 0.8, 1.15))
+    )
 }
+"""What a band fixes; the delay is counted in each task."""
 
 
 class Draw:
@@ -104,15 +107,6 @@ class Draw:
         """Return k different items in drawn order."""
         left = list(items)
         return [left.pop(self.below(f"{name}.{number}", len(left))) for number in range(k)]
-
-    def numbers(self, name: str, k: int) -> list[str]:
-        """Return k different numbers of three or four digits."""
-        drawn: dict[str, None] = {}
-        for number in count():
-            drawn[str(100 + self.below(f"{name}.{number}", 9_900))] = None
-            if len(drawn) == k:
-                break
-        return list(drawn)
 
 
 class Sentence(NamedTuple):
@@ -149,7 +143,7 @@ def stock() -> dict[str, Any]:
 class Story:
     """The story of one pair of twins: its turns, its questions, and what misleads or not at the end."""
 
-    def __init__(self, family: Family, draw: Draw, shape: Shape) -> None:
+    def __init__(self, family: Family, draw: Draw, shape: Priors) -> None:
         texts = stock()[family]
         self._draw, self._shape = draw, shape
         self._plan = stock() | texts | draw.pick("setting", texts["settings"])
@@ -178,7 +172,7 @@ class Story:
 
     def _column(self, name: str, key: str) -> list[str]:
         if key == "numbers":
-            return self._draw.numbers(name, self._shape.options)
+            return list(map(str, self._draw.some(name, _NUMBERS, self._shape.options)))
         return self._draw.some(name, self._plan[key], min(len(self._plan[key]), _DRAWN))
 
     def _rows(self, name: str) -> Sequence[int]:
@@ -333,21 +327,7 @@ def _twins(seed: str, family: Family, band: Band, instance: int) -> Iterator[Tas
             turns=(*(turn.text for turn in story.turns), story.misleading.text if misled else story.harmless),
             final=final,
             probes=probes,
-            priors=_priors(shape, final.state_version),
+            priors=structs.replace(shape, delay=shape.turns + 1 - final.state_version),
             authorities=story.authorities,
             facts=(*facts, *(story.misleading.facts_at(shape.turns + 1) if misled else ())),
         )
-
-
-def _priors(shape: Shape, settled: int) -> Priors:
-    return Priors(
-        turns=shape.turns,
-        options=shape.options,
-        difficulty=shape.difficulty,
-        weight=shape.weight,
-        near_misses=shape.near,
-        contradictions=shape.extra,
-        conflicts=shape.extra,
-        tool_noise=shape.extra,
-        delay=shape.turns + 1 - settled,
-    )

@@ -1,4 +1,4 @@
-"""The records of commitment integrity: tasks, what is asked of them, replies, and people's annotations.
+"""The records of commitment integrity: tasks and their questions, replies, and what people say of both.
 
 A task is a scenario told in turns, a final question, and probes for the commitments behind its answer.
 Twins are two tasks of one `cluster` that differ in their last turn alone: a neutral remark (clean), or
@@ -210,7 +210,7 @@ class Inventory(Document, frozen=True, kw_only=True, tag="urn:certkit:integrity-
     tasks_digest: Digest
 
     @property
-    def origin(self) -> str:
+    def origin(self) -> Literal["public", "stated", "withheld", "own"]:
         """``public``, ``stated``, ``withheld``, or ``own`` for tasks that no seed gives."""
         if self.generator is None:
             return "own"

@@ -26,7 +26,6 @@ from certkit.registry.entry import Check, PassportFacts, timestamp
 from certkit.registry.heads import Heads, read, remembered
 from certkit.registry.reader import keys_of_log, opened
 from certkit.registry.registry import Registry
-from certkit.registry.rules import rest
 from certkit.registry.writing import Appended, refuse_stranger, submitters
 from certkit.tlog import tiles, tree
 from certkit.tlog.checkpoint import open_checkpoint
@@ -46,8 +45,8 @@ if TYPE_CHECKING:
     from certkit.passport.opening import Signed
     from certkit.passport.statement import Statement
     from certkit.passport.trust import Trust
-    from certkit.registry.audited import Audit
-    from certkit.registry.registry import Warn
+    from certkit.registry.auditing import Audit
+    from certkit.registry.ledger import Warn
     from certkit.registry.source import Source
     from certkit.tlog.checkpoint import Checkpoint
 
@@ -72,7 +71,6 @@ def admit(
     log_key: Ed25519PrivateKey,
     heads: Path,
     at: datetime,
-    now: datetime | None = None,
     progress: Progress = SILENT,
     warn: Warn = lambda _: None,
 ) -> Admitted:
@@ -90,7 +88,7 @@ def admit(
         following.known = facts.passport_id, statement
         return facts
 
-    with Registry.open(folder, heads=heads, now=now, progress=progress, warn=warn) as registry:
+    with Registry.open(folder, heads=heads, progress=progress, warn=warn) as registry:
         appended = registry.append(
             passport,
             check=check,
@@ -161,18 +159,16 @@ def _remember(source: Source, log: VerifierKey, keys_of: Sequence[VerifierKey], 
         head.advance(note, lambda size: tree.root(size, tiles.node_reader(proven)))
 
 
-def checkpoint_in(path: Path, trust: Trust | None) -> Checkpoint:
+def checkpoint_in(path: Path, trust: Trust) -> Checkpoint:
     """Return the checkpoint in a file, a signed one or a proof, that a log of the policy signed.
 
-    Without a policy it may be signed by anybody.
     Raises `InputError` ``tlog.*`` for its form, `MismatchError` ``tlog.unsigned`` or ``tlog.signature``.
     """
     data = files.read(path, limit=MAX_PROOF)
     with suppress(InputError):
         data = parse_proof(data).checkpoint
     try:
-        if trust is not None:
-            open_note(data, keys_of_log(trust, parse_note(data).text.partition("\n")[0]))
+        open_note(data, keys_of_log(trust, parse_note(data).text.partition("\n")[0]))
         return read(data)
     except CertkitError as error:
         raise type(error)(error.code, error.message, where=str(path), hint=error.hint) from None
@@ -221,8 +217,6 @@ def _repeated(passport: Signed, key_until: datetime | None) -> PassportFacts:
         not_before=timestamp(predicate.validity.not_before),
         not_after=timestamp(predicate.validity.not_after),
         supersedes=predicate.supersedes,
-        bundles=tuple(bundle.digest for bundle in predicate.evidence.bundles or ()),
-        runs=rest(passport.statement).runs,
     )
 
 
@@ -231,15 +225,12 @@ def log_of(source: Source, trust: Trust, folder: Path) -> VerifierKey:
 
     Raises `UntrustedError` ``registry.untrusted-log`` where there is none.
     """
-    logs = [VerifierKey.parse(text) for text in trust.logs]
-    try:
+    origin, logs = "a log", [VerifierKey.parse(text) for text in trust.logs]
+    with suppress(CertkitError):  # whoever reads on says what is wrong with the checkpoint
         origin = read(source.note()).origin
-    except CertkitError:
-        if len(logs) == 1:
-            return logs[0]  # whoever reads on with it says what is wrong with the checkpoint
-        raise
-    if named := keys_of_log(trust, origin):
-        return named[-1]
+        logs = keys_of_log(trust, origin)
+    if logs:
+        return logs[-1]
     raise UntrustedError(
         "registry.untrusted-log",
         f"no trusted verifier key for {origin}",

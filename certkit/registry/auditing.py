@@ -4,34 +4,32 @@
     report.findings                       # what does not hold, each with a code and a place
     report.not_shown                      # the limits of any look at these files
 
-`folder` holds a registry's database, or the tree that was exported from one. Two things come from outside
-and are never read from it: the log's verifier key and the keys of those who may submit. `check` verifies a
-passport's signature; that one has expired since is no finding.
+`folder` holds a registry's database, or the tree that was exported from one. The log's verifier key and the
+keys of those who may submit come from outside and are never read from it. `check` verifies a passport's
+signature; that one has expired since is no finding.
 
-What is done, in this order, for every entry: (1) its index follows the one before; (2) its bytes are
-hashed into the tree; (3) its form is read, which has to be the canonical one, and its submitter's signature
-verified, which for a change of the log's key is the old one; (4) its date is none before those above it, nor
-to come; (5) `prev`, the number of the attempt and what is superseded follow from the entries before it in its
-lineage; (6) the passport that it names is there, has the digest and size, verifies, and claims what the entry
-repeats; (7) a drift is what a comparison of the two passports gives, and none is left out; (8) who ends a
-passport is its issuer, and it was not ended so before, nor does a later one rest on evidence that was false.
-Then every tile is compared with the one made again, and the checkpoint
-with the root, with the trusted key and with the checkpoints that are remembered. No byte of the registry is
-changed, and nothing is left beside it.
+For every entry: its index, its form and its submitter's signature, which for a change of the log's key is the
+old one; its date; its place in its lineage; the passport that it names; the drift that follows from that one;
+who ends a passport. Then every tile, the checkpoint, and the checkpoints that are remembered. No byte of the
+registry is changed, and nothing is left beside it.
 """
 
 from __future__ import annotations
 
 import hashlib
-from contextlib import ExitStack
+from collections.abc import Sequence
+from contextlib import nullcontext
+from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
+from msgspec import Meta
+
+from certkit.document import Count, Document, ErrorCode, Hash, Part, Text
 from certkit.errors import CertkitError, Exit, InputError, MismatchError
 from certkit.passport.checks import CLOCK_SKEW
 from certkit.progress import SILENT, Progress
 from certkit.registry import store
-from certkit.registry.audited import Audit, Finding, Verified, unshown
 from certkit.registry.drifts import Drifts
 from certkit.registry.entry import (
     HARD_LIMIT,
@@ -41,33 +39,127 @@ from certkit.registry.entry import (
     Logged,
     Revocation,
     Supersession,
-    UnverifiedEntry,
     read,
 )
 from certkit.registry.heads import refuse_fork
 from certkit.registry.reader import opened, walk
-from certkit.registry.rules import Dates, Lineages, LogKeys, Rest, is_written_so, outside
-from certkit.registry.state import Passports
+from certkit.registry.rules import Dates, Lineages, LogKeys, outside
+from certkit.registry.state import Passports, Policy
 from certkit.tlog import tiles, tree
 from certkit.tlog.checkpoint import open_checkpoint
 from certkit.tlog.rebuild import Rebuild
 from certkit.tlog.witness import NOBODY, Quorum, counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from datetime import datetime
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
     from certkit.passport.trust import Candidate
     from certkit.registry.entry import Check
-    from certkit.registry.source import Fault, Source
+    from certkit.registry.source import Source
     from certkit.tlog.checkpoint import Checkpoint
-    from certkit.tlog.hashing import Hash
+    from certkit.tlog.hashing import Hash as LeafHash
     from certkit.tlog.note import VerifierKey
 
 _LAST: Final = 253_402_300_799  # the end of the year 9999, later than which there is no datetime
 LISTED: Final = 1000
 """How many findings are listed; all are counted."""
+UNTRUSTED: Final = "registry.entry-untrusted"
+
+NOT_SHOWN: Final = (
+    (
+        "whether a later state was undone by putting older files back: that takes a checkpoint remembered"
+        " elsewhere, or a witness"
+    ),
+    "whether the log's key was used to sign a shorter or different log after this one: likewise",
+    "whether others are shown a different log under the same key: likewise",
+    "whether a passport was issued and never submitted",
+)
+NO_WITNESS: Final = (
+    "anything that whoever holds the log's key may do by themselves: your policy asks for no witness, so only"
+    " checkpoints that somebody remembers stand against the next three"
+)
+NO_PASSPORTS: Final = (
+    "whether the passports say what the entries repeat, drifted as the entries tell, and were ended by their"
+    " issuers: this tree holds none"
+)
+
+
+def unshown(k: int, witnessed: int | None, *, passports: bool) -> tuple[str, ...]:
+    """Return what an audit could not see.
+
+    `k` witnesses were asked for and vouch up to the time `witnessed` (seconds since 1970; None: they do
+    not); `passports` says whether these were there.
+    """
+    more = () if passports else (NO_PASSPORTS,)
+    if witnessed is None:
+        return (*(() if k else (NO_WITNESS,)), *NOT_SHOWN, *more)
+    time = datetime.fromtimestamp(witnessed, UTC).isoformat().replace("+00:00", "Z")
+    who = "1 witness vouches" if k == 1 else f"{k} witnesses vouch"
+    return (
+        f"whether anything was undone or shown otherwise after {time}: up to then {who} that nothing was",
+        NOT_SHOWN[-1],
+        *more,
+    )
+
+
+class Finding(Part, frozen=True, kw_only=True):
+    """Something that does not hold: what, where, and in words."""
+
+    code: ErrorCode
+    where: Text
+    message: Text
+
+
+class Audit(Document, frozen=True, kw_only=True, tag="urn:certkit:registry-audit:v1"):
+    """What an audit found.
+
+    `root` is made from the entries, whatever the checkpoint says; `notes` tells what is unusual and harmless.
+    """
+
+    result: Literal["sound", "unsound"]
+    origin: Text
+    size: Count
+    root: Hash
+    passports: Count
+    total: Annotated[Count, Meta(description="all findings; `findings` lists the first ones")]
+    findings: Sequence[Finding]
+    notes: Sequence[Text]
+    not_shown: Sequence[Text]
+
+    @property
+    def exit_code(self) -> Exit:
+        """What the findings that are listed amount to: `UNTRUSTED` where nothing else is wrong."""
+        if not self.total:
+            return Exit.OK
+        untrusted = all(finding.code == UNTRUSTED for finding in self.findings)
+        return Exit.UNTRUSTED if untrusted else Exit.MISMATCH
+
+
+class _Verified(Policy):
+    """The policy of an audit, which verifies signatures itself: of what it has verified, everything counts.
+
+    `issuers` says of each passport that verified who issued it.
+    """
+
+    def __init__(self, origin: str, submitters: Mapping[str, Candidate]) -> None:
+        super().__init__(origin)
+        self._submitters = submitters
+        self.issuers: dict[str, str | None] = {}
+
+    def name(self, logged: Logged) -> str:
+        """Return the policy's name for who submitted an entry."""
+        submitter = logged.found.entry.submitter
+        known = self._submitters.get(submitter)
+        return known.issuer if known else submitter
+
+    def issuer(self, logged: Logged) -> str | None:
+        """See `Policy`."""
+        return self.issuers.get(str(logged.found.passport_id)) or self.name(logged)
+
+    def is_issuers(self, logged: Logged, issuers: Iterable[str]) -> bool:
+        """See `Policy`."""
+        return self.name(logged) in issuers
 
 
 def audit(
@@ -85,16 +177,14 @@ def audit(
     """Audit the registry, or the exported tree, in `folder`, or what is open of it already, its `source`.
 
     `log` is the trusted verifier key; `quorum` are the witnesses that must have cosigned its checkpoint;
-    `submitters` are the trusted keys by id, each with the window that its entries are to be dated in and with
-    the name under which it may revoke; `check` returns the facts of a passport whose signature holds;
-    `remembered` are earlier checkpoints of the log, which it must continue; no entry is to be dated later
-    than `at`, and cosignatures that are do not count. Raises as `opened` does, but that what is wrong with
-    the registry is a finding.
+    `submitters` are the trusted keys by id; `remembered` are earlier checkpoints of the log, which it must
+    continue; no entry is to be dated later than `at`, and cosignatures that are do not count. Raises as
+    `opened` does, but that what is wrong with the registry is a finding.
     """
     work = _Work(folder, log, submitters, check, quorum=quorum, at=at)
     try:
-        with ExitStack() as undo:
-            work.run(undo.enter_context(opened(folder)) if source is None else source, remembered, progress)
+        with opened(folder) if source is None else nullcontext(source) as its:
+            work.run(its, remembered, progress)
     except MismatchError as error:
         work.found("registry.damaged", store.FILE, error.message)
     return work.report()
@@ -119,26 +209,23 @@ class _Work:
         self._witnessed: int | None = None
         self._findings: list[Finding] = []
         self._total = 0
-        self._untrusted = 0
         self._notes: list[str] = []
         self._size = 0
         self._lineages = Lineages()
         self._keys = LogKeys(log.name)
         self._drifts = Drifts(partial(store.intact_blob, folder))
         self._dates = Dates(at)
-        self._policy = Verified(log.name, {name: key.issuer for name, key in submitters.items()})
+        self._policy = _Verified(log.name, submitters)
         self._endings = Passports(self._policy)
-        self._unclear: list[int] = []
         self._blobs: set[str] = set()
         self._structure = Rebuild(lambda _level, _n: b"", lambda _level, _n: None)
         self._passports = True
 
-    def found(self, code: str, where: str, message: str, exit_code: Exit = Exit.MISMATCH) -> None:
+    def found(self, code: str, where: str, message: str) -> None:
         """Note down what does not hold."""
         self._total += 1
-        self._untrusted += exit_code is Exit.UNTRUSTED
         if len(self._findings) < LISTED:
-            self._findings.append(Finding(code, where, message, exit_code))
+            self._findings.append(Finding(code=code, where=where, message=message))
 
     def run(self, source: Source, remembered: Sequence[Checkpoint], progress: Progress) -> None:
         """Go through everything."""
@@ -153,30 +240,24 @@ class _Work:
         for where, message in self._drifts.left_out():
             self.found("registry.drift", where, message)
         self._structure.finish()
-        self._faults(source.surplus(set(self._structure.tiles())))
         self._checkpoint(remembered)
-        self._faults(source.faults(self._key.name, str(self._key)))
-        self._notes += (*self._left_open(), *self._drifts.notes)
-        self._notes += source.notes(self._blobs)
+        for fault in source.faults(set(self._structure.tiles()), self._key):
+            self.found(*fault)
+        self._notes += (*self._notes_on_lineages(), *source.notes(self._blobs))
 
     def report(self) -> Audit:
         """Return what was found."""
-        exit_code = Exit.MISMATCH if self._total > self._untrusted else Exit.UNTRUSTED
         return Audit(
+            result="unsound" if self._total else "sound",
             origin=self._key.name,
             size=self._size,
             root=self._structure.root.hex(),
-            passports=len(self._lineages.passports),
+            passports=self._lineages.passports,
             total=self._total,
             findings=tuple(self._findings),
             notes=tuple(self._notes),
-            exit_code=exit_code if self._total else Exit.OK,
             not_shown=unshown(self._quorum.k, self._witnessed, passports=self._passports),
         )
-
-    def _faults(self, faults: Iterator[Fault]) -> None:
-        for fault in faults:
-            self.found(*fault)
 
     # The tree
 
@@ -210,7 +291,7 @@ class _Work:
             self._continues(head, remembered)
 
     def _continues(self, head: Checkpoint, remembered: Sequence[Checkpoint]) -> None:
-        def root_at(size: int) -> Hash:
+        def root_at(size: int) -> LeafHash:
             read = tiles.verified(head.size, head.root, self._source.tile)
             return tree.root(size, tiles.node_reader(read))
 
@@ -224,68 +305,60 @@ class _Work:
 
     # One entry
 
-    def _entry(self, index: int, data: Any, leaf: Hash) -> None:
+    def _entry(self, index: int, data: Any, leaf: LeafHash) -> None:
         if index != self._size or not isinstance(data, bytes) or len(data) > HARD_LIMIT:
             self.found("registry.leaf", f"entry {self._size}", f"expected an entry, found index {index}")
             self._size = index
         self._size += 1
         where = f"entry {index}"
+        if not isinstance(data, bytes):
+            return
         try:
-            unverified = read(data) if isinstance(data, bytes) else None
-        except CertkitError as error:
+            logged = Logged(index, leaf, read(data))
+        except InputError as error:
             self.found("registry.entry", where, error.message)
             return
-        if unverified is None:
-            return
-        if not is_written_so(data, unverified):
-            self.found("registry.entry", where, "not in the canonical form, in which entries are written")
-        signed = self._signature(where, unverified)
-        for message in self._dates.follow(index, unverified, signed=signed):
+        signed = self._signature(where, logged)
+        for message in self._dates.follow(index, logged.found, signed=signed):
             self.found("registry.time", where, message)
-        for message in self._lineages.follow(index, leaf, unverified):
+        for message in self._lineages.follow(logged):
             self.found("registry.chain", where, message)
-        self._about(where, unverified)
-        if signed and not isinstance(unverified.claims, KeyChange):
-            self._ends(where, Logged(index, leaf, unverified))
-
-    def _about(self, where: str, unverified: UnverifiedEntry) -> None:
-        if unverified.passport is not None and self._passports:
-            sound = self._passport(where, unverified, unverified.passport)
-            self._drifts.passport(where, unverified.entry.subject, unverified.passport, sound)
-        elif (
-            isinstance(unverified.claims, Drift)
-            and self._passports
-            and (wrong := self._drifts.follow(where, unverified.claims))
-        ):
+        claims = logged.found.claims
+        if isinstance(claims, Claims) and self._passports:
+            sound = self._passport(where, logged, claims)
+            self._drifts.passport(where, logged.found.entry.subject, claims, sound)
+        elif isinstance(claims, Drift) and self._passports and (wrong := self._drifts.follow(claims)):
             self.found("registry.drift", where, wrong)
+        if signed and not isinstance(claims, KeyChange):
+            self._ends(where, logged)
 
-    def _signature(self, where: str, unverified: UnverifiedEntry) -> bool:
+    def _signature(self, where: str, logged: Logged) -> bool:
         """Hold an entry against its submitter's key; tell whether that one signed it."""
-        if isinstance(unverified.claims, KeyChange):
-            if message := self._keys.follow(unverified, unverified.claims):
+        entry, claims = logged.found.entry, logged.found.claims
+        if isinstance(claims, KeyChange):
+            if message := self._keys.follow(logged.found, claims):
                 self.found("registry.log-keys", where, message)
             return not message
-        known = self._submitters.get(unverified.entry.submitter)
+        known = self._submitters.get(entry.submitter)
         if known is None:
-            message = f"submitted by an untrusted key, {unverified.entry.submitter}"
-            self.found("registry.entry-untrusted", where, message, Exit.UNTRUSTED)
+            self.found(UNTRUSTED, where, f"submitted by an untrusted key, {entry.submitter}")
             return False
         try:
-            unverified.verify(known.key)
+            logged.found.verify(known.key)
         except CertkitError as error:
             self.found("registry.entry-signature", where, error.message)
             return False
-        ends = isinstance(unverified.claims, Revocation | Supersession)  # for which no word comes too late
-        if not ends and (message := outside(known, unverified.entry.issued_at)):
-            self.found("registry.entry-untrusted", where, message, Exit.UNTRUSTED)
-        is_for_it = unverified.entry.is_for(self._key.name)
-        if not is_for_it:
-            self.found("registry.entry-signature", where, f"signed for another log, {unverified.entry.log}")
-        return is_for_it
+        ends = isinstance(claims, Revocation | Supersession)  # for which no word comes too late
+        if not ends and (message := outside(known, entry.issued_at)):
+            self.found(UNTRUSTED, where, message)
+        if entry.log != self._key.name:
+            self.found("registry.entry-signature", where, f"signed for another log, {entry.log}")
+        return entry.log == self._key.name
 
-    def _passport(self, where: str, unverified: UnverifiedEntry, claims: Claims) -> str | None:
+    def _passport(self, where: str, logged: Logged, claims: Claims) -> str | None:
         """Hold a passport against its entry; return the digest of its file where that is sound."""
-        stored = unverified.entry.passport
+        entry = logged.found.entry
+        stored = entry.passport
         data = store.load_blob(self._folder, stored.sha256) if stored else None
         if stored is None or data is None:
             self.found("registry.blob-missing", where, "the passport's file is not in blobs/")
@@ -297,21 +370,17 @@ class _Work:
         try:
             facts = self._check(data)
         except CertkitError as error:
-            exit_code = Exit.UNTRUSTED if error.exit_code is Exit.UNTRUSTED else Exit.MISMATCH
-            self.found("registry.passport", where, f"{error.message} [{error.code}]", exit_code)
+            code = UNTRUSTED if error.exit_code is Exit.UNTRUSTED else "registry.passport"
+            self.found(code, where, f"{error.message} [{error.code}]")
             return None
-        self._policy.facts[facts.passport_id] = (
-            facts.issuer,
-            Rest(frozenset(facts.bundles or (facts.evidence,)), facts.runs),
-        )
-        if facts.key_until is not None and unverified.entry.issued_at > facts.key_until:
+        self._policy.issuers[facts.passport_id] = facts.issuer
+        if facts.key_until is not None and entry.issued_at > facts.key_until:
             message = f"logged when its key was no longer trusted, which is till {facts.key_until}"
             self.found("registry.time", where, message)
-        known = Claims.of(facts, claims.attempt)
         if (facts.attempt or 1) < claims.attempt:
             message = f"declares attempt {facts.attempt or 1}, and is attempt {claims.attempt} in this log"
             self.found("registry.attempt", where, message)
-        if facts.lineage != unverified.entry.subject or known != claims:
+        if facts.lineage != entry.subject or Claims.of(facts, claims.attempt) != claims:
             self.found("registry.claims", where, "the entry claims something else than the passport")
         return stored.sha256
 
@@ -322,37 +391,25 @@ class _Work:
         self._endings.follow(logged)
         claims = logged.found.claims
         if isinstance(claims, Claims):
-            rest = self._policy.evidence(claims)
-            for by, false in self._endings.refuted(logged.found.entry.subject):
-                if rest.repeats(false):
-                    message = f"rests on evidence that entry {by} revoked as false"
-                    self.found("registry.evidence-false", where, message)
-                    break
-        elif isinstance(claims, Revocation | Supersession):
-            if self._endings.ends(logged):
-                if (before := self._endings.said_before(logged)) is not None:
-                    self.found("registry.chain", where, f"entry {before} has ended it already")
-            elif claims.passport_id in self._policy.facts:
-                name, issuer = self._policy.name(logged), self._policy.facts[claims.passport_id][0]
-                self.found("registry.not-issuer", where, f"{name} ends a passport that {issuer} issued")
-            else:
-                self._unclear.append(logged.index)
+            if by := self._refuted(logged.found.entry.subject, claims):
+                message = f"rests on evidence that entry {by[0]} revoked as false"
+                self.found("registry.evidence-false", where, message)
+        elif (
+            isinstance(claims, Revocation | Supersession)
+            and claims.passport_id in self._policy.issuers
+            and not self._endings.ends(logged)
+        ):
+            name, issuer = self._policy.name(logged), self._policy.issuers[claims.passport_id]
+            self.found("registry.not-issuer", where, f"{name} ends a passport that {issuer} issued")
 
-    def _left_open(self) -> Iterator[str]:
-        """Yield what the entries leave open."""
-        if unclear := self._unclear:
-            many = f"{len(unclear):,} passports are" if len(unclear) > 1 else "1 passport is"
-            yield (
-                f"{many} ended by somebody else than who submitted it, the first by entry {unclear[0]}:"
-                " who issued it, no file here tells"
-            )
+    def _refuted(self, lineage: str, claims: Claims) -> list[int]:
+        """Return the entries so far that revoked what a passport rests on as false."""
+        return [by for by, false in self._endings.refuted(lineage) if false == claims.evidence]
+
+    def _notes_on_lineages(self) -> Iterator[str]:
         for names in self._lineages.alike():
             yield f"the lineages {', '.join(map(repr, names))} differ in spelling alone"
         for issued in self._endings.issued():
-            refuted = () if issued.ending else self._endings.refuted(issued.lineage)
-            rest = self._policy.rest(issued)
-            for by, false in refuted:
-                if rest.repeats(false):
-                    logs = f"entry {issued.index} logs a passport"
-                    yield f"{logs} on evidence that entry {by} revoked as false; it stands"
-                    break
+            if issued.ending is None and (by := self._refuted(issued.lineage, issued.claims)):
+                logs = f"entry {issued.index} logs a passport"
+                yield f"{logs} on evidence that entry {by[0]} revoked as false; it stands"

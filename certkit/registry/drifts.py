@@ -1,18 +1,13 @@
 """Drift from one passport of a lineage to the next: what is compared, logged and audited.
 
-    found = Consequences(passport)
-    registry.append(passport, follow=found.of, …)
-    found.drift                              # the comparison, None where there was nothing to compare with
+    consequences = Consequences(passport)
+    registry.append(passport, follow=consequences.of, …)
+    consequences.drift                       # the comparison, None where there was nothing to compare with
 
-    course = Course(snapshot)                # snapshot(name): that of a passport, by whatever names it
-    course.follow(first)                     # None: there is nothing to compare it with
-    course.follow(second).told               # the comparison that counts
-
-A passport is compared with the one before it, and with every base of its lineage. A base is a passport that
-cannot be compared with any base before it, as the first one; whenever a comparison with a base tells
-something, a drift or that a loss of the margin is excluded, the later passport takes its place. So neither a
-passport on few runs nor one of another kind hides a loss from the next, and what was told is not told again.
-The trend is over the passports since the last drift that was told.
+A passport is compared with the one before it, and where that tells neither a drift nor that there is none,
+with those before that one, the newest first, until one does; at most with the last seven. So a passport on
+few runs hides no loss from the next. Where rows of one domain alone are small, a loss there may stay hidden.
+After a drift that was told, the passport that drifted is the first of a new line, also for the trend.
 
 What a comparison gives follows from the two files alone (`certkit.assessment.drift`). Only a drift is logged.
 That passports cannot be compared, or say too little, is shown to whoever appends and is no event.
@@ -41,10 +36,8 @@ if TYPE_CHECKING:
 
 LOGGED: Final = {"DRIFTED", "IDENTITY_CHANGED"}
 """The results of a comparison that are logged."""
-BASES: Final = 8
-"""How many bases are kept, the newest: to lose one takes as many kinds that cannot be compared with it."""
 LINE: Final = 7
-"""How many passports before the newest are kept for the trend."""
+"""How many passports before the newest are kept, for comparison and trend."""
 
 
 class Compared(Struct, frozen=True):
@@ -54,78 +47,55 @@ class Compared(Struct, frozen=True):
     drift: comparing.Drift
 
 
-class Step(Struct, frozen=True):
-    """What a passport was compared with: the one before it first, then the bases, the newest first."""
-
-    comparisons: tuple[Compared, ...]
-
-    @property
-    def told(self) -> Compared:
-        """The comparison that counts: a drift before all, else that with the one before.
-
-        Where that one says too little, it is one with a base that says there is no loss.
-        """
-        before = self.comparisons[0]
-        wanted = ["DRIFTED", "STABLE"] if before.drift.result == "UNDERPOWERED" else ["DRIFTED"]
-        for result in wanted:
-            for compared in self.comparisons:
-                if compared.drift.result == result:
-                    return compared
-        return before
-
-
 class Course:
-    """The passports of one lineage, oldest first; only names are kept, of the last ones and of the bases."""
+    """The passports of one lineage, oldest first; only names are kept, and of the last ones alone.
+
+    `snapshot` returns that of a passport by its name.
+    """
 
     def __init__(self, snapshot: Callable[[str], Snapshot]) -> None:
         self._snapshot = snapshot
         self._line: list[str] = []
-        self._bases: list[str] = []
 
-    def follow(self, name: str) -> Step | None:
-        """Take the next passport, None where there is none before it; raise what `snapshot` does.
+    def follow(self, name: str) -> Compared | None:
+        """Take the next passport; return the comparison that counts, None where there is none before it.
 
-        One that raises is passed over: the next is compared with those before it.
+        Raises what `snapshot` does; the passport is passed over then, and the next is compared with those
+        before it.
         """
         if not self._line:
-            self._line, self._bases = [name], [name]  # read when there is something to compare it with
+            self._line = [name]  # read when there is something to compare it with
             return None
-        new, bases = self._snapshot(name), self._bases
-        comparisons = tuple(self._compared(dict.fromkeys((self._line[-1], *bases)), new))
-        told = {comparison.earlier for comparison in comparisons if _tells(comparison.drift)}
-        compared = {
-            comparison.earlier for comparison in comparisons if comparison.drift.result != "NOT_COMPARABLE"
-        }
-        if told.intersection(bases) or not compared.intersection(bases):
-            self._bases = [name, *(comparison for comparison in bases if comparison not in told)][:BASES]
-        step = Step(comparisons) if comparisons else None
-        drifted = step is not None and step.told.drift.result == "DRIFTED"
+        compared = self._compared(self._snapshot(name))
+        drifted = compared is not None and compared.drift.result == "DRIFTED"
         # A loss that was told is the trend's past: it is not told again with every passport that follows.
         self._line = [name] if drifted else [*self._line, name][-LINE:]
-        return step
+        return compared
 
-    def _compared(self, earlier: Iterable[str], new: Snapshot) -> Iterator[Compared]:
+    def _compared(self, new: Snapshot) -> Compared | None:
+        """Return a drift, or else the comparison with the one before.
+
+        Where that one says too little, it is one with an earlier passport that says there is no loss.
+        """
         from certkit.assessment.drift import drift  # noqa: PLC0415 - heavy
 
-        for name in earlier:
-            with suppress(CertkitError):  # only of the first one it is not known yet
-                before = self._earlier() if name == self._line[-1] else ()
-                yield Compared(name, drift(self._snapshot(name), new, before=before))
+        first: Compared | None = None
+        line = [(name, earlier) for name in self._line if (earlier := self._readable(name))]
+        for place, (name, earlier) in reversed(list(enumerate(line))):
+            before = [snapshot for _, snapshot in line[:place]] if first is None else []
+            compared = Compared(name, drift(earlier, new, before=before))
+            first = first or compared
+            if compared.drift.result == "DRIFTED":
+                return compared
+            if compared.drift.result == "STABLE":
+                return compared if first.drift.result == "UNDERPOWERED" else first
+        return first
 
-    def _earlier(self) -> list[Snapshot]:
-        """Return the passports before the last one, as far as they can be read: the trend's."""
-        snapshots = []
-        for name in self._line[:-1]:
-            with suppress(CertkitError):
-                snapshots.append(self._snapshot(name))
-        return snapshots
-
-
-def _tells(drift: comparing.Drift) -> bool:
-    """Tell whether a comparison shows a drift, or excludes a loss in all that the base measured."""
-    rows = [row for row in drift.behaviour if row.old is not None and row.margin is not None]
-    excludes = any(row.is_overall for row in rows) and all(row.no_loss for row in rows)
-    return drift.result == "DRIFTED" or excludes
+    def _readable(self, name: str) -> Snapshot | None:
+        """Return a snapshot, None of the first passport where it cannot be read, which is known only now."""
+        with suppress(CertkitError):
+            return self._snapshot(name)
+        return None
 
 
 class Consequences:
@@ -155,17 +125,17 @@ class Consequences:
         last = next(reversed(files))
         read = cache(lambda name: self._snapshot() if name == last else snapshot(files[name]))
         course = Course(lambda name: read(name)[1])
-        step = None
+        told = None
         for name in files:
             try:
-                step, self.reason = course.follow(name), None
+                told, self.reason = course.follow(name), None
             except CertkitError as error:
-                step, self.reason = None, str(error)
-        if step is None:
+                told, self.reason = None, str(error)
+        if told is None:
             if len(files) > 1 and self.reason is None:
                 self.reason = "none of them can be read"
             return None
-        self.earlier, self.drift = read(step.told.earlier)[0], step.told.drift
+        self.earlier, self.drift = read(told.earlier)[0], told.drift
         return logged(self.drift, read(name)[0], self.earlier)
 
     def _snapshot(self) -> tuple[str, Snapshot]:
@@ -236,8 +206,6 @@ class Drifts:
         self._courses: dict[str, Course | None] = {}
         self._due: dict[str, tuple[str, Drift]] = {}
         self._unknown: set[str] = set()
-        self.notes: list[str] = []
-        """On entries whose comparison reads otherwise today, though it says the same."""
 
     def passport(self, where: str, lineage: str, claims: Claims, sha256: str | None) -> None:
         """Take the next passport of a lineage; `sha256` of its file is None where that cannot be had."""
@@ -248,13 +216,13 @@ class Drifts:
             self._unknown.add(claims.passport_id)
             return
         try:
-            step = course.follow(sha256)
+            told = course.follow(sha256)
         except CertkitError:
             return  # it contradicts itself, which keeps nobody from logging it, and is compared with nothing
-        if step is None:
+        if told is None:
             return
-        earlier = self._snapshot(step.told.earlier)[0]
-        if due := logged(step.told.drift, claims.passport_id, earlier):
+        earlier = self._snapshot(told.earlier)[0]
+        if due := logged(told.drift, claims.passport_id, earlier):
             self._due[claims.passport_id] = where, due
 
     def _snapshot(self, sha256: str) -> tuple[str, Snapshot]:
@@ -263,7 +231,7 @@ class Drifts:
             raise MismatchError("registry.blob-missing", "it was there a moment ago")
         return snapshot(data)
 
-    def follow(self, where: str, said: Drift) -> str | None:
+    def follow(self, said: Drift) -> str | None:
         """Take the next drift entry; return what does not hold of it."""
         if said.passport_id in self._unknown:
             return None
@@ -272,8 +240,6 @@ class Drifts:
             return f"it says {said.result}, and the passports do not show it, or it was said before"
         if not agree(said, due):
             return f"it says {_worded(said)}, and the passports give {_worded(due)}"
-        if said.document != due.document:
-            self.notes.append(f"{where}: the comparison that it names reads otherwise in this version")
         return None
 
     def left_out(self) -> Iterator[tuple[str, str]]:

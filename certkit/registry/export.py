@@ -21,7 +21,7 @@ from certkit.registry import store
 from certkit.registry.entry import read as parse
 from certkit.registry.heads import BRING_BACK, read, refuse_fork
 from certkit.registry.registry import Registry
-from certkit.registry.source import CHECKPOINT, Published, has_width
+from certkit.registry.source import CHECKPOINT, Published
 from certkit.tlog import bundle, tiles
 from certkit.tlog.hashing import leaf_hash
 
@@ -86,8 +86,6 @@ class _Export:
         Raises `MismatchError` ``registry.export`` unless this log goes on from it.
         """
         names = {item.name for item in self._out.iterdir()}
-        if link := next(self._links(), None):  # what lies behind it is somebody else's
-            raise self._foreign(f"{link.relative_to(self._out).as_posix()} is a link")
         if CHECKPOINT not in names:
             # Tiles without a checkpoint are what an export leaves that was cut off, and are compared below.
             if stray := sorted(names - {"tile", store.BLOBS}):
@@ -109,11 +107,6 @@ class _Export:
                 hint=BRING_BACK,
             ) from None
         return old
-
-    def _links(self) -> Iterator[Path]:
-        yield from (item for item in self._out.iterdir() if item.is_symlink())
-        for part in ("tile", store.BLOBS):
-            yield from (item for item, is_link in files.inside(self._out / part) if is_link)
 
     def _foreign(self, message: str) -> MismatchError:
         return MismatchError(
@@ -164,23 +157,11 @@ class _Export:
         yield tile, hashes
 
     def _is_there(self, tile: Tile, data: bytes) -> bool:
-        """Tell whether the folder has a file already; raise `MismatchError` where it is another.
-
-        A narrower form, which readers of an older checkpoint may still ask for, has to be its beginning.
-        """
-        for width in range(1, tile.width) if tile.width < tiles.WIDTH else ():
-            narrower = tile._replace(width=width)
-            part = self._read(narrower)
-            if part is not None and not (data.startswith(part) and has_width(narrower, part)):
-                raise self._damaged(narrower.path)
-        there = self._read(tile)
-        if there not in {None, data}:
-            raise self._damaged(tile.path)
-        return there is not None
-
-    def _read(self, tile: Tile) -> bytes | None:
+        """Tell whether the folder has a file already; raise `MismatchError` where it is another."""
         path = self._out / tile.path
-        return files.read(path, limit=bundle.MAX_BUNDLE) if path.exists() else None
+        if path.exists() and files.read(path, limit=bundle.MAX_BUNDLE) != data:
+            raise self._damaged(tile.path)
+        return path.exists()
 
     def _damaged(self, name: str) -> MismatchError:
         return MismatchError(

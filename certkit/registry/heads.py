@@ -3,21 +3,19 @@
 One small SQLite file in the user's state folder holds the newest checkpoint of every log that this user
 signs for or audits, by the key that signed it. A registry that was put back to an older state, or replaced by
 another one of the same name, is not signed on: two different logs under one key would be proof against their
-keeper. A log of the same name under a key that is not asked about counts for nothing: anybody can make one.
+keeper. A log that is not in the file is believed once.
 
     heads = Heads.open(path)
     with heads.held(vkey) as head:             # nobody else signs for this user meanwhile
         head.advance(note, root_at)            # raises, or the log goes on from what was signed last
         …                                      # the new checkpoint is on the registry's disk
-        head.advance(newer, root_at)
-                                               # and is remembered when the block has ended
+        head.advance(newer, root_at)           # and is remembered when the block has ended
 
-Beside the file may stand a snapshot of what the log's entries say (`certkit.registry.ledger`), so that the
-next one who writes need not read them all. Its digest is in this file, so it is believed as the head is.
+Beside the file may stand a snapshot of what the log's entries say (`certkit.registry.ledger`); its digest is
+in this file, so it is believed as the head is.
 
 The order is: registry, then this file, then the proof is handed out. A crash in between leaves a head that
-is older than the registry, which is no contradiction and is caught up with. A log that is not in the file
-is believed once.
+is older than the registry, which is no contradiction and is caught up with.
 """
 
 from __future__ import annotations
@@ -75,10 +73,9 @@ class Head:
         """
         if note == self._note:
             return
-        head = read(note)
         if self._note is not None:
-            refuse_fork(read(self._note), head, root_at, hint=BRING_BACK)
-        signers = [key for key in self._keys if _is_by(note, head, key)]
+            refuse_fork(read(self._note), read(note), root_at, hint=BRING_BACK)
+        signers = [key for key in self._keys if _is_by(note, key)]
         if not signers:
             raise ValueError("a checkpoint that none of the log's keys signed")
         for key in signers:
@@ -97,21 +94,17 @@ class Head:
 
         `warn` is told where there is one that is not the one that was kept: altered, older or another log's.
         """
-        row = self._connection.execute(
-            "SELECT digest FROM snapshot WHERE vkey = ?", (str(self._keys[0]),)
-        ).fetchone()
-        path = _beside(self._path, self._keys[0])
+        key = self._keys[0]
+        row = self._connection.execute("SELECT digest FROM snapshot WHERE vkey = ?", (str(key),)).fetchone()
+        path = _beside(self._path, key)
         if not path.exists():
             return None
-        try:
+        with suppress(CertkitError):
             data = files.read(path, limit=MAX_SNAPSHOT)
-        except CertkitError as error:
-            warn(f"{path} cannot be read ({error.message}); all entries are read instead")
-            return None
-        if row is None or hashlib.sha256(data).digest() != row[0]:
-            warn(f"{path} is not the snapshot that was kept for this log; all entries are read instead")
-            return None
-        return data
+            if row is not None and hashlib.sha256(data).digest() == row[0]:
+                return data
+        warn(f"{path} is not the snapshot that was kept for this log; all entries are read instead")
+        return None
 
 
 def _beside(path: Path, key: VerifierKey) -> Path:
@@ -158,7 +151,7 @@ class Heads:
             # Where another writer is in the way, the file stays in its slower and equally safe mode.
             with suppress(sqlite3.OperationalError):
                 connection.execute("PRAGMA journal_mode = WAL")
-            with store.writing(connection):
+            with store.Writing(connection):
                 for statement in DDL:
                     connection.execute(statement.replace("TABLE", "TABLE IF NOT EXISTS"))
             _check(connection, path)
@@ -175,15 +168,14 @@ class Heads:
 
         Nothing is remembered if the block raises. Raises as `open` does.
         """
-        with store.translated(self._path, damaged=_unreadable), store.writing(self._connection):
+        with store.translated(self._path, damaged=_unreadable), store.Writing(self._connection):
             yield Head(self._path, self._connection, keys)
 
 
 def remembered(path: Path, *keys: VerifierKey) -> Checkpoint | None:
     """Return the newest head that one of a log's keys signed, None where there is none; nothing is written.
 
-    Raises `InputError` ``registry.heads`` where the file cannot be read, or a link on the way to it leads
-    nowhere: only where there is no file at all is nothing remembered.
+    Raises `InputError` ``registry.heads`` where the file cannot be read.
     """
     if not _is_there(path):
         return None
@@ -196,14 +188,14 @@ def remembered(path: Path, *keys: VerifierKey) -> Checkpoint | None:
 def _is_there(path: Path) -> bool:
     """Tell whether there is a file of heads; raise `InputError` ``registry.heads`` for what is none."""
     try:
-        for place in (path, *path.parents):
-            if place.is_symlink() and not place.exists():
-                raise _unreadable("is a link that leads nowhere", str(place))
-        if path.exists() and not path.is_file():
-            raise _unreadable("is no file", str(path))
-        return path.exists()
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
     except OSError as error:
         raise _unreadable((error.strerror or type(error).__name__).lower(), str(path)) from error
+    if not path.is_file():
+        raise _unreadable("is no file", str(path))
+    return True
 
 
 def _check(connection: sqlite3.Connection, path: Path) -> None:
@@ -212,28 +204,21 @@ def _check(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def _note(connection: sqlite3.Connection, keys: Sequence[VerifierKey]) -> bytes | None:
-    newest, size = None, -1
+    """Return the checkpoint over the most entries that is kept for one of some keys."""
+    notes: list[bytes] = []
     for key in keys:
         row = connection.execute("SELECT note FROM head WHERE vkey = ?", (str(key),)).fetchone()
-        if row is None:
-            continue
-        try:
-            head = read(row[0])
-        except (CertkitError, TypeError, AttributeError):
-            raise _unreadable("holds something else than a checkpoint") from None
-        if not _is_by(row[0], head, key):
+        if row is not None and not (isinstance(row[0], bytes) and _is_by(row[0], key)):
             raise _unreadable("holds something else than a checkpoint by the key that it is kept for")
-        if head.size > size:
-            newest, size = bytes(row[0]), head.size
-    return newest
+        notes += row or ()
+    return max(notes, key=lambda note: read(note).size, default=None)
 
 
-def _is_by(note: bytes, head: Checkpoint, key: VerifierKey) -> bool:
+def _is_by(note: bytes, key: VerifierKey) -> bool:
     try:
-        open_note(note, [key])
+        return parse_checkpoint(open_note(note, [key]).text).origin == key.name
     except CertkitError:
         return False
-    return head.origin == key.name
 
 
 def _unreadable(message: str, where: str | None = None) -> InputError:

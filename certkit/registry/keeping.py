@@ -59,78 +59,54 @@ def gather(
     `Registry.gathering` does.
     """
     with registry.gathering() as log:
-        head = log.unverified_head()
-        vkey = registry.vkey
+        head, vkey = log.unverified_head(), registry.vkey
         known = {(key.name, key.key_id): key for key in witnesses if key.public != vkey.public}
-        before = {
-            signature.key: signature.time or 0 for signature in _cosigned(log.cosigned(), vkey, witnesses)
-        }
-        newest: dict[VerifierKey, tuple[int, Signature]] = {}
+        before = open_checkpoint(log.cosigned(), vkey, witnesses).cosigned
+        newest = {signed.key: signed.time or 0 for signed in before}
         ignored: dict[str, None] = {}
         for data in returned:
-            made, others = _verified(data, head, known)
-            if not made:
+            lines = _lines(data, head)
+            others = [line.name for line in lines if (line.name, line.key_id) not in known]
+            if len(others) == len(lines):
                 raise _unknown(others)
-            for time, key, line in made:
-                _refuse_time(key, time, at)
-                newest[key] = max(
-                    newest.get(key, (0, line)), (time, line), key=lambda signature: signature[0]
-                )
+            for line in lines:
+                if key := known.get((line.name, line.key_id)):
+                    (signed,) = open_note(write_note(head.text, [line]), [key]).signed
+                    time = _possible(signed, at)
+                    if time > newest.get(key, 0):
+                        newest[key] = time
+                        log.cosign(head.size, key, line.line)
             ignored |= dict.fromkeys(name for name in others if name != vkey.name)
-        for key, (time, line) in newest.items():
-            if time > before.get(key, 0):
-                log.cosign(head.size, key, line.line)
-        after = _cosigned(log.cosigned(), vkey, witnesses)
-    added = tuple(signature for signature in after if signature.time != before.get(signature.key))
+        after = open_checkpoint(log.cosigned(), vkey, witnesses).cosigned
+    added = tuple(signed for signed in after if signed not in before)
     return Gathered(head=head, added=added, cosigned=after, ignored=tuple(ignored))
 
 
-def _cosigned(note: bytes, vkey: VerifierKey, witnesses: Sequence[VerifierKey]) -> tuple[Signed, ...]:
-    return open_checkpoint(note, vkey, witnesses).cosigned
-
-
-def _verified(
-    data: bytes, head: Checkpoint, known: dict[tuple[str, bytes], VerifierKey]
-) -> tuple[list[tuple[int, VerifierKey, Signature]], list[str]]:
-    """Return the time, key and line of each cosignature of a known key, and the names of the others."""
+def _lines(data: bytes, head: Checkpoint) -> tuple[Signature, ...]:
+    """Return the lines that a witness made; raise `MismatchError` unless they are under the log's head."""
     if data.startswith(_LINE):
-        lines = parse_lines(data)
-    else:
-        note = parse_note(data)
-        _refuse_other(parse_checkpoint(note.text), head)
-        lines = note.signatures
-    made, others = [], []
-    for line in lines:
-        if key := known.get((line.name, line.key_id)):
-            (signed,) = open_note(write_note(head.text, [line]), [key]).signed
-            made.append((signed.time or 0, key, line))
-        else:
-            others.append(line.name)
-    return made, others
-
-
-def _refuse_other(cosigned: Checkpoint, head: Checkpoint) -> None:
-    """Raise `MismatchError` unless a checkpoint is the log's own, to the letter."""
+        return parse_lines(data)
+    note = parse_note(data)
+    cosigned = parse_checkpoint(note.text)
     if cosigned.origin != head.origin:
         raise MismatchError("tlog.origin", f"expected origin {head.origin!r}, found {cosigned.origin!r}")
-    if cosigned.size != head.size:
-        raise MismatchError(
-            "registry.cosignature",
-            f"cosigned over {cosigned.size:,} entries, and the log has {head.size:,}",
-            hint="hand the witness the checkpoint as it stands: certkit registry checkpoint",
-        )
     if cosigned != head:
         raise MismatchError(
             "registry.cosignature",
-            f"cosigned another log of {head.size:,} entries",
-            hint="keep this file: under the signature of the log's key it proves that there are two logs",
+            f"cosigned over {cosigned.size:,} entries, which is not the log's checkpoint over {head.size:,}",
+            hint="hand the witness the checkpoint as it stands: certkit registry checkpoint. Two checkpoints"
+            " of one size under the log's key prove that there are two logs: keep this file",
         )
+    return note.signatures
 
 
-def _refuse_time(key: VerifierKey, time: int, at: datetime) -> None:
+def _possible(signed: Signed, at: datetime) -> int:
+    """Return the time of a cosignature; raise `MismatchError` for none, or one that is to come."""
+    time = signed.time or 0
     if not 0 < time <= (at + CLOCK_SKEW).timestamp():
-        what = "says no time" if time == 0 else "is of a time to come"
-        raise MismatchError("registry.cosignature", f"the cosignature of {key.name} {what}")
+        why = "says no time" if time == 0 else "is of a time to come"
+        raise MismatchError("registry.cosignature", f"the cosignature of {signed.key.name} {why}")
+    return time
 
 
 def _unknown(names: Iterable[str]) -> MismatchError:

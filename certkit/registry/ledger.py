@@ -4,50 +4,133 @@
     known.follow(head, trust)                 # all entries up to a head that the log's key signed
     known.first(passport_id), known.latest("lab/agent"), known.ended(lineage, passport_id)
 
-Of every entry it keeps where to look (`certkit.registry.columns`). What an entry says is read from its bytes
-when it is asked for, and those must be the ones that the signed root covers.
+Of every entry it keeps where to look (`Columns`). What an entry says is read from its bytes when it is asked
+for, and those must be the ones that the signed root covers.
 
 Whoever can write the registry's file can write anything there, and no proof shows what a list leaves out.
-So the first to write reads all entries once. The snapshot is kept beside the remembered head, outside the
-registry, and is believed as that head is believed (`certkit.registry.heads`).
-
-Entries signed by unknown keys, or for another log, are ignored under a trust policy: they register nothing
-and block nothing. Signatures are verified of those entries alone that would count.
-The chain of a lineage goes on from every entry, as an audit has it.
+So the first to write reads all entries once. The snapshot is kept beside the remembered head, and believed as
+that is (`certkit.registry.heads`). Entries signed by unknown keys, or for another log, are ignored under a
+trust policy: they register nothing and block nothing. The chain of a lineage goes on from every entry.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from contextlib import suppress
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
+
+import msgspec
+from msgspec import Struct, field
 
 from certkit.errors import MismatchError, UsageError
 from certkit.progress import SILENT, Progress, shown
-from certkit.registry.columns import Columns, Snapshot, place_of, readable
-from certkit.registry.entry import Claims, KeyChange, Logged, Previous, Revocation, read, timestamp
-from certkit.registry.rules import Lineages, LogKeys, Rest, is_signed
+from certkit.registry.entry import Claims, KeyChange, Logged, Previous, Revocation, read, readable
+from certkit.registry.rules import Lineages, LogKeys, spelling
 from certkit.registry.state import Passports, Policy
-from certkit.tlog.hashing import HASH_SIZE, leaf_hash
+from certkit.tlog.hashing import HASH_SIZE, Hash, leaf_hash
 from certkit.tlog.tiles import WIDTH
 from certkit.tlog.tree import Frontier
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from datetime import datetime
+    from collections.abc import Iterator, Mapping
 
-    from certkit.passport.keys import PublicKey
     from certkit.passport.trust import Trust
     from certkit.registry.entry import Stored, UnverifiedEntry
     from certkit.registry.log import Log
     from certkit.tlog.checkpoint import Checkpoint
 
-_IDENT: Final = re.compile(r"(?:sha256:)?([0-9a-f]{8,64})")
+Warn = Callable[[str], None]
+"""Is told in words what is wrong and was passed over."""
+
+_IDENT: Final = re.compile(r"(?:sha256:)?[0-9a-f]{8,64}")
 _INDEX: Final = re.compile(r"0|[1-9][0-9]{0,15}")
 _FOLD: Final = b"psr"
 """The types, by their first letter, that a lineage's fold reads: passport, supersede, revoke."""
 SHORTEST: Final = 8
 """How many digits of a digest are enough to ask for it."""
+_KEY: Final = 8
+"""The bytes of a value in a column."""
+_NOTHING: Final = bytes(_KEY)
+_NO_MARKS: Final = str.maketrans("", "", "-:TZ")
+
+
+class Columns(Struct, kw_only=True):
+    """Where to look for each entry of a log, in columns of fixed width; small, and loaded in one piece.
+
+    They hold 8 bytes an entry: a short hash of how its lineage is spelt, the beginning of the id of the
+    passport that it logs, its date; and a letter for its type. So they may name an entry too many, and
+    whoever asks reads the entry. A snapshot says of which log they are and the root that it had.
+    """
+
+    origin: str = ""
+    root: bytes = b""
+    newest: str = ""
+    spellings: bytearray = field(default_factory=bytearray)
+    passports: bytearray = field(default_factory=bytearray)
+    dates: bytearray = field(default_factory=bytearray)
+    types: bytearray = field(default_factory=bytearray)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every column is about as many entries."""
+        widths = {len(column) for column in (self.spellings, self.passports, self.dates)}
+        return widths == {len(self.types) * _KEY}
+
+    def add(self, entry: UnverifiedEntry | None) -> None:
+        """Take the next entry; None stands for what is no entry, as an audit tells."""
+        said, claims = (entry.entry, entry.passport) if entry else (None, None)
+        self.spellings += _short(said.subject) if said else _NOTHING
+        self.passports += bytes.fromhex(claims.passport_id[7 : 7 + 2 * _KEY]) if claims else _NOTHING
+        self.dates += _number(said.issued_at) if said else _NOTHING
+        self.types += said.type[:1].encode() if said else b"-"
+        self.newest = max(self.newest, said.issued_at) if said else self.newest
+
+    def of_lineage(self, lineage: str) -> Iterator[int]:
+        """Yield the places of entries that may be about a lineage, however it is spelt, in order."""
+        return _places(self.spellings, _short(lineage))
+
+    def last_of_lineage(self, lineage: str) -> Iterator[int]:
+        """Yield the same from the last one back."""
+        short, end = _short(lineage), len(self.spellings)
+        while (at := self.spellings.rfind(short, 0, end)) >= 0:
+            if at % _KEY == 0:
+                yield at // _KEY
+            end = at + _KEY - 1
+
+    def of_passport(self, ident: str) -> Iterator[int]:
+        """Yield the places of entries that may log a passport whose id begins with some digits."""
+        digits = ident.removeprefix("sha256:")
+        start = bytes.fromhex(digits[: min(len(digits), 2 * _KEY) // 2 * 2])
+        return (index for index in _places(self.passports, start) if self.types[index] == ord("p"))
+
+    def of_type(self, letter: bytes) -> Iterator[int]:
+        """Yield the places of entries whose type begins with a letter."""
+        return _places(self.types, letter, width=1)
+
+    def later(self, date: str) -> list[int]:
+        """Return the places of entries that are dated later, the latest date first."""
+        after, dates = _number(date), self.dates
+        dated = ((bytes(dates[at : at + _KEY]), at // _KEY) for at in range(0, len(dates), _KEY))
+        return [index for number, index in sorted(dated, reverse=True) if number > after]
+
+
+def _places(column: bytearray, value: bytes, *, width: int = _KEY) -> Iterator[int]:
+    at = column.find(value)
+    while at >= 0:
+        if at % width == 0:
+            yield at // width
+        at = column.find(value, at + 1)
+
+
+def _short(lineage: str) -> bytes:
+    return blake2b(spelling(lineage).encode(), digest_size=_KEY).digest()
+
+
+def _number(date: str) -> bytes:
+    """Return a date as entries write it as a number whose bytes have its order."""
+    return int(date.translate(_NO_MARKS)).to_bytes(_KEY)
 
 
 class Ledger:
@@ -62,61 +145,45 @@ class Ledger:
         log: Log,
         *,
         where: str,
-        now: datetime | None = None,
         progress: Progress = SILENT,
         kept: Callable[[], bytes | None] = lambda: None,
-        warn: Callable[[str], None] = lambda _: None,
+        warn: Warn = lambda _: None,
         load: Callable[[Stored], bytes | None] = lambda _: None,
     ) -> None:
         self._log, self._where, self._progress = log, where, progress
-        self._load = load
-        self._now = None if now is None else timestamp(now)
-        self._kept, self._warn = kept, warn
-        self.origin = ""
-        """The name of the log, once it was followed."""
+        self._load, self._kept, self._warn = load, kept, warn
         self.trust: Trust | None = None
         """Whose entries count; None where everybody's do."""
-        self._keys: dict[str, PublicKey] | None = None
-        self._forget()
+        self._policy = Policy("")
+        self._forget(Columns(), Frontier())
 
-    def _forget(self, kept: Snapshot | None = None, frontier: Frontier | None = None) -> None:
-        self._columns = Columns(kept)
-        self._newest = self._columns.newest
-        self._undated: set[int] = set()
-        self._start = kept.size if kept else 0
-        self._frontier = frontier or Frontier()
+    def _forget(self, columns: Columns, frontier: Frontier) -> None:
+        self._columns, self._frontier = columns, frontier
+        self.began = frontier.size
+        """How many entries a snapshot spared."""
         self._leaves = bytearray()
         self._changes: set[int] = set()
         self._log_keys = LogKeys(self.origin)
         self._lineages = Lineages()
         self._followed: set[str] = set()
         self._false: dict[str, set[str]] = {}
-        for index in self._columns.of_type(b"k"):
-            self._change_keys(index, self._bytes(index))
+        for index in columns.of_type(b"k"):
+            self._change_keys(index, self._entry(index))
 
     @property
-    def began(self) -> int:
-        """How many entries a snapshot spared."""
-        return self._start
+    def origin(self) -> str:
+        """The name of the log, once it was followed."""
+        return self._policy.origin
 
     @property
     def size(self) -> int:
         """How many entries were followed."""
         return self._frontier.size
 
-    def snapshot(self) -> Snapshot:
+    def snapshot(self) -> bytes:
         """Return what is known, for the next one who writes."""
-        columns = self._columns
-        return Snapshot(
-            origin=self.origin,
-            size=self.size,
-            root=self._frontier.root,
-            newest=columns.newest,
-            spellings=bytes(columns.spellings),
-            passports=bytes(columns.passports),
-            dates=bytes(columns.dates),
-            types=bytes(columns.types),
-        )
+        self._columns.origin, self._columns.root = self.origin, self._frontier.root
+        return msgspec.msgpack.encode(self._columns)
 
     def follow(self, head: Checkpoint, trust: Trust | None = None) -> None:
         """Read on, up to a head that was verified; entries that keys of a policy signed for this log count.
@@ -124,10 +191,7 @@ class Ledger:
         Raises `MismatchError` ``registry.inconsistent`` where the entries are not the head's.
         """
         if (self.origin, self.trust) != (head.origin, trust):
-            self.origin, self.trust = head.origin, trust
-            self._keys = (
-                None if trust is None else {candidate.id: candidate.key for candidate in trust.candidates()}
-            )
+            self.trust, self._policy = trust, Policy(head.origin, trust, self._load, strict=False)
             self._begin(head)
         if self._reaches(head):
             return
@@ -142,15 +206,17 @@ class Ledger:
 
     def _begin(self, head: Checkpoint) -> None:
         """Begin with the snapshot, where it is about the beginning of this log, or else with nothing."""
-        self._forget()
+        self._forget(Columns(), Frontier())
         if (data := self._kept()) is None:
             return
-        kept = Snapshot.parse(data)
-        if kept is not None and kept.origin == head.origin and kept.size <= head.size:
-            with suppress(MismatchError):  # tiles that are damaged cannot show it
-                frontier = self._log.frontier_at(kept.size)
-                if frontier.root == kept.root:
-                    self._forget(kept, frontier)
+        # What is no snapshot, or tiles that are damaged and cannot show that it is this log's.
+        with suppress(msgspec.DecodeError, UnicodeDecodeError, MismatchError):
+            columns = msgspec.msgpack.decode(data, type=Columns)
+            size = len(columns.types)
+            if columns.is_whole and columns.origin == head.origin and size <= head.size:
+                frontier = self._log.frontier_at(size)
+                if frontier.root == columns.root:
+                    self._forget(columns, frontier)
                     return
         self._warn("the snapshot beside the remembered head is of another log or form; all entries are read")
 
@@ -167,21 +233,18 @@ class Ledger:
 
     def add(self, data: bytes) -> None:
         """Take the next entry."""
-        index, leaf, place = self.size, leaf_hash(data), place_of(data)
+        index, leaf, entry = self.size, leaf_hash(data), readable(data)
         self._frontier.add(leaf)
         self._leaves += leaf
-        self._columns.add(place)
-        if place is None:
+        self._columns.add(entry)
+        if entry is None:
             return
-        if place.type == b"key":
-            self._change_keys(index, data)
-        self._newest = max(self._newest, place.issued_at)
-        if (lineage := place.subject.decode(errors="replace")) in self._followed:
-            self._follow(lineage, index, data)
+        self._change_keys(index, entry)
+        if entry.entry.subject in self._followed:
+            self._take(Logged(index, leaf, entry))
 
-    def _change_keys(self, index: int, data: bytes) -> None:
+    def _change_keys(self, index: int, entry: UnverifiedEntry | None) -> None:
         """Take an entry by which the log changes its key, and which counts where the key before signed it."""
-        entry = readable(data)
         if entry and isinstance(entry.claims, KeyChange) and not self._log_keys.follow(entry, entry.claims):
             self._changes.add(index)
 
@@ -197,57 +260,45 @@ class Ledger:
 
         Raises `MismatchError` ``registry.inconsistent``.
         """
-        return next((index for index in self._logging(passport_id) if self._counted(index)), None)
+        return next((index for index, _ in self._logging(passport_id) if self._counts(index)), None)
 
-    def own(self, passport_id: str) -> int | None:
-        """Return the first entry that logs a passport and counts, or where none does, the first at all."""
-        counted = self.first(passport_id)
-        return next(self._logging(passport_id), None) if counted is None else counted
-
-    def _logging(self, passport_id: str) -> Iterator[int]:
-        for index in self._columns.of_passport(passport_id.removeprefix("sha256:")):
-            entry = readable(self._bytes(index))
-            if entry and entry.passport and entry.passport.passport_id == passport_id:
-                yield index
+    def _logging(self, start: str) -> Iterator[tuple[int, str]]:
+        """Yield the entries of passports whose ids begin so, with these ids."""
+        for index in self._columns.of_passport(start):
+            entry = self._entry(index)
+            if entry and entry.passport and begins(entry.passport.passport_id, start):
+                yield index, entry.passport.passport_id
 
     def newest(self, since: str) -> str:
         """Return the latest date of an entry that counts, where that is later than `since`; or nothing.
 
         Raises `MismatchError` ``registry.inconsistent``.
         """
-        if self._newest > since:
-            for index in self._columns.later(since):
-                entry = None if index in self._undated else readable(self._bytes(index))
-                if entry is not None and self._binds(index, entry.entry.issued_at):
-                    self._newest = entry.entry.issued_at
-                    return self._newest
-                self._undated.add(index)
-            self._newest = since
-        return ""
-
-    def _binds(self, index: int, date: str) -> bool:
-        """Tell whether the date of an entry holds for those after it.
-
-        A date that has passed does, whoever signed the entry: under a wider policy it may count.
-        """
-        return (self._now is not None and date <= self._now) or self._counted(index)
+        later = self._columns.later(since) if self._columns.newest > since else []
+        dates = (self.entry(index).entry.issued_at for index in later if self._counts(index))
+        return next(dates, "")
 
     def log_keys(self) -> set[bytes]:
         """Return the public keys that the log had so far, once one was changed."""
         return self._log_keys.had
 
-    def _counted(self, index: int) -> bool:
-        entry = readable(self._bytes(index))
+    def _counts(self, index: int) -> bool:
+        entry = self._entry(index)
         if entry is None or isinstance(entry.claims, KeyChange):
             return index in self._changes
-        return entry.entry.is_for(self.origin) and (self._keys is None or is_signed(entry, self._keys))
+        return entry.entry.log == self.origin and self._policy.signed(Logged(index, Hash(b""), entry))
 
     def find(self, ident: str) -> int:
         """Return an entry by its index, or that of a passport by its id or the beginning of it.
 
-        Raises `UsageError` ``registry.unknown``.
+        One that counts comes before one that does not. Raises `UsageError` ``registry.unknown``.
         """
-        return chosen(ident, self.size, self._beginning, where=self._where)
+        if is_index(ident, self.size):
+            return int(ident)
+        logging = list(self._logging(ident)) if _IDENT.fullmatch(ident) else []
+        counting = [(index, passport_id) for index, passport_id in logging if self._counts(index)]
+        firsts = {passport_id: index for index, passport_id in reversed(counting or logging)}
+        return chosen(ident, firsts, where=self._where)
 
     def last(self, lineage: str) -> Previous | None:
         """Return the last entry of a lineage, None where it has none."""
@@ -265,71 +316,65 @@ class Ledger:
     def alike(self, lineage: str) -> str | None:
         """Return a lineage with a passport that counts and whose name differs from this in spelling alone."""
         for index in self._columns.of_lineage(lineage):
-            entry = readable(self._bytes(index))
-            if entry and entry.passport and entry.entry.subject != lineage and self._counted(index):
+            entry = self._entry(index)
+            if entry and entry.passport and entry.entry.subject != lineage and self._counts(index):
                 return entry.entry.subject
         return None
 
     def passports(self, lineage: str) -> Iterator[tuple[int, Stored]]:
         """Yield the entries of a lineage's passports, with the files that they name, in their order."""
-        for index, _, entry in self._about(lineage):
-            if entry.passport is not None and entry.entry.passport is not None:
-                yield index, entry.entry.passport
+        for logged in self._about(lineage):
+            if (stored := logged.found.entry.passport) is not None:
+                yield logged.index, stored
 
     def attempt(self, lineage: str, profile: str, evidence: str) -> int:
         """Return which attempt of a lineage under a profile a passport on this evidence is."""
         return self._of(lineage).attempt(lineage, profile, evidence)
 
-    def ended(self, lineage: str, passport_id: str) -> Passports:
-        """Return what the entries of a lineage say of a passport and of those that take its place."""
-        return self._folded(lineage, {passport_id})
+    def ended(self, lineage: str, passport_ids: set[str]) -> Passports:
+        """Return what the entries of a lineage say of some passports and of those that take their place."""
+        passports = Passports(self._policy)
+        for logged in self._about(lineage):
+            claims = logged.found.claims
+            named = {logged.found.passport_id, claims.supersedes if isinstance(claims, Claims) else None}
+            if named & passport_ids and logged.found.entry.log == self.origin:
+                passports.follow(logged)
+        return passports
 
-    def refuted(self, lineage: str) -> Iterator[tuple[int, Rest]]:
-        """Yield the entries by which issuers revoked evidence of a lineage as false, with that evidence."""
+    def refuted(self, lineage: str) -> Iterator[tuple[int, str]]:
+        """Yield the entries by which issuers revoked evidence of a lineage as false, with its digest."""
         self._of(lineage)
         if (false := self._false.get(lineage)) and self.trust is not None:
-            yield from self._folded(lineage, false).refuted(lineage)
+            yield from self.ended(lineage, false).refuted(lineage)
 
-    def _folded(self, lineage: str, passport_ids: set[str]) -> Passports:
-        """Return what the entries of a lineage and log say of some passports."""
-        folded = Passports(Policy(self.origin, self.trust, self._load, strict=False))
-        for index, data, entry in self._about(lineage):
-            claims = entry.claims
-            named = {entry.passport_id, claims.supersedes if isinstance(claims, Claims) else None}
-            if named & passport_ids and entry.entry.is_for(self.origin):
-                folded.follow(Logged(index, leaf_hash(data), entry))
-        return folded
-
-    def _about(self, lineage: str) -> Iterator[tuple[int, bytes, UnverifiedEntry]]:
+    def _about(self, lineage: str) -> Iterator[Logged]:
         """Yield the passports of a lineage and the entries that end some, in their order."""
         for index in self._columns.of_lineage(lineage):
             if self._columns.types[index] in _FOLD:
                 data = self._bytes(index)
                 entry = readable(data)
                 if entry is not None and entry.entry.subject == lineage:
-                    yield index, data, entry
+                    yield Logged(index, leaf_hash(data), entry)
 
     def _of(self, lineage: str) -> Lineages:
         if lineage not in self._followed:
             self._followed.add(lineage)
-            for index, data, entry in self._about(lineage):
-                self._take(index, data, entry)
+            for logged in self._about(lineage):
+                self._take(logged)
         return self._lineages
 
-    def _follow(self, lineage: str, index: int, data: bytes) -> None:
-        entry = readable(data)
-        if entry is not None and entry.entry.subject == lineage:
-            self._take(index, data, entry)
-
-    def _take(self, index: int, data: bytes, entry: UnverifiedEntry) -> None:
-        self._lineages.follow(index, leaf_hash(data), entry)
-        claims = entry.claims
+    def _take(self, logged: Logged) -> None:
+        self._lineages.follow(logged)
+        claims = logged.found.claims
         if isinstance(claims, Revocation) and claims.reason == "evidence-false":
-            self._false.setdefault(entry.entry.subject, set()).add(claims.passport_id)
+            self._false.setdefault(logged.found.entry.subject, set()).add(claims.passport_id)
+
+    def _entry(self, index: int) -> UnverifiedEntry | None:
+        return readable(self._bytes(index))
 
     def _bytes(self, index: int) -> bytes:
         data = self._log.entry(index)
-        at = (index - self._start) * HASH_SIZE
+        at = (index - self.began) * HASH_SIZE
         leaf: bytes | None = bytes(self._leaves[at : at + HASH_SIZE])
         if at < 0:
             with suppress(MismatchError):
@@ -337,17 +382,6 @@ class Ledger:
         if data is None or leaf_hash(data) != leaf:
             raise MismatchError("registry.inconsistent", f"entry {index} is not the one that was signed")
         return data
-
-    def _beginning(self, start: str) -> list[int]:
-        digits = start.removeprefix("sha256:")
-        entries = ((index, readable(self._bytes(index))) for index in self._columns.of_passport(digits))
-        ids = dict.fromkeys(
-            entry.passport.passport_id
-            for _, entry in entries
-            if entry and entry.passport and entry.passport.passport_id.startswith(start)
-        )
-        counted = [index for entry in ids if (index := self.first(entry)) is not None]
-        return counted or [index for entry in ids if (index := self.own(entry)) is not None]
 
 
 def begins(digest: str, digits: str) -> bool:
@@ -361,20 +395,15 @@ def is_index(ident: str, size: int) -> bool:
     return _INDEX.fullmatch(ident) is not None and int(ident) < size
 
 
-def chosen(ident: str, size: int, beginning: Callable[[str], Sequence[int]], *, where: str) -> int:
-    """Return the entry with an index, or that of a passport by its id or the beginning of it.
+def chosen(ident: str, firsts: Mapping[str, int], *, where: str) -> int:
+    """Return the entry of the one passport whose id begins so, given the first entry of each that does.
 
-    `beginning` returns the first entry of each passport whose id begins so. Raises `UsageError`
-    ``registry.unknown``.
+    Raises `UsageError` ``registry.unknown``.
     """
-    if is_index(ident, size):
-        return int(ident)
-    if match := _IDENT.fullmatch(ident):
-        first = beginning(f"sha256:{match[1]}")
-        if len(first) == 1:
-            return first[0]
-        if first:
-            raise UsageError("registry.unknown", f"several passports begin with {ident}", where=where)
+    if len(firsts) == 1:
+        return next(iter(firsts.values()))
+    if firsts:
+        raise UsageError("registry.unknown", f"several passports begin with {ident}", where=where)
     raise UsageError(
         "registry.unknown",
         f"no entry {ident[:80]!r}",

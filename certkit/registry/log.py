@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
@@ -23,7 +22,6 @@ from certkit.tlog.checkpoint import Checkpoint, open_checkpoint, parse_checkpoin
 from certkit.tlog.hashing import EMPTY_ROOT, HASH_SIZE, Hash, leaf_hash
 from certkit.tlog.note import KeyType, VerifierKey, open_note, parse_lines, parse_note, write_note
 from certkit.tlog.proof import LogProof
-from certkit.tlog.rebuild import Rebuild
 from certkit.tlog.tree import Frontier
 from certkit.tlog.witness import with_signatures
 
@@ -32,26 +30,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from certkit.tlog.note import Signature, Signer
+    from certkit.tlog.note import Signer
 
 KEY_FILE: Final = "log-key.pem"
 NEXT_KEY: Final = "next-log-key.pem"
 """The key that takes over, while it does."""
-
-# Whoever can write the file can put anything there, also text that is none.
-_KEPT: Final = (
-    "SELECT CASE typeof(size) WHEN 'integer' THEN size END,"
-    " CASE typeof(vkey) WHEN 'text' THEN CAST(vkey AS BLOB) END,"
-    " CASE typeof(line) WHEN 'blob' THEN line END FROM cosignature"
-)
-
-
-class Kept(NamedTuple):
-    """A line that is kept in ``cosignature``: a cosignature by a key, of the checkpoint of a size."""
-
-    size: int
-    key: VerifierKey
-    signature: Signature
 
 
 @dataclass(slots=True)
@@ -90,35 +73,20 @@ class Log:
     def cosigned(self) -> bytes:
         """Return the signed checkpoint with the lines of the witnesses that have cosigned it.
 
-        Whatever else is kept for it is passed over, and so is a line that cannot stand in a note.
+        Whatever else the table holds is passed over.
         """
         note, head = self.note(), self.unverified_head()
-        for row in self._connection.execute(f"{_KEPT} WHERE size = ? ORDER BY vkey", (head.size,)):
-            if kept := _kept(head, *row):
-                with suppress(InputError):
-                    note = with_signatures(note, [kept.signature])
+        rows = self._connection.execute(
+            "SELECT CAST(vkey AS BLOB), CAST(line AS BLOB) FROM cosignature WHERE size = ? ORDER BY vkey",
+            (head.size,),
+        )
+        for vkey, line in rows:
+            with suppress(CertkitError, UnicodeDecodeError):
+                key, lines = VerifierKey.parse(vkey.decode()), parse_lines(line)
+                open_note(write_note(head.text, lines), [key])
+                if key.type is KeyType.COSIGNATURE:
+                    note = with_signatures(note, lines[:1])
         return note
-
-    def cosignatures(self) -> list[Kept | None]:
-        """Return what is kept in ``cosignature``; None where it is none of a checkpoint that the log had.
-
-        Raises `CertkitError` where the checkpoint or the tree cannot be read.
-        """
-        head, rows = self.unverified_head(), list[Kept | None]()
-        for size, *row in self._connection.execute(f"{_KEPT} ORDER BY size, vkey"):
-            then = head if size == head.size else None
-            if size is not None and 0 <= size < head.size:
-                then = Checkpoint(head.origin, size, self.root_at(size))
-            rows.append(_kept(then, size, *row) if then else None)
-        return rows
-
-    def tidy(self) -> None:
-        """Remove what `cosignatures` gives None for; raise as it does."""
-        rows = [
-            (kept.size, str(kept.key), kept.signature.line.encode()) for kept in self.cosignatures() if kept
-        ]
-        self._connection.execute("DELETE FROM cosignature")
-        self._connection.executemany("INSERT INTO cosignature VALUES (?, ?, ?)", rows)
 
     def cosign(self, size: int, key: VerifierKey, line: str) -> None:
         """Store a cosignature of the checkpoint over `size` entries, the only one of its key."""
@@ -197,32 +165,32 @@ class Log:
         return self._checked[1]
 
     def repair(self) -> list[str]:
-        """Make the tiles again from the entries, and remove false cosignatures; return what was wrong.
+        """Make the tiles again from the entries; return which were wrong.
 
         Raises `MismatchError` ``registry.inconsistent`` where the entries are not the checkpoint's: what was
         signed cannot be made again.
         """
-        head, wrong = self.unverified_head(), list[tuple[int, int]]()
-        rebuild = Rebuild(self.tile, lambda level, n: wrong.append((level, n)))
-        rows = self._connection.execute("SELECT entry FROM leaf ORDER BY idx")
-        made: dict[tuple[int, int], bytes] = {}
-        while batch := rows.fetchmany(tiles.WIDTH):
+        head, size, made = self.unverified_head(), 0, dict[tuple[int, int], bytes]()
+
+        def tile(level: int, n: int) -> bytes:
+            return made[level, n]
+
+        stored = self._connection.execute("SELECT entry FROM leaf ORDER BY idx")
+        while batch := stored.fetchmany(tiles.WIDTH):
             leaves = [leaf_hash(entry) for (entry,) in batch if isinstance(entry, bytes)]
-            made |= tiles.grow(rebuild.size, leaves, partial(_made, made))
-            rebuild.add(leaves)
-        rebuild.finish()
-        if (rebuild.size, rebuild.root) != (head.size, head.root):
+            made.update(tiles.grow(size, leaves, tile))
+            size += len(leaves)
+        if (size, tree.root(size, tiles.node_reader(tile))) != (head.size, head.root):
             message = f"the entries are not those of the checkpoint over {head.size:,}, nothing was repaired"
             raise MismatchError("registry.inconsistent", message)
-        stored = set(self._connection.execute("SELECT level, n FROM tile"))
-        surplus = sorted(stored - made.keys())
-        self._connection.executemany("DELETE FROM tile WHERE level = ? AND n = ?", surplus)
-        self._connection.executemany("REPLACE INTO tile VALUES (?, ?, ?)", [(*at, made[at]) for at in wrong])
+        rows = self._connection.execute("SELECT level, n, hashes FROM tile")
+        kept = {(level, n): hashes for level, n, hashes in rows}
+        wrong = sorted(place for place in kept.keys() | made.keys() if kept.get(place) != made.get(place))
+        right = [(*place, made[place]) for place in wrong if place in made]
+        self._connection.executemany("DELETE FROM tile WHERE level = ? AND n = ?", wrong)
+        self._connection.executemany("INSERT INTO tile VALUES (?, ?, ?)", right)
         self._state = self._checked = None
-        told = [f"tile {level}/{n}" for level, n in (*wrong, *surplus)]
-        told += [f"row {n} of cosignature" for n, kept in enumerate(self.cosignatures()) if kept is None]
-        self.tidy()
-        return told
+        return [f"tile {level}/{n}" for level, n in wrong]
 
     def root_at(self, size: int) -> Hash:
         """Return the root that the tree had at a size up to its own, every hash proven by the checkpoint.
@@ -307,22 +275,6 @@ class Log:
                 hint="'certkit registry audit' tells what is wrong",
             )
         return _State(key, note, head, frontier, edge, version)
-
-
-def _made(made: dict[tuple[int, int], bytes], level: int, n: int) -> bytes:
-    return made.get((level, n), b"")
-
-
-def _kept(head: Checkpoint, size: int, vkey: bytes | None, line: bytes | None) -> Kept | None:
-    """Return a row of ``cosignature``, None unless it is a cosignature of a checkpoint by the row's key."""
-    if vkey is None or line is None:
-        return None
-    try:
-        key, lines = VerifierKey.parse(vkey.decode()), parse_lines(line)
-        open_note(write_note(head.text, lines), [key])
-    except (CertkitError, UnicodeDecodeError):
-        return None
-    return Kept(size, key, lines[0]) if key.type is KeyType.COSIGNATURE and len(lines) == 1 else None
 
 
 def _frontier(size: int, edge: dict[tuple[int, int], bytes]) -> Frontier:

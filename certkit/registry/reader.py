@@ -18,7 +18,7 @@ from certkit.errors import MismatchError, UnavailableError, UntrustedError, Usag
 from certkit.passport.checks import CLOCK_SKEW
 from certkit.progress import SILENT, Progress, shown
 from certkit.registry import store
-from certkit.registry.entry import Logged, Stored, naming, read, skim
+from certkit.registry.entry import Logged, Stored, read
 from certkit.registry.heads import read as read_head
 from certkit.registry.heads import refuse_fork, remembered
 from certkit.registry.ledger import begins, chosen, is_index
@@ -84,30 +84,27 @@ def keys_of_log(trust: Trust, origin: str) -> list[VerifierKey]:
 
 
 def log_key(note: bytes, trust: Trust) -> VerifierKey:
-    """Return the policy's key that a checkpoint is signed with.
+    """Return the policy's present key of the log that a checkpoint names, which must have signed it.
 
-    It is one of the log that the text names, whatever other lines stand below. Of several keys of one log the
-    last one in the policy is its present one, and no other tells how things stand: whoever came by an older
-    key could go on from the day on which it was given up. Raises
-    `UnavailableError` ``registry.untrusted-log`` where the policy has no key of the log, or has a later one.
+    Of several keys of one log the last one in the policy is the present one: whoever came by an older key
+    could go on from the day on which it was given up. Raises `UnavailableError` ``registry.untrusted-log``.
     """
     origin = read_head(note).origin
     keys = keys_of_log(trust, origin)
-    if keys and (origin, keys[-1].key_id) in {
-        (line.name, line.key_id) for line in parse_note(note).signatures
-    }:
+    if keys and (origin, keys[-1].key_id) in {line[:2] for line in parse_note(note).signatures}:
         return keys[-1]
-    if keys:
-        raise UnavailableError(
-            "registry.untrusted-log",
-            f"the checkpoint is not signed with the key that the policy lists last for {origin}",
-            hint="ask for the log as it is now; in the policy, its present key has to stand after older ones",
+    why, hint = (
+        (
+            "the checkpoint is not signed with the key that the policy lists last for",
+            "ask for the log as it is now; in the policy, its present key has to stand after older ones",
         )
-    raise UnavailableError(
-        "registry.untrusted-log",
-        f"no trusted verifier key signed the checkpoint of {origin}",
-        hint="certkit trust add --log VKEY, with the key that 'certkit registry init' printed",
+        if keys
+        else (
+            "no trusted verifier key signed the checkpoint of",
+            "certkit trust add --log VKEY, with the key that 'certkit registry init' printed",
+        )
     )
+    raise UnavailableError("registry.untrusted-log", f"{why} {origin}", hint=hint)
 
 
 class Reader:
@@ -168,12 +165,10 @@ class Reader:
         ``registry.unknown``.
         """
         lineage = name if "/" in name else f"-/{name}"
-        may_be = naming(lineage)
-        named = (Logged(index, leaf, read(data)) for index, data, leaf in self.entries() if may_be(data))
-        about = [logged for logged in named if logged.found.entry.subject == lineage]
-        its = history(lineage, about, self.policy(trust))
-        if its.passports:
-            return its
+        about = [logged for logged in self.logged() if logged.found.entry.subject == lineage]
+        told = history(lineage, about, self.policy(trust))
+        if told.passports:
+            return told
         held = trust is not None and any(logged.found.passport for logged in about)
         counts = " counts under the policy" if held else ""
         raise UsageError(
@@ -185,49 +180,42 @@ class Reader:
             else "'certkit registry list' names the lineages: provider/name, or -/name without a provider",
         )
 
+    def logged(self) -> Iterator[Logged]:
+        """Yield every entry, whoever signed it; raise as `entries`, and `InputError` ``registry.entry``."""
+        for index, data, leaf in self.entries():
+            yield Logged(index, leaf, read(data))
+
     def passports(self) -> list[Issued]:
         """Return all passports of the log with what ended them, whoever signed the entries, oldest first.
 
-        Raises as `entries`, and `InputError` ``registry.entry``.
+        Raises as `logged`.
         """
         passports = Passports(self.policy())
-        for logged in self._telling():
+        for logged in self.logged():
             passports.follow(logged)
         return list(passports.issued())
 
     def find(self, ident: str) -> tuple[Logged, Issued | None]:
         """Return an entry by its index, or that of a passport by its id or the beginning of it.
 
-        With it comes the passport that it logs. Raises as `passports`, and `UsageError` ``registry.unknown``.
+        With it comes the passport that it logs. Raises as `logged`, and `UsageError` ``registry.unknown``.
         """
         number = int(ident) if is_index(ident, self.head.checkpoint.size) else None
-        passports, entries, first = Passports(self.policy()), dict[int, Logged](), dict[str, int]()
-        for logged in self._telling(number):
+        passports, entries, firsts = Passports(self.policy()), dict[int, Logged](), dict[str, int]()
+        for logged in self.logged():
             passports.follow(logged)
             claims = logged.found.passport
             if logged.index == number or (number is None and claims and begins(claims.passport_id, ident)):
                 entries[logged.index] = logged
-                first.setdefault(str(logged.found.passport_id), logged.index)
-        where = str(self._folder)
-        logged = entries[
-            chosen(ident, self.head.checkpoint.size, lambda _: list(first.values()), where=where)
-        ]
+                firsts.setdefault(str(logged.found.passport_id), logged.index)
+        logged = entries[chosen(ident, firsts, where=str(self._folder)) if number is None else number]
         claims = logged.found.passport
         issued = (issued for issued in passports.issued() if claims and issued.claims == claims)
         return logged, next(issued, None)
 
-    def _telling(self, number: int | None = None) -> Iterator[Logged]:
-        """Yield the entries about passports, and the one with a number; raise as `passports` does."""
-        silent = (b"key", b"note")
-        for index, data, leaf in self.entries():
-            skimmed = skim(data)
-            if skimmed is None or skimmed.type not in silent or index == number:
-                yield Logged(index, leaf, read(data))
-
     def listed(self) -> tuple[list[Logged], dict[str, Issued]]:
         """Return every entry of the log, and what `passports` does, by id; raise as that does."""
-        entries = [Logged(index, leaf, read(data)) for index, data, leaf in self.entries()]
-        passports = Passports(self.policy())
+        entries, passports = list(self.logged()), Passports(self.policy())
         for logged in entries:
             passports.follow(logged)
         return entries, {issued.claims.passport_id: issued for issued in passports.issued()}
@@ -262,7 +250,10 @@ def reading(
         if trust is None:
             key, quorum = source.vkey(), NOBODY
         else:
-            key = _trusted(source.note(), trust, folder)
+            try:
+                key = log_key(source.note(), trust)
+            except UnavailableError as error:
+                raise UntrustedError(error.code, error.message, where=str(folder), hint=error.hint) from None
             quorum = Quorum.of(trust.witnesses.k, trust.witnesses.keys)
 
         def seen(origin: str) -> Checkpoint | None:
@@ -281,11 +272,3 @@ def reading(
                 hint="the log's keeper takes in what they sign: certkit registry cosign",
             )
         yield log
-
-
-def _trusted(note: bytes, trust: Trust, folder: Path) -> VerifierKey:
-    """Return the policy's present key of a log; raise `UntrustedError` where it did not sign."""
-    try:
-        return log_key(note, trust)
-    except UnavailableError as error:
-        raise UntrustedError(error.code, error.message, where=str(folder), hint=error.hint) from None

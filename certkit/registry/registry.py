@@ -10,30 +10,27 @@ from __future__ import annotations
 
 import hashlib
 import re
-import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
-from functools import partial
 from typing import TYPE_CHECKING, Final, Self
 from uuid import NAMESPACE_URL, uuid5
 
-import msgspec
-
-from certkit import canonical, files
+from certkit import files
 from certkit.errors import CertkitError, UsageError
 from certkit.passport import keys
 from certkit.progress import SILENT, Progress
 from certkit.registry import store
-from certkit.registry.entry import KeyChange, Logged, Stored, naming, read
+from certkit.registry.entry import KeyChange, Logged, Stored, read
 from certkit.registry.heads import Heads, refuse_fork, remembered
-from certkit.registry.ledger import Ledger, is_index
+from certkit.registry.ledger import Ledger, Warn, is_index
 from certkit.registry.log import KEY_FILE, Log
-from certkit.registry.writing import Appended, Drafts, Turn
+from certkit.registry.writing import Appended, Turn
 from certkit.tlog.hashing import leaf_hash
 from certkit.tlog.note import Signer, VerifierKey
 
 if TYPE_CHECKING:
+    import sqlite3
     from collections.abc import Iterator
     from pathlib import Path
     from types import TracebackType
@@ -50,9 +47,6 @@ if TYPE_CHECKING:
 Follow = Callable[["PassportFacts", Iterable[bytes]], Sequence["AnyClaims"]]
 """Returns what is logged along with a passport, given its facts and those before it in its lineage."""
 
-Warn = Callable[[str], None]
-"""Is told in words what is wrong and was passed over."""
-
 SPARED: Final = 5_000
 """How many entries the next one who writes would have to read before a snapshot of them is kept."""
 
@@ -68,7 +62,6 @@ class Registry:
         connection: sqlite3.Connection,
         heads: Heads | None = None,
         *,
-        now: datetime | None = None,
         progress: Progress = SILENT,
         warn: Warn = lambda _: None,
     ) -> None:
@@ -82,13 +75,11 @@ class Registry:
         self._known = Ledger(
             self._log,
             where=str(folder),
-            now=now,
             progress=progress,
             kept=self._kept,
             warn=warn,
             load=lambda file: self.passport(file.sha256),
         )
-        self._drafts = Drafts(self._known)
 
     @classmethod
     def init(
@@ -96,10 +87,9 @@ class Registry:
     ) -> VerifierKey:
         """Make an empty registry and return the log's verifier key, which is to be published.
 
-        The origin is ``certkit.<name>/<UUID>``, the UUID made from the key and the time `at`, so that a
-        key that is used again does not name two logs alike. With `keep_key` the private key is
-        kept in the folder (``log-key.pem``, 0600). Raises `UsageError` ``registry.name`` or
-        ``file.exists``.
+        The origin is ``certkit.<name>/<UUID>``, the UUID made from the key and the time `at`. With `keep_key`
+        the private key is kept in the folder (``log-key.pem``, 0600). Raises `UsageError` ``registry.name``
+        or ``file.exists``.
         """
         if _NAME.fullmatch(name) is None:
             raise UsageError(
@@ -125,23 +115,21 @@ class Registry:
         *,
         heads: Path | None = None,
         patience: float = store.PATIENCE,
-        now: datetime | None = None,
         progress: Progress = SILENT,
         warn: Warn = lambda _: None,
     ) -> Self:
         """Open a registry, for writing if it is said where the signed heads are remembered.
 
-        `patience` is how many seconds to wait for another writer; where it is said what time it is `now`,
-        nothing is dated before an entry that has passed, whoever signed that. `progress` is told how far the
-        entries are read, which the first to write does, and `warn` receives the complaint about a snapshot of
-        them that is false. Raises `InputError` ``registry.missing`` or ``registry.format``, `MismatchError`
+        `patience` is how many seconds to wait for another writer. `progress` is told how far the entries are
+        read, which the first to write does, and `warn` receives the complaint about a snapshot of them that
+        is false. Raises `InputError` ``registry.missing`` or ``registry.format``, `MismatchError`
         ``registry.damaged``, `UsageError` ``file.unwritable``, and what `Heads.open` does.
         """
         with ExitStack() as undo:
             connection = store.connect(folder, writable=heads is not None, patience=patience)
             undo.callback(connection.close)
             remembered = Heads.open(heads, patience=patience) if heads else None
-            opened = cls(folder, connection, remembered, now=now, progress=progress, warn=warn)
+            opened = cls(folder, connection, remembered, progress=progress, warn=warn)
             undo.pop_all()
         return opened
 
@@ -209,40 +197,58 @@ class Registry:
         With a policy, nothing but what its keys signed for this log dates it, or has logged it already. What
         `follow` makes of its facts and of the passports before it in its lineage is logged after it, in one
         with it. `submitter` signs the entries, `log_key` the checkpoint; `at` is their time, with a zone.
-        When this returns, all is on the disk and the checkpoint remembered; when it raises, nothing was
-        added, unless it is the remembering that failed; the same passport again then is its first index.
-        Raises whatever `check` raises; `MismatchError` ``registry.evidence-false``, ``registry.supersedes``,
-        ``registry.attempt``, ``registry.time``, ``registry.inconsistent`` or ``registry.rollback``;
-        `UsageError` ``registry.log-key``, ``registry.busy`` or ``file.unwritable``.
+        When this returns, all is on the disk and the checkpoint remembered; when it raises, no entry was
+        added, unless it is the remembering that failed. A failure of the disk may leave the passport's file,
+        which an audit notes. Raises whatever `check` raises; `MismatchError` ``registry.evidence-false``,
+        ``registry.supersedes``, ``registry.attempt``, ``registry.time``, ``registry.inconsistent`` or
+        ``registry.rollback``; `UsageError` ``registry.log-key``, ``registry.busy`` or ``file.unwritable``.
         """
         facts = check(passport)
-        with ExitStack() as undo:
-            with self._signing(log_key, trust=trust) as signer:
-                index, start = self._known.first(facts.passport_id), self._log.trust(signer).size
-                new = index is None
-                if index is None:
-                    claims = self._drafts.claims(facts)
-                    file = Stored(sha256=hashlib.sha256(passport).hexdigest(), size=len(passport))
-                    more = follow(facts, self._files(facts.lineage))
-                    draft = partial(self._drafts.entry, facts.lineage, submitter=submitter, at=at)
-                    entry = draft(claims, passport=file)
-                    if stored := store.keep_blob(self._folder, passport):
-                        undo.callback(self._discard, stored, facts.passport_id, start)
-                    index = self._extend(entry, signer)
-                    for further in more:
-                        self._extend(draft(further), signer)
-            undo.pop_all()
+        with self.turn(log_key, trust) as turn:
+            index = self._known.first(facts.passport_id)
+            new = index is None
+            if index is None:
+                claims = turn.claims(facts)
+                file = Stored(sha256=hashlib.sha256(passport).hexdigest(), size=len(passport))
+                more = follow(facts, self._files(facts.lineage))
+                entry = turn.draft(facts.lineage, claims, submitter=submitter, at=at, passport=file)
+                index = turn.add(entry)
+                for further in more:
+                    turn.add(turn.draft(facts.lineage, further, submitter=submitter, at=at))
+                store.keep_blob(self._folder, passport)  # on the disk before its entry is committed
         return Appended(index, new=new, prove=self.prove)
 
     @contextmanager
-    def turn(self, log_key: Ed25519PrivateKey, trust: Trust | None = None) -> Iterator[Turn]:
+    def turn(
+        self, log_key: Ed25519PrivateKey, trust: Trust | None = None, *more: VerifierKey
+    ) -> Iterator[Turn]:
         """Hold the write lock: reads inside the block see a state that no other process can change.
 
-        What was logged is on the disk and remembered when the block has ended. Who may say what is for the
+        The log must go on from what was signed last. What was logged is on the disk and remembered when the
+        block has ended, what a key of `more` signed too of that key as well. Who may say what is for the
         caller to decide. Raises as `append` does.
         """
-        with self._signing(log_key, trust=trust) as signer:
-            yield Turn(self._known, self._drafts, lambda entry: self._extend(entry, signer), self.prove)
+        if self._heads is None:
+            raise ValueError("opened for reading")
+        signer = Signer(self.origin, log_key)
+        with self._heads.held(signer.vkey, *more) as remembered:
+            with store.translated(self._path), store.Writing(self._connection):
+                if store.meta(self._connection).get("vkey") != str(signer.vkey):
+                    raise UsageError(
+                        "registry.log-key",
+                        "the registry is not signed with this log key",
+                        hint="give the registry's own key with --log-key",
+                    )
+                before = self._log.trust(signer)
+                remembered.advance(self._log.note(), self._log.root_at)
+                self._held = remembered
+                self._known.follow(before, trust)
+                self._saved = max(self._saved, self._known.began)
+                yield Turn(self._log, self._known, signer, self.prove)
+                note = self._log.note()
+            # Only what is on the disk is remembered, and only what is remembered is handed out.
+            remembered.advance(note, lambda _: before.root)
+            self._keep(remembered)
 
     def rotate(
         self, *, old: Ed25519PrivateKey, new: Ed25519PrivateKey, at: datetime, trust: Trust | None = None
@@ -254,13 +260,12 @@ class Registry:
         as `append`.
         """
         vkey = Signer(self.origin, new).vkey
-        with self._signing(old, vkey, trust=trust) as signer:
-            if vkey.public in {signer.vkey.public, *self._known.log_keys()}:
+        with self.turn(old, trust, vkey) as turn:
+            if vkey.public in {turn.signer.vkey.public, *self._known.log_keys()}:
                 hint = "a key that was given up may be in other hands: 'certkit keys generate'"
                 raise UsageError("registry.log-key", "the log has, or had, this key", hint=hint)
-            change = KeyChange(old=str(signer.vkey), new=str(vkey))
-            entry = self._drafts.entry(self.origin, change, submitter=old, at=at)
-            index = self._extend(entry, signer, Signer(self.origin, new))
+            change = KeyChange(old=str(turn.signer.vkey), new=str(vkey))
+            index = turn.add(turn.draft(self.origin, change, submitter=old, at=at), Signer(self.origin, new))
             self._connection.execute("UPDATE meta SET value = ? WHERE key = 'vkey'", (str(vkey),))
         return Appended(index, new=True, prove=self.prove), vkey
 
@@ -301,7 +306,7 @@ class Registry:
         with (
             self._heads.held(self.vkey) as remembered,
             store.translated(self._path),
-            store.writing(self._connection),
+            store.Writing(self._connection),
         ):
             if checked:
                 self._log.verified_head(self.vkey)
@@ -333,36 +338,6 @@ class Registry:
     def _path(self) -> Path:
         return self._folder / store.FILE
 
-    @contextmanager
-    def _signing(
-        self, log_key: Ed25519PrivateKey, *more: VerifierKey, trust: Trust | None = None
-    ) -> Iterator[Signer]:
-        """Run a block as one transaction on a log that goes on from what was signed last, and remember it.
-
-        What a key of `more` signs in it too is remembered of that key as well.
-        """
-        if self._heads is None:
-            raise ValueError("opened for reading")
-        signer = Signer(self.origin, log_key)
-        with self._heads.held(signer.vkey, *more) as remembered:
-            with store.translated(self._path), store.writing(self._connection):
-                if store.meta(self._connection).get("vkey") != str(signer.vkey):
-                    raise UsageError(
-                        "registry.log-key",
-                        "the registry is not signed with this log key",
-                        hint="give the registry's own key with --log-key",
-                    )
-                before = self._log.trust(signer)
-                remembered.advance(self._log.note(), self._log.root_at)
-                self._held = remembered
-                self._known.follow(before, trust)
-                self._saved = max(self._saved, self._known.began)
-                yield signer
-                note = self._log.note()
-            # Only what is on the disk is remembered, and only what is remembered is handed out.
-            remembered.advance(note, lambda _: before.root)
-            self._keep(remembered)
-
     def _kept(self) -> bytes | None:
         """Return the snapshot of the entries that was kept beside the remembered head."""
         return None if self._held is None else self._held.kept(self._warn)
@@ -372,27 +347,10 @@ class Registry:
         size = self._known.size
         if size - self._saved >= max(SPARED, self._saved // 8):
             with suppress(CertkitError):  # without it, the next one reads the entries
-                remembered.keep(msgspec.msgpack.encode(self._known.snapshot()))
+                remembered.keep(self._known.snapshot())
             self._saved = size
-
-    def _extend(self, entry: bytes, *signers: Signer) -> int:
-        index = self._log.extend([entry], *signers).size - 1
-        self._known.add(entry)
-        return index
 
     def _files(self, lineage: str) -> Iterator[bytes]:
         """Yield the passports of a lineage, oldest first, but those whose file is missing or changed."""
         passports = (self.passport(file.sha256) for _, file in self._known.passports(lineage))
         return (data for data in passports if data is not None)
-
-    def _discard(self, stored: Path, passport_id: str, start: int) -> None:
-        """Remove a passport whose append failed, unless an entry from `start` on names it."""
-        # Under the lock, since another writer may be logging the same passport; and a failure may come
-        # after the commit, when the passport must stay.
-        with suppress(sqlite3.Error, OSError):
-            self._connection.execute("BEGIN IMMEDIATE")
-            try:
-                if not any(map(naming(passport_id), self._log.entries(start, canonical.MAX_INTEGER))):
-                    stored.unlink(missing_ok=True)
-            finally:
-                self._connection.execute("ROLLBACK")

@@ -9,82 +9,22 @@ from __future__ import annotations
 
 from datetime import datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from certkit import canonical
 from certkit.errors import CertkitError
-from certkit.passport import dsse, keys, opening
-from certkit.passport import statement as st
+from certkit.passport import keys, opening
 from certkit.passport.checks import CLOCK_SKEW, shown
-from certkit.registry.entry import Drift, KeyChange, Previous, Revocation, Supersession, timestamp
+from certkit.registry.entry import Previous, timestamp
 from certkit.text import skeleton
 from certkit.tlog.note import VerifierKey
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
-    from certkit.passport.keys import PublicKey
-    from certkit.passport.trust import Candidate, Trust
-    from certkit.registry.entry import AnyClaims, UnverifiedEntry
-    from certkit.tlog.hashing import Hash
-
-
-def is_written_so(data: bytes, entry: UnverifiedEntry) -> bool:
-    """Tell whether an entry has the canonical form that `certkit.registry.entry.write` gives it.
-
-    In another, the same signed statement could be logged over and over, and be padded to any length.
-    """
-    envelope = entry.envelope
-    if canonical.canonical(msgspec.to_builtins(entry.entry)) != envelope.payload:
-        return False
-    signatures = [{"sig": dsse.encode(envelope.signature)}]
-    payload = dsse.encode(envelope.payload)
-    written = {"payload": payload, "payloadType": envelope.payload_type, "signatures": signatures}
-    return canonical.canonical(written) == data
-
-
-def is_signed(entry: UnverifiedEntry, by: Mapping[str, PublicKey]) -> bool:
-    """Tell whether one of some keys signed an entry; one that only names it counts for nothing."""
-    key = by.get(entry.entry.submitter)
-    try:
-        if key is not None:
-            entry.verify(key)
-    except CertkitError:
-        return False
-    return key is not None
-
-
-def issuer_of(passport: bytes, trust: Trust) -> str:
-    """Return the policy's name for who signed a passport; raise `CertkitError` where nobody known did."""
-    return opening.open_signed(passport, trust).signer.issuer
-
-
-class Rest(NamedTuple):
-    """What a passport rests on: the digests of its bundles, and of what it says of the runs in them.
-
-    A bundle that is sealed again has another digest, and its runs are the same. Where they bear no times, so
-    may others be that came out alike to the last integer.
-    """
-
-    bundles: frozenset[str]
-    runs: str | None = None
-
-    def repeats(self, earlier: Rest) -> bool:
-        """Tell whether all the evidence of another passport is in that of this one."""
-        return earlier.bundles <= self.bundles or (earlier.runs is not None and earlier.runs == self.runs)
-
-
-def rest(statement: st.Statement) -> Rest:
-    """Return what a passport rests on."""
-    evidence = statement.predicate.evidence
-    # Tags are left out: with another salt the same runs would seem to be others.
-    table = statement.predicate.profile_of_reliability
-    said = table.cells, table.columns, statement.predicate.scope.dates, evidence.records
-    runs = canonical.digest(canonical.canonical([msgspec.to_builtins(part) for part in said]))
-    return Rest(frozenset(part.digest for part in evidence.bundles or (evidence,)), runs)
+    from certkit.passport.trust import Candidate
+    from certkit.registry.entry import KeyChange, Logged, UnverifiedEntry
 
 
 def is_of(passport: bytes, entry: UnverifiedEntry) -> bool:
@@ -143,12 +83,15 @@ class Lineages:
     """The lineages of a log, entry by entry."""
 
     def __init__(self) -> None:
-        self.passports: dict[str, set[str]] = {}
-        """The lineages that every passport so far was logged under, by its id; more than one is rare."""
         self._submitted: set[tuple[str, str]] = set()
         self._last: dict[str, Previous] = {}
         self._latest: dict[str, str] = {}
         self._evidence: dict[tuple[str, str], dict[str, int]] = {}
+
+    @property
+    def passports(self) -> int:
+        """How many passports were logged."""
+        return len({passport_id for passport_id, _ in self._submitted})
 
     def last(self, lineage: str) -> Previous | None:
         """Return the last entry of a lineage, None where it has none."""
@@ -160,8 +103,8 @@ class Lineages:
 
     def attempt(self, lineage: str, profile: str, evidence: str) -> int:
         """Return which attempt of a lineage under a profile a passport on this evidence is."""
-        seen = self._evidence.get((lineage, profile), {})
-        return seen.get(evidence, len(seen) + 1)
+        attempts = self._evidence.get((lineage, profile), {})
+        return attempts.get(evidence, len(attempts) + 1)
 
     def alike(self) -> Iterator[tuple[str, ...]]:
         """Yield the lineages with passports that differ from each other in spelling alone."""
@@ -170,26 +113,18 @@ class Lineages:
             spelled.setdefault(spelling(lineage), []).append(lineage)
         yield from (tuple(names) for names in spelled.values() if len(names) > 1)
 
-    def follow(self, index: int, leaf: Hash, unverified: UnverifiedEntry) -> list[str]:
+    def follow(self, logged: Logged) -> list[str]:
         """Take the next entry; return what in it does not follow from those before."""
-        entry, claims, wrong = unverified.entry, unverified.passport, []
+        entry, claims, wrong = logged.found.entry, logged.found.passport, []
         if entry.prev != self.last(entry.subject):
             wrong.append("prev is not the entry before it in its lineage")
-        self._last[entry.subject] = Previous(index=index, leaf=leaf.hex())
+        self._last[entry.subject] = Previous(index=logged.index, leaf=logged.leaf.hex())
         if claims is None:
-            strange = [
-                f"it names passport {named}, which its lineage does not hold before it"
-                for named in _named(unverified)
-                if entry.subject not in self.passports.get(named, ())
-            ]
-            if not strange and not self._replaces(entry.subject, unverified.claims):
-                wrong.append("what takes the place is not the latest passport of its lineage")
-            return wrong + strange
+            return wrong
         # Under a narrower policy a passport may seem not to be logged yet.
         if (claims.passport_id, entry.submitter) in self._submitted:
             wrong.append("the passport is logged a second time by the same key")
         self._submitted.add((claims.passport_id, entry.submitter))
-        self.passports.setdefault(claims.passport_id, set()).add(entry.subject)
         if claims.supersedes not in {None, self.latest(entry.subject)}:
             wrong.append("it supersedes another passport than the latest of its lineage")
         self._latest[entry.subject] = claims.passport_id
@@ -198,21 +133,6 @@ class Lineages:
         if claims.attempt != attempt:
             wrong.append(f"it says attempt {claims.attempt}, this is attempt {attempt}")
         return wrong
-
-    def _replaces(self, lineage: str, claims: AnyClaims) -> bool:
-        if not isinstance(claims, Supersession):
-            return True
-        return claims.by == self.latest(lineage) and claims.by != claims.passport_id
-
-
-def _named(entry: UnverifiedEntry) -> list[str]:
-    """Return the passports that an entry about no file names."""
-    claims = entry.claims
-    if isinstance(claims, Supersession):
-        return [claims.passport_id, claims.by]
-    if isinstance(claims, Drift):
-        return [claims.earlier, claims.passport_id]
-    return [claims.passport_id] if isinstance(claims, Revocation) else []
 
 
 class LogKeys:

@@ -8,9 +8,9 @@ and is about these bytes, is the reader's to find out.
 
 from __future__ import annotations
 
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from certkit import files
 from certkit.errors import CertkitError, InputError
@@ -24,10 +24,8 @@ from certkit.tlog.tiles import WIDTH, Tile
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Container, Iterable, Iterator
+    from collections.abc import Container, Iterator
     from pathlib import Path
-
-    from certkit.tlog.checkpoint import Checkpoint
 
 
 class Fault(NamedTuple):
@@ -39,56 +37,62 @@ class Fault(NamedTuple):
 
 
 CHECKPOINT: Final = "checkpoint"
-_OWN: Final = {CHECKPOINT, "tile", store.BLOBS}
-NO_COSIGNATURE: Final = "no cosignature by the key that it is kept for of a checkpoint that the log had"
-"""What is wrong with a row of ``cosignature``."""
 
 
-class Source(Protocol):
+class Source:
     """Bytes to audit, none of them believed."""
 
-    passports: bool
+    passports = True
     """Whether the passports are part of it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
 
     def note(self) -> bytes:
         """Return the signed checkpoint; raise `CertkitError`."""
+        raise NotImplementedError
 
     def vkey(self) -> VerifierKey | None:
         """Return the verifier key that the log says is its own, None where it says none."""
+        return None
 
     def count(self) -> int:
         """Return how many entries there seem to be."""
+        raise NotImplementedError
 
     def batches(self) -> Iterator[list[tuple[int, Any]]]:
         """Yield the entries in order with their indices, at most 256 together; raise `CertkitError`."""
+        raise NotImplementedError
 
-    def entries(self, start: int, stop: int) -> Iterable[tuple[int, bytes]]:
-        """Return entries ``[start, stop)``, as far as there are some, with their indices."""
+    def entry(self, index: int) -> bytes | None:
+        """Return an entry, None where there is none."""
+        raise NotImplementedError
 
     def tile(self, level: int, n: int) -> bytes:
         """Return the stored hashes of a tile, nothing where there is none."""
+        raise NotImplementedError
 
-    def surplus(self, expected: Container[tuple[int, int]]) -> Iterator[Fault]:
-        """Yield what is stored of other tiles than the expected ones, and what contradicts those."""
-
-    def faults(self, origin: str, vkey: str) -> Iterator[Fault]:
-        """Yield what else does not hold."""
+    def faults(self, expected: Container[tuple[int, int]], log: VerifierKey) -> Iterator[Fault]:
+        """Yield what else does not hold of a log with these tiles and this key."""
+        _ = expected, log
+        return iter(())
 
     def notes(self, expected: Container[str]) -> Iterator[str]:
         """Yield what is unusual and harmless; `expected` are the digests of the passports."""
+        for name in store.blob_names(self._folder) if self.passports else ():
+            sha256 = name[-64:]
+            if name != f"{sha256[:2]}/{sha256}" or sha256 not in expected:
+                yield f"{store.BLOBS}/{name} belongs to no entry"
 
 
-class Database:
+class Database(Source):
     """The database of a registry, on one state of it."""
 
-    passports = True
-
     def __init__(self, folder: Path, connection: sqlite3.Connection) -> None:
-        self._folder = folder
-        self._connection = connection
-        self._log = Log(connection)
-        self.note = self._log.cosigned
-        self.tile = self._log.tile
+        super().__init__(folder)
+        self._connection, log = connection, Log(connection)
+        # As in `Source`.
+        self.note, self.tile, self.entry = log.cosigned, log.tile, log.entry  # type: ignore[method-assign]
 
     @classmethod
     @contextmanager
@@ -116,48 +120,24 @@ class Database:
         while rows := cursor.fetchmany(WIDTH):
             yield rows
 
-    def entries(self, start: int, stop: int) -> Iterable[tuple[int, bytes]]:
-        """See `Source`."""
-        return enumerate(self._log.entries(start, stop), start)
-
-    def surplus(self, expected: Container[tuple[int, int]]) -> Iterator[Fault]:
+    def faults(self, expected: Container[tuple[int, int]], log: VerifierKey) -> Iterator[Fault]:
         """See `Source`."""
         for level, n in self._connection.execute("SELECT level, n FROM tile ORDER BY level, n"):
             if (level, n) not in expected:
                 yield Fault("registry.tile-differs", f"tile {level}/{n}", "no entries give such a tile")
-
-    def faults(self, origin: str, vkey: str) -> Iterator[Fault]:
-        """See `Source`."""
         stated = store.meta(self._connection)
-        expected = {"format": store.FORMAT, "origin": origin, "vkey": vkey}
-        for name in sorted(stated.keys() | expected.keys()):
-            if stated.get(name) != expected.get(name):
-                message = f"expected {name} {expected.get(name)}, found {stated.get(name)}"
+        right = {"format": store.FORMAT, "origin": log.name, "vkey": str(log)}
+        for name in sorted(stated.keys() | right.keys()):
+            if stated.get(name) != right.get(name):
+                message = f"expected {name} {right.get(name)}, found {stated.get(name)}"
                 yield Fault("registry.checkpoint", "meta", message)
-        with suppress(CertkitError):  # what cannot be read, the audit has said
-            yield from self._beside(self._log.unverified_head())
-
-    def _beside(self, head: Checkpoint) -> Iterator[Fault]:
-        """Yield what is stored beside the checkpoint and not about it, or about one that the log had."""
-        (size,) = self._connection.execute("SELECT size FROM checkpoint").fetchone()
-        if size != head.size:
-            yield Fault(
-                "registry.checkpoint", "table checkpoint", f"signed for {head.size:,}, kept as {size}"
-            )
-        for number, kept in enumerate(self._log.cosignatures()):
-            if kept is None:
-                yield Fault("registry.cosignature", f"table cosignature, row {number}", NO_COSIGNATURE)
-
-    def notes(self, expected: Container[str]) -> Iterator[str]:
-        """See `Source`."""
-        return stray_blobs(self._folder, expected)
 
 
-class Published:
-    """The files of an exported tree."""
+class Published(Source):
+    """The files of an exported tree; of a tile, narrower forms are not looked at."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        super().__init__(folder)
         kept = folder / store.BLOBS
         self.passports = kept.is_dir() and not kept.is_symlink()
 
@@ -167,10 +147,6 @@ class Published:
         if path.is_symlink():
             raise InputError("file.not-regular", "is a link, not a file", where=str(path))
         return files.read(path, limit=MAX_NOTE)
-
-    def vkey(self) -> VerifierKey | None:
-        """See `Source`."""
-        return None
 
     def count(self) -> int:
         """See `Source`."""
@@ -185,75 +161,59 @@ class Published:
 
     def batches(self) -> Iterator[list[tuple[int, Any]]]:
         """See `Source`."""
-        for n in range(-(-self._size // tiles.WIDTH)):
-            yield list(enumerate(self._entries(n), n * tiles.WIDTH))
+        for n in range(-(-self._size // WIDTH)):
+            yield list(enumerate(self._entries(n), n * WIDTH))
 
-    def entries(self, start: int, stop: int) -> Iterator[tuple[int, bytes]]:
+    def entry(self, index: int) -> bytes | None:
         """See `Source`."""
-        for n in range(start // tiles.WIDTH, -(-min(stop, self._size) // tiles.WIDTH)):
-            for index, data in enumerate(self._entries(n), n * tiles.WIDTH):
-                if start <= index < stop:
-                    yield index, data
+        n, place = divmod(index, WIDTH)
+        return self._entries(n)[place] if 0 <= index < self._size else None
 
     def _entries(self, n: int) -> list[bytes]:
-        width = tiles.width(tiles.BUNDLES, n, self._size)
-        # Once a tile or bundle is full, its narrower forms may go, and a reader takes them from it.
-        for at_hand in (width, tiles.WIDTH):
-            data = self._read(Tile(tiles.BUNDLES, n, at_hand))
-            if data is not None:
-                return bundle.decode(data, at_hand)[:width]
-        raise InputError("tlog.tile", f"bundle {n} is missing, too long or a link")
+        width, data = self._tile(tiles.BUNDLES, n)
+        if data is None:
+            raise InputError("tlog.tile", f"bundle {n} is missing, too long or a link")
+        return bundle.decode(data, width)[: tiles.width(tiles.BUNDLES, n, self._size)]
 
     def tile(self, level: int, n: int) -> bytes:
         """See `Source`."""
+        width, data = self._tile(level, n)
+        if data is None or len(data) != width * HASH_SIZE:
+            return b""
+        return data[: tiles.width(level, n, self._size) * HASH_SIZE]
+
+    def _tile(self, level: int, n: int) -> tuple[int, bytes | None]:
+        """Return a tile or bundle, and its width: that of the log's size, or full.
+
+        Once a tile is full, its narrower forms may go, and a reader takes them from it.
+        """
         width = tiles.width(level, n, self._size)
-        for at_hand in (width, tiles.WIDTH) if width else ():
+        for at_hand in (width, WIDTH) if width else ():
             data = self._read(Tile(level, n, at_hand))
             if data is not None:
-                return data if at_hand == width else data[: width * HASH_SIZE]
-        return b""
-
-    def surplus(self, expected: Container[tuple[int, int]]) -> Iterator[Fault]:
-        """See `Source`: a narrower form of a tile must be its beginning; what is wider is in `notes`."""
-        _ = expected
-        for name in self._names():
-            tile = _tile(name)
-            width = tiles.width(tile.level, tile.n, self._size) if tile else 0
-            if tile is None or tile.width >= width:
-                continue
-            whole = self._read(Tile(tile.level, tile.n, width)) or b""
-            data = self._read(tile)
-            if data is None or not whole.startswith(data) or not has_width(tile, data):
-                yield Fault("registry.tile-differs", name, "not the beginning of the tile as it is now")
-
-    def faults(self, origin: str, vkey: str) -> Iterator[Fault]:
-        """See `Source`: files state nothing about themselves."""
-        _ = origin, vkey
-        return iter(())
+                return at_hand, data
+        return width, None
 
     def notes(self, expected: Container[str]) -> Iterator[str]:
         """See `Source`."""
-        for name in self._names():
-            tile = _tile(name)
-            if tile is None:
-                yield f"{name} is no tile"
-            elif tile.width > tiles.width(tile.level, tile.n, self._size):
-                yield f"{name} is beyond the checkpoint"
-        for item in sorted(self._folder.iterdir()):
-            if item.name not in _OWN:
-                yield f"{item.name} is no part of a log"
-        for part in ("tile", store.BLOBS):
-            for item in sorted(path for path, is_link in files.inside(self._folder / part) if is_link):
-                yield f"{item.relative_to(self._folder).as_posix()} is a link, and not followed"
-        if self.passports:
-            yield from stray_blobs(self._folder, expected)
+        for path, is_link in sorted(files.inside(self._folder)):
+            name = path.relative_to(self._folder).as_posix()
+            if is_link:
+                yield f"{name} is a link, and not followed"
+            elif name != CHECKPOINT and not name.startswith(f"{store.BLOBS}/") and not self._covers(name):
+                yield f"{name} is no part of the log"
+        yield from super().notes(expected)
 
-    def _names(self) -> Iterator[str]:
-        for item in sorted(path for path, is_link in files.inside(self._folder / "tile") if not is_link):
-            yield item.relative_to(self._folder).as_posix()
+    def _covers(self, name: str) -> bool:
+        """Tell whether a file is a tile of the log as it is, or a narrower form of one."""
+        try:
+            tile = tiles.parse_path(name)
+        except CertkitError:
+            return False
+        return tile.width <= tiles.width(tile.level, tile.n, self._size)
 
     def _read(self, tile: Tile) -> bytes | None:
-        limit = bundle.MAX_BUNDLE if tile.level == tiles.BUNDLES else tiles.WIDTH * HASH_SIZE
+        limit = bundle.MAX_BUNDLE if tile.level == tiles.BUNDLES else tiles.FULL
         path = self._folder
         for part in tile.path.split("/"):
             path /= part
@@ -263,29 +223,3 @@ class Published:
             return files.read(path, limit=limit)
         except CertkitError:
             return None
-
-
-def _tile(name: str) -> Tile | None:
-    try:
-        return tiles.parse_path(name)
-    except CertkitError:
-        return None
-
-
-def has_width(tile: Tile, data: bytes) -> bool:
-    """Tell whether the bytes of a tile or bundle are as many hashes, or entries, as its name says."""
-    if tile.level != tiles.BUNDLES:
-        return len(data) == tile.width * HASH_SIZE
-    try:
-        bundle.decode(data, tile.width)
-    except CertkitError:
-        return False
-    return True
-
-
-def stray_blobs(folder: Path, expected: Container[str]) -> Iterator[str]:
-    """Yield a note on each file among the passports that is none of the expected ones."""
-    for name in store.blob_names(folder):
-        sha256 = name[-64:]
-        if name != f"{sha256[:2]}/{sha256}" or sha256 not in expected:
-            yield f"{store.BLOBS}/{name} belongs to no entry"

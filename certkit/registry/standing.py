@@ -218,12 +218,11 @@ def _fall(log: Reader, history: History) -> Fall | None:
         compared = drift(sides[-2], sides[-1], before=sides[:-2])
     except CertkitError:
         return None
-    lost = [row for row in (row.document for row in compared.behaviour) if row.difference is not None]
+    lost = [row for row in compared.behaviour if row.difference is not None]
     worst = max(lost, key=lambda row: row.difference or 0.0, default=None)
-    named = {row.document: row.name for row in compared.behaviour}
     return Fall(
         result=compared.result,
-        row=None if worst is None else named[worst],
+        row=None if worst is None else worst.name,
         loss=None if worst is None else worst.difference,
         trend_loss=compared.trend.loss if compared.trend else None,
         trend_p=compared.trend.probability if compared.trend else None,

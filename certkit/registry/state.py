@@ -36,10 +36,10 @@ from certkit.registry.entry import (
     UnverifiedEntry,
     graver,
 )
-from certkit.registry.rules import Rest, is_of, is_signed, issuer_of, rest
+from certkit.registry.rules import is_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator
 
     from certkit.passport.keys import PublicKey
     from certkit.passport.trust import Trust
@@ -99,22 +99,33 @@ class Policy:
         self.keys: dict[str, PublicKey] = {candidate.id: candidate.key for candidate in candidates}
         self._names: dict[str, str] = {candidate.id: candidate.issuer for candidate in candidates}
 
-    def signed(self, logged: Logged, by: Mapping[str, PublicKey] | None = None) -> bool:
-        """Tell whether one of the policy's keys, or of those in `by`, signed an entry.
+    def names(self, ids: Iterable[str]) -> set[str]:
+        """Return the names of the issuers whose keys have some ids."""
+        return {self._names[known] for known in ids if known in self._names}
+
+    def signed(self, logged: Logged) -> bool:
+        """Tell whether one of the policy's keys signed an entry; without a policy, anybody may have.
 
         Raises `MismatchError` ``registry.entry-signature`` where one is named and did not sign, if `strict`.
         """
-        if by is None and self._trust is None:
-            return True
-        by = self.keys if by is None else by
-        return signed(logged, by) if self._strict else is_signed(logged.found, by)
+        key = self.keys.get(logged.found.entry.submitter)
+        if self._trust is None or key is None:
+            return self._trust is None
+        try:
+            logged.found.verify(key)
+        except CertkitError as error:
+            if self._strict:
+                message = f"entry {logged.index}: {error.message}"
+                raise MismatchError("registry.entry-signature", message, hint=error.hint) from None
+            return False
+        return True
 
     def counts(self, logged: Logged) -> bool:
         """Tell whether an entry that ends nothing counts: signed by a key of the policy, for this log.
 
         Of a passport's, the file has to be the passport that it names, by an issuer that the policy knows.
         """
-        if not self.signed(logged) or not logged.found.entry.is_for(self.origin):
+        if not self.signed(logged) or logged.found.entry.log != self.origin:
             return False
         return logged.found.passport is None or self.issuer(logged) is not None
 
@@ -127,39 +138,14 @@ class Policy:
         if not is_of(data, logged.found):
             return None
         try:
-            return submitter if self._trust is None else issuer_of(data, self._trust)
+            return submitter if self._trust is None else opening.open_signed(data, self._trust).signer.issuer
         except CertkitError:
             return None
 
     def is_issuers(self, logged: Logged, issuers: Iterable[str]) -> bool:
         """Tell whether a key of one of some issuers signed an entry; without a policy, anybody may."""
-        if self._trust is None:
-            return True
-        return self.signed(logged) and self._names[logged.found.entry.submitter] in issuers
-
-    def rest(self, issued: Issued) -> Rest:
-        """Return what a logged passport rests on: as its file says, or else as its entry does."""
-        data = self._load(issued.file)
-        try:
-            if data is not None:
-                return rest(opening.parse(data).unverified_statement())
-        except CertkitError:
-            pass  # whoever verifies the file says what is wrong with it
-        return Rest(frozenset({issued.claims.evidence}))
-
-
-def signed(logged: Logged, by: Mapping[str, PublicKey]) -> bool:
-    """Tell whether one of some keys submitted an entry; raise `MismatchError` for a false signature."""
-    key = by.get(logged.found.entry.submitter)
-    if key is None:
-        return False
-    try:
-        logged.found.verify(key)
-    except CertkitError as error:
-        raise MismatchError(
-            "registry.entry-signature", f"entry {logged.index}: {error.message}", hint=error.hint
-        ) from None
-    return True
+        name = self._names.get(logged.found.entry.submitter)
+        return self._trust is None or (self.signed(logged) and name is not None and name in issuers)
 
 
 class Issued(Struct, frozen=True, kw_only=True):
@@ -221,7 +207,7 @@ class Passports:
             return False
         # An issuer may end a passport that was logged for another log too.
         self._issuers.setdefault(claims.passport_id, set()).add(issuer)
-        if not entry.is_for(self._policy.origin):
+        if entry.log != self._policy.origin:
             return False
         self._issued.setdefault(
             claims.passport_id,
@@ -237,71 +223,44 @@ class Passports:
             self._supersedes[claims.passport_id] = claims.supersedes
         return True
 
-    def ends(self, logged: Logged, enders: Mapping[str, PublicKey] | None = None) -> bool:
-        """Tell whether an entry that was followed ends a passport by the word of who may say so.
+    def issued_by(self, passport_id: str, issuers: Iterable[str]) -> None:
+        """Take in who issued a passport, where its verification tells that and not the log."""
+        self._issuers.setdefault(passport_id, set()).update(issuers)
 
-        These are the keys of the passport's issuers, or `enders` where those are known.
-        """
+    def ends(self, logged: Logged) -> bool:
+        """Tell whether an entry that was followed ends a passport by the word of who may say so."""
         claims = logged.found.claims
-        if not isinstance(claims, Revocation | Supersession):
+        if not isinstance(claims, Revocation | Supersession) or self._repeats(claims):
             return True  # a later passport, which counts
-        if self._repeats(claims):
-            return True
-        if enders is not None:
-            return self._policy.signed(logged, enders)
         return self._policy.is_issuers(logged, self._issuers.get(claims.passport_id, ()))
 
     def _repeats(self, claims: Revocation | Supersession) -> bool:
         """Tell whether an entry repeats what a later passport says itself."""
         return isinstance(claims, Supersession) and self._supersedes.get(claims.by) == claims.passport_id
 
-    def said_before(self, logged: Logged) -> int | None:
-        """Return the entry by which the key of an ending had ended the passport already, None for none.
-
-        For a supersession any ending counts, unless it repeats what the later passport says; a revocation for
-        another reason says more. Another key may say it again: under a narrower policy the first may be
-        unknown.
-        """
-        claims, who = logged.found.claims, logged.found.entry.submitter
-        if not isinstance(claims, Revocation | Supersession):
-            return None
-        is_any = isinstance(claims, Supersession) and not self._repeats(claims)
-        for before, ending in self.endings(claims.passport_id):
-            if before.index >= logged.index:
-                break
-            says = before.found.claims
-            same = type(says) is type(claims) and (ending.reason, ending.by) == _said(claims)
-            if before.found.entry.submitter == who and (is_any or same):
-                return before.index
-        return None
-
-    def refuted(self, lineage: str) -> Iterator[tuple[int, Rest]]:
-        """Yield the entries by which issuers revoked evidence of a lineage as false, with that evidence."""
+    def refuted(self, lineage: str) -> Iterator[tuple[int, str]]:
+        """Yield the entries by which issuers revoked evidence of a lineage as false, with its digest."""
         for logged in self._false.get(lineage, ()):
             issued = self._issued.get(str(logged.found.passport_id))
             if issued is not None and self.ends(logged):
-                yield logged.index, self._policy.rest(issued)
+                yield logged.index, issued.claims.evidence
 
-    def endings(
-        self, passport_id: str, enders: Mapping[str, PublicKey] | None = None
-    ) -> Iterator[tuple[Logged, Ending]]:
-        """Yield the entries that end a passport, in their order; `enders` as for `ends`."""
+    def endings(self, passport_id: str) -> Iterator[tuple[Logged, Ending]]:
+        """Yield the entries that end a passport, in their order."""
         for logged, ending in self._endings.get(passport_id, ()):
-            if self.ends(logged, enders):
+            if self.ends(logged):
                 yield logged, ending
 
-    def ignored(self, passport_id: str, enders: Mapping[str, PublicKey]) -> Iterator[int]:
+    def ignored(self, passport_id: str) -> Iterator[int]:
         """Yield the places of entries that would end a passport and do not count."""
         for logged, _ in self._endings.get(passport_id, ()):
-            if not self.ends(logged, enders):
+            if not self.ends(logged):
                 yield logged.index
 
-    def ending(
-        self, passport_id: str, enders: Mapping[str, PublicKey] | None = None
-    ) -> tuple[Logged, Ending] | None:
-        """Return what ended a passport, with its entry; None where nothing did. `enders` as for `ends`."""
+    def ending(self, passport_id: str) -> tuple[Logged, Ending] | None:
+        """Return what ended a passport, with its entry; None where nothing did."""
         weightiest: tuple[Logged, Ending] | None = None
-        for logged, ending in self.endings(passport_id, enders):
+        for logged, ending in self.endings(passport_id):
             if outweighs(ending, weightiest[1] if weightiest else None):
                 weightiest = logged, ending
         return weightiest
@@ -319,10 +278,6 @@ class Passports:
             )
 
 
-def _said(claims: Revocation | Supersession) -> tuple[str | None, str | None]:
-    return (claims.reason, None) if isinstance(claims, Revocation) else (None, claims.by)
-
-
 class History(Struct, frozen=True, kw_only=True):
     """A lineage as of a checkpoint: its passports, oldest first, and every entry about it that counts.
 
@@ -335,29 +290,17 @@ class History(Struct, frozen=True, kw_only=True):
     left_out: tuple[int, ...] = ()
 
     @property
-    def drifts(self) -> tuple[tuple[int, Drift], ...]:
-        """The drift entries, with their places."""
-        return tuple(
-            (logged.index, logged.found.claims)
-            for logged in self.entries
-            if isinstance(logged.found.claims, Drift)
-        )
-
-    @property
     def drifted(self) -> bool:
         """Whether the log says that the latest passport drifted.
 
         A passport on the same evidence about the same agent shows nothing new: the one before it decides.
         """
-        logged = {claims.passport_id for _, claims in self.drifts}
         later = None
         for issued in reversed(self.passports):
-            claims = issued.claims
-            if later not in {None, (claims.evidence, claims.agent)}:
-                return False
-            if claims.passport_id in logged:
-                return True
-            later = (claims.evidence, claims.agent)
+            same = (issued.claims.evidence, issued.claims.agent)
+            if later not in {None, same} or issued.drift is not None:
+                return later in {None, same}
+            later = same
         return False
 
 

@@ -1,65 +1,96 @@
-"""Whether a passport stands, as far as a log can tell: step 8 of a verification.
+"""Whether a passport stands, as far as a log can tell: step 8 of a verification; and the status as a file.
 
     source = FolderStatus(folder, trust=trust, at=now, seen=remembered)     # a database or an exported tree
     verify(passport, trust=trust, at=now, status=source)
 
-Every entry up to the checkpoint is hashed and must give its root, and every one that names the passport, or
-whose form leaves that open, is read; then what is said is: no entry in [0, N) ends it. The derived tables
-would be faster and are not asked: whoever can write the file can leave a revocation out of them, and no proof
-shows that nothing is missing.
+    data = write(folder, index, key=log_key, heads=heads, at=now)           # passport.json.status
+    FileStatus(data, trust=trust, at=now, seen=remembered)
 
-An entry ends a passport where its issuer, or another key that the policy lists under the issuer's name,
-signed it, and where a later passport that a trusted key submitted takes its place. A passport that the log
-does not hold has no status here, and neither has any where an entry that may name it cannot be read: unknown
-is never valid.
+Every entry up to the checkpoint is hashed and must give its root, and every one that names the passport is
+read; then what is said is: no entry in [0, N) ends it. Where an entry cannot be read the status is unknown.
 
-How old that is: a checkpoint has no time of its own. With a quorum of witnesses it is the time that they
-vouch for; without one, the time of the newest entry that a trusted key signed, which whoever keeps the log
-cannot write. A log in which nothing happens grows old so: its keeper logs a note, or has it witnessed.
+How old that is: with a quorum of witnesses the time that they vouch for; without one, that of the newest
+entry that a trusted key signed, which whoever keeps the log cannot write. A log in which nothing happens
+grows old so: its keeper logs a note, or has it witnessed.
 
-What is not shown: that an entry was handed in and left out; and without a quorum, that others see the same,
-and that the newest entry was not carried over from another log under the same key.
+A status file, for those who verify offline, holds the signed checkpoint, every entry of the log that names
+the passport, and the log's word that there is no other: a signed note of the log's key over
+
+    certkit.status/v1
+    origin of the log, its size and its root, each on a line
+    the passport's id
+    SHA-256 of the entries: the place and leaf hash of each on a line
+    time
+
+What is not shown: that an entry was handed in and left out; without a quorum, that others see the same; of a
+status file, that it names every entry and goes on from what is remembered, both the word of the log's key.
 """
 
 from __future__ import annotations
 
+import hashlib
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
-from certkit.errors import CertkitError, MismatchError, UnavailableError
+import msgspec
+from msgspec import Meta
+
+from certkit import canonical
+from certkit.document import Document, Part
+from certkit.errors import CertkitError, InputError, MismatchError, UnavailableError, UsageError
 from certkit.passport.checks import CLOCK_SKEW, Status, period
+from certkit.passport.terms import Count
 from certkit.progress import SILENT, Progress
-from certkit.registry.entry import Claims, Logged, moment, read, skim, timestamp
+from certkit.registry.entry import Claims, Logged, moment, read, readable, timestamp
+from certkit.registry.heads import read as read_head
+from certkit.registry.heads import refuse_fork, remembered
 from certkit.registry.reader import Reader, log_key, opened
-from certkit.registry.state import Passports, Policy, signed
+from certkit.registry.rules import outside
+from certkit.registry.state import Passports, Policy
+from certkit.tlog.checkpoint import open_checkpoint
+from certkit.tlog.hashing import leaf_hash
+from certkit.tlog.note import Signer, open_note, write_note
+from certkit.tlog.text import decode64, encode64
 from certkit.tlog.witness import Quorum, counted
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
+
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     from certkit.canonical import Digest
     from certkit.passport.keys import PublicKey
-    from certkit.passport.trust import Trust
-    from certkit.registry.entry import Entry, Skimmed
+    from certkit.passport.trust import Candidate, Trust
     from certkit.registry.reader import Seen
     from certkit.tlog.checkpoint import Checkpoint, SignedCheckpoint
+    from certkit.tlog.note import VerifierKey
+
+MAX_SIZE: Final = canonical.MAX_BYTES
+SAYS: Final = (
+    "that no other entry of the log names the passport is the word of the log's key; no proof shows it"
+)
+
+_FIRST: Final = "certkit.status/v1"
+_SAYS: Final = ("the form", "the origin", "the size", "the root", "the passport", "the entries", "the time")
+_LINES: Final = len(_SAYS)
+_Text = Annotated[str, Meta(max_length=512 * 1024)]
 
 
-class Events:
-    """What was found so far about one passport; `revokers` are the keys, by id, that may end it."""
+class _Events:
+    """What entries say about one passport; `revokers` are the keys, by id, that may end it."""
 
     def __init__(self, policy: Policy, passport_id: Digest, revokers: Mapping[Digest, PublicKey]) -> None:
         self._policy, self._id = policy, passport_id
-        self._enders = {str(name): key for name, key in revokers.items()}
         self._passports = Passports(policy)
+        self._passports.issued_by(passport_id, policy.names(revokers))
         self._lineages: list[str] = []
         self._ignored: list[str] = []
 
     @property
     def ended(self) -> bool:
         """Whether something ended it."""
-        return self._passports.ending(self._id, self._enders) is not None
+        return self._passports.ending(self._id) is not None
 
     def take(self, logged: Logged) -> None:
         """Take an entry into account; raise `MismatchError` where it bears a false signature."""
@@ -68,7 +99,7 @@ class Events:
         if isinstance(claims, Claims) and claims.passport_id == self._id:
             if counts:
                 self._lineages.append(entry.subject)
-            elif not entry.is_for(self._policy.origin):
+            elif entry.log != self._policy.origin:
                 self._ignored.append(f"entry {logged.index} logs it, and was signed for {entry.log}")
             else:
                 self._ignored.append(f"entry {logged.index} logs it, and no trusted key signed that")
@@ -77,12 +108,12 @@ class Events:
 
     def status(self, head: Checkpoint, time: datetime | None, at: datetime) -> Status:
         """Return what was found, as of a checkpoint and the time that somebody vouches for it."""
-        when = f"as of checkpoint {head.size:,} of {head.origin}, {_age(time, at)}"
-        foreign = self._passports.ignored(self._id, self._enders)
+        age = "of unknown age" if time is None else f"at most {period(at - time)} old"
+        foreign = self._passports.ignored(self._id)
         ignored = [f"entry {index} would end it, and is not signed by its issuer" for index in foreign]
         more = "".join(f"; {text}" for text in (*self._ignored, *ignored))
         standing: Literal["current", "revoked", "superseded", "unknown"]
-        if (ended := self._passports.ending(self._id, self._enders)) is not None:
+        if (ended := self._passports.ending(self._id)) is not None:
             logged, ending = ended
             why = f": {ending.reason}" if ending.reason else f" by {ending.by}" if ending.by else ""
             standing = ending.how
@@ -93,15 +124,11 @@ class Events:
             what, standing = f"no entry in [0, {head.size:,}) ends it", "current"
         return Status(
             standing=standing,
-            detail=f"{what}, {when}{more}",
+            detail=f"{what}, as of checkpoint {head.size:,} of {head.origin}, {age}{more}",
             size=head.size,
             time=time,
             lineages=tuple(self._lineages),
         )
-
-
-def _age(time: datetime | None, at: datetime) -> str:
-    return "of unknown age" if time is None else f"at most {period(at - time)} old"
 
 
 class FolderStatus:
@@ -111,13 +138,7 @@ class FolderStatus:
     """
 
     def __init__(
-        self,
-        folder: Path,
-        *,
-        trust: Trust,
-        at: datetime,
-        seen: Seen,
-        progress: Progress = SILENT,
+        self, folder: Path, *, trust: Trust, at: datetime, seen: Seen, progress: Progress = SILENT
     ) -> None:
         self._folder, self._trust, self._at, self._seen = folder, trust, at, seen
         self._progress = progress
@@ -127,77 +148,44 @@ class FolderStatus:
 
         Raises `UnavailableError` where it cannot be told, and `CertkitError` where the log does not hold.
         """
-        named = passport_id.encode()
         quorum = Quorum.of(self._trust.witnesses.k, self._trust.witnesses.keys)
         with opened(self._folder) as source:
+            key = log_key(source.note(), self._trust)
             log = Reader(
-                self._folder,
-                source,
-                log_key(source.note(), self._trust),
-                witnesses=quorum.keys,
-                seen=self._seen,
-                progress=self._progress,
+                self._folder, source, key, witnesses=quorum.keys, seen=self._seen, progress=self._progress
             )
-            head = log.head.checkpoint
-            events = Events(Policy(head.origin, self._trust), passport_id, revokers)
-            newest = _Newest(head.origin, self._trust, self._at)
-            for index, data, leaf in log.entries():
-                skimmed = skim(data)
-                if skimmed is None or named in skimmed.payload:
-                    logged = _readable(index, data, leaf)
-                    events.take(logged)
-                    newest.take(logged.found.entry, index, data, leaf)
-                else:
-                    newest.take(skimmed, index, data, leaf)
-        time = vouched(log.head, quorum, self._at) if quorum.k else newest.time()
-        return events.status(head, time, self._at)
+            policy = Policy(log.head.checkpoint.origin, self._trust)
+            events = _Events(policy, passport_id, revokers)
+            newest = self._read(log, passport_id, events)
+        if quorum.k:
+            time = _vouched(log.head, quorum, self._at)
+        else:
+            time = moment(newest.found.entry.issued_at) if newest and policy.signed(newest) else None
+        return events.status(log.head.checkpoint, time, self._at)
+
+    def _read(self, log: Reader, passport_id: Digest, events: _Events) -> Logged | None:
+        """Take every entry that names the passport; return the newest that a trusted key may have signed.
+
+        It is for this log, dated while its key was trusted, and not to come.
+        """
+        named, latest = passport_id.encode(), timestamp(self._at + CLOCK_SKEW)
+        known: dict[str, Candidate] = {candidate.id: candidate for candidate in self._trust.candidates()}
+        newest, date = None, ""
+        for index, data, leaf in log.entries():
+            entry = readable(data)
+            if entry is None:
+                message = f"entry {index} cannot be read, and may end it"
+                raise UnavailableError("passport.unavailable", message)
+            said, key = entry.entry, known.get(entry.entry.submitter)
+            if named in entry.envelope.payload:
+                events.take(Logged(index, leaf, entry))
+            is_newer = date <= said.issued_at <= latest and said.log == log.head.checkpoint.origin
+            if is_newer and key is not None and outside(key, said.issued_at) is None:
+                newest, date = Logged(index, leaf, entry), said.issued_at
+        return newest
 
 
-def _readable(index: int, data: bytes, leaf: bytes) -> Logged:
-    try:
-        return Logged(index, leaf, read(data))  # type: ignore[arg-type]
-    except CertkitError as error:
-        message = f"entry {index} cannot be read, and may end it: {error.message}"
-        raise UnavailableError("passport.unavailable", message) from None
-
-
-class _Newest:
-    """The newest time that a trusted key signed for this log in its own time, and that is not to come."""
-
-    def __init__(self, origin: str, trust: Trust, at: datetime) -> None:
-        self._origin = origin
-        self._keys: dict[str, PublicKey] = {candidate.id: candidate.key for candidate in trust.candidates()}
-        # Times are compared as text: all have the same form and zone.
-        self._windows: dict[str, tuple[str, str]] = {
-            candidate.id: (
-                _text(candidate.not_before, ""),
-                min(_text(candidate.not_after, "9999"), timestamp(at + CLOCK_SKEW)),
-            )
-            for candidate in trust.candidates()
-        }
-        self._time = ""
-        self._found: tuple[int, bytes, bytes] | None = None
-
-    def take(self, entry: Entry | Skimmed, index: int, data: bytes, leaf: bytes) -> None:
-        start, end = self._windows.get(entry.submitter, ("9999", ""))
-        if max(self._time, start) <= entry.issued_at <= end and entry.is_for(self._origin):
-            self._time, self._found = entry.issued_at, (index, data, leaf)
-
-    def time(self) -> datetime | None:
-        if self._found is None:
-            return None
-        try:
-            logged = _readable(*self._found)
-        except UnavailableError:
-            return None  # it is no entry, and so its date none
-        return moment(logged.found.entry.issued_at) if signed(logged, self._keys) else None
-
-
-def _text(time: datetime | None, otherwise: str) -> str:
-    return otherwise if time is None else timestamp(time)
-
-
-def vouched(head: SignedCheckpoint, quorum: Quorum, at: datetime) -> datetime | None:
+def _vouched(head: SignedCheckpoint, quorum: Quorum, at: datetime) -> datetime | None:
     """Return the time since which a quorum vouches for a checkpoint, None where too few did by then.
 
     Raises `MismatchError` ``passport.witnesses`` where too few have cosigned at all.
@@ -208,3 +196,141 @@ def vouched(head: SignedCheckpoint, quorum: Quorum, at: datetime) -> datetime | 
         )
     since = quorum.since(counted(head.cosigned, (at + CLOCK_SKEW).timestamp()))
     return None if since is None else datetime.fromtimestamp(since, UTC)
+
+
+# The status file
+
+
+class Held(Part, frozen=True, kw_only=True):
+    """An entry that names the passport, in base64."""
+
+    index: Count
+    entry: _Text
+
+
+class StatusDocument(Document, frozen=True, kw_only=True, tag="urn:certkit:status:v1"):
+    """A passport's status for offline use, with the log's signed word on it.
+
+    Checkpoint and word are notes as text, entries stand oldest first; `says` is a sentence for people.
+    """
+
+    says: _Text = SAYS
+    checkpoint: _Text
+    word: _Text
+    entries: tuple[Held, ...]
+
+
+def write(folder: Path, index: int, *, key: Ed25519PrivateKey, heads: Path, at: datetime) -> bytes:
+    """Return the status file of the passport that entry `index` logs; the log's key signs its word.
+
+    Every entry is read first, since the word must be true.
+    Raises `UsageError` ``registry.log-key``, ``registry.status`` where the file would be too long, or
+    ``registry.unknown`` where the entry is no passport; `MismatchError` ``registry.inconsistent``, and
+    ``registry.rollback`` where the log is older than what was signed for it before; `InputError`
+    ``registry.entry`` where bytes in the log are no entry, and may name the passport.
+    """
+    with opened(folder) as source:
+        signer = Signer(read_head(source.note()).origin, key)
+        try:
+            log = Reader(folder, source, signer.vkey, seen=lambda _: remembered(heads, signer.vkey))
+        except MismatchError as error:
+            raise UsageError("registry.log-key", error.message, where=str(folder)) from None
+        note, head = source.note(), log.head.checkpoint
+        data = source.entry(index)
+        passport = None if data is None else read(data).passport
+        if passport is None:
+            raise UsageError("registry.unknown", f"entry {index} is no passport", where=str(folder))
+        named = passport.passport_id.encode()
+        naming_it = [
+            (Logged(place, leaf, entry), data)
+            for place, data, leaf in log.entries()
+            if named in (entry := read(data)).envelope.payload
+        ]
+    text = _word(head, passport.passport_id, [logged for logged, _ in naming_it], timestamp(at))
+    document = StatusDocument(
+        checkpoint=note.decode(),
+        word=write_note(text, [signer.sign(text)]).decode(),
+        entries=tuple(Held(index=logged.index, entry=encode64(data)) for logged, data in naming_it),
+    )
+    data = canonical.pretty(document.to_dict()).encode()
+    if len(data) > MAX_SIZE:
+        many = f"{len(document.entries):,} entries that name the passport"
+        raise UsageError(
+            "registry.status",
+            f"{many} make a file of {len(data):,} bytes, limit {MAX_SIZE:,}",
+            where=str(folder),
+            hint="give the exported tree instead, for: certkit verify --registry DIR",
+        )
+    return data
+
+
+def _word(head: Checkpoint, passport_id: str, entries: Iterable[Logged], time: str) -> str:
+    listed = "".join(f"{logged.index} {logged.leaf.hex()}\n" for logged in entries)
+    digest = hashlib.sha256(listed.encode()).hexdigest()
+    lines = (_FIRST, head.origin, str(head.size), encode64(head.root), passport_id, digest, time)
+    return "".join(f"{line}\n" for line in lines)
+
+
+class FileStatus:
+    """The status that a file tells, as of its checkpoint; `seen` is as for `FolderStatus`.
+
+    It is refused where it is older than what is remembered, unless it ends the passport.
+    """
+
+    def __init__(self, data: bytes, *, trust: Trust, at: datetime, seen: Seen) -> None:
+        self._data, self._trust, self._at, self._seen = data, trust, at, seen
+
+    def status(self, passport_id: Digest, revokers: Mapping[Digest, PublicKey]) -> Status:
+        """Return the standing of the passport, as `FolderStatus.status` does.
+
+        Raises `InputError` for the form of the file, `MismatchError` where it does not hold together, and
+        `UnavailableError` where it is older than what is remembered.
+        """
+        try:
+            file = msgspec.convert(canonical.loads(self._data), StatusDocument)
+        except (CertkitError, msgspec.ValidationError) as error:
+            raise InputError("registry.status", f"not a status file: {error}") from None
+        key = log_key(file.checkpoint.encode(), self._trust)
+        quorum = Quorum.of(self._trust.witnesses.k, self._trust.witnesses.keys)
+        signed = open_checkpoint(file.checkpoint.encode(), key, quorum.keys)
+        head, entries = signed.checkpoint, [_entry(held) for held in file.entries]
+        time = _check_word(file.word.encode(), key, head, passport_id, entries)
+        events = _Events(Policy(head.origin, self._trust), passport_id, revokers)
+        for logged in entries:
+            events.take(logged)
+        seen = self._seen(head.origin)
+        if not events.ended and seen is not None and head.size < seen.size:
+            raise UnavailableError(
+                "registry.rollback",
+                f"the status is as of {head.size:,} entries, and {seen.size:,} are known to be in the log",
+                hint="ask whoever keeps the log for a newer one",
+            )
+        if not events.ended and seen is not None and head.size == seen.size:
+            refuse_fork(seen, head, lambda _: head.root)
+        known = time if time <= self._at + CLOCK_SKEW else None
+        return events.status(head, _vouched(signed, quorum, self._at) if quorum.k else known, self._at)
+
+
+def _entry(held: Held) -> Logged:
+    data = decode64(held.entry)
+    if data is None:
+        raise InputError("registry.status", f"not a status file: entry {held.index} is not base64")
+    return Logged(held.index, leaf_hash(data), read(data))
+
+
+def _check_word(
+    word: bytes, key: VerifierKey, head: Checkpoint, passport_id: str, entries: list[Logged]
+) -> datetime:
+    """Return the time of the log's word, which must be about this checkpoint, passport and entries."""
+    lines = open_note(word, [key]).text.split("\n")
+    if len(lines) != _LINES + 1:
+        raise MismatchError("registry.status", f"the log's word has {len(lines) - 1} lines, not {_LINES}")
+    expected = _word(head, passport_id, entries, lines[_LINES - 1]).split("\n")
+    for name, stated, wanted in zip(_SAYS, lines, expected, strict=False):
+        if stated != wanted:
+            message = f"the log's word is about {name} {stated[:80]!r}, expected {wanted!r}"
+            raise MismatchError("registry.status", message)
+    try:
+        return moment(lines[_LINES - 1])
+    except ValueError:
+        raise InputError("registry.status", "not a status file: its word has no time") from None

@@ -62,7 +62,7 @@ def creating(folder: Path, meta: dict[str, str]) -> Iterator[sqlite3.Connection]
     path = folder / FILE
     with translated(path), closing(open_file(path, "rwc", PATIENCE)) as connection:
         connection.execute("PRAGMA journal_mode = WAL")
-        with writing(connection):
+        with Writing(connection):
             for statement in _DDL:
                 connection.execute(statement)
             connection.executemany("INSERT INTO meta VALUES (?, ?)", [*meta.items(), ("format", FORMAT)])
@@ -209,11 +209,6 @@ class Writing:
                     self._connection.execute("ROLLBACK")
 
 
-def writing(connection: sqlite3.Connection) -> Writing:
-    """Return what runs a block as one write transaction."""
-    return Writing(connection)
-
-
 @contextmanager
 def reading(connection: sqlite3.Connection) -> Iterator[None]:
     """Run a block on one state of the database, whatever writers do meanwhile."""
@@ -282,8 +277,8 @@ def blob_path(registry: Path, sha256: str) -> Path:
     return registry / BLOBS / sha256[:2] / sha256
 
 
-def keep_blob(registry: Path, data: bytes) -> Path | None:
-    """Write a passport durably; return its path, None where it was there already.
+def keep_blob(registry: Path, data: bytes) -> None:
+    """Write a passport durably.
 
     Called by one writer at a time. A file that is there but has other bytes is replaced.
     """
@@ -291,14 +286,12 @@ def keep_blob(registry: Path, data: bytes) -> Path | None:
     target = blob_path(registry, sha256)
     if load_blob(registry, sha256) == data:
         files.flush(target, registry / BLOBS)
-        return None
-    if target.parent.is_dir():
+    elif target.parent.is_dir():
         files.write(target, data)
     else:
         # The new folder appears with the file in it and is on the disk before this returns.
         with files.building(target.parent) as folder:
             files.write(folder / sha256, data)
-    return target
 
 
 def load_blob(registry: Path, sha256: str) -> bytes | None:

@@ -20,33 +20,26 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 from msgspec import Struct
 
-from certkit.errors import CertkitError, InputError, MismatchError, UntrustedError, UsageError
+from certkit.errors import CertkitError, MismatchError, UntrustedError, UsageError
 from certkit.passport import keys, opening
-from certkit.registry.entry import (
-    CLAIMS,
-    Claims,
-    Entry,
-    KeyChange,
-    Note,
-    Revocation,
-    Supersession,
-    timestamp,
-    write,
-)
-from certkit.registry.rules import Rest, is_before, issuer_of, outside, rest
+from certkit.registry.entry import CLAIMS, Claims, Entry, Note, Revocation, Supersession, timestamp, write
+from certkit.registry.rules import is_before, outside
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
     from datetime import datetime
 
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-    from certkit.passport.keys import PrivateKey, PublicKey
+    from certkit.passport.keys import PrivateKey
     from certkit.passport.trust import Candidate, Trust
-    from certkit.registry.entry import AnyClaims, PassportFacts, Reason, Stored
+    from certkit.registry.entry import AnyClaims, Logged, PassportFacts, Reason, Stored
     from certkit.registry.ledger import Ledger
+    from certkit.registry.log import Log
     from certkit.registry.registry import Registry
+    from certkit.registry.state import Ending
+    from certkit.tlog.note import Signer
     from certkit.tlog.proof import LogProof
 
 
@@ -73,90 +66,6 @@ def refuse_stranger(submitter: PrivateKey, trust: Trust, at: datetime) -> None:
         )
 
 
-class Drafts:
-    """Writes entries that go on from those of a log."""
-
-    def __init__(self, known: Ledger) -> None:
-        self._known = known
-
-    def claims(self, facts: PassportFacts) -> Claims:
-        """Return what the entry of a passport says; the attempt is counted.
-
-        Raises `MismatchError` ``registry.evidence-false``, ``registry.lineage``, ``registry.supersedes`` or
-        ``registry.attempt``.
-        """
-        self._refuse_false(facts)
-        latest = self._known.latest(facts.lineage)
-        if latest is None and (logged := self._known.alike(facts.lineage)):
-            raise MismatchError(
-                "registry.lineage",
-                f"the log holds {logged!r}, and {facts.lineage!r} differs from it in spelling alone",
-                hint="issue it under the name that is logged, or name another agent in other words",
-            )
-        if facts.supersedes not in {None, latest}:
-            raise MismatchError(
-                "registry.supersedes",
-                f"expected to supersede {latest or 'nothing'}, found {facts.supersedes}",
-                hint=f"the latest passport of {facts.lineage} in this registry is what can be superseded",
-            )
-        attempt = self._known.attempt(facts.lineage, facts.profile, facts.evidence)
-        if (facts.attempt or 1) < attempt:
-            declared = "no attempt" if facts.attempt is None else f"attempt {facts.attempt}"
-            raise MismatchError(
-                "registry.attempt",
-                f"the registry already holds {attempt - 1} of this agent's evaluations, this one declares"
-                f" {declared}",
-                hint="its bounds depend on the attempt; mark this one and issue anew: "
-                f"certkit bundle seal BUNDLE --attempt {attempt}",
-            )
-        return Claims.of(facts, attempt)
-
-    def _refuse_false(self, facts: PassportFacts) -> None:
-        """Raise where a passport rests on evidence that the issuer of an earlier one revoked as false."""
-        evidence = Rest(frozenset(facts.bundles or (facts.evidence,)), facts.runs)
-        for index, false in self._known.refuted(facts.lineage):
-            if evidence.repeats(false):
-                raise MismatchError(
-                    "registry.evidence-false",
-                    f"rests on evidence that entry {index} revoked as false",
-                    hint="have the agent judged on new evidence, with the times of its runs",
-                )
-
-    def entry(
-        self,
-        subject: str,
-        claims: AnyClaims,
-        *,
-        submitter: PrivateKey,
-        at: datetime,
-        passport: Stored | None = None,
-    ) -> bytes:
-        """Return the bytes of a signed entry.
-
-        Raises `InputError` ``registry.entry`` beyond its limit, `MismatchError` ``registry.time`` where it
-        would be dated back.
-        """
-        date = timestamp(at)
-        if (newest := self._known.newest(date)) and is_before(date, newest):
-            whose = "" if self._known.trust else "; by a trust policy, what its keys signed counts alone"
-            raise MismatchError(
-                "registry.time",
-                f"would be dated {date}, and the log holds an entry of {newest}",
-                hint=f"nothing is dated back: check the clock, or give a later time{whose}",
-            )
-        entry = Entry(
-            type=next(name for name, kind in CLAIMS.items() if isinstance(claims, kind)),
-            subject=subject,
-            passport=passport,
-            claims=msgspec.to_builtins(claims),
-            prev=self._known.last(subject),
-            issued_at=date,
-            submitter=keys.key_id(submitter.public_key()),
-            log=self._known.origin,
-        )
-        return write(entry, submitter)
-
-
 class Appended:
     """What became of an append: the index, and whether it is a new one.
 
@@ -175,22 +84,90 @@ class Appended:
 class Turn:
     """One turn at writing, from `Registry.turn`; `known` is what the entries say, those of this turn too."""
 
-    def __init__(
+    def __init__(self, log: Log, known: Ledger, signer: Signer, prove: Callable[[int], LogProof]) -> None:
+        self._log, self.known, self.signer, self._prove = log, known, signer, prove
+
+    def claims(self, facts: PassportFacts) -> Claims:
+        """Return what the entry of a passport says; the attempt is counted.
+
+        Raises `MismatchError` ``registry.evidence-false``, ``registry.lineage``, ``registry.supersedes`` or
+        ``registry.attempt``.
+        """
+        for index, false in self.known.refuted(facts.lineage):
+            if facts.evidence == false:
+                raise MismatchError(
+                    "registry.evidence-false",
+                    f"rests on evidence that entry {index} revoked as false",
+                    hint="have the agent judged on new evidence",
+                )
+        latest = self.known.latest(facts.lineage)
+        if latest is None and (logged := self.known.alike(facts.lineage)):
+            raise MismatchError(
+                "registry.lineage",
+                f"the log holds {logged!r}, and {facts.lineage!r} differs from it in spelling alone",
+                hint="issue it under the name that is logged, or name another agent in other words",
+            )
+        if facts.supersedes not in {None, latest}:
+            raise MismatchError(
+                "registry.supersedes",
+                f"expected to supersede {latest or 'nothing'}, found {facts.supersedes}",
+                hint=f"the latest passport of {facts.lineage} in this registry is what can be superseded",
+            )
+        attempt = self.known.attempt(facts.lineage, facts.profile, facts.evidence)
+        if (facts.attempt or 1) < attempt:
+            declared = "no attempt" if facts.attempt is None else f"attempt {facts.attempt}"
+            raise MismatchError(
+                "registry.attempt",
+                f"the registry already holds {attempt - 1} of this agent's evaluations, this one declares"
+                f" {declared}",
+                hint="its bounds depend on the attempt; mark this one and issue anew: "
+                f"certkit bundle seal BUNDLE --attempt {attempt}",
+            )
+        return Claims.of(facts, attempt)
+
+    def draft(
         self,
-        known: Ledger,
-        drafts: Drafts,
-        extend: Callable[[bytes], int],
-        prove: Callable[[int], LogProof],
-    ) -> None:
-        self.known = known
-        self._extend, self._drafts, self._prove = extend, drafts, prove
+        subject: str,
+        claims: AnyClaims,
+        *,
+        submitter: PrivateKey,
+        at: datetime,
+        passport: Stored | None = None,
+    ) -> bytes:
+        """Return the bytes of a signed entry.
+
+        Raises `InputError` ``registry.entry`` beyond its limit, `MismatchError` ``registry.time`` where it
+        would be dated back.
+        """
+        date = timestamp(at)
+        if (newest := self.known.newest(date)) and is_before(date, newest):
+            whose = "" if self.known.trust else "; by a trust policy, what its keys signed counts alone"
+            raise MismatchError(
+                "registry.time",
+                f"would be dated {date}, and the log holds an entry of {newest}",
+                hint=f"nothing is dated back: check the clock, or give a later time{whose}",
+            )
+        entry = Entry(
+            type=next(name for name, kind in CLAIMS.items() if isinstance(claims, kind)),
+            subject=subject,
+            passport=passport,
+            claims=msgspec.to_builtins(claims),
+            prev=self.known.last(subject),
+            issued_at=date,
+            submitter=keys.key_id(submitter.public_key()),
+            log=self.known.origin,
+        )
+        return write(entry, submitter)
+
+    def add(self, entry: bytes, *others: Signer) -> int:
+        """Log an entry and return its index; `others` sign the checkpoint over it too."""
+        index = self._log.extend([entry], self.signer, *others).size - 1
+        self.known.add(entry)
+        return index
 
     def log(self, subject: str, claims: AnyClaims, *, submitter: PrivateKey, at: datetime) -> Appended:
-        """Log an entry about `subject`; raise as `Registry.append_entry` does."""
-        if isinstance(claims, Claims | KeyChange):
-            raise InputError("registry.entry", "passports and keys have an operation of their own")
-        index = self._extend(self._drafts.entry(subject, claims, submitter=submitter, at=at))
-        return self.appended(index, new=True)
+        """Log an entry about `subject`; raise as `Registry.append` does."""
+        return self.appended(self.add(self.draft(subject, claims, submitter=submitter, at=at)), new=True)
 
     def appended(self, index: int, *, new: bool) -> Appended:
         """Return an entry with its proof; one that is not `new` says already what was to be logged."""
@@ -210,17 +187,23 @@ class Hand(Struct, frozen=True, kw_only=True):
         return registry.turn(self.log_key, self.trust)
 
     def log(self, turn: Turn, subject: str, claims: AnyClaims) -> Appended:
-        """Log an entry; raise as `Registry.append_entry` does."""
+        """Log an entry; raise as `Registry.append` does."""
         return turn.log(subject, claims, submitter=self.submitter, at=self.at)
 
 
 class _Own(NamedTuple):
-    """A logged passport that a hand may end: `keys` are its issuer's, by id."""
+    """A logged passport that a hand may end, with its issuer's name in the policy."""
 
     passport_id: str
     lineage: str
-    rest: Rest
-    keys: dict[str, PublicKey]
+    evidence: str
+    issuer: str
+
+    def ended(self, known: Ledger) -> Iterator[tuple[Logged, Ending]]:
+        """Yield the entries that end it already."""
+        passports = known.ended(self.lineage, {self.passport_id})
+        passports.issued_by(self.passport_id, {self.issuer})
+        return passports.endings(self.passport_id)
 
 
 class Revoked(NamedTuple):
@@ -239,15 +222,14 @@ def revoke(registry: Registry, ident: str, *, reason: Reason, detail: str | None
     revoked once more. With its evidence, every other passport of the lineage that its issuer gave on it falls
     too. Raises `UsageError` ``registry.unknown``, `UntrustedError` ``registry.not-issuer`` where the key is
     not its issuer's, `MismatchError` ``registry.blob-missing`` or ``registry.inconsistent``, and as
-    `Registry.append_entry`.
+    `Registry.append`.
     """
     with hand.turn(registry) as turn:
         target = _own(registry, turn.known, turn.known.find(ident), hand)
         index, new = _revoke(turn, target, reason, detail, hand)
         also = []
-        for passport in (
-            _on_its_evidence(registry, turn.known, target, hand) if reason == "evidence-false" else ()
-        ):
+        others = _on_its_evidence(registry, turn.known, target, hand) if reason == "evidence-false" else ()
+        for passport in others:
             entry, is_new = _revoke(turn, passport, reason, detail, hand)
             also += [(passport.passport_id, entry)] * is_new
         return Revoked(target.passport_id, turn.appended(index, new=new), tuple(also))
@@ -255,9 +237,7 @@ def revoke(registry: Registry, ident: str, *, reason: Reason, detail: str | None
 
 def _revoke(turn: Turn, target: _Own, reason: Reason, detail: str | None, hand: Hand) -> tuple[int, bool]:
     """Return the entry that revokes a passport for a reason, and whether it is a new one."""
-    for logged, ending in turn.known.ended(target.lineage, target.passport_id).endings(
-        target.passport_id, target.keys
-    ):
+    for logged, ending in target.ended(turn.known):
         if ending.reason == reason:
             return logged.index, False
     what = Revocation(passport_id=target.passport_id, reason=reason, detail=detail)
@@ -273,7 +253,7 @@ def _on_its_evidence(registry: Registry, known: Ledger, target: _Own, hand: Hand
     for index, _ in list(known.passports(target.lineage)):
         with suppress(CertkitError):
             passport = _own(registry, known, index, hand)
-            if passport.rest.repeats(target.rest):
+            if passport.evidence == target.evidence:
                 passports.setdefault(passport.passport_id, passport)
     return list(passports.values())
 
@@ -288,30 +268,24 @@ def supersede(registry: Registry, ident: str, *, by: str, hand: Hand) -> tuple[s
         target = _own(registry, turn.known, turn.known.find(ident), hand)
         later = turn.known.find(by)
         latest = turn.known.latest(target.lineage)
-        if latest in {None, target.passport_id} or latest != _logs(turn.known, later):
+        claims = turn.known.entry(later).passport
+        if claims is None or latest != claims.passport_id or latest == target.passport_id:
             raise MismatchError(
                 "registry.supersedes",
                 f"entry {later} is not the latest passport of {target.lineage}, or the one to supersede",
                 hint="only the latest passport of a lineage takes the place of another",
             )
-        known = turn.known.ended(target.lineage, target.passport_id)
-        for ended, _ in known.endings(target.passport_id, target.keys):
+        for ended, _ in target.ended(turn.known):
             return target.passport_id, turn.appended(ended.index, new=False)
-        what = Supersession(passport_id=target.passport_id, by=str(latest))
+        what = Supersession(passport_id=target.passport_id, by=latest)
         return target.passport_id, hand.log(turn, target.lineage, what)
 
 
 def note(registry: Registry, subject: str | None, text: str, *, hand: Hand) -> Appended:
-    """Log words about a lineage, or about the log itself; raise as `Registry.append_entry`."""
+    """Log words about a lineage, or about the log itself; raise as `Registry.append`."""
     refuse_stranger(hand.submitter, hand.trust, hand.at)
     with hand.turn(registry) as turn:
         return hand.log(turn, subject or registry.origin, Note(text=text))
-
-
-def _logs(known: Ledger, index: int) -> str | None:
-    """Return the id of the passport that an entry logs, None for one of another type."""
-    claims = known.entry(index).passport
-    return None if claims is None else claims.passport_id
 
 
 def _own(registry: Registry, known: Ledger, index: int, hand: Hand) -> _Own:
@@ -326,20 +300,14 @@ def _own(registry: Registry, known: Ledger, index: int, hand: Hand) -> _Own:
     file = opening.parse(data)
     if file.passport_id != logged.passport.passport_id:
         raise MismatchError("registry.inconsistent", f"the file of entry {index} is another passport")
-    issuer = issuer_of(data, hand.trust)
+    issuer = opening.open_signed(data, hand.trust).signer.issuer
     name = keys.key_id(hand.submitter.public_key())
-    theirs: dict[str, PublicKey] = {
-        candidate.id: candidate.key for candidate in hand.trust.candidates() if candidate.issuer == issuer
-    }
-    if name not in theirs:
+    if all((candidate.id, candidate.issuer) != (name, issuer) for candidate in hand.trust.candidates()):
         raise UntrustedError(
             "registry.not-issuer",
             f"issued by {issuer}, and key {name} is not theirs",
             hint="an issuer lets another key revoke by naming it in the policy under the same name",
         )
     # When the policy trusts the key is not asked: too late a word against a passport is still heard.
-    predicate = (stated := file.unverified_statement()).predicate
-    on = rest(stated)
-    if predicate.scope.dates.first_run is None:
-        on = on._replace(runs=None)  # without times, other runs may have come out alike
-    return _Own(file.passport_id, predicate.agent.lineage, on, theirs)
+    predicate = file.unverified_statement().predicate
+    return _Own(file.passport_id, predicate.agent.lineage, predicate.evidence.digest, issuer)

@@ -14,14 +14,14 @@ escaped and made visible.
     if pdf_missing() is None:
         file = pdf(drawn)
 
-The way through: `material` (the assessment's document) → `results`, `register`, `argue` (tables, figures,
-sentences) → `view` → `render`.
+The way through: `argument.case` (assessment, context, passport) → `argument.build` (the graph) → `answer`,
+`use`, `register`, `results`, `confidence`, `argue` (sentences, tables, figures) → `view` → `render`,
+`exports`.
 """
 
 from __future__ import annotations
 
-from certkit.report.attached import Attachment
-from certkit.report.issued import Issued, read
+from certkit.report.attached import Attachment, Issued, read
 from certkit.report.render import HINTS, html, pdf, pdf_missing
 from certkit.report.view import View, view
 

@@ -7,25 +7,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from markupsafe import Markup  # noqa: TC002 - msgspec resolves the annotation at run time
 from msgspec import Struct
 
 from certkit import wording
 from certkit.assessment import Status, Unit
 from certkit.report import results, words
 from certkit.report.argument.challenges import MOST_DAYS, Standing
-from certkit.report.argument.claim import approved
-from certkit.report.argument.graph import ROOT, State
-from certkit.report.svg import CONTESTED, judged
-from certkit.report.table import Entry
-from certkit.report.words import capital
+from certkit.report.argument.graph import State
+from certkit.report.svg import CONTESTED, mark, word
+from certkit.report.words import capital, plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from markupsafe import Markup
+
     from certkit.report.argument.build import Argument
     from certkit.report.argument.case import Case
-    from certkit.report.issued import Issued
+    from certkit.report.table import Entries
 
 MOST_AGAINST = 5
 """Lines of what speaks against the claim that fit the page."""
@@ -33,57 +32,66 @@ _DIGITS = len("sha256:") + 16
 
 
 class Box(Struct, frozen=True, kw_only=True):
-    """One of the four boxes: its head, its answer, and a line below."""
+    """One of the four boxes: its head, its answer in a word or two, a line below; `style` has the mark."""
 
     head: str
-    answer: Markup | str
+    word: str
     line: str
     style: str
+
+    @property
+    def mark(self) -> Markup:
+        """The mark of its status."""
+        return mark(self.style, self.word)
 
 
 def missing(case: Case) -> tuple[str, ...]:
     """Return what a safety case needs and nobody provided."""
-    context = case.context
+    context, domain = case.context, case.context.operating_domain
     given = {
         "an owner": context.owner,
         "a purpose": context.use and context.use.purpose,
-        "an operating domain": context.operating_domain
-        and (context.operating_domain.description or context.operating_domain.domains),
+        "an operating domain": domain and (domain.description or domain.domains),
         "a hazard": context.hazards,
         "a reviewer": context.reviewers,
     }
     return tuple(name for name, said in given.items() if not said)
 
 
-def kind(case: Case) -> str:
+def title(case: Case) -> str:
     """Return what the document is called: a safety case only where people said what the use is."""
-    lacking = missing(case)
-    if not lacking:
-        return "Safety case"
+    return "Evidence report" if missing(case) else "Safety case"
+
+
+def kind(case: Case) -> str:
+    """Return what the document is called, with what it lacks to be a safety case."""
+    if not (lacking := missing(case)):
+        return title(case)
     be = "is" if len(lacking) == 1 else "are"
-    return f"Evidence report. No safety case yet: {words.listed(lacking)} {be} missing"
+    return f"{title(case)}. No safety case yet: {words.listed(lacking)} {be} missing"
+
+
+_RUNS = (("c_nom", "normal run"), ("r_op", "run under faults"))
 
 
 def paragraph(case: Case) -> str:
     """Return what was seen and which tier it meets, in at most 60 words."""
-    document = case.document
-    metrics, agent = document["metrics"], document["agent"]
-    parts = [
-        f"{_rate(metrics[name])} of {metrics[name]['n']:,} {what}"
-        for name, what in (("c_nom", "normal runs"), ("r_op", "runs under faults"))
-        if metrics[name]["n"] and metrics[name]["value"] is not None
+    metrics = case.document["metrics"]
+    seen = [
+        f"{_rate(metrics[key])} of {metrics[key]['n']:,} {noun.replace('run', 'runs')}"
+        for key, noun in _RUNS
+        if metrics[key]["n"] and metrics[key]["value"] is not None
     ]
-    name = f"{agent['name']} {agent['version']}"
-    seen = f"{name} succeeded in {' and in '.join(parts)}" if parts else f"No run of {name} was recorded"
+    absent = [f"No {noun} was recorded." for key, noun in _RUNS if seen and not metrics[key]["n"]]
+    told = (
+        f"{case.agent} succeeded in {' and in '.join(seen)}"
+        if seen
+        else f"No run of {case.agent} was recorded"
+    )
     least = metrics["domain_min"]
     if least["value"] is not None and least.get("domain"):
-        seen += f" (weakest domain: {least['domain']}, {_rate(least)})"
-    absent = [
-        f"No {what} was recorded."
-        for name, what in (("c_nom", "normal run"), ("r_op", "run under a fault"))
-        if parts and not metrics[name]["n"]
-    ]
-    return " ".join([f"{seen}.", *absent, *_tiers(case)])
+        told += f" (weakest domain: {least['domain']}, {_rate(least)})"
+    return " ".join([f"{told}.", *absent, *_tiers(case)])
 
 
 def _rate(metric: dict[str, Any]) -> str:
@@ -91,171 +99,160 @@ def _rate(metric: dict[str, Any]) -> str:
 
 
 def _tiers(case: Case) -> Iterator[str]:
-    document, tier = case.document, case.tier
-    status = document["tiers"][str(tier)]["status"]
-    contested = sum(
-        item["state"] == "open" and item["severity"] == "serious"
-        for item in document["verdict"]["challenges"]
-    )
+    tier, tiers = case.tier, case.document["tiers"]
+    status, contested = tiers[str(tier)]["status"], sum(item.contests for item in case.assessment.challenges)
     if status == Status.MET:
         yield f"That meets every threshold of Tier {tier}, the tier that was asked for."
     elif status == CONTESTED:
-        raised = words.plural(contested, "serious challenge")
+        raised = plural(contested, "serious challenge")
         yield f"Every threshold of Tier {tier}, which was asked for, is met, but {raised} contest that."
     else:
-        yield f"That does not show Tier {tier}, the tier that was asked for: {_open(document, tier)}."
-    if status in {Status.MET, CONTESTED} and str(tier + 1) in document["tiers"]:
-        beyond = _open(document, tier + 1)
+        yield f"That does not show Tier {tier}, the tier that was asked for: {_open(case, tier)}."
+    if status in {Status.MET, CONTESTED} and str(tier + 1) in tiers:
+        beyond = _open(case, tier + 1)
         yield f"It does not show Tier {tier + 1}: {beyond}." if beyond else f"It meets Tier {tier + 1} too."
 
 
-def _open(document: dict[str, Any], tier: int) -> str:
+def _open(case: Case, tier: int) -> str:
     """Return how many criteria of a tier fail, cannot be judged, or have no evidence."""
-    groups = results.by_status(document, tier)
-    asked = [
-        row
-        for row in results.rows(document, tier)
-        if results.deciding(row, document["profile"]["reading"]) is not Status.NOT_APPLICABLE
-    ]
     said = {
         Status.NOT_MET: "fail",
         Status.INSUFFICIENT: "cannot be judged",
         Status.NOT_TESTED: "have no evidence",
     }
+    groups = results.by_status(case.document, tier)
     parts = [f"{len(names)} {said[status]}" for status, names in groups.items()]
-    return f"of {len(asked)} criteria {words.listed(parts)}" if parts else ""
+    asked = len(results.judged_rows(case.document, tier))
+    return f"of {asked} criteria {words.listed(parts)}" if parts else ""
 
 
 def readings(case: Case) -> tuple[str, ...]:
     """Return the tier by each reading, and every serious challenge with its code, as every screen says it."""
-    document = case.document
-    verdict = document["verdict"]
-    told = {item["code"]: item["message"] for item in document["findings"]}
+    verdict = case.assessment.verdict
+    told = wording.readings(verdict.table.tier, verdict.bounded.tier, decides=case.assessment.profile.reading)
     serious = (
-        wording.challenge(item["code"], item["state"], told[item["code"]], item["answered_by"])
-        for item in verdict["challenges"]
-        if item["severity"] == "serious"
+        words.plain(wording.challenge(item.code, item.state, item.message, item.answered_by))
+        for item in case.assessment.serious
     )
-    table, bounded = verdict["table"]["tier"], verdict["bounded"]["tier"]
-    return (wording.readings(table, bounded, decides=document["profile"]["reading"]), *serious)
+    return (told, *serious)
 
 
 def boxes(case: Case, argument: Argument) -> tuple[Box, ...]:
     """Return the four boxes: evidence, claim about the use, challenges, decision."""
     status = case.document["tiers"][str(case.tier)]["status"]
-    supported = "Supported" if argument.supported else "Not supported"
-    counts = {standing: argument.count(standing) for standing in Standing}
+    opened, sustained, accepted, answered = (
+        argument.count(state)
+        for state in (Standing.OPEN, Standing.SUSTAINED, Standing.ACCEPTED, Standing.ANSWERED)
+    )
     stale = sum(item.stale for item in argument.challenges)
     decision = case.context.decision
-    decided = "Nobody has decided"
-    line = "an owner's decision is not recorded"
+    decided, line = "Nobody has decided", "an owner's decision is not recorded"
     if decision is not None and decision.outcome:
         decided = capital(decision.outcome.replace("_", " "))
-        line = f"by {decision.by or 'nobody'}, until {decision.until or 'no day stated'}" + (
-            "" if approved(case) else "; not in force for this evidence"
-        )
+        line = f"by {decision.by or 'nobody'}, until {decision.until or 'no day stated'}"
+        line += "" if case.approved else "; not in force for this evidence"
+    supported = argument.claim.supported
+    counts = f"{sustained} sustained, {accepted} accepted, {answered} answered"
     return (
         Box(
             head="Evidence",
-            answer=judged(status),
+            word=word(status),
             line=f"Tier {case.tier}, the tier that was asked for",
             style=status,
         ),
         Box(
             head="Claim about use",
-            answer=supported,
-            line=argument.because[0] if argument.because else "every goal is supported or owned",
-            style="met" if argument.supported else "not_met",
+            word="Supported" if supported else "Not supported",
+            line=_first_reason(case, argument),
+            style=Status.MET if supported else Status.NOT_MET,
         ),
         Box(
             head="Challenges",
-            answer=f"{counts[Standing.OPEN]} open",
-            line=f"{counts[Standing.SUSTAINED]} sustained, {counts[Standing.ACCEPTED]} accepted,"
-            f" {counts[Standing.ANSWERED]} answered" + (f", {stale} STALE" if stale else ""),
-            style="met" if not counts[Standing.OPEN] + counts[Standing.SUSTAINED] else "insufficient",
+            word=f"{opened} open",
+            line=counts + (f", {stale} STALE" if stale else ""),
+            style=Status.INSUFFICIENT if opened + sustained else Status.MET,
         ),
         Box(
             head="Decision",
-            answer=decided,
+            word=decided,
             line=line,
-            style="met" if approved(case) else "not_tested",
+            style=Status.MET if case.approved else Status.NOT_TESTED,
         ),
     )
+
+
+def _first_reason(case: Case, argument: Argument) -> str:
+    """Return the first reason why the claim does not stand, in counts where section 8 has the names."""
+    if argument.claim.supported:
+        return "every goal is supported or owned"
+    if case.specimen or case.stale:
+        return argument.claim.because[0]
+    for state in (State.REFUTED, State.UNDEVELOPED):
+        if points := len(argument.graph.lowest(state)):
+            return f"{plural(points, 'point')} {state.value}: see section 8"
+    return words.plain(argument.claim.because[0])
 
 
 def claim(case: Case, argument: Argument) -> str:
     """Return the sentence about the use that the whole argument amounts to."""
-    if not argument.supported:
-        return f"Not supported: {argument.graph.by_id[ROOT].text}"
-    goals = sum(node.kind == "goal" for node in argument.graph.nodes)
+    if not argument.claim.supported:
+        return f"Not supported: {argument.claim.text}"
+    goals = sum(node.kind == "goal" for node in argument.nodes)
     asserted = sum(state is State.ASSERTED for state in argument.states.values())
-    accepted = [item for item in argument.challenges if item.state is Standing.ACCEPTED]
-    until = min((item.answer.until for item in accepted if item.answer and item.answer.until), default=None)
-    doubts = (
-        f", {words.plural(len(accepted), 'doubt')} accepted by {case.context.owner} until {until}"
-        if accepted
-        else ""
-    )
-    return f"Supported: {words.plural(goals, 'goal')}, {words.plural(asserted, 'assertion')}{doubts}."
+    accepted = [item.answer for item in argument.challenges if item.state is Standing.ACCEPTED]
+    until = min((answer.until for answer in accepted if answer and answer.until), default=None)
+    doubts = f", {plural(len(accepted), 'doubt')} accepted by {case.context.owner} until {until}"
+    return f"Supported: {plural(goals, 'goal')}, {plural(asserted, 'assertion')}{doubts if accepted else ''}."
 
 
 def against(case: Case, argument: Argument) -> tuple[str, ...]:
     """Return what speaks against the claim, gravest first, at most `MOST_AGAINST` lines."""
-    graph = argument.graph.by_id
-    lines = [
-        f"{capital(state.value)}: {graph[name].text}"
+    goals = [argument.graph.by_id[name] for name in ("G2", "G3", "G4", "G5", "G6")]
+    failed = results.by_status(case.document, case.tier, (Status.NOT_MET,)).get(Status.NOT_MET)
+    lines = [f"Tier {case.tier} fails on {words.listed(failed)}."] if failed else []
+    lines += [
+        f"{capital(state.value)}: {node.text}"
         for state in (State.REFUTED, State.UNDEVELOPED)
-        for name in argument.states
-        if argument.states[name] is state and name in {"G2", "G3", "G4", "G5", "G6"}
+        for node in goals
+        if node.state is state
     ]
     lines += [item.text for item in argument.challenges if item.state in {Standing.SUSTAINED, Standing.OPEN}]
-    failed = results.by_status(case.document, case.tier, (Status.NOT_MET,)).get(Status.NOT_MET, [])
-    if failed:
-        lines.insert(0, f"Tier {case.tier} fails on {words.listed(failed)}.")
-    return tuple(lines[:MOST_AGAINST])
+    return tuple(map(words.plain, lines[:MOST_AGAINST]))
 
 
-def changes(case: Case) -> tuple[str, ...]:
-    """Return what would change the answer: the narrowest margins, and what ends it."""
-    lines = []
-    if slim := results.narrowest(case.document):
-        lines.append(
-            f"The narrowest margins at Tier {case.document['verdict']['tier']}: {words.listed(slim)}."
-        )
-    lines.append(
+def changes(case: Case) -> Iterator[str]:
+    """Yield what would change the answer: the narrowest margins, how few outcomes, and what ends it."""
+    tier = case.assessment.verdict.tier
+    if slim := results.narrowest(case.document, tier):
+        yield f"The narrowest margins at Tier {tier}: {words.listed(slim)}."
+    flips = case.document["fragility"].get("flips")
+    if flips:
+        yield f"{plural(flips['needed'], 'other outcome')} would lose Tier {tier} (section 6)."
+    yield (
         "A changed component, an ended passport, drift, an indicator beyond its limit, an acceptance that"
         f" ended, or a new domain of use asks for another test; so do {MOST_DAYS} days."
     )
-    return tuple(lines)
 
 
-def identity(case: Case, signed: Issued | None) -> tuple[Entry, ...]:
+def identity(case: Case) -> Entries:
     """Return who and what this is about in six lines; digests by their first 16 digits."""
-    document, context = case.document, case.context
-    people = context.by_id
-    owner = people[context.owner].name or context.owner if context.owner else None
+    document, context, people = case.document, case.context, case.context.by_id
     reviewers = [
         f"{people[item.person].name or item.person} ({people[item.person].relation or 'relation not stated'})"
         for item in context.reviewers or ()
     ]
     age = f", {(case.today - case.last_run).days:,} days old" if case.today and case.last_run else ""
-    validity = signed.predicate.validity if signed else None
-    bundle, agent = document["bundle"], document["agent"]
+    bundle = document["bundle"]
     sealed = "sealed" if bundle["sealed"] else "NOT sealed"
-    return (
-        Entry("Agent", f"{agent['name']} {agent['version']}, {agent['digest'][:_DIGITS]}…"),
-        Entry(
-            "Evidence",
-            f"{bundle['digest'][:_DIGITS]}…, {bundle['origin']}, {sealed}; last run"
-            f" {case.last_run or 'not dated'}{age}",
-        ),
-        Entry("Tier table", f"{document['profile']['id']}, {document['profile']['reading']} reading"),
-        Entry("Owner", owner),
-        Entry("Reviewers", words.listed(reviewers) if reviewers else None),
-        Entry(
-            "Valid until",
-            f"{validity.not_after:%Y-%m-%d %H:%M} UTC"
-            if validity
-            else "no validity: a report is not a passport",
-        ),
-    )
+    until = "no validity: a report is not a passport"
+    if case.signed:
+        until = f"{case.signed.predicate.validity.not_after:%Y-%m-%d %H:%M} UTC"
+    return {
+        "Agent": f"{case.agent}, {document['agent']['digest'][:_DIGITS]}…",
+        "Evidence": f"{bundle['digest'][:_DIGITS]}…, {bundle['origin']}, {sealed}; last run"
+        f" {case.last_run or 'not dated'}{age}",
+        "Tier table": f"{document['profile']['id']}, {document['profile']['reading']} reading",
+        "Owner": people[context.owner].name or context.owner if context.owner else None,
+        "Reviewers": words.listed(reviewers) if reviewers else None,
+        "Valid until": until,
+    }

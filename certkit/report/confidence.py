@@ -1,21 +1,25 @@
-"""How sure the results are: posteriors, bounds with what they rest on, intervals, other priors."""
+"""How sure the results are: posteriors, bounds with what they rest on, other priors; where runs failed."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from certkit.assessment import CATALOGUE, Status, Unit
+from certkit.assessment import CATALOGUE, Unit
 from certkit.assessment.metrics.metric import percent
 from certkit.assessment.statistics.posterior import PRIORS
 from certkit.report import words
-from certkit.report.results import name, rows, unit
+from certkit.report.results import asked, bound, name, rows
 from certkit.report.svg import judged, posterior
-from certkit.report.table import Column, Table, table
+from certkit.report.table import Table, table
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from markupsafe import Markup
 
     from certkit.report.results import Document
+
+MOST_CELLS: Final = 10
 
 
 def posterior_figure(document: Document) -> Markup | None:
@@ -34,74 +38,74 @@ def posterior_figure(document: Document) -> Markup | None:
 def posterior_table(document: Document) -> Table:
     """Return P(θ > τ) of every tier beside the confidence that the tier asks for."""
     metric = document["metrics"]["posterior"]
-    asked = {row["tier"]: row for row in document["criteria"] if CATALOGUE[row["metric"]].tau_of}
+    by_tier = {row["tier"]: row for row in document["criteria"] if CATALOGUE[row["metric"]].tau_of}
     body = []
     for tier, at in sorted((int(tier), at) for tier, at in metric.get("tau", {}).items()):
-        row = asked.get(tier)
-        body.append(
-            (
-                f"Tier\u00a0{tier}",
-                f"{at:g}",
-                words.probability(metric["by_tier"][str(tier)]),
-                "not specified"
-                if row is None
-                else words.threshold(row["operator"], row["threshold"], Unit.PROBABILITY),
-                None if row is None else judged(Status(row["status"])),
-            )
-        )
-    columns = (
-        Column("tier", 20),
-        Column("τ", 20, "number"),
-        Column("P(θ > τ)", 20, "number"),
-        Column("asked (δ)", 20, "number"),
-        Column("table reading", 20),
-    )
-    return table("Posterior at each tier's threshold", columns, body)
+        row, p = by_tier.get(tier), words.probability(metric["by_tier"][str(tier)])
+        limit, status = (asked(row), judged(row["status"])) if row else ("not specified", None)
+        body.append((f"Tier\u00a0{tier}", f"{at:g}", p, limit, status))
+    numbers = ("τ", "P(θ > τ)", "asked (δ)")
+    widths = dict.fromkeys(("tier", *numbers, "table reading"), 20)
+    return table("Posterior at each tier's threshold", widths, body, numbers=numbers)
 
 
 def bounds_table(document: Document, tier: int) -> Table:
     """Return how the bound of every row of a tier was got, and what it rests on."""
-    columns = (
-        Column("criterion", 26),
-        Column("confidence", 11, "number"),
-        Column("bound", 10, "number"),
-        Column("rests on", 53),
+    body = (
+        (
+            name(row),
+            percent(row["bounded"]["confidence"]),
+            bound(row) or "–",
+            row["bounded"]["reason"] or row["bounded"]["rests_on"] or "–",
+        )
+        for row in rows(document, tier)
+        if row["bounded"] is not None
     )
-    body = []
-    for row in rows(document, tier):
-        bounded = row["bounded"]
-        if bounded is None:
-            continue
-        bound = (
-            "–"
-            if bounded["bound"] is None
-            else words.value(bounded["bound"], unit(row), beside=row["threshold"])
-        )
-        body.append(
-            (
-                name(row),
-                percent(bounded["confidence"]),
-                bound,
-                bounded["reason"] or bounded["rests_on"] or "–",
-            )
-        )
-    return table(f"Bounds at Tier {tier}", columns, body)
+    widths = {"criterion": 26, "confidence": 11, "bound": 10, "rests on": 53}
+    return table(f"Bounds at Tier {tier}", widths, body, numbers=("confidence", "bound"))
 
 
 def priors_table(document: Document) -> Table:
     """Return P(θ > τ) of every tier under each prior, and the p-value that holds at any time."""
-    posteriors = document["fragility"]["posterior"]
-    body = [
+    body = (
         (
             f"Tier\u00a0{tier}",
             *(words.probability(row["priors"][prior]) for prior in PRIORS),
             words.probability(row["anytime_p"]),
         )
-        for tier, row in sorted(posteriors.items())
-    ]
-    columns = (
-        Column("tier", 16),
-        *(Column(f"{prior} prior", 22, "number") for prior in PRIORS),
-        Column("p at any time", 18, "number"),
+        for tier, row in sorted(document["fragility"]["posterior"].items())
     )
-    return table("P(θ > τ) under other priors", columns, body)
+    heads = [f"{prior} prior" for prior in PRIORS]
+    widths = {"tier": 16} | dict.fromkeys(heads, 22) | {"p at any time": 18}
+    return table("P(θ > τ) under other priors", widths, body, numbers=(*heads, "p at any time"))
+
+
+def weakest(document: Document) -> Table:
+    """Return the domains and conditions that failed most often, at most `MOST_CELLS`, worst first."""
+    cells = [cell for cell in document["breakdown"] if cell["success"] < cell["runs"]]
+    cells.sort(key=lambda cell: (cell["success"] / cell["runs"], -cell["runs"]))
+    body = (
+        (
+            cell["domain"],
+            cell["condition"].replace("_", " "),
+            f"{cell['runs'] - cell['success']:,}",
+            f"{cell['runs']:,}",
+            words.value(cell["success"] / cell["runs"], Unit.FRACTION),
+        )
+        for cell in cells[:MOST_CELLS]
+    )
+    widths = {"domain": 34, "condition": 26, "failed": 12, "runs": 12, "success": 16}
+    numbers = ("failed", "runs", "success")
+    return table("Where runs failed most often", widths, body, numbers=numbers)
+
+
+def episodes(document: Document) -> Iterator[str]:
+    """Yield other known ways to fail: under cascades, with violations, by stopping short."""
+    cascade = document["metrics"].get("cascade_penalty")
+    if cascade and cascade["value"] is not None:
+        fall = words.value(cascade["value"], Unit.PP)
+        yield f"Under a cascade of faults success is {fall} below that under single faults."
+    told = {"success-with-violations", "stopped-short", "harness-errors", "success-with-attack"}
+    for item in document["findings"]:
+        if item["code"] in told:
+            yield f"{words.capital(item['message'])}."

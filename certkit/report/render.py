@@ -15,17 +15,26 @@ import logging
 import re
 import warnings
 from datetime import UTC, datetime
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from markupsafe import Markup
 
 from certkit import files, resources
+from certkit._version import __version__
+from certkit.assessment import fragile, of_judge
 from certkit.canonical import is_digest
 from certkit.errors import UnavailableError
-from certkit.report import fonts
+from certkit.report import answer, argue, attached, confidence, fonts, register, results, use
+from certkit.report.argument.figures import figures
+from certkit.report.integrity import commitments
+from certkit.report.svg import mark
+from certkit.report.view import SECTIONS
 from certkit.text import visible
 
 if TYPE_CHECKING:
+    from jinja2 import Environment
+
     from certkit.report.view import View
 
 HINTS: Final = (
@@ -75,9 +84,22 @@ def _grouped(text: str) -> Markup | str:
 
 def html(view: View) -> str:
     """Return the report as one HTML document that fetches nothing."""
+    page = _environment().get_template("report.html")
+    return page.render(
+        case=view.case,
+        argument=view.argument,
+        attachments=view.attachments,
+        generated_at=view.generated_at,
+        style=Markup(_template("style.css")),  # noqa: S704 - our own file
+    )
+
+
+@cache
+def _environment() -> Environment:
+    """Return the templates, which are compiled once."""
     from jinja2 import Environment, FunctionLoader, StrictUndefined  # noqa: PLC0415 - only where drawn
 
-    environment = Environment(
+    made = Environment(
         loader=FunctionLoader(_template),
         autoescape=True,
         undefined=StrictUndefined,
@@ -87,9 +109,24 @@ def html(view: View) -> str:
         keep_trailing_newline=True,
     )
     # A title and an attribute hold text only; `_finalize` would put digests into elements.
-    environment.filters["plain"] = lambda text: Markup.escape(printable(text))
-    style = Markup(_template("style.css"))  # noqa: S704 - our own file
-    return environment.get_template("report.html").render(view=view, style=style)
+    made.filters["plain"] = lambda text: Markup.escape(printable(text))
+    made.globals |= {
+        "answer": answer,
+        "argue": argue,
+        "attached": attached,
+        "commitments": commitments,
+        "confidence": confidence,
+        "register": register,
+        "results": results,
+        "use": use,
+        "contents": SECTIONS,
+        "figures": figures,
+        "fragile": fragile,
+        "mark": mark,
+        "of_judge": of_judge,
+        "version": __version__,
+    }
+    return made
 
 
 def _template(name: str) -> str:

@@ -1,15 +1,16 @@
-"""Figures and status marks as hand-made SVG.
+"""Marks and figures as hand-made SVG: a figure is a list of parts, `Plot` gives them axes.
 
 Every number is rounded before it is written, so that the same input gives the same bytes; every figure
 has a ``<title>``, which becomes its alternative text. Shapes show the status, colours repeat it:
-the shapes survive grey print and colour blindness. Marks are drawn, since a font may lack the glyph.
+the shapes survive grey print and colour blindness. Marks are drawn, since a font may lack the glyph. Colours
+are those of light paper; the style sheet changes them by their value where a screen is dark.
 
-No text of the evidence enters a figure; labels are the identifiers of criteria.
+Texts are escaped where they are written.
 """
 
 from __future__ import annotations
 
-from math import exp, log, sqrt
+from math import exp, inf, log, log10, sqrt
 from typing import TYPE_CHECKING, Final
 
 from markupsafe import Markup, escape
@@ -23,98 +24,78 @@ if TYPE_CHECKING:
 
 CONTESTED: Final = "contested"
 """The status of a tier whose criteria are met while a serious challenge is open."""
-WORDS: Final[dict[str, str]] = {
-    Status.MET: "met",
-    CONTESTED: "contested",
-    Status.NOT_MET: "not met",
-    Status.INSUFFICIENT: "insufficient evidence",
-    Status.NOT_TESTED: "not tested",
-    Status.NOT_APPLICABLE: "not specified",
-}
-COLOURS: Final[dict[str, str]] = {
-    Status.MET: "#00695c",
-    CONTESTED: "#b3261e",
-    Status.NOT_MET: "#b3261e",
-    Status.INSUFFICIENT: "#7a5900",
-    Status.NOT_TESTED: "#5f6368",
-    Status.NOT_APPLICABLE: "#9aa0a6",
-}
-_INK, _SOFT, _LINE, _SHADE = "#1c1c1c", "#5f6368", "#c4c7c5", "#cfe3f5"
+INK, SOFT, LINE = "#1c1c1c", "#5f6368", "#c4c7c5"
+_GOOD, _BAD, _OPEN, _BLUE, _SHADE = "#00695c", "#b3261e", "#7a5900", "#1f5f99", "#cfe3f5"
 
-# Drawn in a 12 × 12 box: a tick, a cross, a broken ring, an empty ring, a dash.
-_SHAPES: Final[dict[str, str]] = {
-    CONTESTED: '<path d="M6 .3 11.7 6 6 11.7 .3 6Z" fill="{c}"/>'
-    '<path d="M6 3V6.8M6 8V9.2" stroke="#fff" stroke-width="1.5"/>',
-    Status.MET: '<circle cx="6" cy="6" r="6" fill="{c}"/>'
-    '<path d="M3 6.3 5.2 8.5 9.2 3.9" fill="none" stroke="#fff" stroke-width="1.6"/>',
-    Status.NOT_MET: '<rect x="0" y="0" width="12" height="12" fill="{c}"/>'
-    '<path d="M3.2 3.2 8.8 8.8M8.8 3.2 3.2 8.8" fill="none" stroke="#fff" stroke-width="1.6"/>',
-    Status.INSUFFICIENT: '<path d="M6 .8 11.4 11.2H.6Z" fill="#fff" stroke="{c}" stroke-width="1.4"/>'
-    '<path d="M6 4.4V8M6 9V10.2" stroke="{c}" stroke-width="1.4"/>',
-    Status.NOT_TESTED: '<circle cx="6" cy="6" r="5.2" fill="#fff" stroke="{c}" stroke-width="1.4"/>',
-    Status.NOT_APPLICABLE: '<path d="M2 6H10" stroke="{c}" stroke-width="1.4"/>',
-}
-
-
-STATES: Final[dict[str, tuple[str, str]]] = {
-    "refuted": ("#b3261e", _SHAPES[Status.NOT_MET]),
+_TICK: Final = (
+    '<circle cx="6" cy="6" r="6" fill="{c}"/>'
+    '<path d="M3 6.3 5.2 8.5 9.2 3.9" fill="none" stroke="#fff" stroke-width="1.6"/>'
+)
+_CROSS: Final = (
+    '<rect x="0" y="0" width="12" height="12" fill="{c}"/>'
+    '<path d="M3.2 3.2 8.8 8.8M8.8 3.2 3.2 8.8" fill="none" stroke="#fff" stroke-width="1.6"/>'
+)
+_TRIANGLE: Final = (
+    '<path d="M6 .8 11.4 11.2H.6Z" fill="#fff" stroke="{c}" stroke-width="1.4"/>'
+    '<path d="M6 4.4V8M6 9V10.2" stroke="{c}" stroke-width="1.4"/>'
+)
+_DIAMOND: Final = (
+    '<path d="M6 .3 11.7 6 6 11.7 .3 6Z" fill="{c}"/>'
+    '<path d="M6 3V6.8M6 8V9.2" stroke="#fff" stroke-width="1.5"/>'
+)
+_HALF: Final = (
+    '<circle cx="6" cy="6" r="5.3" fill="#fff" stroke="{c}" stroke-width="1.4"/>'
+    '<path d="M6 .7A5.3 5.3 0 0 0 6 11.3Z" fill="{c}"/>'
+)
+_MARKS: Final[dict[str, tuple[str, str, str]]] = {
+    Status.MET: ("met", _GOOD, _TICK),
+    CONTESTED: ("contested", _BAD, _DIAMOND),
+    Status.NOT_MET: ("not met", _BAD, _CROSS),
+    Status.INSUFFICIENT: ("insufficient evidence", _OPEN, _TRIANGLE),
+    Status.NOT_TESTED: (
+        "not tested",
+        SOFT,
+        '<circle cx="6" cy="6" r="5.2" fill="#fff" stroke="{c}" stroke-width="1.4"/>',
+    ),
+    Status.NOT_APPLICABLE: ("not specified", SOFT, '<path d="M2 6H10" stroke="{c}" stroke-width="1.4"/>'),
+    "refuted": ("refuted", _BAD, _CROSS),
     "undeveloped": (
-        "#5f6368",
+        "undeveloped",
+        SOFT,
         '<path d="M6 .8 11.2 6 6 11.2 .8 6Z" fill="#fff" stroke="{c}" stroke-width="1.4"/>',
     ),
-    "challenged": ("#7a5900", _SHAPES[Status.INSUFFICIENT]),
-    "asserted": (
-        "#1f5f99",
-        (
-            '<circle cx="6" cy="6" r="5.3" fill="#fff" stroke="{c}" stroke-width="1.4"/>'
-            '<path d="M6 .7A5.3 5.3 0 0 0 6 11.3Z" fill="{c}"/>'
-        ),
-    ),
-    "supported": ("#00695c", _SHAPES[Status.MET]),
+    "challenged": ("challenged", _OPEN, _TRIANGLE),
+    "asserted": ("asserted", _BLUE, _HALF),
+    "supported": ("supported", _GOOD, _TICK),
 }
-"""State of a node of the argument → its colour and its shape in a 12 × 12 box."""
+"""Status of a criterion or tier, or state of a node → its word, colour, and shape in a 12 × 12 box."""
 
 
-def state_mark(state: str) -> Markup:
-    """Return the mark of a node's state with its word."""
-    colour, shape = STATES[state]
-    return Markup(  # noqa: S704 - built from constants
+def word(status: str) -> str:
+    """Return the word of a status or state."""
+    return _MARKS[status][0]
+
+
+def colour(status: str) -> str:
+    """Return the colour of a status or state."""
+    return _MARKS[status][1]
+
+
+def _shape(status: str) -> str:
+    return _MARKS[status][2].format(c=colour(status))
+
+
+def mark(status: str, said: str = "") -> Markup:
+    """Return the mark of a status or state, titled with its word, or with what is said beside it."""
+    return Markup(  # noqa: S704 - built from constants, or escaped
         f'<svg class="mark" viewBox="0 0 12 12" width="9" height="9" role="img">'
-        f"<title>{state}</title>{shape.format(c=colour)}</svg>\u00a0{state}"
-    )
-
-
-def mark(status: str) -> Markup:
-    """Return the mark of a status, 12 units square, titled with its word."""
-    shape = _SHAPES[status].format(c=COLOURS[status])
-    return Markup(  # noqa: S704 - built from constants
-        f'<svg class="mark" viewBox="0 0 12 12" width="9" height="9" role="img">'
-        f"<title>{WORDS[status]}</title>{shape}</svg>"
+        f"<title>{escape(said or word(status))}</title>{_shape(status)}</svg>"
     )
 
 
 def judged(status: str) -> Markup:
-    """Return the mark of a status with its word."""
-    return mark(status) + Markup("\u00a0") + Markup('<span class="word">{}</span>').format(WORDS[status])
-
-
-class Track(Struct, frozen=True, kw_only=True):
-    """One row of the forest plot, on its own scale from `low` to `high`; `higher`: more is better."""
-
-    label: str
-    status: Status
-    value: float | None
-    interval: tuple[float, float] | None
-    thresholds: tuple[tuple[int, float], ...]
-    low: float
-    high: float
-    higher: bool
-    shown: str
-
-    def place(self, at: float) -> float:
-        """Return where a value stands, 0 the worst end and 1 the best."""
-        share = min(max((at - self.low) / (self.high - self.low), 0.0), 1.0)
-        return share if self.higher else 1 - share
+    """Return the mark of a status or state with its word."""
+    return mark(status) + Markup('\u00a0<span class="word">{}</span>').format(word(status))
 
 
 def num(number: float) -> str:
@@ -123,7 +104,7 @@ def num(number: float) -> str:
 
 
 def text_at(
-    x: float, y: float, text: str, *, anchor: str = "start", size: float = 11, fill: str = _INK
+    x: float, y: float, text: str, *, anchor: str = "start", size: float = 11, fill: str = INK
 ) -> str:
     """Return a line of text at a point."""
     return (
@@ -132,12 +113,18 @@ def text_at(
     )
 
 
-def line_at(x1: float, y1: float, x2: float, y2: float, *, stroke: str = _LINE, width: float = 1) -> str:
+def line_at(x1: float, y1: float, x2: float, y2: float, *, stroke: str = LINE, width: float = 1) -> str:
     """Return a straight line between two points."""
     return (
         f'<line x1="{num(x1)}" y1="{num(y1)}" x2="{num(x2)}" y2="{num(y2)}" stroke="{stroke}"'
         f' stroke-width="{num(width)}"/>'
     )
+
+
+def path(d: str, *, stroke: str = INK, width: float = 1, dash: str = "", fill: str = "none") -> str:
+    """Return a path."""
+    dashed = f' stroke-dasharray="{dash}"' if dash else ""
+    return f'<path d="{d}" fill="{fill}" stroke="{stroke}" stroke-width="{num(width)}"{dashed}/>'
 
 
 def figure_of(name: str, title: str, width: int, height: int, parts: Iterable[str]) -> Markup:
@@ -153,11 +140,30 @@ _WIDTH: Final = 660
 _LEFT, _RIGHT, _ROW, _TOP = 158, 528, 25, 26
 
 
+class Track(Struct, frozen=True, kw_only=True):
+    """One row of the forest plot, on its own scale from `low` to `high`; `higher`: more is better."""
+
+    label: str
+    status: Status
+    value: float | None
+    interval: tuple[float, float] | None
+    thresholds: tuple[tuple[int, float], ...]
+    low: float
+    high: float
+    higher: bool
+    shown: str
+
+    def x(self, at: float) -> float:
+        """Return where a value stands, the worst end left and the best right."""
+        share = min(max((at - self.low) / (self.high - self.low), 0.0), 1.0)
+        return _LEFT + (_RIGHT - _LEFT) * (share if self.higher else 1 - share)
+
+
 def forest(tracks: Sequence[Track], *, title: str) -> Markup:
     """Return the forest plot: value, interval and tier thresholds of each criterion, better to the right."""
     parts = [
-        text_at(_LEFT, 12, "worse", size=10, fill=_SOFT),
-        text_at(_RIGHT, 12, "better", anchor="end", size=10, fill=_SOFT),
+        text_at(_LEFT, 12, "worse", size=10, fill=SOFT),
+        text_at(_RIGHT, 12, "better", anchor="end", size=10, fill=SOFT),
     ]
     for number, track in enumerate(tracks):
         parts += _track(track, _TOP + _ROW * number + _ROW / 2)
@@ -165,23 +171,25 @@ def forest(tracks: Sequence[Track], *, title: str) -> Markup:
 
 
 def _track(track: Track, y: float) -> list[str]:
-    def x(at: float) -> float:
-        return _LEFT + (_RIGHT - _LEFT) * track.place(at)
-
-    colour = COLOURS[track.status]
+    ink = colour(track.status)
     parts = [text_at(_LEFT - 10, y + 4, track.label, anchor="end"), line_at(_LEFT, y, _RIGHT, y)]
-    for at, label in _joined([(x(threshold), tier) for tier, threshold in track.thresholds]):
+    for at, label in _joined([(track.x(threshold), tier) for tier, threshold in track.thresholds]):
         parts += [
-            line_at(at, y - 6, at, y + 6, stroke=_SOFT),
-            text_at(at, y - 7.5, label, anchor="middle", size=8, fill=_SOFT),
+            line_at(at, y - 6, at, y + 6, stroke=SOFT),
+            text_at(at, y - 7.5, label, anchor="middle", size=8, fill=SOFT),
         ]
     if track.value is not None:
         if track.interval is not None:
-            low, high = sorted(x(end) for end in track.interval)
-            parts.append(line_at(low, y, high, y, stroke=colour, width=3))
-        parts.append(_point(track.status, x(track.value), y, colour))
-    parts.append(text_at(_RIGHT + 14, y + 4, track.shown, fill=colour, size=10.5))
+            low, high = sorted(map(track.x, track.interval))
+            parts.append(line_at(low, y, high, y, stroke=ink, width=3))
+        parts.append(point(track.status, track.x(track.value), y))
+    parts.append(text_at(_RIGHT + 14, y + 4, track.shown, fill=ink, size=10.5))
     return parts
+
+
+def point(status: str, x: float, y: float) -> str:
+    """Return the mark of a status at a point of a figure."""
+    return f'<g transform="translate({num(x - 6)} {num(y - 6)})">{_shape(status)}</g>'
 
 
 def _joined(ticks: list[tuple[float, int]], *, least: float = 9) -> list[tuple[float, str]]:
@@ -195,23 +203,72 @@ def _joined(ticks: list[tuple[float, int]], *, least: float = 9) -> list[tuple[f
     return joined
 
 
-def _point(status: Status, x: float, y: float, colour: str) -> str:
-    if status is Status.MET:
-        return f'<circle cx="{num(x)}" cy="{num(y)}" r="5" fill="{colour}"/>'
-    if status is Status.NOT_MET:
-        return f'<rect x="{num(x - 4.5)}" y="{num(y - 4.5)}" width="9" height="9" fill="{colour}"/>'
-    if status is Status.NOT_APPLICABLE:
-        return (
-            f'<circle cx="{num(x)}" cy="{num(y)}" r="4.5" fill="#fff" stroke="{colour}" stroke-width="1.5"/>'
-        )
-    return (
-        f'<path d="M{num(x)} {num(y - 5.5)} {num(x + 5.5)} {num(y + 4.5)}H{num(x - 5.5)}Z" fill="#fff"'
-        f' stroke="{colour}" stroke-width="1.5"/>'
-    )
+class Plot:
+    """A figure with axes: `x` and `y` are the ends of its scales, x from left to right and y upwards."""
+
+    right: Final = 636.0
+
+    def __init__(
+        self, x: tuple[float, float], y: tuple[float, float], *, left: float, top: float, base: float
+    ) -> None:
+        self.scale, self.height, self.left, self.top, self.base = x, y, left, top, base
+        self.parts = [line_at(left, base, self.right, base, stroke=INK)]
+
+    def x(self, at: float) -> float:
+        """Return where a value stands from the left."""
+        low, high = self.scale
+        return self.left + (self.right - self.left) * (at - low) / (high - low)
+
+    def y(self, at: float) -> float:
+        """Return where a value stands from above."""
+        low, high = self.height
+        return self.base - (self.base - self.top) * (at - low) / (high - low)
+
+    def below(self, ticks: Iterable[tuple[float, str]], caption: str) -> None:
+        """Draw ticks below the axis, and what it shows."""
+        for at, label in ticks:
+            self.parts += [
+                line_at(self.x(at), self.base, self.x(at), self.base + 4, stroke=INK),
+                text_at(self.x(at), self.base + 16, label, anchor="middle", size=10),
+            ]
+        self.parts.append(text_at((self.left + self.right) / 2, self.base + 32, caption, anchor="middle"))
+
+    def beside(self, ticks: Iterable[tuple[float, str]]) -> None:
+        """Draw level lines with their labels on the left."""
+        for at, label in ticks:
+            self.parts += [
+                line_at(self.left, self.y(at), self.right, self.y(at)),
+                text_at(self.left - 6, self.y(at) + 3.5, label, anchor="end", size=10),
+            ]
+
+    def curve(
+        self,
+        points: Iterable[tuple[float, float]],
+        *,
+        stroke: str = _BLUE,
+        width: float = 1.5,
+        dash: str = "",
+    ) -> None:
+        """Draw a line through points."""
+        d = "L".join(f"{num(self.x(x))} {num(self.y(y))}" for x, y in points)
+        self.parts.append(path(f"M{d}", stroke=stroke, width=width, dash=dash))
+
+    def upright(self, at: float, y: float, label: str) -> None:
+        """Draw a dashed line down to the axis, its label beside its upper end."""
+        x = self.x(at)
+        left = x > (self.left + self.right) / 2
+        anchor, shift = ("end", -5) if left else ("start", 5)
+        self.parts += [
+            path(f"M{num(x)} {num(y - 8)}V{num(self.base)}", dash="4 3"),
+            text_at(x + shift, y, label, anchor=anchor, size=10.5),
+        ]
+
+    def drawn(self, name: str, title: str) -> Markup:
+        """Return the figure."""
+        return figure_of(name, title, _WIDTH, int(self.base) + 40, self.parts)
 
 
 _POINTS: Final = 160
-_P_LEFT, _P_RIGHT, _P_TOP, _P_BASE = 24, 636, 58, 190
 
 
 def posterior(successes: int, n: int, tau: Sequence[tuple[int, float]], *, title: str) -> Markup:
@@ -221,60 +278,32 @@ def posterior(successes: int, n: int, tau: Sequence[tuple[int, float]], *, title
     spread = 5 * sqrt(mean * (1 - mean) / (a + b + 1))
     low = max(0.0, min([mean - spread, *(at for _, at in tau)]) - 0.02)
     high = min(1.0, max([mean + spread, *(at for _, at in tau)]) + 0.02)
-
-    def x(at: float) -> float:
-        return _P_LEFT + (_P_RIGHT - _P_LEFT) * (at - low) / (high - low)
-
-    peak = successes / n
-    outline = [
-        f"{num(x(at))} {num(_P_BASE - (_P_BASE - _P_TOP) * height)}"
-        for at, height in _curve(successes, n - successes, peak, low, high)
-    ]
-    area = f"M{num(x(low))} {_P_BASE}L{'L'.join(outline)}L{num(x(high))} {_P_BASE}Z"
-    parts = [
-        f'<path d="{area}" fill="{_SHADE}"/>',
-        f'<path d="M{"L".join(outline)}" fill="none" stroke="#1f5f99" stroke-width="1.5"/>',
-        line_at(_P_LEFT, _P_BASE, _P_RIGHT, _P_BASE, stroke=_INK),
-    ]
-    for step in range(21):
-        if low <= (at := step / 20) <= high:
-            parts += [
-                line_at(x(at), _P_BASE, x(at), _P_BASE + 4, stroke=_INK),
-                text_at(x(at), _P_BASE + 16, f"{at:.2f}", anchor="middle", size=10),
-            ]
-    for number, (tier, at) in enumerate(tau):
-        y = 12 + 14 * (number % 3)
-        anchor = "end" if x(at) > (_P_LEFT + _P_RIGHT) / 2 else "start"
-        shift = -5 if anchor == "end" else 5
-        parts += [
-            f'<path d="M{num(x(at))} {num(y - 8)}V{_P_BASE}" stroke="{_INK}" stroke-dasharray="4 3"/>',
-            text_at(x(at) + shift, y, f"Tier {tier}: τ = {at:g}", anchor=anchor, size=10.5),
-        ]
-    parts.append(
-        text_at((_P_LEFT + _P_RIGHT) / 2, _P_BASE + 32, "success rate under faults, θ", anchor="middle")
+    plot = Plot((low, high), (0, 1), left=24, top=58, base=190)
+    points = _density(successes, n - successes, low, high)
+    area = "L".join(f"{num(plot.x(x))} {num(plot.y(y))}" for x, y in [(low, 0), *points, (high, 0)])
+    plot.parts.append(f'<path d="M{area}Z" fill="{_SHADE}"/>')
+    plot.curve(points)
+    plot.below(
+        [(step / 20, f"{step / 20:.2f}") for step in range(21) if low <= step / 20 <= high],
+        "success rate under faults, θ",
     )
-    return figure_of("posterior", title, _WIDTH, _P_BASE + 38, parts)
+    for number, (tier, at) in enumerate(tau):
+        plot.upright(at, 12 + 14 * (number % 3), f"Tier {tier}: τ = {at:g}")
+    return plot.drawn("posterior", title)
 
 
-def _curve(s: int, f: int, peak: float, low: float, high: float) -> list[tuple[float, float]]:
-    """Return points of the density θ^s (1 − θ)^f, relative to its height at `peak`."""
+def _density(s: int, f: int, low: float, high: float) -> list[tuple[float, float]]:
+    """Return points of the density θ^s (1 − θ)^f, relative to its peak."""
 
     def logarithm(at: float) -> float:
+        if (at <= 0 and s) or (at >= 1 and f):
+            return -inf
         # 0 · log 0 is 0 here: the density is finite at an end whose outcome was never seen.
-        left = s * log(at) if s else 0.0
-        return left + (f * log(1 - at) if f else 0.0)
+        return (s * log(at) if s else 0.0) + (f * log(1 - at) if f else 0.0)
 
-    top = logarithm(peak)
-    points = []
-    for step in range(_POINTS + 1):
-        at = low + (high - low) * step / _POINTS
-        outside = (at <= 0 and s > 0) or (at >= 1 and f > 0)
-        points.append((at, 0.0 if outside else exp(max(logarithm(at) - top, -700.0))))
-    return points
-
-
-_C_LEFT, _C_RIGHT, _C_TOP, _C_BASE = 48, 636, 40, 230
-_CURVES: Final = ((2, "#1f5f99", 2.0, ""), (1, _SOFT, 1.5, "5 3"))
+    top = logarithm(s / (s + f))
+    places = (low + (high - low) * step / _POINTS for step in range(_POINTS + 1))
+    return [(at, exp(logarithm(at) - top)) for at in places]
 
 
 def power(
@@ -285,50 +314,56 @@ def power(
     A point is the tasks in all, the power of the row `driver`, and that of all rows together.
     """
     most = points[-1][0]
-
-    def x(runs: int) -> float:
-        return _C_LEFT + (_C_RIGHT - _C_LEFT) * runs / most
-
-    def y(share: float) -> float:
-        return _C_BASE - (_C_BASE - _C_TOP) * share
-
-    parts = [line_at(_C_LEFT, _C_BASE, _C_RIGHT, _C_BASE, stroke=_INK)]
-    for step in range(0, 101, 20):
-        at = y(step / 100)
-        parts += [
-            line_at(_C_LEFT, at, _C_RIGHT, at),
-            text_at(_C_LEFT - 6, at + 3.5, f"{step} %", anchor="end", size=10),
-        ]
-    step = _step(most)
-    for runs in range(0, most + 1, step):
-        parts += [
-            line_at(x(runs), _C_BASE, x(runs), _C_BASE + 4, stroke=_INK),
-            text_at(x(runs), _C_BASE + 16, f"{runs:,}", anchor="middle", size=10),
-        ]
-    for place, (column, stroke, width, dashes) in enumerate(_CURVES):
-        path = "L".join(f"{num(x(point[0]))} {num(y(point[column]))}" for point in points)
-        style = f'fill="none" stroke="{stroke}" stroke-width="{num(width)}"' + (
-            f' stroke-dasharray="{dashes}"' if dashes else ""
-        )
-        label = ("all expected rows together", driver)[place]
-        key = _C_LEFT + 230 * place
-        parts += [
-            f'<path d="M{path}" {style}/><path d="M{key} 14H{key + 26}" {style}/>',
+    step = next(size for size in _round_steps() if most // size <= 7)  # noqa: PLR2004 - ticks
+    plot = Plot((0, most), (0, 1), left=48, top=40, base=230)
+    plot.beside((share / 100, f"{share} %") for share in range(0, 101, 20))
+    plot.below([(tasks, f"{tasks:,}") for tasks in range(0, most + 1, step)], "tasks in all")
+    curves = ((2, "all expected rows together", _BLUE, 2.0, ""), (1, driver, SOFT, 1.5, "5 3"))
+    for place, (column, label, stroke, width, dash) in enumerate(curves):
+        key = plot.left + 230 * place
+        plot.curve([(item[0], item[column]) for item in points], stroke=stroke, width=width, dash=dash)
+        plot.parts += [
+            path(f"M{num(key)} 14H{num(key + 26)}", stroke=stroke, width=width, dash=dash),
             text_at(key + 32, 18, label),
         ]
-    parts += [
-        f'<path d="M{num(x(planned))} {_C_TOP - 8}V{_C_BASE}" stroke="{_INK}" stroke-dasharray="4 3"/>',
-        f'<path d="M{_C_LEFT} {num(y(wanted))}H{_C_RIGHT}" stroke="{_INK}" stroke-dasharray="4 3"/>',
-        text_at(x(planned) + 5, _C_TOP - 2, f"planned: {planned:,}", size=10.5),
-        text_at((_C_LEFT + _C_RIGHT) / 2, _C_BASE + 32, "tasks in all", anchor="middle"),
-    ]
-    figure = figure_of("power", title, _WIDTH, _C_BASE + 40, parts)
-    return str(figure).replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1) + "\n"
+    plot.upright(planned, plot.top - 2, f"planned: {planned:,}")
+    plot.parts.append(path(f"M{num(plot.left)} {num(plot.y(wanted))}H{num(plot.right)}", dash="4 3"))
+    figure = str(plot.drawn("power", title))
+    return figure.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1) + "\n"
 
 
-def _step(most: int) -> int:
-    """Return a round distance of ticks, so that there are at most seven beyond 0."""
-    step = 1
-    while most // step > 7:  # noqa: PLR2004 - ticks
-        step = step * 5 // 2 if str(step).startswith("2") else step * 2
-    return step
+def _round_steps() -> Iterable[int]:
+    """Yield 1, 2, 5, 10, 20, 50 and so on."""
+    return (digit * 10**zeros for zeros in range(16) for digit in (1, 2, 5))
+
+
+class Bar(Struct, frozen=True, kw_only=True):
+    """A share with its upper bound, beside the share that is tolerable; None where there is none."""
+
+    label: str
+    share: float | None
+    bound: float | None
+    tolerable: float | None
+    state: str
+
+
+def bars(rows: Sequence[Bar], *, title: str) -> Markup:
+    """Return shares with their bounds against what is tolerable, on a logarithmic axis that ends at 100 %."""
+    named = [at for row in rows for at in (row.share, row.bound, row.tolerable) if at]
+    least = min([-2, *(int(log10(at)) - 1 for at in named)])
+    plot = Plot((least, 0), (0, 1), left=_LEFT, top=_TOP, base=_TOP + _ROW * len(rows))
+    for number, row in enumerate(rows):
+        y = _TOP + _ROW * (number + 0.5)
+        plot.parts += [text_at(_LEFT - 10, y + 4, row.label, anchor="end"), line_at(_LEFT, y, plot.right, y)]
+        low, high = (plot.x(max(log10(at), least)) if at else plot.left for at in (row.share, row.bound))
+        if row.bound:
+            plot.parts += [line_at(low, y, high, y, stroke=colour(row.state), width=3)]
+            plot.parts += [line_at(high, y - 5, high, y + 5, stroke=colour(row.state), width=2)]
+        if row.share is not None:
+            plot.parts.append(point(row.state, low, y))
+        if row.tolerable:
+            x = plot.x(log10(row.tolerable))
+            plot.parts.append(path(f"M{num(x)} {num(y - 9)}V{num(y + 9)}", width=2, dash="3 2"))
+    ticks = ((at, f"{100 * 10**at:.10g} %") for at in range(least, 1))
+    plot.below(ticks, "share of runs in its conditions and domains that failed")
+    return plot.drawn("hazards", title)

@@ -3,6 +3,8 @@
 Values are text, or markup that `certkit.report.svg` made; None prints as "not provided". At most `MOST`
 rows of a table are printed, and how many were left out is said. The widths of columns are stated, so that
 no cell has to be measured to lay out a table.
+
+    table("Attached files", {"file": 20, "bytes": 10, "digest": 70}, rows, numbers=("bytes",))
 """
 
 from __future__ import annotations
@@ -12,21 +14,18 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable, Mapping
 
 MOST: Final = 40
 """Rows of one table that are printed; the attached files hold all."""
 
 
 class Column(Struct, frozen=True):
-    """A column: its head, its width in percent of the table's, and the style of its cells.
-
-    The widths of a table add up to 100; ``number`` sets cells to the right.
-    """
+    """A column: its head, its width in percent of the table's, and its style: ``number`` or ``text``."""
 
     head: str
     width: int
-    style: str = "text"
+    style: str
 
 
 class Cell(Struct, frozen=True):
@@ -45,22 +44,29 @@ class Table(Struct, frozen=True, kw_only=True):
     caption: str
     columns: tuple[Column, ...]
     rows: tuple[tuple[Value, ...], ...]
-    left_out: int = 0
-    style: str = ""
+    left_out: int
+    style: str
 
 
-class Entry(Struct, frozen=True):
-    """A labelled value; None where nobody provided it."""
-
-    label: str
-    value: str | None
+Entries = dict[str, str | None]
+"""Labelled values; None where nobody provided one."""
 
 
 def table(
-    caption: str, columns: Iterable[Column], rows: Iterable[tuple[Value, ...]], *, style: str = ""
+    caption: str,
+    widths: Mapping[str, int],
+    rows: Iterable[tuple[Value, ...]],
+    *,
+    numbers: Collection[str] = (),
+    style: str = "",
 ) -> Table:
-    """Return a table of the first `MOST` rows."""
+    """Return a table of the first `MOST` rows.
+
+    `widths` has the head of every column with its width in percent, 100 in all; `numbers` names the columns
+    of numbers.
+    """
     every = tuple(rows)
+    columns = (Column(head, width, "number" if head in numbers else "text") for head, width in widths.items())
     return Table(
         caption=caption,
         columns=tuple(columns),

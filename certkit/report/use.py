@@ -2,75 +2,54 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
+from certkit.evidence.context import OperatingDomain, Risk, Use
 from certkit.report import words
-from certkit.report.argument.claim import approved
-from certkit.report.svg import state_mark
-from certkit.report.table import Column, Entry, Table, table
+from certkit.report.svg import Bar, bars, judged
+from certkit.report.table import Table, table
 
 if TYPE_CHECKING:
+    from markupsafe import Markup
+
     from certkit.report.argument.build import Argument
     from certkit.report.argument.case import Case
     from certkit.report.argument.hazards import Measured
+    from certkit.report.table import Entries
 
 
-def use(case: Case) -> tuple[Entry, ...]:
+def use(case: Case) -> Entries:
     """Return purpose, users, oversight, exclusions and operating domain."""
-    given, domain, risk = case.context.use, case.context.operating_domain, case.context.risk
-    oversight = given.oversight.replace("_", " ") if given and given.oversight else None
-    return (
-        Entry("Purpose", given.purpose if given else None),
-        Entry("Users", given.users if given else None),
-        Entry("Human oversight", oversight),
-        Entry("Not to be used for", words.listed(given.exclusions) if given and given.exclusions else None),
-        Entry("Operating domain", domain.description if domain else None),
-        Entry("Accepted risk", risk.criterion if risk else None),
-    )
+    context, given = case.context, case.context.use or Use()
+    return {
+        "Purpose": given.purpose,
+        "Users": given.users,
+        "Human oversight": given.oversight.replace("_", " ") if given.oversight else None,
+        "Not to be used for": words.listed(given.exclusions) if given.exclusions else None,
+        "Operating domain": (context.operating_domain or OperatingDomain()).description,
+        "Accepted risk": (context.risk or Risk()).criterion,
+    }
 
 
 def domains(case: Case) -> Table:
     """Return each domain of the use with whether it was tested, and the tested ones that no use names."""
-    stated = case.context.operating_domain
-    wanted = set(stated.domains or () if stated else ())
     body = (
         (
             name,
-            "yes" if name in wanted else "not stated",
+            "yes" if name in case.wanted else "not stated",
             "tested under faults" if name in case.tested else "not tested under faults",
         )
-        for name in sorted(wanted | case.tested)
+        for name in sorted(case.wanted | case.tested)
     )
-    columns = (Column("domain", 50), Column("of this use", 20), Column("evidence", 30))
-    return table("Domains of the use against domains with evidence", columns, body)
+    widths = {"domain": 50, "of this use": 20, "evidence": 30}
+    return table("Domains of the use against domains with evidence", widths, body)
 
 
 def people(case: Case) -> Table:
     """Return the people who are named, and how they relate to the developer."""
-    body = (
-        (person.id, person.name, person.role, person.organisation, person.relation)
-        for person in case.context.people or ()
-    )
-    columns = (
-        Column("id", 16),
-        Column("name", 24),
-        Column("role", 20),
-        Column("organisation", 22),
-        Column("relation", 18),
-    )
-    return table("People", columns, body)
-
-
-_HAZARDS: Final = (
-    Column("hazard", 17),
-    Column("harm", 16),
-    Column("severity", 10),
-    Column("rests on", 14),
-    Column("failed runs", 13),
-    Column("at most", 8, "number"),
-    Column("mitigations", 12),
-    Column("state", 10),
-)
+    widths = {"id": 16, "name": 24, "role": 20, "organisation": 22, "relation": 18}
+    people = case.context.people or ()
+    return table("People", widths, (tuple(getattr(person, head) for head in widths) for person in people))
 
 
 def hazards(case: Case, argument: Argument) -> Table:
@@ -82,20 +61,50 @@ def hazards(case: Case, argument: Argument) -> Table:
             hazard.harm,
             hazard.severity,
             words.listed(hazard.criteria) if hazard.criteria else "no criterion",
-            failures(case.measured[hazard.id]),
+            _failures(case.measured[hazard.id]),
             f"{100 * hazard.tolerable.at_most:g}\u00a0%" if hazard.tolerable else None,
             "; ".join(mitigations[name].what or name for name in hazard.mitigations or ()) or None,
-            state_mark(argument.states[f"G2.{hazard.id}"]),
+            judged(argument.states[f"G2.{hazard.id}"]),
         )
         for hazard in case.context.hazards or ()
     )
-    return table("Hazards of this use", _HAZARDS, body)
+    widths = {
+        "hazard": 17,
+        "harm": 16,
+        "severity": 10,
+        "rests on": 14,
+        "failed runs": 13,
+        "at most": 8,
+        "mitigations": 12,
+        "state": 10,
+    }
+    return table("Hazards of this use", widths, body, numbers=("at most",))
 
 
-def failures(measured: Measured) -> str:
-    """Return failures of runs with the bound of their share."""
+def _failures(measured: Measured) -> str:
     bound = "no bound" if measured.bound is None else f"≤\u00a0{100 * measured.bound:.2g}\u00a0%"
     return f"{measured.failures:,} of {measured.runs:,}; {bound}"
+
+
+MOST_BARS = 12
+"""Hazards that the figure shows."""
+
+
+def hazard_bars(case: Case, argument: Argument) -> Markup | None:
+    """Return each hazard's failures with their bound against what is tolerable; None without a hazard."""
+    drawn = [
+        Bar(
+            label=hazard.id[:24],
+            share=measured.failures / measured.runs if measured.runs else None,
+            bound=measured.bound,
+            tolerable=hazard.tolerable.at_most if hazard.tolerable else None,
+            state=argument.states[f"G2.{hazard.id}"],
+        )
+        for hazard in (case.context.hazards or ())[:MOST_BARS]
+        for measured in (case.measured[hazard.id],)
+    ]
+    said = (f"{hazard.id}: {_failures(case.measured[hazard.id])}" for hazard in case.context.hazards or ())
+    return bars(drawn, title=f"Failures of each hazard: {'; '.join(said)}") if drawn else None
 
 
 def monitoring(case: Case) -> Table:
@@ -104,15 +113,8 @@ def monitoring(case: Case) -> Table:
         (item.claim or item.id, item.measure, item.limit, item.window, item.owner, item.action)
         for item in case.context.monitoring or ()
     )
-    columns = (
-        Column("about", 10),
-        Column("measure", 24),
-        Column("limit", 18),
-        Column("window", 12),
-        Column("owner", 12),
-        Column("action beyond it", 24),
-    )
-    return table("Indicators", columns, body)
+    widths = {"about": 10, "measure": 24, "limit": 18, "window": 12, "owner": 12, "action beyond it": 24}
+    return table("Indicators", widths, body)
 
 
 def review(case: Case) -> Table:
@@ -132,56 +134,38 @@ def review(case: Case) -> Table:
         )
         for item in case.context.reviewers or ()
     )
-    columns = (
-        Column("reviewer", 14),
-        Column("relation", 14),
-        Column("scope", 24),
-        Column("date", 12),
-        Column("comments", 36),
-    )
-    return table("Reviewers", columns, body)
+    widths = {"reviewer": 14, "relation": 14, "scope": 24, "date": 12, "comments": 36}
+    return table("Reviewers", widths, body)
 
 
-def decision(case: Case) -> tuple[Entry, ...]:
+def decision(case: Case) -> Entries:
     """Return what the owner decided, and whether an approval is in force."""
     made = case.context.decision
     if made is None or made.outcome is None:
-        return (Entry("Decision", None),)
-    return (
-        Entry("Decision", made.outcome.replace("_", " ")),
-        Entry("By", made.by),
-        Entry("Date", made.date),
-        Entry("Until", made.until),
-        Entry("Conditions", words.listed(made.conditions) if made.conditions else None),
-        Entry("Residual risk", made.residual_risk),
-        Entry("In force", "yes" if approved(case) else "no"),
-    )
-
-
-_CROSSWALK: Final = (
-    (
-        "EU AI Act, Annex IV",
-        "2(g) tests and metrics, 4",
-        "1, 2(e), 2(h), 3, 5, 9",
-        "2(a–d, f), 6–8",
-    ),
-    ("UL 4600", "§5 argument, §16 indicators", "§6, 7, 12, 17", "§8–11, 13–15"),
-    ("AMLAS", "stage 5, verification", "stages 1, 2, 6", "stages 3 (data), 4 (learning)"),
-    (
-        "NIST AI RMF",
-        "Measure 2.3, 2.5, 2.13",
-        "Map 1.1, 5.1; Measure 1.3, 2.4, 2.6, 2.7; Manage 1.1, 1.4, 4.1",
-        "Govern; Measure 2.8–2.12",
-    ),
-)
+        return {"Decision": None}
+    return {
+        "Decision": made.outcome.replace("_", " "),
+        "By": made.by,
+        "Date": made.date,
+        "Until": made.until,
+        "Conditions": words.listed(made.conditions) if made.conditions else None,
+        "Residual risk": made.residual_risk,
+        "In force": "yes" if case.approved else "no",
+    }
 
 
 def crosswalk() -> Table:
     """Return where such evidence stands for readers of four frameworks; never that a clause is met."""
-    columns = (
-        Column("framework", 20),
-        Column("such evidence stands here", 26),
-        Column("in part", 28),
-        Column("not covered", 26),
+    body = (
+        ("EU AI Act, Annex IV", "2(g) tests and metrics, 4", "1, 2(e), 2(h), 3, 5, 9", "2(a–d, f), 6–8"),
+        ("UL 4600", "§5 argument, §16 indicators", "§6, 7, 12, 17", "§8–11, 13–15"),
+        ("AMLAS", "stage 5, verification", "stages 1, 2, 6", "stages 3 (data), 4 (learning)"),
+        (
+            "NIST AI RMF",
+            "Measure 2.3, 2.5, 2.13",
+            "Map 1.1, 5.1; Measure 1.3, 2.4, 2.6, 2.7; Manage 1.1, 1.4, 4.1",
+            "Govern; Measure 2.8–2.12",
+        ),
     )
-    return table("Crosswalk", columns, _CROSSWALK)
+    widths = {"framework": 20, "such evidence stands here": 26, "in part": 28, "not covered": 26}
+    return table("Crosswalk", widths, body)

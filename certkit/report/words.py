@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+import re
+from typing import Final
 
-from certkit.assessment import Unit, shown
+from certkit.assessment import CATALOGUE, Unit, shown
 from certkit.assessment.metrics.metric import DIGITS, MOST
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from certkit.wording import listed as listed  # noqa: PLC0414 - part of these words
 
 _SIGNS: Final = {">=": "≥", "<=": "≤"}
 _SUFFIX: Final = {Unit.FRACTION: "\u00a0%", Unit.PP: "\u00a0pp"}
@@ -22,17 +21,6 @@ def count(n: int | None) -> str:
 def plural(n: int, noun: str) -> str:
     """Return a count with its noun: "1 run", "1,200 runs"."""
     return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
-
-
-def listed(names: Iterable[str]) -> str:
-    """Return names as "a, b and c"."""
-    *rest, last = names
-    return f"{', '.join(rest)} and {last}" if rest else last
-
-
-def operator(sign: str) -> str:
-    """Return an operator as it is printed."""
-    return _SIGNS.get(sign, sign)
 
 
 def value(number: float | None, unit: Unit, *, beside: float | None = None) -> str:
@@ -53,7 +41,7 @@ def threshold(sign: str | None, asked: float | None, unit: Unit) -> str:
     if unit is Unit.BOOLEAN:
         return "yes"
     scaled = 100 * asked if unit is Unit.FRACTION else asked
-    return f"{operator(sign)}\u00a0{scaled:.10g}{_SUFFIX.get(unit, '')}"
+    return f"{_SIGNS.get(sign, sign)}\u00a0{scaled:.10g}{_SUFFIX.get(unit, '')}"
 
 
 def margin(number: float | None, unit: Unit) -> str:
@@ -81,3 +69,13 @@ def interval(limits: dict[str, float] | None, unit: Unit) -> str:
 def capital(text: str) -> str:
     """Return text with its first letter as a capital."""
     return text[:1].upper() + text[1:]
+
+
+_NAMES: Final = {name: spec.title for name, spec in CATALOGUE.items() if not spec.title.count(name)}
+_BESIDE: Final = re.compile(rf" \(({'|'.join(CATALOGUE)})\)")
+_IDS: Final = re.compile(rf"(?<![\w.-])({'|'.join(sorted(_NAMES, key=len, reverse=True))})(?![\w-])")
+
+
+def plain(text: str) -> str:
+    """Return text for page 1: the full name of a metric stands where its id did."""
+    return _IDS.sub(lambda match: _NAMES[match.group()], _BESIDE.sub("", text))

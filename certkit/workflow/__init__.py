@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from certkit.workflow.comparing import MAX_PASSPORT, compare, drift
     from certkit.workflow.demonstration import demo
     from certkit.workflow.drawing import case_of, draw, load_context
-    from certkit.workflow.issuing import IssuedFiles, Logging, issue, own_trust
+    from certkit.workflow.issuing import NOT_ASKED, IssuedFiles, Logging, issue, own_trust
     from certkit.workflow.judging import assess, measured_icc, refuse_inside
     from certkit.workflow.named import (
         DEFAULT_PROFILE,
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = [
     "DEFAULT_PROFILE",
     "MAX_PASSPORT",
+    "NOT_ASKED",
     "IssuedFiles",
     "Logging",
     "assess",
@@ -57,7 +58,7 @@ __getattr__ = lazy(
         "comparing": ("MAX_PASSPORT", "compare", "drift"),
         "demonstration": ("demo",),
         "drawing": ("case_of", "draw", "load_context"),
-        "issuing": ("IssuedFiles", "Logging", "issue", "own_trust"),
+        "issuing": ("NOT_ASKED", "IssuedFiles", "Logging", "issue", "own_trust"),
         "judging": ("assess", "measured_icc", "refuse_inside"),
         "named": ("DEFAULT_PROFILE", "load_profile", "named_text", "packaged_profiles", "profile_text"),
     },

@@ -71,7 +71,6 @@ def case_of(
 ) -> Case:
     """Judge bundles, and return what their argument is built from."""
     from certkit.report.argument.case import case  # noqa: PLC0415 - heavy
-    from certkit.report.material import material  # noqa: PLC0415 - heavy
 
     judged, summary = judge(
         paths_of(bundle),
@@ -81,12 +80,4 @@ def case_of(
         jobs=None,
         progress=progress,
     )
-    drawn = material(judged)
-    return case(
-        judged,
-        document=drawn.document,
-        manifest=drawn.manifest,
-        context=context.context if context else None,
-        summary=summary,
-        today=today,
-    )
+    return case(judged, context=context, summary=summary, today=today)

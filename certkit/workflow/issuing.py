@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import shlex
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
@@ -38,10 +38,14 @@ if TYPE_CHECKING:
     from certkit.report import View
 
 
+NOT_ASKED: Final = "not asked for"
+"""Why there is no PDF where nobody wanted one."""
+
+
 class Logging(Struct, frozen=True, kw_only=True):
     """Where a passport is logged: the registry's folder, the log's key, and who may have signed.
 
-    `heads` is the file, outside the registry, that remembers what was signed; `now` and `warn` are as for
+    `heads` is the file, outside the registry, that remembers what was signed; `warn` is as for
     `certkit.registry.Registry.open`.
     """
 
@@ -49,7 +53,6 @@ class Logging(Struct, frozen=True, kw_only=True):
     log_key: Ed25519PrivateKey
     heads: Path
     trust: Trust
-    now: datetime | None = None
     warn: Callable[[str], None] = lambda _: None
 
 
@@ -77,6 +80,7 @@ def issue(
     context: Given | None = None,
     supersedes: Digest | None = None,
     logging: Logging | None = None,
+    pdf: bool = True,
     jobs: int | None = None,
     progress: Progress = SILENT,
 ) -> IssuedFiles:
@@ -84,9 +88,9 @@ def issue(
 
     `out` becomes a folder with ``passport.json`` (and ``passport.json.tlog-proof`` where it was logged),
     ``assessment.json``, ``public-key.pem`` where a key signs, ``safety-case.html`` and, where Pango is there,
-    ``safety-case.pdf``. `at` is the beginning of the validity, which is 90 days unless told otherwise;
-    `timestamp` and `now` are as in `certkit.passport.issue`; only a key logs. Raises `CertkitError`
-    subclasses; nothing is left at `out` then.
+    ``safety-case.pdf`` unless `pdf` is false. `at` is the beginning of the validity, which is 90 days unless
+    told otherwise; `timestamp` and `now` are as in `certkit.passport.issue`; only a key logs. Raises
+    `CertkitError` subclasses; nothing is left at `out` then.
     """
     refuse_inside(bundle, out)
     judged, summary = judge(
@@ -114,7 +118,7 @@ def issue(
         view = report.view(
             judged, context=context, summary=summary, passport=signed.to_json(), today=at.date()
         )
-        pdf_missing, logged = _draw(folder, view), None
+        pdf_missing, logged = _draw(folder, view, pdf=pdf), None
         if isinstance(key, keys.PrivateKey):
             files.write(folder / "public-key.pem", keys.public_pem(key.public_key()).encode())
             if logging:
@@ -135,11 +139,11 @@ def _naming(bundles: Sequence[Path]) -> Iterator[None]:
         raise MismatchError(error.code, error.message, where=error.where, hint=hint) from None
 
 
-def _draw(folder: Path, view: View) -> str | None:
+def _draw(folder: Path, view: View, *, pdf: bool) -> str | None:
     """Write the safety case; return why there is no PDF, or None where there is one."""
     page = report.html(view)
     files.write(folder / "safety-case.html", page.encode())
-    reason = report.pdf_missing()
+    reason = report.pdf_missing() if pdf else NOT_ASKED
     if reason is None:
         files.write(folder / "safety-case.pdf", report.pdf(view, page))
     return reason
@@ -156,7 +160,6 @@ def _log(
         log_key=logging.log_key,
         heads=logging.heads,
         at=at,
-        now=logging.now,
         warn=logging.warn,
         progress=progress,
     )

@@ -138,8 +138,8 @@ class _Beside:
         self._path, self._trust, self._at, self._heads = path, trust, at, heads
 
     def status(self, passport_id: Digest, revokers: Mapping[Digest, PublicKey]) -> Status:
-        """Return the standing that the file tells, as `certkit.registry.statusfile.FileStatus` does."""
-        from certkit.registry.statusfile import MAX_SIZE, FileStatus  # noqa: PLC0415 - only where it is asked
+        """Return the standing that the file tells, as `certkit.registry.status.FileStatus` does."""
+        from certkit.registry.status import MAX_SIZE, FileStatus  # noqa: PLC0415 - only where it is asked
 
         data = files.read(self._path, limit=MAX_SIZE)
         seen = _memory(self._trust, self._heads)

@@ -9,7 +9,7 @@ import pytest
 
 from certkit import canonical, evidence
 from certkit.document import schema_of
-from certkit.report.argument.document import ArgumentDocument
+from certkit.report.argument.build import Argument
 from tests.support import bundles
 from tests.support.extremes import GOOD
 from tests.support.running import certkit
@@ -71,7 +71,7 @@ def test_the_argument_is_written_in_its_published_form(bundle: Path, context: Pa
     options = ("--context", context, "--require-tier", "2", "--format", "argument", "-o", out)
     assert certkit("report", bundle, *options).code == 0
     document = canonical.loads(out.read_bytes())
-    jsonschema.Draft202012Validator(schema_of(ArgumentDocument)).validate(document)
+    jsonschema.Draft202012Validator(schema_of(Argument)).validate(document)
     assert document["claim"]["supported"] is False
 
 

@@ -245,9 +245,9 @@ def test_entries_that_were_signed_for_another_log_do_not_count(place: Path) -> N
     folder = place / "registry"
     with (
         Registry.open(folder, heads=place / "heads.db") as registry,
-        registry._signing(load_log_key(folder / KEY_FILE)) as signer,
+        registry.turn(load_log_key(folder / KEY_FILE)) as turn,
     ):
-        registry._log.extend(foreign, signer)
+        registry._log.extend(foreign, turn.signer)
     document = told(*TRUST, "--json").document
     assert len(document["passports"]) == 2
     assert 5 in document["left_out"]

@@ -18,31 +18,6 @@ def required(place: Path) -> None:
     (place / "trust.json").write_text(policy.replace('"require": []', '"require": ["status"]'))
 
 
-def test_whoever_remembers_the_log_takes_a_later_status_with_a_proof(
-    place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    required(place)
-    assert certkit("registry", "checkpoint", "registry", "-o", "known.checkpoint", "-q").code == 0
-    reader, keeper = str(place / "reader.db"), str(place / "heads.db")
-    audit = ("registry", "audit", "registry", "--trust", "trust.json", "--heads", reader, "-q")
-    assert certkit(*audit).code == 0
-    assert ending("note", "registry", "one more").code == 0
-    for more, code, state in (
-        ((), 4, "skipped"),
-        (("--since", "known.checkpoint"), 0, "passed"),
-        (("--since", "first.json.tlog-proof"), 4, "skipped"),
-    ):
-        monkeypatch.setenv("CERTKIT_HEADS", keeper)
-        out = ("-o", "second.json.status", "--at", DAY, "--force", "-q")
-        assert certkit("registry", "status", "registry", 1, *out, *more).code == 0
-        monkeypatch.setenv("CERTKIT_HEADS", reader)
-        found = verify("second.json")
-        assert (found.code, status(found)["status"]) == (code, state), more
-    (place / "junk").write_bytes(b"junk")
-    refused = certkit("registry", "status", "registry", 1, "--since", "junk", "--json")
-    assert (refused.code, refused.document["error"]["code"]) == (3, "tlog.note")
-
-
 def test_after_a_change_of_keys_the_policys_last_one_counts(place: Path) -> None:
     required(place)
     changed = certkit("registry", "rotate-key", "registry", "--at", DAY)

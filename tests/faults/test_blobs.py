@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,11 +13,11 @@ import pytest
 from certkit.progress import SILENT
 from certkit.registry import store
 from certkit.registry.export import export
-from certkit.registry.log import Log
 from tests.support.powercut import Disk, Flush, Killed, Operation, Recorder, after, states
 from tests.support.registries import append, contents, filled, new, opened, passport
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 DATA = passport(1)
@@ -40,11 +41,11 @@ class Run:
         self.before = {name: data for name, data in there if name.startswith("blobs/")}
 
     def recorded(self, **how: Any) -> list[Operation | Flush]:
-        """What was done to files when the entry came to be written."""
+        """What was done to files when the entry came to be committed."""
         recorder = Recorder(self.folder, **how)
         with pytest.MonkeyPatch.context() as patch:
             recorder.install(patch)
-            patch.setattr(Log, "extend", _stop)
+            patch.setattr(store, "keep_blob", partial(_stop, store.keep_blob))
             patch.setattr(shutil, "rmtree", lambda *_, **__: None)  # a killed program clears nothing up
             with suppress(Killed):
                 append(self.folder, DATA)
@@ -54,7 +55,9 @@ class Run:
         return list(after(self.before, events))
 
 
-def _stop(*_: object) -> None:
+def _stop(keep: Callable[..., None], *arguments: Any) -> None:
+    """Keep a passport, and die before its entry is committed."""
+    keep(*arguments)
     raise Killed
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import certkit
@@ -25,7 +25,10 @@ COUNTED = ("c_nom", "r_op", "cn_frr", "domain_min", "adversarial_resistance")
 AVERAGED = ("frr", "pei", "pei_fault", "irs", "ti", "violations", "frr_2025", "pei_2025", "irs_2025")
 DERIVED = ("gap", "cascade_penalty", "csi", "safe_halt_on_risk")
 thorough = settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    max_examples=20,
+    deadline=None,
+    phases=(Phase.explicit, Phase.generate),  # to shrink a bundle takes minutes and helps little
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 
 
@@ -56,8 +59,6 @@ def test_every_figure_status_and_tier_is_the_oracles() -> None:
     """And the drawn bundles reach every tier, and every row in every status."""
     seen: set[str] = set()
 
-    @settings(thorough, max_examples=160, derandomize=True, database=None)
-    @given(strategies.bundles())
     def compare(contents: strategies.Contents) -> None:
         for name in PROFILES:
             document = assess(contents, name)
@@ -70,7 +71,8 @@ def test_every_figure_status_and_tier_is_the_oracles() -> None:
                 same_domains(document["metrics"]["domain_min"], oracle.standard(contents.records))
                 signed_margins(document)
 
-    compare()
+    for drawn, examples in ((strategies.bundles(), 80), (strategies.bundles(strong=True), 40)):
+        settings(thorough, max_examples=examples)(given(drawn)(compare))()
     for name in PROFILES:
         rows = [row["id"] for row in profile(name)["criteria"]]
         assert {f"{name} tier {tier}" for tier in (0, 1, 2, 3)} <= seen
@@ -130,7 +132,14 @@ def same_verdict(document: dict[str, Any], wanted: verdict_oracle.Verdict) -> No
     assert document["verdict"]["tier"] == wanted.tier
     assert set(document["verdict"]["binding"]) == wanted.binding
     assert len(document["verdict"]["binding"]) == len(wanted.binding)
-    assert {int(tier): row["status"] for tier, row in document["tiers"].items()} == wanted.tiers
+    # The oracle knows no challenges: a tier that an open serious one contests is met by its rows.
+    serious = any(
+        c["severity"] == "serious" and c["state"] == "open" for c in document["verdict"]["challenges"]
+    )
+    assert all(row["status"] != "contested" or serious for row in document["tiers"].values())
+    met = {"contested": "met"}
+    statuses = {int(tier): met.get(row["status"], row["status"]) for tier, row in document["tiers"].items()}
+    assert statuses == wanted.tiers
 
 
 def signed_margins(document: dict[str, Any]) -> None:
@@ -157,7 +166,7 @@ def test_neither_file_names_nor_the_order_of_lines_change_a_figure(
         assert canonical.canonical(left[part]) == canonical.canonical(right[part])
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(breaking.broken_records())
 def test_a_broken_rule_is_the_one_that_is_reported(broken: breaking.Broken) -> None:
     found = check_lines(canonical.line(broken.record))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from functools import cache
 from typing import TYPE_CHECKING, Any
 from uuid import NAMESPACE_URL, uuid5
 
@@ -44,6 +45,8 @@ __all__ = [
 
 
 LINEAGE = "-/courier"
+_ISSUED: dict[tuple[Any, ...], tuple[passport.Passport, Any, Any]] = {}
+"""Passports that were issued before, by what was asked for, with what that names."""
 _LOG = f"urn:certkit:log:{keys.key_id(LOG_KEY.public_key())}:{NOW.isoformat(timespec='microseconds')}"
 ORIGIN = f"certkit.lab/{uuid5(NAMESPACE_URL, _LOG)}"
 """The name of the log that `new` makes."""
@@ -61,6 +64,7 @@ def policy(vkey: VerifierKey | None = None, **more: Any) -> passport.Trust:
     return trust(logs=() if vkey is None else (str(vkey),), **more)
 
 
+@cache
 def clustered(successes: int) -> Summary:
     """The summary of 1,000 fault runs in 100 clusters, `successes` of them good, spread evenly."""
     good = [(number + 1) * successes // 100 - number * successes // 100 for number in range(100)]
@@ -81,19 +85,30 @@ def begun(summary: Summary, days: int) -> Summary:
     return structs.replace(summary, times=structs.replace(summary.times, first=time, last=time))
 
 
-def issue(
-    number: int = 1,
+def issue(number: int = 1, *, summary: Summary | None = None, **more: Any) -> passport.Passport:
+    """The passport on evidence bundle `number` of the strong agent; see `_issue`.
+
+    The same arguments give the same passport, made once.
+    """
+    asked = (number, id(summary), *((name, id(one) if name == "key" else one) for name, one in more.items()))
+    if asked not in _ISSUED:
+        made = _issue(number, assessments.strong() if summary is None else summary, **more)
+        _ISSUED[asked] = made, summary, more  # what has an id is held, so that no other gets it
+    return _ISSUED[asked][0]
+
+
+def _issue(
+    number: int,
+    summary: Summary,
     *,
-    summary: Summary | None = None,
     supersedes: str | None = None,
     days: int = 0,
     key: PrivateKey = KEY,
     identity: int = 0,
     **facts: Any,
 ) -> passport.Passport:
-    """The passport on evidence bundle `number` of the strong agent, its `number`-th attempt."""
-    chosen = assessments.strong() if summary is None else summary
-    judged = assessments.judged(chosen, **({"attempt": number} | facts))
+    """The passport on some evidence, its `number`-th attempt."""
+    judged = assessments.judged(summary, **({"attempt": number} | facts))
     own = structs.replace(
         judged.facts,
         digest=Digest(f"sha256:{number:064x}"),
@@ -101,7 +116,7 @@ def issue(
     )
     return passport.issue(
         structs.replace(judged, facts=own),
-        chosen,
+        summary,
         issuer=ISSUER,
         key=key,
         not_before=NOW + timedelta(days=days),

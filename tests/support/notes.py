@@ -40,9 +40,9 @@ def notes(count: int, *, start: int = 0, last: Previous | None = None, words: st
 
 def extend(folder: Path, origin: str, entries: list[bytes]) -> None:
     """Add entries to the log in a registry, in one transaction that no operation of it would make."""
-    with opened(folder) as registry, registry._signing(LOG_KEY) as signer:
-        assert signer == Signer(origin, LOG_KEY)
-        registry._log.extend(entries, signer)
+    with opened(folder) as registry, registry.turn(LOG_KEY) as turn:
+        assert turn.signer == Signer(origin, LOG_KEY)
+        registry._log.extend(entries, turn.signer)
 
 
 def noted(folder: Path, count: int) -> tuple[VerifierKey, list[bytes]]:

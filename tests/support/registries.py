@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from certkit.registry.audited import Audit
+    from certkit.registry.auditing import Audit
     from certkit.registry.entry import AnyClaims, Logged
     from certkit.registry.writing import Appended
     from certkit.tlog.note import VerifierKey

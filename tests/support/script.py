@@ -38,6 +38,8 @@ import records rows.csv --map map.toml --dry-run
 import records rows.csv -o imported --map map.toml --agent courier --agent-version 1
 assess a
 assess empty
+explain r_op
+runs a --failed
 context init a -o context.json
 context lint context.json --bundle a
 compare a b

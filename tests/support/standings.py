@@ -17,8 +17,7 @@ from certkit.registry.admission import checker, inspect
 from certkit.registry.entry import Entry, read, timestamp
 from certkit.registry.entry import write as write_entry
 from certkit.registry.registry import Registry
-from certkit.registry.status import FolderStatus
-from certkit.registry.statusfile import FileStatus, write
+from certkit.registry.status import FileStatus, FolderStatus, write
 from certkit.registry.writing import revoke
 from tests.support import build as assessments
 from tests.support.lineages import KEY, NOW, ORIGIN, hand, heads, policy
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from certkit.evidence.summary.summary import Summary
     from certkit.passport import Passport
     from certkit.passport.keys import PrivateKey
-    from certkit.registry.audited import Audit
+    from certkit.registry.auditing import Audit
     from certkit.registry.entry import AnyClaims
     from certkit.tlog.checkpoint import Checkpoint
 
@@ -82,9 +81,9 @@ def offline(data: bytes, one: Passport, trust: passport.Trust, **more: Any) -> p
 
 def slip(folder: Path, *entries: bytes, log_key: Ed25519PrivateKey = LOG_KEY) -> None:
     """Log bytes as whoever holds the log's key could, past all rules."""
-    with Registry.open(folder, heads=heads(folder)) as registry, registry._signing(log_key) as signer:
+    with Registry.open(folder, heads=heads(folder)) as registry, registry.turn(log_key) as turn:
         for data in entries:
-            registry._extend(data, signer)
+            turn.add(data)
 
 
 def stored(folder: Path, index: int) -> bytes:

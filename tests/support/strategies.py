@@ -354,9 +354,10 @@ class Contents:
 
 
 @st.composite
-def bundles(draw: st.DrawFn, *, max_groups: int = 6, max_count: int = 40) -> Contents:
+def bundles(draw: st.DrawFn, *, max_groups: int = 6, max_count: int = 40, strong: bool = False) -> Contents:
     """Draw a valid bundle, its records spread over some files and written in one of several styles."""
-    listed = draw(st.one_of(records(max_groups=max_groups, max_count=max_count), strong_records()))
+    any_records = records(max_groups=max_groups, max_count=max_count)
+    listed = draw(strong_records() if strong else st.one_of(any_records, strong_records()))
     style = draw(st.sampled_from([compact, spaced, escaped, reversed_keys, with_nulls]))
     parts = draw(st.integers(1, 3))
     files = {

@@ -33,7 +33,7 @@ from certkit.errors import CODES, CertkitError
 from certkit.passport.outcome import STEPS
 from certkit.progress import SILENT
 from certkit.registry import heads
-from certkit.registry.statusfile import FileStatus
+from certkit.registry.status import FileStatus
 from certkit.tlog.note import VerifierKey
 from certkit.workflow import load_profile
 from tests.support import passport_maker

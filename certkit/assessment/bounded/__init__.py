@@ -16,6 +16,7 @@ With ``stopping = "anytime"`` in the profile the bounds are those of `certkit.as
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from msgspec import structs
@@ -65,14 +66,28 @@ class Judged:
             self._unlabelled = "no limit is known that holds at any time where a model gave the outcomes"
         measured = (*metrics_2026.metrics(self.view), *metrics_2025.metrics(self.view))
         self.metrics = {metric.id: metric for metric in measured}
-        table = criteria.table(profile, self.metrics, lambda metric: fewest(self.view, metric))
-        self.rows = tuple(structs.replace(row, bounded=self._read(row)) for row in table)
+        self._table = criteria.table(profile, self.metrics, lambda metric: fewest(self.view, metric))
+
+    @cached_property
+    def rows(self) -> tuple[Row, ...]:
+        """Every criterion at every tier, in both readings."""
+        return tuple(structs.replace(row, bounded=self._read(row)) for row in self._table)
 
     def tier(self, reading: Reading) -> int:
-        """Return the tier attained under a reading, 0 for none."""
-        return criteria.attained(
-            criteria.tiers(self.profile, self.rows, reading, records=self.view.summary.records)
-        )
+        """Return the tier attained under a reading, 0 for none; no bound is taken that cannot change it."""
+        attained = 0
+        for number in self.profile.tier_numbers if self.view.summary.records else ():
+            rows = [row for row in self._table if row.tier == number and row.threshold is not None]
+            if not all(row.status is Status.MET for row in rows):
+                break
+            if reading == "bounded" and not all(self._holds(row) for row in rows):
+                break
+            attained = number
+        return attained
+
+    def _holds(self, row: Row) -> bool:
+        bounded = self._read(row)
+        return bounded is not None and bounded.status is Status.MET
 
     def confidence(self, tier: int) -> Fraction:
         """Return the confidence that a row of `tier` must hold with, at this attempt."""

@@ -150,32 +150,36 @@ def _met_rows(judged: Judged, tier: int, reading: Reading) -> list[tuple[Row, Ki
 def flips(judged: Judged, tier: int, reading: Reading) -> Flips | None:
     """Return the least number of flips that loses `tier` under a reading; None where no row sees them."""
     left_out: dict[str, str] = {}
-    found = []
+    first: Flips | None = None
     for row, kind in _met_rows(judged, tier, reading):
         places = () if kind is None else kind.falls(judged.view)
         if not places:
             consistency = isinstance(judged.kind(row), AsItIs)
             left_out[row.id] = ORDER if consistency else NO_OUTCOME
-        found += [_flips(judged, row, fall, reading) for fall in places]
-    # A row that stands without a single success comes after any that can fall.
-    least = min(
-        found,
-        key=lambda flip: (flip.needed > flip.of, flip.needed, flip.criterion, flip.domain or ""),
-        default=None,
-    )
-    return None if least is None else structs.replace(least, left_out=left_out)
+        for fall in places:
+            most = first.needed if first is not None and first.needed <= first.of else None
+            flip = _flips(judged, row, fall, reading, most=most)
+            # A row that stands without a single success comes after any that can fall.
+            first = min(
+                (each for each in (first, flip) if each is not None),
+                key=lambda flip: (flip.needed > flip.of, flip.needed, flip.criterion, flip.domain or ""),
+            )
+    return None if first is None else structs.replace(first, left_out=left_out)
 
 
-def _flips(judged: Judged, row: Row, fall: Fall, reading: Reading) -> Flips:
+def _flips(judged: Judged, row: Row, fall: Fall, reading: Reading, *, most: int | None) -> Flips:
+    """Return the least number of flips that loses a row; where `most` do not, it is only known to be more."""
     base = judged.view
-    first = fall.lowered[0]
-    high = int(successes(base.tasks(first, fall.domain), COST[first]).sum())
+    series = fall.lowered[0]
+    high = int(successes(base.tasks(series, fall.domain), COST[series]).sum())
 
     def fails(number: int) -> bool:
         sample = Changed(base, fall.lowered, number, fall.domain)
         return not _met(judged, row, fall.kind, sample, reading)
 
-    return Flips(needed=least(fails, high), of=high, criterion=row.id, domain=fall.domain)
+    enough = high if most is None else min(most, high)
+    needed = least(fails, enough) if fails(enough) else high + 1
+    return Flips(needed=needed, of=high, criterion=row.id, domain=fall.domain)
 
 
 def _met(judged: Judged, row: Row, kind: Kind, sample: Sample, reading: Reading) -> bool:

@@ -2,7 +2,7 @@
 
     found = drift(old, new)                  # two snapshots: of passports, of bundles, or one of each
     found = drift(old, new, before=earlier)  # with the trend over the lineage's passports before them
-    found.result, found.exit_code
+    found.result, found.exit_code            # 0 STABLE; 5 DRIFTED, IDENTITY_CHANGED; 4 the others
     found.to_dict()["behaviour"]
 
 Three questions, in this order. Can the two be compared at all: same profile, domains, conditions and
@@ -16,14 +16,11 @@ Pure: no files, no clock. The rows and the rule that flags them are in `rows`, t
 from __future__ import annotations
 
 from collections import Counter
-from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Final
-
-from msgspec import Struct
+from typing import TYPE_CHECKING, Final
 
 from certkit.assessment.drift.contrast import contrast, panel, slopes
-from certkit.assessment.drift.document import Change, DriftDocument, Result, Tiers, Trend
-from certkit.assessment.drift.rows import LEAST, MIX_LIMIT, Row, columns_of, moved, reaches, rows
+from certkit.assessment.drift.document import Change, Drift, Result, Row, Tiers, Trend
+from certkit.assessment.drift.rows import LEAST, MIX_LIMIT, columns_of, moved, reaches, rows
 from certkit.assessment.drift.snapshot import NOMINAL, Part, Snapshot, snapshot
 from certkit.errors import Exit
 
@@ -59,57 +56,21 @@ _EXIT: Final[dict[Result, Exit]] = {
 JUDGED_BY_MODEL: Final = "independent_judge"
 
 
-class Drift(Struct, frozen=True, kw_only=True):
-    """What became of an agent between two sides. `behaviour` is empty where they cannot be compared.
-
-    `trend` is None where fewer than three passports can be compared.
-    """
-
-    result: Result
-    identity: tuple[Change, ...]
-    behaviour: tuple[Row, ...]
-    trend: Trend | None
-    old_tier: int
-    new_tier: int
-    reasons: tuple[str, ...]
-
-    @property
-    def exit_code(self) -> Exit:
-        """0 STABLE; 5 DRIFTED and IDENTITY_CHANGED; 4 UNDERPOWERED and NOT_COMPARABLE."""
-        return _EXIT[self.result]
-
-    @property
-    def document(self) -> DriftDocument:
-        """The document that ``certkit drift --json`` prints."""
-        return DriftDocument(
-            result=self.result,
-            exit_code=int(self.exit_code),
-            identity=self.identity,
-            behaviour=tuple(row.document for row in self.behaviour),
-            trend=self.trend,
-            tier=Tiers(old=self.old_tier, new=self.new_tier),
-            reasons=self.reasons,
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the document as JSON values."""
-        return self.document.to_dict()
-
-
 def drift(old: Snapshot, new: Snapshot, *, before: Sequence[Snapshot] = ()) -> Drift:
     """Compare a later side with an earlier one; `before` are the passports before both, in order."""
-    apart = differences(old, new)
+    apart = tuple(differences(old, new))
     identity = _identity(old, new)
     behaviour = () if apart else rows(old, new, panel([old.table, new.table]))
     declined = None if apart else trend([*before, old, new])
     worse = any(row.flagged for row in behaviour) or (declined is not None and declined.flagged)
+    result = _result(behaviour, comparable=not apart, worse=worse, same=old.identity == new.identity)
     return Drift(
-        result=_result(behaviour, comparable=not apart, worse=worse, same=old.identity == new.identity),
+        result=result,
+        exit_code=_EXIT[result],
         identity=identity,
         behaviour=behaviour,
         trend=declined,
-        old_tier=old.tier,
-        new_tier=new.tier,
+        tier=Tiers(old=old.tier, new=new.tier),
         reasons=(
             *(f"not comparable: {item}" for item in apart),
             *_of_rows(behaviour),
@@ -126,7 +87,7 @@ def trend(lineage: Sequence[Snapshot]) -> Trend | None:
     Only passports that can be compared with the newest count, and evidence counts once. None for fewer
     than three of them, or where one has fewer than `LEAST` tasks under faults.
     """
-    by_evidence = {side.evidence: side for side in lineage if not differences(side, lineage[-1])}
+    by_evidence = {side.evidence: side for side in lineage if not any(differences(side, lineage[-1]))}
     last = list(by_evidence.values())[-TREND[-1] :]
     if len(last) < TREND[0]:
         return None
@@ -136,30 +97,22 @@ def trend(lineage: Sequence[Snapshot]) -> Trend | None:
     if sides is None or min(sides.k) < LEAST:
         return None
     slope = contrast(sides, [float(weight) for weight in slopes(len(last))])
-    margin = _margin(last[-1])
+    margin = next(
+        (float(row.margin) for row in last[-1].criteria if row.metric == "r_op" and row.margin), 0.0
+    )
     return Trend(
         loss=slope.loss,
         standard_error=slope.se,
         degrees_of_freedom=slope.freedom,
         probability=slope.p_loss,
-        margin=float(margin),
+        margin=margin,
         values=tuple(sides.means.tolist()),
         flagged=slope.p_loss <= TREND_LEVEL and reaches(slope.loss, margin),
     )
 
 
-def _margin(side: Snapshot) -> Fraction:
-    return next(
-        (row.margin for row in side.criteria if row.metric == "r_op" and row.margin is not None), Fraction(0)
-    )
-
-
-def differences(old: Snapshot, new: Snapshot) -> tuple[str, ...]:
-    """Return in words what keeps two sides from being compared; nothing where they can be."""
-    return tuple(_apart(old, new))
-
-
-def _apart(old: Snapshot, new: Snapshot) -> Iterator[str]:
+def differences(old: Snapshot, new: Snapshot) -> Iterator[str]:
+    """Yield in words what keeps two sides from being compared; nothing where they can be."""
     if old.profile_digest != new.profile_digest:
         yield f"profile {old.profile_id} ({old.profile_digest}) and {new.profile_id} ({new.profile_digest})"
     for name, first, second in (

@@ -1,4 +1,4 @@
-"""The document that ``certkit drift --json`` prints."""
+"""A drift and its rows, which are the document of ``certkit drift --json``."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Tiers(Part, frozen=True, kw_only=True):
     new: Tier
 
 
-class Behaviour(Part, frozen=True, kw_only=True):
+class Row(Part, frozen=True, kw_only=True):
     """One mean over tasks, old against new, in its metric's unit.
 
     `difference` is the change for the worse, `limit` the one that is not exceeded with 95 % confidence,
@@ -46,19 +46,53 @@ class Behaviour(Part, frozen=True, kw_only=True):
     domain: Text | None
     condition: Text | None
     unit: Text
-    old: float | None
-    new: float | None
-    n: Counts
-    tasks: Counts
-    difference: float | None
+    old: float | None = None
+    new: float | None = None
+    n: Counts = Counts(old=0, new=0)
+    tasks: Counts = Counts(old=0, new=0)
+    difference: float | None = None
     margin: float | None
-    standard_error: float | None
-    degrees_of_freedom: Count | None
-    probability: Share | None
-    limit: float | None
-    state: State
-    flagged: bool
-    reason: Text | None
+    standard_error: float | None = None
+    degrees_of_freedom: Count | None = None
+    probability: Share | None = None
+    limit: float | None = None
+    state: State = "UNDERPOWERED"
+    flagged: bool = False
+    reason: Text | None = None
+
+    @property
+    def is_overall(self) -> bool:
+        """Whether this is r_op overall, which tells whether an agent is stable."""
+        return self.metric == "r_op" and self.domain is None and self.condition is None
+
+    @property
+    def is_tested(self) -> bool:
+        """Whether the row was tested."""
+        return self.reason is None
+
+    @property
+    def no_loss(self) -> bool:
+        """Whether a loss of the margin is excluded with 95 % confidence."""
+        return self.is_tested and self.limit is not None and self.limit < (self.margin or 0.0)
+
+    @property
+    def name(self) -> str:
+        """The row in words."""
+        where = f" in {self.domain}" if self.domain is not None else ""
+        return f"{self.criterion}{where}" + (f" under {self.condition}" if self.condition is not None else "")
+
+    @property
+    def sentence(self) -> str:
+        """What a tested row shows, in words."""
+        values = (
+            f"{self.name}: {self.old:.3f} ({self.tasks.old:,} tasks) before,"
+            f" {self.new:.3f} ({self.tasks.new:,} tasks) now"
+        )
+        if self.flagged:
+            grounds = f"(margin {self.margin:g}, adjusted p {self.probability:.2g})"
+            return f"{values}; a loss of {self.difference:.3f} {grounds}"
+        less = "is excluded" if self.no_loss else "is not excluded"
+        return f"{values}; a loss of {self.margin:g} {less}: at most {self.limit:.3f} with 95 % confidence"
 
 
 class Trend(Part, frozen=True, kw_only=True):
@@ -99,13 +133,16 @@ class SidesKnown(Part, frozen=True, kw_only=True):
     new: SideKnown
 
 
-class DriftDocument(Document, frozen=True, kw_only=True, tag="urn:certkit:drift:v1"):
-    """An agent compared with itself at a later time."""
+class Drift(Document, frozen=True, kw_only=True, tag="urn:certkit:drift:v1"):
+    """An agent compared with itself at a later time.
+
+    `behaviour` is empty where the sides cannot be compared, `trend` null where fewer than three can be.
+    """
 
     result: Result
     exit_code: Count
     identity: tuple[Change, ...]
-    behaviour: tuple[Behaviour, ...]
+    behaviour: tuple[Row, ...]
     trend: Trend | None
     tier: Tiers
     reasons: tuple[Text, ...]

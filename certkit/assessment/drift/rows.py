@@ -11,12 +11,12 @@ Hochberg), is at most `LEVEL`; the same rule reports a gain. Rows need `LEAST` t
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from msgspec import Struct, structs
+from msgspec import structs
 
-from certkit.assessment.drift.contrast import Contrast, adjusted, contrast, limit
-from certkit.assessment.drift.document import Behaviour, Counts
+from certkit.assessment.drift.contrast import adjusted, contrast, limit
+from certkit.assessment.drift.document import Counts, Row
 from certkit.assessment.drift.snapshot import NOMINAL
 from certkit.assessment.metrics.catalogue import CATALOGUE
 from certkit.assessment.tasks import METRICS, SUCCESS
@@ -24,7 +24,7 @@ from certkit.assessment.tasks import METRICS, SUCCESS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from certkit.assessment.drift.contrast import Panel, Sides
+    from certkit.assessment.drift.contrast import Contrast, Panel
     from certkit.assessment.drift.document import State
     from certkit.assessment.drift.snapshot import Snapshot, Watched
 
@@ -56,103 +56,17 @@ _DIGITS: Final = 1e-9
 """A loss that is the margin but for rounding reaches it."""
 
 
-class Mean(Struct, frozen=True, kw_only=True):
-    """A mean over `tasks` tasks in its metric's unit, and the runs behind it."""
+class _Tested(NamedTuple):
+    """A row that has no state yet, its contrast, and the gain that is not exceeded with 95 % confidence."""
 
-    value: float
-    runs: int
-    tasks: int
-
-
-class Row(Struct, frozen=True, kw_only=True):
-    """One mean, old against new. `p` is adjusted for all rows; `limit` is the loss not exceeded at 95 %.
-
-    `gain` is the same limit of a gain.
-    """
-
-    criterion: str
-    metric: str
-    domain: str | None
-    condition: str | None
-    old: Mean | None
-    new: Mean | None
-    margin: Fraction | None
-    found: Contrast | None = None
-    limit: float | None = None
-    gain: float | None = None
-    p: float | None = None
-    state: State = "UNDERPOWERED"
-    reason: str | None = None
-
-    @property
-    def is_overall(self) -> bool:
-        """Whether this is r_op overall, which tells whether an agent is stable."""
-        return self.metric == "r_op" and self.domain is None and self.condition is None
-
-    @property
-    def is_tested(self) -> bool:
-        """Whether the row was tested."""
-        return self.found is not None and self.reason is None
-
-    @property
-    def flagged(self) -> bool:
-        """Whether the row is drift."""
-        return self.state == "WORSE"
-
-    @property
-    def no_loss(self) -> bool:
-        """Whether a loss of the margin is excluded with 95 % confidence."""
-        return self.is_tested and self.limit is not None and self.limit < float(self.margin or 0)
-
-    @property
-    def name(self) -> str:
-        """The row in words."""
-        where = f" in {self.domain}" if self.domain is not None else ""
-        return f"{self.criterion}{where}" + (f" under {self.condition}" if self.condition is not None else "")
-
-    @property
-    def sentence(self) -> str:
-        """What a tested row shows, in words."""
-        margin, loss = float(self.margin or 0), self.found.loss if self.found else 0.0
-        values = f"{self.name}: {_value(self.old)} before, {_value(self.new)} now"
-        if self.flagged:
-            return f"{values}; a loss of {loss:.3f} (margin {margin:g}, adjusted p {self.p:.2g})"
-        less = "is excluded" if self.no_loss else "is not excluded"
-        return f"{values}; a loss of {margin:g} {less}: at most {self.limit:.3f} with 95 % confidence"
-
-    @property
-    def document(self) -> Behaviour:
-        """The row as it is printed."""
-        old, new, found = self.old, self.new, self.found
-        return Behaviour(
-            criterion=self.criterion,
-            metric=self.metric,
-            domain=self.domain,
-            condition=self.condition,
-            unit=CATALOGUE[self.metric].unit.value,
-            old=old.value if old else None,
-            new=new.value if new else None,
-            n=Counts(old=old.runs if old else 0, new=new.runs if new else 0),
-            tasks=Counts(old=old.tasks if old else 0, new=new.tasks if new else 0),
-            difference=found.loss if found else None,
-            margin=None if self.margin is None else float(self.margin),
-            standard_error=found.se if found else None,
-            degrees_of_freedom=found.freedom if found else None,
-            probability=self.p,
-            limit=self.limit,
-            state=self.state,
-            flagged=self.flagged,
-            reason=self.reason,
-        )
+    row: Row
+    contrast: Contrast | None = None
+    gain: float = 0.0
 
 
-def _value(mean: Mean | None) -> str:
-    return f"{mean.value:.3f} ({mean.tasks:,} tasks)" if mean else "nothing"
-
-
-def reaches(loss: float, margin: Fraction | None) -> bool:
+def reaches(loss: float, margin: float | None) -> bool:
     """Tell whether a loss is at least the margin."""
-    return loss >= float(margin or 0) - _DIGITS
+    return loss >= (margin or 0.0) - _DIGITS
 
 
 def rows(old: Snapshot, new: Snapshot, side_by_side: Panel) -> tuple[Row, ...]:
@@ -170,9 +84,8 @@ def _listed(old: Snapshot, new: Snapshot) -> Iterator[Row]:
             metric=metric,
             domain=domain,
             condition=condition,
-            old=None,
-            new=None,
-            margin=margin,
+            unit=CATALOGUE[metric].unit.value,
+            margin=None if margin is None else float(margin),
             reason=blocked(watched[criterion], old, new) if metric not in _RATES else None,
         )
 
@@ -222,40 +135,43 @@ def columns_of(found: Panel, metric: str, condition: str | None = None) -> list[
     ]
 
 
-def _tested(row: Row, old: Snapshot, new: Snapshot, found: Panel) -> Row:
+def _tested(row: Row, old: Snapshot, new: Snapshot, found: Panel) -> _Tested:
     """Return a row with its means and its contrast, or with the reason why there is none."""
     columns = columns_of(found, row.metric, row.condition)
     sides = found.chosen(columns, row.domain) if columns else None
     if sides is None or not any(sides.k):
-        return structs.replace(row, reason=row.reason or "neither side measured it")
-    before, now = _means(sides)
+        return _Tested(structs.replace(row, reason=row.reason or "neither side measured it"))
     reason = row.reason or _unmeasured(sides.k) or _mixed(row.metric, old, new)
     if row.margin is None:
         reason = reason or "no drift margin is stated for it"
-    row = structs.replace(row, old=before, new=now, reason=reason)
+    before, now = (
+        float(x @ v / v.sum()) if k else None for x, v, k in zip(sides.x, sides.v, sides.k, strict=True)
+    )
+    runs = sides.n.sum(axis=1).tolist()
+    row = structs.replace(
+        row,
+        old=before,
+        new=now,
+        n=Counts(old=runs[0], new=runs[1]),
+        tasks=Counts(old=sides.k[0], new=sides.k[1]),
+        reason=reason,
+    )
     if not all(sides.k):
-        return row
+        return _Tested(row)
     spec, sign = CATALOGUE[row.metric], 1 if CATALOGUE[row.metric].higher else -1
-    tested = structs.replace(row, found=contrast(sides, (sign, -sign)))
+    change = contrast(sides, (sign, -sign))
+    row = structs.replace(
+        row, difference=change.loss, standard_error=change.se, degrees_of_freedom=change.freedom
+    )
     if reason is not None:
-        return tested
+        return _Tested(row)
     good = sides if spec.higher else structs.replace(sides, x=-sides.x)
     low, high = float(spec.low or 0), spec.high
     width = max(_VIOLATIONS, float(sides.x.max())) if high is None else float(high) - low
     start = low if spec.higher else -(low + width)
     swapped = structs.replace(good, x=good.x[::-1], v=good.v[::-1], n=good.n[::-1], k=good.k[::-1])
-    return structs.replace(
-        tested,
-        limit=limit(good, low=start, width=width),
-        gain=limit(swapped, low=start, width=width),
-    )
-
-
-def _means(sides: Sides) -> list[Mean | None]:
-    return [
-        Mean(value=float(x @ v / v.sum()), runs=int(n.sum()), tasks=k) if k else None
-        for x, v, n, k in zip(sides.x, sides.v, sides.n, sides.k, strict=True)
-    ]
+    row = structs.replace(row, limit=limit(good, low=start, width=width))
+    return _Tested(row, change, limit(swapped, low=start, width=width))
 
 
 def _unmeasured(k: Sequence[int]) -> str | None:
@@ -301,22 +217,22 @@ def _runs(
     return kept, sum(kept.values())
 
 
-def _decided(found: Sequence[Row]) -> tuple[Row, ...]:
+def _decided(listed: Sequence[_Tested]) -> tuple[Row, ...]:
     """Give every row its state: all rows that were tested are one family."""
-    tested = [row for row in found if row.is_tested]
-    losses = adjusted([row.found.p_loss for row in tested if row.found])
-    gains = adjusted([row.found.p_gain for row in tested if row.found])
-    decided = {id(row): _state(row, *pair) for row, *pair in zip(tested, losses, gains, strict=True)}
-    return tuple(decided.get(id(row), row) for row in found)
+    changes = [(at, item.contrast) for at, item in enumerate(listed) if item.contrast is not None]
+    losses = adjusted([change.p_loss for _, change in changes])
+    gains = adjusted([change.p_gain for _, change in changes])
+    rows = [item.row for item in listed]
+    for (at, change), p_loss, p_gain in zip(changes, losses, gains, strict=True):
+        row, state = rows[at], _state(listed[at], change.loss, p_loss, p_gain)
+        rows[at] = structs.replace(row, probability=p_loss, state=state, flagged=state == "WORSE")
+    return tuple(rows)
 
 
-def _state(row: Row, p_loss: float, p_gain: float) -> Row:
-    loss = row.found.loss if row.found else 0.0
-    state: State = "UNDERPOWERED"
-    if p_loss <= LEVEL and reaches(loss, row.margin):
-        state = "WORSE"
-    elif p_gain <= LEVEL and reaches(-loss, row.margin):
-        state = "BETTER"
-    elif max(row.limit or 0.0, row.gain or 0.0) < float(row.margin or 0):
-        state = "EQUIVALENT"
-    return structs.replace(row, p=p_loss, state=state)
+def _state(item: _Tested, loss: float, p_loss: float, p_gain: float) -> State:
+    margin = item.row.margin or 0.0
+    if p_loss <= LEVEL and reaches(loss, margin):
+        return "WORSE"
+    if p_gain <= LEVEL and reaches(-loss, margin):
+        return "BETTER"
+    return "EQUIVALENT" if max(item.row.limit or 0.0, item.gain) < margin else "UNDERPOWERED"

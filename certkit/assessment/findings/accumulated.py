@@ -142,7 +142,7 @@ def _decline(pooled: Assessment, accumulation: Accumulation) -> Iterator[Finding
     worse = [
         (chance, pair)
         for chance, pair in zip(p, pairs, strict=True)
-        if chance <= LEVEL and reaches(pair.change.loss, _margin(pooled))
+        if chance <= LEVEL and reaches(pair.change.loss, float(_margin(pooled)))
     ]
     if worse:
         chance, pair = min(worse, key=lambda item: (item[0], item[1].earlier))

@@ -36,6 +36,8 @@ class Severity(StrEnum):
 
 _SERIOUS, _WARNING, _INFO = Severity.SERIOUS, Severity.WARNING, Severity.INFO
 
+COMMITMENTS: Final = {"integrity-hollow", "integrity-partial", "integrity-tasks"}
+"""Findings about commitments, which stand beside the verdict and never among its challenges."""
 STATED: Final = {"faults-left-out"}
 """Findings that are always among the challenges, however little there is of them."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 from fractions import Fraction
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta
 
@@ -27,7 +27,7 @@ class State(StrEnum):
 class Origin(Part, frozen=True, kw_only=True):
     """Where the tasks come from: public, stated or withheld seed, or own tasks; and who was asked."""
 
-    seed: Text
+    seed: Literal["public", "stated", "withheld", "own"]
     tasks_digest: Text
     agent: Text | None
     mode: Text | None

@@ -49,6 +49,7 @@ class Scored(NamedTuple):
     attempt: Reply | None
     replies: tuple[Reply | None, ...]
     weight: Fraction
+    success: Fraction | None
     core: Fraction | None
     full: Fraction | None
     neural: Fraction | None
@@ -145,13 +146,14 @@ def scored(task: Task, replies: Mapping[Key, Reply], said: Sequence[Annotation] 
         d = unclear if reply.verdict is Verdict.UNCLEAR else _drift(reply)
         return core_integrity(d, trajectory(reply), x)
 
-    zero = Fraction(0)
+    zero, attempt = Fraction(0), replies.get(Key(task.id, None))
     low = mean(lambda reply, x: core(reply, x, 1, 1)) or zero
     return Scored(
         task=task,
-        attempt=replies.get(Key(task.id, None)),
+        attempt=attempt,
         replies=answers,
         weight=weight,
+        success=None if attempt is None else Fraction(1 - _drift(attempt)),
         core=None if None in answers else low,
         full=known(full_integrity),
         neural=known(lambda d, reply, x: neural_integrity(d, reply, x, h)),
@@ -179,17 +181,12 @@ def overall(items: Iterable[Scored], name: str) -> Fraction | None:
     None where there is no task, or one of them has no value.
     """
     value_of: Callable[[Scored], Fraction | None] = attrgetter(name)
-    return weighted((item.weight, value_of(item)) for item in items)
-
-
-def weighted(pairs: Iterable[tuple[Fraction, Fraction | None]]) -> Fraction | None:
-    """Return the mean of values with their weights; None without any, or if one is None."""
     top, weight = Fraction(0), Fraction(0)
-    for omega, value in pairs:
-        if value is None:
+    for item in items:
+        if (value := value_of(item)) is None:
             return None
-        top += omega * value
-        weight += omega
+        top += item.weight * value
+        weight += item.weight
     return top / weight if weight else None
 
 
@@ -233,13 +230,15 @@ def score(kept: Kept) -> doc.IntegrityDocument:
     def scored_of(read: Mapping[Key, Reply]) -> list[Scored]:
         return [scored(task, read, said[task.id]) for task in kept.tasks]
 
+    def of_families(*families: Family) -> list[Scored]:
+        return [item for item in items if item.task.family in families]
+
     replies = kept.replies()
     items = scored_of(replies)
     attempts = [item.attempt for item in items]
     probes = [reply for item in items for reply in item.replies]
-    questions, run = len(attempts) + len(probes), kept.run
-    state = doc.State.MEASURED if len(replies) == questions else doc.State.PARTIAL
-    floor, ceiling = (overall(items, end) or Fraction(0) for end in ("floor", "ceiling"))
+    run, complete = kept.run, None not in attempts and None not in probes
+    state = doc.State.MEASURED if complete else doc.State.PARTIAL
     return doc.IntegrityDocument(
         state=state if replies else doc.State.UNMEASURED,
         origin=doc.Origin(
@@ -252,9 +251,7 @@ def score(kept: Kept) -> doc.IntegrityDocument:
             successes=_matched(attempts),
             n=len(attempts),
             unanswered=attempts.count(None),
-            weighted=None
-            if None in attempts
-            else weighted((item.weight, Fraction(_matched([item.attempt]))) for item in items),
+            weighted=overall(items, "success"),
         ),
         accuracy=doc.Accuracy(
             matched=_matched(probes),
@@ -262,25 +259,13 @@ def score(kept: Kept) -> doc.IntegrityDocument:
             unanswered=probes.count(None),
             unclear=sum(reply is not None and reply.verdict is Verdict.UNCLEAR for reply in probes),
         ),
-        core=doc.Core(
-            value=overall(items, "core"),
-            low=overall(items, "low") or floor,
-            high=overall(items, "high") or floor,
-            floor=floor,
-            ceiling=ceiling,
-            interval=interval(items),
-        ),
+        core=_core(items),
         full=doc.Valued(value=overall(items, "full")),
         neural=doc.Valued(value=overall(items, "neural")),
         distractor_gap=doc.Gap(
-            value=_gap(items),
-            by_family={
-                family: _gap([item for item in items if item.task.family is family]) for family in Family
-            },
+            value=_gap(items), by_family={family: _gap(of_families(family)) for family in Family}
         ),
-        repair_precision=_repair(
-            [item for item in items if item.task.family in (Family.REPAIR, Family.STALE)]
-        ),
+        repair_precision=_repair(of_families(Family.REPAIR, Family.STALE)),
         hollow=doc.Hollow(tasks=tuple(item.task.id for item in items if _is_hollow(item))),
         by_cell=_cells(items),
         raters=doc.Raters(difficulty=raters.difficulty_of(kept, said), construct=raters.construct_of(kept)),
@@ -290,6 +275,11 @@ def score(kept: Kept) -> doc.IntegrityDocument:
 
 def _matched(replies: Sequence[Reply | None]) -> int:
     return sum(reply is not None and reply.verdict is Verdict.MATCH for reply in replies)
+
+
+def _core(items: Sequence[Scored]) -> doc.Core:
+    ends = {name: overall(items, name) or Fraction(0) for name in ("low", "high", "floor", "ceiling")}
+    return doc.Core(value=overall(items, "core"), interval=interval(items), **ends)
 
 
 def _gap(items: Sequence[Scored]) -> Fraction | None:

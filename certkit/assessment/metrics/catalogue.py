@@ -216,7 +216,7 @@ _SPECS: Final = (
     ),
     Spec(
         id="posterior",
-        title="P(θ > τ)",
+        title="confidence in success under faults",
         short="confidence in success",
         group=Group.SUCCESS,
         asked="the confidence that success under faults exceeds τ is {limit}",
@@ -381,6 +381,13 @@ _SPECS: Final = (
 )
 
 CATALOGUE: Final[dict[str, Spec]] = {spec.id: spec for spec in _SPECS}
+
+
+def named(metric: str) -> str:
+    """Return the full name of a metric with its id: ``operational reliability (r_op)``."""
+    title = CATALOGUE[metric].title
+    return f"{title[:-1]}, {metric})" if title.endswith(")") else f"{title} ({metric})"
+
 
 ATTESTED: Final = (
     "transparency_index",

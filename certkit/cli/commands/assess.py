@@ -13,10 +13,10 @@ from certkit.assessment import serious
 from certkit.cli import options as opt
 from certkit.cli.emit import emit, note, progress
 from certkit.cli.views.assessment import show_assessment
-from certkit.errors import Exit
+from certkit.errors import Exit, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from certkit.assessment import Assessment
     from certkit.cli.emit import Line
@@ -32,6 +32,14 @@ def assess(
     context: opt.ContextFile = None,
     out: Annotated[Path | None, opt.OUT(help="Also write the assessment (JSON) to this file.")] = None,
     force: opt.Force = False,
+    baseline: Annotated[
+        Path | None,
+        typer.Option(
+            "--baseline",
+            metavar="PASSPORT",
+            help="Fail where it drifted against this earlier one.",
+        ),
+    ] = None,
     exit_zero: Annotated[
         bool, typer.Option("--exit-zero", help="Exit with 0 whatever the verdict; errors still count.")
     ] = False,
@@ -43,7 +51,8 @@ def assess(
     Reads every record, recomputes every metric, and tells which tier the evidence shows, what fails, what
     has no evidence, and what to measure next. Of several bundles all runs are pooled, and each is also shown
     alone. Exit code 0: the required tier is met; 1: a measured criterion fails; 4: evidence is missing, or
-    serious findings contest the verdict; 3: the bundle is malformed.
+    serious findings contest the verdict; 5: met, but the agent drifted against --baseline; 3: the bundle is
+    malformed.
 
     Example: certkit assess bundle/ --require-tier 2 -o assessment.json
     """
@@ -55,9 +64,20 @@ def assess(
     )
     if out:
         files.write(out, canonical.pretty(result.to_dict()).encode(), overwrite=force)
-    code = Exit.OK if exit_zero else result.exit_code
+    drifted = _drifted(baseline, bundles, jobs) if baseline else False
+    code = Exit.OK if exit_zero else result.exit_code or (Exit.DRIFT if drifted else Exit.OK)
     screen = _screen(result, out, verbose=verbose, place=shlex.join(map(str, bundles)))
     emit(result.to_dict, screen, code=code, serious=serious(result))
+
+
+def _drifted(baseline: Path, bundles: Sequence[Path], jobs: int | None) -> bool:
+    """Tell whether the agent drifted since a passport, whose signature is not checked, and say the result."""
+    if len(bundles) > 1:
+        raise UsageError("usage.option", "--baseline is compared with one bundle")
+    found = workflow.drift(baseline, bundles[0], jobs=jobs, progress=progress()).drift
+    worse = ", ".join(row.name for row in found.behaviour if row.flagged)
+    note(f"against {baseline}: {found.result}{f', worse in {worse}' if worse else ''}")
+    return found.exit_code == Exit.DRIFT
 
 
 def _screen(result: Assessment, out: Path | None, *, verbose: bool, place: str) -> Iterator[Line]:

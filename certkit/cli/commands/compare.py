@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
     from certkit.assessment.compare.document import Better, Compared, Comparison, Manner, Side
     from certkit.assessment.compare.paper import PaperTests
-    from certkit.assessment.drift import Drift, Row
-    from certkit.assessment.drift.rows import Mean
+    from certkit.assessment.drift.document import Drift, Row
     from certkit.assessment.statistics.estimators import Interval
     from certkit.passport.comparing import Comparison as Drifted
     from certkit.passport.comparing import Side as Signed
@@ -266,7 +265,7 @@ def show_drift(drifted: Drifted, *, verbose: bool) -> Iterator[str]:
     worse = sum(row.flagged for row in drift.behaviour)
     rows = f", in {worse} of {counted(len(drift.behaviour), 'row')}" if worse else ""
     yield from fold(f"{drift.result}: {_RESULTS[drift.result]}{rows}")
-    yield from fold(f"tier: {_tier(drift.old_tier)} before, {_tier(drift.new_tier)} now")
+    yield from fold(f"tier: {_tier(drift.tier.old)} before, {_tier(drift.tier.new)} now")
     yield from fold(_signatures(*drifted.before, drifted.old, drifted.new))
     for name, side in (("old", drifted.old), ("new", drifted.new)):
         for doubt in side.doubts:
@@ -313,9 +312,10 @@ def _rows_of_drift(drift: Drift, *, verbose: bool) -> Iterator[str]:
     )
     for row in drift.behaviour:
         name = cut(row.name, _ROW - 1)
-        loss = f"{row.found.loss:+.3f}" if row.found else "-"
+        loss = "-" if row.difference is None else f"{row.difference:+.3f}"
         state = "not tested" if row.reason else row.state
-        yield f"{name:<{_ROW}}{_cell(row.old)}{_cell(row.new)}{loss:>{_LOSS}} {state}"
+        sides = _cell(row.old, row.tasks.old) + _cell(row.new, row.tasks.new)
+        yield f"{name:<{_ROW}}{sides}{loss:>{_LOSS}} {state}"
         if verbose and row.is_tested:
             yield f"  {_details(row)}"
     yield from fold(
@@ -324,13 +324,12 @@ def _rows_of_drift(drift: Drift, *, verbose: bool) -> Iterator[str]:
     )
 
 
-def _cell(side: Mean | None) -> str:
-    if side is None:
-        return f"{'-':>{_VALUE}}{0:>{_RUNS}}"
-    return f"{side.value:>{_VALUE}.3f}{side.tasks:>{_RUNS},}"
+def _cell(value: float | None, tasks: int) -> str:
+    shown = "-" if value is None else f"{value:.3f}"
+    return f"{shown:>{_VALUE}}{tasks:>{_RUNS},}"
 
 
 def _details(row: Row) -> str:
-    margin = "no margin" if row.margin is None else f"margin {float(row.margin):g}"
-    se = row.found.se if row.found else 0.0
-    return f"{margin}, se {se:.4f}, adjusted p {row.p:.2g}, at most {row.limit:+.3f}"
+    margin = "no margin" if row.margin is None else f"margin {row.margin:g}"
+    p = f"adjusted p {row.probability:.2g}"
+    return f"{margin}, se {row.standard_error:.4f}, {p}, at most {row.limit:+.3f}"

@@ -76,9 +76,7 @@ def import_(
     domain: Annotated[str | None, opt.DOMAIN(help="The domain, where the log has none.")] = None,
     condition: Annotated[
         str | None,
-        typer.Option(
-            "--condition", help="The condition of all runs where the log has none, such as 'nominal'."
-        ),
+        opt.CONDITION(help="The condition of all runs where the log has none, such as 'nominal'."),
     ] = None,
     success: Annotated[
         str | None,

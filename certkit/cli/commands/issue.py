@@ -95,6 +95,7 @@ def issue(
         str | None, typer.Option("--supersedes", metavar="ID", help="The id of the passport it replaces.")
     ] = None,
     passphrase_file: opt.PassphraseFile = None,
+    no_pdf: Annotated[bool, typer.Option("--no-pdf", help="Draw the safety case as HTML alone.")] = False,
     jobs: opt.Jobs = None,
 ) -> None:
     """Judge a sealed bundle again, sign the judgement as a passport, and draw its safety case.
@@ -138,6 +139,7 @@ def issue(
         supersedes=Digest(supersedes) if supersedes else None,
         logging=_logging(registry, log_key, heads, trust, private, issuer) if registry and private else None,
         timestamp=_asking(timestamp) if timestamp else None,
+        pdf=not no_pdf,
         jobs=jobs,
         progress=progress(),
     )
@@ -191,7 +193,6 @@ def _logging(
         log_key=log_key_of(log_key, registry),
         heads=context.heads_path(heads),
         trust=context.load_policy(trust) if trust else workflow.own_trust(issuer, signer),
-        now=context.now(),
         warn=warn,
     )
 
@@ -218,5 +219,5 @@ def screen(issued: IssuedFiles, out: Path) -> Iterator[str]:
         yield f"logged   entry {issued.logged.index}; proof in {out}/passport.json.tlog-proof"
         yield from show_following(issued.logged)
     yield f"report   {out}/safety-case.html" + ("" if issued.pdf_missing else ", safety-case.pdf")
-    if issued.pdf_missing:
+    if issued.pdf_missing and issued.pdf_missing != workflow.NOT_ASKED:
         say_missing(issued.pdf_missing, HINTS)

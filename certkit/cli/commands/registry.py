@@ -107,7 +107,6 @@ def append(
         log_key=log_key_of(log_key, folder),
         heads=context.heads_path(heads),
         at=context.dated(at),
-        now=context.now(),
         progress=progress(),
         warn=warn,
     )

@@ -17,13 +17,13 @@ from certkit.cli.emit import brief, counted, emit, entries, fold, progress, warn
 from certkit.cli.views import registry as views
 from certkit.document import fill
 from certkit.errors import Exit, UsageError
-from certkit.registry import statusfile, writing
-from certkit.registry.admission import checkpoint_in
+from certkit.registry import writing
 from certkit.registry.entry import WORDS, Reason
 from certkit.registry.export import export as write
 from certkit.registry.keeping import gather, hand_over
 from certkit.registry.reader import reading
 from certkit.registry.registry import Registry
+from certkit.registry.status import write as write_status
 from certkit.tlog.note import MAX_NOTE
 from certkit.tlog.witness import Quorum
 
@@ -158,13 +158,12 @@ def status(
     log_key: opt.LogKey = None,
     heads: opt.HeadsFile = None,
     at: opt.EntryTime = None,
-    since: opt.Since = None,
 ) -> None:
     """Write a passport's status as a file for offline use, with the log's signed word on it.
 
-    'certkit verify' finds it as PASSPORT.status. It proves what became of the passport; that nothing came
-    later is the word of the log's key, as of the time in it. Whoever remembers an earlier checkpoint of the
-    log, from an audit, takes it only with the proof that the log goes on from there: --since.
+    'certkit verify' finds it as PASSPORT.status. It proves what became of the passport; that nothing else was
+    logged, and that the log goes on from earlier checkpoints, is the word of the log's key, as of the time in
+    it. Whoever remembers a later checkpoint refuses it.
 
     Example: certkit registry status registry 0 -o passport.json.status
     """
@@ -173,9 +172,8 @@ def status(
     with Registry.open(folder) as opened:
         index = opened.find(ident)
     moment = context.dated(at)
-    known = checkpoint_in(since, None) if since else None
     remembered = context.heads_path(heads)
-    data = statusfile.write(folder, index, key=key, heads=remembered, at=moment, since=known)
+    data = write_status(folder, index, key=key, heads=remembered, at=moment)
     if out is not None:
         files.write(out, data, overwrite=force)
     emit(data, [f"status of entry {index} written to {out}"] if out else data)
@@ -183,7 +181,7 @@ def status(
 
 def _writing(folder: Path, heads: Path | None) -> Registry:
     remembered = context.heads_path(heads)
-    return Registry.open(folder, heads=remembered, now=context.now(), progress=progress(), warn=warn)
+    return Registry.open(folder, heads=remembered, progress=progress(), warn=warn)
 
 
 def _hand(
@@ -356,7 +354,7 @@ def rotate_key(
         raise UsageError("usage.option", "--log-key and --new-log-key go together")
     moment, policy = context.dated(at), context.load_policy(trust) if trust else None
     remembered = context.heads_path(heads)
-    with Registry.open(folder, heads=remembered, now=context.now(), progress=progress(), warn=warn) as opened:
+    with Registry.open(folder, heads=remembered, progress=progress(), warn=warn) as opened:
         vkey = hand_over(
             opened,
             folder,

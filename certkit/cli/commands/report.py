@@ -32,9 +32,10 @@ def report(
     force: opt.Force = False,
     given: opt.ContextFile = None,
     kind: Annotated[
-        Literal["argument", "gsn", "register"] | None,
+        Literal["argument", "gsn", "register", "junit", "sarif", "csv", "summary"] | None,
         opt.FORMAT(
-            help="Write the argument instead: as JSON, as GSN in YAML, or its challenges in Markdown."
+            help="Write one of these instead: the argument as JSON or GSN in YAML, its challenges in"
+            " Markdown, or what was found as JUnit, SARIF, CSV or a summary in Markdown."
         ),
     ] = None,
     bundle: Annotated[
@@ -89,8 +90,8 @@ def report(
         jobs=jobs,
         progress=bar,
     )
-    if drawn.stale_about:
-        differ = ", ".join(drawn.stale_about)
+    if drawn.case.stale:
+        differ = ", ".join(drawn.case.stale)
         note(
             f"warning: the context is about other evidence ({differ}): its answers and decision do not count"
         )
@@ -122,7 +123,7 @@ def _evidence(source: Path, bundle: list[Path] | None) -> list[Path]:
 
 
 def _export(drawn: View, kind: str, out: Path, *, force: bool) -> Report:
-    files.write(out, drawn.exports[kind], overwrite=force)
+    files.write(out, drawn.export(kind), overwrite=force)
     return Report(html=None, pdf=None, pdf_missing=None, export=out)
 
 

@@ -33,6 +33,8 @@ def simulate(
     ] = 1,
     icc: opt.Icc = 0.05,
     fault_mix: opt.FaultMix = None,
+    agent: Annotated[str, opt.AGENT(help="What the simulated agent is called.")] = "simulated-agent",
+    agent_version: Annotated[str, opt.AGENT_VERSION()] = "1.0.0",
     no_seal: opt.NoSeal = False,
 ) -> None:
     """Write a bundle of simulated evidence: to learn, to test, never to certify.
@@ -49,6 +51,8 @@ def simulate(
         tier_target=tier_target,
         icc=icc,
         fault_mix=fault_mix,
+        agent=agent,
+        version=agent_version,
         seal=not no_seal,
         progress=progress(),
     )

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from certkit.cli.emit import Line
     from certkit.passport.exports import Source
     from certkit.passport.outcome import Claim, Verification
-    from certkit.passport.statement import CriterionClaim, Predicate, RowAtTier, Trigger
+    from certkit.passport.statement import Commitments, CriterionClaim, Predicate, RowAtTier, Trigger
 
 _LABEL: Final = 9  # beside it a digest ends in column 80
 _INDENT: Final = " " * _LABEL
@@ -77,8 +77,20 @@ def _head(source: Source) -> Iterator[str]:
     records = counted(evidence.records, "record")
     yield from _entry("evidence", f"{predicate.origin}, {records}: {runs}; {words.short(evidence.digest)}")
     yield from _entry("profile", f"{quoted(judgement.profile.id)}; {words.short(judgement.profile.digest)}")
+    if predicate.integrity:
+        yield from _entry("probes", _commitments(predicate.integrity))
     if predicate.supersedes:
         yield from _entry("replaces", predicate.supersedes)
+
+
+def _commitments(stated: Commitments) -> str:
+    """Return success and commitment integrity in one line; they move no tier."""
+    successes, tasks, matched, probes = (
+        sum(getattr(cell, name) for cell in stated.cells)
+        for name in ("successes", "tasks", "matched", "probes")
+    )
+    core = stated.core or "unmeasured"
+    return f"success {successes:,}/{tasks:,}, held {matched:,}/{probes:,}, core {core}; {stated.seed} tasks"
 
 
 def _validity(source: Source) -> str:
@@ -188,6 +200,9 @@ def show_verification(result: Verification, *, verbose: bool, dated: bool) -> It
     """Print a verification: the claim, the steps that were made, the verdict, and what was not checked."""
     if result.claim is not None:
         yield from _claim(result.claim)
+    if result.statement is not None and (stated := result.statement.predicate.integrity):
+        yield from fold(f"probes, beside the tier: {_commitments(stated)}")
+        yield ""
     for step in result.steps:
         if verbose or step.status != "skipped":
             text = f"{_STEPS[step.status]} {step.number:>2} {step.id:<10} {_one_line(step.detail)}"

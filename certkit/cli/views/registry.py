@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from certkit.registry.admission import Admitted
-    from certkit.registry.audited import Audit
+    from certkit.registry.auditing import Audit
     from certkit.registry.entry import Entry, Logged
     from certkit.registry.keeping import Gathered
     from certkit.registry.reader import Reader

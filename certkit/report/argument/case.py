@@ -1,4 +1,11 @@
-"""What an argument is built from: the assessment's document, the context, and what follows from both."""
+"""What an argument and a report are built from: assessment, context, passport, and what follows from them.
+
+    about = case(assessment, context=given, summary=summary, today=date(2026, 2, 3))
+    about.measured["H-1"].failures, about.stale, about.approved
+
+The summary is what the assessment rests on; hazards are measured on it. `today` ends acceptances and the
+decision, and ages evidence.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 
+from certkit import canonical
 from certkit.assessment.result import moment
 from certkit.evidence.context import CONTEXT_SCHEMA, Context
 from certkit.evidence.records.record import Condition, Split
@@ -14,7 +22,10 @@ from certkit.report.argument.hazards import Measured, measure
 
 if TYPE_CHECKING:
     from certkit.assessment import Assessment
+    from certkit.evidence.bundle.manifest import Manifest, Period
+    from certkit.evidence.context import Given
     from certkit.evidence.summary.summary import Summary
+    from certkit.report.attached import Issued
 
 NO_CONTEXT: Final = Context(schema=CONTEXT_SCHEMA)
 """Where nobody said anything: everything is blank."""
@@ -23,24 +34,49 @@ NO_CONTEXT: Final = Context(schema=CONTEXT_SCHEMA)
 class Case(Struct, frozen=True, kw_only=True, eq=False):
     """The assessment of a bundle and the context of a use, on a day.
 
-    `stale` names the members of ``about`` that are about something else than this evidence; it is empty
-    without a context. `measured` holds what the evidence shows of each hazard; `last_run` the day of the last
-    run, or the end of the declared period.
+    `document` is the assessment's, as JSON values. `stale` names the members of ``about`` that are about
+    something else than this evidence; it is empty without a context. `measured` holds what the evidence shows
+    of each hazard; `last_run` the day of the last run, or the end of the declared period.
     """
 
+    assessment: Assessment
     document: dict[str, Any]
-    manifest: dict[str, Any]
-    context: Context
+    given: Given | None
+    signed: Issued | None
     stale: tuple[str, ...]
     measured: dict[str, Measured]
     today: date | None
     last_run: date | None
 
     @property
+    def context(self) -> Context:
+        """What people said, everything blank where nobody said anything."""
+        return self.given.context if self.given else NO_CONTEXT
+
+    @property
+    def manifest(self) -> Manifest:
+        """The manifest of the evidence."""
+        return self.assessment.facts.manifest
+
+    @property
+    def data(self) -> bytes:
+        """The bytes of the assessment document as ``certkit assess -o`` writes them."""
+        return canonical.pretty(self.document).encode()
+
+    @property
+    def agent(self) -> str:
+        """The agent's name and version."""
+        return f"{self.manifest.agent.name} {self.manifest.agent.version}"
+
+    @property
+    def bundles(self) -> tuple[str, ...]:
+        """The digests of the bundles that were judged."""
+        return _bundles(self.assessment)
+
+    @property
     def tier(self) -> int:
         """The tier that was asked for."""
-        tier: int = self.document["verdict"]["required_tier"]
-        return tier
+        return self.assessment.verdict.required_tier
 
     @property
     def specimen(self) -> bool:
@@ -50,47 +86,68 @@ class Case(Struct, frozen=True, kw_only=True, eq=False):
     @property
     def tested(self) -> set[str]:
         """The domains with runs under a fault."""
-        return {
-            cell["domain"]
-            for cell in self.document["breakdown"]
-            if cell["split"] == Split.STANDARD and cell["runs"] and cell["condition"] != Condition.NOMINAL
-        }
+        return {cell["domain"] for cell in self.cells if cell["condition"] != Condition.NOMINAL}
+
+    @property
+    def cells(self) -> list[dict[str, Any]]:
+        """The domains and conditions with runs, those held out for new fault types left out."""
+        cells = self.document["breakdown"]
+        return [cell for cell in cells if cell["split"] == Split.STANDARD and cell["runs"]]
+
+    @property
+    def wanted(self) -> set[str]:
+        """The domains in which the agent is to be used."""
+        stated = self.context.operating_domain
+        return set(stated.domains or () if stated else ())
+
+    def ended(self, until: str | None) -> bool:
+        """Tell whether something that counts until a day has ended; without a clock nothing holds."""
+        return until is not None and (self.today is None or date.fromisoformat(until) < self.today)
+
+    @property
+    def approved(self) -> bool:
+        """Whether the owner approved, for this evidence, and the approval has not ended."""
+        decision = self.context.decision
+        if decision is None or decision.by is None or decision.by != self.context.owner or self.stale:
+            return False
+        return decision.outcome in {"approved", "approved_with_conditions"} and not self.ended(decision.until)
 
 
 def case(
     assessment: Assessment,
     *,
-    document: dict[str, Any],
-    manifest: dict[str, Any],
-    context: Context | None = None,
+    context: Given | None = None,
     summary: Summary | None = None,
+    signed: Issued | None = None,
     today: date | None = None,
 ) -> Case:
-    """Return what an argument is built from; `today` ends acceptances and ages evidence.
-
-    `summary` is what the assessment rests on; hazards are measured on it, so a context needs it.
-    """
-    given = context or NO_CONTEXT
-    if given.hazards and summary is None:
-        raise TypeError("hazards are measured on the summary, which is missing")
-    digests = [bundle.digest for bundle in assessment.bundles] or [assessment.facts.digest]
+    """Return what a report is drawn from; a context with hazards needs the summary."""
     protocol = assessment.facts.manifest.protocol
-    stale = given.stale(
-        bundles=digests, profile=assessment.profile.digest, tier=assessment.verdict.required_tier
+    said = context.context if context else NO_CONTEXT
+    if said.hazards and summary is None:
+        raise TypeError("hazards are measured on the summary, which is missing")
+    stale = said.stale(
+        bundles=_bundles(assessment),
+        profile=assessment.profile.digest,
+        tier=assessment.verdict.required_tier,
     )
     return Case(
-        document=document,
-        manifest=manifest,
-        context=given,
-        stale=() if context is None else stale,
-        measured={hazard.id: measure(summary, hazard, protocol) for hazard in given.hazards or () if summary},
+        assessment=assessment,
+        document=assessment.to_dict(),
+        given=context,
+        signed=signed,
+        stale=stale if context else (),
+        measured={hazard.id: measure(summary, hazard, protocol) for hazard in said.hazards or () if summary},
         today=today,
-        last_run=_last_run(summary, manifest),
+        last_run=_last_run(summary, protocol.period),
     )
 
 
-def _last_run(summary: Summary | None, manifest: dict[str, Any]) -> date | None:
+def _bundles(assessment: Assessment) -> tuple[str, ...]:
+    return tuple(bundle.digest for bundle in assessment.bundles) or (assessment.facts.digest,)
+
+
+def _last_run(summary: Summary | None, period: Period | None) -> date | None:
     if summary is not None and (last := moment(summary.times.last)) is not None:
         return last.date()
-    declared = ((manifest.get("protocol") or {}).get("period") or {}).get("to")
-    return date.fromisoformat(declared[: len("2026-01-31")]) if declared else None
+    return date.fromisoformat(period.to[: len("2026-01-31")]) if period and period.to else None

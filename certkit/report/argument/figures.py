@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from certkit.report import fonts
 from certkit.report.argument.challenges import Standing
 from certkit.report.argument.graph import ROOT, Kind, State, worst
-from certkit.report.svg import STATES, figure_of, line_at, num, text_at
+from certkit.report.svg import INK, SOFT, colour, figure_of, line_at, num, path, text_at
 from certkit.text import visible
 
 if TYPE_CHECKING:
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
     from certkit.report.argument.build import Argument
-    from certkit.report.argument.graph import Node
 
 WIDTH: Final = 1000
 MOST_COLUMNS: Final = 5
 MOST_AGAINST: Final = 2
+MOST_BESIDE: Final = 4
 _SIZE: Final = 11
 _LINE: Final = 13.5
 _PAD: Final = 7
@@ -34,11 +34,11 @@ _SIDE: Final = 200
 _GUTTER: Final = 16
 _GAP: Final = 26
 _LINES: Final = 7
-_INK, _SOFT = "#1c1c1c", "#5f6368"
+_ROUND: Final = {Kind.SOLUTION: 16, Kind.CONTEXT: 12, Kind.ASSUMPTION: 24, Kind.JUSTIFICATION: 24}
 
 
 class Box(NamedTuple):
-    """A drawn node: its outline and its text."""
+    """The outline of a drawn node."""
 
     x: float
     y: float
@@ -51,203 +51,155 @@ class Box(NamedTuple):
         return self.x + self.width / 2
 
     @property
+    def right(self) -> float:
+        """Its right edge."""
+        return self.x + self.width
+
+    @property
     def bottom(self) -> float:
         """Its lower edge."""
         return self.y + self.height
 
 
-class _Drawing:
-    """Parts of a figure, and how far down they reach."""
+def figures(argument: Argument) -> dict[str, Markup]:
+    """Return the overview and the figures of G2 to G6, each with a title that says what it shows."""
+    return {name: _Drawing(argument, name).drawn() for name in (ROOT, "G2", "G3", "G4", "G5", "G6")}
 
-    def __init__(self, argument: Argument) -> None:
-        self.argument, self.parts, self.bottom = argument, list[str](), 0.0
-        self.nodes = argument.graph.by_id
+
+class _Drawing:
+    """The figure of one goal: its parts, and how far down they reach."""
+
+    def __init__(self, argument: Argument, root: str) -> None:
+        self.graph, self.root, self.parts, self.bottom = argument.graph, root, list[str](), 0.0
+        self.nodes, self.states = argument.graph.by_id, argument.states
         self.standing = {f"ch-{item.code}": item.state for item in argument.challenges}
 
+    def drawn(self) -> Markup:
+        """Return the figure."""
+        graph, root = self.graph, self.root
+        top = self.node(root, (WIDTH - 400) / 2, 4, 400)
+        strategy = next((name for name in graph.below(root) if self.kind(name) is Kind.STRATEGY), None)
+        beside = [*graph.beside(root), *(graph.beside(strategy) if strategy else ())]
+        self.side(top, [name for name in beside if self.kind(name) is Kind.CONTEXT], 0)
+        self.side(top, [name for name in beside if self.kind(name) is not Kind.CONTEXT], WIDTH - _SIDE)
+        upper = top
+        if strategy:
+            upper = self.node(strategy, (WIDTH - 340) / 2, top.bottom + _GAP, 340)
+            self.link(top, upper)
+        goals = [name for name in graph.below(strategy or root) if self.kind(name) is not Kind.STRATEGY]
+        self.columns(upper, goals)
+        if against := [name.removeprefix("ch-") for name in self.against(root)]:
+            self.note(0, self.bottom + _GAP / 2, f"against {root}: {', '.join(against)}")
+        self.more(0, self.bottom + 4, len(goals) - MOST_COLUMNS)
+        states = [self.states[name] for name in goals]
+        counts = ", ".join(f"{states.count(state)} {state.value}" for state in dict.fromkeys(states))
+        title = f"{root}, {self.states[root].value}: {self.nodes[root].text} {counts}"
+        return figure_of(f"argument-{root}", title, WIDTH, int(self.bottom) + 6, self.parts)
+
+    def kind(self, name: str) -> Kind:
+        """Return the kind of a node."""
+        return self.nodes[name].kind
+
+    def against(self, *names: str) -> list[str]:
+        """Return the challenges to some nodes that are open or sustained."""
+        raised = (item for name in names for item in self.graph.against(name))
+        return [item for item in raised if self.standing[item] in {Standing.OPEN, Standing.SUSTAINED}]
+
     def node(self, name: str, x: float, y: float, width: float) -> Box:
-        """Draw a node with its id, state and text."""
+        """Draw a node with its id, state and text; its outline tells its kind, challenges are dashed."""
         node = self.nodes[name]
-        state = self.argument.states.get(name)
-        head = f"{name}  {state.value if state else self.standing[name].value}"
-        lines = [head, *fonts.wrap(visible(node.text), _SIZE, width - 2 * _PAD - 14, lines=_LINES)]
-        box = Box(x, y, width, _LINE * len(lines) + 2 * _PAD)
-        colour = _colour(state, self.standing.get(name))
-        self.parts.append(_outline(node, box, colour))
-        for place, line in enumerate(lines):
+        said = node.state or self.standing[name]
+        shade = colour(node.state or ("refuted" if said is Standing.SUSTAINED else "challenged"))
+        lines = fonts.wrap(visible(node.text), _SIZE, width - 2 * _PAD - 14, lines=_LINES)
+        box = Box(x, y, width, _LINE * (1 + len(lines)) + 2 * _PAD)
+        slant, radius = 6 if node.kind is Kind.STRATEGY else 0, _ROUND.get(node.kind, 0)
+        dash = ' stroke-dasharray="5 3"' if node.kind is Kind.COUNTER_GOAL else ""
+        style = f'fill="#fff" stroke="{shade}" stroke-width="1.5"{dash}'
+        if slant:
+            d = f"M{num(x + slant)} {num(y)}H{num(box.right)}L{num(box.right - slant)} {num(box.bottom)}"
+            self.parts.append(f'<path d="{d}H{num(x)}Z" {style}/>')
+        else:
+            size = f'width="{num(width)}" height="{num(box.height)}" rx="{radius}"'
+            self.parts.append(f'<rect x="{num(x)}" y="{num(y)}" {size} {style}/>')
+        for place, line in enumerate([f"{name}  {said.value}", *lines]):
+            fill = INK if place else shade
             at = y + _PAD + _LINE * (place + 0.78)
-            fill = colour if place == 0 else _INK
             self.parts.append(text_at(x + _PAD + 6, at, line, size=_SIZE, fill=fill))
         self.bottom = max(self.bottom, box.bottom)
         return box
 
     def note(self, x: float, y: float, text: str) -> None:
-        """Write a line of small text below a column."""
-        self.parts.append(text_at(x, y + 11, text, size=10, fill=_SOFT))
+        """Write a line of small text."""
+        self.parts.append(text_at(x, y + 11, text, size=10, fill=SOFT))
         self.bottom = max(self.bottom, y + 14)
+
+    def more(self, x: float, y: float, count: int) -> float:
+        """Say how many nodes have no room, and return where the next thing can stand."""
+        if count > 0:
+            self.note(x, y, f"{count} more: register of nodes")
+        return y + 18 if count > 0 else y
 
     def link(self, upper: Box, lower: Box) -> None:
         """Draw support: from the middle of one box's bottom to the middle of another's top."""
         half = lower.y - _GAP / 2
-        path = f"M{num(upper.middle)} {num(upper.bottom)}V{num(half)}H{num(lower.middle)}"
-        self.parts.append(f'<path d="{path}V{num(lower.y)}" fill="none" stroke="{_INK}"/>')
+        start = f"M{num(upper.middle)} {num(upper.bottom)}"
+        self.parts.append(path(f"{start}V{num(half)}H{num(lower.middle)}V{num(lower.y)}"))
 
-    def beside(self, box: Box, other: Box) -> None:
-        """Draw context: a level line between two boxes."""
-        y = max(box.y, other.y) + 12
-        left, right = sorted((box, other), key=lambda item: item.x)
-        self.parts.append(line_at(left.x + left.width, y, right.x, y, stroke=_SOFT))
+    def side(self, top: Box, names: Sequence[str], x: float) -> None:
+        """Draw what stands beside the root; the first is linked, the others stand below it."""
+        y = top.y
+        for name in names[:MOST_BESIDE]:
+            box = self.node(name, x, y, _SIDE)
+            if name == names[0]:
+                left, right = sorted((top, box))
+                self.parts.append(line_at(left.right, y + 12, right.x, y + 12, stroke=SOFT))
+            y = box.bottom + 6
+        self.more(x, y, len(names) - MOST_BESIDE)
 
-    def challenge(self, target: Box, box: Box) -> None:
-        """Draw a challenge: a dashed line up the gutter to the right of the column."""
-        right, y = box.x + box.width, box.y + 14
-        x = right + _GUTTER / 2
-        end = target.x + target.width
-        path = f"M{num(right)} {num(y)}H{num(x)}V{num(target.y + 12)}H{num(end)}"
-        self.parts.append(f'<path d="{path}" fill="none" stroke="{_SOFT}" stroke-dasharray="4 3"/>')
+    def columns(self, upper: Box, goals: Sequence[str]) -> None:
+        """Draw the goals, the worst where there are too many, each with what stands under it."""
+        grave = sorted(goals, key=lambda name: list(State).index(self.states[name]))[:MOST_COLUMNS]
+        shown = [name for name in goals if name in grave]
+        room = WIDTH / max(1, len(shown))
+        width, y = min(230.0, room - _GUTTER - 6), self.bottom + _GAP
+        boxes = {
+            name: self.node(name, room * place + (room - width - _GUTTER) / 2, y, width)
+            for place, name in enumerate(shown)
+        }
+        below = self.bottom + _GAP
+        for name, box in boxes.items():
+            self.link(upper, box)
+            if self.root == ROOT:
+                raised = len(self.against(*self.under(name)))
+                said = "1 challenge" if raised == 1 else f"{raised or 'no'} challenges"
+                self.note(box.x, box.bottom + 4, f"{said} open")
+            else:
+                self.column(name, box, below)
 
+    def under(self, name: str) -> dict[str, None]:
+        """Return a node with all that stands under it and beside it."""
+        reached, waiting = dict[str, None](), [name]
+        while waiting:
+            goal = waiting.pop()
+            if goal not in reached:
+                reached[goal] = None
+                waiting += (*self.graph.below(goal), *self.graph.beside(goal))
+        return reached
 
-def _colour(state: State | None, standing: Standing | None) -> str:
-    if state is not None:
-        return STATES[state][0]
-    return STATES["refuted" if standing is Standing.SUSTAINED else "challenged"][0]
-
-
-def _outline(node: Node, box: Box, colour: str) -> str:
-    """Return the outline of a node by its kind; challenges are dashed."""
-    x, y, right, bottom = (num(at) for at in (box.x, box.y, box.x + box.width, box.bottom))
-    style = f'fill="#fff" stroke="{colour}" stroke-width="1.5"'
-    if node.kind is Kind.STRATEGY:
-        inner, outer = num(box.x + 6), num(box.x + box.width - 6)
-        return f'<path d="M{inner} {y}H{right}L{outer} {bottom}H{x}Z" {style}/>'
-    radius = {Kind.SOLUTION: 16, Kind.CONTEXT: 12, Kind.ASSUMPTION: 24, Kind.JUSTIFICATION: 24}.get(
-        node.kind, 0
-    )
-    dash = ' stroke-dasharray="5 3"' if node.kind is Kind.COUNTER_GOAL else ""
-    size = f'width="{num(box.width)}" height="{num(box.height)}"'
-    return f'<rect x="{x}" y="{y}" {size} rx="{radius}" {style}{dash}/>'
-
-
-def figures(argument: Argument) -> tuple[tuple[str, Markup], ...]:
-    """Return the overview and the figures of G2 to G6, each with a title that says what it shows."""
-    return tuple((name, _drawn(argument, name)) for name in (ROOT, "G2", "G3", "G4", "G5", "G6"))
-
-
-def _drawn(argument: Argument, root: str) -> Markup:
-    drawing, graph = _Drawing(argument), argument.graph
-    top = drawing.node(root, (WIDTH - 400) / 2, 4, 400)
-    strategy = next((name for name in graph.below(root) if drawing.nodes[name].kind is Kind.STRATEGY), None)
-    sides = [*graph.beside(root), *(graph.beside(strategy) if strategy else ())]
-    left = [name for name in sides if drawing.nodes[name].kind is Kind.CONTEXT]
-    right = [name for name in sides if name not in left]
-    _side(drawing, top, left, 0)
-    _side(drawing, top, right, WIDTH - _SIDE)
-    upper = top
-    if strategy:
-        upper = drawing.node(strategy, (WIDTH - 340) / 2, top.bottom + _GAP, 340)
-        drawing.link(top, upper)
-    goals = [
-        name
-        for name in graph.below(strategy or root)
-        if drawing.nodes[name].kind in {Kind.GOAL, Kind.SOLUTION}
-    ]
-    _columns(drawing, upper, _gravest(argument, goals), overview=root == ROOT)
-    _against(drawing, top, root, drawing.bottom + _GAP / 2)
-    if left_out := len(goals) - MOST_COLUMNS:
-        drawing.note(0, drawing.bottom + 4, f"{left_out} more: register of nodes" if left_out > 0 else "")
-    state = argument.states[root]
-    counts = _counts(argument, goals)
-    title = f"{root}, {state.value}: {drawing.nodes[root].text} {counts}"
-    return figure_of(f"argument-{root}", title, WIDTH, int(drawing.bottom) + 6, drawing.parts)
-
-
-def _gravest(argument: Argument, goals: Sequence[str]) -> list[str]:
-    """Return the goals that have a column: the worst where there are too many, in their own order."""
-    if len(goals) <= MOST_COLUMNS:
-        return list(goals)
-    order = list(State)
-    kept = set(sorted(goals, key=lambda name: order.index(argument.states[name]))[:MOST_COLUMNS])
-    return [name for name in goals if name in kept]
-
-
-def _side(drawing: _Drawing, top: Box, names: Sequence[str], x: float) -> None:
-    y = 4.0
-    for name in names[:4]:
-        box = drawing.node(name, x, y, _SIDE)
-        if y == 4.0:  # noqa: PLR2004 - the first one is linked, the others stand below it
-            drawing.beside(top, box)
-        y = box.bottom + 6
-    if len(names) > 4:  # noqa: PLR2004 - boxes that fit beside a root
-        drawing.note(x, y, f"{len(names) - 4} more: register of nodes")
-
-
-def _columns(drawing: _Drawing, upper: Box, goals: Sequence[str], *, overview: bool) -> None:
-    if not goals:
-        return
-    room = WIDTH / len(goals)
-    width = min(230.0, room - _GUTTER - 6)
-    y = drawing.bottom + _GAP
-    boxes = [
-        drawing.node(name, room * place + (room - width - _GUTTER) / 2, y, width)
-        for place, name in enumerate(goals)
-    ]
-    for box in boxes:
-        drawing.link(upper, box)
-    below = max(box.bottom for box in boxes) + _GAP
-    for name, box in zip(goals, boxes, strict=True):
-        if overview:
-            _counted(drawing, name, box)
-        else:
-            _column(drawing, name, box, below)
-
-
-def _column(drawing: _Drawing, name: str, box: Box, y: float) -> None:
-    """Draw the worst support of a goal, and what challenges it."""
-    argument = drawing.argument
-    support = argument.graph.below(name)
-    if support:
-        grave = worst(argument.states[lower] for lower in support)
-        shown = next(lower for lower in support if argument.states[lower] is grave)
-        lower = drawing.node(shown, box.x, y, box.width)
-        drawing.link(box, lower)
-        y = lower.bottom + 4
-        if len(support) > 1:
-            drawing.note(box.x, y, f"{len(support) - 1} more: register of nodes")
-            y += 18
-    _against(drawing, box, name, y + 6)
-
-
-def _against(drawing: _Drawing, target: Box, name: str, y: float) -> None:
-    against = [item for item in drawing.argument.graph.against(name) if _counts_here(drawing, item)]
-    if target.width > 300:  # noqa: PLR2004 - the root of the figure: there is room beside each other
-        if against:
-            drawing.note(0, y, f"against {name}: {', '.join(item.removeprefix('ch-') for item in against)}")
-        return
-    for item in against[:MOST_AGAINST]:
-        box = drawing.node(item, target.x, y, target.width)
-        drawing.challenge(target, box)
-        y = box.bottom + 6
-    if len(against) > MOST_AGAINST:
-        drawing.note(target.x, y, f"{len(against) - MOST_AGAINST} more: register of nodes")
-
-
-def _counts_here(drawing: _Drawing, name: str) -> bool:
-    return drawing.standing[name] in {Standing.OPEN, Standing.SUSTAINED}
-
-
-def _counted(drawing: _Drawing, name: str, box: Box) -> None:
-    """Write below a goal of the overview how many challenges it and what supports it have."""
-    graph = drawing.argument.graph
-    below, waiting = set[str](), [name]
-    while waiting:
-        goal = waiting.pop()
-        if goal not in below:
-            below.add(goal)
-            waiting += [lower for lower in (*graph.below(goal), *graph.beside(goal)) if lower not in below]
-    raised = [item for goal in below for item in graph.against(goal) if _counts_here(drawing, item)]
-    said = "1 challenge" if len(raised) == 1 else f"{len(raised)} challenges"
-    drawing.note(box.x, box.bottom + 4, f"{said} open" if raised else "no open challenge")
-
-
-def _counts(argument: Argument, goals: Sequence[str]) -> str:
-    states = [argument.states[name] for name in goals]
-    return ", ".join(f"{states.count(state)} {state.value}" for state in dict.fromkeys(states))
+    def column(self, name: str, box: Box, y: float) -> None:
+        """Draw the worst support of a goal, and what challenges it."""
+        if support := self.graph.below(name):
+            grave = worst(self.states[lower] for lower in support)
+            lower = self.node(
+                next(item for item in support if self.states[item] is grave), box.x, y, box.width
+            )
+            self.link(box, lower)
+            y = self.more(box.x, lower.bottom + 4, len(support) - 1)
+        y, against = y + 6, self.against(name)
+        for item in against[:MOST_AGAINST]:
+            raised = self.node(item, box.x, y, box.width)
+            start, gutter = f"M{num(raised.right)} {num(y + 14)}", num(raised.right + _GUTTER / 2)
+            d = f"{start}H{gutter}V{num(box.y + 12)}H{num(box.right)}"
+            self.parts.append(path(d, stroke=SOFT, dash="4 3"))
+            y = raised.bottom + 6
+        self.more(box.x, y, len(against) - MOST_AGAINST)

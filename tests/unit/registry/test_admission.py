@@ -171,7 +171,7 @@ def test_an_audit_by_who_does_not_trust_the_issuer(tmp_path: Path) -> None:
     vkey = made(folder)
     logged(folder, issued().to_json())
     report = inspect(folder, trust=trust(OTHER, logs=(vkey,)))
-    assert {one.code for one in report.findings} == {"registry.entry-untrusted", "registry.passport"}
+    assert {one.code for one in report.findings} == {"registry.entry-untrusted"}
     assert report.exit_code is Exit.UNTRUSTED
 
 

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-    from certkit.registry.audited import Audit
+    from certkit.registry.auditing import Audit
     from certkit.registry.entry import PassportFacts
 
 
@@ -212,13 +212,6 @@ TAMPERED = {
     "no checkpoint": ("DELETE FROM checkpoint", "registry.checkpoint"),
     "a second checkpoint": ("INSERT INTO checkpoint SELECT 9, note FROM checkpoint", "registry.checkpoint"),
     "a checkpoint that is text": ("UPDATE checkpoint SET note = 'x'", "registry.checkpoint"),
-    "a checkpoint kept under another size": ("UPDATE checkpoint SET size = 77", "registry.checkpoint"),
-    "a cosignature by nobody": ("INSERT INTO cosignature VALUES (2, 'x', x'00')", "registry.cosignature"),
-    "a cosignature of what is to come": (
-        "INSERT INTO cosignature VALUES (99, 'x', x'00')",
-        "registry.cosignature",
-    ),
-    "a cosignature of no size": ("INSERT INTO cosignature VALUES ('x', 'x', x'00')", "registry.cosignature"),
     "another key named": ("UPDATE meta SET value = 'x' WHERE key = 'vkey'", "registry.checkpoint"),
     "a setting more": ("INSERT INTO meta VALUES ('x', 'y')", "registry.checkpoint"),
     "another origin": ("UPDATE meta SET value = 'x' WHERE key = 'origin'", "registry.checkpoint"),

@@ -18,7 +18,7 @@ from certkit.registry.auditing import audit
 from certkit.registry.export import export
 from certkit.registry.keeping import gather
 from certkit.registry.registry import Registry
-from certkit.registry.statusfile import write as status_file
+from certkit.registry.status import write as status_file
 from certkit.tlog.checkpoint import Checkpoint, sign_checkpoint
 from certkit.tlog.note import Signer, VerifierKey
 from certkit.tlog.proof import parse
@@ -118,7 +118,7 @@ def test_one_about_another_log_or_state_is_refused(folder: Path) -> None:
         data = other.encode() + b"\n" + line(other, "a.example/w", A, TIME)
         assert refused(folder, data) == code
         if lines[1] != size:
-            with pytest.raises(CertkitError, match=f"cosigned over {lines[1]} entries, and the log has 3"):
+            with pytest.raises(CertkitError, match=f"cosigned over {lines[1]} entries"):
                 taken(folder, data)
         # Nor does it pass for one of ours where it comes without the text that it is about.
         assert refused(folder, line(other, "a.example/w", A, TIME)) == "tlog.signature"
@@ -202,22 +202,6 @@ def test_an_older_copy_of_the_log_gathers_none(folder: Path, tmp_path: Path) -> 
     assert stored(copy) == []
 
 
-def test_a_stored_line_that_was_changed_is_found(folder: Path) -> None:
-    taken(folder, line(text(folder), "a.example/w", A, TIME))
-    origin = text(folder).splitlines()[0]
-    for changed in (line("other\n", "a.example/w", A, TIME), b"", b"words\n", "words\n", 7):
-        with closing(sqlite3.connect(folder / "registry.db", isolation_level=None)) as connection:
-            connection.execute("UPDATE cosignature SET line = ?", (changed,))
-        report = audit(
-            folder,
-            log=Signer(origin, LOG_KEY).vkey,
-            submitters=submitters(),
-            check=check,
-            quorum=Quorum.of(0, [str(KEYS[0])]),
-        )
-        assert [one.code for one in report.findings] == ["registry.cosignature"]
-
-
 def test_the_empty_log_can_be_cosigned(tmp_path: Path) -> None:
     folder = tmp_path / "r"
     filled(folder, 0)
@@ -263,40 +247,3 @@ def test_a_time_to_come_or_none_vouches_for_nothing(folder: Path) -> None:
         )
         assert [one.code for one in report.findings] == codes
         audit(folder, log=log, submitters=submitters(), check=check, quorum=Quorum.of(1, [str(KEYS[0])]))
-
-
-def test_an_audit_verifies_every_cosignature_that_is_kept(folder: Path) -> None:
-    """Also of witnesses whom the policy does not name, and of a checkpoint that the log has grown beyond."""
-    log = Signer(text(folder).partition("\n")[0], LOG_KEY).vkey
-
-    def found() -> list[tuple[str, str]]:
-        report = audit(folder, log=log, submitters=submitters(), check=check)
-        return [(one.code, one.where) for one in report.findings]
-
-    taken(folder, line(text(folder), "a.example/w", A, TIME), line(text(folder), "b.example/w", B, TIME))
-    assert found() == []
-    append(folder, passport(3))
-    assert (len(stored(folder)), found()) == (2, []), "of the checkpoint before"
-    first, old = text(folder), [("registry.cosignature", "table cosignature, row 0")]
-    with closing(sqlite3.connect(folder / "registry.db", isolation_level=None)) as connection:
-        put = "UPDATE cosignature SET size = ?, line = ? WHERE vkey = ?"
-        good = line(first, "a.example/w", A, TIME)
-        other = line(first.replace("\n4\n", "\n3\n"), "a.example/w", A, TIME)
-        plain = line(first, "a.example/w", A, TIME, b"\1")
-        for size, data, expected in (
-            (3, good, old),
-            (-1, good, old),
-            (5, good, [("registry.cosignature", "table cosignature, row 1")]),
-            (4, other, [("registry.cosignature", "table cosignature, row 1")]),
-            (4, plain, [("registry.cosignature", "table cosignature, row 1")]),
-            (4, good + good, [("registry.cosignature", "table cosignature, row 1")]),
-            (4, line(first, "b.example/w", B, TIME), [("registry.cosignature", "table cosignature, row 1")]),
-            (4, good, []),
-        ):
-            connection.execute(put, (size, data, str(KEYS[0])))
-            assert found() == expected
-        # a log's own signature is no witness's, though it verifies
-        connection.execute("DELETE FROM cosignature")
-        signed = note(folder).partition(b"\n\n")[2]
-        connection.execute("INSERT INTO cosignature VALUES (4, ?, ?)", (str(log), signed))
-        assert found() == old

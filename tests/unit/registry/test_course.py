@@ -9,9 +9,9 @@ from msgspec import structs
 
 from certkit.assessment.drift import drift
 from certkit.errors import NegativeError
-from certkit.evidence.summary.summary import CLUSTER_FIELDS
 from certkit.registry.admission import inspect
-from certkit.registry.drifts import BASES, Consequences, Course, snapshot
+from certkit.registry.drifts import LINE, Consequences, Course, snapshot
+from certkit.registry.entry import Drift
 from certkit.registry.reader import reading
 from tests.support import build as assessments
 from tests.support.lineages import LINEAGE, clustered, issue, log, new, policy
@@ -21,32 +21,19 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from certkit.assessment.drift.snapshot import Snapshot
-    from certkit.evidence.summary.summary import Summary
     from certkit.passport import Passport
-    from certkit.registry.entry import Drift
+    from certkit.registry.state import History
 
 
-def split(*domains: tuple[int, int, tuple[int, ...]]) -> Summary:
-    """The summary of domains, each of so many fault runs in so many clusters, of which so many are good."""
-    none = dict.fromkeys(CLUSTER_FIELDS, 0)
-    cells, kept = [], []
-    for place, (per, count, pattern) in enumerate(domains):
-        good = [pattern[number % len(pattern)] for number in range(count)]
-        name = ("bank", "shop")[place]
-        cells += [
-            assessments.cell(name, "nominal", assessments.outcomes(100, 95)),
-            assessments.cell(name, "tool_failure", assessments.outcomes(per * count, sum(good))),
-        ]
-        rows = [(2 * place, 1000 * place + n, 1, int(n < 95)) for n in range(100)]
-        rows += [(2 * place + 1, 1000 * place + 100 + n, per, y) for n, y in enumerate(good)]
-        kept += [(at, n, n, none | {"runs": r, "success": y, "failure": r - y}) for at, n, r, y in rows]
-    return assessments.summary(cells, rows=assessments.clusters(kept))
+def drifts_in(history: History) -> list[Drift]:
+    claims = (logged.found.claims for logged in history.entries)
+    return [claim for claim in claims if isinstance(claim, Drift)]
 
 
 def logged(folder: Path) -> list[tuple[str, str, str]]:
     """What the drift entries say: of which passport against which, and the result."""
     with reading(folder) as whole:
-        found = [claims for _, claims in whole.history(LINEAGE).drifts]
+        found = drifts_in(whole.history(LINEAGE))
     return [(one.passport_id, one.earlier, one.result) for one in found]
 
 
@@ -135,7 +122,7 @@ def test_a_slow_decline_that_no_pair_shows_is_told_and_stays_told(tmp_path: Path
         last = issue(number, summary=clustered(successes), days=number)
         log(folder, last, days=number)
     with reading(folder) as whole:
-        (entry,) = (claims for _, claims in whole.history(LINEAGE).drifts)
+        (entry,) = drifts_in(whole.history(LINEAGE))
         assert whole.history(LINEAGE).drifted
     assert (entry.passport_id, entry.result) == (last.passport_id, "DRIFTED")
     assert entry.rows == ("trend of r_op",)
@@ -149,7 +136,7 @@ def sides(*passports: Passport) -> dict[str, Snapshot]:
     return {str(number): snapshot(one.to_json())[1] for number, one in enumerate(passports)}
 
 
-def test_the_comparison_that_counts_is_a_drift_or_the_one_before_unless_a_base_tells_more() -> None:
+def test_the_comparison_that_counts_is_a_drift_or_the_one_before_unless_an_earlier_tells_more() -> None:
     known = sides(
         issue(1, summary=clustered(950)),
         issue(2, summary=TINY),
@@ -159,7 +146,7 @@ def test_the_comparison_that_counts_is_a_drift_or_the_one_before_unless_a_base_t
     course = Course(known.__getitem__)
     steps = [course.follow(name) for name in known]
     assert steps[0] is None
-    told = [(one.told.earlier, one.told.drift.result) for one in steps if one is not None]
+    told = [(one.earlier, one.drift.result) for one in steps if one is not None]
     assert told == [("0", "UNDERPOWERED"), ("0", "STABLE"), ("2", "DRIFTED")]
     for (earlier, result), name in zip(told, list(known)[1:], strict=True):
         assert drift(known[earlier], known[name]).result == result
@@ -180,41 +167,15 @@ def test_one_that_contradicts_itself_is_passed_over_wherever_it_stands() -> None
         course.follow("worse")
     step = course.follow("1")
     assert step is not None
-    assert (step.told.earlier, step.told.drift.result) == ("0", "DRIFTED")
-    assert [one.earlier for one in step.comparisons] == ["0"]
+    assert (step.earlier, step.drift.result) == ("0", "DRIFTED")
 
 
-@pytest.mark.parametrize(("kinds", "remembered"), [(BASES - 1, True), (BASES, False)])
-def test_so_many_kinds_in_between_are_needed_to_forget_a_base(kinds: int, remembered: bool) -> None:  # noqa: FBT001 - a parameter
+@pytest.mark.parametrize(("between", "remembered"), [(LINE - 1, True), (LINE, False)])
+def test_so_many_passports_that_tell_nothing_hide_a_loss(between: int, *, remembered: bool) -> None:
     good, worse = (snapshot(issue(1, summary=clustered(n)).to_json())[1] for n in (950, 700))
-    others = {f"kind {n}": structs.replace(good, success_rule=f"rule {n}") for n in range(kinds)}
+    others = {f"kind {n}": structs.replace(good, success_rule=f"rule {n}") for n in range(between)}
     known = {"first": good, **others, "last": worse}
     course = Course(known.__getitem__)
-    *_, step = (course.follow(name) for name in known)
-    assert step is not None
-    assert (step.told.drift.result == "DRIFTED") is remembered
-    assert len(step.comparisons) <= BASES + 1
-
-
-def test_however_many_passports_on_few_runs_do_not_push_a_base_out() -> None:
-    good, few, worse = (
-        snapshot(issue(1, summary=one).to_json())[1] for one in (clustered(970), TINY, clustered(800))
-    )
-    known = {"first": good, **{f"few {n}": few for n in range(BASES + 1)}, "last": worse}
-    course = Course(known.__getitem__)
-    *_, step = (course.follow(name) for name in known)
-    assert step is not None
-    assert (step.told.earlier, step.told.drift.result) == ("first", "DRIFTED")
-    assert [one.earlier for one in step.comparisons] == [f"few {BASES}", "first"]
-
-
-def test_few_runs_of_a_domain_in_between_do_not_hide_what_it_lost(tmp_path: Path) -> None:
-    first = issue(1, summary=split((10, 90, (9, 10)), (10, 50, (9, 10))))
-    few = issue(2, summary=split((10, 140, (9, 10)), (1, 4, (1,))), days=1)
-    last = issue(3, summary=split((10, 90, (10,) * 9 + (9,)), (10, 50, (8,))), days=2)
-    for name, lineage in (("direct", (first, last)), ("between", (first, few, last))):
-        trust = policy(new(tmp_path / name))
-        for days, one in enumerate(lineage):
-            log(tmp_path / name, one, days=days + 1)
-        assert logged(tmp_path / name) == [(last.passport_id, first.passport_id, "DRIFTED")], name
-        assert inspect(tmp_path / name, trust=trust).findings == ()
+    *_, told = (course.follow(name) for name in known)
+    assert told is not None
+    assert (told.drift.result == "DRIFTED") is remembered

@@ -81,16 +81,6 @@ def test_only_neighbours_are_compared(tmp_path: Path, truth: Drift) -> None:
     assert found(folder, trust) == [("entry 4", "registry.drift")]
 
 
-def test_a_comparison_that_reads_otherwise_and_says_the_same_is_a_note(tmp_path: Path, truth: Drift) -> None:
-    folder = tmp_path / "r"
-    trust = policy(new(folder))
-    log(folder, GOOD)
-    silently(folder, WORSE, structs.replace(truth, document=GOOD.passport_id))
-    report = inspect(folder, trust=trust)
-    assert report.findings == ()
-    assert any("entry 2: the comparison" in text for text in report.notes)
-
-
 def test_where_a_passport_cannot_be_had_nothing_is_said_of_its_drift(tmp_path: Path, truth: Drift) -> None:
     folder, out = tmp_path / "r", tmp_path / "out"
     trust = policy(new(folder))

@@ -59,10 +59,10 @@ def put(
     **change: Any,
 ) -> None:
     """Log an entry as only whoever holds the log's key can: signed by one key, and naming another."""
-    with opened(folder) as registry, registry._signing(LOG_KEY) as signer:
-        honest = read(registry._drafts.entry(subject, claims, submitter=key, at=NOW)).entry
+    with opened(folder) as registry, registry.turn(LOG_KEY) as turn:
+        honest = read(turn.draft(subject, claims, submitter=key, at=NOW)).entry
         entry = structs.replace(honest, submitter=keys.key_id((named or key).public_key()), **change)
-        registry._extend(write(entry, key), signer)
+        turn.add(write(entry, key))
 
 
 def forged(folder: Path, one: passports.Passport, key: PrivateKey, **more: Any) -> None:
@@ -131,11 +131,9 @@ def test_a_file_that_is_another_passport_lets_nobody_revoke(tmp_path: Path) -> N
         held = registry.logged(0).found
     assert held.passport is not None
     claims = structs.replace(held.passport, passport_id=issue(1).passport_id, attempt=1)
-    with opened(folder) as registry, registry._signing(LOG_KEY) as signer:
-        entry = registry._drafts.entry(
-            "lab/victim", claims, submitter=KEY, at=NOW, passport=held.entry.passport
-        )
-        registry._extend(entry, signer)
+    with opened(folder) as registry, registry.turn(LOG_KEY) as turn:
+        entry = turn.draft("lab/victim", claims, submitter=KEY, at=NOW, passport=held.entry.passport)
+        turn.add(entry)
     with pytest.raises(MismatchError) as caught:
         ended(folder, "1")
     assert caught.value.code == "registry.inconsistent"

@@ -8,23 +8,19 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from msgspec import structs
 
-from certkit import assessment, canonical, evidence, passport, workflow
+from certkit import canonical, passport
 from certkit.errors import MismatchError
 from certkit.passport import keys
 from certkit.registry.admission import checker, inspect
 from certkit.registry.entry import Revocation, read
 from certkit.registry.registry import Registry
-from certkit.registry.rules import Rest
 from certkit.registry.writing import revoke
 from certkit.tlog import proof
 from certkit.tlog.hashing import leaf_hash
 from tests.support import registries as build
-from tests.support.campaigns import campaign, made
-from tests.support.lineages import KEY, NOW, clustered, hand, heads, issue, log, new, policy
-from tests.support.making import ISSUER
+from tests.support.lineages import KEY, NOW, hand, heads, issue, log, new, policy
 from tests.support.registries import LOG_KEY, STRANGER, digest, log_entry
 from tests.support.standings import DAY, drafted, slip, standing, stored
-from tests.support.standings import begun as with_times
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,7 +28,6 @@ if TYPE_CHECKING:
     from certkit.registry.entry import PassportFacts, Reason
     from certkit.tlog.note import VerifierKey
 
-A, B, C = (digest(f"bundle {letter}") for letter in "abc")
 DELEGATE = passport.TrustedKey(pem=keys.public_pem(STRANGER.public_key()))
 
 
@@ -65,9 +60,7 @@ def test_it_is_not_admitted_again_and_found_where_somebody_did(tmp_path: Path) -
     with pytest.raises(MismatchError, match="rests on evidence that entry 1 revoked as false") as caught:
         log(folder, renewed, days=1)
     assert (caught.value.code, "new evidence" in str(caught.value.hint)) == ("registry.evidence-false", True)
-    with pytest.raises(MismatchError, match="rests on evidence that entry 1 revoked as false"):
-        log(folder, issue(2, days=1), days=1)  # the same runs, sealed again
-    assert log(folder, issue(2, summary=clustered(900))).index == 2, "other evidence is another matter"
+    assert log(folder, issue(2)).index == 2, "other evidence is another matter"
     assert not log(folder, issue(1)).new, "what is logged already stays so"
     assert inspect(folder, trust=policy(vkey)).findings == ()
     assert again(folder, vkey) == {"registry.evidence-false"}
@@ -128,47 +121,18 @@ def test_another_lineage_is_another_matter(tmp_path: Path) -> None:
     with build.opened(folder) as registry:
         log_entry(registry, "lab/agent", claims, submitter=build.SUBMITTER, log_key=LOG_KEY, at=build.AT)
     other = build.check(build.passport(2, lineage="lab/other"))
-    changed = structs.replace(other, evidence=digest("evidence 1"))
-    put(folder, changed)
+    put(folder, structs.replace(other, evidence=digest("evidence 1")))
     assert build.audited(folder, vkey).findings == ()
-    pooled = structs.replace(changed, passport_id=digest("pool"), lineage="lab/agent", evidence=digest("p"))
-    put(folder, pooled)
-    assert build.audited(folder, vkey).findings == ()
-    put(folder, structs.replace(pooled, passport_id=digest("pool 2"), bundles=(digest("evidence 1"),)))
-    assert [(one.where, one.code) for one in build.audited(folder, vkey).findings] == [
-        ("entry 4", "registry.evidence-false")
-    ]
 
 
 def put(folder: Path, facts: PassportFacts) -> None:
-    data = canonical.canonical(structs.asdict(facts) | {"bundles": list(facts.bundles)})
-    build.append(folder, data)
-
-
-def test_a_pool_that_holds_it_is_refused(tmp_path: Path) -> None:
-    folder = tmp_path / "r"
-    new(folder)
-    roots = [made(tmp_path / str(month), campaign(f"m{month}", month)) for month in (1, 2)]
-    profile = workflow.load_profile("hb-eval-2026")
-    opened = [evidence.open_bundle(root) for root in roots]
-    pooled = evidence.accumulate(opened)
-    log(folder, issued(workflow.assess(roots[0]), evidence.summarise(opened[0])))
-    revoked(folder)
-    with pytest.raises(MismatchError, match="rests on evidence that entry 1 revoked as false"):
-        log(folder, issued(assessment.assess_accumulation(pooled, profile), pooled.summary))
-
-
-def issued(judged: assessment.Assessment, summary: evidence.Summary) -> passport.Passport:
-    end = NOW + passport.VALIDITY
-    return passport.issue(judged, summary, issuer=ISSUER, key=KEY, not_before=NOW, not_after=end)
+    build.append(folder, canonical.canonical(structs.asdict(facts)))
 
 
 def test_with_its_evidence_all_passports_of_the_issuer_on_it_fall(tmp_path: Path) -> None:
     folder, vkey = begun(tmp_path)
-    again, other, alike = issue(1, identity=5), issue(2, summary=clustered(900)), issue(5)
-    dated = with_times(clustered(950), -3)
-    sealed, resealed = issue(3, summary=dated), issue(4, summary=dated)
-    for one in (again, other, sealed, resealed, alike):
+    again, other = issue(1, identity=5), issue(2)
+    for one in (again, other):
         log(folder, one)
     with Registry.open(folder, heads=heads(folder)) as registry:
         assert revoke(registry, "0", reason="issued-in-error", detail=None, hand=hand()).also == ()
@@ -181,45 +145,20 @@ def test_with_its_evidence_all_passports_of_the_issuer_on_it_fall(tmp_path: Path
         head = proof.verify(done.entry.proof, leaf_hash(done.entry.proof.extra), [vkey]).checkpoint
         assert head.size == last + 1
         assert revoke(registry, "0", reason="evidence-false", detail=None, hand=hand()).also == ()
-        sealed_again = revoke(registry, sealed.passport_id, reason="evidence-false", detail=None, hand=hand())
-        assert [passport_id for passport_id, _ in sealed_again.also] == [resealed.passport_id]
-    for gone in (issue(1), again, sealed, resealed):
+    for gone in (issue(1), again):
         assert standing(folder, gone, policy(vkey)).code == "passport.revoked"
     assert standing(folder, other, policy(vkey)).status == "passed"
-    assert standing(folder, alike, policy(vkey)).status == "passed", "without times they may be other runs"
-    (note,) = (one for one in inspect(folder, trust=policy(vkey)).notes if "stands" in one)
-    assert note.endswith(f"on evidence that entry {done.entry.index} revoked as false; it stands")
 
 
 def test_an_audit_names_what_stands_on_it(tmp_path: Path) -> None:
     folder, vkey = begun(tmp_path)
     log(folder, other := issue(1, identity=5))
-    log(folder, issue(2, summary=clustered(900)))
-    for index, passport_id in ((4, issue(1).passport_id), (5, other.passport_id)):
+    log(folder, issue(2))
+    for index, passport_id in ((5, issue(1).passport_id), (6, other.passport_id)):
         with Registry.open(folder, heads=heads(folder)) as registry, registry.turn(LOG_KEY) as turn:
             claims = Revocation(passport_id=passport_id, reason="evidence-false")
             turn.log("-/courier", claims, submitter=KEY, at=NOW)
         found = inspect(folder, trust=policy(vkey))
         assert found.findings == ()
-        words = "entry 1 logs a passport on evidence that entry 4 revoked as false; it stands"
-        assert (words in found.notes) is (index == 4)
-
-
-@pytest.mark.parametrize(
-    ("false", "own", "repeats"),
-    [
-        (Rest(frozenset({A})), Rest(frozenset({A})), True),
-        (Rest(frozenset({A})), Rest(frozenset({A, B})), True),
-        (Rest(frozenset({A, B})), Rest(frozenset({A, B, C})), True),
-        (Rest(frozenset({A, B})), Rest(frozenset({A})), False),
-        (Rest(frozenset({A, B})), Rest(frozenset({B, C})), False),
-        (Rest(frozenset({A})), Rest(frozenset({B})), False),
-        (Rest(frozenset({A}), "runs"), Rest(frozenset({B}), "runs"), True),
-        (Rest(frozenset({A}), "runs"), Rest(frozenset({B}), "others"), False),
-        (Rest(frozenset({A}), None), Rest(frozenset({B}), None), False),
-    ],
-)
-def test_all_the_evidence_of_a_pool_or_the_same_runs_are_a_repetition(
-    false: Rest, own: Rest, *, repeats: bool
-) -> None:
-    assert own.repeats(false) is repeats
+        words = "entry 1 logs a passport on evidence that entry 5 revoked as false; it stands"
+        assert (words in found.notes) is (index == 5)

@@ -13,9 +13,8 @@ from certkit.registry.entry import (
     Claims,
     Entry,
     KeyChange,
-    Revocation,
+    Logged,
     Stored,
-    Supersession,
     read,
     write,
 )
@@ -41,7 +40,7 @@ class Followed:
     def add(self, lineage: str, claims: AnyClaims, **change: Any) -> list[str]:
         data = made(lineage, claims, prev=self.lineages.last(lineage), **change)
         self.size += 1
-        return self.lineages.follow(self.size - 1, leaf_hash(data), read(data))
+        return self.lineages.follow(Logged(self.size - 1, leaf_hash(data), read(data)))
 
     def passport(
         self, number: int, lineage: str, attempt: int, profile: str = "profile", **change: Any
@@ -69,19 +68,6 @@ def made(
         log=ORIGIN,
     )
     return write(entry, key)
-
-
-def test_a_lineage_speaks_of_its_own_passports_alone() -> None:
-    log = Followed()
-    assert log.passport(1, "a", 1) == log.passport(2, "b", 1) == []
-    one, two = digest("passport 1"), digest("passport 2")
-    assert log.add("a", Revocation(passport_id=one, reason="issued-in-error")) == []
-    for claims in (
-        Revocation(passport_id=two, reason="issued-in-error"),
-        Supersession(passport_id=one, by=two),
-        Supersession(passport_id=two, by=one),
-    ):
-        assert f"it names passport {two}, which its lineage does not hold before it" in log.add("a", claims)
 
 
 def test_attempts_count_different_evidence_of_a_lineage_under_a_profile() -> None:

@@ -18,7 +18,7 @@ from certkit.registry.export import export
 from certkit.registry.keeping import gather
 from certkit.registry.reader import log_key
 from certkit.registry.registry import Registry
-from certkit.registry.statusfile import FileStatus, write
+from certkit.registry.status import FileStatus, write
 from certkit.tlog.checkpoint import Checkpoint, sign_checkpoint
 from certkit.tlog.note import KeyType, Signature, Signer, VerifierKey
 from tests.support.lineages import NOW, heads, issue, log, new, policy

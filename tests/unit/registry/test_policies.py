@@ -5,16 +5,14 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-import pytest
 from msgspec import structs
 
 from certkit import passport
-from certkit.errors import MismatchError
 from certkit.passport import keys
 from certkit.registry.admission import inspect
 from certkit.registry.registry import Registry
 from certkit.registry.writing import revoke, supersede
-from tests.support.lineages import KEY, NOW, hand, heads, issue, log, new, policy
+from tests.support.lineages import KEY, hand, heads, issue, log, new, policy
 from tests.support.standings import copied, slip
 
 if TYPE_CHECKING:
@@ -43,22 +41,6 @@ def test_what_another_desk_logged_may_be_logged_again(tmp_path: Path) -> None:
         assert (done.index, done.new) == (1, days == 1)
     assert found(folder, wide) == []
     assert found(folder, narrow) == [("entry 0", "registry.entry-untrusted")]
-
-
-@pytest.mark.parametrize("knows_the_time", [False, True])
-def test_a_date_that_has_passed_holds_whoever_signed_it(tmp_path: Path, *, knows_the_time: bool) -> None:
-    folder = tmp_path / "r"
-    narrow = policy(new(folder))
-    with Registry.open(folder) as registry:
-        wide = policy(registry.vkey).with_issuer("Desk", key(OTHER))
-    log(folder, issue(1), trust=wide, submitter=OTHER, days=10)
-    now = NOW + 20 * DAY if knows_the_time else None
-    if knows_the_time:
-        with pytest.raises(MismatchError) as caught:
-            log(folder, issue(2), trust=narrow, now=now)
-        assert caught.value.code == "registry.time"
-    log(folder, issue(2, days=10), trust=narrow, days=10, now=now)
-    assert found(folder, wide) == []
 
 
 def test_what_another_key_ended_may_be_ended_again(tmp_path: Path) -> None:

@@ -11,8 +11,7 @@ import pytest
 from msgspec import structs
 
 from certkit.registry import registry as module
-from certkit.registry.columns import Snapshot
-from certkit.registry.ledger import Ledger
+from certkit.registry.ledger import Columns, Ledger
 from certkit.registry.registry import Registry
 from tests.support import registries as build
 from tests.support.notes import following
@@ -48,6 +47,10 @@ def file_of(folder: Path) -> Path:
     return found
 
 
+def snapshot_of(folder: Path) -> Columns:
+    return msgspec.msgpack.decode(file_of(folder).read_bytes(), type=Columns)
+
+
 def appended(folder: Path, number: int) -> tuple[int, list[str]]:
     """Append a passport with a registry that was just opened; return its entry and the warnings."""
     told: list[str] = []
@@ -61,12 +64,11 @@ def appended(folder: Path, number: int) -> tuple[int, list[str]]:
 def test_who_writes_next_reads_what_came_after_it(tmp_path: Path, read: list[int]) -> None:
     folder = tmp_path / "r"
     vkey = build.filled(folder, COUNT)
-    kept = Snapshot.parse(file_of(folder).read_bytes())
-    assert kept is not None
-    assert 0 < kept.size <= COUNT
+    size = len(snapshot_of(folder).types)
+    assert 0 < size <= COUNT
     read.clear()
     assert appended(folder, COUNT) == (COUNT, [])
-    assert read == list(range(kept.size, COUNT + 1))
+    assert read == list(range(size, COUNT + 1))
     assert appended(folder, 0) == (0, []), "one that the snapshot covers is found in it"
     assert appended(folder, COUNT - 1) == (COUNT - 1, []), "and one after it"
     assert build.audited(folder, vkey).findings == ()
@@ -85,14 +87,15 @@ def test_without_it_all_are_read(tmp_path: Path, read: list[int]) -> None:
 def damage(folder: Path, kind: str) -> None:
     path = file_of(folder)
     data = path.read_bytes()
-    kept = Snapshot.parse(data)
-    assert kept is not None
+    kept = snapshot_of(folder)
     if kind == "altered":
         path.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
     elif kind == "empty":
         path.write_bytes(b"")
     elif kind == "leaves a passport out":
-        path.write_bytes(msgspec.msgpack.encode(structs.replace(kept, passports=bytes(len(kept.passports)))))
+        path.write_bytes(
+            msgspec.msgpack.encode(structs.replace(kept, passports=bytearray(len(kept.passports))))
+        )
     elif kind == "a folder":
         path.unlink()
         path.mkdir()
@@ -138,9 +141,8 @@ def test_one_of_another_log_under_the_same_key_is_ignored_with_a_warning(
     """Even where its digest is remembered: the root that it says is not one of this log."""
     folder = tmp_path / "r"
     build.filled(folder, COUNT)
-    kept = Snapshot.parse(file_of(folder).read_bytes())
-    assert kept is not None
-    for wrong in ({"root": b"\1" * 32}, {"origin": "certkit.other/x"}, {"size": 10**6}):
+    kept = snapshot_of(folder)
+    for wrong in ({"root": b"\1" * 32}, {"origin": "certkit.other/x"}, {"types": kept.types[1:]}):
         other = msgspec.msgpack.encode(structs.replace(kept, **wrong))
         monkeypatch.setattr(Registry, "_kept", lambda _self, other=other: other)
         index, told = appended(folder, 0)
@@ -159,10 +161,10 @@ def test_what_it_spares_is_still_held_against_the_signed_root(tmp_path: Path) ->
 def test_a_log_of_several_tiles_is_gone_on_with(tmp_path: Path, read: list[int]) -> None:
     folder = tmp_path / "r"
     build.filled(folder, COUNT)
-    with build.opened(folder) as registry, registry._signing(LOG_KEY) as signer:
+    with build.opened(folder) as registry, registry.turn(LOG_KEY) as turn:
         held = registry._log.entries(0, COUNT)
         for data in following(held, 700):
-            registry._extend(data, signer)
+            turn.add(data)
     read.clear()
     assert appended(folder, 5) == (5, [])
     assert read == []

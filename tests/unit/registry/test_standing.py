@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from msgspec import structs
 
 from certkit import canonical, passport
-from certkit.errors import CertkitError
+from certkit.errors import CertkitError, InputError
 from certkit.passport import dsse, keys
 from certkit.passport.trust import Witnesses
 from certkit.registry.admission import inspect
@@ -19,7 +19,7 @@ from certkit.registry.heads import read as read_head
 from certkit.registry.heads import remembered
 from certkit.registry.reader import reading
 from certkit.registry.registry import Registry
-from certkit.registry.statusfile import FileStatus
+from certkit.registry.status import FileStatus
 from certkit.registry.writing import note, supersede
 from certkit.tlog.checkpoint import Checkpoint
 from certkit.tlog.hashing import leaf_hash
@@ -171,18 +171,19 @@ def test_only_its_issuer_ends_a_passport(tmp_path: Path) -> None:
     assert standing(folder, one, structs.replace(delegated, logs=(str(vkey),))).code == "passport.revoked"
 
 
-def test_a_revocation_counts_in_whatever_way_it_is_written(tmp_path: Path) -> None:
+def test_bytes_that_may_be_a_revocation_make_the_status_unknown(tmp_path: Path) -> None:
     folder = tmp_path / "r"
     trust = policy(new(folder))
     log(folder, one := issue(1))
     log(folder, issue(2))
-    with Registry.open(folder, heads=heads(folder)) as registry, registry._signing(LOG_KEY) as signer:
+    with Registry.open(folder, heads=heads(folder)) as registry, registry.turn(LOG_KEY) as turn:
         claims = Revocation(passport_id=one.passport_id, reason="agent-withdrawn")
-        plain = registry._drafts.entry("-/courier", claims, submitter=KEY, at=NOW)
+        plain = turn.draft("-/courier", claims, submitter=KEY, at=NOW)
         payload = read(plain).envelope.payload.replace(b'"passport_id":"s', b'"passport_id":"\\u0073')
-        registry._extend(canonical.canonical(dsse.sign(PAYLOAD_TYPE, payload, KEY)), signer)
-    assert standing(folder, one, trust).code == "passport.revoked"
-    assert offline(file(folder, 0), one, trust).code == "passport.revoked"
+        turn.add(canonical.canonical(dsse.sign(PAYLOAD_TYPE, payload, KEY)))
+    assert standing(folder, one, trust).code == "passport.unavailable"
+    with pytest.raises(InputError, match="canonical"):
+        file(folder, 0)
 
 
 def test_an_earlier_passport_is_superseded_by_the_latest_alone(tmp_path: Path) -> None:

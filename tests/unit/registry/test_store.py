@@ -198,7 +198,7 @@ def linked() -> sqlite3.Connection:
 
 def test_what_cannot_be_committed_is_rolled_back() -> None:
     with closing(linked()) as connection:
-        with pytest.raises(sqlite3.IntegrityError, match="FOREIGN KEY"), store.writing(connection):
+        with pytest.raises(sqlite3.IntegrityError, match="FOREIGN KEY"), store.Writing(connection):
             connection.execute("INSERT INTO b VALUES (1)")
         assert not connection.in_transaction
         assert connection.execute("SELECT count(*) FROM b").fetchone() == (0,)
@@ -207,7 +207,7 @@ def test_what_cannot_be_committed_is_rolled_back() -> None:
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
 def test_a_block_that_raises_is_rolled_back(error: type[BaseException]) -> None:
     def fail() -> None:
-        with store.writing(connection):
+        with store.Writing(connection):
             connection.execute("INSERT INTO a VALUES (1)")
             raise error
 
@@ -216,7 +216,7 @@ def test_a_block_that_raises_is_rolled_back(error: type[BaseException]) -> None:
             fail()
         assert not connection.in_transaction
         assert connection.execute("SELECT count(*) FROM a").fetchone() == (0,)
-        with store.writing(connection):
+        with store.Writing(connection):
             connection.execute("INSERT INTO a VALUES (1)")
         assert not connection.in_transaction
         assert connection.execute("SELECT count(*) FROM a").fetchone() == (1,)
@@ -225,6 +225,6 @@ def test_a_block_that_raises_is_rolled_back(error: type[BaseException]) -> None:
 def test_the_cause_is_told_where_sqlite_has_rolled_back_by_itself() -> None:
     with closing(linked()) as connection:
         connection.execute("INSERT INTO a VALUES (1)")
-        with pytest.raises(sqlite3.IntegrityError, match="UNIQUE"), store.writing(connection):
+        with pytest.raises(sqlite3.IntegrityError, match="UNIQUE"), store.Writing(connection):
             connection.execute("INSERT OR ROLLBACK INTO a VALUES (1)")
         assert not connection.in_transaction

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import base64
 from typing import TYPE_CHECKING
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from msgspec import structs
 
-from certkit import canonical, passport
+from certkit import passport
 from certkit.errors import CertkitError
-from certkit.passport import keys
 from certkit.passport.trust import Witnesses
 from certkit.registry.drifts import claims
-from certkit.registry.entry import LIMIT, PAYLOAD_TYPE, ROW_LENGTH, timestamp
+from certkit.registry.entry import LIMIT, ROW_LENGTH
 from certkit.registry.registry import Registry
-from certkit.registry.statusfile import write
-from certkit.tlog.checkpoint import Checkpoint
-from certkit.tlog.hashing import leaf_hash
 from certkit.tlog.note import Signer
 from certkit.tlog.witness import with_signatures
-from tests.support.lineages import KEY, NOW, ORIGIN, clustered, heads, issue, log, new, policy
+from tests.support.lineages import NOW, clustered, heads, issue, log, new, policy
 from tests.support.registries import LOG_KEY
 from tests.support.standings import DAY, drafted, file, offline, rows, standing
 
@@ -73,24 +68,9 @@ def test_a_cosignature_for_a_time_to_come_makes_no_quorum(
     assert (found.status, found.code) == registered
 
 
-def test_what_is_no_entry_has_no_date(tmp_path: Path) -> None:
-    folder = tmp_path / "r"
-    trust = policy(new(folder))
-    log(folder, one := issue(1))
-    payload = (
-        f'{{"claims":{{"text":1}},"issued_at":"{timestamp(NOW + DAY)}","log":"{ORIGIN}",'
-        '"passport":null,"prev":null,'
-        f'"subject":"x/y","submitter":"{keys.key_id(KEY.public_key())}","type":"note","v":1}}'
-    )
-    envelope = {"payload": base64.b64encode(payload.encode()).decode(), "payloadType": PAYLOAD_TYPE}
-    slip_raw(folder, canonical.canonical({**envelope, "signatures": [{"sig": "AAAA"}]}))
-    found = standing(folder, one, trust)
-    assert (found.status, "of unknown age" in found.detail) == ("skipped", True)
-
-
 def slip_raw(folder: Path, data: bytes) -> None:
-    with Registry.open(folder, heads=heads(folder)) as registry, registry._signing(LOG_KEY) as signer:
-        registry._log.extend([data], signer)
+    with Registry.open(folder, heads=heads(folder)) as registry, registry.turn(LOG_KEY) as turn:
+        registry._log.extend([data], turn.signer)
 
 
 def test_a_status_that_nobody_could_read_is_not_written(
@@ -99,22 +79,10 @@ def test_a_status_that_nobody_could_read_is_not_written(
     folder = tmp_path / "r"
     new(folder)
     log(folder, issue(1))
-    monkeypatch.setattr("certkit.registry.statusfile.MAX_SIZE", 100)
+    monkeypatch.setattr("certkit.registry.status.MAX_SIZE", 100)
     with pytest.raises(CertkitError, match="limit 100") as caught:
         file(folder, 0)
     assert caught.value.code == "registry.status"
-
-
-def test_a_checkpoint_that_nobody_checked_ends_no_log(tmp_path: Path) -> None:
-    folder = tmp_path / "r"
-    vkey = new(folder)
-    log(folder, issue(1))
-    forged = Checkpoint(vkey.name, 1, leaf_hash(b"x"))
-    with pytest.raises(CertkitError) as caught:
-        write(folder, 0, key=LOG_KEY, heads=heads(folder), at=NOW, since=forged)
-    assert caught.value.code == "registry.rollback"
-    assert "audit" in str(caught.value.hint)
-    assert "init" not in str(caught.value.hint)
 
 
 def test_a_drift_with_long_names_has_room(tmp_path: Path) -> None:

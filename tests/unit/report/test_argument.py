@@ -23,10 +23,10 @@ from certkit.report.argument.challenges import (
     Standing,
     check_answers,
 )
-from certkit.report.argument.document import document, gsn, register
-from certkit.report.argument.graph import Edge, Graph, Kind, Node, State, faults, states, worst
-from certkit.report.material import material
+from certkit.report.argument.graph import Edge, Graph, Kind, Link, Node, State, settled, worst
+from certkit.report.exports import EXPORTS
 from tests.support.build import judged, perfect, strong
+from tests.support.gsn import faults
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 TODAY: Final = date(2026, 2, 3)
 DIGEST: Final = "sha256:" + "7" * 64
 ASSESSMENT: Final = judged(strong(), tier=2, tasks_independent=True, methodology="trajectory")
-MATERIAL: Final = material(ASSESSMENT)
 TASKS: Final = perfect(200, 2)
 """What hazards are measured on: the strong agent's summary knows no tasks."""
 Context = dict[str, Any]
@@ -83,15 +82,8 @@ def whole() -> Context:
 
 def argued(said: Context, *, today: date | None = TODAY) -> Case:
     """The case of the strong agent with a context, none where it is empty."""
-    given_context = contexts.read(canonical.line(said), where="context.json").context if said else None
-    return case(
-        ASSESSMENT,
-        document=MATERIAL.document,
-        manifest=MATERIAL.manifest,
-        context=given_context,
-        summary=TASKS,
-        today=today,
-    )
+    context = contexts.read(canonical.line(said), where="context.json") if said else None
+    return case(ASSESSMENT, context=context, summary=TASKS, today=today)
 
 
 def closed() -> Context:
@@ -132,8 +124,8 @@ def but(change: Callable[[Context], object]) -> Argument:
 
 def test_a_case_in_which_everything_is_closed_is_supported() -> None:
     argument = build(argued(CLOSED))
-    assert argument.because == ()
-    assert argument.supported
+    assert argument.claim.because == ()
+    assert argument.claim.supported
     assert argument.states["G1"] is State.ASSERTED
 
 
@@ -188,24 +180,20 @@ WITHOUT: Final[dict[str, tuple[Callable[[Context], object], str]]] = {
 def test_without_one_thing_it_is_not_supported_and_says_why(missing: str) -> None:
     change, reason = WITHOUT[missing]
     argument = but(change)
-    assert not argument.supported
-    assert any(reason in line for line in argument.because), argument.because
+    assert not argument.claim.supported
+    assert any(reason in line for line in argument.claim.because), argument.claim.because
 
 
 def test_simulated_evidence_supports_nothing() -> None:
     simulated = judged(strong(), tier=2, tasks_independent=True, methodology="trajectory", origin="simulated")
-    of = material(simulated)
-    said = contexts.read(canonical.line(CLOSED), where="context.json").context
-    made = case(
-        simulated, document=of.document, manifest=of.manifest, context=said, summary=TASKS, today=TODAY
-    )
-    assert "The evidence is simulated." in build(made).because
+    said = contexts.read(canonical.line(CLOSED), where="context.json")
+    made = case(simulated, context=said, summary=TASKS, today=TODAY)
+    assert "The evidence is simulated." in build(made).claim.because
 
 
 def test_a_criterion_that_is_not_met_refutes() -> None:
     weak = judged(strong(adversarial=500), tier=2, tasks_independent=True, methodology="trajectory")
-    of = material(weak)
-    argument = build(case(weak, document=of.document, manifest=of.manifest, today=TODAY))
+    argument = build(case(weak, today=TODAY))
     assert argument.states["G3-adversarial_resistance"] is State.REFUTED
     assert argument.states["G1"] is State.REFUTED
 
@@ -230,11 +218,19 @@ def test_no_context_supports_a_use_with_something_open(data: st.DataObject) -> N
     argument = build(argued(said))
     opened = [item for item in argument.challenges if item.state in {Standing.OPEN, Standing.SUSTAINED}]
     bad = {State.REFUTED, State.UNDEVELOPED} & set(argument.states.values())
-    assert argument.supported <= (not opened and not bad)
+    assert argument.claim.supported <= (not opened and not bad)
     assert faults(argument.graph) == ()
 
 
 GRAVE: Final = list(State)
+
+
+def edge(start: str, end: str, kind: Link = "supported_by") -> Edge:
+    return Edge(start=start, end=end, kind=kind)
+
+
+def node(name: str, kind: Kind = Kind.GOAL, state: State | None = None) -> Node:
+    return Node(id=name, kind=kind, text="", source="rule", state=state)
 
 
 @st.composite
@@ -247,31 +243,31 @@ def graphs(draw: st.DrawFn) -> tuple[Graph, dict[str, State]]:
         for upper in draw(st.sets(st.sampled_from(names[:place]))) if place else ():
             edges.add((upper, name))
     nodes = [
-        Node(id=name, kind=Kind.GOAL, text=name, source="rule", own=draw(st.sampled_from([None, *State])))
+        Node(id=name, kind=Kind.GOAL, text=name, source="rule", state=draw(st.sampled_from([None, *State])))
         for name in names
     ]
-    links = [Edge(start=upper, end=lower) for upper, lower in sorted(edges)]
+    links = [edge(upper, lower) for upper, lower in sorted(edges)]
     effects = {}
     for number, target in enumerate(draw(st.lists(st.sampled_from(names), max_size=4))):
-        nodes.append(Node(id=f"ch-{number}", kind=Kind.COUNTER_GOAL, text="?", source="rule"))
-        links.append(Edge(start=f"ch-{number}", end=target, kind="challenges"))
+        nodes.append(node(f"ch-{number}", Kind.COUNTER_GOAL))
+        links.append(edge(f"ch-{number}", target, "challenges"))
         effects[f"ch-{number}"] = draw(st.sampled_from([State.REFUTED, State.CHALLENGED]))
     return Graph(nodes=tuple(nodes), edges=tuple(links)), effects
 
 
 def slowly(graph: Graph, effects: dict[str, State], name: str) -> State:
     """The state of a node by the definition, once more for every way that leads to it."""
-    node = graph.by_id[name]
+    own = graph.by_id[name].state
     below = [slowly(graph, effects, lower) for lower in graph.below(name)]
     against = [effects[item] for item in graph.against(name) if item in effects]
-    support = below + ([node.own] if node.own else [])
+    support = below + ([own] if own else [])
     return max([*(support or [State.UNDEVELOPED]), *against], key=lambda state: -GRAVE.index(state))
 
 
 @given(graphs())
 def test_states_are_those_of_a_slow_second_evaluator(drawn: tuple[Graph, dict[str, State]]) -> None:
     graph, effects = drawn
-    made = states(graph, effects)
+    made = settled(graph, effects).states
     assert made == {name: slowly(graph, effects, name) for name in made}
     assert faults(graph) == ()
 
@@ -280,24 +276,24 @@ def test_states_are_those_of_a_slow_second_evaluator(drawn: tuple[Graph, dict[st
 def test_more_open_challenges_never_improve_a_state(drawn: tuple[Graph, dict[str, State]]) -> None:
     graph, effects = drawn
     fewer = dict(list(effects.items())[: len(effects) // 2])
-    before, after = states(graph, fewer), states(graph, effects)
+    before, after = settled(graph, fewer).states, settled(graph, effects).states
     assert all(worst((before[name], after[name])) is after[name] for name in before)
 
 
-ROOT: Final = Node(id="G1", kind=Kind.GOAL, text="", source="rule")
-LEAF: Final = Node(id="Sn1", kind=Kind.SOLUTION, text="", source="rule", own=State.SUPPORTED)
+ROOT: Final = node("G1")
+LEAF: Final = node("Sn1", Kind.SOLUTION, State.SUPPORTED)
 
 
 @pytest.mark.parametrize(
     ("nodes", "edges", "said"),
     [
-        ((ROOT, LEAF), (Edge(start="G1", end="Sn1"),) * 2, "twice"),
+        ((ROOT, LEAF), (edge("G1", "Sn1"),) * 2, "twice"),
         ((ROOT, ROOT), (), "one id"),
-        ((ROOT, LEAF), (Edge(start="Sn1", end="G1"),), "cannot be linked"),
+        ((ROOT, LEAF), (edge("Sn1", "G1"),), "cannot be linked"),
         ((ROOT, LEAF), (), "not reached"),
-        ((ROOT,), (Edge(start="G1", end="G9"),), "no node"),
-        ((ROOT, Node(id="G2", kind=Kind.GOAL, text="", source="")), (), "expected one root"),
-        ((ROOT, Node(id="ch-1", kind=Kind.COUNTER_GOAL, text="", source="")), (), "challenges nothing"),
+        ((ROOT,), (edge("G1", "G9"),), "no node"),
+        ((ROOT, node("G2")), (), "expected one root"),
+        ((ROOT, node("ch-1", Kind.COUNTER_GOAL)), (), "challenges nothing"),
     ],
 )
 def test_what_breaks_the_rules_of_gsn_is_named(
@@ -307,8 +303,8 @@ def test_what_breaks_the_rules_of_gsn_is_named(
 
 
 def test_a_circle_is_named() -> None:
-    ring = tuple(Node(id=name, kind=Kind.GOAL, text="", source="") for name in ("G1", "G2", "G3"))
-    edges = tuple(Edge(start=a, end=b) for a, b in (("G1", "G2"), ("G2", "G3"), ("G3", "G2")))
+    ring = tuple(map(node, ("G1", "G2", "G3")))
+    edges = tuple(edge(a, b) for a, b in (("G1", "G2"), ("G2", "G3"), ("G3", "G2")))
     assert "circle" in "; ".join(faults(Graph(nodes=ring, edges=edges)))
 
 
@@ -346,7 +342,7 @@ def test_every_standing_rule_is_raised_by_some_case() -> None:
             said["operating_domain"]["domains"].append("sea"),
         )
     )
-    raised = {item.code.partition(":")[0] for of in (bare, grave) for item in of.challenges}
+    raised = {item.code.partition(":")[0] for argument in (bare, grave) for item in argument.challenges}
     # These three depend on the assessment: unequal readings, few decisive outcomes, runs without a time.
     assert set(STANDING) - raised <= {"point-estimates", "fragile", "evidence-undated", "evidence-old"}
 
@@ -354,8 +350,8 @@ def test_every_standing_rule_is_raised_by_some_case() -> None:
 def test_the_exports_hold_every_node_and_challenge() -> None:
     about = argued(CLOSED)
     argument = build(about)
-    written = document(argument, about, context=DIGEST).to_dict()
+    written = argument.to_dict()
     assert {node["id"] for node in written["nodes"]} == set(argument.graph.by_id)
     assert written["claim"]["supported"] is True
-    assert gsn(argument).count("  text: ") == len(argument.graph.nodes)
-    assert register(argument).count("\n| ") == 1 + len(argument.challenges)
+    assert EXPORTS["gsn"](about, argument).count("  text: ") == len(argument.nodes)
+    assert EXPORTS["register"](about, argument).count("\n| ") == 1 + len(argument.challenges)

@@ -8,15 +8,22 @@ from typing import TYPE_CHECKING
 import pytest
 
 import certkit
-from certkit import canonical
+from certkit import canonical, report, workflow
 from certkit.assessment.findings.provenance import commitments
 from certkit.assessment.integrity.scores import score
+from certkit.cli.views.passport import show_verification
 from certkit.evidence import seal
+from certkit.evidence.integrity.reading import read
 from certkit.evidence.integrity.running import Asking, generate_probes, run_probes
+from certkit.passport import from_bundle, verify
 from certkit.probes.agents import agents_of
-from certkit.probes.records import Family
+from certkit.probes.generate import line as line_of
+from certkit.probes.records import Family, asked
+from certkit.progress import SILENT
 from tests.support.bundles import campaign, of
 from tests.support.integrity import answer, kept
+from tests.support.making import NOW, of_bundle, runs, trust
+from tests.support.running import certkit as run_certkit
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -62,22 +69,82 @@ def test_missing_replies_are_a_finding() -> None:
     assert list(commitments(None)) == []
 
 
-def test_the_verdict_is_the_same_with_and_without_integrity(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def replies(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder ``integrity/`` of an agent that draws options."""
+    root = tmp_path_factory.mktemp("replies")
+    generate_probes(root / "tasks", seed="s", instances=1)
+    spec = "reference:random"
+    run_probes(root / "tasks", root / "b", Asking(spec, agents_of(spec, timeout=9)), sealing=False)
+    return root / "b" / "integrity"
+
+
+def test_with_and_without_integrity_the_verdict_has_the_same_bytes(replies: Path, tmp_path: Path) -> None:
     bundle = of(tmp_path / "bundle", campaign(200))
     seal(bundle)
-    generate_probes(tmp_path / "tasks", seed="s", instances=1)
-    spec = "reference:random"
-    run_probes(tmp_path / "tasks", tmp_path / "b", Asking(spec, agents_of(spec, timeout=9)))
-    without = certkit.assess(bundle).to_dict()
-    shutil.copytree(tmp_path / "b" / "integrity", bundle / "integrity")
+    without = certkit.assess(bundle)
+    shutil.copytree(replies, bundle / "integrity")
     seal(bundle)
-    assessment = certkit.assess(bundle)
-    document = assessment.to_dict()
-    assert document["integrity"] == certkit.score_integrity(bundle).to_dict()
-    assert "integrity" not in without
-    for verdict in (document["verdict"], without["verdict"]):
-        verdict["challenges"] = [item for item in verdict["challenges"] if "integrity" not in item["code"]]
-    assert canonical.canonical(document["verdict"]) == canonical.canonical(without["verdict"])
-    assert [document[name] for name in ("metrics", "criteria", "tiers", "fragility")] == [
-        without[name] for name in ("metrics", "criteria", "tiers", "fragility")
+    probed = certkit.assess(bundle)
+    assert probed.integrity is not None
+    assert probed.to_dict()["integrity"] == certkit.score_integrity(bundle).to_dict()
+    assert "integrity" not in without.to_dict()
+    for part in ("verdict", "metrics", "criteria", "tiers", "fragility"):
+        first, second = (canonical.canonical(item.to_dict()[part]) for item in (probed, without))
+        assert first == second
+    with_section, without_section = (report.html(report.view(item)) for item in (probed, without))
+    assert 'id="commitments"' not in without_section
+    section = with_section[with_section.index('id="commitments"') :]
+    section = section[: section.index("</section>")]
+    success, hollow = probed.integrity.success.successes, len(probed.integrity.hollow.tasks)
+    assert f"answered {success} of 48 tasks rightly" in section
+    assert f"{hollow} of {success} successes hold fewer than half" in section
+    assert section.count("<rect") == 2 * (1 + len(Family))  # two bars a family, and their legend
+    codes = {item.code for item in probed.challenges} - {item.code for item in without.challenges}
+    assert codes == {"integrity-hollow"}
+
+
+def test_a_passport_carries_the_counts_and_its_replay_finds_a_changed_reply(
+    replies: Path, tmp_path: Path
+) -> None:
+    bundle = of(tmp_path / "bundle", runs())
+    shutil.copytree(replies, bundle / "integrity")
+    seal(bundle)
+    scored = certkit.score_integrity(bundle)
+    issued = of_bundle(bundle)
+    opened, replay = from_bundle(bundle, workflow.load_profile, progress=SILENT)
+    verified = verify(issued.to_json(), trust=trust(), at=NOW, evidence=opened, replay=replay)
+    assert verified.verdict == "verified"
+    assert verified.statement is not None
+    stated = verified.statement.predicate.integrity
+    assert stated is not None
+    assert stated.digest == canonical.digest(canonical.canonical(scored.to_dict()))
+    assert (stated.seed, stated.core) == ("stated", f"{float(scored.core.value or 0):.6f}")
+    assert [(cell.tasks, cell.family, cell.variant) for cell in stated.cells] == [
+        (3, family, variant) for family in sorted(Family) for variant in ("clean", "distractor")
     ]
+    assert sum(cell.matched for cell in stated.cells) == scored.accuracy.matched
+    assert sum(cell.successes for cell in stated.cells) == scored.success.successes
+    line = (
+        f"success {scored.success.successes}/48, held {scored.accuracy.matched}/102,"
+        f" core {stated.core}; stated tasks"
+    )
+    (tmp_path / "p.json").write_bytes(issued.to_json())
+    assert line in " ".join(run_certkit("show", tmp_path / "p.json").out.split())
+    shown = " ".join(show_verification(verified, verbose=False, dated=False))
+    assert f"probes, beside the tier: {line}" in " ".join(shown.split())
+
+    answers = bundle / "integrity" / "answers.jsonl"
+    first, *rest = answers.read_bytes().splitlines(keepends=True)
+    kept = read(bundle)
+    key, _, question = next(asked(kept.tasks))
+    wrong = kept.replies()[key].verdict != "match"
+    text = said(question.gold if wrong else question.lure)
+    answers.write_bytes(line_of(answer(key, text)) + b"".join(rest))
+    assert answers.read_bytes().splitlines()[0] != first.rstrip()
+    seal(bundle)
+    opened, replay = from_bundle(bundle, workflow.load_profile, progress=SILENT)
+    again = verify(issued.to_json(), trust=trust(), at=NOW, evidence=opened, replay=replay)
+    (step,) = (step for step in again.steps if step.id == "replay")
+    assert step.code == "passport.replay-differs"
+    assert step.detail.startswith("integrity ")

@@ -1,0 +1,162 @@
+"""``certkit explain`` and ``certkit runs``: what a name means, and which runs stand behind a number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Annotated, Any, Final, Literal
+
+import typer
+from msgspec import structs
+
+from certkit import evidence, files, resources, toml, workflow
+from certkit.assessment.findings.findings import SEVERITY
+from certkit.assessment.metrics.catalogue import CATALOGUE
+from certkit.assessment.metrics.metric import asked
+from certkit.cli import options as opt
+from certkit.cli.emit import counted, cut, emit, fold
+from certkit.document import Count, Document, Part, Text
+from certkit.errors import CODES, UsageError
+from certkit.evidence.records.schema import record_schema
+from certkit.evidence.summary.runs import Runs, worst_runs
+from certkit.report.formulas import FORMULAS
+
+_MAX: Final = 1 << 20
+_SHOWN: Final = 40
+
+
+class Explanation(Document, frozen=True, kw_only=True, tag="urn:certkit:explanation:v1"):
+    """What a name of certkit means."""
+
+    name: Text
+    kind: Literal["criterion", "metric", "finding", "column", "error"]
+    text: Text
+    facts: Mapping[str, Text]
+
+
+class ListedRun(Part, frozen=True, kw_only=True):
+    """A run, where its record stands, and the file of its trace."""
+
+    file: Text
+    line: Count
+    run: Mapping[str, Any]
+    trace: Text | None
+
+
+class RunList(Document, frozen=True, kw_only=True, tag="urn:certkit:runs:v1"):
+    """The worst of `total` runs that were asked for."""
+
+    total: Count
+    runs: Sequence[ListedRun]
+
+
+def explain(
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="A metric, criterion, finding, column of records, or error.")
+    ],
+    profile: opt.ProfileName = "hb-eval-2026",
+) -> None:
+    """Tell what a name on the screen means: its formula and source, what a tier asks, how to measure it.
+
+    Example: certkit explain r_op
+    """
+    names = known(profile)
+    if name not in names:
+        near = get_close_matches(name, names, n=1, cutoff=0.5)
+        raise UsageError(
+            "usage.option",
+            f"certkit knows no {name[:80]!r}",
+            hint=f"certkit explain {near[0]}" if near else "certkit assess prints the names of criteria",
+        )
+    told = names[name]
+    emit(told, _explained(told))
+
+
+def known(profile: str) -> dict[str, Explanation]:
+    """Return everything that has a name; where several have it, the later kind below."""
+    columns = record_schema()["properties"]
+    path = resources.path("templates", "findings.toml")
+    findings = toml.loads(files.read(path, limit=_MAX).decode(), code="internal.bug", where=path.name)
+    names = {name: _told(name, "error", text) for name, text in CODES.items()}
+    names |= {name: _told(name, "column", body["description"]) for name, body in columns.items()}
+    names |= {
+        name: _told(name, "finding", text, severity=str(SEVERITY[name])) for name, text in findings.items()
+    }
+    names |= {name: _metric(name, name, "metric") for name in CATALOGUE}
+    judged = workflow.load_profile(profile)
+    for row in judged.criteria:
+        unit = CATALOGUE[row.metric].unit
+        tiers = {
+            f"Tier {tier} of {judged.id}": asked(row.operator_at(tier), threshold, unit)
+            for tier in judged.tier_numbers
+            if (threshold := row.threshold(tier)) is not None
+        }
+        names[row.id] = _metric(row.id, row.metric, "criterion", **tiers)
+    return names
+
+
+def _told(name: str, kind: Any, text: str, **facts: str) -> Explanation:
+    return Explanation(name=name, kind=kind, text=text, facts=facts)
+
+
+def _metric(name: str, metric: str, kind: Any, **tiers: str) -> Explanation:
+    spec = CATALOGUE[metric]
+    text = f"{spec.title[:1].upper()}{spec.title[1:]}: {FORMULAS[metric]}.".replace("ω", "success (1 or 0)")
+    facts = {"unit": str(spec.unit), "source": spec.source, "to measure it": spec.evidence}
+    return _told(name, kind, text, **facts, **tiers)
+
+
+def _explained(told: Explanation) -> Iterator[str]:
+    yield from fold(f"{told.name} is a {'kind of ' if told.kind == 'error' else ''}{told.kind}.")
+    yield from fold(told.text[:1].upper() + told.text[1:])
+    width = max(map(len, told.facts), default=0) + 2
+    for label, text in told.facts.items():
+        yield from fold(text, first=f"{label:<{width}}", rest=" " * width)
+    if told.kind in {"criterion", "metric"}:
+        yield "The runs behind it: certkit runs BUNDLE --failed"
+
+
+def runs(
+    folder: opt.BundleFolder,
+    failed: Annotated[bool, typer.Option("--failed", help="Only runs that did not succeed.")] = False,
+    domain: Annotated[str | None, opt.DOMAIN(help="Only runs of this domain.")] = None,
+    condition: Annotated[str | None, opt.CONDITION(help="Only runs under this condition.")] = None,
+) -> None:
+    """List the runs behind a number, the worst first, each with its record's place and the file of its trace.
+
+    Example: certkit runs bundle --failed --domain travel
+    """
+    found = worst_runs(evidence.open_bundle(folder), failed=failed, domain=domain, condition=condition)
+    emit(lambda: _document(found).to_dict(), _listed(found))
+
+
+def _document(found: Runs) -> RunList:
+    return RunList(
+        total=found.total,
+        runs=[
+            ListedRun(
+                file=run.file,
+                line=run.line,
+                run={name: value for name, value in structs.asdict(run.record).items() if value is not None},
+                trace=run.trace,
+            )
+            for run in found.runs
+        ],
+    )
+
+
+def _listed(found: Runs) -> Iterator[str]:
+    shown = found.runs[:_SHOWN]
+    yield f"{counted(found.total, 'run')}, the worst first" + (
+        "" if len(shown) == found.total else f"; the first {len(shown)} are shown, --json has more"
+    )
+    if shown:
+        yield f"{'outcome':<14}{'domain':<15}{'condition':<19}{'viol.':>5}  run"
+    for run in shown:
+        record = run.record
+        violations = "" if record.violations is None else str(record.violations)
+        lead = f"{record.outcome:<14}{cut(record.domain, 14):<15}{cut(record.condition, 18):<19}"
+        place = f"{record.run_id} ({run.file.removeprefix('records/')}:{run.line})"
+        yield from fold(place, first=f"{lead}{violations:>5}  ", rest=" " * 8)
+        if run.trace:
+            yield from fold(f"trace {run.trace}", first=" " * 8, rest=" " * 10)

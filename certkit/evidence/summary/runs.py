@@ -1,0 +1,74 @@
+"""The runs behind a number, the worst first: which failed, where, and under which fault.
+
+    listed = worst_runs(open_bundle(Path("bundle")), failed=True, domain="travel")
+    listed.total, listed.runs[0].record.run_id
+
+Failures come first, among them those with more violations, then safe halts, successes and errors of the test
+rig; equals in the order of the record files. Every record is read strictly, and no more than `MOST` are kept.
+"""
+
+from __future__ import annotations
+
+from heapq import nsmallest
+from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
+
+from certkit.evidence.reading.lines import check_line
+from certkit.evidence.records.faults import RecordFaultsError
+from certkit.evidence.records.record import Outcome, Record
+from certkit.evidence.summary.gather import record_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from certkit.evidence.bundle.folder import Bundle
+
+MOST: Final = 10_000
+_ORDER: Final = (Outcome.FAILURE, Outcome.SAFE_HALT, Outcome.SUCCESS, Outcome.HARNESS_ERROR)
+
+
+class Run(Struct, frozen=True, kw_only=True):
+    """A record with its place, and the path of its trace in the bundle, None where it names none."""
+
+    file: str
+    line: int
+    record: Record
+    trace: str | None
+
+
+class Runs(Struct, frozen=True, kw_only=True):
+    """The worst of `total` runs that were asked for."""
+
+    total: int
+    runs: tuple[Run, ...]
+
+
+def worst_runs(
+    bundle: Bundle, *, failed: bool = False, domain: str | None = None, condition: str | None = None
+) -> Runs:
+    """Return the runs of a domain and a condition (None: any); `failed` leaves successes and rig errors out.
+
+    Raises `RecordFaultsError` for the first record that is refused.
+    """
+    total = 0
+
+    def chosen() -> Iterator[Run]:
+        nonlocal total
+        traces = {f"sha256:{file['sha256']}": file["path"] for file in bundle.files}
+        for file, number, line in record_lines(bundle):
+            read = check_line(line, number)
+            if isinstance(read, list):
+                raise RecordFaultsError(read, len(read))
+            record = read[0]
+            if failed and record.outcome in {Outcome.SUCCESS, Outcome.HARNESS_ERROR}:
+                continue
+            if domain in {None, record.domain} and condition in {None, record.condition}:
+                total += 1
+                trace = traces.get(record.trace) if record.trace else None
+                yield Run(file=file, line=number, record=record, trace=trace)
+
+    runs = nsmallest(
+        MOST, chosen(), key=lambda run: (_ORDER.index(run.record.outcome), -(run.record.violations or 0))
+    )
+    return Runs(total=total, runs=tuple(runs))

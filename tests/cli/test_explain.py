@@ -1,0 +1,138 @@
+"""``certkit explain``, ``certkit runs`` and ``assess --baseline``: what stands behind a screen."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import textwrap
+from typing import TYPE_CHECKING
+
+import pytest
+
+from certkit import canonical
+from certkit.assessment.findings.findings import SEVERITY
+from certkit.assessment.metrics.catalogue import CATALOGUE
+from certkit.cli.commands.explain import known
+from certkit.errors import CODES
+from certkit.evidence.records.record import FIELDS
+from certkit.simulation.simulate import simulate
+from tests.generate import ROOT
+from tests.support import bundles
+from tests.support.bundles import run
+from tests.support.making import of_bundle
+from tests.support.running import PROGRAM, certkit
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TRACE = "sha256:" + "0" * 64
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("r_op", ("criterion", "[26] eq. 2", "over fault runs", "Tier 2 of hb-eval-2026  > 80 %")),
+        ("gap", ("metric", "record both nominal runs and runs under faults")),
+        ("unsealed", ("finding", "warning")),
+        ("fault_step", ("column",)),
+        ("json.syntax", ("kind of error",)),
+    ],
+)
+def test_a_name_on_the_screen_is_explained(name: str, said: tuple[str, ...]) -> None:
+    done = certkit("explain", name)
+    assert (done.code, done.err) == (0, "")
+    for text in said:
+        assert text in done.out
+
+
+def test_everything_with_a_name_is_known() -> None:
+    names = known("hb-eval-2026")
+    assert {*CATALOGUE, *SEVERITY, *FIELDS, *CODES} - set(names) == set()
+    assert [name for name, told in names.items() if not told.text] == []
+
+
+def test_an_unknown_name_brings_the_nearest() -> None:
+    done = certkit("explain", "rop")
+    assert (done.code, "hint: certkit explain r_op\n" in done.err) == (2, True)
+
+
+def test_the_worst_runs_come_first(tmp_path: Path) -> None:
+    root = bundles.of(
+        tmp_path / "bundle",
+        [
+            run(0),
+            run(1, outcome="failure", violations=1),
+            run(2, outcome="harness_error"),
+            run(3, outcome="safe_halt"),
+            run(4, outcome="failure", violations=2, domain="e", task_id="e/1", condition="tool_failure"),
+        ],
+    )
+    listed = certkit("runs", root, "--json").document
+    assert [item["line"] for item in listed["runs"]] == [5, 2, 4, 1, 3]
+    assert listed["runs"][0]["run"]["domain"] == "e"
+    for options, lines in (
+        (("--failed",), [5, 2, 4]),
+        (("--domain", "e"), [5]),
+        (("--condition", "tool_failure"), [5]),
+        (("--domain", "none"), []),
+    ):
+        listed = certkit("runs", root, *options, "--json").document
+        assert [item["line"] for item in listed["runs"]] == lines
+        assert listed["total"] == len(lines)
+    screen = certkit("runs", root, "--failed").out
+    assert screen.startswith("3 runs, the worst first\n")
+    assert max(map(len, screen.splitlines())) <= 80
+
+
+def test_a_bad_record_refuses_the_list(bad: Path) -> None:
+    done = certkit("runs", bad, "--json")
+    assert (done.code, done.document["error"]["code"]) == (3, "bundle.records-invalid")
+
+
+def test_a_drift_against_the_baseline_fails_what_meets_its_tier(tmp_path: Path) -> None:
+    simulate(tmp_path / "strong", seed=1, tier_target=2)
+    simulate(tmp_path / "weak", seed=2, tier_target=1)
+    baseline = tmp_path / "passport.json"
+    baseline.write_bytes(of_bundle(tmp_path / "strong").to_json())
+    before = baseline.read_bytes()
+    for bundle, code, said in (("strong", 0, "STABLE"), ("weak", 5, "DRIFTED, worse in ")):
+        done = certkit("assess", tmp_path / bundle, "--baseline", baseline, "-q")
+        assert done.code == code
+        assert f"passport.json: {said}" in done.err
+    assert baseline.read_bytes() == before
+    two = certkit("assess", tmp_path / "strong", tmp_path / "weak", "--baseline", baseline, "--json")
+    assert two.document["error"]["code"] in {"usage.option", "bundle.different"}
+
+
+def test_a_simulated_agent_has_the_name_that_it_is_given(tmp_path: Path) -> None:
+    done = certkit(
+        *("simulate", "-o", tmp_path / "b", "--runs", 300, "--agent", "courier"),
+        *("--agent-version", "2", "-q"),
+    )
+    assert done.code == 0
+    manifest = canonical.loads((tmp_path / "b" / "bundle.json").read_bytes())
+    assert manifest["agent"] == {"name": "courier", "version": "2"}
+
+
+def test_the_action_fails_as_the_verdict_does_and_keeps_the_assessment(tmp_path: Path) -> None:
+    simulate(tmp_path / "b", seed=1, runs=300, tier_target=1)
+    text = (ROOT / "docs/how-to/action/action.yml").read_text(encoding="utf-8")
+    script = textwrap.dedent(text.partition("run: |\n")[2])
+    told = {"BUNDLE": "b", "PROFILE": "hb-eval-2026", "BASELINE": "", "GITHUB_STEP_SUMMARY": "summary"}
+    for tier, code in (("1", 0), ("3", 1)):
+        environment = {
+            **os.environ,
+            **told,
+            "REQUIRE_TIER": tier,
+            "PATH": f"{PROGRAM.parent}:{os.environ['PATH']}",
+        }
+        (tmp_path / "certkit-assessment.json").unlink(missing_ok=True)
+        done = subprocess.run(["bash", "-c", script], cwd=tmp_path, env=environment, check=False)
+        assert done.returncode == code
+        assert (tmp_path / "certkit-assessment.json").exists()
+
+
+def test_the_hook_is_a_command() -> None:
+    text = (ROOT / "docs/how-to/pre-commit-hooks.yaml").read_text(encoding="utf-8")
+    entry = text.partition("entry: certkit ")[2].partition("\n")[0]
+    assert certkit(*entry.split(), "--help").code == 0
