@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from certkit.passport.statement import Statement
     from certkit.progress import Progress
 
-_FIRST: Final = ("criteria", "assessment", "profile_of_reliability", "scope")
+_FIRST: Final = ("criteria", "assessment", "profile_of_reliability", "scope", "integrity")
 """What a reader wants named where it differs; the rest follows from it or from the records."""
 _ABSENT: Final = {"file.missing", "file.unreadable", "bundle.manifest-missing"}
 
@@ -56,7 +56,7 @@ def replay_difference(statement: Statement, recomputed: Statement) -> str | None
     again["assessment"] |= {"digest": stated.digest, "tool": plain(stated.tool)}
     if statement.predicate.integrity is not None and "integrity" in again:
         again["integrity"]["digest"] = statement.predicate.integrity.digest
-    ordered = {name: again.pop(name) for name in _FIRST} | again
+    ordered = {name: again.pop(name) for name in _FIRST if name in again} | again
     return difference(plain(statement.predicate), ordered, "the evidence gives")
 
 

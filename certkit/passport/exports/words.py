@@ -11,7 +11,14 @@ from certkit.text import visible
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from certkit.passport.statement import BundleClaim, Dates, Evidence, Judgement, Predicate
+    from certkit.passport.statement import (
+        BundleClaim,
+        Commitments,
+        Dates,
+        Evidence,
+        Judgement,
+        Predicate,
+    )
 
 UNVERIFIED: Final = "UNVERIFIED"
 SPECIMEN: Final = "SPECIMEN"
@@ -99,3 +106,13 @@ def _when(dates: Dates) -> str:
     if dates.declared_from or dates.declared_to:
         return f"declared from {dates.declared_from or 'not stated'} to {dates.declared_to or 'not stated'}"
     return "time not stated"
+
+
+def commitments(stated: Commitments) -> str:
+    """Return success and commitment integrity in one line; they move no tier."""
+    successes, tasks, matched, probes = (
+        sum(getattr(cell, name) for cell in stated.cells)
+        for name in ("successes", "tasks", "matched", "probes")
+    )
+    core = stated.core or "unmeasured"
+    return f"success {successes:,}/{tasks:,}, held {matched:,}/{probes:,}, core {core}; {stated.seed} tasks"
