@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from certkit import wording
 from certkit.assessment.criteria import Row, Status, next_rows
-from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
+from certkit.assessment.metrics.catalogue import CATALOGUE, Unit, named
 from certkit.assessment.metrics.metric import asked, percent, shown
 from certkit.assessment.statistics.estimators import runs_needed
 
@@ -52,9 +52,10 @@ def sentence(assessment: Assessment) -> str:
     rows = next_rows(profile, assessment.criteria, verdict.tier)
     parts = []
     for status, words in _LOST.items():
-        ids = [row.id for row in rows if row.deciding(profile.reading) is status]
-        if ids:
-            parts.append(f"{words} {', '.join(ids)}")
+        lost = [named(row.metric.id) for row in rows if row.deciding(profile.reading) is status]
+        if lost:
+            several = f"{len(lost)} criteria, most of all " if len(lost) > 1 else ""
+            parts.append(f"{words} {several}{lost[0]}")
     missing = "; ".join(parts)
     return f"{attained}. Tier {verdict.tier + 1} {missing}."
 
@@ -82,7 +83,8 @@ def fragile(fragility: Fragility) -> tuple[str, ...]:
     if fragility.tier and fragility.reason:
         told.append(f"What would lose Tier {fragility.tier} is not computed: {fragility.reason}.")
     if flip := fragility.flips:
-        where = f"{flip.criterion} in {flip.domain}" if flip.domain else flip.criterion
+        row = _named(flip.criterion)
+        where = f"{row} in {flip.domain}" if flip.domain else row
         told.append(
             f"{flip.needed:,} of {flip.of:,} successes would have to be failures to lose Tier"
             f" {fragility.tier} ({where}){_left_out(flip)}."
@@ -91,7 +93,7 @@ def fragile(fragility: Fragility) -> tuple[str, ...]:
         )
     told += [sentence for tier in fragility.posterior for sentence in _posterior_falls(fragility, tier)]
     if (without := fragility.without_task) and without.losing:
-        rows = ", ".join(f"{name} {count:,}" for name, count in without.criteria.items())
+        rows = ", ".join(f"{_named(name)} {count:,}" for name, count in without.criteria.items())
         told.append(
             f"Tier {fragility.tier} hangs on {without.losing:,} of {without.tasks:,} tasks: without any one"
             f" of them it is lost ({rows})."
@@ -104,14 +106,19 @@ def fragile(fragility: Fragility) -> tuple[str, ...]:
         rate = shown(missing.r_op, Unit.FRACTION)
         told.append(
             f"{missing.missing:,} of {missing.declared:,} declared runs are missing; had they failed under"
-            f" faults, r_op would be {rate} ({missing.successes:,} of {missing.n:,})."
+            f" faults, success under faults would be {rate} ({missing.successes:,} of {missing.n:,})."
         )
     return tuple(told)
 
 
+def _named(row: str) -> str:
+    """Return the full name of a row that is called as its metric, else its own name."""
+    return named(row) if row in CATALOGUE else row
+
+
 def _left_out(flip: Flips) -> str:
     """Name the rows that could fall too and that no flip was tried on."""
-    names = [name for name, reason in flip.left_out.items() if reason == ORDER]
+    names = [_named(name) for name, reason in flip.left_out.items() if reason == ORDER]
     return f"; {', '.join(names)} left out, since {ORDER}" if names else ""
 
 
@@ -145,7 +152,7 @@ def of_judge(report: JudgeReport) -> tuple[str, ...]:
             shown(x, Unit.FRACTION) for x in (fixed.value, fixed.interval.low, fixed.interval.high)
         )
         told.append(
-            f"r_op without the judge's error: {rate}, 95 % interval {low} to {high}, where"
+            f"Success under faults without the judge's error: {rate}, 95 % interval {low} to {high}, where"
             f" {shown(fixed.raw, Unit.FRACTION)} was seen."
         )
     return tuple(told)
@@ -177,7 +184,9 @@ def _share(share: Share) -> str:
 def measure_next(assessment: Assessment) -> tuple[str, ...]:
     """Return one sentence for every open row of the next tier, worst first: what evidence would settle it."""
     rows = next_rows(assessment.profile, assessment.criteria, assessment.verdict.tier)
-    return tuple(f"{row.id}: {_advice(row, assessment)}" for row in rows)
+    names = (named(row.metric.id) for row in rows)
+    told = zip(names, rows, strict=True)
+    return tuple(f"{name[:1].upper()}{name[1:]}: {_advice(row, assessment)}" for name, row in told)
 
 
 def _advice(row: Row, assessment: Assessment) -> str:

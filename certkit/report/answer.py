@@ -58,13 +58,17 @@ def missing(case: Case) -> tuple[str, ...]:
     return tuple(name for name, said in given.items() if not said)
 
 
-def kind(case: Case) -> str:
+def title(case: Case) -> str:
     """Return what the document is called: a safety case only where people said what the use is."""
-    lacking = missing(case)
-    if not lacking:
-        return "Safety case"
+    return "Evidence report" if missing(case) else "Safety case"
+
+
+def kind(case: Case) -> str:
+    """Return what the document is called, with what it lacks to be a safety case."""
+    if not (lacking := missing(case)):
+        return title(case)
     be = "is" if len(lacking) == 1 else "are"
-    return f"Evidence report. No safety case yet: {words.listed(lacking)} {be} missing"
+    return f"{title(case)}. No safety case yet: {words.listed(lacking)} {be} missing"
 
 
 _RUNS = (("c_nom", "normal run"), ("r_op", "run under faults"))
@@ -72,15 +76,18 @@ _RUNS = (("c_nom", "normal run"), ("r_op", "run under faults"))
 
 def paragraph(case: Case) -> str:
     """Return what was seen and which tier it meets, in at most 60 words."""
-    metrics, agent = case.document["metrics"], case.document["agent"]
-    name = f"{agent['name']} {agent['version']}"
+    metrics = case.document["metrics"]
     seen = [
         f"{_rate(metrics[key])} of {metrics[key]['n']:,} {noun.replace('run', 'runs')}"
         for key, noun in _RUNS
         if metrics[key]["n"] and metrics[key]["value"] is not None
     ]
     absent = [f"No {noun} was recorded." for key, noun in _RUNS if seen and not metrics[key]["n"]]
-    told = f"{name} succeeded in {' and in '.join(seen)}" if seen else f"No run of {name} was recorded"
+    told = (
+        f"{case.agent} succeeded in {' and in '.join(seen)}"
+        if seen
+        else f"No run of {case.agent} was recorded"
+    )
     least = metrics["domain_min"]
     if least["value"] is not None and least.get("domain"):
         told += f" (weakest domain: {least['domain']}, {_rate(least)})"
@@ -235,13 +242,13 @@ def identity(case: Case) -> Entries:
         for item in context.reviewers or ()
     ]
     age = f", {(case.today - case.last_run).days:,} days old" if case.today and case.last_run else ""
-    bundle, agent = document["bundle"], document["agent"]
+    bundle = document["bundle"]
     sealed = "sealed" if bundle["sealed"] else "NOT sealed"
     until = "no validity: a report is not a passport"
     if case.signed:
         until = f"{case.signed.predicate.validity.not_after:%Y-%m-%d %H:%M} UTC"
     return {
-        "Agent": f"{agent['name']} {agent['version']}, {agent['digest'][:_DIGITS]}…",
+        "Agent": f"{case.agent}, {document['agent']['digest'][:_DIGITS]}…",
         "Evidence": f"{bundle['digest'][:_DIGITS]}…, {bundle['origin']}, {sealed}; last run"
         f" {case.last_run or 'not dated'}{age}",
         "Tier table": f"{document['profile']['id']}, {document['profile']['reading']} reading",

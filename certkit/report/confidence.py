@@ -80,30 +80,6 @@ def priors_table(document: Document) -> Table:
     return table("P(θ > τ) under other priors", widths, body, numbers=(*heads, "p at any time"))
 
 
-def csi(document: Document) -> Iterator[str]:
-    """Say what CSI as printed does, and what it did here, wherever a row of the profile uses it."""
-    if not any(row["metric"] == "csi" for row in document["criteria"]):
-        return
-    yield (
-        "CSI is computed as the source prints it, and its thresholds are provisional there. As printed its "
-        "trend term is 0 or 1 for any slope above 10^−6, so that an agent whose failures come at random can "
-        "score 0 by chance; and one recovery that differs from the others in intentionality holds the IRS "
-        "factor at 0.60 or less, so that every tier needs a window of recoveries that are all intentional, "
-        "or all not."
-    )
-    metric = document["metrics"]["csi"]
-    if metric["value"] is None:
-        yield f"Here it is unmeasured: {metric.get('reason', 'no reason given')}."
-        return
-    factors = [metric.get(key) for key in ("pei_stability", "irs_stability", "trend")]
-    if all(isinstance(factor, int | float) for factor in factors):
-        stable, intentional, trend = factors
-        yield (
-            f"Here: PEI factor {stable:.3f}, IRS factor {intentional:.3f}, trend factor {trend:.3f}, over "
-            f"{words.plural(metric['n'], 'run')}."
-        )
-
-
 def weakest(document: Document) -> Table:
     """Return the domains and conditions that failed most often, at most `MOST_CELLS`, worst first."""
     cells = [cell for cell in document["breakdown"] if cell["success"] < cell["runs"]]

@@ -183,9 +183,9 @@ def _csv(case: Case, _argument: Argument) -> str:
 
 
 def _summary(case: Case, argument: Argument) -> str:
-    agent, boxes = case.document["agent"], answer.boxes(case, argument)
+    boxes = answer.boxes(case, argument)
     lines = [
-        f"## {_cell(agent['name'])} {_cell(agent['version'])}",
+        f"## {_cell(case.agent)}",
         "**SPECIMEN: simulated evidence, says nothing about a real agent.**" if case.specimen else "",
         _cell(answer.paragraph(case)),
         "",

@@ -21,9 +21,14 @@ from typing import TYPE_CHECKING, Any, Final
 from markupsafe import Markup
 
 from certkit import files, resources
+from certkit._version import __version__
+from certkit.assessment import fragile, of_judge
 from certkit.canonical import is_digest
 from certkit.errors import UnavailableError
-from certkit.report import fonts
+from certkit.report import answer, argue, attached, confidence, fonts, register, results, use
+from certkit.report.argument.figures import figures
+from certkit.report.svg import mark
+from certkit.report.view import SECTIONS
 from certkit.text import visible
 
 if TYPE_CHECKING:
@@ -78,8 +83,14 @@ def _grouped(text: str) -> Markup | str:
 
 def html(view: View) -> str:
     """Return the report as one HTML document that fetches nothing."""
-    style = Markup(_template("style.css"))  # noqa: S704 - our own file
-    return str(_environment().get_template("report.html").render(style=style, **view.page))
+    page = _environment().get_template("report.html")
+    return page.render(
+        case=view.case,
+        argument=view.argument,
+        attachments=view.attachments,
+        generated_at=view.generated_at,
+        style=Markup(_template("style.css")),  # noqa: S704 - our own file
+    )
 
 
 @cache
@@ -98,6 +109,21 @@ def _environment() -> Environment:
     )
     # A title and an attribute hold text only; `_finalize` would put digests into elements.
     made.filters["plain"] = lambda text: Markup.escape(printable(text))
+    made.globals |= {
+        "answer": answer,
+        "argue": argue,
+        "attached": attached,
+        "confidence": confidence,
+        "register": register,
+        "results": results,
+        "use": use,
+        "contents": SECTIONS,
+        "figures": figures,
+        "fragile": fragile,
+        "mark": mark,
+        "of_judge": of_judge,
+        "version": __version__,
+    }
     return made
 
 

@@ -11,13 +11,14 @@ from certkit.assessment import CATALOGUE, State, Status, Unit
 from certkit.assessment.statistics.estimators import runs_needed
 from certkit.report import words
 from certkit.report.formulas import FORMULAS
-from certkit.report.svg import Track, forest, judged, mark
+from certkit.report.svg import Track, forest, judged
 from certkit.report.table import Table, table
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-    from certkit.report.table import Value
+    from certkit.assessment import Profile
+    from certkit.report.table import Entries, Value
 
 _OPEN: Final = (Status.NOT_MET, Status.INSUFFICIENT, Status.NOT_TESTED)
 _ORDER: Final = (*_OPEN, Status.MET, Status.NOT_APPLICABLE)
@@ -284,16 +285,15 @@ def _track(row: Row, status: Status, document: Document) -> Track:
     )
 
 
-def legend() -> tuple[tuple[Markup, str], ...]:
-    """Return every status mark with what it says."""
-    said = {
-        Status.MET: "met: measured, and on the right side of the threshold",
-        Status.NOT_MET: "not met: measured, and on the wrong side",
-        Status.INSUFFICIENT: "insufficient evidence: something was measured, but it cannot be judged",
-        Status.NOT_TESTED: "not tested: there is no evidence; it is never counted as 0 and never as passed",
-        Status.NOT_APPLICABLE: "not specified: the tier does not ask for it",
+def profile(given: Profile) -> Entries:
+    """Return what a profile is."""
+    return {
+        "Id": given.id,
+        "Digest": given.digest,
+        "Reading that decides": given.reading,
+        "Title": given.title,
+        "Sources": "; ".join(given.sources) or None,
     }
-    return tuple((mark(status), text) for status, text in said.items())
 
 
 def profile_table(document: Document) -> Table:

@@ -47,12 +47,9 @@ def domains(case: Case) -> Table:
 
 def people(case: Case) -> Table:
     """Return the people who are named, and how they relate to the developer."""
-    body = (
-        (person.id, person.name, person.role, person.organisation, person.relation)
-        for person in case.context.people or ()
-    )
     widths = {"id": 16, "name": 24, "role": 20, "organisation": 22, "relation": 18}
-    return table("People", widths, body)
+    people = case.context.people or ()
+    return table("People", widths, (tuple(getattr(person, head) for head in widths) for person in people))
 
 
 def hazards(case: Case, argument: Argument) -> Table:

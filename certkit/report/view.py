@@ -1,22 +1,19 @@
-"""A report before it is laid out: every sentence, table and figure as a value, and the attached files.
+"""A report before it is laid out: what it is drawn from, and the files that its PDF carries.
 
-The view decides what is said; templates decide where it stands. It is built from the assessment's document
-and the manifest, and prints "not provided" for what they do not hold.
+Templates decide where things stand, and call `answer`, `use`, `register`, `results`, `confidence` and `argue`
+for every sentence, table and figure.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
-from certkit._version import __version__
-from certkit.assessment import fragile, of_judge
-from certkit.report import answer, argue, attached, confidence, register, results, use
+from certkit.report import attached
 from certkit.report.argument.build import build
 from certkit.report.argument.case import case
-from certkit.report.argument.challenges import Standing, check_answers
-from certkit.report.argument.figures import figures
+from certkit.report.argument.challenges import check_answers
 from certkit.report.exports import EXPORTS
 
 if TYPE_CHECKING:
@@ -55,16 +52,15 @@ SECTIONS: Final = {
 
 
 class View(Struct, frozen=True, kw_only=True, eq=False):
-    """A report: what it is drawn from, and `page`, everything that the templates print, by name.
+    """A report: what it is drawn from; `generated_at` is None where no date is recorded.
 
-    `generated_at` is None where no date is recorded; `attachments` are the files that the PDF carries.
+    `attachments` are the files that the PDF carries.
     """
 
     case: Case
     argument: Argument
     generated_at: datetime | None
     attachments: tuple[Attachment, ...]
-    page: dict[str, Any]
 
     def export(self, kind: str) -> bytes:
         """Return the report in one of the formats of `certkit.report.exports`."""
@@ -94,120 +90,6 @@ def view(
     about = case(assessment, context=context, summary=summary, signed=signed, today=today)
     attached.check(about)
     argument = build(about)
-    files = attached.attachments(about, argument)
     dated = generated_at or (signed.predicate.validity.not_before if signed else None)
-    page = {
-        "generated_at": dated,
-        "today": today,
-        "attached": attached.listing(files),
-        **_answer(about, argument),
-        **_evidence(about, argument),
-        **_results(about),
-        **_argument(about, argument),
-        **_appendices(about),
-    }
-    return View(case=about, argument=argument, generated_at=dated, attachments=files, page=page)
-
-
-def _answer(about: Case, argument: Argument) -> dict[str, Any]:
-    """Return page 1, the figure of page 2, and what stands around the pages."""
-    agent = about.document["agent"]
-    opened = argument.count(Standing.OPEN, Standing.SUSTAINED)
-    name = f"{agent['name']} {agent['version']}"
-    return {
-        "agent": name,
-        "title": f"{'Evidence report' if answer.missing(about) else 'Safety case'}: {name}",
-        "generator": f"certkit {__version__}",
-        "passport_id": about.signed.id if about.signed else None,
-        "specimen": about.specimen,
-        "contents": SECTIONS,
-        "marks": {"challenges": f"{opened} open"} if opened else {},
-        "kind": answer.kind(about),
-        "paragraph": answer.paragraph(about),
-        "readings": answer.readings(about),
-        "boxes": answer.boxes(about, argument),
-        "claim": answer.claim(about, argument),
-        "against": answer.against(about, argument),
-        "changes": tuple(answer.changes(about)),
-        "because": argument.claim.because,
-        "identity": answer.identity(about),
-        "forest": results.figure(about.document, about.tier),
-        "forest_title": results.finding(about.document, about.tier),
-        "legend": results.legend(),
-        "reading": about.assessment.profile.reading,
-    }
-
-
-def _evidence(about: Case, argument: Argument) -> dict[str, Any]:
-    """Return what people said of the use and decided, and what the evidence covers."""
-    return {
-        "use": use.use(about),
-        "domains": use.domains(about),
-        "people": use.people(about),
-        "hazards": use.hazards(about, argument),
-        "hazard_bars": use.hazard_bars(about, argument),
-        "monitoring": use.monitoring(about),
-        "reviews": use.review(about),
-        "decision": use.decision(about),
-        "crosswalk": use.crosswalk(),
-        "scope": register.scope(about),
-        "components": register.components(about),
-        "imports": register.imports(about),
-        "register": register.register(about),
-        "coverage": register.coverage(about.document),
-        "novel": register.coverage(about.document, split="novel_fault"),
-        "coverage_gaps": tuple(register.gaps(about)),
-        "judge": of_judge(about.assessment.judge),
-    }
-
-
-def _results(about: Case) -> dict[str, Any]:
-    document, asked = about.document, about.tier
-    tiers = {f"Tier {asked}, the tier that was asked for": results.tier_table(document, asked)}
-    if str(asked + 1) in document["tiers"]:
-        tiers[f"Tier {asked + 1}, the next tier"] = results.tier_table(document, asked + 1)
-    return {
-        "tiers": tiers,
-        "provisional": any(row["provisional"] for row in document["criteria"]),
-        "gaps": results.gaps(document),
-        "posterior": confidence.posterior_figure(document),
-        "posteriors": confidence.posterior_table(document),
-        "bounded": about.assessment.verdict.bounded.tier,
-        "bounds": confidence.bounds_table(document, asked),
-        "priors": confidence.priors_table(document),
-        "attained": about.assessment.verdict.tier > 0,
-        "fragility": fragile(about.assessment.fragility),
-        "csi": tuple(confidence.csi(document)),
-        "failures": confidence.weakest(document),
-        "fails": tuple(confidence.episodes(document)),
-    }
-
-
-def _argument(about: Case, argument: Argument) -> dict[str, Any]:
-    return {
-        "figures": figures(argument),
-        "nodes": argue.nodes(argument),
-        "challenges": argue.challenges(argument),
-        "stale": argue.challenges(argument, stale=True),
-        "assumptions": argue.assumptions(about.context),
-        "levels": argue.levels(about.document),
-    }
-
-
-def _appendices(about: Case) -> dict[str, Any]:
-    document, profile = about.document, about.assessment.profile
-    metrics = {row["metric"] for row in document["criteria"]}
-    return {
-        "options": f"--profile {profile.id} --require-tier {about.tier}",
-        "thresholds": results.profile_table(document),
-        "profile": {
-            "Id": profile.id,
-            "Digest": profile.digest,
-            "Reading that decides": profile.reading,
-            "Title": profile.title,
-            "Sources": "; ".join(profile.sources) or None,
-        },
-        "formulas": results.formulas(metrics),
-        "data_sheets": results.data_sheets(document, metrics),
-        "left_to_json": len(document["metrics"]) - len(metrics),
-    }
+    files = attached.attachments(about, argument)
+    return View(case=about, argument=argument, generated_at=dated, attachments=files)

@@ -72,9 +72,10 @@ def capital(text: str) -> str:
 
 
 _NAMES: Final = {name: spec.title for name, spec in CATALOGUE.items() if not spec.title.count(name)}
+_BESIDE: Final = re.compile(rf" \(({'|'.join(CATALOGUE)})\)")
 _IDS: Final = re.compile(rf"(?<![\w.-])({'|'.join(sorted(_NAMES, key=len, reverse=True))})(?![\w-])")
 
 
 def plain(text: str) -> str:
     """Return text for page 1: the full name of a metric stands where its id did."""
-    return _IDS.sub(lambda match: _NAMES[match.group()], text)
+    return _IDS.sub(lambda match: _NAMES[match.group()], _BESIDE.sub("", text))

@@ -9,7 +9,7 @@ from xml.etree import ElementTree as ET
 import jsonschema
 import pytest
 
-from certkit.assessment.plan.document import PlanDocument
+from certkit.assessment.plan.document import Plan
 from certkit.document import schema_of
 from certkit.errors import Exit
 from tests.support.running import certkit, program
@@ -31,7 +31,7 @@ def test_the_screen_says_what_to_run_and_why() -> None:
     assert max(map(len, lines)) <= 80
     assert [line for line in lines if line != line.rstrip()] == []
     document = certkit(*FULL, "--json").document
-    jsonschema.Draft202012Validator(schema_of(PlanDocument)).validate(document)
+    jsonschema.Draft202012Validator(schema_of(Plan)).validate(document)
     answer = " ".join(lines[: lines.index("")])
     schedule = document["schedule"]
     assert f"bounded reading: {schedule['tasks']} tasks, {schedule['runs']:,} runs." in answer

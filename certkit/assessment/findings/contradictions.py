@@ -107,7 +107,7 @@ def _left_out(view: View) -> Iterator[Finding]:
     yield finding(
         "faults-left-out",
         f"in {left_out:,} of {runs(total, 'fault run')} ({float(share):.1%}) the fault never took hold: they"
-        " count as runs under faults and are left out of frr",
+        " count as runs under faults and are left out of the failure resilience rate (frr)",
         severity,
     )
 
@@ -117,7 +117,7 @@ def _attacks(view: View) -> Iterator[Finding]:
         yield finding(
             "success-with-attack",
             f"{runs(count)} count as successes although the attack succeeded;"
-            " adversarial_resistance counts them as failures, r_op as successes",
+            " adversarial resistance counts them as failures, operational reliability (r_op) as successes",
         )
     tally = view.condition(Condition.ADVERSARIAL)
     if tally.landed and Fraction(tally.not_landed, tally.runs) > HALF:
@@ -244,7 +244,8 @@ def _nominal(judged: Judged) -> Iterator[Finding]:
             "nominal-below-faults",
             f"nominal runs succeed in {nominal.success / nominal.runs:.1%}, runs under faults in"
             f" {fault.success / fault.runs:.1%} ({_chance(p)}): runs that failed"
-            " under a fault may be labelled nominal, where r_op does not count them",
+            " under a fault may be labelled nominal, where operational reliability (r_op) does not count"
+            " them",
         )
 
 

@@ -119,7 +119,7 @@ def _times(view: View) -> Iterator[Finding]:
         yield finding(
             "domains-in-blocks",
             f"{lacking} of {len(window.stretches)} stretches of the ordered runs lack a domain:"
-            " the latest runs that CSI looks at do not stand for all of them",
+            " the latest runs, which the consistency stability index (csi) looks at, do not stand for all",
         )
 
 
@@ -200,7 +200,8 @@ def _fields(view: View) -> Iterator[Finding]:
     if total.pei_stopped_short:
         yield finding(
             "stopped-short",
-            f"{runs(total.pei_stopped_short)} failed in fewer steps than the oracle needs and add 0 to PEI",
+            f"{runs(total.pei_stopped_short)} failed in fewer steps than the oracle needs and add 0 to the"
+            " planning efficiency index (pei)",
         )
     if fault.grade_on_failure:
         message = f"{runs(fault.grade_on_failure)} did not succeed but state a recovery grade; it counts as 0"
@@ -223,7 +224,7 @@ def _rules(view: View) -> Iterator[Finding]:
         yield finding(
             "outcome-against-rule-a",
             f"{total.rule_a_differs:,} of {runs(total.rule_a_checked)} have an outcome that the success rule"
-            " (grade at least 0.70 and PEI at least 0.50) contradicts",
+            " (grade at least 0.70 and planning efficiency (pei) at least 0.50) contradicts",
         )
     if total.composite_differs:
         yield finding(
@@ -238,19 +239,22 @@ def _csi(metric: Metric) -> Iterator[Finding]:
         return
     yield finding(
         "csi-as-printed",
-        "CSI is computed as printed, where its trend factor is 0 or 1 for any slope and one recovery unlike"
+        "the consistency stability index (csi) is computed as printed, where its trend factor is 0 or 1 for"
+        " any slope and one recovery unlike"
         " the others in intentionality holds its middle factor at .60 or less; read it with care",
     )
     if metric.detail["trend"] == 0:
         slope = float(metric.detail["slope"])
         yield finding(
             "csi-trend-zero",
-            f"failures rise by {slope:.4f} per run over the latest 20 runs, and any rise makes CSI 0",
+            f"failures rise by {slope:.4f} per run over the latest 20 runs, and any rise makes the"
+            " consistency stability index (csi) 0",
         )
     intentional, recoveries = metric.counts["intentional"], metric.counts["recoveries"]
     if 0 < intentional < recoveries:
         yield finding(
             "csi-irs-factor",
             f"{intentional:,} of {recoveries:,} recoveries in the window are intentional, which alone holds"
-            f" CSI at {metric.detail['irs_stability']:.2f} or less; all or none would give 1",
+            f" the consistency stability index (csi) at {metric.detail['irs_stability']:.2f} or less; all or"
+            " none would give 1",
         )

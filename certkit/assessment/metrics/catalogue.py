@@ -382,6 +382,13 @@ _SPECS: Final = (
 
 CATALOGUE: Final[dict[str, Spec]] = {spec.id: spec for spec in _SPECS}
 
+
+def named(metric: str) -> str:
+    """Return the full name of a metric with its id: ``operational reliability (r_op)``."""
+    title = CATALOGUE[metric].title
+    return f"{title[:-1]}, {metric})" if title.endswith(")") else f"{title} ({metric})"
+
+
 ATTESTED: Final = (
     "transparency_index",
     "human_trust_score",

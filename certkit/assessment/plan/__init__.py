@@ -1,7 +1,7 @@
 """How many tasks a tier takes: the least number that shows every row with the wanted probability.
 
     found = plan(profile, 2, expectations(["r_op=.88"]), design("bounded"))
-    found.tasks, found.driver.criterion.id, found.together
+    found.schedule.tasks, found.driver, found.power_of_all
 
 The rule itself is run on 2,000 bundles that are drawn from what is expected, with a fixed seed: a row's power
 is the share of them that meet it, and the power of all rows together the share that meet all. The least
@@ -11,10 +11,9 @@ error of .9 points at 80 %).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from msgspec import Struct
 
 from certkit.assessment.bounded import least_tasks, lower, of_every_run, shows
 from certkit.assessment.criteria import Row, passes
@@ -24,22 +23,10 @@ from certkit.assessment.lint import lint
 from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
 from certkit.assessment.metrics.csi import LEAST_RUNS
 from certkit.assessment.metrics.metric import asked, number, shown, unmeasured
-from certkit.assessment.plan.design import DRAWS, SEED
-from certkit.assessment.plan.document import (
-    POINTS,
-    CriterionPart,
-    DesignPart,
-    ExpectedPart,
-    PlanDocument,
-    PointPart,
-    ProfilePart,
-    SchedulePart,
-)
+from certkit.assessment.plan.document import POINTS, Plan, Planned, Point, ProfilePart, Schedule
 from certkit.assessment.plan.drawn import Drawn, Rates
 from certkit.assessment.statistics.posterior import corrected
-from certkit.document import fill
 from certkit.errors import NegativeError, UsageError
-from certkit.evidence.records.schedule import NOMINAL_SHARE
 from certkit.evidence.summary.summary import WINDOW
 
 if TYPE_CHECKING:
@@ -56,90 +43,6 @@ MOST_TASKS: Final = 2000
 """Tasks beyond which nothing is planned: the expectation is then too close to the threshold."""
 _SUCCESS: Final = ("r_op", "domain_min", "cascade_penalty", "gap", "c_nom", "adversarial_resistance")
 _ORDERED: Final = {"csi": WINDOW, "csi_windowed": LEAST_RUNS}
-
-
-class Planned(Struct, frozen=True, kw_only=True):
-    """A row: the tasks it takes whatever is expected, and its probability under the plan.
-
-    `least` is where flawless tasks would just pass (in every domain, for the weakest), or what the profile
-    asks for where that is more; `power` is None where nothing is expected, and `reason` says what is missing.
-    """
-
-    criterion: Criterion
-    tier: int
-    expected: Fraction | None
-    confidence: Fraction | None
-    least: int | None
-    power: float | None
-    reason: str | None = None
-
-
-class Point(Struct, frozen=True, kw_only=True):
-    """One point of the curve: tasks and runs in all, power of the row that drives and of all together."""
-
-    tasks: int
-    runs: int
-    driver: float
-    together: float
-
-
-class Plan(Struct, frozen=True, kw_only=True):
-    """A schedule, which row asks for most, and what it gives.
-
-    `per_domain` are the runs of each condition in every domain, over `tasks_per_domain` tasks.
-    """
-
-    profile: Profile
-    tier: int
-    design: Design
-    expect: dict[str, Expected]
-    tasks_per_domain: int
-    per_domain: dict[str, int]
-    rows: tuple[Planned, ...]
-    driver: Planned
-    runner_up: Planned | None
-    together: float
-    curve: tuple[Point, ...]
-
-    @property
-    def tasks(self) -> int:
-        """Tasks in all."""
-        return self.design.domains * self.tasks_per_domain
-
-    @property
-    def runs(self) -> int:
-        """Runs in all."""
-        return self.design.domains * sum(self.per_domain.values())
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the document ``urn:certkit:plan:v1``."""
-        return PlanDocument(
-            profile=fill(ProfilePart, self.profile),
-            tier=self.tier,
-            design=fill(
-                DesignPart,
-                self.design,
-                nominal_share=NOMINAL_SHARE,
-                fault_mix={name: float(share) for name, share in self.design.mix.items()},
-                draws=DRAWS,
-                seed=SEED,
-            ),
-            expect={metric: fill(ExpectedPart, expected) for metric, expected in self.expect.items()},
-            criteria=[_part(row) for row in self.rows],
-            schedule=fill(
-                SchedulePart,
-                self,
-                domains=self.design.domains,
-                runs_per_domain=sum(self.per_domain.values()),
-            ),
-            driver=self.driver.criterion.id,
-            runner_up=None if self.runner_up is None else self.runner_up.criterion.id,
-            power_of_all=self.together,
-            curve=[
-                PointPart(tasks=at.tasks, runs=at.runs, power=at.driver, power_of_all=at.together)
-                for at in self.curve
-            ],
-        ).to_dict()
 
 
 def plan(profile: Profile, tier: int, expect: Mapping[str, Expected], design: Design) -> Plan:
@@ -192,25 +95,31 @@ class _Search:
             )
         tasks = self._first(start, most)
         sample, met = self._drawn(tasks)
-        planned = {index: self._planned(row, met[index]) for index, row in enumerate(self._rows)}
         ranked = sorted(
-            (index for index in planned if planned[index].power is not None),
+            (index for index, draws in met.items() if draws is not None),
             key=lambda index: (self._power(met[index]), -self._rows[index].tier),
         )
-        driver, *others = ranked
-        second = [index for index in others if self._rows[index].id != self._rows[driver].id]
+        driver, *others = (self._rows[index].id for index in ranked)
+        per_domain = {name: int(runs.sum()) for name, runs in sample.runs.items()}
+        each, domains = sum(per_domain.values()), self._design.domains
         return Plan(
-            profile=self._profile,
+            profile=ProfilePart(id=self._profile.id, digest=self._profile.digest),
             tier=self._tier,
             design=self._design,
             expect=self._expect,
-            tasks_per_domain=tasks,
-            per_domain={name: int(runs.sum()) for name, runs in sample.runs.items()},
-            rows=tuple(planned.values()),
-            driver=planned[driver],
-            runner_up=planned[second[0]] if second else None,
-            together=_together(met),
-            curve=self._curve(tasks, driver),
+            criteria=[self._planned(row, met[index]) for index, row in enumerate(self._rows)],
+            schedule=Schedule(
+                domains=domains,
+                tasks_per_domain=tasks,
+                tasks=domains * tasks,
+                per_domain=per_domain,
+                runs_per_domain=each,
+                runs=domains * each,
+            ),
+            driver=driver,
+            runner_up=next((name for name in others if name != driver), None),
+            power_of_all=_together(met),
+            curve=self._curve(tasks, ranked[0]),
         )
 
     def _drawn(self, tasks: int) -> tuple[Drawn, dict[int, NDArray[np.bool_] | None]]:
@@ -287,17 +196,23 @@ class _Search:
         expected = self._expect.get(row.metric.id)
         if expected is None and isinstance(kind, Posterior | Minimum):
             expected = self._expect.get(kind.series)
+        criterion, unit, confidence = row.criterion, row.metric.unit, self._confidence(row)
+        threshold = number(criterion.threshold(row.tier), unit)
+        assert threshold is not None  # noqa: S101 - a row that is planned is specified
         return Planned(
-            criterion=row.criterion,
+            id=criterion.id,
+            metric=criterion.metric,
             tier=row.tier,
-            expected=None if expected is None else expected.value,
-            confidence=self._confidence(row),
-            least=None if kind is None else least_tasks(row, kind, self._confidence(row)),
+            operator=criterion.operator_at(row.tier),
+            threshold=threshold,
+            confidence=None if confidence is None else float(confidence),
+            expected=None if expected is None or unit is Unit.BOOLEAN else expected.value,
+            least_tasks=None if kind is None else least_tasks(row, kind, confidence),
             power=None if met is None else float(met.mean()),
             reason=None if met is not None else _unplanned(row),
         )
 
-    def _curve(self, tasks: int, driver: int) -> tuple[Point, ...]:
+    def _curve(self, tasks: int, driver: int) -> list[Point]:
         half = POINTS // 2
         most = MOST_TASKS // self._design.domains
         steps = dict.fromkeys(min(most, -(-tasks * step // half)) for step in range(1, POINTS + 1))
@@ -308,11 +223,11 @@ class _Search:
                 Point(
                     tasks=step * self._design.domains,
                     runs=sample.total,
-                    driver=self._power(met[driver]),
-                    together=_together(met),
+                    power=self._power(met[driver]),
+                    power_of_all=_together(met),
                 )
             )
-        return tuple(points)
+        return points
 
     def _metrics(self) -> str:
         kinds = [(row.metric.id, self._kind(row)) for row in self._rows]
@@ -391,20 +306,3 @@ def _unplanned(row: Row) -> str:
     if isinstance(kind, AsItIs):
         return f"{_ORDERED[metric]} ordered runs at least; no power is known of it"
     return "no expectation is given"
-
-
-def _part(row: Planned) -> CriterionPart:
-    criterion, unit = row.criterion, CATALOGUE[row.criterion.metric].unit
-    threshold = number(criterion.threshold(row.tier), unit)
-    assert threshold is not None  # noqa: S101 - a row that is planned is specified
-    return fill(
-        CriterionPart,
-        row,
-        id=criterion.id,
-        metric=criterion.metric,
-        operator=criterion.operator_at(row.tier),
-        threshold=threshold,
-        expected=None if unit is Unit.BOOLEAN else row.expected,
-        confidence=None if row.confidence is None else float(row.confidence),
-        least_tasks=row.least,
-    )

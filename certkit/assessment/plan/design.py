@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
-from msgspec import Struct
+from msgspec import Meta
 
 from certkit.assessment.metrics.catalogue import CATALOGUE
 from certkit.assessment.profile import Reading, exact
+from certkit.document import Count, Part, Positive, Share
 from certkit.errors import UsageError
 from certkit.evidence.records.record import Condition
-from certkit.evidence.records.schedule import EVEN_MIX, MAX_DOMAINS
+from certkit.evidence.records.schedule import EVEN_MIX, MAX_DOMAINS, NOMINAL_SHARE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -32,29 +34,34 @@ _SPREADS: Final = {"frr", "pei", "pei_fault", "ti", "frr_2025", "pei_2025", "vio
 """Metrics whose runs take other values than the two ends, so that a standard deviation can be stated."""
 
 
-class Expected(Struct, frozen=True, kw_only=True):
-    """The value that is expected of a metric, in its unit; `sd` that of one run, None where not stated."""
+class Expected(Part, frozen=True, kw_only=True):
+    """The value that is expected of a metric, in its unit; `sd` that of one run, null where not stated."""
 
     value: Fraction
     sd: Fraction | None = None
 
 
-class Design(Struct, frozen=True, kw_only=True):
+_FAULTS: Final = [condition.value for condition in Condition if condition is not Condition.NOMINAL]
+
+
+class Design(Part, frozen=True, kw_only=True):
     """What a schedule is made for.
 
-    `mix` is the share of each condition among the fault runs, which are 80 % of all. A task has
-    `runs_per_task` runs under faults, whose outcomes correlate by `icc`. `power` is wanted of every row;
-    `joint`: of all rows together.
+    `fault_mix` is the share of each condition among the fault runs. A task has `runs_per_task` runs under
+    faults, whose outcomes correlate by `icc`. `power` is wanted of every row; `joint`: of all together.
     """
 
     reading: Reading
-    domains: int
-    icc: float
-    power: float
+    domains: Positive
+    icc: Share
+    power: Share
     joint: bool
-    attempt: int
-    runs_per_task: int
-    mix: dict[str, Fraction]
+    attempt: Positive
+    runs_per_task: Positive
+    nominal_share: Share = NOMINAL_SHARE
+    fault_mix: Annotated[Mapping[str, Fraction], Meta(extra_json_schema={"propertyNames": {"enum": _FAULTS}})]
+    draws: Positive = DRAWS
+    seed: Count = SEED
 
 
 def design(
@@ -69,7 +76,6 @@ def design(
     fault_mix: dict[str, float] | None = None,
 ) -> Design:
     """Return a design; raises `UsageError` ``usage.option`` for what cannot be."""
-    faults = [str(condition) for condition in Condition if condition is not Condition.NOMINAL]
     mix = dict(EVEN_MIX if fault_mix is None else fault_mix)
     complaint = None
     if not 1 <= domains <= MAX_DOMAINS:
@@ -83,7 +89,7 @@ def design(
     elif not 1 <= runs_per_task <= MAX_RUNS_PER_TASK:
         complaint = f"runs_per_task: expected 1 to {MAX_RUNS_PER_TASK:,}, found {runs_per_task:,}"
     else:
-        complaint = _mix_complaint(mix, faults)
+        complaint = _mix_complaint(mix)
     if complaint:
         raise UsageError("usage.option", complaint)
     return Design(
@@ -94,13 +100,13 @@ def design(
         joint=joint,
         attempt=attempt,
         runs_per_task=runs_per_task,
-        mix={name: exact(float(mix[name])) for name in faults if mix.get(name)},
+        fault_mix={name: exact(float(mix[name])) for name in _FAULTS if mix.get(name)},
     )
 
 
-def _mix_complaint(mix: dict[str, float], faults: list[str]) -> str | None:
-    if unknown := sorted(set(mix) - set(faults)):
-        return f"fault_mix: {unknown[0]!r} is none of {', '.join(sorted(faults))}"
+def _mix_complaint(mix: dict[str, float]) -> str | None:
+    if unknown := sorted(set(mix) - set(_FAULTS)):
+        return f"fault_mix: {unknown[0]!r} is none of {', '.join(sorted(_FAULTS))}"
     if all(0 <= share <= 1 for share in mix.values()) and abs(sum(mix.values()) - 1) <= 1e-9:  # noqa: PLR2004
         return None
     listed = ", ".join(f"{name}={share:g}" for name, share in mix.items())

@@ -66,7 +66,7 @@ class Rates:
 
         With s the success under single faults that are no attack, all rates are lines in s, and so is r_op.
         """
-        mix = {name: float(share) for name, share in design.mix.items()}
+        mix = {name: float(share) for name, share in design.fault_mix.items()}
         attacked, gap = _value(expect, "adversarial_resistance"), _value(expect, "cascade_penalty")
         single = [name for name in mix if name in SINGLE_FAULTS]
         weight = sum(mix[name] for name in single)
@@ -137,7 +137,8 @@ class Drawn:
         self._expect = expect
         self._rng = np.random.Generator(np.random.PCG64(SEED))
         runs = {
-            str(name): dealt(float(share) * design.runs_per_task, tasks) for name, share in design.mix.items()
+            str(name): dealt(float(share) * design.runs_per_task, tasks)
+            for name, share in design.fault_mix.items()
         }
         share = NOMINAL_SHARE / (1 - NOMINAL_SHARE)
         self.runs = {str(Condition.NOMINAL): dealt(design.runs_per_task * share, tasks), **runs}

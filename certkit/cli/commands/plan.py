@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
@@ -21,7 +22,8 @@ from certkit.report.svg import power as drawn
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from certkit.assessment.plan import Plan, Planned
+    from certkit.assessment.plan.document import Plan, Planned
+    from certkit.assessment.profile import Profile
 
 
 def plan(
@@ -86,18 +88,18 @@ def plan(
     made = room.plan(judged, tier, expectations(expect), wanted)
     if svg is not None:
         figure = drawn(
-            [(point.tasks, point.driver, point.together) for point in made.curve],
-            planned=made.tasks,
+            [(point.tasks, point.power, point.power_of_all) for point in made.curve],
+            planned=made.schedule.tasks,
             wanted=power,
-            driver=made.driver.criterion.id,
+            driver=made.driver,
             title=f"Power by number of tasks, Tier {tier} of {judged.id}",
         )
         files.write(svg, figure.encode(), overwrite=force)
-    emit(made.to_dict, _screen(made, svg))
+    emit(made.to_dict, _screen(made, judged, svg))
 
 
-def _screen(made: Plan, svg: Path | None) -> Iterator[str]:
-    yield from show_plan(made)
+def _screen(made: Plan, profile: Profile, svg: Path | None) -> Iterator[str]:
+    yield from show_plan(made, profile)
     if svg is not None:
         note(f"written to {svg}")
 
@@ -106,30 +108,30 @@ _BAR: Final = 48
 _NAME: Final = 23
 
 
-def show_plan(plan: Plan) -> Iterator[str]:
+def show_plan(plan: Plan, profile: Profile) -> Iterator[str]:
     """Print a plan: the answer, the rows, the schedule, what it leaves open, the curve."""
-    yield from _answer(plan)
+    yield from _answer(plan, profile)
     yield from _rows(plan)
     yield from _schedule(plan)
     yield from _open(plan)
     yield from _curve(plan)
 
 
-def _answer(plan: Plan) -> Iterator[str]:
-    design, profile = plan.design, plan.profile
+def _answer(plan: Plan, profile: Profile) -> Iterator[str]:
+    design = plan.design
     attempt = f", attempt {design.attempt}" if design.attempt > 1 else ""
     yield from fold(
         f"Tier {plan.tier} ({profile.tiers[str(plan.tier)].name}) of {profile.id}, {design.reading}"
-        f" reading{attempt}: {counted(plan.tasks, 'task')}, {counted(plan.runs, 'run')}."
+        f" reading{attempt}: {counted(plan.schedule.tasks, 'task')}, {counted(plan.schedule.runs, 'run')}."
     )
     wanted = "all rows together" if design.joint else "every row"
-    driver = f"{plan.driver.criterion.id} asks for most"
+    driver = f"{plan.driver} asks for most"
     if plan.runner_up is not None:
-        driver += f", then {plan.runner_up.criterion.id}"
+        driver += f", then {plan.runner_up}"
     more = "" if design.joint else "; --joint plans for that"
     yield from fold(
         f"So many show {wanted} with a probability of {percent(design.power)}; {driver}. All rows with an"
-        f" expectation are met together with {_percent(plan.together)}{more}."
+        f" expectation are met together with {_percent(plan.power_of_all)}{more}."
     )
     yield from fold(
         f"Runs of one task are taken to correlate by {design.icc:g} (--icc, or --like BUNDLE to measure it)."
@@ -140,26 +142,23 @@ def _answer(plan: Plan) -> Iterator[str]:
 def _rows(plan: Plan) -> Iterator[str]:
     """Print every row with an expectation or a least number of tasks, the one that asks for most first."""
     yield f"{'criterion':<{_NAME}}{'asked':>9}{'expected':>10}{'least tasks':>13}{'power':>8}"
-    told = [row for row in plan.rows if row.power is not None or row.least]
+    told = [row for row in plan.criteria if row.power is not None or row.least_tasks]
     for row in sorted(told, key=lambda row: (row.power is None, row.power or 0.0)):
         yield from _row(row)
     yield ""
 
 
 def _row(row: Planned) -> Iterator[str]:
-    criterion = row.criterion
-    spec = CATALOGUE[criterion.metric]
+    spec = CATALOGUE[row.metric]
     rate = CATALOGUE[spec.tau_of or spec.id]
-    threshold = criterion.threshold(row.tier)
-    assert threshold is not None  # noqa: S101 - a row that is planned is specified
-    name = criterion.id
+    name = row.id
     if len(name) >= _NAME:
         yield name
         name = ""
     expected = "" if row.expected is None else shown(row.expected, rate.unit)
     power = "" if row.power is None else _percent(row.power)
-    least = "" if row.least is None else f"{row.least:,}"
-    wanted = asked(criterion.operator_at(row.tier), threshold, spec.unit)
+    least = "" if row.least_tasks is None else f"{row.least_tasks:,}"
+    wanted = asked(row.operator, Fraction(row.threshold), spec.unit)
     yield f"{name:<{_NAME}}{wanted:>9}{expected:>10}{least:>13}{power:>8}".rstrip()
 
 
@@ -170,23 +169,22 @@ def _percent(share: float) -> str:
 
 def _schedule(plan: Plan) -> Iterator[str]:
     domains = plan.design.domains
-    each = sum(plan.per_domain.values())
     yield from fold(
-        f"In each of {counted(domains, 'domain')}: {counted(plan.tasks_per_domain, 'task')},"
-        f" {counted(each, 'run')}"
+        f"In each of {counted(domains, 'domain')}: {counted(plan.schedule.tasks_per_domain, 'task')},"
+        f" {counted(plan.schedule.runs_per_domain, 'run')}"
     )
     yield f"  {'condition':<20}{'per domain':>12}{'in all':>12}"
-    for condition, runs in plan.per_domain.items():
+    for condition, runs in plan.schedule.per_domain.items():
         yield f"  {condition:<20}{runs:>12,}{domains * runs:>12,}"
 
 
 def _open(plan: Plan) -> Iterator[str]:
     """Print what the plan takes for granted, and the rows that it does not plan."""
     notes = {}
-    if any(row.criterion.metric == "adversarial_resistance" and row.power is not None for row in plan.rows):
+    if any(row.metric == "adversarial_resistance" and row.power is not None for row in plan.criteria):
         notes["adversarial_resistance"] = "every attack is taken to land"
-    for reason in dict.fromkeys(row.reason for row in plan.rows if row.reason):
-        ids = dict.fromkeys(row.criterion.id for row in plan.rows if row.reason == reason)
+    for reason in dict.fromkeys(row.reason for row in plan.criteria if row.reason):
+        ids = dict.fromkeys(row.id for row in plan.criteria if row.reason == reason)
         notes[", ".join(ids)] = reason
     if notes:
         yield ""
@@ -199,11 +197,11 @@ def _curve(plan: Plan) -> Iterator[str]:
     """Print the curve as bars: solid for all rows together, light for the row that drives."""
     solid, light = ("█", "░") if _blocks() else ("#", ".")
     yield ""
-    yield from fold(f"Power by tasks: {solid} all rows together; {light} {plan.driver.criterion.id}")
+    yield from fold(f"Power by tasks: {solid} all rows together; {light} {plan.driver}")
     for point in plan.curve:
-        both, alone = (round(_BAR * share) for share in (point.together, point.driver))
+        both, alone = (round(_BAR * share) for share in (point.power_of_all, point.power))
         bar = solid * both + light * max(0, alone - both)
-        numbers = f"{point.tasks:>8,}{_percent(point.together):>7}{_percent(point.driver):>7}"
+        numbers = f"{point.tasks:>8,}{_percent(point.power_of_all):>7}{_percent(point.power):>7}"
         yield f"{numbers}  {bar}".rstrip()
 
 

@@ -80,7 +80,8 @@ def _answer(assessment: Assessment, place: str | None) -> Iterator[Line]:
     reached = assessment.tiers[str(max(assessment.verdict.tier, 1))].status
     yield from _wrapped(sentence(assessment), style=_TIER_STYLE.get(reached, "bold yellow"))
     if decisive := measure_next(assessment)[:1]:
-        yield from _wrapped(f"Furthest from Tier {assessment.verdict.tier + 1} is {decisive[0]}")
+        row = decisive[0]
+        yield from _wrapped(f"Furthest from Tier {assessment.verdict.tier + 1} is {row[:1].lower()}{row[1:]}")
     if place is not None:
         command, options = _next_command(assessment, place)
         line = f"Next: {command} {options}".rstrip()

@@ -127,6 +127,11 @@ class Argument(Document, frozen=True, kw_only=True, dict=True, tag="urn:certkit:
         """Return how many challenges are in one of these states."""
         return sum(challenge.state in states for challenge in self.challenges)
 
+    @property
+    def opened(self) -> int:
+        """How many challenges are open or sustained."""
+        return self.count(Standing.OPEN, Standing.SUSTAINED)
+
 
 def build(case: Case) -> Argument:
     """Return the argument of a case, with the state of every node."""
@@ -228,13 +233,12 @@ class _Builder:
 
     def top(self) -> None:
         """Add the claim about the use, what it is about, and the goal that its hazards are guarded."""
-        agent, context = self.case.document["agent"], self.case.context
-        name = f"{agent['name']} {agent['version']}"
+        name, context = self.case.agent, self.case.context
         purpose = (context.use or Use()).purpose or "a purpose that nobody stated"
         self.add(ROOT, f"{name}, used for {purpose}, keeps every identified hazard within the accepted risk.")
         domain = context.operating_domain or OperatingDomain()
         described = "; ".join(filter(None, (domain.description, ", ".join(domain.domains or ()))))
-        identity = f"{name}, {agent['digest']}"
+        identity = f"{name}, {self.case.document['agent']['digest']}"
         dated = str(self.case.last_run) if self.case.last_run else None
         for node, title, text, source in (
             ("C1", "Agent", identity, "manifest"),

@@ -64,6 +64,11 @@ class Case(Struct, frozen=True, kw_only=True, eq=False):
         return canonical.pretty(self.document).encode()
 
     @property
+    def agent(self) -> str:
+        """The agent's name and version."""
+        return f"{self.manifest.agent.name} {self.manifest.agent.version}"
+
+    @property
     def bundles(self) -> tuple[str, ...]:
         """The digests of the bundles that were judged."""
         return _bundles(self.assessment)

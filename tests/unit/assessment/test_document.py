@@ -16,6 +16,7 @@ from tests.support import build
 from tests.support.degenerate import CASES
 
 if TYPE_CHECKING:
+    from certkit.assessment import Assessment
     from certkit.evidence.summary.summary import Summary
 
 EVIDENCE: dict[str, Summary] = {name: build.summary(cells) for name, cells in CASES.items()} | {
@@ -112,35 +113,39 @@ def test_the_verdict_in_words() -> None:
         "Tier 3 (Autonomous) is attained under hb-eval-2026, the highest."
     )
     second = sentence(build.judged(build.strong(ti_thousandths=4_200_000)))
-    assert second == ("Tier 2 (Production + oversight) is attained under hb-eval-2026. Tier 3 fails on ti.")
+    assert second == (
+        "Tier 2 (Production + oversight) is attained under hb-eval-2026. Tier 3 fails"
+        " on traceability index (ti)."
+    )
     mixed = sentence(build.judged(build.summary(CASES["all failures"])))
     assert "fails on" in mixed
     assert "has no evidence for" in mixed
     assert sentence(build.judged(build.summary([]))) == "No tier is attained: the bundle holds no records."
 
 
+def advice(found: Assessment) -> dict[str, str]:
+    """Return what to measure next by the id that stands behind each full name."""
+    lines = (line.split("): ", 1) for line in measure_next(found))
+    return {name.rpartition("(")[2]: text for name, text in lines}
+
+
 def test_what_to_measure_next_is_said_row_by_row() -> None:
     found = build.judged(build.summary([build.cell("a", "stochastic", build.outcomes(20, 14))]))
-    said = dict(line.split(": ", 1) for line in measure_next(found))
+    said = advice(found)
     assert tuple(said) == found.verdict.binding
+    assert measure_next(found)[0].startswith("Confidence in success under faults (posterior): ")
     assert "fault runs would show it" in said["posterior"]
     assert "70.0 % success" in said["posterior"]
     assert "steps_oracle" in said["pei"]
     near = build.judged(build.summary([build.cell("a", "stochastic", build.outcomes(10_000, 5_998))]))
-    assert (
-        dict(line.split(": ", 1) for line in measure_next(near))["r_op"]
-        == "59.98 % where Tier 1 asks > 60 %."
-    )
+    assert advice(near)["r_op"] == "59.98 % where Tier 1 asks > 60 %."
     hopeless = build.judged(build.summary([build.cell("a", "stochastic", build.outcomes(20, 4))]))
-    said = dict(line.split(": ", 1) for line in measure_next(hopeless))
+    said = advice(hopeless)
     assert said["r_op"] == "20.0 % where Tier 1 asks > 60 %."
     assert "no number of runs shows it" in said["posterior"]
     assert said["domain_min"].endswith("in a.")
     rig = build.outcomes(100, 90, harness_error=5, ti_n=95, ti_thousandths=95 * 5000)
-    said = dict(
-        line.split(": ", 1)
-        for line in measure_next(build.judged(build.summary([build.cell("a", "stochastic", rig)])))
-    )
+    said = advice(build.judged(build.summary([build.cell("a", "stochastic", rig)])))
     assert "repair the test rig" in said["ti"]
 
 

@@ -12,13 +12,13 @@ from certkit.assessment import parse
 from certkit.assessment.kinds import KINDS, TaskMean
 from certkit.assessment.plan import drawn, plan
 from certkit.assessment.plan.design import design, expectations
-from certkit.assessment.plan.document import PlanDocument
+from certkit.assessment.plan.document import Plan
 from certkit.document import schema_of
 from certkit.errors import NegativeError, UsageError
 from tests.support import build
 
 if TYPE_CHECKING:
-    from certkit.assessment.plan import Plan, Planned
+    from certkit.assessment.plan.document import Planned
     from certkit.assessment.profile import Profile
 
 BOUNDED = "hb-eval-2026-bounded"
@@ -42,8 +42,8 @@ def planned(expect: str, tier: int = 2, table: Profile = R_OP, **options: Any) -
     return plan(table, tier, expectations([expect]), design(reading, **({"domains": 1} | options)))
 
 
-def row(of: Plan, name: str) -> Planned:
-    return next(item for item in of.rows if item.criterion.id == name)
+def row(made: Plan, name: str) -> Planned:
+    return next(item for item in made.criteria if item.id == name)
 
 
 # --- numbers ----------------------------------------------------------------------------------------
@@ -61,14 +61,14 @@ def test_the_plan_is_the_designs_but_for_the_noise_of_the_draws(
     expect: str, tier: int, table: Profile, tasks: int
 ) -> None:
     found = planned(expect, tier, table)
-    assert found.tasks == pytest.approx(tasks, rel=0.08)
-    assert 0.8 <= found.together < 0.84
+    assert found.schedule.tasks == pytest.approx(tasks, rel=0.08)
+    assert 0.8 <= found.power_of_all < 0.84
 
 
 @pytest.mark.parametrize(("tier", "least"), [(2, 13), (3, 89)])
 def test_a_perfect_agent_takes_the_least_number_of_tasks(tier: int, least: int) -> None:
     found = planned("r_op=1", tier)
-    assert (found.tasks, row(found, "r_op").least, found.together) == (least, least, 1.0)
+    assert (found.schedule.tasks, row(found, "r_op").least_tasks, found.power_of_all) == (least, least, 1.0)
 
 
 def test_the_table_reading_takes_runs_for_independent_and_so_fewer_tasks() -> None:
@@ -76,8 +76,8 @@ def test_the_table_reading_takes_runs_for_independent_and_so_fewer_tasks() -> No
     of_table, of_bounds = (
         planned("r_op=.9", 2, table, reading=reading, domains=2) for reading in ("table", "bounded")
     )
-    assert of_table.tasks < of_bounds.tasks
-    assert {item.least for item in of_table.rows} == {None, 10}
+    assert of_table.schedule.tasks < of_bounds.schedule.tasks
+    assert {item.least_tasks for item in of_table.criteria} == {None, 10}
 
 
 @pytest.mark.parametrize(
@@ -90,30 +90,30 @@ def test_the_table_reading_takes_runs_for_independent_and_so_fewer_tasks() -> No
     ],
 )
 def test_harder_conditions_take_more_tasks(less: dict[str, Any], more: dict[str, Any]) -> None:
-    assert planned("r_op=.9", **less).tasks < planned("r_op=.9", **more).tasks
+    assert planned("r_op=.9", **less).schedule.tasks < planned("r_op=.9", **more).schedule.tasks
 
 
 def test_a_stated_deviation_takes_fewer_tasks_than_the_largest() -> None:
     table = one_row("pei", ">=", "1 = 0.7, 2 = 0.8, 3 = 0.9")
-    assert planned("pei=.88:.1", 2, table).tasks < planned("pei=.88", 2, table).tasks
+    assert planned("pei=.88:.1", 2, table).schedule.tasks < planned("pei=.88", 2, table).schedule.tasks
 
 
 def test_the_schedule_follows_the_mix_and_a_fifth_is_nominal() -> None:
     found = planned("r_op=.9", fault_mix={"adversarial": 0.5, "tool_failure": 0.25, "cascade": 0.25})
-    cells = found.per_domain
+    cells = found.schedule.per_domain
     faults = sum(cells.values()) - cells["nominal"]
     assert cells["adversarial"] == pytest.approx(faults / 2, abs=2)
-    assert cells["nominal"] == pytest.approx(found.runs / 5, abs=2)
-    assert faults == pytest.approx(5 * found.tasks, abs=3)
+    assert cells["nominal"] == pytest.approx(found.schedule.runs / 5, abs=2)
+    assert faults == pytest.approx(5 * found.schedule.tasks, abs=3)
 
 
 def test_rows_with_no_expectation_count_with_the_tasks_they_take_at_least() -> None:
     found = planned("r_op=1", 2, build.profile(BOUNDED), domains=1)
-    assert found.tasks >= 48  # violations
+    assert found.schedule.tasks >= 48  # violations
     assert row(found, "violations").power is None
     assert row(found, "violations").reason == "no expectation is given"
     assert row(found, "csi_windowed").reason == "500 ordered runs at least; no power is known of it"
-    assert found.runs >= 500
+    assert found.schedule.runs >= 500
 
 
 def test_all_rows_together_take_more_tasks_than_each() -> None:
@@ -121,11 +121,11 @@ def test_all_rows_together_take_more_tasks_than_each() -> None:
     each, joint = (
         planned("r_op=.9,frr=.92:.25", 2, table, joint=joint, domains=2) for joint in (False, True)
     )
-    assert each.tasks <= joint.tasks
-    assert joint.together >= 0.8
-    powers = [item.power for item in each.rows if item.power is not None]
-    assert each.driver.power == min(powers)
-    assert each.together <= min(powers)
+    assert each.schedule.tasks <= joint.schedule.tasks
+    assert joint.power_of_all >= 0.8
+    powers = [item.power for item in each.criteria if item.power is not None]
+    assert row(each, each.driver).power == min(powers)
+    assert each.power_of_all <= min(powers)
 
 
 # --- what is drawn ----------------------------------------------------------------------------------
@@ -171,7 +171,7 @@ def test_runs_are_dealt_evenly(share: float, tasks: int) -> None:
 
 def test_the_document_has_its_published_form_and_is_always_the_same() -> None:
     document = planned("r_op=.93", 2, build.profile(), domains=2).to_dict()
-    jsonschema.validate(document, schema_of(PlanDocument))
+    jsonschema.validate(document, schema_of(Plan))
     assert document == planned("r_op=.93", 2, build.profile(), domains=2).to_dict()
     assert document["curve"][-1]["tasks"] > document["schedule"]["tasks"]
 

@@ -10,6 +10,7 @@ from msgspec import structs
 from certkit import report
 from certkit.assessment import CATALOGUE
 from certkit.evidence.summary.summary import Summary, Tally
+from certkit.report import answer, argue, confidence, register, results
 from tests.support.build import FIELD_RUNS, cell, outcomes, summary, window
 from tests.support.drawing import Page, judged, page, strong
 
@@ -48,16 +49,19 @@ def test_no_tier_is_claimed_where_a_criterion_has_no_evidence(criterion: str) ->
     if criterion == "pei":
         of = structs.replace(of, cells=tuple(structs.replace(item, pei_terms={}) for item in of.cells))
     view = report.view(judged(of, tier=1))
-    assert not ATTAINED.search(view.page["paragraph"])
-    assert "That does not show Tier 1, the tier that was asked for" in view.page["paragraph"]
-    gaps = {re.sub("<[^>]*>", "", str(row[0])).split()[-1]: row[1] for row in view.page["gaps"].rows}
+    assert not ATTAINED.search(answer.paragraph(view.case))
+    assert "That does not show Tier 1, the tier that was asked for" in answer.paragraph(view.case)
+    gaps = {
+        re.sub("<[^>]*>", "", str(row[0])).split()[-1]: row[1]
+        for row in results.gaps(view.case.document).rows
+    }
     assert gaps[criterion] == "not recorded"
 
 
 @pytest.mark.parametrize("tier", [1, 2, 3])
 def test_the_claimed_tier_is_the_attained_one_whatever_was_asked_for(tier: int) -> None:
     second = judged(strong(adversarial=850), tier=tier)  # 85 %: above .70 (Tier 2), not above .90 (Tier 3)
-    paragraph = report.view(second).page["paragraph"]
+    paragraph = answer.paragraph(report.view(second).case)
     assert ATTAINED.findall(paragraph) == ([str(tier)] if tier <= 2 else [])
     assert ("does not show Tier 3" in paragraph) == (tier >= 2)
 
@@ -95,8 +99,8 @@ def test_no_word_of_certification_compliance_or_safety_is_spent_on_the_agent(nam
 
 def test_simulated_evidence_is_a_specimen_in_claim_and_notice() -> None:
     view = report.view(judged(strong(), tier=2, origin="simulated"))
-    assert view.page["claim"].startswith("Not supported")
-    assert "The evidence is simulated." in view.page["because"]
+    assert answer.claim(view.case, view.argument).startswith("Not supported")
+    assert "The evidence is simulated." in view.argument.claim.because
     assert 'data-notice="SPECIMEN' in report.html(view)
 
 
@@ -107,7 +111,7 @@ def test_measured_evidence_carries_no_notice() -> None:
 
 def test_what_nobody_stated_is_said_to_be_missing() -> None:
     bare = judged(strong(), methodology=None, judge=None, period=None, evaluator=None, attempt=None)
-    entries = report.view(bare).page["scope"]
+    entries = register.scope(report.view(bare).case)
     for label in ("Methodology", "Judge", "Evidence window", "Evaluator", "Attempt"):
         assert entries[label] is None, label
     assert page(bare).text.count("not provided") > page(judged(strong())).text.count("not provided")
@@ -122,7 +126,8 @@ def test_a_judge_that_is_not_independent_is_said_in_scope_and_raised_as_a_challe
 def test_every_serious_or_warning_finding_is_an_open_challenge() -> None:
     assessment = judged(strong(), temperature=0.7, attempt=3, origin="simulated")
     raised = {
-        re.sub("<[^>]*>", "", str(row[0])): row[3] for row in report.view(assessment).page["challenges"].rows
+        re.sub("<[^>]*>", "", str(row[0])): row[3]
+        for row in argue.challenges(report.view(assessment).argument).rows
     }
     for item in assessment.findings:
         if item.severity != "info":
@@ -135,7 +140,7 @@ def test_where_the_profile_uses_csi_its_caveat_is_printed_and_else_not() -> None
 
 
 def test_sil_texts_never_stand_without_their_arithmetic() -> None:
-    rows = report.view(judged(strong())).page["levels"].rows
+    rows = argue.levels(judged(strong()).to_dict()).rows
     assert [row[0] for row in rows] == ["Tier\u00a01", "Tier\u00a02", "Tier\u00a03"]
     # 1 − .60 = .4 and 1 − .80 = .2 lie above SIL 1's 1e-1; 1 − .95 = .05 lies in 1e-2 … 1e-1.
     assert "no SIL band" in str(rows[0][3])
@@ -145,9 +150,9 @@ def test_sil_texts_never_stand_without_their_arithmetic() -> None:
 
 def test_without_a_record_nothing_is_shown_and_nothing_fails() -> None:
     view = report.view(judged(summary([])))
-    assert view.page["paragraph"].startswith("No run of")
-    assert view.page["posterior"] is None
-    assert "does not show Tier 1" in view.page["paragraph"]
+    assert answer.paragraph(view.case).startswith("No run of")
+    assert confidence.posterior_figure(view.case.document) is None
+    assert "does not show Tier 1" in answer.paragraph(view.case)
 
 
 def test_a_domain_of_failures_alone_is_drawn() -> None:
@@ -157,14 +162,14 @@ def test_a_domain_of_failures_alone_is_drawn() -> None:
 
 def test_a_partial_mean_is_not_printed_as_if_it_were_whole() -> None:
     half = without(ti_missing=5)
-    rows = {str(row[0]): row for row in next(iter(report.view(judged(half)).page["tiers"].values())).rows}
+    rows = {str(row[0]): row for row in results.tier_table(judged(half).to_dict(), 1).rows}
     (ti,) = (row for name, row in rows.items() if ">ti<" in name)
     assert "partial" in str(ti[2])
     assert "4.9" not in str(ti[2])
 
 
 def test_a_cell_without_runs_is_a_gap_and_not_a_zero() -> None:
-    table = report.view(judged(strong())).page["coverage"]
+    table = register.coverage(judged(strong()).to_dict())
     heads = [column.head for column in table.columns]
     shop = next(row for row in table.rows if row[0] == "shop")
     missing = shop[heads.index("adversarial")]
@@ -176,7 +181,10 @@ def test_a_cell_without_runs_is_a_gap_and_not_a_zero() -> None:
 def test_tables_are_cut_at_forty_rows_and_say_so() -> None:
     cells = [cell(f"d{i:03}", "adversarial", outcomes(1, 1)) for i in range(230)]
     view = report.view(judged(summary(cells)))
-    assert (len(view.page["coverage"].rows), view.page["coverage"].left_out) == (40, 190)
+    assert (
+        len(register.coverage(view.case.document).rows),
+        register.coverage(view.case.document).left_out,
+    ) == (40, 190)
     assert "190 more rows are in the attached files." in page(judged(summary(cells))).text
 
 
