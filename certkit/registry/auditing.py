@@ -46,9 +46,8 @@ from certkit.registry.reader import opened, walk
 from certkit.registry.rules import Dates, Lineages, LogKeys, outside
 from certkit.registry.state import Passports, Policy
 from certkit.tlog import tiles, tree
-from certkit.tlog.checkpoint import open_checkpoint
-from certkit.tlog.rebuild import Rebuild
-from certkit.tlog.witness import NOBODY, Quorum, counted
+from certkit.tlog.checkpoint import NOBODY, Quorum, counted, open_checkpoint
+from certkit.tlog.tiles import Rebuild
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
