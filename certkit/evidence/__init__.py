@@ -49,34 +49,13 @@ __all__ = [
 __getattr__ = lazy(
     __name__,
     {
-        "bundle.pooling": (
-            "Accumulation",
-            "Part",
-            "accumulate",
-        ),
-        "bundle.folder": (
-            "Bundle",
-            "init",
-            "open_bundle",
-            "seal",
-        ),
-        "bundle.calibration": (
-            "Calibration",
-            "read_calibration",
-        ),
-        "records.faults": (
-            "Fault",
-            "RecordFaultsError",
-        ),
-        "bundle.manifest": (
-            "Facts",
-            "Manifest",
-        ),
+        "bundle.pooling": ("Accumulation", "Part", "accumulate"),
+        "bundle.folder": ("Bundle", "init", "open_bundle", "seal"),
+        "bundle.calibration": ("Calibration", "read_calibration"),
+        "records.faults": ("Fault", "RecordFaultsError"),
+        "bundle.manifest": ("Facts", "Manifest"),
         "records.record": ("Record",),
-        "summary.gather": (
-            "summarise",
-            "to_label",
-        ),
+        "summary.gather": ("summarise", "to_label"),
         "summary.summary": ("Summary",),
     },
 )

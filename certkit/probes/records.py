@@ -1,4 +1,4 @@
-"""The records of commitment integrity: tasks, what is asked of them, replies, and people's annotations.
+"""The records of commitment integrity: tasks and their questions, replies, and what people say of both.
 
 A task is a scenario told in turns, a final question, and probes for the commitments behind its answer.
 Twins are two tasks of one `cluster` that differ in their last turn alone: a neutral remark (clean), or

@@ -5,9 +5,7 @@ No metric's id stands on this page; everything is built by rule from the assessm
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-from msgspec import Struct
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from certkit import wording
 from certkit.assessment import Status, Unit
@@ -31,18 +29,18 @@ MOST_AGAINST = 5
 _DIGITS = len("sha256:") + 16
 
 
-class Box(Struct, frozen=True, kw_only=True):
-    """One of the four boxes: its head, its answer in a word or two, a line below; `style` has the mark."""
+class Box(NamedTuple):
+    """One of the four boxes: its head, the status that its mark shows, its answer, and a line below."""
 
     head: str
+    status: str
     word: str
     line: str
-    style: str
 
     @property
     def mark(self) -> Markup:
         """The mark of its status."""
-        return mark(self.style, self.word)
+        return mark(self.status, self.word)
 
 
 def missing(case: Case) -> tuple[str, ...]:
@@ -104,8 +102,8 @@ def _tiers(case: Case) -> Iterator[str]:
     if status == Status.MET:
         yield f"That meets every threshold of Tier {tier}, the tier that was asked for."
     elif status == CONTESTED:
-        raised = plural(contested, "serious challenge")
-        yield f"Every threshold of Tier {tier}, which was asked for, is met, but {raised} contest that."
+        raised, contest = plural(contested, "serious challenge"), "contests" if contested == 1 else "contest"
+        yield f"Every threshold of Tier {tier}, which was asked for, is met, but {raised} {contest} that."
     else:
         yield f"That does not show Tier {tier}, the tier that was asked for: {_open(case, tier)}."
     if status in {Status.MET, CONTESTED} and str(tier + 1) in tiers:
@@ -153,31 +151,19 @@ def boxes(case: Case, argument: Argument) -> tuple[Box, ...]:
         line += "" if case.approved else "; not in force for this evidence"
     supported = argument.claim.supported
     counts = f"{sustained} sustained, {accepted} accepted, {answered} answered"
+    counts += f", {stale} STALE" if stale else ""
+    claim_word = "Supported" if supported else "Not supported"
+    unanswered = Status.INSUFFICIENT if argument.opened else Status.MET
     return (
+        Box("Evidence", status, word(status), f"Tier {case.tier}, the tier that was asked for"),
         Box(
-            head="Evidence",
-            word=word(status),
-            line=f"Tier {case.tier}, the tier that was asked for",
-            style=status,
+            "Claim about use",
+            Status.MET if supported else Status.NOT_MET,
+            claim_word,
+            _first_reason(case, argument),
         ),
-        Box(
-            head="Claim about use",
-            word="Supported" if supported else "Not supported",
-            line=_first_reason(case, argument),
-            style=Status.MET if supported else Status.NOT_MET,
-        ),
-        Box(
-            head="Challenges",
-            word=f"{opened} open",
-            line=counts + (f", {stale} STALE" if stale else ""),
-            style=Status.INSUFFICIENT if opened + sustained else Status.MET,
-        ),
-        Box(
-            head="Decision",
-            word=decided,
-            line=line,
-            style=Status.MET if case.approved else Status.NOT_TESTED,
-        ),
+        Box("Challenges", unanswered, f"{opened} open", counts),
+        Box("Decision", Status.MET if case.approved else Status.NOT_TESTED, decided, line),
     )
 
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import re
 import warnings
 from datetime import UTC, datetime
 from functools import cache
@@ -23,10 +22,10 @@ from markupsafe import Markup
 from certkit import files, resources
 from certkit._version import __version__
 from certkit.assessment import fragile, of_judge
-from certkit.canonical import is_digest
 from certkit.errors import UnavailableError
 from certkit.report import answer, argue, attached, confidence, fonts, register, results, use
 from certkit.report.argument.figures import figures
+from certkit.report.integrity import commitments
 from certkit.report.svg import mark
 from certkit.report.view import SECTIONS
 from certkit.text import visible
@@ -47,8 +46,6 @@ HINTS: Final = (
 _NO_DATE: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MAX_TEMPLATE: Final = 1 << 18
 _LONGEST: Final = 1_200
-_DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}(?![0-9a-f])")
-_GROUP: Final = 8
 
 
 def printable(text: str) -> str:
@@ -62,23 +59,7 @@ def _finalize(value: Any) -> Any:
         return Markup('<span class="blank">not provided</span>')
     if isinstance(value, Markup) or not isinstance(value, str):
         return value
-    return _grouped(printable(value))
-
-
-def _grouped(text: str) -> Markup | str:
-    """Return text with digests broken into groups that a person can compare; copying gives them whole."""
-    parts: list[Markup] = []
-    at = 0
-    for match in _DIGEST.finditer(text):
-        digest = match.group()
-        parts.append(Markup.escape(text[at : match.start()]))
-        at = match.end()
-        if is_digest(digest):
-            name, _, digits = digest.partition(":")
-            groups = (digits[i : i + _GROUP] for i in range(0, len(digits), _GROUP))
-            spans = Markup("<wbr>").join(Markup("<i>{}</i>").format(group) for group in groups)
-            parts.append(Markup('<span class="digest">{}:{}</span>').format(name, spans))
-    return Markup("").join([*parts, Markup.escape(text[at:])]) if parts else text
+    return printable(value)
 
 
 def html(view: View) -> str:
@@ -107,12 +88,12 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    # A title and an attribute hold text only; `_finalize` would put digests into elements.
-    made.filters["plain"] = lambda text: Markup.escape(printable(text))
+    made.filters["plain"] = printable
     made.globals |= {
         "answer": answer,
         "argue": argue,
         "attached": attached,
+        "commitments": commitments,
         "confidence": confidence,
         "register": register,
         "results": results,

@@ -10,11 +10,13 @@ Texts are escaped where they are written.
 
 from __future__ import annotations
 
-from math import exp, inf, log, log10, sqrt
+from math import log10, sqrt
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
 from markupsafe import Markup, escape
 from msgspec import Struct
+from scipy.special import xlog1py, xlogy
 
 from certkit.assessment import Status
 from certkit.text import visible
@@ -268,7 +270,7 @@ class Plot:
         return figure_of(name, title, _WIDTH, int(self.base) + 40, self.parts)
 
 
-_POINTS: Final = 160
+_POINTS: Final = 161
 
 
 def posterior(successes: int, n: int, tau: Sequence[tuple[int, float]], *, title: str) -> Markup:
@@ -294,16 +296,10 @@ def posterior(successes: int, n: int, tau: Sequence[tuple[int, float]], *, title
 
 def _density(s: int, f: int, low: float, high: float) -> list[tuple[float, float]]:
     """Return points of the density θ^s (1 − θ)^f, relative to its peak."""
-
-    def logarithm(at: float) -> float:
-        if (at <= 0 and s) or (at >= 1 and f):
-            return -inf
-        # 0 · log 0 is 0 here: the density is finite at an end whose outcome was never seen.
-        return (s * log(at) if s else 0.0) + (f * log(1 - at) if f else 0.0)
-
-    top = logarithm(s / (s + f))
-    places = (low + (high - low) * step / _POINTS for step in range(_POINTS + 1))
-    return [(at, exp(logarithm(at) - top)) for at in places]
+    places = np.linspace(low, high, _POINTS)
+    peak = s / (s + f)
+    logarithms = xlogy(s, places) + xlog1py(f, -places) - xlogy(s, peak) - xlog1py(f, -peak)
+    return list(zip(places.tolist(), np.exp(logarithms).tolist(), strict=True))
 
 
 def power(

@@ -60,7 +60,7 @@ def hazards(case: Case, argument: Argument) -> Table:
             f"{hazard.id}: {hazard.title or 'not named'}",
             hazard.harm,
             hazard.severity,
-            words.listed(hazard.criteria) if hazard.criteria else "no criterion",
+            words.plain(words.listed(hazard.criteria)) if hazard.criteria else "no criterion",
             _failures(case.measured[hazard.id]),
             f"{100 * hazard.tolerable.at_most:g}\u00a0%" if hazard.tolerable else None,
             "; ".join(mitigations[name].what or name for name in hazard.mitigations or ()) or None,

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from certkit.report.attached import Attachment
 
 SECTIONS: Final = {
-    "answer": "The answer",
-    "glance": "At a glance",
+    "answer": "1 The answer",
+    "glance": "2 At a glance",
     "use": "3 Use and hazards",
     "evidence": "4 Evidence",
     "results": "5 Results",

@@ -6,7 +6,6 @@ import re
 from typing import Final
 
 from certkit.assessment import CATALOGUE, Unit, shown
-from certkit.assessment.metrics.metric import DIGITS, MOST
 from certkit.wording import listed as listed  # noqa: PLC0414 - part of these words
 
 _SIGNS: Final = {">=": "≥", "<=": "≤"}
@@ -48,13 +47,10 @@ def margin(number: float | None, unit: Unit) -> str:
     """Return a margin with its sign, positive passes; a fraction's margin is in percentage points."""
     if number is None or unit is Unit.BOOLEAN:
         return "–"
-    scaled, suffix = (100 * number, "\u00a0pp") if unit is Unit.FRACTION else (number, _SUFFIX.get(unit, ""))
-    digits = DIGITS.get(unit, 3)
-    text = f"{scaled:+.{digits}f}"
-    while scaled and float(text) == 0 and digits < MOST:
-        digits += 1
-        text = f"{scaled:+.{digits}f}"
-    return ("0" if scaled == 0 else text.replace("-", "−")) + suffix
+    # The size is told apart from 0, which it is not.
+    size = value(abs(number), Unit.INDEX if unit is Unit.PROBABILITY else unit, beside=0)
+    sign = "+" if number > 0 else "−" if number else ""
+    return f"{sign}{size}".replace("%", "pp")
 
 
 def interval(limits: dict[str, float] | None, unit: Unit) -> str:

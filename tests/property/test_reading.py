@@ -17,7 +17,7 @@ from msgspec import structs
 
 from certkit.evidence.reading.columns import Columns
 from certkit.evidence.reading.lines import Reader, check_line, split_lines
-from certkit.evidence.summary.reduce import Reducer
+from certkit.evidence.summary.reduce import reduce
 from certkit.evidence.summary.summary import TALLY_FIELDS, pei25_sum, pei_sum
 from tests.support import bundles, naive, strategies
 
@@ -86,9 +86,14 @@ def one_by_one(lines: list[bytes]) -> Columns | list[Fault]:
 
 def reduced(columns: Columns) -> dict[str, Any]:
     """Return all that the summary learns of some columns, but for the names of the user's own fields."""
-    reducer = Reducer()
-    reducer.add(columns)
-    return structs.asdict(structs.replace(reducer.take(), user_fields=[]))
+    sums = reduce(columns)
+    runs = {name: column.tolist() for name, column in sums.runs.items()}
+    return structs.asdict(sums) | {
+        "tallies": sums.tallies.tolist(),
+        "groups": sums.groups.tobytes(),
+        "runs": runs,
+        "user_fields": None,
+    }
 
 
 def assert_same(found: Columns | list[Fault], wanted: Columns | list[Fault]) -> None:

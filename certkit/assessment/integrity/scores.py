@@ -230,13 +230,15 @@ def score(kept: Kept) -> doc.IntegrityDocument:
     def scored_of(read: Mapping[Key, Reply]) -> list[Scored]:
         return [scored(task, read, said[task.id]) for task in kept.tasks]
 
+    def of_families(*families: Family) -> list[Scored]:
+        return [item for item in items if item.task.family in families]
+
     replies = kept.replies()
     items = scored_of(replies)
     attempts = [item.attempt for item in items]
     probes = [reply for item in items for reply in item.replies]
-    questions, run = len(attempts) + len(probes), kept.run
-    state = doc.State.MEASURED if len(replies) == questions else doc.State.PARTIAL
-    floor, ceiling = (overall(items, end) or Fraction(0) for end in ("floor", "ceiling"))
+    run, complete = kept.run, None not in attempts and None not in probes
+    state = doc.State.MEASURED if complete else doc.State.PARTIAL
     return doc.IntegrityDocument(
         state=state if replies else doc.State.UNMEASURED,
         origin=doc.Origin(
@@ -257,25 +259,13 @@ def score(kept: Kept) -> doc.IntegrityDocument:
             unanswered=probes.count(None),
             unclear=sum(reply is not None and reply.verdict is Verdict.UNCLEAR for reply in probes),
         ),
-        core=doc.Core(
-            value=overall(items, "core"),
-            low=overall(items, "low") or floor,
-            high=overall(items, "high") or floor,
-            floor=floor,
-            ceiling=ceiling,
-            interval=interval(items),
-        ),
+        core=_core(items),
         full=doc.Valued(value=overall(items, "full")),
         neural=doc.Valued(value=overall(items, "neural")),
         distractor_gap=doc.Gap(
-            value=_gap(items),
-            by_family={
-                family: _gap([item for item in items if item.task.family is family]) for family in Family
-            },
+            value=_gap(items), by_family={family: _gap(of_families(family)) for family in Family}
         ),
-        repair_precision=_repair(
-            [item for item in items if item.task.family in (Family.REPAIR, Family.STALE)]
-        ),
+        repair_precision=_repair(of_families(Family.REPAIR, Family.STALE)),
         hollow=doc.Hollow(tasks=tuple(item.task.id for item in items if _is_hollow(item))),
         by_cell=_cells(items),
         raters=doc.Raters(difficulty=raters.difficulty_of(kept, said), construct=raters.construct_of(kept)),
@@ -285,6 +275,11 @@ def score(kept: Kept) -> doc.IntegrityDocument:
 
 def _matched(replies: Sequence[Reply | None]) -> int:
     return sum(reply is not None and reply.verdict is Verdict.MATCH for reply in replies)
+
+
+def _core(items: Sequence[Scored]) -> doc.Core:
+    ends = {name: overall(items, name) or Fraction(0) for name in ("low", "high", "floor", "ceiling")}
+    return doc.Core(value=overall(items, "core"), interval=interval(items), **ends)
 
 
 def _gap(items: Sequence[Scored]) -> Fraction | None:

@@ -25,12 +25,12 @@ from msgspec import Meta, Struct
 from certkit import canonical, files
 from certkit.document import DIALECT
 from certkit.errors import InputError
-from certkit.evidence.reading.lines import pointer, shown, split_lines
-from certkit.evidence.records.faults import LIMIT, CalibrationFaultsError, Fault, Faults
+from certkit.evidence.reading.lines import pointer, shown, split_lines, wrong_fields
+from certkit.evidence.records.faults import CalibrationFaultsError, Fault, Faults
 from certkit.evidence.records.record import USER_FIELD, USER_FIELD_PATTERN, Name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     import numpy as np
     from numpy.typing import NDArray
@@ -86,18 +86,14 @@ class Rating(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         return (0.0 if self.low is None else self.low, 1.0 if self.high is None else self.high)
 
 
-_TYPES: Final = msgspec.structs.fields(Rating)
 _EXPECTED: Final = {
-    "item": "text of 1 to 512 characters",
-    "rater": "text of 1 to 512 characters",
     "score": "a number, or true or false",
     "reference": "a number, or true or false",
     "kind": "one of judge, human",
-    "domain": "text of 1 to 512 characters",
-    "variable": "text of 1 to 512 characters",
     "low": "a number",
     "high": "a number",
 }
+"""What the fields hold that are no names."""
 
 
 class Rater(Struct, frozen=True, kw_only=True):
@@ -174,12 +170,33 @@ def calibration_schema() -> dict[str, Any]:
     }
 
 
-def read_calibration(bundle: Bundle) -> Calibration | None:
-    """Return the ratings of `bundle`, or None where it holds none.
+def read_calibration(*bundles: Bundle) -> Calibration | None:
+    """Return the ratings of bundles that are judged together, or None where they hold none.
 
-    Raises `CalibrationFaultsError` where any line is refused, and `InputError` ``calibration.file-name`` or
-    ``calibration.too-large``.
+    A rating that another bundle holds too counts once. Raises `CalibrationFaultsError` where any line is
+    refused, and `InputError` ``calibration.file-name`` or ``calibration.too-large``.
     """
+    ratings: dict[str, Ratings] = {}
+    faults = Faults()
+    for bundle in bundles:
+        root = f"{bundle.root}/" if len(bundles) > 1 else ""
+        for path, number, line in _lines(bundle):
+            result = check_line(line, number)
+            if isinstance(result, Rating):
+                result = _variable(ratings, result).add(result, (root, f"{root}{path}:{number}"), number)
+            faults.note(msgspec.structs.replace(fault, file=root + path) for fault in result)
+    if faults:
+        raise CalibrationFaultsError(faults)
+    if not ratings:
+        return None
+    judge = bundles[0].manifest.protocol.judge
+    made = {name: item.calibration(judge.name if judge else None) for name, item in sorted(ratings.items())}
+    outcome = made.pop(OUTCOME, None) or Ratings().calibration(None)
+    return msgspec.structs.replace(outcome, others=made)
+
+
+def _lines(bundle: Bundle) -> Iterator[tuple[str, int, bytes]]:
+    """Yield the lines of the calibration files of a bundle, with file and number."""
     sizes = {file["path"]: file["size"] for file in bundle.files if _inside(file["path"])}
     for path in sizes:
         folder, _, name = path.partition("/")
@@ -192,22 +209,14 @@ def read_calibration(bundle: Bundle) -> Calibration | None:
             )
     if sum(sizes.values()) > MAX_BYTES:
         raise _too_large(f"{sum(sizes.values()):,} bytes, limit {MAX_BYTES:,}")
-    ratings: dict[str, Ratings] = {}
-    faults, lines = Faults(), 0
+    lines = 0
     for path in sizes:
         data = files.read(bundle.root / path, limit=MAX_BYTES)
         lines += data.count(b"\n") + 1
         if lines > MAX_LINES + len(sizes):
             raise _too_large(f"more than {MAX_LINES:,} lines")
         for number, line in enumerate(split_lines(data), 1):
-            result = check_line(line, number)
-            if isinstance(result, Rating):
-                result = _variable(ratings, result).add(result, path, number)
-            faults.note([msgspec.structs.replace(fault, file=path) for fault in result[:LIMIT]])
-    if faults:
-        raise CalibrationFaultsError(faults, faults.total)
-    judge = bundle.manifest.protocol.judge
-    return of_variables(ratings, judge.name if judge else None)
+            yield path, number, line
 
 
 def _variable(ratings: dict[str, Ratings], rating: Rating) -> Ratings:
@@ -216,14 +225,6 @@ def _variable(ratings: dict[str, Ratings], rating: Rating) -> Ratings:
     if len(ratings) >= MAX_VARIABLES and name not in ratings:
         raise _too_large(f"more than {MAX_VARIABLES} variables")
     return ratings.setdefault(name, Ratings())
-
-
-def of_variables(ratings: dict[str, Ratings], judge: str | None) -> Calibration | None:
-    """Return the outcome's ratings with those of the other variables beside them; None without any."""
-    if not ratings:
-        return None
-    others = {name: found.calibration(judge) for name, found in sorted(ratings.items()) if name != OUTCOME}
-    return msgspec.structs.replace(ratings.get(OUTCOME, Ratings()).calibration(judge), others=others)
 
 
 def _inside(path: str) -> bool:
@@ -252,7 +253,7 @@ def check_line(line: bytes, number: int = 1) -> Rating | list[Fault]:
     try:
         rating = msgspec.convert(known, Rating, strict=True)
     except msgspec.ValidationError:
-        return _field_faults(known, number)
+        return [_wrong_field(name, known, number) for name in wrong_fields(Rating, known)]
     return _off_scale(rating, number) or rating
 
 
@@ -269,24 +270,12 @@ def _off_scale(rating: Rating, number: int) -> list[Fault]:
     ]
 
 
-def _field_faults(value: dict[str, Any], number: int) -> list[Fault]:
-    faults = [
-        _fault(
-            number, pointer(name), "calibration.field", "a field of the format, or an x_ prefix", shown(item)
-        )
-        for name, item in value.items()
-        if name not in _EXPECTED
-    ]
-    for field in _TYPES:
-        if field.name not in value and not field.required:
-            continue
-        try:
-            msgspec.convert(value.get(field.name), field.type, strict=True)
-        except msgspec.ValidationError:
-            actual = shown(value[field.name]) if field.name in value else "nothing"
-            expected = _EXPECTED[field.name]
-            faults.append(_fault(number, pointer(field.name), "calibration.field", expected, actual))
-    return faults
+def _wrong_field(name: str, value: dict[str, Any], number: int) -> Fault:
+    known = name in Rating.__struct_fields__
+    expected = _EXPECTED.get(name, "text of 1 to 512 characters")
+    actual = shown(value[name]) if name in value else "nothing"
+    expected = expected if known else "a field of the format, or an x_ prefix"
+    return _fault(number, pointer(name), "calibration.field", expected, actual)
 
 
 def _fault(number: int, place: str, code: str, expected: str, actual: str) -> Fault:
@@ -310,44 +299,27 @@ class Ratings:
     def __init__(self) -> None:
         self._items: dict[str, int] = {}
         self._raters: dict[str, int] = {}
-        self._ratings: dict[tuple[int, int], tuple[int, str]] = {}
+        self._ratings: dict[tuple[int, int], tuple[int, tuple[str, str]]] = {}
         self._stated: dict[tuple[str, str], tuple[Any, str]] = {}
         self.scale = (0.0, 1.0)
 
-    def rate(self, item: str, rater: str, score: int, place: str) -> tuple[int, str] | None:
-        """Add a score in millionths, or return the earlier score of this item by this rater and its place."""
-        if len(self._raters) >= MAX_RATERS and rater not in self._raters:
-            raise _too_large(f"more than {MAX_RATERS:,} raters")
-        key = (
-            self._items.setdefault(item, len(self._items)),
-            self._raters.setdefault(rater, len(self._raters)),
-        )
-        new = (score, place)
-        earlier = self._ratings.setdefault(key, new)
-        return None if earlier is new else earlier
-
-    def scale_of(self, scale: tuple[float, float]) -> tuple[float, float]:
-        """Return the bounds of the scores: those of the first rating."""
-        self.scale = self.scale if self._ratings else scale
-        return self.scale
-
-    def state(self, field: str, owner: str, value: Any, place: str) -> str | None:
-        """Add the `field` of an item or rater; return the place that stated another value, if any."""
-        earlier, first = self._stated.setdefault((field, owner), (value, place))
-        return first if earlier != value else None
-
-    def add(self, rating: Rating, path: str, number: int) -> list[Fault]:
-        """Add a rating, or return the faults that forbid it."""
-        place = f"{path}:{number}"
-        faults = []
-        if self.scale_of(rating.scale) != rating.scale:
+    def add(self, rating: Rating, place: tuple[str, str], number: int) -> list[Fault]:
+        """Add a rating of line `number`, or return the faults that forbid it; `place` is (bundle, line)."""
+        self.scale = self.scale if self._ratings else rating.scale
+        if rating.scale != self.scale:
             expected = "the bounds of the first rating of this variable, {:g} and {:g}".format(*self.scale)
             actual = "{:g} and {:g}".format(*rating.scale)
             return [_fault(number, "/low", "calibration.differs", expected, actual)]
+        if len(self._raters) >= MAX_RATERS and rating.rater not in self._raters:
+            raise _too_large(f"more than {MAX_RATERS:,} raters")
+        faults = []
         score = millionths(rating.score, self.scale)
-        if earlier := self.rate(rating.item, rating.rater, score, place):
+        item = self._items.setdefault(rating.item, len(self._items))
+        rater = self._raters.setdefault(rating.rater, len(self._raters))
+        earlier, first = self._ratings.setdefault((item, rater), (score, place))
+        if first != place and (first[0] == place[0] or earlier != score):
             expected = f"one rating of item {shown(rating.item)} by {shown(rating.rater)}"
-            actual = f"a second, the first is at {earlier[1]}"
+            actual = f"a second, the first is at {first[1]}"
             faults.append(_fault(number, "/rater", "calibration.repeated", expected, actual))
         reference = None if rating.reference is None else millionths(rating.reference, self.scale)
         for field, owner, value in (
@@ -355,9 +327,14 @@ class Ratings:
             ("kind", rating.rater, rating.kind),
             ("domain", rating.item, rating.domain),
         ):
-            if value is not None and (first := self.state(field, owner, value, place)):
-                expected = f"the {field} of {shown(owner)} as at {first}"
-                actual = shown(getattr(rating, field))
+            if value is None:
+                continue
+            stated, where = self._stated.setdefault((field, owner), (value, place[1]))
+            if stated != value:
+                expected, actual = (
+                    f"the {field} of {shown(owner)} as at {where}",
+                    shown(getattr(rating, field)),
+                )
                 faults.append(_fault(number, f"/{field}", "calibration.differs", expected, actual))
         return faults
 

@@ -27,7 +27,8 @@ from certkit.evidence.bundle import together
 from certkit.evidence.bundle.identity import MAX_BUNDLES, accumulation_digest
 from certkit.evidence.bundle.manifest import Facts, Manifest
 from certkit.evidence.reading.columns import ABSENT
-from certkit.evidence.summary.gather import Merge, calibration, gathered, record_lines, refuse_repetitions
+from certkit.evidence.summary.gather import Merge, calibration, gathered
+from certkit.evidence.summary.repeats import record_lines, refuse_repetitions
 from certkit.progress import SILENT, Progress
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def accumulate(
     sequences, reason = _sequences(read)
     pool = Merge()
     for item in read:
-        pool.absorb(item.merge)
+        pool.add(item.merge.sums())
     if sequences is not None:
         pool.put("sequence", sequences)
     lines = (
@@ -100,9 +101,7 @@ def accumulate(
             times=structs.replace(
                 summary.times, backwards=sum(part.summary.times.backwards for part in parts)
             ),
-            calibration=together.calibration(
-                [(str(item.bundle.root), item.part.summary.calibration) for item in read]
-            ),
+            calibration=calibration(*(item.bundle for item in read)),
         ),
         parts=parts,
         conflicts=conflicts,

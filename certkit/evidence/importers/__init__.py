@@ -19,10 +19,20 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from msgspec import Struct, structs
+from msgspec import Struct
+from msgspec.structs import replace
 
-from certkit import files
+from certkit import canonical, files
+from certkit.base import validate
 from certkit.errors import InputError, UsageError
+from certkit.evidence.bundle import folder as bundle
+from certkit.evidence.bundle.manifest import (
+    MANIFEST_NAME,
+    MANIFEST_SCHEMA,
+    UNVERSIONED,
+    Imported,
+    Manifest,
+)
 from certkit.evidence.importers.agentdojo import AgentDojo
 from certkit.evidence.importers.base import (
     ImportAccount,
@@ -30,9 +40,8 @@ from certkit.evidence.importers.base import (
     ImportFaultsError,
     ImportOptions,
     Job,
-    chosen,
-    finish,
 )
+from certkit.evidence.importers.drafts import UNPRINTABLE
 from certkit.evidence.importers.every_eval import EveryEval
 from certkit.evidence.importers.expressions import MISSING, look_up
 from certkit.evidence.importers.hb_eval import HbEval
@@ -44,18 +53,24 @@ from certkit.evidence.importers.records import Records
 from certkit.evidence.importers.source import opening
 from certkit.evidence.importers.suggest import Suggestion
 from certkit.evidence.importers.tau import Tau
+from certkit.evidence.reading.lines import check_line
 from certkit.progress import SILENT
+from certkit.text import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from certkit.evidence.importers.base import Draft, Run
+    from certkit.evidence.importers.base import Run
+    from certkit.evidence.importers.drafts import Draft, Place
     from certkit.evidence.records.faults import Fault
     from certkit.progress import Progress
 
 __all__ = ["FORMATS", "ImportAccount", "ImportFaultsError", "ImportOptions", "preview", "run", "suggest"]
 
 PREVIEWED: Final = 10
+MAX_SOURCES_NAMED: Final = 1000
+"""Source files that the manifest names; of further ones it keeps the number."""
+
 LOOKED_AT: Final = 200
 """Files of a folder that are looked at to find its format."""
 
@@ -177,11 +192,10 @@ def run(
             fields, faults = mapper.fields(found, draft)
             job.refuse(*faults)
             if fields is not None and not faults:
-                job.write(draft, fields, found.place)
+                job.refuse(*draft.write(fields, found.place))
         progress.finish()
         job.close_files()
         mapper.check(job.name)
-        job.refuse_faults()
         drafts = _checked_drafts(job, format_)
         accounts = []
         for draft in drafts:
@@ -191,7 +205,7 @@ def run(
                 draft.agent_document |= mapper.mapping.agent.model_dump(mode="json", exclude_none=True)
             job.note_files(draft)
             mapper.account(draft, details)
-            accounts.append(finish(draft, job, format_, out))
+            accounts.append(_finish(draft, job, format_, out))
         if options.split_by is None:
             files.lift(drafts[0].folder)
         return accounts
@@ -218,7 +232,12 @@ def preview(
             draft = job.draft(*_part(found, options))
             fields, faults = mapper.fields(found, draft)
             record = {name: value for name, value in (fields or {}).items() if value is not None}
-            yield record, faults or draft.write(record, found.place)
+            yield record, faults or draft.write(record, found.place) or _faults_of(record, found.place)
+
+
+def _faults_of(record: dict[str, Any], place: Place) -> list[Fault]:
+    checked = check_line(canonical.line(record), place.line)
+    return [replace(fault, file=place.file) for fault in checked] if isinstance(checked, list) else []
 
 
 def checked_format(source: Path, options: ImportOptions, format_: str | None) -> str:
@@ -250,12 +269,76 @@ def _part(run: Run, options: ImportOptions) -> tuple[str, str]:
 
 
 def _checked_drafts(job: Job, format_: str) -> list[Draft]:
-    """Return the bundles that are wanted, remove the others, and refuse names that are used twice."""
-    drafts = chosen(job, FORMATS[format_].description)
+    """Return the bundles that are wanted, remove the others, and refuse records that are wrong."""
+    drafts = list(job.drafts.values()) if job.faults else _chosen(job, FORMATS[format_].description)
     for draft in job.drafts.values():
         if draft not in drafts:
             shutil.rmtree(draft.folder)
     for draft in drafts:
-        job.refuse(*(structs.replace(fault, file=fault.file or job.name) for fault in draft.repetitions()))
+        job.faults.add(draft.faults(), lambda fault: replace(fault, file=fault.file or job.name))
     job.refuse_faults()
     return drafts
+
+
+def _chosen(job: Job, wanted: str) -> list[Draft]:
+    """Return the bundles that the user wants of those that the source holds; `wanted` describes the format.
+
+    Raises `InputError` ``import.choice-needed`` where there are several agents and the user chose none.
+    """
+    options, agents = job.options, list(dict.fromkeys(agent for agent, _ in job.drafts))
+    if not agents:
+        raise InputError("import.source", "holds no runs", where=job.name, hint=f"expected {wanted}")
+    drafts = list(job.drafts.values())
+    if len(agents) > 1 and options.agent in agents:
+        drafts, agents = [draft for draft in drafts if draft.agent == options.agent], [options.agent]
+    named = options.agent is not None or options.agent_version is not None
+    if len(agents) > 1 and (options.split_by is None or named):
+        names = ", ".join(map(visible, sorted(agents)))
+        asked = f", none called {visible(options.agent)!r}" if options.agent else ""
+        raise InputError(
+            "import.choice-needed",
+            f"the source holds {len(agents)} agents{asked}: {names}",
+            where=job.name,
+            hint="choose one with --agent NAME, or make a bundle of each with --split-by agent",
+        )
+    return drafts
+
+
+def _finish(draft: Draft, job: Job, name: str, out: Path) -> ImportAccount:
+    """Write the manifest of a draft whose records are closed, seal it, and return its account."""
+    options = job.options
+    agent = draft.agent_document | {"name": options.agent or draft.agent_document.get("name") or draft.agent}
+    agent["version"] = options.agent_version or agent.get("version") or UNVERSIONED
+    if not agent["name"]:
+        hint = "give --agent NAME, or `name` under `[agent]` in the mapping"
+        raise InputError("import.choice-needed", "the log does not name the agent", where=job.name, hint=hint)
+    if UNPRINTABLE.search(agent["name"]):
+        raise UsageError(
+            "usage.option",
+            f"agent name {visible(agent['name'])!r} cannot be printed",
+            hint="give another name with --agent NAME",
+        )
+    imported = Imported(
+        format=name,
+        sources=tuple(sorted(job.sources, key=lambda item: item.name)[:MAX_SOURCES_NAMED]),
+        sources_total=len(job.sources),
+        records=draft.records,
+        options=draft.options,
+        notes=draft.notes.to_notes(),
+    )
+    declared = {name: getattr(options, name) for name in ("tasks_independent", "attempt", "task_salt")}
+    document = {
+        "schema": MANIFEST_SCHEMA,
+        "agent": agent,
+        "protocol": draft.protocol | {name: value for name, value in declared.items() if value is not None},
+        "imported": imported.model_dump(mode="json", by_alias=True, exclude_none=True),
+    }
+    manifest = validate(Manifest, document, code="import.source", where=MANIFEST_NAME)
+    files.write(draft.folder / MANIFEST_NAME, canonical.pretty(manifest.to_dict()).encode())
+    digest = bundle.seal(draft.folder).facts.digest if options.seal else None
+    return ImportAccount(
+        out=out / draft.subfolder if job.options.split_by else out,
+        agent=manifest.agent,
+        digest=digest,
+        imported=imported,
+    )

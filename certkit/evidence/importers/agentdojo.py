@@ -17,23 +17,23 @@ How the fields of the log are read:
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import msgspec
 from msgspec import Meta, Struct
 
-from certkit.evidence.importers.base import Importer, Place, Run
-from certkit.evidence.importers.source import MAX_ROW
+from certkit.evidence.importers.base import Importer, Run
 from certkit.evidence.records.record import Condition, Outcome
+from certkit.text import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from certkit.evidence.importers.base import Draft, Job
+    from certkit.evidence.importers.base import Job
+    from certkit.evidence.importers.drafts import Draft, Place
 
-_LAYOUT: Final = "<pipeline>/<suite>/<user_task>/<attack>/<injection>.json"
 _LEVELS: Final = 5
+"""Names in <pipeline>/<suite>/<user_task>/<attack>/<injection>.json"""
 
 Name = Annotated[str, Meta(min_length=1, max_length=128)]
 
@@ -83,6 +83,8 @@ class ExportRow(Struct, frozen=True, kw_only=True):
 class AgentDojo(Importer):
     """Runs of AgentDojo."""
 
+    suffixes = (".json",)
+
     def __init__(self, job: Job) -> None:
         super().__init__(job)
         self._utility = job.options.success == "utility"
@@ -90,49 +92,38 @@ class AgentDojo(Importer):
 
     def runs(self) -> Iterator[Run]:
         """Yield the runs of a folder or an export."""
-        for place, row, path in self._folder() if self.job.source.is_dir() else self._export():
-            found = self._typed(row, place)
-            if found is None or not (path is None or self._matches(found, path, place)):
+        for row, place in self.rows():
+            if not self.job.source.is_dir():
+                if place.line == 1 and not {"messages", "utility"} & row.keys():
+                    continue  # the export's header
+            elif place.file.count("/") < _LEVELS - 2:
+                self.job.left_out += 1
                 continue
-            agent = found.pipeline_name if path is None else _pipeline(path, self.job.source)
+            found = self._typed(row, place)
+            if found is None or not self._matches(found, place):
+                continue
+            agent = self._pipeline(place) or found.pipeline_name
             draft = self.job.draft(agent)
             fields = self._fields(found, place, draft)
             if fields is not None:
                 self._remark(found, draft)
                 yield Run(agent, place, row, fields)
 
-    def _export(self) -> Iterator[tuple[Place, dict[str, Any], None]]:
-        with self.job.opening(self.job.source) as source:
-            for number, line in source.lines():
-                place = Place(source.name, number)
-                row = self.job.load(line, place)
-                header = number == 1 and row is not None and not {"messages", "utility"} & row.keys()
-                if row is not None and not header:
-                    yield place, row, None
-
-    def _folder(self) -> Iterator[tuple[Place, dict[str, Any], Path]]:
-        paths = self.job.files((".json",))
-        runs = [item for item in paths if len(Path(item[1]).parts) >= _LEVELS - 1]
-        self.job.left_out += len(paths) - len(runs)
-        agents = {_pipeline(path, self.job.source) for path, _ in runs}
-        for path, name in runs:
-            if self.job.options.agent in agents - {_pipeline(path, self.job.source)}:
-                continue  # another agent's
-            place = Place(name, 1)
-            with self.job.opening(path, name) as source:
-                row = self.job.load(source.read(MAX_ROW), place)
-            if row is not None:
-                yield place, row, path
+    def _pipeline(self, place: Place) -> str:
+        """Return the pipeline that a run's folders name; empty for an export."""
+        parts = place.file.split("/")
+        if not self.job.source.is_dir():
+            return ""
+        return parts[-_LEVELS] if len(parts) >= _LEVELS else self.job.name
 
     def _typed(self, row: dict[str, Any], place: Place) -> TaskResults | None:
         wanted = "a run as AgentDojo logs it"
-        export = self.job.typed(row, ExportRow, place, wanted) if "metadata" in row else None
-        if export is not None:
-            fields = msgspec.structs.asdict(export.metadata)
-            names = {"pipeline_name": fields.pop("model"), "utility": fields.pop("success")}
-            row = fields | names | {"messages": export.messages}
-        elif "metadata" in row:
-            return None
+        if "metadata" in row:
+            export = self.job.typed(row, ExportRow, place, wanted)
+            if export is None:
+                return None
+            row = msgspec.structs.asdict(export.metadata) | {"messages": export.messages}
+            row |= {"pipeline_name": row.pop("model"), "utility": row.pop("success")}
         found = self.job.typed(row, TaskResults, place, wanted)
         if found is None:
             return None
@@ -140,28 +131,21 @@ class AgentDojo(Importer):
         injection = None if found.injection_task_id == "none" else found.injection_task_id
         return msgspec.structs.replace(found, attack_type=attack, injection_task_id=injection)
 
-    def _matches(self, run: TaskResults, path: Path, place: Place) -> bool:
+    def _matches(self, run: TaskResults, place: Place) -> bool:
         """Check a run against the names of its folders."""
-        stated = (
-            run.suite_name,
-            run.user_task_id,
-            run.attack_type or "none",
-            run.injection_task_id or "none",
-        )
-        lies = (*path.parts[-4:-1], path.stem)
+        if not (folder := self._pipeline(place)):
+            return True
         names = ("suite_name", "user_task_id", "attack_type", "injection_task_id")
-        for name, value, part in zip(names, stated, lies, strict=True):
-            if value.replace("/", "_") != part:
+        parts = place.file.removesuffix(".json").split("/")[-4:]
+        for name, part in zip(names, parts, strict=True):
+            value = getattr(run, name) or "none"
+            if visible(value.replace("/", "_")) != part:
                 expected = f"{part!r}, the name of its folder"
                 self.job.refuse(place.fault(expected, repr(value), pointer=f"/{name}"))
                 return False
-        folder = _pipeline(path, self.job.source)
-        if run.pipeline_name.replace("/", "_") != folder:
-            self.job.draft(folder).notes.add(
-                "odd",
-                "pipeline name differs from the folder's",
-                f"first {run.pipeline_name!r}; the folder's was taken",
-            )
+        if visible(run.pipeline_name.replace("/", "_")) != folder:
+            detail = f"first {run.pipeline_name!r}; the folder's was taken"
+            self.job.draft(folder).notes.add("odd", "pipeline name differs from the folder's", detail)
         return True
 
     def _fields(self, run: TaskResults, place: Place, draft: Draft) -> dict[str, Any] | None:
@@ -207,20 +191,17 @@ class AgentDojo(Importer):
         return Outcome.SUCCESS if run.utility and held else Outcome.FAILURE
 
     def _remark(self, run: TaskResults, draft: Draft) -> None:
-        notes = draft.notes
-        if run.error:
-            detail = "a model service failed or refused the context; utility and security are placeholders"
-            notes.add("odd", "runs with an error, taken as harness errors", detail)
-        elif run.attack_type and run.security and run.utility:
-            taken = "success" if self._utility else "failure"
-            notes.add("odd", f"task done and attack succeeded, taken as {taken}")
-        if not any(message.role == "assistant" for message in run.messages):
-            notes.add("odd", "runs without a model turn in the transcript", "steps_actual stays unmeasured")
-        if run.evaluation_timestamp:
-            notes.add("unmeasured", "started_at", "evaluation_timestamp has no time zone")
-        if run.attack_type:
-            detail = "the log does not say whether the injected text was delivered to the agent"
-            notes.add("unmeasured", "attack_landed", detail)
+        placeholder = "a model service failed or refused the context; utility and security are placeholders"
+        undelivered = "the log does not say whether the injected text was delivered to the agent"
+        both = bool(run.attack_type and run.security and run.utility and not run.error)
+        silent = not any(message.role == "assistant" for message in run.messages)
+        draft.notes.add_those(
+            (run.error, "odd", "runs with an error, taken as harness errors", placeholder),
+            (both, "odd", f"task done and attack succeeded, taken as {self._outcome(run)}", None),
+            (silent, "odd", "runs without a model turn in the transcript", "steps_actual stays unmeasured"),
+            (run.evaluation_timestamp, "unmeasured", "started_at", "evaluation_timestamp has no time zone"),
+            (run.attack_type, "unmeasured", "attack_landed", undelivered),
+        )
         if run.benchmark_version:
             self._versions.setdefault(draft.agent, set()).add(run.benchmark_version)
 
@@ -240,9 +221,3 @@ class AgentDojo(Importer):
         return {
             "steps_actual": "assistant messages of the transcript: a model turn is taken as a decision step"
         }
-
-
-def _pipeline(path: Path, root: Path) -> str:
-    """Return the pipeline that a run's folders name."""
-    parts = path.relative_to(root).parts
-    return parts[-_LEVELS] if len(parts) >= _LEVELS else root.resolve().name

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta, Struct
 
-from certkit.evidence.importers.base import Importer, Place, Run
+from certkit.evidence.importers.base import Importer, Run
 from certkit.evidence.records.record import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from certkit.evidence.importers.base import Draft
+    from certkit.evidence.importers.drafts import Draft
 
 Name = Annotated[str, Meta(min_length=1, max_length=512)]
 
@@ -50,16 +50,14 @@ class Sample(Struct, frozen=True, kw_only=True):
 class EveryEval(Importer):
     """Samples of every_eval_ever."""
 
+    suffixes = (".jsonl",)
+
     def runs(self) -> Iterator[Run]:
-        """Yield the samples, of files in the order of their names."""
-        for path, name in self.job.files((".jsonl",)):
-            with self.job.opening(path, name) as source:
-                for number, line in source.lines():
-                    place = Place(name, number)
-                    row = self.job.load(line, place)
-                    found = row and self.job.typed(row, Sample, place, "a sample of every_eval_ever")
-                    if row and found:
-                        yield Run(found.model_id, place, row, self._fields(found))
+        """Yield the samples."""
+        for row, place in self.rows():
+            found = self.job.typed(row, Sample, place, "a sample of every_eval_ever")
+            if found is not None:
+                yield Run(found.model_id, place, row, self._fields(found))
 
     def _fields(self, sample: Sample) -> dict[str, Any]:
         draft = self.job.draft(sample.model_id)
@@ -82,7 +80,6 @@ class EveryEval(Importer):
 
     def close(self, draft: Draft) -> dict[str, str]:
         """Fill what the samples say of the agent."""
-        model = {"role": "model", "name": draft.agent, "pinned": False}
-        draft.agent_document = {"name": draft.agent, "components": [model]}
+        draft.components(model=draft.agent)
         draft.protocol.setdefault("success_rule", "the sample's own is_correct")
         return {"domain": "evaluation_name", "steps_actual": "messages of the assistant, or num_turns"}

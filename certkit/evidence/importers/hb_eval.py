@@ -26,14 +26,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from certkit.errors import InputError
-from certkit.evidence.importers.base import Importer, Place, Run
-from certkit.evidence.importers.source import MAX_ROW
+from certkit.evidence.importers.base import Importer, Run
 from certkit.evidence.records.record import Condition, Outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
-    from certkit.evidence.importers.base import Draft, Job
+    from certkit.evidence.importers.base import Job
+    from certkit.evidence.importers.drafts import Draft, Place
 
 CONDITIONS: Final = {
     "none": Condition.NOMINAL,
@@ -50,6 +50,15 @@ JUDGE_C: Final = "Llama-4-Maverick-17B"
 """The third-party judge of methodology C, [26] §4.4.2."""
 
 JUDGE_C_FAMILY: Final = "llama"
+
+_FAILED: Final = "judge_failed"
+_TIMED_OUT: Final = "most likely a call that timed out; the outcome stays what the record states"
+_RESISTANCE: Final = "adv_resistance says that no constraint was broken, not whether the attack got its way"
+_RULE: Final = "the paper's rule is success at a composite of 0.70 and above"
+_SKIPPED: Final = "layer 2 found nothing, so the judge was not asked; its score of 1 is the protocol's"
+_PROTOCOL: Final = "[26] §4 states temperature, judge and cascade_definition; the records do not"
+_NO_ORDER: Final = "run_id numbers the schedule and the file is not in order of time"
+_NO_TASKS: Final = "the records do not say which scenario a run used, so each run stands as a task of its own"
 
 Name = Annotated[str, Meta(min_length=1, max_length=256)]
 Unit = Annotated[float, Meta(ge=0, le=1)]
@@ -117,58 +126,40 @@ class Session(Struct, frozen=True, kw_only=True):
 class HbEval(Importer):
     """Records and sessions of HB-Eval."""
 
+    suffixes = (".json", ".jsonl", ".gz")
+
     def __init__(self, job: Job) -> None:
         super().__init__(job)
-        self._kinds: dict[str, int] = {}  # methodology → the line where it was first met
+        self._kinds: dict[str, Place] = {}  # methodology → where it was first met
         self._latest: dict[str, str] = {}
 
     def runs(self) -> Iterator[Run]:
-        """Yield the runs, of files in the order of their names."""
-        for path, name in self.job.files((".json", ".jsonl", ".gz")):
-            with self.job.opening(path, name) as source:
-                if source.head().lstrip()[:1] == b"[":
-                    rows: Iterable[tuple[int, bytes]] = (
-                        (piece.line, piece.data) for piece in source.pieces()
-                    )
-                elif source.head().count(b'"session_id"') > 1 and b'"live_metrics"' in source.head():
-                    rows = source.lines()
-                else:
-                    rows = [(1, source.read(MAX_ROW))]
-                for number, data in rows:
-                    place = Place(name, number)
-                    row = self.job.load(data, place)
-                    if row is not None:
-                        yield from self._run(row, place)
-
-    def _run(self, row: dict[str, Any], place: Place) -> Iterator[Run]:
-        if "session_id" in row and "live_metrics" in row:
-            yield from self._session(row, place)
-        elif {"summary", "events"} <= row.keys():
-            raise InputError(
-                "import.source",
-                "a fault log of hb-eval-sdk: it holds injected faults, not how the runs ended",
-                where=place.file,
-                hint="import the session summaries",
-            )
-        elif "constraint_score" not in row and ({"fault_injected", "binary_success"} & row.keys()):
-            yield from self._run_a(row, place)
-        else:
-            found = self.job.typed(row, Row, place, "a published record")
-            if found is not None:
-                self._mark("C" if found.response_missing is not UNSET else "B", place)
-                draft = self.job.draft(found.model)
-                self._remark(found, draft)
-                self._remark_on_judge(found, draft)
-                yield Run(found.model, place, row, self._fields(found, draft))
+        """Yield the runs."""
+        for row, place in self.rows():
+            if "session_id" in row and "live_metrics" in row:
+                run = self._session(row, place)
+            elif {"summary", "events"} <= row.keys():
+                raise InputError(
+                    "import.source",
+                    "a fault log of hb-eval-sdk: it holds injected faults, not how the runs ended",
+                    where=place.file,
+                    hint="import the session summaries",
+                )
+            elif "constraint_score" not in row and ({"fault_injected", "binary_success"} & row.keys()):
+                run = self._run_a(row, place)
+            else:
+                run = self._run(row, place)
+            if run is not None:
+                yield run
 
     def _mark(self, kind: str, place: Place) -> None:
-        """Refuse a file that mixes methodologies."""
-        self._kinds.setdefault(kind, place.line)
+        """Refuse a source that mixes methodologies."""
+        self._kinds.setdefault(kind, place)
         if len(self._kinds) > 1:
-            (first, line), (second, other) = self._kinds.items()
+            (first, here), (second, there) = self._kinds.items()
             raise InputError(
                 "import.source",
-                f"methodologies {first} (first at line {line}) and {second} (line {other}) are mixed",
+                f"methodology {first} (first at line {here.line}) and {second} (line {there.line}) are mixed",
                 where=place.file,
                 hint="split the file and import each part: their judges differ",
             )
@@ -182,110 +173,100 @@ class HbEval(Importer):
             draft.notes.add("odd", "run_id repeated within the model", detail)
         return {"run_id": f"{task}#{repeat + 1}" if repeat else task, "domain": domain, "task_id": task}
 
-    def _fields(self, row: Row, draft: Draft) -> dict[str, Any]:
-        condition = CONDITIONS[row.fault_type]
+    def _run(self, row: dict[str, Any], place: Place) -> Run | None:
+        found = self.job.typed(row, Row, place, "a published record")
+        if found is None:
+            return None
+        self._mark("C" if found.response_missing is not UNSET else "B", place)
+        draft = self.job.draft(found.model)
+        self._remark(found, draft)
+        condition = CONDITIONS[found.fault_type]
         attacked = condition in {Condition.ADVERSARIAL, Condition.CASCADE}
-        return self._names(draft, row.domain, row.run_id) | {
+        fields = self._names(draft, found.domain, found.run_id) | {
             "condition": str(condition),
-            "outcome": str(Outcome.SUCCESS if row.success else Outcome.FAILURE),
-            "violations": row.violation_count,
-            "layer2_score": row.constraint_score,
-            "layer3_score": None if row.judge_reason == "judge_failed" else row.judge_score,
+            "outcome": str(Outcome.SUCCESS if found.success else Outcome.FAILURE),
+            "violations": found.violation_count,
+            "layer2_score": found.constraint_score,
+            "layer3_score": None if found.judge_reason == _FAILED else found.judge_score,
             "attack_attempted": True if attacked else None,
         }
+        return Run(found.model, place, row, fields)
 
-    def _run_a(self, row: dict[str, Any], place: Place) -> Iterator[Run]:
+    def _run_a(self, row: dict[str, Any], place: Place) -> Run | None:
         found = self.job.typed(row, RowA, place, "a record of methodology A")
         if found is None:
-            return
+            return None
         self._mark("A", place)
         number = found.run if found.run_id is None else found.run_id
         success = found.success if found.binary_success is None else found.binary_success
         if number is None or success is None or (found.fault_type is None and found.fault_injected is None):
             self.job.refuse(place.fault("a run, a fault and a success", "one of them is missing"))
-            return
+            return None
         draft = self.job.draft(found.model)
-        injected = "x_fault" if found.fault_injected else str(Condition.NOMINAL)
-        condition = (
-            injected if found.fault_type is None else CONDITIONS.get(found.fault_type, found.fault_type)
+        injected = "x_fault" if found.fault_injected else Condition.NOMINAL
+        kind = found.fault_type
+        lost = "the service failed or the text was lost; the outcome stays what the record states"
+        guessed = sorted({"frr", "pei", "irs", "ti"} & row.keys())
+        draft.notes.add_those(
+            (found.response == "API_ERROR", "odd", "responses that are API_ERROR", lost),
+            *((True, "unmeasured", name, "guessed from key words of the response") for name in guessed),
         )
-        if found.response == "API_ERROR":
-            detail = "the service failed or the text was lost; the outcome stays what the record states"
-            draft.notes.add("odd", "responses that are API_ERROR", detail)
-        for name in {"frr", "pei", "irs", "ti"} & row.keys():
-            draft.notes.add("unmeasured", name, "guessed from key words of the response")
-        fields = {
-            "condition": str(condition),
+        fields = self._names(draft, found.domain, number) | {
+            "condition": str(injected if kind is None else CONDITIONS.get(kind, kind)),
             "outcome": str(Outcome.SUCCESS if success else Outcome.FAILURE),
         }
-        yield Run(found.model, place, row, self._names(draft, found.domain, number) | fields)
+        return Run(found.model, place, row, fields)
 
-    def _session(self, row: dict[str, Any], place: Place) -> Iterator[Run]:
+    def _session(self, row: dict[str, Any], place: Place) -> Run | None:
         found = self.job.typed(row, Session, place, "a session summary")
         if found is None:
-            return
+            return None
         self._mark("SDK", place)
-        draft = self.job.draft(found.agent_id)
+        notes = self.job.draft(found.agent_id).notes
         for name in ("pei", "frr", "irs", "ti", "csi"):
-            draft.notes.add(
-                "unmeasured", f"live_metrics.{name}", "a metric of the session, not a fact about it"
-            )
+            notes.add("unmeasured", f"live_metrics.{name}", "a metric of the session, not a fact about it")
         fields: dict[str, Any] = {"run_id": found.session_id, "steps_actual": found.step_count or None}
         if found.halted:
             fields["outcome"] = str(Outcome.SAFE_HALT)
         if found.started_at is not None:
             fields["started_at"] = datetime.fromtimestamp(found.started_at, UTC).isoformat()
-        yield Run(found.agent_id, place, row, fields)
+        return Run(found.agent_id, place, row, fields)
 
     def _remark(self, row: Row, draft: Draft) -> None:
-        notes = draft.notes
-        if row.response_length == 0 or row.response_missing is True:
-            detail = "most likely a call that timed out; the outcome stays what the record states"
-            notes.add("odd", "empty responses", detail)
-            if not row.success and row.violation_count:
-                notes.add("odd", "empty responses scored as failures with violations")
-        if row.timestamp:
-            notes.add("unmeasured", "started_at", "timestamps have no time zone")
-            latest = self._latest.get(row.model, "")
-            if row.timestamp < latest:
-                notes.add("odd", "timestamps that go backwards in the file")
-            self._latest[row.model] = max(latest, row.timestamp)
-        if row.violations is not None and len(row.violations) != row.violation_count:
-            notes.add("odd", "violation_count differs from the list of violations")
-        if row.adv_resistance is not None:
-            detail = "adv_resistance says that no constraint was broken, not whether the attack got its way"
-            notes.add("unmeasured", "attack_succeeded", detail)
-            if row.adv_resistance != (row.violation_count == 0):
-                notes.add("odd", "adv_resistance contradicts violation_count")
-
-    def _remark_on_judge(self, row: Row, draft: Draft) -> None:
-        notes = draft.notes
+        """Count what is odd about a record of methodology B or C."""
+        count, success = row.violation_count, bool(row.success)
+        empty = row.response_length == 0 or row.response_missing is True
+        blamed = empty and not success and count
+        time, latest = row.timestamp or "", self._latest.get(row.model, "")
+        self._latest[row.model] = max(time, latest)
+        listed = count if row.violations is None else len(row.violations)
+        resists = row.adv_resistance
         composite = round(row.composite_score * 1000)
-        if composite != round((0.6 * row.constraint_score + 0.4 * row.judge_score) * 1000):
-            notes.add("odd", "composite_score is not 0.6 constraint + 0.4 judge")
-        if bool(row.success) != (composite >= COMPOSITE_THOUSANDTHS):
-            rule = "the paper's rule is success at a composite of 0.70 and above"
-            result = "success below" if row.success else "failure at or above"
-            notes.add("odd", f"{result} the paper's composite of 0.70", rule)
-        if row.judge_reason == "judge_failed":
-            detail = "the judge failed; its score of 0.5 is a placeholder"
-            notes.add("unmeasured", "layer3_score", detail)
-            if row.success:
-                notes.add("odd", "success although the judge failed")
-        elif row.judge_reason == "skipped_no_violations":
-            detail = "layer 2 found nothing, so the judge was not asked; its score of 1 is the protocol's"
-            notes.add("odd", "layer3_score without a judgement", detail)
+        wrong_sum = composite != round((0.6 * row.constraint_score + 0.4 * row.judge_score) * 1000)
+        against_rule = success != (composite >= COMPOSITE_THOUSANDTHS)
+        result = "success below" if success else "failure at or above"
+        failed, skipped = row.judge_reason == _FAILED, row.judge_reason == "skipped_no_violations"
+        draft.notes.add_those(
+            (empty, "odd", "empty responses", _TIMED_OUT),
+            (blamed, "odd", "empty responses scored as failures with violations", None),
+            (time, "unmeasured", "started_at", "timestamps have no time zone"),
+            (time and time < latest, "odd", "timestamps that go backwards in the file", None),
+            (listed != count, "odd", "violation_count differs from the list of violations", None),
+            (resists is not None, "unmeasured", "attack_succeeded", _RESISTANCE),
+            (resists not in {None, count == 0}, "odd", "adv_resistance contradicts violation_count", None),
+            (wrong_sum, "odd", "composite_score is not 0.6 constraint + 0.4 judge", None),
+            (against_rule, "odd", f"{result} the paper's composite of 0.70", _RULE),
+            (failed, "unmeasured", "layer3_score", "the judge failed; its score of 0.5 is a placeholder"),
+            (failed and success, "odd", "success although the judge failed", None),
+            (skipped, "odd", "layer3_score without a judgement", _SKIPPED),
+        )
 
     def close(self, draft: Draft) -> dict[str, str]:
         """Fill the protocol, which [26] states and the records do not."""
         model, kind = draft.agent, next(iter(self._kinds))
         if kind == "SDK":
             return {"steps_actual": "step_count of the session"}
-        draft.agent_document = {
-            "name": model,
-            "components": [{"role": "model", "name": model, "pinned": False}],
-        }
-        notes = draft.notes
+        draft.components(model=model)
         if kind == "A":
             draft.protocol.setdefault("methodology", "other")
         else:
@@ -298,12 +279,7 @@ class HbEval(Importer):
                 "cascade_definition": "simultaneous",
                 "success_rule": "the record's own success: no violation found and no objection of the judge",
             } | draft.protocol
-            detail = (
-                "temperature, judge and cascade_definition are those that [26] §4 states; the records do not"
-            )
-            notes.add("filled", "protocol", detail)
-        detail = "run_id numbers the schedule and the file is not in order of time"
-        notes.add("unmeasured", "sequence", detail, count=draft.records)
-        detail = "the records do not say which scenario a run used, so each run stands as a task of its own"
-        notes.add("unmeasured", "cluster_id", detail, count=draft.records)
+            draft.notes.add("filled", "protocol", _PROTOCOL)
+        draft.notes.add("unmeasured", "sequence", _NO_ORDER, count=draft.records)
+        draft.notes.add("unmeasured", "cluster_id", _NO_TASKS, count=draft.records)
         return {"task_id": "domain and run_id", "run_id": "domain and run_id"}

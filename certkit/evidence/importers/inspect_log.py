@@ -23,16 +23,19 @@ from msgspec import Struct, to_builtins
 
 from certkit.errors import InputError
 from certkit.evidence.importers.archive import Archive
-from certkit.evidence.importers.base import Importer, Place, Run, printable
+from certkit.evidence.importers.base import Importer, Run
+from certkit.evidence.importers.drafts import Place
 from certkit.evidence.importers.mapping import NO_TIME_ZONE, localised
 from certkit.evidence.importers.source import MAX_LOG_ROW
 from certkit.evidence.records.record import Outcome
+from certkit.text import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from certkit.evidence.importers.base import Draft, Job, Notes
+    from certkit.evidence.importers.base import Job
+    from certkit.evidence.importers.drafts import Draft, Notes
     from certkit.evidence.importers.source import Source
 
 ZIP: Final = b"PK\x03\x04"
@@ -142,7 +145,7 @@ class InspectLog(Importer):
             # Samples are written in the order in which they end; their names give an order that is the log's.
             for item in sorted(names):
                 if _SAMPLE.match(item):
-                    place = Place(printable(f"{name}/{item}"), 1)
+                    place = Place(visible(f"{name}/{item}"), 1)
                     yield from self._sample(archive.read(item), header.eval, place)
 
     def _json(self, source: Source, name: str) -> Iterator[Run]:
@@ -150,7 +153,7 @@ class InspectLog(Importer):
         for piece in source.pieces(MAX_LOG_ROW):
             place = Place(name, piece.line)
             if piece.key == "status":
-                status = printable(piece.data.decode(errors="replace").strip('"'))
+                status = visible(piece.data.decode(errors="replace").strip('"'))
             elif piece.key == "eval":
                 eval_ = self.job.typed(piece.data, Eval, place, "`eval` as Inspect writes it")
                 if eval_ is not None:
@@ -222,20 +225,15 @@ class InspectLog(Importer):
         if isinstance(value, dict) and value:
             path += f".{next(iter(value))}"
         test = ">= 0.5" if isinstance(value, int | float | dict) else "== 'C'"
-        several = f"; the scorers are {', '.join(map(printable, scores))}" if len(scores) > 1 else ""
-        self.hints["outcome"] = f'--success "{printable(path)} {test}"{several}'
+        several = f"; the scorers are {', '.join(map(visible, scores))}" if len(scores) > 1 else ""
+        self.hints["outcome"] = f'--success "{visible(path)} {test}"{several}'
         return None
 
     def close(self, draft: Draft) -> dict[str, str]:
         """Fill what the header says of the agent."""
         eval_ = self._evals[draft.agent]
-        components = [{"role": "model", "name": draft.agent, "pinned": False}]
-        if isinstance(eval_.solver, str) and eval_.solver:
-            components.append({"role": "scaffold", "name": eval_.solver[:512], "pinned": False})
-        draft.agent_document = {"name": draft.agent, "components": components}
-        temperature = eval_.model_generate_config.get("temperature")
-        if isinstance(temperature, int | float) and 0 <= temperature <= 10:  # noqa: PLR2004 - as in the manifest
-            draft.protocol.setdefault("temperature", float(temperature))
+        draft.components(model=draft.agent, scaffold=eval_.solver if isinstance(eval_.solver, str) else None)
+        draft.temperature(eval_.model_generate_config.get("temperature"))
         return {
             "domain": "the name of the task",
             "steps_actual": "model events before the scorers'",

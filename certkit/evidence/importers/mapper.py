@@ -11,7 +11,6 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from certkit.errors import InputError, UsageError
-from certkit.evidence.importers.base import printable
 from certkit.evidence.importers.expressions import MISSING, ExpressionError, look_up
 from certkit.evidence.importers.mapping import (
     NO_TIME_ZONE,
@@ -22,12 +21,14 @@ from certkit.evidence.importers.mapping import (
     near,
 )
 from certkit.evidence.records.record import FIELDS, REQUIRED, USER_FIELD, Outcome
+from certkit.text import visible
 
 if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Callable, Iterable, Sequence
 
-    from certkit.evidence.importers.base import Draft, Importer, ImportOptions, Run
+    from certkit.evidence.importers.base import Importer, ImportOptions, Run
+    from certkit.evidence.importers.drafts import Draft
     from certkit.evidence.importers.mapping import Mapping
     from certkit.evidence.records.faults import Fault
 
@@ -104,7 +105,7 @@ class Mapper:
                 draft.notes.add("unmeasured", field, NO_TIME_ZONE)
             except (CellError, ExpressionError) as error:
                 code, hint = getattr(error, "code", "import.row"), getattr(error, "hint", "")
-                pointer = f"/{printable(column)}"
+                pointer = f"/{visible(column)}"
                 faults.append(run.place.fault(str(error), repr(raw), pointer=pointer, code=code, hint=hint))
         return faults
 
@@ -172,7 +173,7 @@ class Mapper:
         } | self._hints
         named = run.agent or self._options.agent or self.mapping.agent
         nameless = "" if named else ", --agent NAME"
-        names = list(map(printable, self._keys))
+        names = list(map(visible, self._keys))
         columns = ", ".join(names[:_SHOWN]) + (
             f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
         )
@@ -186,7 +187,7 @@ class Mapper:
     def check(self, name: str) -> None:
         """Raise `InputError` ``import.mapping`` where the mapping names what no row has."""
         if absent := [path for path, met in self._paths.items() if not met]:
-            paths = ", ".join(f"{printable('.'.join(path))!r}{near(path[0], self._keys)}" for path in absent)
+            paths = ", ".join(f"{visible('.'.join(path))!r}{near(path[0], self._keys)}" for path in absent)
             raise InputError("import.mapping", f"no row has what the mapping names: {paths}", where=name)
 
     def account(self, draft: Draft, details: dict[str, str]) -> None:
@@ -205,9 +206,9 @@ class Mapper:
         draft.protocol |= self.mapping.protocol.model_dump(mode="json", by_alias=True, exclude_unset=True)
         for name in ("success", "domain", "condition", "split_by", "timezone", "encoding"):
             if (value := getattr(self._options, name)) is not None:
-                draft.options[name] = printable(value)[:500]
+                draft.options[name] = visible(value)[:500]
         if self._options.mapping is not None:
-            draft.options["mapping"] = printable(self._options.mapping.name)
+            draft.options["mapping"] = visible(self._options.mapping.name)
 
 
 def check_options(options: ImportOptions, format_: str) -> None:

@@ -20,9 +20,11 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct
 
 from certkit.errors import InputError
-from certkit.evidence.importers.base import Importer, Place, Run, printable
+from certkit.evidence.importers.base import Importer, Run
+from certkit.evidence.importers.drafts import Place
 from certkit.evidence.importers.source import MAX_LOG_ROW
 from certkit.evidence.records.record import Outcome
+from certkit.text import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -199,7 +201,7 @@ class OTel(Importer):
         elif trace.evaluations:
             name = next(iter(trace.evaluations))
             path = name if name.isidentifier() else f"`{name}`"
-            self.hints["outcome"] = f'--success "evaluations.{printable(path)}.value >= 0.5"'
+            self.hints["outcome"] = f'--success "evaluations.{visible(path)}.value >= 0.5"'
         row = {
             "name": trace.name,
             "attributes": _nested(trace.attributes),

@@ -8,12 +8,15 @@ the header line has most of. A column called agent or model names the agent.
 from __future__ import annotations
 
 import csv
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from certkit.errors import InputError
-from certkit.evidence.importers.base import Importer, Job, Place, Run, printable
+from certkit.evidence.importers.base import Importer, Job, Run
+from certkit.evidence.importers.drafts import Place
 from certkit.evidence.importers.source import MAX_ROW
 from certkit.evidence.reading import parquet
+from certkit.text import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,33 +38,27 @@ class Records(Importer):
         if job.source.is_dir():
             raise InputError("import.source", "expected one file, found a folder", where=job.name)
         with job.peeking() as source:
-            self._head = source.head()
-        start = self._head.lstrip()[:1]
-        self._parquet = self._head.startswith(_PARQUET)
-        self.cells = not self._parquet and start not in {b"{", b"["}
-        self._array = start == b"["
+            head = source.head()
+        self._parquet = head.startswith(_PARQUET)
+        self.cells = not self._parquet and head.lstrip()[:1] not in {b"{", b"["}
 
     def runs(self) -> Iterator[Run]:
         """Yield the rows."""
-        with self.job.opening(self.job.source) as source:
-            for place, row in self._rows(source):
-                agent = next((row[name] for name in AGENT_COLUMNS if isinstance(row.get(name), str)), "")
-                yield Run(agent, place, row, {})
+        for row, place in self.rows():
+            agent = next((row[name] for name in AGENT_COLUMNS if isinstance(row.get(name), str)), "")
+            yield Run(agent, place, row, {})
 
-    def _rows(self, source: Source) -> Iterator[tuple[Place, dict[str, Any]]]:
-        if self._parquet:
-            for number, values in enumerate(parquet.rows(self.job.source, shown=source.name), 1):
-                yield Place(source.name, number), values
+    def rows(self) -> Iterator[tuple[dict[str, Any], Place]]:
+        """Yield the rows of a file of any kind."""
+        if not self.cells and not self._parquet:
+            yield from super().rows()
             return
-        if self.cells:
-            yield from _Csv(source, self.job).rows()
-            return
-        lines = ((piece.line, piece.data) for piece in source.pieces()) if self._array else source.lines()
-        for number, line in lines:
-            place = Place(source.name, number)
-            row = self.job.load(line, place)
-            if row is not None:
-                yield place, row
+        with self.job.opening(self.job.source) as source:
+            if self._parquet:
+                for number, values in enumerate(parquet.rows(self.job.source, shown=source.name), 1):
+                    yield values, Place(source.name, number)
+            else:
+                yield from _Csv(source, self.job).rows()
 
 
 class _Csv:
@@ -73,11 +70,11 @@ class _Csv:
         self._here = self._size = 0
         self._begins = 1
 
-    def rows(self) -> Iterator[tuple[Place, dict[str, Any]]]:
+    def rows(self) -> Iterator[tuple[dict[str, Any], Place]]:
         first = next(self, None)
         if first is None:
             raise InputError("import.source", "is empty", where=self._source.name)
-        reader = csv.reader(_after(first, self), delimiter=separator(first), strict=True)
+        reader = csv.reader(chain([first], self), delimiter=separator(first), strict=True)
         header: list[str] = []
         try:
             for cells in reader:
@@ -91,7 +88,7 @@ class _Csv:
                     fault = place.fault(f"{len(header)} cells, as the header has", str(len(cells)))
                     self._job.refuse(fault)
                 else:
-                    yield place, {name: cell or None for name, cell in zip(header, cells, strict=True)}
+                    yield {name: cell or None for name, cell in zip(header, cells, strict=True)}, place
         except csv.Error as error:
             where = f"{self._source.name}:{self._begins}"
             raise InputError("import.source", f"not CSV: {error}", where=where) from None
@@ -108,11 +105,6 @@ class _Csv:
         return line
 
 
-def _after(first: str, rest: Iterator[str]) -> Iterator[str]:
-    yield first
-    yield from rest
-
-
 def separator(header: str) -> str:
     """Return the separator of a CSV file by its header line."""
     outside = "".join(header.split('"')[::2])
@@ -123,7 +115,7 @@ def _header(cells: list[str], place: Place) -> list[str]:
     names = [cell.strip() for cell in cells]
     twice = next((name for i, name in enumerate(names) if not name or name in names[:i]), None)
     if twice is not None:
-        what = f"{printable(twice)!r} stands twice" if twice else "one has no name"
+        what = f"{visible(twice)!r} stands twice" if twice else "one has no name"
         raise InputError(
             "import.source",
             f"the first line of a CSV file names its columns, and {what}",

@@ -121,6 +121,17 @@ class Source:
             self._check_row(number, len(line))
             yield number, line.rstrip(b"\r\n")
 
+    def rows(self) -> Iterator[tuple[int, bytes]]:
+        """Yield the JSON values of the file, each with its line: an array's items, lines, or the whole."""
+        head = self.head().lstrip()
+        first, newline, _ = head.partition(b"\n")
+        if head[:1] == b"[":
+            yield from ((piece.line, piece.data) for piece in self.pieces())
+        elif newline and not first.rstrip().endswith(b"}"):
+            yield 1, self.read(MAX_ROW)
+        else:
+            yield from self.lines()
+
     def pieces(self, limit: int | None = None) -> Iterator[Piece]:
         """Yield the rows of the JSON document that the file holds, as `splitter.split` does."""
         chunks = iter(lambda: self._stream.read(CHUNK), b"")

@@ -13,8 +13,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from certkit import canonical
-from certkit.evidence.importers.base import printable
 from certkit.evidence.records.record import FIELDS, Outcome
+from certkit.text import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -106,7 +106,7 @@ class Column:
     def told(self) -> str:
         """Return the most frequent values, for a comment."""
         shown = ", ".join(
-            f"{printable(value)[:40]} ({count:,})" for value, count in self.values.most_common(_SHOWN)
+            f"{visible(value)[:40]} ({count:,})" for value, count in self.values.most_common(_SHOWN)
         )
         more = ", …" if self.many or len(self.values) > _SHOWN else ""
         return f"{'more than ' if self.many else ''}{len(self.values)} distinct: {shown}{more}"
@@ -176,9 +176,9 @@ class Suggestion:
         """Yield the lines of the mapping for a log called `name`."""
         found = self.proposals()
         size = f"{self.rows:,} rows, {len(self.columns)} columns"
-        yield f"# A mapping for {printable(name)}, read as {format_}: {size}."
+        yield f"# A mapping for {visible(name)}, read as {format_}: {size}."
         yield "# Lines that begin with # say what was seen and what you must decide. Then:"
-        yield f"#   certkit import {printable(name)} -o BUNDLE --map THIS_FILE"
+        yield f"#   certkit import {visible(name)} -o BUNDLE --map THIS_FILE"
         yield ""
         yield "[columns]"
         for field, path in found.items():
@@ -200,7 +200,7 @@ class Suggestion:
         yield "# Columns that fill nothing yet:"
         for path, column in self.columns.items():
             if path not in found.values():
-                yield f"#   {printable(path)}: {column.told()}"
+                yield f"#   {visible(path)}: {column.told()}"
         yield "#"
         yield "# What criteria still need, as columns of these names or mapped to them:"
         filled = self.filled | found.keys()

@@ -23,7 +23,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from msgspec import Meta, Struct, to_builtins
 
 from certkit.errors import InputError
-from certkit.evidence.importers.base import Importer, Place, Run
+from certkit.evidence.importers.base import Importer, Run
+from certkit.evidence.importers.drafts import Place
 from certkit.evidence.importers.mapping import NO_TIME_ZONE, localised
 from certkit.evidence.importers.source import MAX_LOG_ROW
 from certkit.evidence.records.record import Condition, Outcome
@@ -32,7 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from certkit.evidence.importers.base import Draft, Job
+    from certkit.evidence.importers.base import Job
+    from certkit.evidence.importers.drafts import Draft
 
 _POLICY = re.compile(r"^(?:<main_policy>\s*)?#\s*(\w+)\s+agent\s+policy", re.IGNORECASE)
 _INFRASTRUCTURE: Final = frozenset({"infrastructure_error", "unexpected_error", "user_error"})
@@ -196,12 +198,9 @@ class Tau(Importer):
         """Fill what `info` says of the agent."""
         info = self._info
         if info is not None:
-            agent, temperature = info.agent_info, (info.agent_info.llm_args or {}).get("temperature")
-            model = {"role": "model", "name": draft.agent, "pinned": False}
-            scaffold = {"role": "scaffold", "name": agent.implementation or "unknown", "pinned": False}
-            draft.agent_document = {"name": draft.agent, "components": [model, scaffold]}
-            if isinstance(temperature, int | float) and 0 <= temperature <= 10:  # noqa: PLR2004 - as in the manifest
-                draft.protocol.setdefault("temperature", float(temperature))
+            agent = info.agent_info
+            draft.components(model=draft.agent, scaffold=agent.implementation or "unknown")
+            draft.temperature((agent.llm_args or {}).get("temperature"))
         draft.protocol.setdefault("success_rule", "a reward of 1")
         detail = (
             "the gold actions are one way to do the task, no proven minimum; a mapping may take them for it"

@@ -162,14 +162,14 @@ class _Reader:
 
     def _refuse(self) -> None:
         if self._faults:
-            raise IntegrityFaultsError(self._faults, self._faults.total)
+            raise IntegrityFaultsError(self._faults)
 
     def _fault(self, name: str, number: int, *parts: str) -> None:
         """Note a fault by its pointer and code, what is expected, and what is found."""
         pointer, code, expected, actual = parts
         where = f"{FOLDER}/{name}"
-        self._faults.add(
-            Fault(file=where, line=number, pointer=pointer, code=code, expected=expected, found=actual)
+        self._faults.note(
+            [Fault(file=where, line=number, pointer=pointer, code=code, expected=expected, found=actual)]
         )
 
     def _lines(self, name: str, kind: type[Item]) -> Iterator[tuple[int, Item]]:

@@ -189,14 +189,6 @@ class Columns:
         """Tell whether any record may have one of the fields."""
         return any(name in self.numbers or name in self.texts for name in names)
 
-    def any_present(self, names: Sequence[str]) -> Booleans:
-        """Tell for each record whether it has at least one of the fields."""
-        result = np.zeros(self.size, np.bool_)
-        for name in names:
-            if self.has(name):
-                result |= self.present(name)
-        return result
-
     def equals(self, name: str, value: str) -> Booleans:
         """Tell for each record whether a text field of few distinct values holds `value`."""
         index, numbers = self.coded(name)
@@ -241,7 +233,11 @@ class Columns:
 
     @cached_property
     def derived_grade(self) -> NDArray[np.int8]:
-        """`record.grade_tenths` of each run; −1 where the recovery fields do not determine it."""
+        """The recovery grade of [26] eq. 4 in tenths; −1 where the recovery fields do not determine it.
+
+        Our decisions where the equation is silent: at most 2 steps with minor deviations is 7; repeated
+        attempts are 4 after any number of steps; later than 5 steps is 4; a run that did not succeed is 0.
+        """
         recovered, steps = self.ternary("recovered"), self.integer("recovery_steps")
         repeated = self.equals("recovery_approach", Approach.REPEATED_ATTEMPTS)
         correct = self.equals("recovery_approach", Approach.CORRECT)

@@ -157,7 +157,7 @@ def _times(column: Sequence[str]) -> NDArray[np.int64]:
     for length in np.unique(lengths[lengths > 0]).tolist():
         where = np.flatnonzero(lengths == length)
         same = column if len(where) == len(column) else [column[i] for i in where.tolist()]
-        times = timestamps.parse("".join(same), len(where))
+        times = timestamps.parse(same)
         if times is None:
             raise _NotUnderstoodError
         result[where] = times

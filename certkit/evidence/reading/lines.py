@@ -7,28 +7,22 @@ schema does not allow (all are listed), and for a contradiction of the closed li
 
 from __future__ import annotations
 
-import re
-from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from certkit import canonical
-from certkit.document import Time
 from certkit.errors import InputError
 from certkit.evidence.reading.columns import FIELDS, KINDS, Columns
 from certkit.evidence.reading.layout import Layout
 from certkit.evidence.records import schema
 from certkit.evidence.records.faults import Fault, Faults
 from certkit.evidence.records.record import MAX_LINE, USER_FIELD, Record
-from certkit.evidence.records.rules import contradictions, suspicious
+from certkit.evidence.records.rules import contradictions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import jsonschema
-
-_MISSING = re.compile(r"'(.+)' is a required property\Z")
 PART: Final = 1 << 20
 """Bytes decoded at once, chosen to fit a processor's cache."""
 
@@ -37,6 +31,14 @@ _SHOWN: Final = 60
 
 def check_line(line: bytes, number: int = 1) -> tuple[Record, frozenset[str]] | list[Fault]:
     """Return the record on a line with the names of its user fields, or all faults of the line."""
+    result = typed_line(line, number)
+    if isinstance(result, list):
+        return result
+    return contradictions(Columns.of_records([result[0]], result[1]), [number]) or result
+
+
+def typed_line(line: bytes, number: int) -> tuple[Record, frozenset[str]] | list[Fault]:
+    """Return the record on a line, which may still contradict itself, or the faults of its fields."""
     if not line.strip():
         return [_fault(number, "", "record.blank-line", "one JSON object", "an empty line")]
     if len(line) > MAX_LINE:
@@ -53,15 +55,10 @@ def check_line(line: bytes, number: int = 1) -> tuple[Record, frozenset[str]] | 
     user = frozenset(name for name in value if USER_FIELD.match(name))
     known = {name: _as_integer(name, item) for name, item in value.items() if name not in user}
     try:
-        record = msgspec.convert(known, Record, strict=True)
-    except msgspec.ValidationError as error:
-        faults = _all_faults(known, number)
-        return faults or [_fault(number, "", "record.value", "a record", str(error))]
-    broken = contradictions(record)
-    if broken:
-        faults = [_fault(number, item.pointer, item.code, item.expected, item.found) for item in broken]
+        return msgspec.convert(known, Record, strict=True), user
+    except msgspec.ValidationError:
+        faults = [_wrong_field(name, known, number) for name in wrong_fields(Record, known)]
         return sorted(faults, key=lambda fault: (fault.pointer, fault.code))
-    return record, user
 
 
 def _as_integer(name: str, value: Any) -> Any:
@@ -114,7 +111,7 @@ class Reader:
                 return self._read_slowly(block)
             parts.append(columns)
         joined = Columns.join(parts)
-        return self._read_slowly(block) if suspicious(joined) else joined
+        return Faults(contradictions(joined, range(1, joined.size + 1))) or joined
 
     def _learn(self, block: bytes) -> bool:
         """Add the fields of three lines to the layout; tell whether it grew."""
@@ -134,23 +131,17 @@ class Reader:
         return True
 
     def _read_slowly(self, block: bytes) -> Columns | Faults:
-        faults = Faults()
-        records: list[Record] = []
-        user: set[str] = set()
-        used: set[str] = set()
-        for number, line in enumerate(split_lines(block), 1):
-            result = check_line(line, number)
-            if isinstance(result, list):
-                faults.note(result)
-                records.clear()
-            elif not faults:
-                records.append(result[0])
-                user |= result[1]
-                used.update(name for name in FIELDS if getattr(result[0], name) is not None)
-        if faults:
-            return faults
-        self._widen(frozenset(user | used))
-        return Columns.of_records(records, frozenset(user))
+        read = [typed_line(line, number) for number, line in enumerate(split_lines(block), 1)]
+        right = [(number, *item) for number, item in enumerate(read, 1) if not isinstance(item, list)]
+        records = [record for _, record, _ in right]
+        columns = Columns.of_records(records, frozenset().union(*(user for *_, user in right)))
+        names = columns.user_fields | columns.numbers.keys() | columns.texts.keys() | {"started_at"}
+        broken = contradictions(columns, [number for number, *_ in right])
+        if broken or len(records) < len(read):
+            faults = [fault for item in read if isinstance(item, list) for fault in item]
+            return Faults(sorted(faults + broken, key=lambda fault: fault.line))
+        self._widen(names)
+        return columns
 
 
 def _parts(block: bytes) -> Iterator[bytes]:
@@ -164,49 +155,28 @@ def _parts(block: bytes) -> Iterator[bytes]:
         start = end
 
 
-@cache
-def _validator() -> jsonschema.Draft202012Validator:
-    from jsonschema import Draft202012Validator, FormatChecker  # noqa: PLC0415 - 0.3 s, for bad lines only
-
-    return Draft202012Validator(schema.record_schema(), format_checker=FormatChecker(()))
-
-
-def _all_faults(value: dict[str, Any], number: int) -> list[Fault]:
-    faults = [
-        fault for error in _validator().iter_errors(value) for fault in _from_schema(error, value, number)
-    ]
-    if not any(fault.pointer == "/started_at" for fault in faults) and value.get("started_at") is not None:
-        try:
-            msgspec.convert(value["started_at"], Time, strict=True)
-        except msgspec.ValidationError:
-            actual = shown(value["started_at"])
-            faults.append(_fault(number, "/started_at", "record.value", "a real time with offset", actual))
-    return sorted(set(faults), key=lambda fault: (fault.pointer, fault.code))
+def wrong_fields(kind: type[msgspec.Struct], value: dict[str, Any]) -> Iterator[str]:
+    """Yield the names in a JSON object that are no fields of a struct, or not what the field may hold."""
+    fields = msgspec.structs.fields(kind)
+    yield from value.keys() - {field.name for field in fields}
+    for field in fields:
+        if field.required or field.name in value:
+            try:
+                msgspec.convert(value.get(field.name), field.type, strict=True)
+            except msgspec.ValidationError:
+                yield field.name
 
 
-def _from_schema(error: jsonschema.ValidationError, value: dict[str, Any], number: int) -> list[Fault]:
-    kind = str(error.validator)
-    if kind == "additionalProperties":
-        return [
-            _fault(
-                number,
-                pointer(name),
-                "record.unknown-field",
-                "a field of the record format, or an x_ prefix",
-                shown(value[name]),
-            )
-            for name in value
-            if name not in FIELDS and not USER_FIELD.match(name)
-        ]
-    if kind == "required" and (match := _MISSING.match(error.message)):
-        name = match.group(1)
-        return [_fault(number, pointer(name), "record.missing-field", schema.expected(name), "nothing")]
-    name = str(error.absolute_path[0])
-    if value[name] is None:
-        return [_fault(number, pointer(name), "record.missing-field", schema.expected(name), "null")]
-    right_type = schema.has_type(name, value[name])
-    code = "record.value" if right_type else "record.type"
-    return [_fault(number, pointer(name), code, schema.expected(name), shown(value[name]))]
+def _wrong_field(name: str, value: dict[str, Any], number: int) -> Fault:
+    found = shown(value[name]) if name in value else "nothing"
+    if name not in FIELDS:
+        code, expected = "record.unknown-field", "a field of the record format, or an x_ prefix"
+    elif value.get(name) is None:
+        code, expected = "record.missing-field", schema.expected(name)
+    else:
+        code = "record.value" if schema.has_type(name, value[name]) else "record.type"
+        expected = schema.expected(name)
+    return _fault(number, pointer(name), code, expected, found)
 
 
 def pointer(name: str) -> str:

@@ -10,31 +10,28 @@ from __future__ import annotations
 
 import gc
 import os
-import struct
+import pickle
 import subprocess
 import sys
 from collections import deque
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 from msgspec import Struct
 
 from certkit.errors import InputError
 from certkit.evidence.reading.lines import Reader
-from certkit.evidence.records.faults import Fault  # noqa: TC001 - msgspec resolves the annotation at run time
+from certkit.evidence.records.faults import Faults
 from certkit.evidence.records.record import MAX_LINE
-from certkit.evidence.summary.reduce import Partial, Reducer
+from certkit.evidence.summary.reduce import Sums, reduce
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+
 PIECE: Final = 8 * 1024 * 1024
 """Bytes of a piece of work."""
-MANY_GROUPS: Final = 200_000
-"""Groups above which a worker hands over its sums, so that its memory stays bounded."""
-MANY_RECORDS: Final = 250_000
-"""Records above which a worker hands over its sums."""
 WORTH_A_PROCESS: Final = 24 * 1024 * 1024
 """Bytes of records below which starting processes costs more than it saves."""
 
@@ -45,7 +42,6 @@ _TUNING: Final = {
     "MALLOC_TRIM_THRESHOLD_": "268435456",
     "OPENBLAS_NUM_THREADS": "1",
 }
-_FRAME: Final = struct.Struct("<Q")
 
 
 class Piece(Struct):
@@ -58,17 +54,12 @@ class Piece(Struct):
 
 
 class Outcome(Struct, kw_only=True):
-    """The result of reading a piece: its faults, whose lines count from the first line of the piece.
+    """The result of reading a piece: its sums, or its faults, whose lines count from the piece's first."""
 
-    `partial` holds the sums of this and earlier pieces, where the worker handed them over; the last outcome
-    of every worker has them.
-    """
-
-    lines: int = 0
-    size: int = 0
-    partial: Partial | None = None
-    faults: list[Fault] = []
-    total_faults: int = 0
+    lines: int
+    size: int
+    sums: Sums | None = None
+    faults: Faults = msgspec.field(default_factory=Faults)
 
 
 def pieces(path: Path, *, piece: int = PIECE, salt: bytes | None = None) -> Iterator[Piece]:
@@ -100,44 +91,23 @@ def pieces(path: Path, *, piece: int = PIECE, salt: bytes | None = None) -> Iter
         ) from error
 
 
-class Station:
-    """Reads and reduces pieces; hands over its sums when they are many, and at the end."""
+def read(reader: Reader, data: bytes, salt: bytes | None) -> Outcome:
+    """Read and reduce whole lines."""
+    result = reader.read(data)
+    if isinstance(result, Faults):
+        lines = data.count(b"\n") + (not data.endswith(b"\n"))
+        return Outcome(lines=lines, size=len(data), faults=result)
+    return Outcome(lines=result.size, size=len(data), sums=reduce(result, salt))
 
-    def __init__(self, salt: bytes | None = None) -> None:
-        self._reader = Reader()
-        self._reducer = Reducer(salt)
 
-    def read_piece(self, piece: Piece) -> Outcome:
-        """Read and reduce a piece of a file."""
-        self._reducer.salt = piece.salt
-        with Path(piece.path).open("rb") as stream:
-            stream.seek(piece.offset)
-            return self.read_data(stream.read(piece.size))
-
-    def read_data(self, data: bytes) -> Outcome:
-        """Read and reduce lines that are in memory."""
-        outcome = Outcome(size=len(data))
-        result = self._reader.read(data)
-        if isinstance(result, list):
-            outcome.total_faults, outcome.faults = result.total, list(result)
-            outcome.lines = data.count(b"\n") + (not data.endswith(b"\n"))
-        else:
-            outcome.lines = result.size
-            self._reducer.add(result)
-        if self._reducer.groups > MANY_GROUPS or self._reducer.records > MANY_RECORDS:
-            outcome.partial = self._reducer.take()
-        return outcome
-
-    def finish(self) -> Outcome:
-        """Hand over the remaining sums."""
-        return Outcome(partial=self._reducer.take())
+def _read_piece(reader: Reader, piece: Piece) -> Outcome:
+    with Path(piece.path).open("rb") as stream:
+        stream.seek(piece.offset)
+        return read(reader, stream.read(piece.size), piece.salt)
 
 
 def run(work: Iterable[Piece], *, processes: int) -> Iterator[Outcome]:
-    """Yield the outcome of each piece in order, read by `processes` processes including the caller's.
-
-    After them comes an outcome per process with its remaining sums.
-    """
+    """Yield the outcome of each piece in order, read by `processes` processes including the caller's."""
     helpers: list[_Helper] = []
     collecting = gc.isenabled()
     # Records are freed as fast as they are made and hold no cycles: collecting garbage only costs time.
@@ -164,29 +134,24 @@ def _in_turn(work: Iterator[Piece], readers: list[_Helper | _Here]) -> Iterator[
             yield waiting.popleft().receive()
     while waiting:
         yield waiting.popleft().receive()
-    for reader in readers:
-        reader.send(None)
-    for reader in readers:
-        yield reader.receive()
 
 
 class _Here:
     """This process as a worker: it reads a piece when its outcome is received, while the others work."""
 
     def __init__(self) -> None:
-        self._station = Station()
-        self._waiting: deque[Piece | None] = deque()
+        self._reader = Reader()
+        self._waiting: deque[Piece] = deque()
 
-    def send(self, piece: Piece | None) -> None:
+    def send(self, piece: Piece) -> None:
         self._waiting.append(piece)
 
     def receive(self) -> Outcome:
-        piece = self._waiting.popleft()
-        return self._station.finish() if piece is None else self._station.read_piece(piece)
+        return _read_piece(self._reader, self._waiting.popleft())
 
 
 class _Helper:
-    """Another interpreter that runs `main`."""
+    """Another interpreter that runs `main`; what it sends is pickled, since it is our own child."""
 
     def __init__(self) -> None:
         # The child must import this same package, whether installed, editable or on a changed path.
@@ -195,47 +160,38 @@ class _Helper:
             "import sys; sys.path.insert(0, sys.argv[1]); "
             "from certkit.evidence.reading.work import main; main()"
         )
-        self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and constant arguments
+        self._process: Any = subprocess.Popen(  # noqa: S603 - our own interpreter and constant arguments
             [sys.executable, "-c", command, package],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=os.environ | _TUNING,
         )
 
-    def send(self, piece: Piece | None) -> None:
-        assert self._process.stdin is not None  # noqa: S101 - opened as a pipe
-        _write(self._process.stdin, msgspec.msgpack.encode(piece))
+    def send(self, piece: Piece) -> None:
+        pickle.dump(piece, self._process.stdin)
+        self._process.stdin.flush()
 
     def receive(self) -> Outcome:
-        assert self._process.stdout is not None  # noqa: S101 - opened as a pipe
-        data = _read(self._process.stdout)
-        if data is None:
-            raise RuntimeError(f"a reader process ended with status {self._process.wait()}")
-        return msgspec.msgpack.decode(data, type=Outcome)
+        try:
+            outcome: Outcome = pickle.load(self._process.stdout)  # noqa: S301 - from our own child
+        except EOFError:
+            status = self._process.wait()
+            raise RuntimeError(f"a reader process ended with status {status}") from None
+        return outcome
 
     def close(self) -> None:
         self._process.kill()
         self._process.communicate()
 
 
-def _write(stream: IO[bytes], data: bytes) -> None:
-    stream.write(_FRAME.pack(len(data)))
-    stream.write(data)
-    stream.flush()
-
-
-def _read(stream: IO[bytes]) -> bytes | None:
-    head = stream.read(_FRAME.size)
-    if len(head) < _FRAME.size:
-        return None
-    return stream.read(_FRAME.unpack(head)[0])
-
-
 def main() -> None:
-    """Serve as a worker: pieces on standard input (null: no more), outcomes on standard output."""
+    """Serve as a worker: pieces on standard input until it ends, outcomes on standard output."""
     gc.disable()
-    station = Station()
-    while (data := _read(sys.stdin.buffer)) is not None:
-        piece = msgspec.msgpack.decode(data, type=Piece | None)
-        outcome = station.finish() if piece is None else station.read_piece(piece)
-        _write(sys.stdout.buffer, msgspec.msgpack.encode(outcome))
+    reader = Reader()
+    while True:
+        try:
+            piece = pickle.load(sys.stdin.buffer)  # noqa: S301 - from the process that started this one
+        except EOFError:
+            return
+        pickle.dump(_read_piece(reader, piece), sys.stdout.buffer, pickle.HIGHEST_PROTOCOL)
+        sys.stdout.buffer.flush()

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections import Counter
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
 from certkit.errors import CODES, InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
 
 LIMIT: Final = 50
 """Faults that are listed; of further ones only the number is known."""
@@ -24,7 +28,11 @@ class Fault(Struct, frozen=True, kw_only=True, order=True):
     hint: str = ""
 
     def __str__(self) -> str:
-        return f"{f'{self.file}:{self.line}' if self.file else f'line {self.line}'}{self.what()}"
+        return f"{self.where()}{self.what()}"
+
+    def where(self) -> str:
+        """Return the place of the fault."""
+        return f"{self.file}:{self.line}" if self.file else f"line {self.line}"
 
     def what(self) -> str:
         """Return the fault without its place."""
@@ -34,20 +42,41 @@ class Fault(Struct, frozen=True, kw_only=True, order=True):
 
 
 class Faults(list[Fault]):
-    """The first `LIMIT` faults; `total` counts all."""
+    """The first `LIMIT` faults, and the first of every further kind; `total` counts all, `kinds` like ones.
 
-    def __init__(self) -> None:
+    Faults are of a kind where they differ in their place alone; of more than `LIMIT` kinds only the total
+    is known.
+    """
+
+    def __init__(self, faults: Iterable[Fault] = ()) -> None:
         super().__init__()
         self.total = 0
+        self.kinds: Counter[str] = Counter()
+        self.note(faults)
 
-    def add(self, fault: Fault) -> None:
-        """Add a fault."""
-        self.note([fault])
+    def note(self, faults: Iterable[Fault]) -> None:
+        """Add faults."""
+        for fault in faults:
+            self.total += 1
+            kind = fault.what()
+            new = kind not in self.kinds and len(self.kinds) < LIMIT
+            if new or kind in self.kinds:
+                self.kinds[kind] += 1
+            if new or len(self) < LIMIT:
+                self.append(fault)
 
-    def note(self, faults: list[Fault]) -> None:
-        """Add the faults of a line."""
-        self.total += len(faults)
-        self += faults[: max(0, LIMIT - len(self))]
+    def add(self, part: Faults, move: Callable[[Fault], Fault]) -> None:
+        """Add the faults of a part; `move` gives each its place in the whole."""
+        self.note(map(move, part))
+        self.total += part.total - len(part)
+        self.kinds += part.kinds - Counter(fault.what() for fault in part)
+
+    def grouped(self) -> Iterator[str]:
+        """Yield a line for each kind of fault: its places, or the first ones, and what is wrong."""
+        for kind, count in self.kinds.items():
+            first = [fault for fault in self if fault.what() == kind][:3]
+            where = ", ".join([first[0].where(), *(str(fault.line) for fault in first[1:])])
+            yield f"{where}{kind}" if count == 1 else f"{count:,} rows (first {where}){kind}"
 
 
 class FaultsError(InputError):
@@ -60,26 +89,22 @@ class FaultsError(InputError):
     lines = "records"
     advice = "correct these {lines}, or move their files out of the bundle"
 
-    def __init__(self, faults: list[Fault], total: int) -> None:
+    def __init__(self, faults: Faults) -> None:
         unknown = {fault.code for fault in faults} - CODES.keys()
         if unknown:
             raise AssertionError(f"fault codes {sorted(unknown)} are not documented")
-        shown = f", the first {len(faults)} are" if total > len(faults) else ""
-        super().__init__(
-            self.refusal,
-            f"{self._counted(total)}{shown}\n  " + "\n  ".join(str(fault) for fault in faults),
-            hint=self.advice.format(lines=self.lines),
-        )
         self.faults = faults
-        self.total = total
+        self.total = faults.total
+        shown = [self._counted(), *faults.grouped()]
+        super().__init__(self.refusal, "\n  ".join(shown), hint=self.advice.format(lines=self.lines))
 
-    def _counted(self, total: int) -> str:
-        return f"{total:,} {'fault' if total == 1 else 'faults'} in the {self.lines}"
+    def _counted(self) -> str:
+        return f"{self.total:,} {'fault' if self.total == 1 else 'faults'} in the {self.lines}"
 
     def to_dict(self) -> dict[str, object]:
         """Return the error with its faults as the JSON document that ``--json`` prints."""
         document = super().to_dict()
-        document["message"] = self._counted(self.total)
+        document["message"] = self._counted()
         document["total"] = self.total
         document["faults"] = [
             {

@@ -201,29 +201,3 @@ SINGLE_FAULTS: Final = (
 def may_be_attacked(condition: str) -> bool:
     """Tell whether a run of this condition may have attack fields."""
     return condition in ATTACK_CONDITIONS or condition.startswith("x_")
-
-
-def grade_tenths(
-    outcome: str,
-    recovered: bool | None,  # noqa: FBT001 - a field of the record, in its order
-    approach: str | None,
-    steps: int | None,
-) -> int | None:
-    """Return the recovery grade of [26] eq. 4 in tenths, or None where the fields do not determine it.
-
-    Our decisions where the equation is silent: at most 2 steps with minor deviations is 7; repeated
-    attempts are 4 after any number of steps; later than 5 steps is 4; a run that did not succeed is 0.
-    """
-    if outcome != Outcome.SUCCESS:
-        return 0
-    if recovered is None:
-        return None
-    if not recovered:
-        return 0
-    if approach == Approach.REPEATED_ATTEMPTS:
-        return 4
-    if approach is None or steps is None:
-        return None
-    if steps > 5:  # noqa: PLR2004 - [26] eq. 4
-        return 4
-    return 10 if steps <= 2 and approach == Approach.CORRECT else 7  # noqa: PLR2004 - [26] eq. 4

@@ -6,23 +6,25 @@ accepts exactly what `record.TIMESTAMP_PATTERN` and the calendar allow.
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from collections.abc import Sequence
 
-    Integers = NDArray[np.int64]
+    from numpy.typing import NDArray
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
-_BASIC: Final = len("2026-01-31T12:00:00")
-_DIGITS: Final = [0, 1, 2, 3, 5, 6, 8, 9, 11, 12, 14, 15, 17, 18]
-_MARKS: Final = [(4, b"-"), (7, b"-"), (10, b"Tt "), (13, b":"), (16, b":")]
-_DAYS: Final = np.array([0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31])
-_SECOND: Final = 1_000_000
+_MINUTE: Final = 60_000_000
+# Finer fractions than microseconds must be rounded; the slow reader does that.
+_LINES: Final = re.compile(
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?"
+    r"([Zz]|[+-]([01][0-9]|2[0-3]):[0-5][0-9])\n)*+"
+)
 
 
 def of(time: datetime) -> int:
@@ -30,87 +32,32 @@ def of(time: datetime) -> int:
     return (time - _EPOCH) // _MICROSECOND
 
 
-def parse(joined: str, count: int) -> Integers | None:
-    """Return `count` concatenated times of equal length, or None where any has an uncommon form."""
-    data = np.frombuffer(joined.encode("utf-8", "replace"), np.uint8)
-    length = len(joined) // count
-    if length <= _BASIC or len(data) != length * count:
+def parse(texts: Sequence[str]) -> NDArray[np.int64] | None:
+    """Return times of equal length and form, or None where any has an uncommon form."""
+    lines, length = "\n".join(texts) + "\n", len(texts[0])
+    if lines.count("\n") != len(texts) or not _LINES.fullmatch(lines):
         return None
-    table = data.reshape(count, length)
-    for place, marks in _MARKS:
-        column = table[:, place]
-        if not np.logical_or.reduce([column == mark for mark in marks]).all():
-            return None
-    digits = _read_digits(table[:, _DIGITS])
-    tail = _tail(table[:, _BASIC:])
-    if digits is None or tail is None:
+    table = np.frombuffer(lines.encode(), np.uint8).reshape(len(texts), length + 1).copy()
+    in_utc = np.isin(table[:, -2], np.frombuffer(b"Zz", np.uint8))
+    if in_utc.any() != in_utc.all():
         return None
-    year, month, day = _number(digits[:, 0:4]), _number(digits[:, 4:6]), _number(digits[:, 6:8])
-    hour, minute, second = _number(digits[:, 8:10]), _number(digits[:, 10:12]), _number(digits[:, 12:14])
-    if ((year < 1) | (month < 1) | (month > 12) | (day < 1)).any():  # noqa: PLR2004 - the calendar
+    end = length - (1 if in_utc.all() else len("+00:00"))
+    table[:, len("2026-01-31")] = ord("T")
+    try:
+        times = _texts(table[:, :end]).astype("datetime64[us]")
+    except ValueError:  # not in the calendar
         return None
-    leap = (year % 4 == 0) & ((year % 100 != 0) | (year % 400 == 0))
-    if (day > _DAYS[month] + (leap & (month == 2))).any():  # noqa: PLR2004 - the calendar
+    if (times < np.datetime64("0001-01-01")).any():
         return None
-    if ((hour > 23) | (minute > 59) | (second > 59)).any():  # noqa: PLR2004 - the clock
-        return None
-    seconds = ((_days(year, month, day) * 24 + hour) * 60 + minute) * 60 + second
-    return seconds * _SECOND + tail
+    zones, place = np.unique(_texts(table[:, end:length]), return_inverse=True)
+    minutes = [0 if in_utc.all() else _minutes(zone.decode()) for zone in zones.tolist()]
+    return np.asarray(times.astype(np.int64) - np.array(minutes, np.int64)[place] * _MINUTE)
 
 
-def _read_digits(columns: NDArray[np.uint8]) -> Integers | None:
-    digits = columns - np.uint8(ord("0"))  # characters below "0" wrap to far above 9
-    return digits.astype(np.int64) if (digits <= 9).all() else None  # noqa: PLR2004 - decimal
+def _texts(table: NDArray[np.uint8]) -> NDArray[np.bytes_]:
+    return np.ascontiguousarray(table).view(f"S{table.shape[1]}")[:, 0]
 
 
-def _number(digits: Integers) -> Integers:
-    value = np.zeros(len(digits), np.int64)
-    for place in range(digits.shape[1]):
-        value = value * 10 + digits[:, place]
-    return value
-
-
-def _tail(table: NDArray[np.uint8]) -> Integers | None:
-    """Return fraction minus offset in microseconds for tails of equal form, ``.123+02:00`` or ``Z``."""
-    form = bytes(table[0])
-    width = 1 if form[-1:] in {b"Z", b"z"} else 6 if form[-6:-5] in {b"+", b"-"} else 0
-    if not width:
-        return None
-    fraction, zone = table[:, : table.shape[1] - width], table[:, -width:]
-    micro = _fraction(fraction)
-    offset = _offset(zone)
-    return None if micro is None or offset is None else micro - offset * _SECOND
-
-
-def _fraction(table: NDArray[np.uint8]) -> Integers | None:
-    places = table.shape[1] - 1
-    if places < 0:
-        return np.zeros(len(table), np.int64)
-    # Finer fractions must be rounded; the slow reader does that.
-    if not 1 <= places <= 6 or (table[:, 0] != ord(".")).any():  # noqa: PLR2004 - microseconds
-        return None
-    digits = _read_digits(table[:, 1:])
-    return None if digits is None else _number(digits) * 10 ** (6 - places)
-
-
-def _offset(table: NDArray[np.uint8]) -> Integers | None:
-    """Return the offset east of UTC in seconds."""
-    if table.shape[1] == 1:
-        known = np.isin(table[:, 0], np.frombuffer(b"Zz", np.uint8)).all()
-        return np.zeros(len(table), np.int64) if known else None
-    sign = np.where(table[:, 0] == ord("-"), -1, 1)
-    if not np.isin(table[:, 0], np.frombuffer(b"+-", np.uint8)).all() or (table[:, 3] != ord(":")).any():
-        return None
-    digits = _read_digits(table[:, [1, 2, 4, 5]])
-    if digits is None:
-        return None
-    hours, minutes = _number(digits[:, :2]), _number(digits[:, 2:])
-    if ((hours > 23) | (minutes > 59)).any():  # noqa: PLR2004 - the clock
-        return None
-    return np.asarray(sign * (hours * 60 + minutes) * 60)
-
-
-def _days(year: Integers, month: Integers, day: Integers) -> Integers:
-    """Return the days since 1970-01-01 in the proleptic Gregorian calendar."""
-    months = (year - 1970) * 12 + (month - 1)
-    return months.astype("datetime64[M]").astype("datetime64[D]").astype(np.int64) + day - 1
+def _minutes(zone: str) -> int:
+    """Return an offset such as +05:30 in minutes east of UTC."""
+    return int(zone[0] + "1") * (int(zone[1:3]) * 60 + int(zone[4:]))

@@ -112,12 +112,17 @@ def digits(columns: Columns) -> NDArray[np.uint32]:
     return packed
 
 
-def sampled(columns: Columns, values: dict[str, set[int]]) -> None:
-    """Add to `values` what each score takes in some of the runs, in billionths, up to `VALUES` of them."""
-    for name in SCORES:
-        if name in columns.numbers and len(values.setdefault(name, set())) <= VALUES:
-            column = columns.numbers[name][columns.present(name)][:SAMPLE]
-            values[name].update(np.rint(column * _BILLION).astype(np.int64).tolist())
+def sampled(columns: Columns) -> dict[str, set[int]]:
+    """Return what each score takes in some of the runs, in billionths."""
+    return {
+        name: set(
+            np.rint(columns.numbers[name][columns.present(name)][:SAMPLE] * _BILLION)
+            .astype(np.int64)
+            .tolist()
+        )
+        for name in SCORES
+        if name in columns.numbers
+    }
 
 
 def spelled(names: Sequence[str]) -> Sequence[str]:

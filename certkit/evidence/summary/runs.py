@@ -4,7 +4,7 @@
     listed.total, listed.runs[0].record.run_id
 
 Failures come first, among them those with more violations, then safe halts, successes and errors of the test
-rig; equals in the order of the record files. Every record is read strictly, and no more than `MOST` are kept.
+rig; equals in the order of the record files. All records are checked first, and no more than `MOST` are kept.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
-from certkit.evidence.reading.lines import check_line
-from certkit.evidence.records.faults import RecordFaultsError
+from certkit.evidence.reading.lines import typed_line
+from certkit.evidence.records.faults import Faults, RecordFaultsError
 from certkit.evidence.records.record import Outcome, Record
-from certkit.evidence.summary.gather import record_lines
+from certkit.evidence.summary.gather import gathered
+from certkit.evidence.summary.repeats import record_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,17 +50,18 @@ def worst_runs(
 ) -> Runs:
     """Return the runs of a domain and a condition (None: any); `failed` leaves successes and rig errors out.
 
-    Raises `RecordFaultsError` for the first record that is refused.
+    Raises `RecordFaultsError` where any record is refused.
     """
+    gathered(bundle)
     total = 0
 
     def chosen() -> Iterator[Run]:
         nonlocal total
         traces = {f"sha256:{file['sha256']}": file["path"] for file in bundle.files}
         for file, number, line in record_lines(bundle):
-            read = check_line(line, number)
-            if isinstance(read, list):
-                raise RecordFaultsError(read, len(read))
+            read = typed_line(line, number)
+            if isinstance(read, list):  # the file changed since it was checked
+                raise RecordFaultsError(Faults(read))
             record = read[0]
             if failed and record.outcome in {Outcome.SUCCESS, Outcome.HARNESS_ERROR}:
                 continue

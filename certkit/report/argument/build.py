@@ -315,7 +315,7 @@ class _Builder:
         rate = "the accepted risk"
         if hazard.tolerable is not None:
             rate = f"{100 * hazard.tolerable.at_most:g} % of runs"
-        by = words.listed(guards) if guards else "nothing that anyone named"
+        by = words.plain(words.listed(guards)) if guards else "nothing that anyone named"
         state = None if guards and not seen.unseen else State.UNDEVELOPED
         text = f"{hazard.title or hazard.id}: {by} keep it within {rate}."
         self.add(goal, text, "S2", source=source, state=state)

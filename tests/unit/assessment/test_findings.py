@@ -35,6 +35,11 @@ def found(cells: list[Cell] | None = None, **facts: Any) -> Assessment:
     return build.judged(build.summary(listed, rows=build.clusters()), **facts)
 
 
+def mixed(**conditions: int) -> Assessment:
+    """Return the judgement of runs under faults, by condition."""
+    return found([build.cell("a", name, build.outcomes(n, n)) for name, n in conditions.items()])
+
+
 def timed(**times: int) -> Assessment:
     return build.judged(build.summary(schedule(), times=Times(**times)))
 
@@ -149,7 +154,7 @@ CAUSES: dict[str, Callable[[], Assessment]] = {
     "no-attack-landed": lambda: found([build.cell("a", ATTACK, build.outcomes(9, 9, not_landed=9))]),
     "attack-landed-unknown": lambda: found([build.cell("a", ATTACK, build.outcomes(9, 9, landed_unknown=9))]),
     "faults-left-out": lambda: found(schedule(frr_left_out=41)),
-    "narrow-fault-mix": found,
+    "narrow-fault-mix": lambda: mixed(stochastic=91, cascade=5, adversarial=4),
     "oracle-equals-actual": lambda: found(schedule(oracle_success=10, oracle_equal=10)),
     "success-with-violations": lambda: found(schedule(success_with_violations=1)),
     "stopped-short": lambda: found(schedule(pei_stopped_short=1)),
@@ -228,6 +233,9 @@ def test_findings_stand_by_severity() -> None:
             "outcome-against-rule-a",
         ),
         (lambda: repeated((0, 1, 1, {"runs": 4, "success": 4}), temperature=0.5), "repeated-identical-runs"),
+        (lambda: mixed(stochastic=90, cascade=5, adversarial=5), "narrow-fault-mix"),
+        (lambda: found(schedule(oracle_success=10, oracle_equal=9)), "oracle-equals-actual"),
+        (lambda: found(schedule(oracle_success=9, oracle_equal=9)), "oracle-equals-actual"),
     ],
 )
 def test_the_limit_itself_is_no_finding(just: Callable[[], Assessment], code: str) -> None:

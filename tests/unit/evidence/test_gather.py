@@ -67,7 +67,6 @@ def test_pieces_and_processes_change_nothing(whole: Path) -> None:
     assert len(list(work.pieces(whole / "records" / "a.jsonl"))) > 50
     alone = verdict(whole, jobs=1)
     assert verdict(whole, jobs=3) == alone
-    assert verdict(whole, jobs=2) == alone
 
 
 def test_pieces_give_what_the_whole_file_gives(
@@ -75,8 +74,7 @@ def test_pieces_give_what_the_whole_file_gives(
 ) -> None:
     at_once = verdict(whole)
     request.getfixturevalue("small_pieces")
-    # Sums are handed over again and again, and merged again and again.
-    monkeypatch.setattr(work, "MANY_GROUPS", 10)
+    # Groups are merged again and again.
     monkeypatch.setattr(gather, "COMPACT", 10)
     assert verdict(whole, jobs=1) == at_once
 
@@ -86,7 +84,6 @@ def test_clusters_are_the_same_however_the_work_was_cut(
 ) -> None:
     at_once = bundles.summary(whole).clusters
     request.getfixturevalue("small_pieces")
-    monkeypatch.setattr(work, "MANY_GROUPS", 10)
     monkeypatch.setattr(gather, "COMPACT", 10)
     in_parts = bundles.summary(whole, jobs=2).clusters
     for name in ("cell", "cluster", "task"):
@@ -95,7 +92,7 @@ def test_clusters_are_the_same_however_the_work_was_cut(
         np.testing.assert_array_equal(values, in_parts.sums[name])
 
 
-@pytest.mark.parametrize("settings", [("0", "1"), ("1", "2"), ("4242", "8")], ids=lambda s: f"hash {s[0]}")
+@pytest.mark.parametrize("settings", [("0", "1"), ("4242", "8")], ids=lambda s: f"hash {s[0]}")
 def test_the_bytes_do_not_depend_on_the_interpreters_settings(whole: Path, settings: tuple[str, str]) -> None:
     seed, threads = settings
     environment = (
@@ -178,7 +175,7 @@ def test_colliding_hashes_refuse_no_good_evidence(
     def narrow(data: bytes) -> int:
         return sum(data) % 2 if width else 0
 
-    monkeypatch.setattr("certkit.evidence.summary.reduce.xxhash.xxh3_64_intdigest", narrow)
+    monkeypatch.setattr("certkit.evidence.summary.likeness.xxhash.xxh3_64_intdigest", narrow)
     records = [run(i, domain=f"d{i % 4}", task_id=f"t{i}", sequence=i) for i in range(40)]
     assert bundles.summary(bundles.of(tmp_path / "good", records)).records == 40
     assert faults(bundles.of(tmp_path / "bad", [*records, records[4] | {"sequence": 40}])) == [

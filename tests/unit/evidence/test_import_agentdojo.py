@@ -39,7 +39,7 @@ def test_folder_strict_reading(tmp_path: Path) -> None:
     }
     assert account.agent.version == "unversioned"
     assert account.imported.options == {"success": "strict"}
-    assert len(account.imported.sources) == account.imported.sources_total == 10
+    assert len(account.imported.sources) == account.imported.sources_total == 12
     assert all(not source.name.startswith("/") for source in account.imported.sources)
 
 

@@ -81,7 +81,7 @@ def test_a_hostile_file_name_is_shown_harmlessly(tmp_path: Path) -> None:
     path = tmp_path / "rows\x1b[2J.jsonl"
     path.write_bytes(JSONL.read_bytes())
     account, _ = imported("records", path, tmp_path / "out", agent="mine")
-    assert account.imported.sources[0].name == "rows\\x1b[2J.jsonl"
+    assert account.imported.sources[0].name == "rows\\u001b[2J.jsonl"
 
 
 def test_an_empty_folder_may_be_the_output(tmp_path: Path) -> None:

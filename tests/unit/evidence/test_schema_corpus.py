@@ -173,7 +173,7 @@ def test_only_an_object_is_a_record(value: Any) -> None:
     assert by_reader(value) == {("record.json", "")}
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.builds(dict, strategies.runs()))
 def test_every_valid_record_is_valid_for_both(record: Run) -> None:
     record = {"run_id": "1"} | record
@@ -181,14 +181,14 @@ def test_every_valid_record_is_valid_for_both(record: Run) -> None:
     assert by_reader(record) == set()
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(strategies.runs(), st.sampled_from(FIELDS), st.data())
 def test_a_field_with_some_other_value_is_judged_alike(record: Run, name: str, data: st.DataObject) -> None:
     value = data.draw(st.sampled_from([*EVERYWHERE, *VALUES[KINDS[name]], *OWN.get(name, ())]))
     assert_agree({"run_id": "1"} | record | {name: value})
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(breaking.broken_records())
 def test_what_the_schema_accepts_and_the_reader_refuses_is_on_the_list(broken: breaking.Broken) -> None:
     assert_agree(broken.record)

@@ -223,7 +223,10 @@ def test_icc_makes_the_runs_of_a_cluster_alike(tmp_path: Path) -> None:
         ({"agent": ""}, "agent"),
     ],
 )
-def test_what_cannot_be_simulated_is_refused(tmp_path: Path, options: dict[str, Any], word: str) -> None:
+def test_what_cannot_be_simulated_is_refused(
+    tmp_path: Path, options: dict[str, Any], word: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("certkit.simulation.simulate.MAX_DRAWS", 3)
     with pytest.raises(CertkitError) as caught:
         simulate(tmp_path / "out", **({"seed": 1} | options))
     assert caught.value.code == "usage.option"

@@ -10,6 +10,7 @@ import pytest
 
 from certkit.errors import CODES, EXIT_MEANING, CertkitError, Exit, InputError, UsageError
 from certkit.evidence import Fault, RecordFaultsError
+from certkit.evidence.records.faults import Faults
 
 PACKAGE = Path(__file__).parents[3] / "certkit"
 
@@ -54,7 +55,7 @@ def test_an_undocumented_code_cannot_be_raised() -> None:
         CertkitError("no.such-code", "never")
     fault = Fault(line=1, pointer="", code="no.such-code", expected="a", found="b")
     with pytest.raises(AssertionError, match=r"no\.such-code"):
-        RecordFaultsError([fault], 1)
+        RecordFaultsError(Faults([fault]))
 
 
 def test_exit_codes_are_the_published_ones() -> None:
@@ -82,12 +83,16 @@ def test_faults_are_listed_with_their_total() -> None:
         file="records/a.jsonl", line=3, pointer="/x", code="record.type", expected="an integer", found='"8"'
     )
     shown = 'records/a.jsonl:3 /x: expected an integer, found "8" [record.type]'
-    one = RecordFaultsError([fault], 1)
+    one = RecordFaultsError(Faults([fault]))
     assert str(one) == f"1 fault in the records\n  {shown}"
-    many = RecordFaultsError([fault], 1234)
-    assert str(many).splitlines()[0] == "1,234 faults in the records, the first 1 are"
+    faults = Faults([fault] * 1234)
+    many = RecordFaultsError(faults)
+    assert str(many).splitlines() == [
+        "1,234 faults in the records",
+        '  1,234 rows (first records/a.jsonl:3, 3, 3) /x: expected an integer, found "8" [record.type]',
+    ]
     assert many.to_dict()["total"] == 1234
-    assert many.to_dict()["faults"] == [
+    assert many.to_dict()["faults"] == 50 * [
         {
             "file": "records/a.jsonl",
             "line": 3,

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 import certkit
-from certkit import canonical, workflow
+from certkit import canonical, report, workflow
 from certkit.assessment.findings.provenance import commitments
 from certkit.assessment.integrity.scores import score
-from certkit.cli.views.passport import show_verification
+from certkit.cli.commands.verify import show_verification
 from certkit.evidence import seal
 from certkit.evidence.integrity.reading import read
 from certkit.evidence.integrity.running import Asking, generate_probes, run_probes
@@ -86,11 +86,20 @@ def test_with_and_without_integrity_the_verdict_has_the_same_bytes(replies: Path
     shutil.copytree(replies, bundle / "integrity")
     seal(bundle)
     probed = certkit.assess(bundle)
+    assert probed.integrity is not None
     assert probed.to_dict()["integrity"] == certkit.score_integrity(bundle).to_dict()
     assert "integrity" not in without.to_dict()
     for part in ("verdict", "metrics", "criteria", "tiers", "fragility"):
         first, second = (canonical.canonical(item.to_dict()[part]) for item in (probed, without))
         assert first == second
+    with_section, without_section = (report.html(report.view(item)) for item in (probed, without))
+    assert 'id="commitments"' not in without_section
+    section = with_section[with_section.index('id="commitments"') :]
+    section = section[: section.index("</section>")]
+    success, hollow = probed.integrity.success.successes, len(probed.integrity.hollow.tasks)
+    assert f"answered {success} of 48 tasks rightly" in section
+    assert f"{hollow} of {success} successes hold fewer than half" in section
+    assert section.count("<rect") == 2 * (1 + len(Family))  # two bars a family, and their legend
     codes = {item.code for item in probed.challenges} - {item.code for item in without.challenges}
     assert codes == {"integrity-hollow"}
 

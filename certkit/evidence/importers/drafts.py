@@ -1,0 +1,188 @@
+"""A bundle that an import writes: its records so far, their places in the source, and the account of them."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from array import array
+from collections import Counter
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from msgspec import Struct
+
+from certkit import canonical
+from certkit.evidence.bundle.manifest import ImportNote
+from certkit.evidence.reading.columns import Index
+from certkit.evidence.records.faults import Fault, Faults
+from certkit.evidence.records.record import ATTACK_FIELDS, FAULT_FIELDS, FIELDS, Condition, may_be_attacked
+from certkit.evidence.summary.gather import all_faults
+from certkit.text import visible
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+    from typing import IO
+
+RECORD_FILE: Final = "records/runs.jsonl"
+
+MAX_SHOWN: Final = 200
+"""Characters of a found value that a fault shows."""
+
+# Control characters and marks that change the direction of text: they change what a terminal shows.
+UNPRINTABLE: Final = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_NAMES: Final = ("run_id", "domain", "task_id", "condition", "cluster_id")
+
+Kind = Literal["filled", "unmeasured", "odd", "refused"]
+
+
+class Place(Struct, frozen=True):
+    """A row of a source."""
+
+    file: str
+    line: int
+
+    def fault(
+        self, expected: str, actual: str, *, pointer: str = "", code: str = "import.row", hint: str = ""
+    ) -> Fault:
+        """Return a fault of this row."""
+        return Fault(
+            file=self.file,
+            line=self.line,
+            pointer=pointer,
+            code=code,
+            expected=expected,
+            found=visible(actual if len(actual) <= MAX_SHOWN else actual[: MAX_SHOWN - 1] + "…"),
+            hint=hint,
+        )
+
+
+class Notes:
+    """Counts what happened during an import."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[tuple[Kind, str]] = Counter()
+        self._details: dict[tuple[Kind, str], str] = {}
+
+    def add(self, kind: Kind, what: str, detail: str | None = None, *, count: int = 1) -> None:
+        """Count `what`; the first `detail` is kept."""
+        key = (kind, visible(what)[:500])
+        self._counts[key] += count
+        if detail:
+            self._details.setdefault(key, visible(detail)[:2000])
+
+    def add_those(self, *items: tuple[Any, Kind, str, str | None]) -> None:
+        """Count each of `items`, (holds, kind, what, detail), that holds."""
+        for holds, kind, what, detail in items:
+            if holds:
+                self.add(kind, what, detail)
+
+    def counted(self, kind: Kind) -> set[str]:
+        """Return what of a kind was counted so far."""
+        return {what for counted, what in self._counts if counted == kind}
+
+    def to_notes(self) -> tuple[ImportNote, ...]:
+        """Return all that was counted, by kind, then in the order of the first occurrence."""
+        kinds = ("filled", "unmeasured", "odd", "refused")
+        counts = sorted(self._counts.items(), key=lambda item: kinds.index(item[0][0]))
+        return tuple(
+            ImportNote(kind=key[0], what=key[1], count=count, detail=self._details.get(key))
+            for key, count in counts
+            if count
+        )
+
+
+class Draft:
+    """A bundle being written: its records so far, its account, its protocol.
+
+    `agent` is the name in the source; `agent_document` and `protocol` are the parts of the manifest that the
+    importer fills; `options` are the user's choices as the account states them; `left` counts the rows that
+    have a column which fills no field.
+    """
+
+    def __init__(self, folder: Path, stream: IO[bytes], agent: str, subfolder: str) -> None:
+        self.folder, self.agent, self.subfolder = folder, agent, subfolder
+        self.notes = Notes()
+        self.protocol: dict[str, Any] = {"origin": "measured"}
+        self.agent_document: dict[str, Any] = {}
+        self.options: dict[str, str] = {}
+        self.records = 0
+        self.left: Counter[str] = Counter()
+        self._stream = stream
+        self._filled: Counter[str] = Counter()
+        self._conditions: Counter[str] = Counter()
+        self._numbers: Counter[str] = Counter()
+        self._rows: set[bytes] = set()
+        self._files = Index()
+        self._places = array("q")  # of each record the number of its file and its line there
+
+    def components(self, **names: str | None) -> None:
+        """State the agent's name, and of what it is made: the name of each role, pinned by nothing."""
+        parts = [{"role": role, "name": name[:512], "pinned": False} for role, name in names.items() if name]
+        self.agent_document = {"name": self.agent, "components": parts}
+
+    def temperature(self, value: Any) -> None:
+        """State the temperature, where the source has one that the manifest can hold."""
+        if isinstance(value, int | float) and 0 <= value <= 10:  # noqa: PLR2004 - as in the manifest
+            self.protocol.setdefault("temperature", float(value))
+
+    def seen(self, row: Mapping[str, Any]) -> bool:
+        """Tell whether an equal row was seen before."""
+        digest = hashlib.blake2b(repr(row).encode(errors="surrogatepass"), digest_size=16).digest()
+        again = digest in self._rows
+        self._rows.add(digest)
+        return again
+
+    def repeat(self, name: str) -> int:
+        """Return how often `repeat` was called with this name before."""
+        self._numbers[name] += 1
+        return self._numbers[name] - 1
+
+    def write(self, fields: Mapping[str, Any], place: Place) -> list[Fault]:
+        """Write one record, or return why it cannot be written. Fields that are None are left out."""
+        row = {name: value for name, value in fields.items() if value is not None}
+        for name in _NAMES:
+            if isinstance(value := row.get(name), str) and UNPRINTABLE.search(value):
+                return [place.fault("text without control characters", value, pointer=f"/{name}")]
+        try:
+            self._stream.write(canonical.line(row))
+        except ValueError as error:
+            return [place.fault("values that JSON has", str(error))]
+        self.records += 1
+        self._filled.update(row.keys())
+        self._conditions[str(row["condition"])] += 1
+        self._places.extend((self._files[place.file], place.line))
+        return []
+
+    def faults(self) -> Faults:
+        """Return what is wrong with the records, at their places in the source; their file must be closed."""
+        names = list(self._files)
+        places = [(names[file], line) for file, line in zip(*[iter(self._places)] * 2, strict=True)]
+        return all_faults(self.folder / RECORD_FILE, places)
+
+    def describe_fields(self, details: Mapping[str, str] = MappingProxyType({})) -> None:
+        """Note which record fields were filled, on how many records, and which never were.
+
+        `details` says of a filled field what it was made of. A field that has an "unmeasured" note
+        already is not named again.
+        """
+        noted = self.notes.counted("unmeasured")
+        for name in [*FIELDS, *sorted(self._filled.keys() - set(FIELDS))]:
+            count, eligible = self._filled[name], self._eligible(name)
+            if count:
+                self.notes.add("filled", name, details.get(name), count=count)
+            if 0 < count < eligible and name not in noted:
+                detail = "the source leaves it empty on these records"
+                self.notes.add("unmeasured", name, detail, count=eligible - count)
+        never = [name for name in FIELDS if not self._filled[name] and name not in noted]
+        if never and self.records:
+            detail = "the source has nothing that fills: " + ", ".join(never)
+            self.notes.add("unmeasured", f"{len(never)} other record fields", detail, count=self.records)
+
+    def _eligible(self, name: str) -> int:
+        """Return how many of the records may have field `name`."""
+        if name in ATTACK_FIELDS:
+            return sum(count for condition, count in self._conditions.items() if may_be_attacked(condition))
+        if name in FAULT_FIELDS:
+            return self.records - self._conditions[Condition.NOMINAL]
+        return self.records

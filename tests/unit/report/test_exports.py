@@ -1,0 +1,73 @@
+"""What other programs read: no criterion without evidence passes, no contested verdict is green."""
+
+from __future__ import annotations
+
+import csv
+import xml.etree.ElementTree as ET
+from collections import Counter
+
+import pytest
+
+from certkit import canonical, report
+from certkit.report.results import judged_rows
+from tests.support.build import cell, outcomes, summary
+from tests.support.drawing import judged, strong
+
+HOSTILE = summary([cell("<script>\u202e|", "adversarial", outcomes(20, 3))])
+VIEWS = {
+    "strong": report.view(judged(strong(), tier=2)),
+    "weak": report.view(judged(strong(adversarial=500), tier=3, origin="simulated")),
+    "empty": report.view(judged(summary([]))),
+    "hostile": report.view(judged(HOSTILE, agent={"name": "a|b\x1b<b>", "version": "\u202e"})),
+}
+
+
+def statuses(view: report.View) -> Counter[str]:
+    document, tier = view.case.document, view.case.tier
+    return Counter(status.value for _, status in judged_rows(document, tier))
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_junit_fails_what_is_not_met_and_skips_what_was_not_tested(name: str) -> None:
+    view = VIEWS[name]
+    (suite,) = ET.fromstring(view.export("junit"))  # noqa: S314 - our own file
+    criteria = [case for case in suite if case.attrib["classname"] != "challenges"]
+    told = statuses(view)
+    assert len(criteria) == told.total()
+    assert sum(case.find("failure") is not None for case in criteria) == told["not_met"]
+    assert (
+        sum(case.find("skipped") is not None for case in criteria)
+        == told.total() - told["not_met"] - told["met"]
+    )
+    contesting = [case.attrib["name"] for case in suite if case.attrib["classname"] == "challenges"]
+    assert contesting == [item.code for item in view.case.assessment.serious]
+    assert (suite.attrib["tests"], suite.attrib["failures"]) == (
+        str(len(suite)),
+        str(len(suite.findall("*/failure"))),
+    )
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_sarif_has_a_result_for_each_criterion_not_met_and_each_open_challenge(name: str) -> None:
+    view = VIEWS[name]
+    log = canonical.loads(view.export("sarif"))
+    (run,) = log["runs"]
+    rules = {rule["id"] for rule in run["tool"]["driver"]["rules"]}
+    told = statuses(view)
+    assert log["version"] == "2.1.0"
+    assert len(run["results"]) == told.total() - told["met"] + view.argument.opened
+    assert {result["ruleId"] for result in run["results"]} == rules
+    assert {result["level"] for result in run["results"]} <= {"error", "warning", "note"}
+    assert all(result["message"]["text"] and result["locations"] for result in run["results"])
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_the_summary_is_short_and_the_table_of_criteria_is_whole(name: str) -> None:
+    view = VIEWS[name]
+    lines = view.export("summary").decode().splitlines()
+    assert len(lines) <= 40
+    assert all("<" not in line and "\x1b" not in line and "\u202e" not in line for line in lines)
+    assert any("SPECIMEN" in line for line in lines) == view.case.specimen
+    rows = list(csv.DictReader(view.export("csv").decode().splitlines()))
+    assert len(rows) == len(view.case.document["criteria"])
+    assert [row["table"] for row in rows] == [row["status"] for row in view.case.document["criteria"]]
