@@ -107,8 +107,6 @@ _LABEL: Final = 34
 _TESTS: Final = {
     "z": "two-proportion z",
     "welch": "Welch's t",
-    "newcombe": "difference, Newcombe",
-    "cohen_h": "Cohen's h",
     "cohen_d": "Cohen's d",
     "hedges_g": "Hedges' g",
     "agent": "agent",
