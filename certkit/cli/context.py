@@ -49,9 +49,7 @@ def dated(at: datetime | None) -> datetime:
         return now()
     if at > now() + CLOCK_SKEW:
         raise UsageError(
-            "usage.option",
-            f"--at: {at.isoformat()} is to come",
-            hint="what is signed is dated now or before",
+            "usage.option", f"--at: {at.isoformat()} is to come", hint="what is signed is dated now or before"
         )
     return at
 

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, UnsetType
 
-from certkit.document import Count, Digest, Document, ErrorCode, GivenPath, Part, Text, Time
+from certkit.document import Count, Digest, Document, ErrorCode, GivenPath, Part, Text
 from certkit.passport.terms import Reading
 
 PdfMissing = Annotated[Text | None, Meta(description="why there is no PDF")]
@@ -97,13 +97,9 @@ class ProfileLint(Document, frozen=True, kw_only=True, tag="urn:certkit:profile-
 class Show(Document, frozen=True, kw_only=True, tag="urn:certkit:show:v1"):
     """What a passport says; without a trust policy its signature is not checked."""
 
-    at: Time | None
     passport_id: Digest | None
-    signature_checked: bool
-    verdict: Literal["verified", "rejected", "unverifiable"] | None
-    standing: Annotated[
-        Literal["current", "revoked", "superseded"] | None,
-        Meta(description="by the registry or the status file; null where it was not asked, or not told"),
+    verification: Annotated[
+        Mapping[str, Any] | None, Meta(description="as urn:certkit:verification:v1; null: not checked")
     ]
     statement: Annotated[
         Mapping[str, Any] | None, Meta(description="as urn:certkit:passport:v1 says of the payload")

@@ -51,13 +51,6 @@ class Issued(Document, frozen=True, kw_only=True, tag="urn:certkit:issued:v1"):
     pdf_missing: Annotated[Text | None, Meta(description="why there is no PDF")]
 
 
-class RegistryInit(Document, frozen=True, kw_only=True, tag="urn:certkit:registry-init:v1"):
-    """A new registry."""
-
-    origin: Text
-    vkey: Vkey
-
-
 class RegistryAppend(Written, Document, frozen=True, kw_only=True, tag="urn:certkit:registry-append:v1"):
     """A logged passport."""
 
@@ -91,7 +84,7 @@ class RegistryProof(Document, frozen=True, kw_only=True, tag="urn:certkit:regist
 
 
 class RegistryCheckpoint(Head, Document, frozen=True, kw_only=True, tag="urn:certkit:registry-checkpoint:v1"):
-    """The head of the log."""
+    """The head of a log, new, handed over to another key, or as it stands."""
 
     vkey: Vkey
     note: Annotated[Text, Meta(description="signed")]
@@ -120,13 +113,6 @@ class RegistryExport(Document, frozen=True, kw_only=True, tag="urn:certkit:regis
     size: Count
     before: Count | None
     written: Count
-
-
-class RegistryRotation(Document, frozen=True, kw_only=True, tag="urn:certkit:registry-rotation:v1"):
-    """A new key of the log."""
-
-    vkey: Vkey
-    size: Count
 
 
 class ListedEntry(Part, frozen=True, kw_only=True):

@@ -52,7 +52,7 @@ TABLE: Final = (
     Row("recheck", "Check the arithmetic of published claims", "recheck"),
     Row("issue", "Judge a sealed bundle again, sign the judgement as a passport", "issue"),
     Row("verify", "Verify a passport against your trust policy", "verify"),
-    Row("show", "Show what a passport says, on one screen", "verify"),
+    Row("show", "Show what a passport says, on one screen", "export"),
     Row("export", "Write what a passport says in a format of others", "export"),
     Row("report", "Draw the safety case of a bundle, or of a passport with its evidence", "report"),
     Row("context init", "Write a context.json to fill in", "report"),

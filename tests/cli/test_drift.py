@@ -53,15 +53,14 @@ def resigned(path: Path, out: Path, **changes: object) -> Path:
 
 def test_passports_and_bundles_give_the_same_answer(made: Made) -> None:
     texts = set()
-    for old in (made.old, made.strong):
-        for new in (made.new, made.weak):
-            done = certkit("drift", old, new, "--json")
-            assert (done.code, done.err) == (5, "")
-            document = done.document
-            sides = document.pop("sides")
-            assert sides["old"]["signature"] == ("not_checked" if old == made.old else "none")
-            assert (sides["new"]["passport_id"] is None) == (new == made.weak)
-            texts.add(canonical.canonical(document))
+    for old, new in ((made.old, made.weak), (made.strong, made.new)):
+        done = certkit("drift", old, new, "--json")
+        assert (done.code, done.err) == (5, "")
+        document = done.document
+        sides = document.pop("sides")
+        assert sides["old"]["signature"] == ("not_checked" if old == made.old else "none")
+        assert (sides["new"]["passport_id"] is None) == (new == made.weak)
+        texts.add(canonical.canonical(document))
     assert len(texts) == 1
     (text,) = texts
     document = canonical.loads(text)
@@ -85,10 +84,7 @@ def test_the_answer_stands_first_and_fits_a_terminal(made: Made) -> None:
         "tier: Tier 2 before, Tier 1 now",
         "SIGNATURES NOT CHECKED: name a trust policy with --trust",
     ]
-    for arguments in (("-v",), ()):
-        for pair in ((made.old, made.new), (made.new, made.old), (made.strong, made.strong)):
-            assert max(map(len, certkit("drift", *pair, *arguments).out.splitlines())) <= 80
-    assert certkit("drift", made.old, made.new, "--quiet") == type(done)(5, "", "")
+    assert max(map(len, done.out.splitlines())) <= 80
 
 
 def test_the_way_back_is_no_drift(made: Made) -> None:
@@ -209,7 +205,7 @@ def test_what_is_neither_is_malformed(
 def test_names_from_evidence_cannot_command_the_terminal(tmp_path: Path) -> None:
     runs = [bundles.run(i, condition="x_f", domain="\u001b[2J", task_id=f"d/{i}") for i in range(12)]
     root = bundles.of(tmp_path / "b", runs)
-    done = certkit("drift", root, root, "-v")
+    done = certkit("drift", root, root)
     assert "\x1b" not in done.out
     assert "\\u001b[2J" in done.out
 

@@ -83,14 +83,13 @@ def test_every_command_fits_eighty_columns(tmp_path: Path, monkeypatch: pytest.M
     for line in (
         "assess a b -v",
         "compare a b --paper-tests",
-        "drift a b -v",
+        "drift a b",
         "show first/passport.json --at 2026-03-02",
         "show first/passport.json --trust trust.json --at 2026-03-02",
         "verify first/passport.json --trust trust.json --at 2026-03-02 -v --bundle a --replay",
         "verify first/passport.json --trust trust.json --at 2036-03-02 -v",
         "export first/passport.json --format badge --unverified -o badge.svg",
         "export first/passport.json --format in-toto-svr --trust trust.json --at 2026-03-02 -k key.pem -o x",
-        "plan --tier 3 --expect r_op=0.99 --svg curve.svg",
         "registry list registry",
         "registry audit tree --trust trust.json",
         "trust add --trust trust.json --profile hb-eval-2026 --domain d",
@@ -243,14 +242,14 @@ def test_a_terminal_without_unicode_gets_letters(tmp_path: Path, environment: di
     assert (
         program("bundle", "check", root, "--json", **environment).document["coverage"][0]["domain"] == "漢字"
     )
-    missing = program("assess", tmp_path / "Größe", **environment)
+    missing = program("keys", "show", tmp_path / "Größe", **environment)
     assert missing.code == 3
     assert "Traceback" not in missing.err
 
 
 @pytest.mark.parametrize(
     "arguments",
-    [("assess", "ROOT"), ("assess", "ROOT", "--json"), ("--help",)],
+    [("assess", "ROOT"), ("profile", "show", "--json"), ("--help",)],
 )
 def test_a_reader_that_went_away_is_no_verdict_and_no_noise(
     simulated: Path, arguments: tuple[str, ...]
@@ -270,11 +269,9 @@ def test_a_full_disk_under_the_output_is_no_verdict(simulated: Path) -> None:
     device = Path("/dev/full")
     if not device.exists():
         pytest.skip("this system has no /dev/full")
-    for option in ("--json", "-v"):
+    for words in (("assess", simulated, "--json"), ("profile", "show")):
         with device.open("wb") as full:
-            done = subprocess.run(
-                [PROGRAM, "assess", simulated, option], stdout=full, stderr=subprocess.PIPE, check=False
-            )
+            done = subprocess.run([PROGRAM, *words], stdout=full, stderr=subprocess.PIPE, check=False)
         assert done.returncode == 2
         assert done.stderr == b"error: standard output: No space left on device\n"
 
@@ -300,12 +297,12 @@ def test_profiles_are_completed() -> None:
 
 
 def test_screens_do_not_depend_on_the_hash_seed(simulated: Path) -> None:
-    shown = [program("assess", simulated, "-v", PYTHONHASHSEED=seed).out for seed in ("0", "31337")]
-    assert shown == 2 * [certkit("assess", simulated, "-v").out]
+    shown = program("assess", simulated, "-v", PYTHONHASHSEED="31337").out
+    assert shown == certkit("assess", simulated, "-v").out
 
 
 def test_both_ways_to_start_are_one(simulated: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "certkit", "bundle", "check", simulated], capture_output=True, check=False
     )
-    assert (done.returncode, done.stdout.decode()) == (0, program("bundle", "check", simulated).out)
+    assert (done.returncode, done.stdout.decode()) == (0, certkit("bundle", "check", simulated).out)

@@ -13,7 +13,7 @@ from certkit.passport import keys
 from certkit.registry.log import KEY_FILE
 from tests.support.one_passport import append, place  # noqa: F401 - a fixture is used by its name
 from tests.support.registries import contents
-from tests.support.running import Done, certkit, program
+from tests.support.running import Done, certkit
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -100,14 +100,17 @@ def test_a_restored_backup_is_neither_signed_on_nor_sound(place: Path) -> None: 
     assert certkit(*append(place, "-q", "--heads", place / "others.db")).code == 0
 
 
-def test_where_heads_are_kept(place: Path) -> None:  # noqa: F811 - the same
-    home = {"HOME": str(place / "home")}
-    assert program(*append(place, "-q"), **home, XDG_STATE_HOME="").code == 0
-    assert (place / "home" / ".local" / "state" / "certkit" / "heads.db").is_file()
-    assert program(*append(place, "-q"), **home, XDG_STATE_HOME=str(place / "state")).code == 0
-    assert (place / "state" / "certkit" / "heads.db").is_file()
-    assert program(*append(place, "-q"), **home, CERTKIT_HEADS=str(place / "own.db")).code == 0
-    assert (place / "own.db").is_file()
+def test_where_heads_are_kept(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811 - the same
+    monkeypatch.setenv("HOME", str(place / "home"))
+    for name, value, heads in (
+        ("XDG_STATE_HOME", "", "home/.local/state/certkit/heads.db"),
+        ("XDG_STATE_HOME", str(place / "state"), "state/certkit/heads.db"),
+        ("CERTKIT_HEADS", str(place / "own.db"), "own.db"),
+    ):
+        monkeypatch.delenv("CERTKIT_HEADS", raising=False)
+        monkeypatch.setenv(name, value)
+        assert certkit(*append(place, "-q")).code == 0
+        assert (place / heads).is_file()
 
 
 def test_another_key_takes_over(logged: Path) -> None:

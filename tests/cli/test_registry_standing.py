@@ -43,7 +43,8 @@ def test_a_revocation_is_on_every_screen_and_in_every_document(place: Path) -> N
     assert told["passports"][1]["reason"] == "key-compromise"
     show = ("show", "second.json", "--trust", "trust.json", "--registry", "registry", *AT)
     assert "revoked by entry 4" in narrow(certkit(*show))
-    assert certkit(*show, "--json").document["standing"] == "revoked"
+    steps = certkit(*show, "--json").document["verification"]["steps"]
+    assert {step["id"]: step["code"] for step in steps}["status"] == "passport.revoked"
 
 
 @pytest.mark.usefixtures("place")

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from fractions import Fraction
 from itertools import pairwise
-from math import exp, lgamma, log
+from math import log
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from msgspec import structs
+from scipy.special import gammaln
 
 from certkit import resources
 from certkit.assessment import Assessment, Profile, assess, parse
+from certkit.assessment.bounded import Judged
 from certkit.canonical import Digest
 from certkit.evidence.bundle.manifest import Facts, Manifest
 from certkit.evidence.records.record import Split
@@ -35,6 +37,8 @@ from certkit.evidence.summary.summary import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+
+    from certkit.assessment import Row
 
 AGENT: dict[str, Any] = {
     "name": "courier",
@@ -226,9 +230,14 @@ def judged(of: Summary, name: str = "hb-eval-2026", *, tier: int = 1, **protocol
     return assess(of, facts(**protocol), profile(name), required_tier=tier)
 
 
-def lost(assessment: Assessment) -> set[tuple[str, int]]:
-    """The rows that are specified and not met."""
-    return {(row.id, row.tier) for row in assessment.criteria if row.status not in {"met", "not_applicable"}}
+def table(of: Summary) -> Judged:
+    """Return the rows of Table 1 without what a whole assessment adds to them."""
+    return Judged(of, facts().manifest, profile())
+
+
+def lost(rows: Iterable[Row]) -> set[tuple[str, int]]:
+    """The rows that are specified and that the table does not meet."""
+    return {(row.id, row.tier) for row in rows if row.status not in {"met", "not_applicable"}}
 
 
 def codes(assessment: Assessment) -> set[str]:
@@ -237,11 +246,9 @@ def codes(assessment: Assessment) -> set[str]:
 
 def binomial_tail(s: int, n: int, tau: float) -> float:
     """P(θ > τ) for Beta(1 + s, 1 + n - s) by the binomial identity P(Bin(n + 1, τ) ≤ s), term by term."""
-    base = lgamma(n + 2)
-    return sum(
-        exp(base - lgamma(k + 1) - lgamma(n + 2 - k) + k * log(tau) + (n + 1 - k) * log(1 - tau))
-        for k in range(s + 1)
-    )
+    k = np.arange(s + 1)
+    choices = gammaln(n + 2) - gammaln(k + 1) - gammaln(n + 2 - k)
+    return float(np.exp(choices + k * log(tau) + (n + 1 - k) * log(1 - tau)).sum())
 
 
 _CONDITIONS = ("adversarial", "cascade", "context_corruption", "stochastic", "tool_failure")

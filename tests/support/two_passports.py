@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import atexit
+import shutil
+import tempfile
+from functools import cache
+from pathlib import Path
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -12,10 +16,6 @@ from certkit.registry.reader import reading
 from tests.support.lineages import KEY, clustered, issue
 from tests.support.running import Done, certkit
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-
 DAY = "2026-03-02"
 NAME = "courier"
 
@@ -23,8 +23,25 @@ NAME = "courier"
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder, which one works in, with a registry of two passports of one agent, the later one worse."""
+    shutil.copytree(_made(), tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("CERTKIT_HEADS", str(tmp_path / "heads.db"))
+    return tmp_path
+
+
+@cache
+def _made() -> Path:
+    """Make the folder once for all tests of a process."""
+    folder = Path(tempfile.mkdtemp(prefix="certkit-two-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setenv("CERTKIT_HEADS", str(folder / "heads.db"))
+        _make(folder)
+    return folder
+
+
+def _make(tmp_path: Path) -> None:
     keys.write_private(tmp_path / "key.pem", KEY, passphrase=None)
     (tmp_path / "public.pem").write_text(keys.public_pem(KEY.public_key()))
     made = certkit("registry", "init", "registry", "--name", "lab")
@@ -40,7 +57,6 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     assert log("first.json").out.startswith("logged as entry 0; ")
     done = log("second.json")
     assert done.out.endswith(f"against passport {first.passport_id[7:19]}: DRIFTED\n")
-    return tmp_path
 
 
 def log(name: str, *more: object) -> Done:

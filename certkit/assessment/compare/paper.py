@@ -3,8 +3,8 @@
 Repeats of one task are not independent, so that these tests are too sure of themselves; the answer of a
 comparison never rests on them, and they are made on demand only.
 
-- Of every metric, over all runs of either bundle: z (the signed root of Pearson's χ²), Welch's t, Newcombe's
-  interval (1998, method 10), Cohen's h and d, Hedges' g (1981).
+- Of every metric, over all runs of either bundle: z (the signed root of Pearson's χ²), Welch's t, Cohen's d,
+  Hedges' g (1981).
 - Of the rates of clusters: the two-way analysis of variance, agent by domain, with sums of squares of type
   II, and Tukey's comparison of all cells (Kramer's where they are of unequal size).
 - Of the rates of domains: Spearman's ρ and Kendall's τ-b, whether both agents find the same domains hard.
@@ -18,13 +18,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fractions import Fraction
 from itertools import combinations
-from math import asin, sqrt
+from math import sqrt
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from msgspec import Struct, structs
 
-from certkit.assessment.statistics.estimators import LEVEL, Interval, wilson
 from certkit.document import Part
 from certkit.evidence.summary.summary import PEI_SCALE
 
@@ -66,8 +65,6 @@ class Runs(Part, frozen=True, kw_only=True):
     """Tests on runs and sizes of effects, over all runs of either side; None where nothing varies."""
 
     z: Test | None = None
-    newcombe: Interval | None = None
-    cohen_h: float | None = None
     welch: Test | None = None
     cohen_d: float | None = None
     hedges_g: float | None = None
@@ -150,14 +147,7 @@ def runs(metric: str, views: tuple[View, View], sides: tuple[Side, Side]) -> Run
 def shares(s: int, n: int, t: int, m: int) -> Runs:
     """Return the tests of s successes of n ≥ 1 against t of m ≥ 1."""
     found = means(moments(n, Fraction(s), Fraction(s)), moments(m, Fraction(t), Fraction(t)))
-    return Runs(
-        z=two_proportions(s, n, t, m),
-        newcombe=newcombe(s, n, t, m),
-        cohen_h=2 * asin(sqrt(s / n)) - 2 * asin(sqrt(t / m)),
-        welch=found.welch,
-        cohen_d=found.cohen_d,
-        hedges_g=found.hedges_g,
-    )
+    return structs.replace(found, z=two_proportions(s, n, t, m))
 
 
 def means(a: Moments, b: Moments) -> Runs:
@@ -210,15 +200,6 @@ def two_proportions(s: int, n: int, t: int, m: int) -> Test:
     done = stats.chi2_contingency([[s, n - s], [t, m - t]], correction=False)
     sign = 1 if s * m >= t * n else -1
     return Test(statistic=sign * sqrt(float(done.statistic)), p=float(done.pvalue))
-
-
-def newcombe(s: int, n: int, t: int, m: int) -> Interval:
-    """Return Newcombe's interval (1998, method 10) of s/n - t/m from the two Wilson intervals."""
-    a, b = wilson(s, n), wilson(t, m)
-    p, q = s / n, t / m
-    low = p - q - sqrt((p - a.low) ** 2 + (b.high - q) ** 2)
-    high = p - q + sqrt((a.high - p) ** 2 + (q - b.low) ** 2)
-    return Interval(low=max(-1.0, low), high=min(1.0, high), level=LEVEL, method="newcombe")
 
 
 def anova(cells: Cells) -> Anova:

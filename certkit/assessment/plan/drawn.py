@@ -2,7 +2,7 @@
 
 A task has a rank between 0 and 1, the same for all its runs, and a chance of success that is the quantile of
 a Beta law with that rank: its mean is what is expected under the condition, its spread the ICC. Runs are then
-binomial, so that a task's share is Beta-binomial. Runs of one condition are dealt to the tasks in turn.
+binomial, so that a task's share is Beta-binomial. Runs are dealt to the tasks in turn, by condition.
 
 Success has one rank a task, so that domains, conditions and the two sides of a difference are correlated.
 Every other metric has a rank of its own: that it may go with success is not used, which keeps the chance of
@@ -119,9 +119,10 @@ def _spread(rate: float, weakest: float | None, domains: int) -> list[float]:
     return [low, *[min(others, 1.0)] * (domains - 1)]
 
 
-def dealt(share: float, tasks: int) -> NDArray[np.int64]:
-    """Return how many runs each of so many tasks has, `share` on average, as even as can be."""
-    runs: NDArray[np.int64] = np.diff(np.ceil(np.arange(tasks + 1) * share - 1e-9).astype(np.int64))
+def dealt(share: float, tasks: int, first: int = 0) -> NDArray[np.int64]:
+    """Return how many runs each task has, `share` on average, dealt in turn from the task `first` on."""
+    count = ceil(share * tasks - _HAIR)
+    runs: NDArray[np.int64] = np.bincount((first + np.arange(count)) % tasks, minlength=tasks)
     return runs
 
 
@@ -136,12 +137,12 @@ class Drawn:
         self.domains: Sequence[str] = [f"domain-{number + 1:03}" for number in range(design.domains)]
         self._expect = expect
         self._rng = np.random.Generator(np.random.PCG64(SEED))
-        runs = {
-            str(name): dealt(float(share) * design.runs_per_task, tasks)
-            for name, share in design.fault_mix.items()
-        }
         share = NOMINAL_SHARE / (1 - NOMINAL_SHARE)
-        self.runs = {str(Condition.NOMINAL): dealt(design.runs_per_task * share, tasks), **runs}
+        self.runs = {str(Condition.NOMINAL): dealt(design.runs_per_task * share, tasks)}
+        first = 0
+        for name, part in design.fault_mix.items():
+            self.runs[str(name)] = dealt(float(part) * design.runs_per_task, tasks, first)
+            first += int(self.runs[str(name)].sum())
         self._won = self._successes(rates) if rates.known else {}
         self._known: dict[str, tuple[NDArray[Any], NDArray[Any], int]] = {}
         self._sums: dict[tuple[str, str | None], TaskSums | None] = {}

@@ -26,8 +26,7 @@ def assess(
     bundles: opt.BundleFolders,
     profile: opt.ProfileName = "hb-eval-2026",
     require_tier: Annotated[
-        int,
-        opt.REQUIRE_TIER(help="The tier that the exit code speaks of.", envvar="CERTKIT_REQUIRE_TIER"),
+        int, opt.REQUIRE_TIER(help="The tier that the exit code speaks of.", envvar="CERTKIT_REQUIRE_TIER")
     ] = 1,
     context: opt.ContextFile = None,
     out: Annotated[Path | None, opt.OUT(help="Also write the assessment (JSON) to this file.")] = None,
@@ -35,9 +34,7 @@ def assess(
     baseline: Annotated[
         Path | None,
         typer.Option(
-            "--baseline",
-            metavar="PASSPORT",
-            help="Fail where it drifted against this earlier one.",
+            "--baseline", metavar="PASSPORT", help="Fail where it drifted against this earlier one."
         ),
     ] = None,
     exit_zero: Annotated[

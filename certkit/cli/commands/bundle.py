@@ -69,10 +69,7 @@ def seal(
     """
     sealed = evidence.seal(folder, attempt=attempt, progress=progress())
     digest, number = sealed.facts.digest, len(sealed.files)
-    emit(
-        BundleSeal(digest=digest, files=number),
-        fold(f"sealed {counted(number, 'file')} as {digest}"),
-    )
+    emit(BundleSeal(digest=digest, files=number), fold(f"sealed {counted(number, 'file')} as {digest}"))
 
 
 def check(folder: opt.BundleFolder, jobs: opt.Jobs = None) -> None:

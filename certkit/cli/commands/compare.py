@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from certkit.assessment.compare.document import Better, Compared, Comparison, Manner, Side
     from certkit.assessment.compare.paper import PaperTests
-    from certkit.assessment.drift.document import Drift, Row
+    from certkit.assessment.drift.document import Drift
     from certkit.assessment.statistics.estimators import Interval
     from certkit.passport.comparing import Comparison as Drifted
     from certkit.passport.comparing import Side as Signed
@@ -52,14 +52,7 @@ def compare(
 
     Example: certkit compare bundle-a bundle-b --json
     """
-    compared = workflow.compare(
-        a,
-        b,
-        novel=novel,
-        paper_tests=paper_tests,
-        jobs=jobs,
-        progress=progress(),
-    )
+    compared = workflow.compare(a, b, novel=novel, paper_tests=paper_tests, jobs=jobs, progress=progress())
     emit(compared.to_dict, show_comparison(compared), code=compared.exit_code)
 
 
@@ -79,11 +72,10 @@ def drift(
     profile: Annotated[
         str | None,
         opt.PROFILE(
-            help="The profile that a bundle is judged under. Default: that of the passport, or hb-eval-2026.",
+            help="The profile that a bundle is judged under. Default: that of the passport, or hb-eval-2026."
         ),
     ] = None,
     jobs: opt.Jobs = None,
-    verbose: opt.Verbose = False,
 ) -> None:
     """Compare an agent with itself at a later time: whether it is the same, and behaves as well.
 
@@ -107,7 +99,7 @@ def drift(
         jobs=jobs,
         progress=progress(),
     )
-    emit(compared.to_dict, show_drift(compared, verbose=verbose), code=compared.drift.exit_code)
+    emit(compared.to_dict, show_drift(compared), code=compared.drift.exit_code)
 
 
 _NAME: Final = 18
@@ -115,8 +107,6 @@ _LABEL: Final = 34
 _TESTS: Final = {
     "z": "two-proportion z",
     "welch": "Welch's t",
-    "newcombe": "difference, Newcombe",
-    "cohen_h": "Cohen's h",
     "cohen_d": "Cohen's d",
     "hedges_g": "Hedges' g",
     "agent": "agent",
@@ -259,7 +249,7 @@ def _not_alike(compared: Comparison) -> Iterator[str]:
         yield from fold(f"{item.item}: A {a}, B {b}", first="- ", rest="  ")
 
 
-def show_drift(drifted: Drifted, *, verbose: bool) -> Iterator[str]:
+def show_drift(drifted: Drifted) -> Iterator[str]:
     """Print a drift: the result, the signatures, what changed, the rows, the reasons."""
     drift = drifted.drift
     worse = sum(row.flagged for row in drift.behaviour)
@@ -277,7 +267,7 @@ def show_drift(drifted: Drifted, *, verbose: bool) -> Iterator[str]:
             yield from _item(f"{change.role}: {change.old or 'nothing'} -> {change.new or 'nothing'}")
     if drift.behaviour:
         yield ""
-        yield from _rows_of_drift(drift, verbose=verbose)
+        yield from _rows_of_drift(drift)
     if drift.trend is not None:
         yield from fold(f"trend: {drift.trend.sentence}{', a decline' if drift.trend.flagged else ''}")
     yield ""
@@ -305,7 +295,7 @@ def _signatures(*sides: Signed) -> str:
     return "SIGNATURES NOT CHECKED: name a trust policy with --trust"
 
 
-def _rows_of_drift(drift: Drift, *, verbose: bool) -> Iterator[str]:
+def _rows_of_drift(drift: Drift) -> Iterator[str]:
     yield (
         f"{'row':<{_ROW}}{'old':>{_VALUE}}{'tasks':>{_RUNS}}{'new':>{_VALUE}}{'tasks':>{_RUNS}}"
         f"{'loss':>{_LOSS}} state"
@@ -316,8 +306,6 @@ def _rows_of_drift(drift: Drift, *, verbose: bool) -> Iterator[str]:
         state = "not tested" if row.reason else row.state
         sides = _cell(row.old, row.tasks.old) + _cell(row.new, row.tasks.new)
         yield f"{name:<{_ROW}}{sides}{loss:>{_LOSS}} {state}"
-        if verbose and row.is_tested:
-            yield f"  {_details(row)}"
     yield from fold(
         "loss: the change for the worse, in the row's unit. WORSE is drift, BETTER a gain; EQUIVALENT: no"
         " change as large as the margin; UNDERPOWERED: none of these is shown."
@@ -327,9 +315,3 @@ def _rows_of_drift(drift: Drift, *, verbose: bool) -> Iterator[str]:
 def _cell(value: float | None, tasks: int) -> str:
     shown = "-" if value is None else f"{value:.3f}"
     return f"{shown:>{_VALUE}}{tasks:>{_RUNS},}"
-
-
-def _details(row: Row) -> str:
-    margin = "no margin" if row.margin is None else f"margin {row.margin:g}"
-    p = f"adjusted p {row.probability:.2g}"
-    return f"{margin}, se {row.standard_error:.4f}, {p}, at most {row.limit:+.3f}"

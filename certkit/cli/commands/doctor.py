@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import platform
-import shutil
 import sys
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
-from typing import Annotated, Any, Final
-
-import typer
+from typing import Any, Final
 
 from certkit import report
 from certkit._version import __version__
@@ -20,16 +17,10 @@ from certkit.cli.emit import emit, fold
 from certkit.errors import Exit
 
 LEAST_PYTHON: Final = (3, 11)
-LEAST_DISK: Final = 1 << 30
-"""Free bytes below which a large bundle may not fit beside its copy."""
 
 
-def doctor(
-    folder: Annotated[
-        Path, typer.Option("--folder", help="The folder whose disk is looked at.", file_okay=False)
-    ] = Path(),
-) -> None:
-    """Look at what this machine has and lacks: Python, packages, what makes a PDF, disk space, settings.
+def doctor() -> None:
+    """Look at what this machine has and lacks: Python, packages, what makes a PDF, settings.
 
     Exit code 0: everything that certkit needs is here; a missing Pango only means that no PDF is made,
     and the lines to install it are printed. 1: something that it cannot do without is not. Below stand the
@@ -37,7 +28,7 @@ def doctor(
 
     Example: certkit doctor
     """
-    checks = [_python(), *_packages(), _pdf(), _disk(folder)]
+    checks = [_python(), *_packages(), _pdf()]
     values = settings.in_force(Path.cwd())
     failed = any(check.state == "failed" for check in checks)
     emit(
@@ -98,11 +89,3 @@ def _pdf() -> Check:
     if missing is None:
         return Check("pdf", "ok", "Pango, HarfBuzz and the report's font are here")
     return Check("pdf", "missing", f"{missing}; reports are made as HTML only", report.HINTS)
-
-
-def _disk(folder: Path) -> Check:
-    free = shutil.disk_usage(folder).free
-    space = f"{free / (1 << 30):.1f} GiB free"
-    if free >= LEAST_DISK:
-        return Check("disk", "ok", space)
-    return Check("disk", "missing", space, ("large bundles need more space than this",))

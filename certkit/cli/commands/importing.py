@@ -75,8 +75,7 @@ def import_(
     ] = None,
     domain: Annotated[str | None, opt.DOMAIN(help="The domain, where the log has none.")] = None,
     condition: Annotated[
-        str | None,
-        opt.CONDITION(help="The condition of all runs where the log has none, such as 'nominal'."),
+        str | None, opt.CONDITION(help="The condition of all runs where the log has none, such as 'nominal'.")
     ] = None,
     success: Annotated[
         str | None,
@@ -100,10 +99,7 @@ def import_(
             help="No two tasks share a template, site or document; bounds need this word, or cluster_id.",
         ),
     ] = None,
-    attempt: Annotated[
-        int | None,
-        opt.ATTEMPT(help="This is the agent's n-th evaluation."),
-    ] = None,
+    attempt: Annotated[int | None, opt.ATTEMPT(help="This is the agent's n-th evaluation.")] = None,
     like: opt.Like = None,
     no_seal: opt.NoSeal = False,
     suggest_: Annotated[

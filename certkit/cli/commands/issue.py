@@ -87,8 +87,7 @@ def issue(
     heads: opt.HeadsFile = None,
     trust: opt.TrustFile = None,
     valid_from: Annotated[
-        datetime | None,
-        typer.Option("--valid-from", metavar="TIME", parser=opt.moment, help="Default: now."),
+        datetime | None, typer.Option("--valid-from", metavar="TIME", parser=opt.moment, help="Default: now.")
     ] = None,
     days: Annotated[int, typer.Option("--days", min=1, max=366, help="How long it is valid.")] = 90,
     supersedes: Annotated[
@@ -125,11 +124,7 @@ def issue(
         bundles,
         out,
         key=signer,
-        issuer=passport.Issuer(
-            name=issuer,
-            relation_to_evaluator=evaluator,
-            relation_to_developer=developer,
-        ),
+        issuer=passport.Issuer(name=issuer, relation_to_evaluator=evaluator, relation_to_developer=developer),
         at=valid_from or now,
         now=now,
         validity=timedelta(days=days),

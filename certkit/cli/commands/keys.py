@@ -111,10 +111,7 @@ def show(
     Example: certkit keys show issuer-key.pem --pem > public-key.pem
     """
     public = context.public_key(key, passphrase_file)
-    emit(
-        _document(public),
-        keys.public_pem(public).encode() if pem else [keys.key_id(public)],
-    )
+    emit(_document(public), keys.public_pem(public).encode() if pem else [keys.key_id(public)])
 
 
 def _document(key: PublicKey, *, encrypted: bool | UnsetType = UNSET) -> Key:

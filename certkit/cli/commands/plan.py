@@ -39,8 +39,7 @@ def plan(
     ],
     profile: opt.ProfileName = "hb-eval-2026",
     reading: Annotated[
-        Literal["table", "bounded"] | None,
-        opt.READING(help="Default: the reading that the profile has."),
+        Literal["table", "bounded"] | None, opt.READING(help="Default: the reading that the profile has.")
     ] = None,
     icc: opt.Icc = 0.3,
     power: Annotated[
@@ -55,8 +54,7 @@ def plan(
         int, typer.Option("--runs-per-task", min=1, max=1000, help="Runs under faults of one task.")
     ] = 5,
     like: Annotated[
-        Path | None,
-        opt.LIKE(help="Measure how runs of one task correlate in this bundle, instead of --icc."),
+        Path | None, opt.LIKE(help="Measure how runs of one task correlate in this bundle, instead of --icc.")
     ] = None,
     fault_mix: opt.FaultMix = None,
     attempt: Annotated[int, opt.ATTEMPT(help="Which attempt of the lineage at this profile it is.")] = 1,

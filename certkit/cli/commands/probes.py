@@ -39,8 +39,7 @@ class ProbesSheet(Document, frozen=True, kw_only=True, tag="urn:certkit:probes-s
 def generate(
     out: Out,
     seed: Annotated[
-        str,
-        SEED(help="What the tasks are drawn from.", metavar="TEXT", min=None, max=None),
+        str, SEED(help="What the tasks are drawn from.", metavar="TEXT", min=None, max=None)
     ] = PUBLIC,
     instances: Annotated[
         int,
@@ -66,8 +65,7 @@ def generate(
 def run(
     tasks: Annotated[Path, typer.Argument(metavar="TASKS", help="The folder that 'probes generate' wrote.")],
     agent: Annotated[
-        str,
-        AGENT(help="python:MODULE:FUNCTION, command:LINE, http:URL, or reference:NAME.", metavar="SPEC"),
+        str, AGENT(help="python:MODULE:FUNCTION, command:LINE, http:URL, or reference:NAME.", metavar="SPEC")
     ],
     out: Out,
     mode: Annotated[Mode, typer.Option("--mode", help="The form of reply that is asked for.")] = Mode.JSON,
@@ -98,11 +96,7 @@ def run(
     sys.path.insert(0, str(Path.cwd()))
     with redirect_stdout(sys.stderr):  # what a Python agent prints is no result
         agents = agents_of(
-            agent,
-            timeout=timeout,
-            isolate=isolate,
-            model=model,
-            key=os.environ.get("CERTKIT_AGENT_KEY"),
+            agent, timeout=timeout, isolate=isolate, model=model, key=os.environ.get("CERTKIT_AGENT_KEY")
         )
         ran = run_probes(
             tasks,

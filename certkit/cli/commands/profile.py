@@ -45,18 +45,12 @@ def show(
         return
     profile = workflow.load_profile(name)
     text = workflow.profile_text(name)[0].encode() if toml else None
-    emit(
-        text or ProfileShow(digest=profile.digest, profile=profile),
-        text or show_profile(profile),
-    )
+    emit(text or ProfileShow(digest=profile.digest, profile=profile), text or show_profile(profile))
 
 
 def _list() -> None:
     profiles = [workflow.load_profile(name) for name in workflow.packaged_profiles()]
-    emit(
-        Profiles(profiles=[fill(ListedProfile, item) for item in profiles]),
-        _listed(profiles),
-    )
+    emit(Profiles(profiles=[fill(ListedProfile, item) for item in profiles]), _listed(profiles))
 
 
 def _listed(profiles: Iterable[Profile]) -> Iterator[str]:

@@ -76,10 +76,9 @@ def init(
     """
     key = log_key_of(log_key, folder) if log_key else make_log_key()
     vkey = Registry.init(folder, name, key, at=context.now(), keep_key=log_key is None)
-    emit(
-        documents.RegistryInit(origin=vkey.name, vkey=str(vkey)),
-        views.show_vkey(vkey),
-    )
+    with Registry.open(folder) as opened:
+        document = views.head(opened)
+    emit(document, views.show_vkey(vkey))
 
 
 def append(
@@ -187,11 +186,7 @@ def _rows(log: Reader, query: Query | None, now: str, *, ranking: bool) -> list[
         return [views.listed(entries[issued.index], issued, now) for issued in taken]
     return [
         views.listed(
-            entries[issued.index],
-            issued,
-            now,
-            limit=stated.limit if stated else None,
-            label=label or None,
+            entries[issued.index], issued, now, limit=stated.limit if stated else None, label=label or None
         )
         for issued, stated, label in ranked(log, taken, now)
     ]

@@ -36,8 +36,7 @@ def history(
     name: Annotated[
         str,
         typer.Argument(
-            metavar="NAME",
-            help="A lineage: provider/name, or the name alone where no provider is stated.",
+            metavar="NAME", help="A lineage: provider/name, or the name alone where no provider is stated."
         ),
     ],
     trust: opt.Signers = None,
@@ -233,10 +232,11 @@ def checkpoint(
     opt.check_outputs(out, force=force)
     with Registry.open(folder) as opened:
         head, note, key = opened.signed_head(context.own_heads()), opened.checkpoint(), opened.vkey
+        document = views.head(opened)
     if out:
         files.write(out, note, overwrite=force)
     emit(
-        fill(documents.RegistryCheckpoint, head, root=head.root.hex(), vkey=str(key), note=note.decode()),
+        document,
         f"{key}\n".encode()
         if vkey
         else fold(f"checkpoint over {entries(head.size)} written to {out}")
@@ -255,8 +255,7 @@ def cosign(
         ),
     ],
     witness: Annotated[
-        list[str] | None,
-        opt.WITNESS(help="A witness's verifier key, instead of the policy's; repeatable."),
+        list[str] | None, opt.WITNESS(help="A witness's verifier key, instead of the policy's; repeatable.")
     ] = None,
     trust: opt.TrustFile = None,
     heads: opt.HeadsFile = None,
@@ -363,8 +362,5 @@ def rotate_key(
             at=moment,
             trust=policy,
         )
-        size = opened.head().size
-    emit(
-        documents.RegistryRotation(vkey=str(vkey), size=size),
-        views.show_vkey(vkey),
-    )
+        document = views.head(opened)
+    emit(document, views.show_vkey(vkey))

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 
 def report(
     source: Annotated[
-        Path,
-        typer.Argument(metavar="SOURCE", help="A bundle's folder, or a passport.json with --bundle."),
+        Path, typer.Argument(metavar="SOURCE", help="A bundle's folder, or a passport.json with --bundle.")
     ],
     out: Annotated[Path, opt.OUT(help="X.pdf (X.html is written beside it) or X.html, the file to write.")],
     force: opt.Force = False,
@@ -190,8 +189,7 @@ def _opened(document: ContextInit) -> Iterator[str]:
 def lint(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The context.json.")],
     bundle: Annotated[
-        list[Path] | None,
-        opt.BUNDLE(help="The evidence that it should be about. Once for each bundle."),
+        list[Path] | None, opt.BUNDLE(help="The evidence that it should be about. Once for each bundle.")
     ] = None,
     profile: opt.ProfileName = "hb-eval-2026",
 ) -> None:

@@ -219,8 +219,7 @@ def _taken_over(key_id: str, moment: datetime, before: datetime | None) -> Itera
 def show(
     trust: opt.TrustFile = None,
     profile: Annotated[
-        list[str] | None,
-        opt.PROFILE(help="A profile of your own that the policy may name; repeatable."),
+        list[str] | None, opt.PROFILE(help="A profile of your own that the policy may name; repeatable.")
     ] = None,
     at: opt.AsOf = None,
 ) -> None:

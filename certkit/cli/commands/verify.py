@@ -1,28 +1,30 @@
-"""``certkit verify`` and ``certkit show``: whether a passport holds, and what it says."""
+"""``certkit verify``: whether a passport holds. Nothing of the assessment is loaded for it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Final
 
-from certkit import canonical
+from certkit import canonical, wording
 from certkit.cli import context
 from certkit.cli import options as opt
-from certkit.cli.documents import Show
 from certkit.cli.emit import emit, fold, progress, warn
-from certkit.cli.views.passport import show_passport, show_verdict, show_verification
-from certkit.errors import Exit, UsageError
+from certkit.errors import UsageError
 from certkit.passport import keys
-from certkit.passport.exports import source
-from certkit.passport.opening import parse
+from certkit.passport.checks import NOT_ASKED
+from certkit.passport.exports import words
+from certkit.passport.outcome import STEPS
 from certkit.passport.trust import Trust, TrustedIssuer, TrustedKey
 from certkit.passport.verification import verify as check
+from certkit.text import quoted
 from certkit.workflow.verifying import evidence_of, remembered, standing_of, taken
 
 if TYPE_CHECKING:
-    from certkit.cli.emit import Line
-    from certkit.passport.outcome import Verification
+    from certkit.passport.outcome import Claim, Verification
+
+
+_STEPS: Final = {"passed": "+", "failed": "x", "skipped": "-"}
 
 
 def verify(
@@ -97,76 +99,74 @@ def _policy(trust: Path | None, key: Path | None, issuer: str | None) -> Trust:
     return Trust(issuers=(TrustedIssuer(name=f"the key in {key.name}", keys=(TrustedKey(pem=pem),)),))
 
 
-def show(
-    passport: opt.PassportFile,
-    trust: Annotated[
-        Path | None, opt.TRUST(help="Verify it under this trust policy as well.", envvar=None)
-    ] = None,
-    registry: opt.Registry = None,
-    at: opt.AsOf = None,
-) -> None:
-    """Show what a passport says, on one screen. Without --trust its signature is not checked.
+def show_verification(result: Verification, *, verbose: bool, dated: bool) -> Iterator[str]:
+    """Print a verification: the claim, the steps that were made, the verdict, and what was not checked."""
+    if result.claim is not None:
+        yield from _claim(result.claim)
+    if result.statement is not None and (stated := result.statement.predicate.integrity):
+        yield from fold(f"probes, beside the tier: {words.commitments(stated)}")
+        yield ""
+    for step in result.steps:
+        if verbose or step.status != "skipped":
+            text = f"{_STEPS[step.status]} {step.number:>2} {step.id:<10} {_one_line(step.detail)}"
+            yield from fold(text, rest=" " * 16)
+    yield ""
+    yield from show_verdict(result, dated=dated)
+    yield ""
+    yield "Not checked:"
+    for item in result.not_checked:
+        yield from fold(item, first="  ", rest="    ")
 
-    What is too long for the screen, such as how every bound was got, is in the document of --json.
 
-    With --trust, --registry or PASSPORT.status says whether it still stands, as in 'certkit verify'.
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
 
-    Exit code: that of the verification with --trust, otherwise 0 for every passport that can be read.
 
-    Example: certkit show passport.json --trust trust.json
-    """
-    if registry is not None and trust is None:
-        raise UsageError("usage.option", "--registry is asked under a trust policy", hint="--trust FILE")
-    made = context.now()
-    moment = at or made
-    given = taken(passport)
-    data, verified = given.passport, None
-    if trust is not None:
-        policy, heads = context.load_policy(trust), context.own_heads()
-        standing = standing_of(passport, registry, trust=policy, at=moment, heads=heads, progress=progress())
-        verified = check(data, trust=policy, at=moment, proof=given.proof, **standing)
-    # What fails before its fourth step is not known to be anybody's words, and is not repeated here.
-    readable = verified is None or verified.statement is not None
-    shown = source.unverified(data, at=moment, made=made) if readable else None
-    emit(
-        _document(data if readable else None, verified),
-        _screen(verified, shown, in_pdf=given.in_pdf, dated=at is not None),
-        code=verified.exit_code if verified else Exit.OK,
+def _claim(claim: Claim) -> Iterator[str]:
+    agent, issuer = claim.agent, claim.issuer
+    yield from fold(
+        f"{quoted(agent.name)} {words.one_line(agent.version)}, it is claimed: {words.one_line(claim.claim)}"
     )
+    yield from fold(f"domains: {', '.join(map(quoted, claim.domains)) or 'none'}")
+    known_as = f" (calls itself {quoted(issuer.stated_name)})"
+    same = issuer.stated_name == issuer.name
+    yield from fold(f"issued by {quoted(issuer.name)}{'' if same else known_as}")
+    yield f"valid {claim.not_before} to {claim.not_after}"
+    tiers = claim.readings
+    yield from fold(wording.readings(tiers["table"], tiers["bounded"], decides=claim.decides))
+    for item in claim.challenges:
+        if item.severity == "serious":
+            told = wording.challenge(
+                words.one_line(item.code), item.state, words.one_line(item.message), item.answered_by
+            )
+            yield from fold(told, rest="    ")
+    yield ""
 
 
-def _screen(
-    verified: Verification | None, shown: source.Source | None, *, in_pdf: bool, dated: bool
-) -> Iterator[Line]:
-    if verified is None:
-        yield "SIGNATURE NOT CHECKED: anyone can write this. Check it: --trust FILE"
-    else:
-        yield from show_verdict(verified, dated=dated)
-        skipped = [step.id for step in verified.steps if step.status == "skipped"]
-        yield from fold(f"Not checked: {', '.join(skipped) or 'no step'}; 'certkit verify' tells why")
-    if in_pdf:
-        yield from fold("Taken out of a PDF, whose pages are not signed: compare the id that they print")
-    if shown is not None:
-        yield from show_passport(shown)
+def show_verdict(result: Verification, *, dated: bool) -> Iterator[str]:
+    """Print the verdict, and below it that nobody asked whether the passport was revoked, where it is so."""
+    yield from fold(verdict_of(result, dated=dated))
+    status = result.steps[STEPS.index("status")]
+    if result.deciding is None and status.status == "skipped":
+        reason = "no registry or status file given" if status.code == NOT_ASKED else _one_line(status.detail)
+        yield from fold(f"not checked: revocation ({reason})")
 
 
-def _standing(verified: Verification) -> Literal["current", "revoked", "superseded"] | None:
-    """Return how a passport stands by the log that was asked, None where it was not told."""
-    told = next((step for step in verified.steps if step.id == "status"), None)
-    if told is not None and told.status == "passed":
-        return "current"
-    if told is not None and told.code == "passport.revoked":
-        return "revoked"
-    return "superseded" if told is not None and told.code == "passport.superseded" else None
-
-
-def _document(data: bytes | None, verified: Verification | None) -> Show:
-    passport = parse(data) if data is not None else None
-    return Show(
-        at=verified.at if verified else None,
-        passport_id=passport.passport_id if passport else None,
-        signature_checked=verified is not None,
-        verdict=verified.verdict if verified else None,
-        standing=_standing(verified) if verified else None,
-        statement=canonical.loads(passport.payload) if passport else None,
+def verdict_of(result: Verification, *, dated: bool) -> str:
+    """Return the verdict in words, with the step that decides it, and (`dated`) the time it speaks of."""
+    time = f", as of {words.utc(result.at)}" if dated else ""
+    if result.deciding is not None:
+        step = result.deciding
+        return f"REJECTED at step {step.number} ({step.id}){time}: {_one_line(step.detail)} [{step.code}]"
+    contested = next((step for step in result.steps if step.code == "passport.contested"), None)
+    if result.verdict == "unverifiable" and contested is not None:
+        return f"CONTESTED{time}: {_one_line(contested.detail)}; your policy does not accept that"
+    if result.verdict == "unverifiable":
+        return f"UNVERIFIABLE{time}: nothing is wrong, but something that is required could not be checked"
+    profile = result.claim.profile if result.claim else None
+    if profile is None or profile.known:
+        return f"VERIFIED{time}: what was checked holds, under your trust policy"
+    return (
+        f"VERIFIED{time}, by profile {quoted(profile.id)} ({words.short(profile.digest)}…), which does not"
+        " come with certkit and is not listed in your policy: what was checked holds"
     )

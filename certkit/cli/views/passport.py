@@ -9,13 +9,10 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
-from certkit import wording
 from certkit.cli.emit import counted, fold
 from certkit.cli.views.table import Asked, Cells, digits, table
-from certkit.passport.checks import NOT_ASKED
 from certkit.passport.exports import words
 from certkit.passport.exports.periods import periods
-from certkit.passport.outcome import STEPS
 from certkit.text import quoted
 
 if TYPE_CHECKING:
@@ -23,13 +20,11 @@ if TYPE_CHECKING:
 
     from certkit.cli.emit import Line
     from certkit.passport.exports import Source
-    from certkit.passport.outcome import Claim, Verification
-    from certkit.passport.statement import Commitments, CriterionClaim, Predicate, RowAtTier, Trigger
+    from certkit.passport.statement import CriterionClaim, Predicate, RowAtTier, Trigger
 
 _LABEL: Final = 9  # beside it a digest ends in column 80
 _INDENT: Final = " " * _LABEL
 _MOST: Final = 3
-_STEPS: Final = {"passed": "+", "failed": "x", "skipped": "-"}
 
 
 def show_passport(source: Source) -> Iterator[Line]:
@@ -79,19 +74,9 @@ def _head(source: Source) -> Iterator[str]:
     yield from _entry("evidence", f"{predicate.origin}, {records}: {runs}; {words.short(evidence.digest)}")
     yield from _entry("profile", f"{quoted(judgement.profile.id)}; {words.short(judgement.profile.digest)}")
     if predicate.integrity:
-        yield from _entry("probes", _commitments(predicate.integrity))
+        yield from _entry("probes", words.commitments(predicate.integrity))
     if predicate.supersedes:
         yield from _entry("replaces", predicate.supersedes)
-
-
-def _commitments(stated: Commitments) -> str:
-    """Return success and commitment integrity in one line; they move no tier."""
-    successes, tasks, matched, probes = (
-        sum(getattr(cell, name) for cell in stated.cells)
-        for name in ("successes", "tasks", "matched", "probes")
-    )
-    core = stated.core or "unmeasured"
-    return f"success {successes:,}/{tasks:,}, held {matched:,}/{probes:,}, core {core}; {stated.seed} tasks"
 
 
 def _validity(source: Source) -> str:
@@ -195,76 +180,3 @@ def _section(title: str, items: Iterable[str]) -> Iterator[str]:
     yield f"{title}:" if listed else f"{title}: none stated"
     for item in listed:
         yield from fold(item, first="  ", rest="    ")
-
-
-def show_verification(result: Verification, *, verbose: bool, dated: bool) -> Iterator[str]:
-    """Print a verification: the claim, the steps that were made, the verdict, and what was not checked."""
-    if result.claim is not None:
-        yield from _claim(result.claim)
-    if result.statement is not None and (stated := result.statement.predicate.integrity):
-        yield from fold(f"probes, beside the tier: {_commitments(stated)}")
-        yield ""
-    for step in result.steps:
-        if verbose or step.status != "skipped":
-            text = f"{_STEPS[step.status]} {step.number:>2} {step.id:<10} {_one_line(step.detail)}"
-            yield from fold(text, rest=" " * 16)
-    yield ""
-    yield from show_verdict(result, dated=dated)
-    yield ""
-    yield "Not checked:"
-    for item in result.not_checked:
-        yield from fold(item, first="  ", rest="    ")
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
-
-
-def _claim(claim: Claim) -> Iterator[str]:
-    agent, issuer = claim.agent, claim.issuer
-    yield from fold(
-        f"{quoted(agent.name)} {words.one_line(agent.version)}, it is claimed: {words.one_line(claim.claim)}"
-    )
-    yield from fold(f"domains: {', '.join(map(quoted, claim.domains)) or 'none'}")
-    known_as = f" (calls itself {quoted(issuer.stated_name)})"
-    same = issuer.stated_name == issuer.name
-    yield from fold(f"issued by {quoted(issuer.name)}{'' if same else known_as}")
-    yield f"valid {claim.not_before} to {claim.not_after}"
-    tiers = claim.readings
-    yield from fold(wording.readings(tiers["table"], tiers["bounded"], decides=claim.decides))
-    for item in claim.challenges:
-        if item.severity == "serious":
-            told = wording.challenge(
-                words.one_line(item.code), item.state, words.one_line(item.message), item.answered_by
-            )
-            yield from fold(told, rest="    ")
-    yield ""
-
-
-def show_verdict(result: Verification, *, dated: bool) -> Iterator[str]:
-    """Print the verdict, and below it that nobody asked whether the passport was revoked, where it is so."""
-    yield from fold(verdict_of(result, dated=dated))
-    status = result.steps[STEPS.index("status")]
-    if result.deciding is None and status.status == "skipped":
-        reason = "no registry or status file given" if status.code == NOT_ASKED else _one_line(status.detail)
-        yield from fold(f"not checked: revocation ({reason})")
-
-
-def verdict_of(result: Verification, *, dated: bool) -> str:
-    """Return the verdict in words, with the step that decides it, and (`dated`) the time it speaks of."""
-    time = f", as of {words.utc(result.at)}" if dated else ""
-    if result.deciding is not None:
-        step = result.deciding
-        return f"REJECTED at step {step.number} ({step.id}){time}: {_one_line(step.detail)} [{step.code}]"
-    contested = next((step for step in result.steps if step.code == "passport.contested"), None)
-    if result.verdict == "unverifiable" and contested is not None:
-        return f"CONTESTED{time}: {_one_line(contested.detail)}; your policy does not accept that"
-    if result.verdict == "unverifiable":
-        return f"UNVERIFIABLE{time}: nothing is wrong, but something that is required could not be checked"
-    profile = result.claim.profile if result.claim else None
-    if profile is None or profile.known:
-        return f"VERIFIED{time}: what was checked holds, under your trust policy"
-    return (
-        f"VERIFIED{time}, by profile {quoted(profile.id)} ({words.short(profile.digest)}…), which does not"
-        " come with certkit and is not listed in your policy: what was checked holds"
-    )

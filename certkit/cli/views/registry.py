@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from certkit.registry.entry import Entry, Logged
     from certkit.registry.keeping import Gathered
     from certkit.registry.reader import Reader
+    from certkit.registry.registry import Registry
     from certkit.registry.state import History, Issued
     from certkit.tlog.note import Signed
 
@@ -36,6 +37,12 @@ def show_vkey(vkey: VerifierKey) -> Iterator[str]:
     """Print a log's verifier key, and who needs it."""
     yield str(vkey)
     hint("publish this verifier key; auditors add it: certkit trust add --log VKEY")
+
+
+def head(log: Registry) -> documents.RegistryCheckpoint:
+    """Return the signed head of a registry."""
+    head, note = log.head(), log.checkpoint().decode()
+    return fill(documents.RegistryCheckpoint, head, root=head.root.hex(), vkey=str(log.vkey), note=note)
 
 
 def following(logged: Admitted | None) -> documents.Following:

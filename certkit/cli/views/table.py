@@ -69,16 +69,16 @@ def table(
         line.rstrip()
         yield line
     legend = _LEGEND.format(*(_mark(status) for status in _MARKS))
-    yield from fold(
+    told = fold(
         f"{legend}: first by the table reading (point estimates), then by the bounded reading (bounds);"
         f" bounds are those for Tier {bound_tier}"
     )
+    yield from (Text(line, style="dim") for line in told)
 
 
 def _name(row: Cells, width: int) -> str:
-    """Return a criterion's full name with its id, ``Operational reliability (r_op)``, as far as it fits."""
-    spec = CATALOGUE.get(row.metric)
-    title = row.id if spec is None else spec.short if spec.tau_of else spec.title
+    """Return a criterion's full name with its id; of a long one the end is left out before the id."""
+    title = CATALOGUE[row.metric].title if row.metric in CATALOGUE else row.id
     if title.lower().replace(" ", "_").startswith(row.id):
         return cut(title[:1].upper() + title[1:], width)
     return f"{cut(title[:1].upper() + title[1:], max(width - len(row.id) - 3, 1))} ({row.id})"[:width]

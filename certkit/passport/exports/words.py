@@ -11,7 +11,7 @@ from certkit.text import visible
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from certkit.passport.statement import Judgement, Predicate
+    from certkit.passport.statement import Commitments, Judgement, Predicate
 
 UNVERIFIED: Final = "UNVERIFIED"
 SPECIMEN: Final = "SPECIMEN"
@@ -79,3 +79,13 @@ def one_line(text: str) -> str:
 def short(digest: str) -> str:
     """Return the beginning of a digest, for where the whole of it does not fit."""
     return digest[: len("sha256:") + 12]
+
+
+def commitments(stated: Commitments) -> str:
+    """Return success and commitment integrity in one line; they move no tier."""
+    successes, tasks, matched, probes = (
+        sum(getattr(cell, name) for cell in stated.cells)
+        for name in ("successes", "tasks", "matched", "probes")
+    )
+    core = stated.core or "unmeasured"
+    return f"success {successes:,}/{tasks:,}, held {matched:,}/{probes:,}, core {core}; {stated.seed} tasks"

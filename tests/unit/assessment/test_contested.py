@@ -226,18 +226,34 @@ def test_faults_without_effect_are_always_among_the_challenges(
     assert stated == ([] if severity is None else [severity])
 
 
-def test_repeats_contradict_declared_independence_alone(tmp_path: Path) -> None:
-    """Nine tasks of ten always succeed, one never: their runs show 80 %, and they do not."""
-    runs = each(
-        lambda _, run: {"outcome": "failure", "recovered": False} if run["task_id"][-1] == "7" else {},
-        honest(60, 20),
+def one_domain(fails: Callable[[int, int], bool]) -> list[Run]:
+    """Return forty runs of each of fifteen tasks; `fails` tells which, by task and trial."""
+    recovery = (
+        "recovery_steps",
+        "recovery_approach",
+        *(f"memory_{x}" for x in ("query_offset", "similarity")),
     )
-    bare = [
-        {key: value for key, value in run.items() if not key.startswith(("recover", "attack", "fault"))}
-        for run in runs
-    ]
-    declared = judged(tmp_path / "a", bare, tasks_independent=True)
-    assert "repeats-as-independent" not in serious(declared)  # no tier is attained: nothing to contradict
+    listed = []
+    for i, run in enumerate(honest(15, 40)):
+        made = run | {"domain": "harbour"}
+        if fails(i % 15, i // 15):
+            kept = {key: value for key, value in made.items() if key not in (*recovery, "memory_modified")}
+            made = kept | {"outcome": "failure"} | ({"recovered": False} if "recovered" in kept else {})
+        listed.append(made)
+    return listed
+
+
+def test_repeats_of_few_tasks_contradict_declared_independence(tmp_path: Path) -> None:
+    """Four of fifteen tasks always fail: 480 runs show more than 60 %, and fifteen tasks do not."""
+    few = judged(tmp_path / "few", one_domain(lambda task, _: task in {0, 1, 10, 11}))
+    assert "repeats-as-independent" in serious(few)
+    assert (few.verdict.readings.table, few.verdict.readings.bounded, few.exit_code) == (1, 0, 4)
+    alike = judged(tmp_path / "alike", one_domain(lambda task, trial: (4 * trial + task + 7) % 15 < 4))
+    assert alike.verdict.readings.table == 1
+    assert serious(alike) == set()  # the same rate in every task
+
+
+def test_silence_about_independence_contradicts_nothing(tmp_path: Path) -> None:
     silent = judged(tmp_path / "b", HONEST, tasks_independent=None)
     assert "undeclared-independence" in {item.code for item in silent.findings}
     assert serious(silent) == set()

@@ -13,7 +13,7 @@ from scipy import stats
 from certkit.assessment import SEVERITY, Assessment, Severity
 from certkit.assessment.findings.plausibility import identical_repeats
 from certkit.evidence.records.record import Split
-from certkit.evidence.summary.summary import Stretch, Tally, Times, Window
+from certkit.evidence.summary.summary import Stretch, Tally, Times, Traces, Window
 from tests.support import build
 
 if TYPE_CHECKING:
@@ -33,6 +33,11 @@ def schedule(domain: str = "a", nominal: int = 20, fault: int = 80, **fields: in
 def found(cells: list[Cell] | None = None, **facts: Any) -> Assessment:
     listed = schedule() if cells is None else cells
     return build.judged(build.summary(listed, rows=build.clusters()), **facts)
+
+
+def mixed(**conditions: int) -> Assessment:
+    """Return the judgement of runs under faults, by condition."""
+    return found([build.cell("a", name, build.outcomes(n, n)) for name, n in conditions.items()])
 
 
 def timed(**times: int) -> Assessment:
@@ -116,6 +121,12 @@ CAUSES: dict[str, Callable[[], Assessment]] = {
     "unversioned-agent": lambda: found(agent=UNVERSIONED),
     "components-not-listed": lambda: found(agent=UNVERSIONED),
     "unpinned-components": lambda: found(agent=LOOSE),
+    "traces-not-enclosed": lambda: build.judged(
+        structs.replace(
+            build.summary([build.cell("a", "stochastic", build.outcomes(9, 9))]),
+            traces=Traces(named=9, enclosed=7, bare=2),
+        )
+    ),
     "protocol-not-stated": lambda: found(methodology=None),
     "evaluator-not-independent": lambda: found(evaluator={"name": "us", "relation": "same"}),
     "judge-not-independent": lambda: found(judge=JUDGE),
@@ -149,7 +160,7 @@ CAUSES: dict[str, Callable[[], Assessment]] = {
     "no-attack-landed": lambda: found([build.cell("a", ATTACK, build.outcomes(9, 9, not_landed=9))]),
     "attack-landed-unknown": lambda: found([build.cell("a", ATTACK, build.outcomes(9, 9, landed_unknown=9))]),
     "faults-left-out": lambda: found(schedule(frr_left_out=41)),
-    "narrow-fault-mix": found,
+    "narrow-fault-mix": lambda: mixed(stochastic=91, cascade=5, adversarial=4),
     "oracle-equals-actual": lambda: found(schedule(oracle_success=10, oracle_equal=10)),
     "success-with-violations": lambda: found(schedule(success_with_violations=1)),
     "stopped-short": lambda: found(schedule(pei_stopped_short=1)),
@@ -228,6 +239,9 @@ def test_findings_stand_by_severity() -> None:
             "outcome-against-rule-a",
         ),
         (lambda: repeated((0, 1, 1, {"runs": 4, "success": 4}), temperature=0.5), "repeated-identical-runs"),
+        (lambda: mixed(stochastic=90, cascade=5, adversarial=5), "narrow-fault-mix"),
+        (lambda: found(schedule(oracle_success=10, oracle_equal=9)), "oracle-equals-actual"),
+        (lambda: found(schedule(oracle_success=9, oracle_equal=9)), "oracle-equals-actual"),
     ],
 )
 def test_the_limit_itself_is_no_finding(just: Callable[[], Assessment], code: str) -> None:

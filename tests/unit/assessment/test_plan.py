@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import jsonschema
 import numpy as np
 import pytest
+from msgspec import structs
 
 from certkit.assessment import parse
+from certkit.assessment.bounded import Judged
 from certkit.assessment.kinds import KINDS, TaskMean
 from certkit.assessment.plan import drawn, plan
 from certkit.assessment.plan.design import design, expectations
@@ -16,6 +19,7 @@ from certkit.assessment.plan.document import Plan
 from certkit.document import schema_of
 from certkit.errors import NegativeError, UsageError
 from tests.support import build
+from tests.support.rows import Rows, evidence
 
 if TYPE_CHECKING:
     from certkit.assessment.plan.document import Planned
@@ -91,6 +95,22 @@ def test_the_table_reading_takes_runs_for_independent_and_so_fewer_tasks() -> No
 )
 def test_harder_conditions_take_more_tasks(less: dict[str, Any], more: dict[str, Any]) -> None:
     assert planned("r_op=.9", **less).schedule.tasks < planned("r_op=.9", **more).schedule.tasks
+
+
+def test_an_insufficient_row_names_the_missing_tasks_and_about_how_many_the_plan_takes() -> None:
+    runs, won = [4, 3, 3, 3, 3, 3, 3, 3], [3, 3, 3, 3, 3, 3, 2, 2]  # 22 of 25
+    drawn_up = evidence(
+        Rows(cluster=c, task=c, y=y, n=n) for c, (n, y) in enumerate(zip(runs, won, strict=True))
+    )
+    summary = structs.replace(drawn_up, unclustered=drawn_up.records)
+    rows = Judged(summary, build.facts(tasks_independent=True).manifest, R_OP).rows
+    (bounded,) = (row.bounded for row in rows if row.tier == 2)
+    assert bounded is not None
+    words = r"8 tasks; Tier 2 takes at least 13, and about (\d+) to show 88\.0 %"
+    told = re.fullmatch(words, str(bounded.reason))
+    assert told is not None
+    assert int(told[1]) == pytest.approx(planned("r_op=.88", runs_per_task=3).schedule.tasks, rel=0.15)
+    assert 70 <= int(told[1]) <= 100
 
 
 def test_a_stated_deviation_takes_fewer_tasks_than_the_largest() -> None:

@@ -148,20 +148,20 @@ def test_one_run_across_the_threshold_loses_exactly_that_row(
     row: str, tier: int, field: str, at: int, side: int
 ) -> None:
     direction = -1 if row == "violations" else 1
-    assessment = build.judged(build.strong(None, **{field: at + side * direction}))
+    judged = build.table(build.strong(None, **{field: at + side * direction}))
     strict = TABLE_1[row][tier][0] in {GREATER, LESS}
     first = tier if side < 0 or (side == 0 and strict) else tier + 1
-    assert build.lost(assessment) == {(row, t) for t in TABLE_1[row] if t >= first}
-    assert assessment.verdict.tier == first - 1
+    assert build.lost(judged.rows) == {(row, t) for t in TABLE_1[row] if t >= first}
+    assert judged.tier("table") == first - 1
 
 
 @pytest.mark.parametrize("side", [-1, 0, 1])
 @pytest.mark.parametrize(("tier", "total"), [(1, 1782), (2, 792), (3, 198)])
 def test_csi_across_its_threshold_loses_exactly_csi(tier: int, total: int, side: int) -> None:
     # A deviation of (1 - threshold) / 4 needs Σ k² = 99 · 3200 · variance; more spread is less stability.
-    assessment = build.judged(build.strong(build.window(pei=spread(total - side))))
+    judged = build.table(build.strong(build.window(pei=spread(total - side))))
     first = tier if side < 0 else tier + 1
-    assert build.lost(assessment) == {("csi", t) for t in (1, 2, 3) if t >= first}
+    assert build.lost(judged.rows) == {("csi", t) for t in (1, 2, 3) if t >= first}
 
 
 @pytest.mark.parametrize("side", [-1, 0, 1])
@@ -172,10 +172,10 @@ def test_r_op_at_its_threshold_takes_only_the_posterior_with_it(tier: int, tau: 
     at = Fraction(tau) * build.FAULTS
     assert at.denominator == 1
     rest = build.STRONG["adversarial"] + build.STRONG["weak"] + build.STRONG["cascade"]
-    assessment = build.judged(build.strong(bulk=int(at) + side - rest))
+    judged = build.table(build.strong(bulk=int(at) + side - rest))
     first = tier if side <= 0 else tier + 1
     r_op = {("r_op", t) for t in (1, 2, 3) if t >= first}
-    assert build.lost(assessment) == r_op | {("posterior", t) for t in (1, 2, 3) if t >= tier} | {
+    assert build.lost(judged.rows) == r_op | {("posterior", t) for t in (1, 2, 3) if t >= tier} | {
         ("domain_min", t) for t in (2, 3) if t > tier
     }
 
@@ -191,13 +191,13 @@ def test_posterior_alone_is_lost_where_the_rate_is_above_but_too_close(
         low, high = (low, middle) if build.binomial_tail(middle, n, tau) > delta else (middle, high)
     rest = build.STRONG["adversarial"] + build.STRONG["weak"] + build.STRONG["cascade"]
     above = {(row, t) for row in ("r_op", "posterior", "domain_min") for t in (2, 3) if t > tier}
-    assert build.lost(build.judged(build.strong(bulk=high - rest))) == above
-    assert build.lost(build.judged(build.strong(bulk=low - rest))) == above | {("posterior", tier)}
+    assert build.lost(build.table(build.strong(bulk=high - rest)).rows) == above
+    assert build.lost(build.table(build.strong(bulk=low - rest)).rows) == above | {("posterior", tier)}
 
 
 def test_the_strong_agent_passes_every_row_of_every_tier() -> None:
     assessment = build.judged(build.strong(), tier=3)
-    assert build.lost(assessment) == set()
+    assert build.lost(assessment.criteria) == set()
     assert assessment.verdict.tier == 3
     assert assessment.exit_code == 0
     assert assessment.verdict.binding == ()

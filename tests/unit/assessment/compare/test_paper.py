@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from itertools import product
-from math import asin, gamma, pi, sqrt
+from math import gamma, sqrt
 
 import numpy as np
 import pytest
@@ -17,9 +17,7 @@ from certkit.assessment.compare.paper import (
     anova,
     means,
     moments,
-    newcombe,
     ranks,
-    shares,
     two_proportions,
 )
 
@@ -54,24 +52,6 @@ def test_z_has_a_sign_and_is_none_where_nothing_varies() -> None:
         assert two_proportions(t, m, s, n).statistic == pytest.approx(-z, abs=1e-9)
     for s, t in ((0, 0), (7, 9)):
         assert two_proportions(s, 7, t, 9).p == 1.0
-
-
-def test_newcombe_gives_what_newcombe_printed() -> None:
-    # Newcombe, Statistics in Medicine 17 (1998) 873-890, Table II, method 10.
-    for counts, low, high in (
-        ((56, 70, 48, 80), 0.0524, 0.3339),
-        ((9, 10, 3, 10), 0.1705, 0.8090),
-        ((10, 10, 0, 20), 0.6791, 1.0),
-        ((0, 10, 0, 20), -0.1611, 0.2775),
-    ):
-        found = newcombe(*counts)
-        assert (found.low, found.high) == pytest.approx((low, high), abs=5e-5)
-
-
-def test_h_is_a_difference_of_angles() -> None:
-    found = shares(9, 10, 6, 10).cohen_h
-    assert found == pytest.approx(2 * asin(sqrt(0.9)) - 2 * asin(sqrt(0.6)), abs=1e-15)
-    assert shares(5, 5, 0, 5).cohen_h == pytest.approx(pi, abs=1e-12)
 
 
 def test_d_is_students_t_without_the_sample_sizes_and_g_takes_its_bias_out() -> None:

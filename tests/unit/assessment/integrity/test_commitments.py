@@ -11,7 +11,7 @@ import certkit
 from certkit import canonical, report, workflow
 from certkit.assessment.findings.provenance import commitments
 from certkit.assessment.integrity.scores import score
-from certkit.cli.views.passport import show_verification
+from certkit.cli.commands.verify import show_verification
 from certkit.evidence import seal
 from certkit.evidence.integrity.reading import read
 from certkit.evidence.integrity.running import Asking, generate_probes, run_probes
