@@ -26,8 +26,8 @@ from certkit.registry.heads import Heads, refuse_fork, remembered
 from certkit.registry.ledger import Ledger, Warn, is_index
 from certkit.registry.log import KEY_FILE, Log
 from certkit.registry.writing import Appended, Turn
-from certkit.tlog.hashing import leaf_hash
 from certkit.tlog.note import Signer, VerifierKey
+from certkit.tlog.tree import leaf_hash
 
 if TYPE_CHECKING:
     import sqlite3
@@ -261,7 +261,7 @@ class Registry:
         """
         vkey = Signer(self.origin, new).vkey
         with self.turn(old, trust, vkey) as turn:
-            if vkey.public in {turn.signer.vkey.public, *self._known.log_keys()}:
+            if vkey.public in {turn.signer.vkey.public, *self._known.log_keys.had}:
                 hint = "a key that was given up may be in other hands: 'certkit keys generate'"
                 raise UsageError("registry.log-key", "the log has, or had, this key", hint=hint)
             change = KeyChange(old=str(turn.signer.vkey), new=str(vkey))

