@@ -200,7 +200,6 @@ CODES: Final[dict[str, str]] = {
     "keyless.failed": "a Sigstore instance did not sign",
     "timestamp.failed": "a timestamp authority gave no timestamp",
     # passports inside PDFs
-    "pdf.unreadable": "the PDF cannot be read strictly and within limits",
     "pdf.too-large": "the PDF, or the passport attached to it, is larger than the limit",
     "pdf.no-passport": "the PDF carries no passport under the name that certkit gives it",
     "pdf.several": "the PDF carries more than one passport, or more than one proof of registration",

@@ -16,9 +16,9 @@ from base64 import urlsafe_b64encode
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
-from msgspec import Struct
 
 from certkit.assessment.metrics.series import series
+from certkit.assessment.task_table import Cell, Column, Task, TaskTable
 from certkit.evidence.records.record import Split
 from certkit.evidence.summary.reduce import TAG_BYTES
 
@@ -41,50 +41,6 @@ METRICS: Final = ("frr", "pei", "irs", "ti", "violations", "adversarial_resistan
 
 SALT_NAME: Final = 8
 _THOUSANDTHS: Final = 1_000
-
-
-class Cell(Struct, frozen=True, kw_only=True):
-    """The runs of one domain under one condition, over all tasks."""
-
-    domain: str
-    condition: str
-    runs: int
-    successes: int
-
-
-class Column(Struct, frozen=True, kw_only=True):
-    """What one pair of integers of every task is: y / scale is the sum of n values.
-
-    `y` and `n` here are over all tasks. `condition` is given where `metric` is `SUCCESS`.
-    """
-
-    metric: str
-    condition: str | None = None
-    scale: int
-    y: int
-    n: int
-
-
-class Task(Struct, frozen=True, array_like=True):
-    """One task in one domain (by its place in `TaskTable.domains`): y and n of every column, in turn."""
-
-    tag: str
-    domain: int
-    sums: tuple[int, ...]
-
-
-class TaskTable(Struct, frozen=True, kw_only=True):
-    """The tasks of one bundle; `salt` is the SHA-256 of the salt in hexadecimal, 8 bytes, None without one.
-
-    `tasks` counts all of them, `rows` holds those that are kept, sorted by tag and domain.
-    """
-
-    salt: str | None
-    tasks: int
-    domains: tuple[str, ...]
-    cells: tuple[Cell, ...]
-    columns: tuple[Column, ...]
-    rows: tuple[Task, ...]
 
 
 def task_table(summary: Summary, *, salt: bytes | None, memory_observable: bool) -> TaskTable:

@@ -168,10 +168,10 @@ def _of_variable(name: str, variable: Variable) -> str:
     )
 
 
-def _kappa(found: Estimate | None) -> str:
-    if found is None or found.value is None:
+def _kappa(estimate: Estimate | None) -> str:
+    if estimate is None or estimate.value is None:
         return "κ undefined"
-    return f"κ {found.value:.2f} over {found.items:,} items"
+    return f"κ {estimate.value:.2f} over {estimate.items:,} items"
 
 
 def _share(share: Share) -> str:

@@ -17,7 +17,7 @@ passport is the SHA-256 of its payload, never of its file. A step that could not
 
 To issue: `claim` (from an assessment) → `statement` → `payload` → `dsse`, `sealed` → `issuing`. To verify:
 `sealed`, `dsse`, `payload` → `opening` → `checks`, `logs`, `replay` → `verification` → `outcome`; `keyless`
-and `timestamp` read certificates and timestamps; `agreement`, `parts` and `tables` compare a statement with
+and `timestamp` read certificates and timestamps; `derived`, `bounds` and `tables` compare a statement with
 itself and with the packaged profiles. Verifying loads `cryptography` and `msgspec`; only a replay loads the
 assessment, and only a certificate loads `sigstore`.
 """
@@ -30,7 +30,7 @@ from certkit.lazy import lazy
 
 if TYPE_CHECKING:
     from certkit.passport.checks import Status, StatusSource
-    from certkit.passport.issuing import VALIDITY, Issuer, issue, replayed
+    from certkit.passport.issuing import VALIDITY, Issuer, issue
     from certkit.passport.opening import Passport, RefusedPassportError, Signed, open_signed, parse
     from certkit.passport.outcome import Claim, Step, Verification
     from certkit.passport.replay import Opened, from_bundle
@@ -62,7 +62,6 @@ __all__ = [
     "parse",
     "parse_trust",
     "passport_schema",
-    "replayed",
     "trust_schema",
     "verify",
 ]
@@ -78,7 +77,6 @@ __getattr__ = lazy(
             "VALIDITY",
             "Issuer",
             "issue",
-            "replayed",
         ),
         "opening": (
             "Passport",

@@ -14,10 +14,11 @@ the code that made the claim. `unchecked` says which bounds cannot be computed a
 from __future__ import annotations
 
 from collections import defaultdict
+from functools import cached_property
 from math import exp, lgamma, log, log1p, sqrt
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from certkit.passport.implied import NOMINAL
+from certkit.passport.terms import NOMINAL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
         Predicate,
         RowAtTier,
         Task,
-        TaskTable,
     )
 
 SINGLE: Final = {"adversarial", "context_corruption", "tool_failure", "stochastic"}
@@ -41,18 +41,44 @@ SUCCESSES: Final[dict[str, Callable[[str], bool]]] = {
 }
 """Series of successes, and the conditions whose runs they are taken over."""
 
-MEANS: Final = {"r_op", "c_nom", "frr", "pei", "irs", "ti", "violations", "adversarial_resistance"}
-DIFFERENCES: Final = {"gap": ("c_nom", "r_op"), "cascade_penalty": ("single", "cascade")}
-ATTESTED: Final = {"transparency_index", "human_trust_score", "edm_auditability"}
-LIKERT: Final = {"ti", "human_trust_score"}
-WITHOUT_BOUND: Final = {"csi", "csi_windowed"}
-"""Consistency, for which no bound is known."""
-OF_SUCCESS: Final = {*MEANS, *DIFFERENCES, "domain_min", "posterior"} - {"pei", "ti", "violations"}
 
-FIVE: Final = 5
-"""Violations per run that the scale of counts reaches at least."""
-ROUNDING: Final = {"pei": 1e-3}
-"""By how much a bound may differ where the table rounds its sums to thousandths; else by `LAST_DIGIT`."""
+class Kind(NamedTuple):
+    """How a row rests on tasks: the mean of a series, the least over domains, or the first less the second.
+
+    A mean runs from `low` over `span`, which grows with the largest task mean where it is `open_ended`. A
+    `chance` is the probability that the mean exceeds τ. `attested` rows rest on stated observations, not
+    on tasks; `outcomes` tells whether a model may have given them. `rounding` is that of the table.
+    """
+
+    series: tuple[str, ...] = ()
+    low: float = 0
+    span: float = 1
+    by_domain: bool = False
+    chance: bool = False
+    open_ended: bool = False
+    attested: bool = False
+    unbounded: bool = False
+    outcomes: bool = True
+    rounding: float = 2e-6
+
+
+KINDS: Final[dict[str, Kind]] = {
+    **{name: Kind((name,)) for name in ("r_op", "c_nom", "frr", "irs", "adversarial_resistance")},
+    "domain_min": Kind(("r_op",), by_domain=True),
+    "posterior": Kind(("r_op",), chance=True),
+    "gap": Kind(("c_nom", "r_op"), low=-100, span=200),
+    "cascade_penalty": Kind(("single", "cascade"), low=-100, span=200),
+    "pei": Kind(("pei",), outcomes=False, rounding=1e-3),
+    "ti": Kind(("ti",), low=1, span=4, outcomes=False),
+    "violations": Kind(("violations",), span=5, open_ended=True, outcomes=False),
+    "human_trust_score": Kind(low=1, span=4, attested=True),
+    "transparency_index": Kind(attested=True),
+    "edm_auditability": Kind(attested=True),
+    "csi": Kind(unbounded=True),
+    "csi_windowed": Kind(unbounded=True),
+}
+"""The metrics whose rows are computed again; consistency has no bound."""
+
 LAST_DIGIT: Final = 2e-6
 MOST_TERMS: Final = 5_000
 """Of the continued fraction: enough for 10⁷ runs, and what keeps a hostile statement from taking long."""
@@ -114,6 +140,9 @@ class Scale(NamedTuple):
         return x if self.lower else 1 - x
 
 
+SHARE: Final = Scale(0, 1, lower=True)
+
+
 class Tasks:
     """The tasks that carry a series: by tag, the mean of the runs in the metric's unit, and their number."""
 
@@ -123,47 +152,36 @@ class Tasks:
             for place, scale in places:
                 sums[row.tag][0] += row.sums[place] / scale
                 sums[row.tag][1] += row.sums[place + 1]
-        self.of = {tag: (y / n, n) for tag, (y, n) in sums.items() if n}
-        self.k = len(self.of)
+        self.means = {tag: (y / n, n) for tag, (y, n) in sums.items() if n}
+        self.k = len(self.means)
 
     def weights(self) -> Iterator[dict[str, float]]:
         """Yield the weights of the tasks: all alike, and by their runs."""
-        runs = sum(n for _, n in self.of.values())
-        yield dict.fromkeys(self.of, 1.0)
-        yield {tag: self.k * n / runs for tag, (_, n) in self.of.items()}
+        runs = sum(n for _, n in self.means.values())
+        yield dict.fromkeys(self.means, 1.0)
+        yield {tag: self.k * n / runs for tag, (_, n) in self.means.items()}
 
     def moments(
         self, weights: dict[str, float], scale: Scale, failed: int, passed: int
     ) -> tuple[float, float]:
         """Return mean and variance of the posterior; `failed` and `passed` are the prior tasks."""
         size = self.k + failed + passed
-        weighed = [(scale.x(value), weights[tag]) for tag, (value, _) in self.of.items()]
+        weighed = [(scale.x(value), weights[tag]) for tag, (value, _) in self.means.items()]
         mean = (sum(w * x for x, w in weighed) + passed) / size
         squares = sum((w * (x - mean)) ** 2 for x, w in weighed)
         squares += failed * mean**2 + passed * (1 - mean) ** 2
         return mean, squares / (size * (size + 1))
 
-    def posteriors(self, scale: Scale) -> list[Beta]:
-        """Return the posterior of the mean under both weightings."""
-        return [by_moments(*self.moments(weights, scale, 1, 1)) for weights in self.weights()]
 
-
-def _is_of(column: Column, series: str) -> bool:
-    if column.metric != "success":
-        return column.metric == series
-    over = SUCCESSES.get(series)
-    return over is not None and column.condition is not None and over(column.condition)
-
-
-def differences(first: Tasks, second: Tasks) -> Iterator[Beta]:
+def _difference(first: Tasks, second: Tasks) -> Iterator[Beta]:
     """Yield the posterior of (1 − a + b)/2 under both weightings; prior tasks speak for a and against b."""
-    scale = Scale(0, 1, lower=True)
-    shared = first.of.keys() & second.of.keys()
-    for one, two in zip(first.weights(), second.weights(), strict=True):
-        mean_a, var_a = first.moments(one, scale, 0, 1)
-        mean_b, var_b = second.moments(two, scale, 1, 0)
+    shared = first.means.keys() & second.means.keys()
+    for w_a, w_b in zip(first.weights(), second.weights(), strict=True):
+        mean_a, var_a = first.moments(w_a, SHARE, 0, 1)
+        mean_b, var_b = second.moments(w_b, SHARE, 1, 0)
         covariance = sum(
-            one[tag] * two[tag] * (first.of[tag][0] - mean_a) * (second.of[tag][0] - mean_b) for tag in shared
+            w_a[tag] * w_b[tag] * (first.means[tag][0] - mean_a) * (second.means[tag][0] - mean_b)
+            for tag in shared
         )
         covariance /= sqrt((first.k + 1) * (first.k + 2) * (second.k + 1) * (second.k + 2))
         middle = min(max((1 - mean_a + mean_b) / 2, 1e-12), 1 - 1e-12)
@@ -171,155 +189,137 @@ def differences(first: Tasks, second: Tasks) -> Iterator[Beta]:
         yield by_moments(middle, min(max(variance, 1e-18), middle * (1 - middle) * (1 - 1e-9)))
 
 
-def value(predicate: Predicate, criterion: CriterionClaim, tier: str) -> float | None:
-    """Return the value of a criterion at a tier, from totals over runs; None where they do not give it."""
-    table, metric = predicate.profile_of_reliability, criterion.metric
-    if metric == "domain_min":
-        domains = {cell.domain for cell in table.cells if cell.condition != NOMINAL}
-        rates = [_rate(table, "r_op", domain) for domain in domains]
-        return min((rate for rate in rates if rate is not None), default=None)
-    if metric == "gap":
-        nominal, faults = (_rate(table, series) for series in DIFFERENCES[metric])
-        return None if nominal is None or faults is None else 100 * (nominal - faults)
-    if metric == "posterior":
-        tau = _tau(predicate, tier)
-        return None if tau is None else 1 - _over_runs(table).below(tau)
-    if metric in SUCCESSES:
-        return _rate(table, metric)
-    columns = (column for column in table.columns if column.metric == metric and column.n)
-    return next((column.y / (column.scale * column.n) for column in columns), None)
+class Row:
+    """A criterion with its kind and the tasks that carry it, and what follows from them at each tier."""
+
+    def __init__(self, predicate: Predicate, criterion: CriterionClaim, kind: Kind) -> None:
+        self._predicate, self.criterion, self.kind = predicate, criterion, kind
+        self._table = predicate.profile_of_reliability
+        asked = {at.operator in {">", ">="} for at in criterion.tiers.values()}
+        self._lower = asked != {False}
+        self.mixed = len(asked) > 1
+
+    @cached_property
+    def parts(self) -> list[Tasks]:
+        """The tasks of every series, or of every domain with runs under faults."""
+        table, parts = self._table, []
+        for series in self.kind.series:
+            places = [
+                (2 * place, column.scale)
+                for place, column in enumerate(table.columns)
+                if _carries(column, series)
+            ]
+            if not self.kind.by_domain:
+                parts.append(Tasks(table.rows, places))
+                continue
+            for domain in sorted(
+                {cell.domain for cell in table.cells if cell.condition != NOMINAL and cell.runs}
+            ):
+                number = table.domains.index(domain) if domain in table.domains else -1
+                parts.append(Tasks((row for row in table.rows if row.domain == number), places))
+        return parts
+
+    @property
+    def k(self) -> int:
+        """The tasks that the row rests on, the fewest where it has parts."""
+        if self.kind.attested:
+            return self.criterion.n or 0
+        return min((part.k for part in self.parts), default=0)
+
+    @cached_property
+    def scale(self) -> Scale:
+        """The scale of its values; counts end at the largest task mean, and at `Kind.span` at least."""
+        values = [value for part in self.parts for value, _ in part.means.values()]
+        span = max(self.kind.span, *values) if self.kind.open_ended and values else self.kind.span
+        return Scale(self.kind.low, span, self._lower)
+
+    @cached_property
+    def laws(self) -> list[Beta]:
+        """The posterior of every part under both weightings."""
+        if self.kind.attested:
+            k, x = self.k, self.scale.x(float(self.criterion.value or 0))
+            return [Beta(1 + k * x, 1 + k * (1 - x))]
+        if len(self.kind.series) > 1:
+            return list(_difference(*self.parts)) if self.k else []
+        return [
+            by_moments(*part.moments(weights, self.scale, 1, 1))
+            for part in self.parts
+            if part.k
+            for weights in part.weights()
+        ]
+
+    def value(self, tier: str) -> float | None:
+        """Return the value at a tier, from totals over runs; None where they do not give it."""
+        if not self.kind.series:
+            return None
+        if self.kind.chance:
+            return None if (tau := self.tau(tier)) is None else 1 - self._over_runs.below(tau)
+        if self.kind.by_domain:
+            domains = {cell.domain for cell in self._table.cells}
+            rates = [self._mean("r_op", domain) for domain in domains]
+            return min((rate for rate in rates if rate is not None), default=None)
+        means = [self._mean(series) for series in self.kind.series]
+        known = [mean for mean in means if mean is not None]
+        if len(known) < len(means):
+            return None
+        return 100 * (known[0] - known[1]) if len(known) > 1 else known[0]
+
+    def _mean(self, series: str, domain: str | None = None) -> float | None:
+        if series in SUCCESSES:
+            successes, runs = self._totals(series, domain)
+            return successes / runs if runs else None
+        columns = (column for column in self._table.columns if column.metric == series and column.n)
+        return next((column.y / (column.scale * column.n) for column in columns), None)
+
+    def _totals(self, series: str, domain: str | None = None) -> tuple[int, int]:
+        over, cells = SUCCESSES[series], self._table.cells
+        counted = [cell for cell in cells if over(cell.condition) and domain in {None, cell.domain}]
+        return sum(cell.successes for cell in counted), sum(cell.runs for cell in counted)
+
+    @cached_property
+    def _over_runs(self) -> Beta:
+        successes, runs = self._totals("r_op")
+        return Beta(1 + successes, 1 + runs - successes)
+
+    def tau(self, tier: str) -> float | None:
+        """Return what a tier asks of r_op, which is the τ of its posterior."""
+        asked = (row.tiers.get(tier) for row in self._predicate.criteria if row.metric == "r_op")
+        return next((float(at.threshold) for at in asked if at is not None), None)
+
+    def fault(self, tier: str, bounded: Bound) -> str | None:
+        """Return what is wrong with the bound at a tier, None where the tasks give it."""
+        at = self.criterion.tiers[tier]
+        threshold, bound = float(at.threshold), float(bounded.bound or "nan")
+        asked = float(bounded.confidence)
+        error = max(1 - (max(asked, threshold) if self.kind.chance else asked), HALF_DIGIT)
+        if self.kind.chance:
+            limit = self.tau(tier) or 0.0
+            chance = min((1 - law.below(limit) for law in (*self.laws, self._over_runs)), default=0)
+            right = abs(bound - chance) <= LAST_DIGIT
+        else:
+            limit = Scale(self.kind.low, self.kind.span, self._lower).x(threshold)
+            limit = 2 * limit if len(self.kind.series) > 1 else limit
+            right = self._is_limit(bound, error)
+        if bounded.k != self.k:
+            return f"is said to rest on {bounded.k} tasks, and {self.k} carry it"
+        if self.k < _least(limit, error):
+            return f"rests on {self.k} tasks, and flawless ones would not pass"
+        return None if right else "is not what the tasks give"
+
+    def _is_limit(self, bound: float, error: float) -> bool:
+        """Tell whether a bound is the worst of the limits below which the probability `error` lies."""
+        x, by = self.scale.x(bound), self.kind.rounding / self.scale.span
+        below = max((law.below(x - by) for law in self.laws), default=1.0)
+        above = max((law.below(x + by) for law in self.laws), default=0.0)
+        return below <= error + HALF_DIGIT and above >= error - HALF_DIGIT
 
 
-def _rate(table: TaskTable, series: str, domain: str | None = None) -> float | None:
-    successes, runs = _totals(table, series, domain)
-    return successes / runs if runs else None
-
-
-def _totals(table: TaskTable, series: str, domain: str | None = None) -> tuple[int, int]:
-    over = SUCCESSES[series]
-    cells = [cell for cell in table.cells if over(cell.condition) and domain in {None, cell.domain}]
-    return sum(cell.successes for cell in cells), sum(cell.runs for cell in cells)
-
-
-def _tau(predicate: Predicate, tier: str) -> float | None:
-    """Return what a tier asks of r_op, which is the τ of its posterior."""
-    asked = (row.tiers.get(tier) for row in predicate.criteria if row.metric == "r_op")
-    return next((float(at.threshold) for at in asked if at is not None), None)
-
-
-def _over_runs(table: TaskTable) -> Beta:
-    successes, runs = _totals(table, "r_op")
-    return Beta(1 + successes, 1 + runs - successes)
-
-
-_LAST: Final[dict[str, Any]] = {}
-"""The parts of the table that was looked at last, by metric: rows of one metric share them."""
-
-
-class Again(NamedTuple):
-    """A bound computed again: the tasks k that it rests on, the least k, and whether the bound is right."""
-
-    k: int
-    least: float
-    right: bool
-
-
-def again(predicate: Predicate, criterion: CriterionClaim, tier: str) -> Again | str:
-    """Return the bound of a criterion at a tier computed again, or why it cannot be."""
-    at = criterion.tiers[tier]
-    bounded, metric = at.bounded, criterion.metric
-    assert bounded is not None  # noqa: S101 - the caller asks for rows with a bound
-    if reason := _unchecked(predicate, criterion):
-        return reason
-    threshold, bound = float(at.threshold), float(bounded.bound or "nan")
-    table, error = predicate.profile_of_reliability, max(1 - float(bounded.confidence), HALF_DIGIT)
-    if metric == "posterior":
-        return _posterior(predicate, criterion, tier)
-    if metric in DIFFERENCES:
-        first, second = _parts(table, metric)
-        laws = list(differences(first, second)) if min(first.k, second.k) else []
-        half = Scale(-100, 200, lower=False)
-        least = _least(1 - threshold / 100, error)
-        return Again(min(first.k, second.k), least, _is_limit(laws, half, bound, error, LAST_DIGIT))
-    if metric in ATTESTED:
-        scale, k = _scale(metric, [], lower=_lower(at)), criterion.n or 0
-        x = scale.x(float(criterion.value or 0))
-        law = [Beta(1 + k * x, 1 + k * (1 - x))]
-        return Again(k, _least(scale.x(threshold), error), _is_limit(law, scale, bound, error, LAST_DIGIT))
-    parts = _parts(table, metric)
-    scale = _scale(metric, parts, lower=_lower(at))
-    laws = [law for part in parts if part.k for law in part.posteriors(scale)]
-    least = _least(_scale(metric, [], lower=_lower(at)).x(threshold), error)
-    k = min((part.k for part in parts), default=0)
-    return Again(k, least, _is_limit(laws, scale, bound, error, ROUNDING.get(metric, LAST_DIGIT)))
-
-
-def _parts(table: TaskTable, metric: str) -> list[Tasks]:
-    """Return the tasks that a row rests on, in parts where it has such; remembered for the last table."""
-    if _LAST.get("table") is not table:
-        _LAST.clear()
-        _LAST["table"] = table
-    if metric not in _LAST:
-        _LAST[metric] = list(_gathered(table, metric))
-    parts: list[Tasks] = _LAST[metric]
-    return parts
-
-
-def _gathered(table: TaskTable, metric: str) -> Iterator[Tasks]:
-    names = DIFFERENCES.get(metric, ("r_op",) if metric in {"posterior", "domain_min"} else (metric,))
-    for series in names:
-        places = [(2 * n, column.scale) for n, column in enumerate(table.columns) if _is_of(column, series)]
-        if metric != "domain_min":
-            yield Tasks(table.rows, places)
-            continue
-        by_domain: defaultdict[int, list[Task]] = defaultdict(list)
-        for row in table.rows:
-            by_domain[row.domain].append(row)
-        faults = {cell.domain for cell in table.cells if cell.condition != NOMINAL and cell.runs}
-        for domain in sorted(faults):
-            place = table.domains.index(domain) if domain in table.domains else -1
-            yield Tasks(by_domain[place], places)
-
-
-def tasks_of(table: TaskTable, metric: str) -> int | None:
-    """Return the number of tasks that a row rests on, the least of its parts; None where it is not known."""
-    if metric not in OF_SUCCESS | MEANS or len({row.tag for row in table.rows}) != table.tasks:
-        return None
-    return min((part.k for part in _parts(table, metric)), default=0)
-
-
-def _posterior(predicate: Predicate, criterion: CriterionClaim, tier: str) -> Again | str:
-    """Compute P(θ > τ) again, over tasks and at most as it is over runs."""
-    at, table, tau = criterion.tiers[tier], predicate.profile_of_reliability, _tau(predicate, tier)
-    bounded, (tasks,) = at.bounded, _parts(table, "posterior")
-    if tau is None or bounded is None or not tasks.k:
-        return "no row of r_op says what it must exceed"
-    laws = [*tasks.posteriors(Scale(0, 1, lower=True)), _over_runs(table)]
-    chance = min(1 - law.below(tau) for law in laws)
-    error = max(1 - max(float(bounded.confidence), float(at.threshold)), HALF_DIGIT)
-    right = bounded.bound is not None and abs(float(bounded.bound) - chance) <= LAST_DIGIT
-    return Again(tasks.k, _least(tau, error), right)
-
-
-def _is_limit(laws: Sequence[Beta], scale: Scale, bound: float, error: float, tolerance: float) -> bool:
-    """Tell whether a bound is the worst of the limits below which the probability `error` lies."""
-    x, by = scale.x(bound), tolerance / scale.span
-    below = max((law.below(x - by) for law in laws), default=1.0)
-    above = max((law.below(x + by) for law in laws), default=0.0)
-    return below <= error + HALF_DIGIT and above >= error - HALF_DIGIT
-
-
-def _scale(metric: str, parts: Sequence[Tasks], *, lower: bool) -> Scale:
-    if metric in LIKERT:
-        return Scale(1, 4, lower)
-    if metric == "violations":
-        return Scale(0, max([FIVE, *(value for part in parts for value, _ in part.of.values())]), lower)
-    return Scale(0, 1, lower)
-
-
-def _lower(at: RowAtTier) -> bool:
-    """Tell whether a row asks for much, so that its bound is a lower one."""
-    return at.operator in {">", ">="}
+def _carries(column: Column, series: str) -> bool:
+    """Tell whether a column holds runs of a series."""
+    over = SUCCESSES.get(series)
+    if over is None:
+        return column.metric == series
+    return column.metric == "success" and column.condition is not None and over(column.condition)
 
 
 def _least(threshold: float, error: float) -> float:
@@ -329,74 +329,83 @@ def _least(threshold: float, error: float) -> float:
     return log(error) / log(threshold) - 1 if threshold < 1 and error > 0 else float("inf")
 
 
-def _unchecked(predicate: Predicate, criterion: CriterionClaim) -> str | None:
-    protocol, metric, table = predicate.protocol, criterion.metric, predicate.profile_of_reliability
+def tasks_of(predicate: Predicate, criterion: CriterionClaim) -> int | None:
+    """Return the number of tasks that a row rests on, the least of its parts; None where it is not known."""
+    kind = KINDS.get(criterion.metric, Kind())
+    return Row(predicate, criterion, kind).k if kind.series and _keeps_all(predicate) else None
+
+
+def _keeps_all(predicate: Predicate) -> bool:
+    table = predicate.profile_of_reliability
+    return len({row.tag for row in table.rows}) == table.tasks
+
+
+def _unchecked(predicate: Predicate, row: Row) -> str | None:
+    """Return why the bounds of a criterion cannot be computed again, None where they can."""
+    protocol, kind = predicate.protocol, row.kind
     if predicate.assessment.profile.stopping == "anytime":
         return "bounds that hold at any time need the order of the runs"
-    if metric in ATTESTED:
+    if kind.attested:
         return None
     by_judge = protocol.judge is not None and protocol.methodology != "trajectory"
-    if metric in OF_SUCCESS and (by_judge or protocol.methodology == "independent_judge"):
+    if kind.outcomes and (by_judge or protocol.methodology == "independent_judge"):
         return "a model gave the outcomes, and only the evidence holds the labels that tell its errors"
-    if len({row.tag for row in table.rows}) != table.tasks:
-        return f"the task table keeps some of {table.tasks:,} tasks"
-    if metric == "cascade_penalty" and predicate.evidence.harness_errors:
+    if not _keeps_all(predicate):
+        return f"the task table keeps some of {predicate.profile_of_reliability.tasks:,} tasks"
+    if "cascade" in kind.series and predicate.evidence.harness_errors:
         return "harness errors are not told apart by condition"
-    if metric not in OF_SUCCESS | MEANS:
-        return "the task table does not hold this metric"
-    if metric in DIFFERENCES and any(_lower(at) for at in criterion.tiers.values()):
+    if row.mixed or (len(kind.series) > 1 and row.scale.lower):
         return "a difference that shall be large is not computed again"
-    return None
+    if kind.chance and any(row.tau(tier) is None for tier in row.criterion.tiers):
+        return "no row of r_op says what it must exceed"
+    return None if kind.series else "the task table does not hold this metric"
 
 
-def bounded_rows(predicate: Predicate) -> Iterator[tuple[CriterionClaim, str, Bound]]:
-    """Yield the rows that state a bound, or that are met by bounds and need one."""
+def _rows(predicate: Predicate) -> Iterator[tuple[Row, list[tuple[str, Bound]]]]:
+    """Yield every criterion with its tiers that state a bound, or that are met by bounds and need one."""
     for criterion in predicate.criteria:
-        for tier, at in criterion.tiers.items():
-            bounded = at.bounded
-            if bounded is None or needs_none(criterion, at):
-                continue
-            if bounded.status == "met" or bounded.bound is not None:
-                yield criterion, tier, bounded
+        row = Row(predicate, criterion, KINDS.get(criterion.metric, Kind()))
+        stated = [
+            (tier, at.bounded)
+            for tier, at in criterion.tiers.items()
+            if at.bounded is not None
+            and not needs_none(criterion, at)
+            and (at.bounded.status == "met" or at.bounded.bound is not None)
+        ]
+        yield row, stated
 
 
 def needs_none(criterion: CriterionClaim, at: RowAtTier) -> bool:
     """Tell whether a row stands by bounds as the table reads it: no bound is defined or could reach it."""
-    highest = 5 if criterion.metric in LIKERT else 1
+    kind = KINDS.get(criterion.metric, Kind())
+    highest = at.operator == ">=" and len(kind.series) < 2  # noqa: PLR2004 - a difference has no highest
     return (
         isinstance(at.threshold, bool)
-        or criterion.metric in WITHOUT_BOUND
-        or (at.operator == ">=" and criterion.unit != "pp" and float(at.threshold) == highest)
+        or kind.unbounded
+        or (highest and float(at.threshold) == kind.low + kind.span)
     )
 
 
 def disagreements(predicate: Predicate) -> Iterator[str]:
     """Yield the values and bounds that the integers of a statement do not give."""
-    for criterion in predicate.criteria:
-        for tier, at in criterion.tiers.items():
-            stated = criterion.value if at.value is None else at.value
-            expected = value(predicate, criterion, tier)
-            near = ROUNDING.get(criterion.metric, LAST_DIGIT)
-            if isinstance(stated, str) and expected is not None and abs(float(stated) - expected) > near:
-                yield f"value of {criterion.id}: stated {stated}, expected {expected:.6f}"
-    for criterion, tier, bounded in bounded_rows(predicate):
-        name = f"the bound of criterion {criterion.id} at Tier {tier}"
-        computed = again(predicate, criterion, tier)
-        if isinstance(computed, str):
-            continue
-        if bounded.k != computed.k:
-            yield f"{name} is said to rest on {bounded.k} tasks, and {computed.k} carry it"
-        elif computed.k < computed.least:
-            yield f"{name} rests on {computed.k} tasks, and flawless ones would not pass"
-        elif not computed.right:
-            yield f"{name} is not what the tasks give"
+    for row, stated in _rows(predicate):
+        for tier, at in row.criterion.tiers.items():
+            claimed = row.criterion.value if at.value is None else at.value
+            expected = row.value(tier)
+            if not isinstance(claimed, str) or expected is None:
+                continue
+            if abs(float(claimed) - expected) > row.kind.rounding:
+                yield f"value of {row.criterion.id}: stated {claimed}, expected {expected:.6f}"
+        if stated and _unchecked(predicate, row) is None:
+            for tier, bounded in stated:
+                if fault := row.fault(tier, bounded):
+                    yield f"the bound of criterion {row.criterion.id} at Tier {tier} {fault}"
 
 
 def unchecked(predicate: Predicate) -> dict[str, list[str]]:
     """Return the criteria whose bounds cannot be computed again, by the reason."""
     reasons = defaultdict[str, list[str]](list)
-    for criterion, tier, _ in bounded_rows(predicate):
-        computed = again(predicate, criterion, tier)
-        if isinstance(computed, str) and criterion.id not in reasons[computed]:
-            reasons[computed].append(criterion.id)
+    for row, stated in _rows(predicate):
+        if stated and (reason := _unchecked(predicate, row)):
+            reasons[reason].append(row.criterion.id)
     return dict(reasons)

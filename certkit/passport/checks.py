@@ -7,14 +7,14 @@ A check that fails raises a `CertkitError`; a check that cannot be made raises `
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 from msgspec import Struct
 
 from certkit.errors import CertkitError, MismatchError, NegativeError, UnavailableError
 from certkit.passport import opening, tables, terms
-from certkit.passport.agreement import last_run
-from certkit.passport.replay import Opened, difference, manifest_difference
+from certkit.passport.derived import last_run
+from certkit.passport.replay import Opened, manifest_difference, replay_difference
 from certkit.text import quoted
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class Case(Struct, frozen=True, kw_only=True, eq=False):
     issuer: str | None = None
     require_tier: int | None = None
     opened: Opened | CertkitError | None = None
-    replay: Callable[[Statement], Mapping[str, Any]] | None = None
+    replay: Callable[[Statement], Statement] | None = None
     proof: bytes | CertkitError | None = None
     status: StatusSource | None = None
     beside: StatusSource | None = None
@@ -141,8 +141,8 @@ def subject(case: Case) -> str:
         _same(OTHER_AGENT, agent, case.agent)
         compared.append("the agent is the one asked for")
     if isinstance(case.opened, Opened):
-        _same(OTHER_AGENT, agent, case.opened.agent_digest)
-        _same(OTHER_EVIDENCE, evidence, case.opened.digest, parts=predicate.evidence.bundles)
+        _same(OTHER_AGENT, agent, case.opened.facts.agent_digest)
+        _same(OTHER_EVIDENCE, evidence, case.opened.facts.digest, parts=predicate.evidence.bundles)
         compared.append("agent and bundle are those of the bundle given")
     return "; ".join(compared) or f"agent {agent}, evidence {evidence}"
 
@@ -208,9 +208,8 @@ def evidence(case: Case) -> str:
         raise UnavailableError(NOT_ASKED, "no bundle was given")
     if isinstance(case.opened, CertkitError):
         raise case.opened
-    _same(OTHER_EVIDENCE, case.predicate.evidence.digest, case.opened.digest)
-    declared = case.opened.declared
-    if declared is not None and (mismatch := manifest_difference(case.passport.statement, declared)):
+    _same(OTHER_EVIDENCE, case.predicate.evidence.digest, case.opened.facts.digest)
+    if mismatch := manifest_difference(case.passport.statement, case.opened):
         raise MismatchError("passport.manifest-differs", mismatch)
     return "every file has its digest, and the claim repeats what the manifest declares"
 
@@ -221,8 +220,7 @@ def replay(case: Case) -> str:
         raise UnavailableError(NOT_ASKED, "the claim was not computed again from the evidence")
     if isinstance(case.opened, CertkitError):
         raise UnavailableError("passport.rests-on-failed", "the bundle could not be opened")
-    mismatch = difference(case.passport.statement, case.replay(case.passport.statement))
-    if mismatch is not None:
+    if mismatch := replay_difference(case.passport.statement, case.replay(case.passport.statement)):
         raise MismatchError("passport.replay-differs", mismatch)
     return "every row of the claim is what the evidence gives"
 
@@ -286,18 +284,14 @@ def _refused_origin(case: Case) -> list[str]:
 def _refused_tier(case: Case) -> list[str]:
     wanted, judged = _wanted(case), case.predicate.assessment
     tier = _tier(judged, case.trust.reading)
-    if tier is None:
-        return [f"the {case.trust.reading} reading is asked for and was not computed"]
     if tier < wanted:
         return [f"Tier {wanted} is asked for, the evidence meets {f'Tier {tier}' if tier else 'no tier'}"]
     return []
 
 
-def _tier(judged: Judgement, reading: str | None) -> int | None:
-    if reading is None:
-        return judged.tier
-    attained = judged.table if reading == "table" else judged.bounded
-    return None if attained is None else attained.tier
+def _tier(judged: Judgement, reading: str | None) -> int:
+    attained = {"table": judged.table.tier, "bounded": judged.bounded.tier}
+    return judged.tier if reading is None else attained[reading]
 
 
 def _refused_scope(case: Case) -> list[str]:

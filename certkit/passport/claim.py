@@ -1,10 +1,8 @@
 """From an assessment to what a passport states.
 
-Everything here follows from the assessment and the summary, so that anybody who has the evidence computes
-the same parts again; `Derived` holds the parts that a replay compares. What the manifest declares is stated
-by `declared`, what follows from other parts by `implied`; who signs, and for how long, is added in `issuing`.
-
-The claim is worded as what the evidence shows under a profile, never as safety.
+Everything here but who signs, and for how long, follows from the assessment and the summary, so that anybody
+who has the evidence states the same again. What the manifest declares is stated by `declared`, and what
+follows from other parts by `derived`.
 """
 
 from __future__ import annotations
@@ -13,8 +11,7 @@ from collections import Counter, defaultdict
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
-import msgspec
-from msgspec import Struct, structs
+from msgspec import structs
 
 from certkit import canonical
 from certkit._version import __version__
@@ -23,17 +20,19 @@ from certkit.assessment.metrics.metric import State
 from certkit.assessment.result import moment
 from certkit.assessment.tasks import task_table
 from certkit.document import fill
-from certkit.passport import declared, implied, terms
+from certkit.passport import declared, terms
 from certkit.passport import statement as st
+from certkit.passport.derived import rebuilt
 from certkit.passport.terms import decimal
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from certkit.assessment.criteria import Bounded, Row
     from certkit.assessment.integrity.document import IntegrityDocument
     from certkit.assessment.metrics.metric import Metric, Value
     from certkit.assessment.result import Assessment, BundleResult
     from certkit.assessment.statistics.estimators import Interval
-    from certkit.evidence.bundle.manifest import Protocol
     from certkit.evidence.summary.summary import Summary
 
 _JUDGED: Final[dict[Status, terms.Judged]] = {
@@ -50,56 +49,53 @@ _TIER: Final[dict[TierStatus, terms.TierStatus]] = {
 }
 
 
-class Derived(Struct, frozen=True, kw_only=True):
-    """The parts of the predicate that follow from evidence, profile and program alone."""
-
-    claim: str
-    origin: terms.Origin
-    agent: st.Agent
-    evidence: st.Evidence
-    protocol: st.Protocol
-    assessment: st.Judgement
-    criteria: tuple[st.CriterionClaim, ...]
-    profile_of_reliability: st.TaskTable
-    scope: st.Scope
-    limitations: tuple[str, ...]
-    known_failure_modes: tuple[st.FailureMode, ...]
-    challenges: tuple[st.Challenge, ...]
-    integrity: st.Commitments | None
-
-
-def derive(assessment: Assessment, summary: Summary) -> Derived:
-    """Return the derived parts of the claim that an assessment of `summary` makes."""
-    manifest = assessment.facts.manifest
-    protocol = manifest.protocol
-    agent, evidence = declared.agent(assessment.facts), _evidence(assessment)
-    judgement, table = _judgement(assessment), _table(summary, protocol)
-    criteria = tuple(_criterion(rows) for rows in _by_criterion(assessment))
-    challenges = tuple(
-        fill(
-            st.Challenge,
-            challenge,
-            severity=challenge.severity.value,
-            state=challenge.state.value,
-            answered_by=challenge.answered_by or None,
+def state(
+    assessment: Assessment,
+    summary: Summary,
+    *,
+    issuer: st.Issuer,
+    validity: tuple[datetime, datetime],
+    supersedes: str | None,
+) -> st.Statement:
+    """Return the statement that an assessment of `summary` makes."""
+    manifest, judgement = assessment.facts.manifest, _judgement(assessment)
+    statement = rebuilt(
+        st.Predicate(
+            name="",
+            claim="",
+            origin=manifest.protocol.origin,
+            issuer=issuer,
+            agent=declared.agent(assessment.facts),
+            evidence=_evidence(assessment),
+            protocol=declared.protocol(manifest),
+            assessment=judgement,
+            criteria=tuple(_criterion(rows) for rows in _by_criterion(assessment)),
+            profile_of_reliability=task_table(
+                summary,
+                salt=manifest.protocol.salt,
+                memory_observable=manifest.protocol.memory_observable is True,
+            ),
+            scope=st.Scope(domains=(), fault_mix={}, dates=_dates(assessment, summary), exclusions=()),
+            limitations=(),
+            known_failure_modes=(),
+            challenges=tuple(
+                fill(
+                    st.Challenge,
+                    challenge,
+                    severity=challenge.severity.value,
+                    state=challenge.state.value,
+                    answered_by=challenge.answered_by or None,
+                )
+                for challenge in assessment.challenges
+            ),
+            validity=st.Validity(not_before=validity[0], not_after=validity[1], retest_triggers=()),
+            supersedes=supersedes,
+            integrity=None if assessment.integrity is None else _commitments(assessment.integrity),
         )
-        for challenge in assessment.challenges
     )
-    return Derived(
-        claim=implied.sentence(judgement.tier, judgement.profile.id, protocol.origin, challenges),
-        origin=protocol.origin,
-        agent=agent,
-        evidence=evidence,
-        protocol=declared.protocol(manifest),
-        assessment=judgement,
-        criteria=criteria,
-        profile_of_reliability=table,
-        scope=_scope(assessment, summary, implied.exclusions(evidence, criteria)),
-        limitations=implied.limitations(agent, evidence, judgement.profile, criteria),
-        known_failure_modes=implied.failure_modes(table.cells),
-        challenges=challenges,
-        integrity=None if assessment.integrity is None else _commitments(assessment.integrity),
-    )
+    if statement.predicate.assessment != judgement:
+        raise AssertionError("the rows of the statement do not give the verdict of the assessment")
+    return statement
 
 
 def _commitments(scored: IntegrityDocument) -> st.Commitments:
@@ -223,19 +219,6 @@ def _bound(bounded: Bounded, metric: Metric) -> st.Bound:
     )
 
 
-def _table(summary: Summary, protocol: Protocol) -> st.TaskTable:
-    tasks = task_table(summary, salt=protocol.salt, memory_observable=protocol.memory_observable is True)
-    return msgspec.convert(tasks, st.TaskTable, from_attributes=True)
-
-
-def _scope(assessment: Assessment, summary: Summary, exclusions: tuple[str, ...]) -> st.Scope:
-    mix: dict[str, int] = {}
-    for cell in summary.select():
-        mix[cell.condition] = mix.get(cell.condition, 0) + cell.tally.runs
+def _dates(assessment: Assessment, summary: Summary) -> st.Dates:
     times, period = summary.times, declared.period(assessment.facts.manifest)
-    return st.Scope(
-        domains=assessment.counts.domains,
-        fault_mix=dict(sorted(mix.items())),
-        dates=structs.replace(period, first_run=moment(times.first), last_run=moment(times.last)),
-        exclusions=exclusions,
-    )
+    return structs.replace(period, first_run=moment(times.first), last_run=moment(times.last))

@@ -1,7 +1,7 @@
-"""The parts of a statement that repeat a bundle's manifest: agent, protocol, origin and declared period.
+"""The parts of a statement that repeat a bundle's manifest: agent, protocol, origin and declared periods.
 
-`claim` states them, and a verification with the bundle at hand compares them (`checks`), so that an issuer
-cannot drop the mark of simulated evidence, or an attempt, without the records being read.
+`claim` states them, and a verification with the bundle at hand writes them again and compares (`checks`), so
+that an issuer cannot drop the mark of simulated evidence, or an attempt, without the records being read.
 """
 
 from __future__ import annotations
@@ -9,32 +9,42 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import msgspec
-from msgspec import Struct
+from msgspec import structs
 
 from certkit.document import fill
 from certkit.passport import statement as st
 from certkit.passport import terms
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from certkit.evidence.bundle.manifest import Facts, Manifest
 
 
-class Declared(Struct, frozen=True, kw_only=True):
-    """What a manifest declares; `periods` are those of pooled bundles, by their digests."""
+def restated(predicate: st.Predicate, facts: Facts, parts: Iterable[Facts] = ()) -> st.Predicate:
+    """Return a claim as the manifest of its bundle has it, or those of several pooled, which are `parts`."""
+    evidence, scope = predicate.evidence, predicate.scope
+    periods: dict[str, st.Dates] = {part.digest: period(part.manifest) for part in (facts, *parts)}
 
-    origin: terms.Origin
-    agent: st.Agent
-    protocol: st.Protocol
-    periods: dict[str, st.Dates]
+    def dated(digest: str, dates: st.Dates) -> st.Dates:
+        told = periods.get(digest, st.Dates())
+        return st.Dates(
+            first_run=dates.first_run,
+            last_run=dates.last_run,
+            declared_from=told.declared_from,
+            declared_to=told.declared_to,
+        )
 
-
-def declared(facts: Facts, parts: tuple[Facts, ...] = ()) -> Declared:
-    """Return what the manifest of a bundle declares, or that of several pooled, which are `parts`."""
-    return Declared(
+    bundles = evidence.bundles and tuple(
+        structs.replace(part, dates=dated(part.digest, part.dates)) for part in evidence.bundles
+    )
+    return structs.replace(
+        predicate,
         origin=facts.manifest.protocol.origin,
         agent=agent(facts),
         protocol=protocol(facts.manifest),
-        periods={part.digest: period(part.manifest) for part in (facts, *parts)},
+        evidence=structs.replace(evidence, bundles=bundles),
+        scope=structs.replace(scope, dates=dated(evidence.digest, scope.dates)),
     )
 
 

@@ -8,10 +8,8 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
-import msgspec
-
 from certkit.assessment.drift.snapshot import Part, Snapshot, Watched, named_judge
-from certkit.assessment.tasks import TaskTable
+from certkit.document import fill
 from certkit.errors import NegativeError
 
 if TYPE_CHECKING:
@@ -32,10 +30,7 @@ def drift_side(statement: st.Statement) -> Snapshot:
         lineage=agent.lineage,
         version=agent.version,
         identity=agent.digest,
-        components=tuple(
-            Part(role=part.role, name=part.name, version=part.version, digest=part.digest)
-            for part in agent.components
-        ),
+        components=tuple(fill(Part, part) for part in agent.components),
         evidence=predicate.evidence.digest,
         origin=predicate.origin,
         tier=judgement.tier,
@@ -47,7 +42,7 @@ def drift_side(statement: st.Statement) -> Snapshot:
         judge=None if judge is None else named_judge(judge.name, judge.family),
         cascade_definition=protocol.cascade_definition,
         memory_observable=protocol.memory_observable,
-        table=msgspec.convert(predicate.profile_of_reliability, TaskTable, from_attributes=True),
+        table=predicate.profile_of_reliability,
     )
 
 

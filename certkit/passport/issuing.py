@@ -12,7 +12,7 @@ gives a specimen, which says so in its name. The same assessment, key type and d
 from __future__ import annotations
 
 from datetime import UTC, timedelta
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
@@ -20,11 +20,11 @@ from certkit import canonical
 from certkit.errors import InputError, UsageError
 from certkit.passport import keys, sealed
 from certkit.passport import statement as st
-from certkit.passport.agreement import EVIDENCE_NAME, MAX_VALIDITY, last_run
-from certkit.passport.implied import title, triggers
+from certkit.passport.derived import last_run
+from certkit.passport.impossible import MAX_VALIDITY
 from certkit.passport.keys import PrivateKey
 from certkit.passport.opening import Passport, parse
-from certkit.passport.payload import plain, read, write
+from certkit.passport.payload import read, write
 from certkit.passport.terms import CLOCK_SKEW
 
 if TYPE_CHECKING:
@@ -82,14 +82,16 @@ def issue(
         raise UsageError("usage.option", f"the issuer's name has 1 to {MAX_NAME} characters")
     if supersedes is not None and not canonical.is_digest(supersedes):
         raise UsageError("usage.option", f"{supersedes!r} is not the id of a passport")
-    statement = _statement(
-        assessment,
-        summary,
-        issuer=issuer,
+    from certkit.passport.claim import state  # noqa: PLC0415 - verification needs none of it
+
+    signer = st.Issuer(
+        name=issuer.name,
         key_id=keys.key_id(key.public_key()) if isinstance(key, PrivateKey) else key.key_id,
-        period=_period(not_before, not_after),
-        supersedes=supersedes,
+        relation_to_evaluator=issuer.relation_to_evaluator,
+        relation_to_developer=issuer.relation_to_developer,
     )
+    period = _period(not_before, not_after)
+    statement = state(assessment, summary, issuer=signer, validity=period, supersedes=supersedes)
     _refuse_future(statement.predicate, now or not_before)
     payload = write(statement)
     bundle = (
@@ -132,51 +134,3 @@ def _period(not_before: datetime, not_after: datetime) -> tuple[datetime, dateti
             "passport.validity", f"{(end - start).days:,} days, at most {MAX_VALIDITY.days} are meaningful"
         )
     return start, end
-
-
-def _statement(
-    assessment: Assessment,
-    summary: Summary,
-    *,
-    issuer: Issuer,
-    key_id: Digest,
-    period: tuple[datetime, datetime],
-    supersedes: Digest | None,
-) -> st.Statement:
-    from certkit.passport.claim import derive  # noqa: PLC0415 - verification needs none of it
-
-    derived = derive(assessment, summary)
-    agent, evidence = derived.agent, derived.evidence
-    predicate = st.Predicate(
-        name=title(agent.name, agent.version, derived.origin),
-        issuer=st.Issuer(
-            name=issuer.name,
-            key_id=key_id,
-            relation_to_evaluator=issuer.relation_to_evaluator,
-            relation_to_developer=issuer.relation_to_developer,
-        ),
-        validity=st.Validity(
-            not_before=period[0],
-            not_after=period[1],
-            retest_triggers=triggers(derived.assessment.tier, derived.criteria),
-        ),
-        supersedes=supersedes,
-        **{name: getattr(derived, name) for name in derived.__struct_fields__},
-    )
-    return st.Statement(
-        type_=st.STATEMENT_TYPE,
-        subject=(_subject(agent.name, agent.digest), _subject(EVIDENCE_NAME, evidence.digest)),
-        predicate_type=st.PREDICATE_TYPE,
-        predicate=predicate,
-    )
-
-
-def _subject(name: str, digest: str) -> st.Subject:
-    return st.Subject(name=name, digest=st.Sha256(sha256=digest.removeprefix("sha256:")))
-
-
-def replayed(assessment: Assessment, summary: Summary) -> dict[str, Any]:
-    """Return the derived parts of the claim as JSON values, for `verify` to compare with what was signed."""
-    from certkit.passport.claim import derive  # noqa: PLC0415 - as above
-
-    return plain(derive(assessment, summary))

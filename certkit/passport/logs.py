@@ -37,10 +37,10 @@ def registry(case: Case) -> str:
         raise UnavailableError(case.proof.code, str(case.proof), hint=case.proof.hint)
     if not case.trust.logs:
         raise UnavailableError("passport.unavailable", "a proof was given, and the policy trusts no log")
-    from certkit.tlog import hashing, note, proof, witness  # noqa: PLC0415 - many come without a proof
+    from certkit.tlog import checkpoint, hashing, note, proof  # noqa: PLC0415 - many come without a proof
 
     logs = [note.VerifierKey.parse(key) for key in case.trust.logs]
-    quorum = witness.Quorum.of(case.trust.witnesses.k, case.trust.witnesses.keys)
+    quorum = checkpoint.Quorum.of(case.trust.witnesses.k, case.trust.witnesses.keys)
     parsed = proof.parse(case.proof)
     entry = parsed.extra or b""
     head = proof.verify(parsed, hashing.leaf_hash(entry), logs, quorum.keys)
@@ -48,7 +48,7 @@ def registry(case: Case) -> str:
         raise MismatchError(
             "passport.witnesses", f"{len(head.cosigned)} of {quorum.k} required witnesses cosigned"
         )
-    by_then = witness.counted(head.cosigned, (case.at + CLOCK_SKEW).timestamp())
+    by_then = checkpoint.counted(head.cosigned, (case.at + CLOCK_SKEW).timestamp())
     if not quorum.is_met(by_then):
         message = f"{len(by_then)} of {quorum.k} required witnesses had cosigned at {shown(case.at)}"
         raise UnavailableError("passport.unavailable", message)

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, get_args
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from certkit.document import Document, Time
+from certkit.document import Document, Part, Time
 from certkit.errors import Exit
+from certkit.passport.statement import Agent, Challenge
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -88,14 +89,6 @@ def _step(
     return Step(number=STEPS.index(name) + 1, id=name, status=status, code=code, detail=detail)
 
 
-class Agent(Struct, frozen=True, kw_only=True):
-    """The agent that the claim is about."""
-
-    name: str
-    version: str
-    digest: str
-
-
 class Profile(Struct, frozen=True, kw_only=True):
     """The profile that the claim was judged by; `known` tells who knows it by its digest, null for nobody."""
 
@@ -103,16 +96,6 @@ class Profile(Struct, frozen=True, kw_only=True):
     digest: str
     reading: str
     known: Literal["certkit", "policy"] | None
-
-
-class Challenge(Struct, frozen=True, kw_only=True):
-    """A challenge to the evidence that the passport states."""
-
-    code: str
-    severity: str
-    state: Literal["open", "answered"]
-    message: str
-    answered_by: tuple[str, ...]
 
 
 class SignedBy(Struct, frozen=True, kw_only=True):
@@ -123,20 +106,20 @@ class SignedBy(Struct, frozen=True, kw_only=True):
     key_id: str
 
 
-class Claim(Struct, frozen=True, kw_only=True):
+class Claim(Part, frozen=True, kw_only=True):
     """The claim of a passport whose signature holds. The verdict tells whether it is accepted."""
 
     claim: str
     agent: Agent
     tier: int
-    readings: dict[str, int | None]
+    readings: dict[str, int]
     decides: str
     profile: Profile
     domains: tuple[str, ...]
     origin: str
     issuer: SignedBy
-    not_before: str
-    not_after: str
+    not_before: Time
+    not_after: Time
     challenges: tuple[Challenge, ...]
 
 

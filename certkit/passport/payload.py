@@ -3,37 +3,28 @@
     payload = write(statement)            # canonical JSON, the bytes that are signed
     read(payload)                         # the statement, or why it is none
 
-`read` returns a statement only where its form holds, where it agrees with itself (`agreement`, and `parts`
-for pooled bundles), and where its rows are those of the packaged profile that it names (`tables`). Who signed
-the payload is not known here.
+`read` returns a statement only where its form holds, where it agrees with itself (`derived`, `bounds`), and
+where its rows are those of the packaged profile that it names (`tables`). Who signed is not known here.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from certkit import canonical
 from certkit.errors import InputError, NegativeError
-from certkit.passport import agreement, bounds, parts, tables
-from certkit.passport.statement import PREDICATE_TYPE, STATEMENT_TYPE, Statement
+from certkit.passport import bounds, derived, tables
+from certkit.passport.statement import PREDICATE_TYPE, STATEMENT_TYPE, Statement, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from msgspec import Struct
 
 
 def write(statement: Statement) -> bytes:
     """Return the payload that is signed: the statement's canonical JSON."""
     return canonical.canonical(plain(statement))
-
-
-def plain(part: Struct) -> dict[str, Any]:
-    """Return a part of the statement as JSON values."""
-    value: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(part))  # lists, where parts hold tuples
-    return value
 
 
 def read(payload: bytes) -> Statement:
@@ -62,13 +53,12 @@ def read(payload: bytes) -> Statement:
     contradiction = next(_contradictions(statement), None)
     if contradiction is not None:
         raise NegativeError("passport.statement", contradiction)
-    if late := agreement.late_run(statement.predicate):
+    if late := derived.late_run(statement.predicate):
         raise NegativeError("passport.period-in-future", late)
     return statement
 
 
 def _contradictions(statement: Statement) -> Iterator[str]:
-    yield from agreement.disagreements(statement)
-    yield from parts.disagreements(statement.predicate)
+    yield from derived.disagreements(statement)
     yield from tables.disagreements(statement.predicate)
     yield from bounds.disagreements(statement.predicate)

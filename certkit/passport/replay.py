@@ -1,7 +1,7 @@
 """Replay: the claim is computed again from the evidence and compared, row by row.
 
-`difference` names the first row in which the claim differs or which it leaves out. The digest of the
-assessment document is not compared: the document's floating point numbers may differ in the last bit between
+The first row in which the claim differs, or which it leaves out, is named. The digests of the documents of
+assessment and integrity are not compared: their floating point numbers may differ in the last bit between
 machines, the decimals of a statement do not.
 
 `from_bundle` returns the two callables that `verify` takes, for a bundle in a folder or for several.
@@ -11,120 +11,60 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct, structs
 
 from certkit import assessment, evidence
 from certkit.errors import CertkitError, UnavailableError
-from certkit.passport.declared import Declared, declared
-from certkit.passport.payload import plain
+from certkit.passport import declared
+from certkit.passport.differing import difference
+from certkit.passport.statement import plain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from certkit.assessment import Assessment
     from certkit.assessment.profile import Profile
+    from certkit.canonical import Digest
+    from certkit.evidence.bundle.manifest import Facts
+    from certkit.evidence.context import Given
     from certkit.passport.statement import Profile as Judged
     from certkit.passport.statement import Statement
     from certkit.progress import Progress
 
-# Criteria first, since that is what a reader wants named; the rest follows from them or from the records.
-ORDER: Final = (
-    "criteria",
-    "assessment",
-    "profile_of_reliability",
-    "scope",
-    "known_failure_modes",
-    "integrity",
-    "challenges",
-    "limitations",
-    "protocol",
-    "claim",
-    "origin",
-    "agent",
-    "evidence",
-)
-_NOT_COMPARED: Final = {("assessment", "digest"), ("assessment", "tool")}
-_NAMES: Final = ("id", "metric", "code", "role", "name", "domain", "condition")
+_FIRST: Final = ("criteria", "assessment", "profile_of_reliability", "scope", "integrity")
+"""What a reader wants named where it differs; the rest follows from it or from the records."""
 _ABSENT: Final = {"file.missing", "file.unreadable", "bundle.manifest-missing"}
-_SHOWN: Final = 60
 
 
 class Opened(Struct, frozen=True, kw_only=True):
-    """A bundle whose files have the digests of its manifest: the digest of the bundle and of its agent.
+    """A bundle whose files have the digests of its manifest, or several pooled, which are `parts`.
 
-    `declared` is what the manifest says. Of several bundles the digest is that of their accumulation,
-    whatever the order they were given in.
+    Of several bundles the digest is that of their accumulation, whatever the order they were given in.
+    `context` is the digest of the ``context.json`` that answers to challenges are held against.
     """
 
-    digest: str
-    agent_digest: str
-    declared: Declared | None = None
+    facts: Facts
+    parts: tuple[Facts, ...] = ()
+    context: Digest | None = None
 
 
-def difference(statement: Statement, recomputed: Mapping[str, Any]) -> str | None:
+def replay_difference(statement: Statement, recomputed: Statement) -> str | None:
     """Return the first place where the claim differs from what was recomputed, None where none does."""
-    claimed = plain(statement)["predicate"]
-    for part in ORDER:
-        if mismatch := _differ((part,), claimed.get(part), recomputed.get(part)):
-            return mismatch
-    return None
+    stated, again = statement.predicate.assessment, plain(recomputed.predicate)
+    again["assessment"] |= {"digest": stated.digest, "tool": plain(stated.tool)}
+    if statement.predicate.integrity is not None and "integrity" in again:
+        again["integrity"]["digest"] = statement.predicate.integrity.digest
+    ordered = {name: again.pop(name) for name in _FIRST if name in again} | again
+    return difference(plain(statement.predicate), ordered, "the evidence gives")
 
 
-def manifest_difference(statement: Statement, declared: Declared) -> str | None:
+def manifest_difference(statement: Statement, opened: Opened) -> str | None:
     """Return the first place where a claim does not repeat the manifest of its evidence, else None."""
     predicate = statement.predicate
-    dates = {predicate.evidence.digest: predicate.scope.dates}
-    dates |= {part.digest: part.dates for part in predicate.evidence.bundles or ()}
-    periods = {
-        digest: structs.replace(period, first_run=None, last_run=None) for digest, period in dates.items()
-    }
-    claimed = Declared(
-        origin=predicate.origin, agent=predicate.agent, protocol=predicate.protocol, periods=periods
-    )
-    return _differ((), plain(claimed), plain(declared))
-
-
-def _differ(path: tuple[str, ...], claimed: Any, recomputed: Any) -> str | None:
-    if path in _NOT_COMPARED:
-        return None
-    if isinstance(claimed, dict) and isinstance(recomputed, dict):
-        for key, value in claimed.items():
-            if key not in recomputed:
-                return _words((*path, key), value, None)
-            if inner := _differ((*path, key), value, recomputed[key]):
-                return inner
-        # A row that is left out is a row that is hidden.
-        hidden = next(
-            (key for key in recomputed if key not in claimed and (*path, key) not in _NOT_COMPARED), None
-        )
-        return None if hidden is None else _words((*path, hidden), "nothing", recomputed[hidden])
-    if isinstance(claimed, list | tuple) and isinstance(recomputed, list | tuple):
-        for number, (row, computed) in enumerate(zip(claimed, recomputed, strict=False), start=1):
-            if inner := _differ((*path, _name(row, number)), row, computed):
-                return inner
-        return (
-            None
-            if len(claimed) == len(recomputed)
-            else _words(path, f"{len(claimed)} rows", f"{len(recomputed)}")
-        )
-    # True and 1 are one value to Python, and two to JSON.
-    same = claimed == recomputed and isinstance(claimed, bool) == isinstance(recomputed, bool)
-    return None if same else _words(path, claimed, recomputed)
-
-
-def _name(row: Any, number: int) -> str:
-    """Return the names that tell a row from others, or its number from 1."""
-    names = [str(row[key]) for key in _NAMES if key in row] if isinstance(row, dict) else []
-    return "/".join(dict.fromkeys(names)) or str(number)
-
-
-def _words(path: tuple[str, ...], claimed: Any, recomputed: Any) -> str:
-    shown = [
-        text if len(text := str(item)) <= _SHOWN else text[:_SHOWN] + "…" for item in (claimed, recomputed)
-    ]
-    return f"{' '.join(path)}: claimed {shown[0]}, the evidence gives {shown[1]}"
+    restated = declared.restated(predicate, opened.facts, opened.parts)
+    return difference(plain(predicate), plain(restated), "the manifest says")
 
 
 def from_bundle(
@@ -132,14 +72,16 @@ def from_bundle(
     load_profile: Callable[[str], Profile],
     *,
     progress: Progress,
+    context: Given | None = None,
     jobs: int | None = None,
-) -> tuple[Callable[[], Opened], Callable[[Statement], dict[str, Any]]]:
+) -> tuple[Callable[[], Opened], Callable[[Statement], Statement]]:
     """Return two callables: the first opens the bundles in the folders, the second computes a claim again.
 
-    `load_profile` gives the profile of an id. Both raise `UnavailableError` where there is no such
+    `load_profile` gives the profile of an id. Without a `context` the answers to challenges are those that
+    the claim states, since no evidence tells them. Both raise `UnavailableError` where there is no such
     bundle or no profile of the right digest, and what `open_bundle` and `summarise` raise otherwise.
     """
-    from certkit.passport.issuing import replayed  # noqa: PLC0415 - the same
+    from certkit.passport.claim import state  # noqa: PLC0415 - only a replay states anything
 
     folders = (roots,) if isinstance(roots, Path) else tuple(roots)
 
@@ -160,25 +102,32 @@ def from_bundle(
         facts, parts = bundles()[0].facts, tuple[evidence.Facts, ...]()
         if len(folders) > 1:
             facts, parts = pooled().facts, tuple(part.facts for part in pooled().parts)
-        told = declared(facts, parts)
-        return Opened(digest=facts.digest, agent_digest=facts.agent_digest, declared=told)
+        return Opened(facts=facts, parts=parts, context=context.digest if context else None)
 
-    def replay(statement: Statement) -> dict[str, Any]:
-        judgement = statement.predicate.assessment
+    def replay(statement: Statement) -> Statement:
+        predicate = statement.predicate
+        judgement, validity = predicate.assessment, predicate.validity
         profile, tier = _profile(load_profile, judgement.profile), judgement.required_tier
         if len(folders) > 1:
-            judged = assessment.assess_accumulation(pooled(), profile, required_tier=tier)
-            return replayed(_answered(judged, statement), pooled().summary)
-        source = bundles()[0]
-        summary = evidence.summarise(source, jobs=jobs, progress=progress)
-        judged = assessment.assess(summary, source.facts, profile, required_tier=tier)
-        return replayed(_answered(judged, statement), summary)
+            judged = assessment.assess_accumulation(pooled(), profile, required_tier=tier, context=context)
+            summary = pooled().summary
+        else:
+            source = bundles()[0]
+            summary = evidence.summarise(source, jobs=jobs, progress=progress)
+            judged = assessment.assess(summary, source.facts, profile, required_tier=tier, context=context)
+        return state(
+            judged if context else _answered(judged, statement),
+            summary,
+            issuer=predicate.issuer,
+            validity=(validity.not_before, validity.not_after),
+            supersedes=predicate.supersedes,
+        )
 
     return opened, replay
 
 
 def _answered(judged: Assessment, statement: Statement) -> Assessment:
-    """Return a judgement with the stated answers, which no evidence tells."""
+    """Return a judgement with the stated answers."""
     predicate = statement.predicate
     stated = {item.code: item.answered_by or () for item in predicate.challenges if item.state == "answered"}
     answered = assessment.contested(judged, stated)

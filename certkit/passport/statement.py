@@ -10,12 +10,14 @@ Nothing is computed here: `claim` states, `payload` writes and reads.
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
-from msgspec import Meta, Struct
+import msgspec
+from msgspec import Meta
 
+from certkit.assessment.task_table import Cell, Column, Task, TaskTable
+from certkit.document import Part
 from certkit.passport.terms import (
-    END,
     Count,
     Decimal,
     Digest,
@@ -24,7 +26,6 @@ from certkit.passport.terms import (
     Origin,
     Reading,
     Relation,
-    Tag,
     Text,
     Tier,
     TierKey,
@@ -32,11 +33,13 @@ from certkit.passport.terms import (
     Time,
 )
 
+__all__ = ["Cell", "Column", "Task", "TaskTable"]  # what a statement has in common with the assessment
+
 STATEMENT_TYPE: Final = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE: Final = "urn:certkit:agent-passport:v1"
 
 
-class _Part(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class _Part(Part, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=False):
     """A part of the statement; what has no value is left out."""
 
 
@@ -200,7 +203,7 @@ class Judgement(_Part, frozen=True, kw_only=True):
     tier: Tier
     status: TierStatus
     table: Attained
-    bounded: Attained | None = None
+    bounded: Attained
     binding: tuple[Text, ...]
     context: Digest | None = None
 
@@ -255,51 +258,6 @@ class CriterionClaim(_Part, frozen=True, kw_only=True):
     provisional: bool
     drift_margin: Decimal | None = None
     tiers: dict[TierKey, RowAtTier]
-
-
-class Cell(_Part, frozen=True, kw_only=True):
-    """The runs of a domain under a condition, and the successes among them."""
-
-    domain: Text
-    condition: Text
-    runs: Count
-    successes: Count
-
-
-class Column(_Part, frozen=True, kw_only=True):
-    """A pair of integers that every task has: y / scale is the sum of n values; here over all tasks.
-
-    `condition` is given for successes, which are told apart by it.
-    """
-
-    metric: Text
-    condition: Text | None = None
-    scale: Annotated[int, Meta(ge=1, le=1_000_000)]
-    y: Count
-    n: Count
-
-
-class Task(_Part, frozen=True, array_like=True):
-    """A task in a domain: its tag, the place of the domain, and y and n of every column in turn."""
-
-    tag: Tag
-    domain: Count
-    sums: tuple[Count, ...]
-
-
-class TaskTable(_Part, frozen=True, kw_only=True):
-    """Every task in integers: what a later passport is compared with, without raw evidence.
-
-    `salt` names the salt of the tags: the first 8 bytes of its SHA-256, null where there was none. `tasks`
-    counts all tasks; of more than 1,000 the rows are those with the smallest tags.
-    """
-
-    salt: Annotated[str, Meta(pattern=r"^[0-9a-f]{16}" + END)] | None = None
-    tasks: Count
-    domains: tuple[Text, ...]
-    cells: tuple[Cell, ...]
-    columns: tuple[Column, ...]
-    rows: tuple[Task, ...]
 
 
 class Scope(_Part, frozen=True, kw_only=True):
@@ -401,3 +359,9 @@ class Statement(
     subject: Annotated[tuple[Subject, ...], Meta(min_length=2, max_length=2)]
     predicate_type: Literal["urn:certkit:agent-passport:v1"]
     predicate: Predicate
+
+
+def plain(part: Part) -> dict[str, Any]:
+    """Return a part of the statement as JSON values."""
+    value: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(part))  # lists, where parts hold tuples
+    return value

@@ -15,16 +15,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from certkit import canonical, files, resources, toml
 from certkit.passport import terms
-from certkit.passport.agreement import differing
 from certkit.passport.bounds import tasks_of
+from certkit.passport.differing import difference
 from certkit.text import skeleton
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from certkit.canonical import Digest
-    from certkit.passport.agreement import Compared
-    from certkit.passport.statement import CriterionClaim, Predicate, Profile
+    from certkit.passport.statement import Predicate, Profile, RowAtTier
 
 _MAX_TABLE: Final = 1 << 20
 _CONFIDENCE: Final = 0.95
@@ -35,11 +33,11 @@ def packaged(profile: Profile) -> dict[str, Any] | None:
 
     An id that differs from it in case, marks or blanks only is that id: no reader would see the difference.
     """
-    paths = {path.stem: path for path in resources.path("templates", "profiles").glob("*.toml")}
-    alike = next((name for name in paths if _bare(name) == _bare(profile.id)), None)
+    names = sorted(path.stem for path in resources.path("templates", "profiles").glob("*.toml"))
+    alike = next((name for name in names if _bare(name) == _bare(profile.id)), None)
     if alike is not None:  # the others need not be read
-        return _read(alike)[1]
-    return next((table for digest, table in map(_read, sorted(paths)) if digest == profile.digest), None)
+        return _read(alike)
+    return next((table for table in map(_read, names) if _digest(table) == profile.digest), None)
 
 
 def _bare(name: str) -> str:
@@ -48,10 +46,13 @@ def _bare(name: str) -> str:
 
 
 @cache
-def _read(name: str) -> tuple[Digest, dict[str, Any]]:
+def _read(name: str) -> dict[str, Any]:
     path = resources.path("templates", "profiles", f"{name}.toml")
-    table = toml.loads(files.read(path, limit=_MAX_TABLE).decode(), code="profile.invalid", where=path.name)
-    return canonical.digest(canonical.canonical(table)), table
+    return toml.loads(files.read(path, limit=_MAX_TABLE).decode(), code="profile.invalid", where=path.name)
+
+
+def _digest(table: dict[str, Any]) -> str:
+    return canonical.digest(canonical.canonical(table))
 
 
 def disagreements(predicate: Predicate) -> Iterator[str]:
@@ -60,56 +61,67 @@ def disagreements(predicate: Predicate) -> Iterator[str]:
     Nothing where they are, and where neither id nor digest is that of a packaged profile.
     """
     table = packaged(predicate.assessment.profile)
-    if table is not None:
-        yield from differing(_compared(predicate, table))
+    if table is None:
+        return
+    if mismatch := difference(_claimed(predicate), _wanted(predicate, table), f"{table['id']} has"):
+        yield mismatch
+    least = {row["id"]: row.get("min_n", 0) for row in table["criteria"]}
+    for row in predicate.criteria:
+        judged = {at.table for at in row.tiers.values()} & {"met", "not_met"}
+        if judged and (k := tasks_of(predicate, row)) is not None and k < least.get(row.id, 0):
+            yield f"criterion {row.id} is judged on {k} tasks, and {table['id']} asks for {least[row.id]}"
 
 
-def _compared(predicate: Predicate, table: dict[str, Any]) -> Iterator[Compared]:
-    profile, name = predicate.assessment.profile, table["id"]
-    yield "id of the profile", profile.id, name
-    yield f"digest of profile {name}", profile.digest, _read(name)[0]
-    yield f"reading that decides under profile {name}", profile.reading, table.get("reading", "table")
-    yield (
-        f"stopping rule of profile {name}",
-        profile.stopping or "declared",
-        table.get("stopping", "declared"),
-    )
-    wanted = {row["id"]: row for row in table["criteria"]}
-    claimed = {row.id: row for row in predicate.criteria}
-    for key in sorted(wanted.keys() | claimed.keys()):
-        criterion = f"criterion {key} of profile {name}"
-        if key in wanted and key in claimed:
-            attempt = predicate.protocol.attempt or 1
-            yield from _row(criterion, claimed[key], wanted[key], table, attempt)
-            k = tasks_of(predicate.profile_of_reliability, claimed[key].metric)
-            least, met = wanted[key].get("min_n", 0), {row.table for row in claimed[key].tiers.values()}
-            if k is not None and k < least and met & {"met", "not_met"}:
-                yield f"tasks of {criterion}", k, f"at least {least}"
-        else:
-            yield (criterion, "a row", "no row") if key in claimed else (criterion, "no row", "a row")
+def _claimed(predicate: Predicate) -> dict[str, Any]:
+    """Return what a claim states and a profile decides."""
+    profile = predicate.assessment.profile
+    return {
+        "profile": [profile.id, profile.digest, profile.reading, profile.stopping or "declared"],
+        "criteria": {
+            row.id: {
+                "metric": row.metric,
+                "provisional": row.provisional,
+                "margin": row.drift_margin,
+                "tiers": {tier: _row(at.operator, at.threshold, at) for tier, at in row.tiers.items()},
+            }
+            for row in predicate.criteria
+        },
+    }
+
+
+def _wanted(predicate: Predicate, table: dict[str, Any]) -> dict[str, Any]:
+    """Return the same as a packaged profile decides it, for the attempt that is claimed."""
+    attempt = predicate.protocol.attempt or 1
+    stated = {row.id: row.tiers for row in predicate.criteria}
+    criteria = {}
+    for row in table["criteria"]:
+        operator, tiers = row["operator"], {}
+        for tier, threshold in row["tiers"].items():
+            confidence = Fraction(repr(table["tiers"][tier].get("confidence", _CONFIDENCE)))
+            tiers[tier] = _row(
+                operator if isinstance(operator, str) else operator[tier],
+                _written(threshold),
+                stated.get(row["id"], {}).get(tier),
+                terms.decimal(corrected(confidence, attempt)),
+            )
+        criteria[row["id"]] = {
+            "metric": row["metric"],
+            "provisional": row.get("provisional", False),
+            "margin": _written(row.get("margin")),
+            "tiers": tiers,
+        }
+    reading, stopping = table.get("reading", "table"), table.get("stopping", "declared")
+    return {"profile": [table["id"], _digest(table), reading, stopping], "criteria": criteria}
 
 
 def _row(
-    name: str, claimed: CriterionClaim, wanted: dict[str, Any], table: dict[str, Any], attempt: int
-) -> Iterator[Compared]:
-    """Yield the fields of a criterion that the profile decides."""
-    yield f"metric of {name}", claimed.metric, wanted["metric"]
-    yield f"whether it is provisional, {name}", claimed.provisional, wanted.get("provisional", False)
-    yield f"drift margin of {name}", claimed.drift_margin, _written(wanted.get("margin"))
-    operator = wanted["operator"]
-    asked = {
-        tier: (operator if isinstance(operator, str) else operator[tier], _written(value))
-        for tier, value in wanted["tiers"].items()
-    }
-    stated = {tier: (row.operator, row.threshold) for tier, row in claimed.tiers.items()}
-    for tier in sorted(asked.keys() | stated.keys()):
-        yield f"Tier {tier} of {name}", _shown(stated.get(tier)), _shown(asked.get(tier))
-    for tier in sorted(asked.keys() & stated.keys()):
-        bounded = claimed.tiers[tier].bounded
-        if bounded is not None:
-            confidence = table["tiers"][tier].get("confidence", _CONFIDENCE)
-            expected = terms.decimal(corrected(Fraction(repr(confidence)), attempt))
-            yield f"confidence at Tier {tier} of {name}", bounded.confidence, expected
+    operator: str, threshold: Any, at: RowAtTier | None, confidence: str | None = None
+) -> dict[str, Any]:
+    """Return what a tier asks; the confidence, by default the stated one, where a bound is stated."""
+    row = {"asks": f"{operator} {threshold}"}
+    if at is not None and at.bounded is not None:
+        row["confidence"] = confidence or at.bounded.confidence
+    return row
 
 
 def _written(value: Any) -> Any:
@@ -121,7 +133,3 @@ def corrected(confidence: Fraction, attempt: int) -> Fraction:
     """Return the confidence that an attempt is held to, as `certkit.assessment` has it."""
     alpha = 1 - confidence
     return 1 - (alpha if attempt == 1 else alpha * Fraction(1, 5) / (attempt * (attempt - 1)))
-
-
-def _shown(row: tuple[Any, Any] | None) -> str:
-    return "nothing" if row is None else f"{row[0]} {row[1]}"

@@ -18,12 +18,14 @@ CLOCK_SKEW: Final = timedelta(minutes=5)
 DIGITS: Final = 6
 """Digits after the point of every decimal."""
 
+NOMINAL: Final = "nominal"
+"""The condition of runs without a fault."""
+
 END: Final = r"$(?!\n)"  # in Python a bare $ also matches before a final newline
 
 Digest = Annotated[str, Meta(pattern=r"^sha256:[0-9a-f]{64}" + END)]
 Hex = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}" + END)]
 Decimal = Annotated[str, Meta(pattern=r"^-?[0-9]{1,20}\.[0-9]{6}" + END)]
-Tag = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{12}" + END)]
 Count = Annotated[int, Meta(ge=0, le=canonical.MAX_INTEGER)]
 Tier = Annotated[int, Meta(ge=0, le=9)]
 TierKey = Annotated[str, Meta(pattern=r"^[1-9]" + END)]

@@ -199,8 +199,8 @@ def parse(data: bytes, where: str) -> Trust:
 def _check_logs(trust: Trust) -> None:
     """Raise `InputError` unless every key of a log or witness is one, and no log is a witness."""
     if trust.logs or trust.witnesses.keys:
+        from certkit.tlog.checkpoint import Quorum  # noqa: PLC0415 - the same
         from certkit.tlog.note import VerifierKey  # noqa: PLC0415 - most policies name none
-        from certkit.tlog.witness import Quorum  # noqa: PLC0415 - the same
 
         logs = {(key := VerifierKey.parse(text)).public: key.name for text in trust.logs}
         for witness in Quorum.of(trust.witnesses.k, trust.witnesses.keys).keys:

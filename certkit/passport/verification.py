@@ -24,7 +24,7 @@ no clock and no network, and never writes. What needs a bundle or a registry com
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from certkit.document import fill
 from certkit.errors import CertkitError, UnavailableError, UsageError
@@ -32,8 +32,6 @@ from certkit.passport import bounds, checks, logs, tables
 from certkit.passport.opening import RefusedPassportError, open_signed
 from certkit.passport.outcome import (
     STEPS,
-    Agent,
-    Challenge,
     Claim,
     Profile,
     SignedBy,
@@ -44,16 +42,15 @@ from certkit.passport.outcome import (
     passed,
     skipped,
 )
-from certkit.passport.payload import plain
+from certkit.passport.replay import Opened
 from certkit.text import quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
     from datetime import datetime
 
     from certkit.passport.checks import Case, Known, StatusSource
     from certkit.passport.opening import Signed
-    from certkit.passport.replay import Opened
     from certkit.passport.statement import Predicate, Statement
     from certkit.passport.trust import Trust
 
@@ -99,7 +96,7 @@ def verify(
     issuer: str | None = None,
     require_tier: int | None = None,
     evidence: Callable[[], Opened] | None = None,
-    replay: Callable[[Statement], Mapping[str, Any]] | None = None,
+    replay: Callable[[Statement], Statement] | None = None,
     proof: bytes | CertkitError | None = None,
     status: StatusSource | None = None,
     beside: StatusSource | None = None,
@@ -198,6 +195,11 @@ def _left_open(steps: tuple[Step, ...], case: Case | None) -> Iterator[str]:
         return
     done = {step.id for step in steps if step.status == "passed"}
     yield from _not_recomputed(case.predicate, done)
+    answered = [item.code for item in case.predicate.challenges if item.state == "answered"]
+    held = "replay" in done and isinstance(case.opened, Opened) and case.opened.context is not None
+    if answered and not held:
+        named = ", ".join(map(quoted, answered))
+        yield f"answers to {named}: the issuer's word; --replay --context FILE looks at them"
     if case.agent is None and case.opened is None:
         yield "subject: whether the agent in use is this one; no agent digest and no bundle was given"
     if case.signing.time is None and case.signing.fault is None:
@@ -248,25 +250,17 @@ def _evaluated(predicate: Predicate) -> str:
 def _claim(passport: Signed, known: Known | None) -> Claim:
     predicate, signer = passport.statement.predicate, passport.signer
     judged = predicate.assessment
-    validity = plain(predicate.validity)
     return Claim(
         claim=predicate.claim,
-        agent=Agent(
-            name=predicate.agent.name, version=predicate.agent.version, digest=predicate.agent.digest
-        ),
+        agent=predicate.agent,
         tier=judged.tier,
-        readings={
-            "table": judged.table.tier,
-            "bounded": None if judged.bounded is None else judged.bounded.tier,
-        },
+        readings={"table": judged.table.tier, "bounded": judged.bounded.tier},
         decides=judged.profile.reading,
-        challenges=tuple(
-            fill(Challenge, item, answered_by=item.answered_by or ()) for item in predicate.challenges
-        ),
+        challenges=predicate.challenges,
         profile=fill(Profile, judged.profile, known=known),
         domains=predicate.scope.domains,
         origin=predicate.origin,
         issuer=SignedBy(name=signer.issuer, stated_name=predicate.issuer.name, key_id=signer.id),
-        not_before=validity["not_before"],
-        not_after=validity["not_after"],
+        not_before=predicate.validity.not_before,
+        not_after=predicate.validity.not_after,
     )

@@ -154,6 +154,7 @@ class Story:
         if conditions := self._columns.get("condition"):
             self._plan["odd"] = _AND.join(sorted(conditions[-3:-1]))
             self._columns["both"] = [_AND.join(sorted((item, conditions[-1]))) for item in conditions]
+        self._lay_out()
         self.construct: str = self._plan["construct"]
         self.scenario: str = self._plan["scenario"]
         self.instruction = self._sentence("instruction", 0)
@@ -178,13 +179,17 @@ class Story:
     def _rows(self, name: str) -> Sequence[int]:
         return [int(name)] if name.isdigit() else range(self._shape.options)[_ROWS[name]]
 
+    def _lay_out(self) -> None:
+        """Note what may stand in braces, for every row; to be called once the columns are known."""
+        n, columns = self._shape.options, self._columns.items()
+        fields = {f"{name}{row}": items[row] for name, items in columns for row in range(n)}
+        self._fields = [
+            self._plan | fields | {name: items[row] for name, items in columns} for row in range(n)
+        ]
+
     def _filled(self, text: str, row: int) -> str:
         """Return a text with what stands in braces put in, for a row."""
-        fields = {name: items[row] for name, items in self._columns.items() if row < len(items)}
-        fields |= {
-            f"{name}{n}": item for name, items in self._columns.items() for n, item in enumerate(items)
-        }
-        return text.format_map(self._plan | fields)
+        return text.format_map(self._fields[row])
 
     def _sentence(self, key: str, row: int) -> Sentence:
         text, *facts = (self._filled(item, row) for item in self._plan[key])
@@ -222,6 +227,7 @@ class Story:
             text = f"Supervisor: {people[a]} and {people[b]} trade; {where}."
             yield Sentence(text, tuple(["supervisor", name, "post", post] for name, post in placed))
         self._columns["place"] = list(dict.fromkeys((at[1], posts[0], *posts)))
+        self._lay_out()
 
     def _remark(self, said: str) -> str:
         """Return the remark whose length is nearest to what is said instead."""

@@ -28,11 +28,10 @@ from certkit.registry.reader import keys_of_log, opened
 from certkit.registry.registry import Registry
 from certkit.registry.writing import Appended, refuse_stranger, submitters
 from certkit.tlog import tiles, tree
-from certkit.tlog.checkpoint import open_checkpoint
+from certkit.tlog.checkpoint import Quorum, open_checkpoint
 from certkit.tlog.note import VerifierKey, open_note, parse_note
 from certkit.tlog.proof import MAX_PROOF
 from certkit.tlog.proof import parse as parse_proof
-from certkit.tlog.witness import Quorum
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,13 +5,12 @@
     report.not_shown                      # the limits of any look at these files
 
 `folder` holds a registry's database, or the tree that was exported from one. The log's verifier key and the
-keys of those who may submit come from outside and are never read from it. `check` verifies a passport's
-signature; that one has expired since is no finding.
+keys of those who may submit are never read from it. `check` verifies a passport's signature; that one has
+expired since is no finding.
 
-For every entry: its index, its form and its submitter's signature, which for a change of the log's key is the
-old one; its date; its place in its lineage; the passport that it names; the drift that follows from that one;
-who ends a passport. Then every tile, the checkpoint, and the checkpoints that are remembered. No byte of the
-registry is changed, and nothing is left beside it.
+For every entry: its index, form, submitter's signature and date, its place in its lineage, the passport that
+it names, the drift that follows from that one, and who ends a passport. Then every tile, the checkpoint, and
+the checkpoints that are remembered. No byte of the registry is changed, and nothing is left beside it.
 """
 
 from __future__ import annotations
@@ -46,9 +45,8 @@ from certkit.registry.reader import opened, walk
 from certkit.registry.rules import Dates, Lineages, LogKeys, outside
 from certkit.registry.state import Passports, Policy
 from certkit.tlog import tiles, tree
-from certkit.tlog.checkpoint import open_checkpoint
-from certkit.tlog.rebuild import Rebuild
-from certkit.tlog.witness import NOBODY, Quorum, counted
+from certkit.tlog.checkpoint import NOBODY, Quorum, counted, open_checkpoint
+from certkit.tlog.tiles import Rebuild
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -86,11 +84,7 @@ NO_PASSPORTS: Final = (
 
 
 def unshown(k: int, witnessed: int | None, *, passports: bool) -> tuple[str, ...]:
-    """Return what an audit could not see.
-
-    `k` witnesses were asked for and vouch up to the time `witnessed` (seconds since 1970; None: they do
-    not); `passports` says whether these were there.
-    """
+    """Return what an audit could not see; `k` witnesses vouch up to a time (Unix seconds), or not."""
     more = () if passports else (NO_PASSPORTS,)
     if witnessed is None:
         return (*(() if k else (NO_WITNESS,)), *NOT_SHOWN, *more)
@@ -104,7 +98,7 @@ def unshown(k: int, witnessed: int | None, *, passports: bool) -> tuple[str, ...
 
 
 class Finding(Part, frozen=True, kw_only=True):
-    """Something that does not hold: what, where, and in words."""
+    """Something that does not hold."""
 
     code: ErrorCode
     where: Text
@@ -112,19 +106,16 @@ class Finding(Part, frozen=True, kw_only=True):
 
 
 class Audit(Document, frozen=True, kw_only=True, tag="urn:certkit:registry-audit:v1"):
-    """What an audit found.
-
-    `root` is made from the entries, whatever the checkpoint says; `notes` tells what is unusual and harmless.
-    """
+    """What an audit found."""
 
     result: Literal["sound", "unsound"]
     origin: Text
     size: Count
-    root: Hash
+    root: Annotated[Hash, Meta(description="made from the entries, whatever the checkpoint says")]
     passports: Count
     total: Annotated[Count, Meta(description="all findings; `findings` lists the first ones")]
     findings: Sequence[Finding]
-    notes: Sequence[Text]
+    notes: Annotated[Sequence[Text], Meta(description="what is unusual and harmless")]
     not_shown: Sequence[Text]
 
     @property
@@ -259,8 +250,6 @@ class _Work:
             not_shown=unshown(self._quorum.k, self._witnessed, passports=self._passports),
         )
 
-    # The tree
-
     def _differs(self, level: int, n: int) -> None:
         self.found("registry.tile-differs", f"tile {level}/{n}", "not what the entries give")
 
@@ -296,14 +285,12 @@ class _Work:
             return tree.root(size, tiles.node_reader(read))
 
         for earlier in dict.fromkeys(remembered):
-            many = "1 entry" if earlier.size == 1 else f"{earlier.size:,} entries"
+            many = f"{earlier.size:,} {'entry' if earlier.size == 1 else 'entries'}"
             try:
                 refuse_fork(earlier, head, root_at)
                 self._notes.append(f"it continues a checkpoint over {many} that was remembered")
             except MismatchError as error:
                 self.found("registry.rollback", "checkpoint", error.message)
-
-    # One entry
 
     def _entry(self, index: int, data: Any, leaf: LeafHash) -> None:
         if index != self._size or not isinstance(data, bytes) or len(data) > HARD_LIMIT:
@@ -359,8 +346,7 @@ class _Work:
         """Hold a passport against its entry; return the digest of its file where that is sound."""
         entry = logged.found.entry
         stored = entry.passport
-        data = store.load_blob(self._folder, stored.sha256) if stored else None
-        if stored is None or data is None:
+        if stored is None or (data := store.load_blob(self._folder, stored.sha256)) is None:
             self.found("registry.blob-missing", where, "the passport's file is not in blobs/")
             return None
         self._blobs.add(stored.sha256)
@@ -383,8 +369,6 @@ class _Work:
         if facts.lineage != entry.subject or Claims.of(facts, claims.attempt) != claims:
             self.found("registry.claims", where, "the entry claims something else than the passport")
         return stored.sha256
-
-    # What ends a passport
 
     def _ends(self, where: str, logged: Logged) -> None:
         """Hold an entry against what ended passports before it."""

@@ -29,7 +29,7 @@ from certkit.progress import SILENT, Progress, shown
 from certkit.registry.entry import Claims, KeyChange, Logged, Previous, Revocation, read, readable
 from certkit.registry.rules import Lineages, LogKeys, spelling
 from certkit.registry.state import Passports, Policy
-from certkit.tlog.hashing import HASH_SIZE, Hash, leaf_hash
+from certkit.tlog.hashing import HASH_SIZE, leaf_hash
 from certkit.tlog.tiles import WIDTH
 from certkit.tlog.tree import Frontier
 
@@ -61,7 +61,7 @@ class Columns(Struct, kw_only=True):
 
     They hold 8 bytes an entry: a short hash of how its lineage is spelt, the beginning of the id of the
     passport that it logs, its date; and a letter for its type. So they may name an entry too many, and
-    whoever asks reads the entry. A snapshot says of which log they are and the root that it had.
+    whoever asks reads the entry.
     """
 
     origin: str = ""
@@ -105,10 +105,6 @@ class Columns(Struct, kw_only=True):
         start = bytes.fromhex(digits[: min(len(digits), 2 * _KEY) // 2 * 2])
         return (index for index in _places(self.passports, start) if self.types[index] == ord("p"))
 
-    def of_type(self, letter: bytes) -> Iterator[int]:
-        """Yield the places of entries whose type begins with a letter."""
-        return _places(self.types, letter, width=1)
-
     def later(self, date: str) -> list[int]:
         """Return the places of entries that are dated later, the latest date first."""
         after, dates = _number(date), self.dates
@@ -136,8 +132,7 @@ def _number(date: str) -> bytes:
 class Ledger:
     """The entries of the log in an open database, by lineage and by passport; `where` names it in errors.
 
-    `kept` returns a snapshot that may be believed, and `warn` receives the complaint about a false one;
-    `load` returns a passport's file, None where it is not here.
+    `kept` returns a snapshot that may be believed, `load` a passport's file; `warn` is told of a false one.
     """
 
     def __init__(
@@ -163,12 +158,13 @@ class Ledger:
         """How many entries a snapshot spared."""
         self._leaves = bytearray()
         self._changes: set[int] = set()
-        self._log_keys = LogKeys(self.origin)
+        self.log_keys = LogKeys(self.origin)
         self._lineages = Lineages()
         self._followed: set[str] = set()
         self._false: dict[str, set[str]] = {}
-        for index in columns.of_type(b"k"):
-            self._change_keys(index, self._entry(index))
+        for index in _places(columns.types, b"k", width=1):
+            if logged := self._logged(index):
+                self._change_keys(index, logged.found)
 
     @property
     def origin(self) -> str:
@@ -243,9 +239,9 @@ class Ledger:
         if entry.entry.subject in self._followed:
             self._take(Logged(index, leaf, entry))
 
-    def _change_keys(self, index: int, entry: UnverifiedEntry | None) -> None:
+    def _change_keys(self, index: int, entry: UnverifiedEntry) -> None:
         """Take an entry by which the log changes its key, and which counts where the key before signed it."""
-        if entry and isinstance(entry.claims, KeyChange) and not self._log_keys.follow(entry, entry.claims):
+        if isinstance(entry.claims, KeyChange) and not self.log_keys.follow(entry, entry.claims):
             self._changes.add(index)
 
     def entry(self, index: int) -> UnverifiedEntry:
@@ -265,9 +261,9 @@ class Ledger:
     def _logging(self, start: str) -> Iterator[tuple[int, str]]:
         """Yield the entries of passports whose ids begin so, with these ids."""
         for index in self._columns.of_passport(start):
-            entry = self._entry(index)
-            if entry and entry.passport and begins(entry.passport.passport_id, start):
-                yield index, entry.passport.passport_id
+            claims = logged.found.passport if (logged := self._logged(index)) else None
+            if claims and begins(claims.passport_id, start):
+                yield index, claims.passport_id
 
     def newest(self, since: str) -> str:
         """Return the latest date of an entry that counts, where that is later than `since`; or nothing.
@@ -278,15 +274,11 @@ class Ledger:
         dates = (self.entry(index).entry.issued_at for index in later if self._counts(index))
         return next(dates, "")
 
-    def log_keys(self) -> set[bytes]:
-        """Return the public keys that the log had so far, once one was changed."""
-        return self._log_keys.had
-
     def _counts(self, index: int) -> bool:
-        entry = self._entry(index)
-        if entry is None or isinstance(entry.claims, KeyChange):
+        logged = self._logged(index)
+        if logged is None or isinstance(logged.found.claims, KeyChange):
             return index in self._changes
-        return entry.entry.log == self.origin and self._policy.signed(Logged(index, Hash(b""), entry))
+        return logged.found.entry.log == self.origin and self._policy.signed(logged)
 
     def find(self, ident: str) -> int:
         """Return an entry by its index, or that of a passport by its id or the beginning of it.
@@ -303,10 +295,8 @@ class Ledger:
     def last(self, lineage: str) -> Previous | None:
         """Return the last entry of a lineage, None where it has none."""
         for index in self._columns.last_of_lineage(lineage):
-            data = self._bytes(index)
-            entry = readable(data)
-            if entry is not None and entry.entry.subject == lineage:
-                return Previous(index=index, leaf=leaf_hash(data).hex())
+            if (logged := self._logged(index)) and logged.found.entry.subject == lineage:
+                return Previous(index=index, leaf=logged.leaf.hex())
         return None
 
     def latest(self, lineage: str) -> str | None:
@@ -315,11 +305,10 @@ class Ledger:
 
     def alike(self, lineage: str) -> str | None:
         """Return a lineage with a passport that counts and whose name differs from this in spelling alone."""
-        for index in self._columns.of_lineage(lineage):
-            entry = self._entry(index)
-            if entry and entry.passport and entry.entry.subject != lineage and self._counts(index):
-                return entry.entry.subject
-        return None
+        logging = filter(None, map(self._logged, self._columns.of_lineage(lineage)))
+        counting = (logged for logged in logging if logged.found.passport and self._counts(logged.index))
+        names = (logged.found.entry.subject for logged in counting)
+        return next((name for name in names if name != lineage), None)
 
     def passports(self, lineage: str) -> Iterator[tuple[int, Stored]]:
         """Yield the entries of a lineage's passports, with the files that they name, in their order."""
@@ -328,7 +317,7 @@ class Ledger:
                 yield logged.index, stored
 
     def attempt(self, lineage: str, profile: str, evidence: str) -> int:
-        """Return which attempt of a lineage under a profile a passport on this evidence is."""
+        """See `Lineages`."""
         return self._of(lineage).attempt(lineage, profile, evidence)
 
     def ended(self, lineage: str, passport_ids: set[str]) -> Passports:
@@ -348,13 +337,10 @@ class Ledger:
             yield from self.ended(lineage, false).refuted(lineage)
 
     def _about(self, lineage: str) -> Iterator[Logged]:
-        """Yield the passports of a lineage and the entries that end some, in their order."""
-        for index in self._columns.of_lineage(lineage):
-            if self._columns.types[index] in _FOLD:
-                data = self._bytes(index)
-                entry = readable(data)
-                if entry is not None and entry.entry.subject == lineage:
-                    yield Logged(index, leaf_hash(data), entry)
+        """Return the passports of a lineage and the entries that end some, in their order."""
+        places = (index for index in self._columns.of_lineage(lineage) if self._columns.types[index] in _FOLD)
+        about = filter(None, map(self._logged, places))
+        return (logged for logged in about if logged.found.entry.subject == lineage)
 
     def _of(self, lineage: str) -> Lineages:
         if lineage not in self._followed:
@@ -369,8 +355,10 @@ class Ledger:
         if isinstance(claims, Revocation) and claims.reason == "evidence-false":
             self._false.setdefault(logged.found.entry.subject, set()).add(claims.passport_id)
 
-    def _entry(self, index: int) -> UnverifiedEntry | None:
-        return readable(self._bytes(index))
+    def _logged(self, index: int) -> Logged | None:
+        data = self._bytes(index)
+        entry = readable(data)
+        return Logged(index, leaf_hash(data), entry) if entry else None
 
     def _bytes(self, index: int) -> bytes:
         data = self._log.entry(index)

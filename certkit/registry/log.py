@@ -18,12 +18,17 @@ from certkit.errors import CertkitError, InputError, MismatchError, UsageError
 from certkit.passport import keys
 from certkit.registry import store
 from certkit.tlog import tiles, tree
-from certkit.tlog.checkpoint import Checkpoint, open_checkpoint, parse_checkpoint, sign_checkpoint
+from certkit.tlog.checkpoint import (
+    Checkpoint,
+    open_checkpoint,
+    parse_checkpoint,
+    sign_checkpoint,
+    with_signatures,
+)
 from certkit.tlog.hashing import EMPTY_ROOT, HASH_SIZE, Hash, leaf_hash
 from certkit.tlog.note import KeyType, VerifierKey, open_note, parse_lines, parse_note, write_note
 from certkit.tlog.proof import LogProof
 from certkit.tlog.tree import Frontier
-from certkit.tlog.witness import with_signatures
 
 if TYPE_CHECKING:
     import sqlite3

@@ -261,7 +261,7 @@ class Registry:
         """
         vkey = Signer(self.origin, new).vkey
         with self.turn(old, trust, vkey) as turn:
-            if vkey.public in {turn.signer.vkey.public, *self._known.log_keys()}:
+            if vkey.public in {turn.signer.vkey.public, *self._known.log_keys.had}:
                 hint = "a key that was given up may be in other hands: 'certkit keys generate'"
                 raise UsageError("registry.log-key", "the log has, or had, this key", hint=hint)
             change = KeyChange(old=str(turn.signer.vkey), new=str(vkey))

@@ -47,11 +47,9 @@ from certkit.registry.heads import refuse_fork, remembered
 from certkit.registry.reader import Reader, log_key, opened
 from certkit.registry.rules import outside
 from certkit.registry.state import Passports, Policy
-from certkit.tlog.checkpoint import open_checkpoint
+from certkit.tlog.checkpoint import Quorum, counted, open_checkpoint
 from certkit.tlog.hashing import leaf_hash
-from certkit.tlog.note import Signer, open_note, write_note
-from certkit.tlog.text import decode64, encode64
-from certkit.tlog.witness import Quorum, counted
+from certkit.tlog.note import Signer, decode64, encode64, open_note, write_note
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

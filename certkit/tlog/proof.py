@@ -15,8 +15,15 @@ from typing import TYPE_CHECKING, Final
 
 from certkit.errors import InputError, MismatchError
 from certkit.tlog.checkpoint import SignedCheckpoint, open_checkpoint
-from certkit.tlog.note import MAX_NOTE, VerifierKey, parse_note
-from certkit.tlog.text import decode64, decode_hash, decode_number, encode64
+from certkit.tlog.note import (
+    MAX_NOTE,
+    VerifierKey,
+    decode64,
+    decode_hash,
+    decode_number,
+    encode64,
+    parse_note,
+)
 from certkit.tlog.tree import verify_inclusion
 
 if TYPE_CHECKING:

@@ -165,3 +165,60 @@ def grow(size: int, leaves: Sequence[Hash], read: Read) -> dict[tuple[int, int],
             n += 1
         level, new = level + 1, b"".join(above)
     return changed
+
+
+class Rebuild:
+    """A tree made again from its leaves; `differs` is called for every stored tile that is another.
+
+    It keeps the rightmost tile of each level and nothing else. Whether the root is one that somebody signed
+    is the caller's question.
+    """
+
+    def __init__(self, stored: Read, differs: Callable[[int, int], None]) -> None:
+        self._stored = stored
+        self._differs = differs
+        self._rows: list[bytes] = []  # the rightmost tile of each level, as made so far
+        self._counts: list[int] = []  # how many full tiles each level has
+
+    def add(self, leaves: Sequence[Hash]) -> None:
+        """Add the next leaves."""
+        level, new = 0, b"".join(leaves)
+        while new:
+            if level == len(self._rows):
+                self._rows.append(b"")
+                self._counts.append(0)
+            row, above = self._rows[level] + new, []
+            while len(row) >= FULL:
+                piece, row = row[:FULL], row[FULL:]
+                self._compare(level, piece)
+                above.append(subtree(piece))
+                self._counts[level] += 1
+            self._rows[level] = row
+            level, new = level + 1, b"".join(above)
+
+    def finish(self) -> None:
+        """Compare the tiles that are not full; to be called when there are no more leaves."""
+        for level, row in enumerate(self._rows):
+            if row:
+                self._compare(level, row)
+
+    def tiles(self) -> Iterator[tuple[int, int]]:
+        """Yield the place of every tile of the tree."""
+        for level, (count, row) in enumerate(zip(self._counts, self._rows, strict=True)):
+            yield from ((level, n) for n in range(count + bool(row)))
+
+    @property
+    def size(self) -> int:
+        """How many leaves there are."""
+        return self._counts[0] * WIDTH + len(self._rows[0]) // HASH_SIZE if self._rows else 0
+
+    @property
+    def root(self) -> Hash:
+        """The root over them."""
+        # It rests on the rightmost tile of each level alone.
+        return tree.root(self.size, node_reader(lambda level, _n: self._rows[level]))
+
+    def _compare(self, level: int, row: bytes) -> None:
+        n = self._counts[level]
+        if self._stored(level, n) != row:
+            self._differs(level, n)

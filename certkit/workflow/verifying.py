@@ -59,6 +59,7 @@ def taken(path: Path) -> Taken:
 def evidence_of(
     bundles: Sequence[Path] | None,
     profile: str | None,
+    context: Path | None = None,
     *,
     replay: bool,
     jobs: int | None,
@@ -66,16 +67,23 @@ def evidence_of(
 ) -> dict[str, Any]:
     """Return the arguments of `certkit.passport.verify` that bring the evidence along.
 
-    Raises `UsageError` ``usage.option`` where a replay is wanted without evidence.
+    Raises `UsageError` ``usage.option`` where a replay is wanted without evidence, or a context without it.
     """
+    if context is not None and not replay:
+        raise UsageError("usage.option", "--context goes with --replay, which holds the answers against it")
     if not bundles:
         if replay:
             raise UsageError("usage.option", "--replay needs the evidence", hint="--bundle DIR")
         return {}
     from certkit.passport.replay import from_bundle  # noqa: PLC0415 - only where there is evidence
+    from certkit.workflow.drawing import load_context  # noqa: PLC0415 - the same
 
     opened, replayed = from_bundle(
-        list(bundles), lambda name: load_profile(profile or name), progress=progress, jobs=jobs
+        list(bundles),
+        lambda name: load_profile(profile or name),
+        progress=progress,
+        context=load_context(context) if context else None,
+        jobs=jobs,
     )
     return {"evidence": opened, "replay": replayed if replay else None}
 

@@ -104,3 +104,13 @@ def test_an_answer_is_carried_into_the_passport_and_through_a_replay(contested: 
     passport = out / "passport.json"
     done = certkit("verify", passport, "--trust", trust, "--bundle", contested, "--replay")
     assert done.code == 0, done.out + done.err
+    options = ("--trust", trust, "--bundle", contested, "--replay", "--json")
+    said = [
+        item for item in certkit("verify", passport, *options).document["not_checked"] if "answers" in item
+    ]
+    assert said == ['answers to "oracle-varies": the issuer\'s word; --replay --context FILE looks at them']
+    held = certkit("verify", passport, *options, "--context", context)
+    assert (held.code, [item for item in held.document["not_checked"] if "answers" in item]) == (0, [])
+    context.write_text(context.read_text(encoding="utf-8") + " ", encoding="utf-8")
+    other = certkit("verify", passport, *options, "--context", context)
+    assert (other.code, other.document["steps"][9]["code"]) == (7, "passport.replay-differs")

@@ -162,7 +162,7 @@ def test_what_was_not_measured_is_neither_zero_nor_passed(folder: Path) -> None:
 
 def test_a_file_that_is_no_passport_says_what_it_is(folder: Path) -> None:
     for name, data, code in (
-        ("a.pdf", b"%PDF-1.7 ...", "pdf.unreadable"),
+        ("a.pdf", b"%PDF-1.7 ...", "pdf.no-passport"),
         ("a.json", b"{}", "passport.form"),
         ("a.txt", b"hello", "json.syntax"),
     ):

@@ -24,7 +24,7 @@ from certkit.registry.store import FILE
 from certkit.tlog import tiles
 from certkit.tlog.checkpoint import open_checkpoint
 from certkit.tlog.hashing import leaf_hash
-from certkit.tlog.rebuild import Rebuild
+from certkit.tlog.tiles import Rebuild
 from tests.support.registries import audited, filled
 
 if TYPE_CHECKING:

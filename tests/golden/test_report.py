@@ -23,7 +23,7 @@ SETS = {
 def test_a_report_says_what_it_said(name: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     root = bundles.of(tmp_path / "bundle", SETS[name])
     text = Page(report.html(report.view(workflow.assess(root)))).lines
-    text = re.sub(r"sha256:\n([0-9a-f]{8}\n){8}", "sha256:…\n", text)
+    text = re.sub(r"sha256:[0-9a-f]{16,}", "sha256:…", text)
     text = re.sub(r"(?m)^certkit \d+\.\d+\.\d+", "certkit X", text)
     text = text[: text.index("Appendix A")]
     path = FOLDER / f"report-{name}.txt"

@@ -19,8 +19,7 @@ from certkit.errors import InputError, MismatchError, NegativeError, UsageError
 from certkit.passport import dsse, timestamp, trusted_root
 from certkit.tlog.checkpoint import parse_checkpoint
 from certkit.tlog.hashing import Hash, leaf_hash
-from certkit.tlog.note import parse_note
-from certkit.tlog.text import decode_number
+from certkit.tlog.note import decode_number, parse_note
 from certkit.tlog.tree import verify_inclusion
 
 if TYPE_CHECKING:

@@ -7,28 +7,20 @@ from typing import Any
 import msgspec
 
 from certkit import passport
-from certkit.passport import implied, payload
+from certkit.passport import derived
+from certkit.passport.statement import plain
 
 
 def agree(document: dict[str, Any]) -> dict[str, Any]:
     """Write the parts of a statement that follow from the others, in place; return the statement."""
-    predicate = document["predicate"]
-    found = msgspec.convert(document, passport.Statement).predicate
-    judgement, criteria = found.assessment, found.criteria
-    predicate["limitations"] = list(
-        implied.limitations(found.agent, found.evidence, judgement.profile, criteria)
-    )
-    modes = implied.failure_modes(found.profile_of_reliability.cells)
-    predicate["known_failure_modes"] = [payload.plain(mode) for mode in modes]
-    predicate["scope"]["exclusions"] = list(implied.exclusions(found.evidence, criteria))
-    ends = implied.triggers(judgement.tier, criteria)
-    predicate["validity"]["retest_triggers"] = [payload.plain(end) for end in ends]
-    stated = {challenge.code for challenge in found.challenges}
-    predicate["challenges"] += [
-        {"code": code, "severity": severity, "message": code}
-        for code, severity in sorted(implied.challenges(found).items())
+    predicate = msgspec.convert(document, passport.Statement).predicate
+    stated = {challenge.code for challenge in predicate.challenges}
+    document["predicate"]["challenges"] += [
+        {"code": code, "severity": derived.severity(code), "message": code}
+        for code in derived.challenges(predicate)
         if code not in stated
     ]
-    challenges = msgspec.convert(document, passport.Statement).predicate.challenges
-    predicate["claim"] = implied.sentence(judgement.tier, judgement.profile.id, found.origin, challenges)
+    predicate = msgspec.convert(document, passport.Statement).predicate
+    rebuilt = plain(derived.rebuilt(predicate))
+    document["predicate"].update(rebuilt["predicate"])
     return document

@@ -12,7 +12,8 @@ from msgspec import structs
 
 from certkit.assessment.drift.contrast import Sides, weighed
 from certkit.assessment.drift.snapshot import Part, Snapshot, Watched
-from certkit.assessment.tasks import SUCCESS, Cell, Column, Task, TaskTable
+from certkit.assessment.task_table import Cell, Column, Task, TaskTable
+from certkit.assessment.tasks import SUCCESS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

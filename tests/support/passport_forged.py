@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from scipy.special import betaincinv
 
@@ -193,7 +193,7 @@ def evidence() -> Iterator[Json]:
     twin, asked = "what the manifest declares", trust(require=["evidence"])
     wrong = ("evidence", "passport.manifest-differs", 7)
 
-    def made(change: Change = lambda _: None, **protocol: object) -> tuple[Json, dict[str, str]]:
+    def made(change: Change = lambda _: None, **protocol: Any) -> tuple[Json, dict[str, str]]:
         files, own = stored("a", **protocol)
         document = statement()
         predicate = document["predicate"]

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import utils
 
-from tests.support import passport_forged
+from tests.support import passport_contested, passport_forged
 from tests.support.passport_parts import (
     ATTACKER,
     IN_TOTO,
@@ -438,14 +438,13 @@ def disagreeing() -> Iterator[Json]:
 
 
 def miscounted() -> Iterator[Json]:
-    """Yield statements whose counts are not of the runs that they count, and one that ends what never was."""
+    """Yield statements whose counts are not of the runs that they count, whoever signed them."""
     changes: dict[str, Callable[[Json], object]] = {
         "a domain twice": lambda p: p["scope"].update(domains=["banking", "banking"]),
         "more runs than records": lambda p: p["evidence"].update(records=19),
         "more failures than runs": lambda p: p["known_failure_modes"][0].update(failures=17),
         "failures where nothing ran": lambda p: p["known_failure_modes"][0].update(domain="moon"),
         "a rate where nothing ran": lambda p: p["profile_of_reliability"]["cells"][0].update(domain="moon"),
-        "an agent that is superseded": lambda p: p.update(supersedes=p["agent"]["digest"]),
     }
     for name, change in changes.items():
         document = statement()
@@ -479,17 +478,9 @@ def apart() -> Iterator[Json]:
             "a domain without runs",
             pooled(lambda b: b[0]["by_domain"].update(travel={"successes": 0, "n": 0})),
         ),
-        ("a tier of which no row speaks", pooled(lambda b: b[0]["table"].update(tier=2))),
-        ("a tier that its own successes do not carry", pooled(exchanged)),
         ("a last run before the first", pooled(turned_round)),
     ):
         yield case(f"accumulation: {name}", file, bad, twin=twin)
-
-
-def exchanged(bundles: list[Json]) -> None:
-    """Move two successes from the first bundle to the second."""
-    for one, successes in zip(bundles, (4, 8), strict=True):
-        one.update(successes=successes, by_domain={"banking": {"successes": successes, "n": 8}})
 
 
 def turned_round(bundles: list[Json]) -> None:
@@ -544,7 +535,8 @@ def policies() -> Iterator[Json]:
     )
     yield case("a tier below the policy's", good(), refused, trust(min_tier=2))
     yield case("a tier below the caller's", good(), refused, require_tier=2)
-    yield case("the bounded reading, which was not computed", good(), refused, trust(reading="bounded"))
+    by_bounds = trust(reading="bounded", min_tier=1)
+    yield case("a tier by bounds below the policy's", good(), refused, by_bounds)
     yield case(
         "the table reading", good(), policy=trust(reading="table", min_tier=1, profiles=[digest("profile")])
     )
@@ -576,15 +568,23 @@ FORGED: Final[dict[str, tuple[Callable[[], Iterator[Json]], ...]]] = {
 }
 
 
+CONTESTED: Final[dict[str, tuple[Callable[[], Iterator[Json]], ...]]] = {
+    "passports": (passport_contested.passports,)
+}
+
+
 def files() -> dict[str, str]:
     """Return the text of every file of vectors, by its path."""
-    listed = {"format": "trusted-root", "cases": [*roots()]}
-    return {"passport/trusted-root.json": pretty(listed) + "\n"} | {
+    apart = {
+        "passport/trusted-root.json": {"format": "trusted-root", "cases": [*roots()]},
+        "contested/answers.json": passport_contested.assessments(),
+    }
+    return {path: pretty(document) + "\n" for path, document in apart.items()} | {
         f"{folder}/{name}.json": pretty(
             {"format": "passport", "cases": [one for make in makers for one in make()]}
         )
         + "\n"
-        for folder, groups in (("passport", GROUPS), ("forged", FORGED))
+        for folder, groups in (("passport", GROUPS), ("forged", FORGED), ("contested", CONTESTED))
         for name, makers in groups.items()
     }
 

@@ -161,6 +161,7 @@ def statement(key: Key = LAB, **changes: Any) -> Json:
             "tier": 1,
             "status": "met",
             "table": {"tier": 1},
+            "bounded": {"tier": 0},
             "binding": [],
         },
         "criteria": [
@@ -321,7 +322,6 @@ def set_envelope(**fields: Any) -> Callable[[Json], object]:
 def both_readings(document: Json) -> None:
     """Add the bounded reading, by which no tier is attained."""
     predicate = document["predicate"]
-    predicate["assessment"]["bounded"] = {"tier": 0}
     predicate["criteria"][0]["tiers"]["1"]["bounded"] = {
         "status": "insufficient",
         "confidence": "0.950000",

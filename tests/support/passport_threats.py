@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from tests.support.virtual_sigstore import Signer
 
 
-def stored(name: str, **protocol: Any) -> tuple[Json, str]:
+def stored(name: str, runs: list[Json] | None = None, **protocol: Any) -> tuple[Json, str]:
     """Return the files of a small sealed bundle, and its digest; `protocol` changes what it declares."""
-    runs = [
+    runs = runs or [
         {
             "run_id": f"{name}-{n}",
             "domain": "banking",

@@ -13,7 +13,7 @@ from certkit.passport import pdf
 from tests.support.making import issued
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
 
 CATALOGUE = b"<< /Type /Catalog /Pages 2 0 R /Names 3 0 R >>"
@@ -68,53 +68,9 @@ def attaching(*files: tuple[str, bytes], **more: bytes) -> bytes:
     return document(objects)
 
 
-def packed(
-    inside: Sequence[tuple[int, bytes]],
-    *,
-    offsets: Sequence[int] | None = None,
-    extra: Mapping[int, bytes] | None = None,
-) -> bytes:
-    """A PDF whose objects stand in one object stream, as number 99; `offsets` stand there for the true ones.
-
-    `extra` are objects outside of it. The cross-reference table is a stream, with the number 98, and says
-    nothing of objects from 100 on.
-    """
-    true = [sum(len(body) + 1 for _, body in inside[:place]) for place in range(len(inside))]
-    head = b"".join(b"%d %d " % (number, at) for (number, _), at in zip(inside, offsets or true, strict=True))
-    content = zlib.compress(head + b"".join(body + b" " for _, body in inside), 9)
-    objects = {
-        **(extra or {}),
-        99: b"<< /Type /ObjStm /N %d /First %d /Filter /FlateDecode /Length %d >>\nstream\n%s\nendstream"
-        % (len(inside), len(head), len(content), content),
-    }
-    data = b"%PDF-1.7\n"
-    rows = {number: (2, 99, place) for place, (number, _) in enumerate(inside) if number < 100}
-    for number, body in objects.items():
-        rows[number] = (1, len(data), 0)
-        data += b"%d 0 obj\n%s\nendobj\n" % (number, body)
-    rows[98] = (1, len(data), 0)
-    table = b"".join(
-        bytes([kind]) + first.to_bytes(4, "big") + second.to_bytes(4, "big")
-        for kind, first, second in (rows[number] for number in sorted(rows))
-    )
-    index = b" ".join(b"%d 1" % number for number in sorted(rows))
-    form = b"/Type /XRef /Size 100 /W [1 4 4] /Index [%s] /Root 1 0 R /Length %d" % (index, len(table))
-    return data + b"98 0 obj\n<< %s >>\nstream\n%s\nendstream\nendobj\nstartxref\n%d\n%%%%EOF\n" % (
-        form,
-        table,
-        rows[98][1],
-    )
-
-
 def bomb(size: int) -> bytes:
-    """Zeros, compressed twice, with the dictionary that says so."""
-    packer = zlib.compressobj(9)
-    packed = b"".join(packer.compress(bytes(1 << 20)) for _ in range(size >> 20)) + packer.flush()
-    twice = zlib.compress(packed, 9)
-    return b"<< /Filter [/FlateDecode /FlateDecode] /Length %d >>\nstream\n%s\nendstream" % (
-        len(twice),
-        twice,
-    )
+    """A stream of zeros."""
+    return stream(bytes(size))
 
 
 def draws(seed: str, count: int, below: int) -> list[int]:

@@ -1,7 +1,7 @@
 """Language-neutral cases of passports: ``passport/*.json``, each ``{"format": "passport", "cases": […]}``.
 
-``forged/*.json`` has the same form: passports that a trusted key signed and that contradict themselves or
-their evidence in one way.
+``forged/*.json`` and ``contested/passports.json`` have the same form: passports that a trusted key signed and
+that contradict themselves or their evidence in one way, and passports with a serious challenge.
 
 A case is a file, a trust policy and a question, and says how the verification ends:
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 FOLDER = Path(__file__).parent
-PLACES = ("passport", "forged")
+PLACES = ("passport", "forged", "contested")
 ASKED = ("agent", "domain", "require_tier")
 BESIDE = {"proof": ".tlog-proof", "status": ".status"}
 

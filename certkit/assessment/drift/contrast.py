@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from certkit.assessment.metrics.series import Series
-    from certkit.assessment.tasks import Column, TaskTable
+    from certkit.assessment.task_table import Column, TaskTable
     from certkit.evidence.summary.summary import Summary
 
     Floats = NDArray[np.float64]

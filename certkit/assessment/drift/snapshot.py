@@ -6,18 +6,20 @@ here). No raw evidence is needed: the task table tells of every task in integers
 
 from __future__ import annotations
 
-from fractions import Fraction  # noqa: TC003 - msgspec resolves annotations at run time
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
 from certkit.assessment.criteria import Status
 from certkit.assessment.profile import exact
-from certkit.assessment.tasks import TaskTable, task_table
+from certkit.assessment.tasks import task_table
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from certkit.assessment.criteria import Row
     from certkit.assessment.result import Assessment
+    from certkit.assessment.task_table import TaskTable
     from certkit.evidence.summary.summary import Summary
 
 NOMINAL: Final = "nominal"

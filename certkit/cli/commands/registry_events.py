@@ -24,8 +24,8 @@ from certkit.registry.keeping import gather, hand_over
 from certkit.registry.reader import reading
 from certkit.registry.registry import Registry
 from certkit.registry.status import write as write_status
+from certkit.tlog.checkpoint import Quorum
 from certkit.tlog.note import MAX_NOTE
-from certkit.tlog.witness import Quorum
 
 if TYPE_CHECKING:
     from certkit.tlog.note import Signed

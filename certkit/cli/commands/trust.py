@@ -20,10 +20,9 @@ from certkit.cli.emit import emit, fold, hint
 from certkit.cli.views.trust import show_policy, show_written
 from certkit.errors import Exit, UsageError
 from certkit.passport import keyless, keys, trusted_root
+from certkit.passport.editing import ended, removed, rotated
 from certkit.passport.exports.words import utc
 from certkit.passport.oddities import cautions, oddities
-from certkit.passport.removal import removed
-from certkit.passport.rotation import ended, rotated
 from certkit.passport.terms import Reading
 from certkit.passport.trust import Identity, Requirement, Trust, TrustedKey
 
@@ -178,13 +177,13 @@ def remove(
     """
     lighter = removed(
         context.load_policy(trust),
-        issuers=issuer or (),
-        keys=[keys.key_id(keys.load_public(path)) for path in key or ()],
-        identities=identity or (),
-        logs=log or (),
-        witnesses=witness or (),
-        profiles=[opt.profile_digest(name) for name in profile or ()],
-        domains=domain or (),
+        issuer=issuer or (),
+        key=[keys.key_id(keys.load_public(path)) for path in key or ()],
+        identity=identity or (),
+        log=log or (),
+        witness=witness or (),
+        profile=[opt.profile_digest(name) for name in profile or ()],
+        domain=domain or (),
     )
     _save(lighter, trust)
 

@@ -40,6 +40,7 @@ def verify(
     bundle: opt.Evidence = None,
     replay: opt.Replay = False,
     profile: opt.ReplayProfile = None,
+    answers: opt.ContextFile = None,
     agent: Annotated[str | None, opt.AGENT(help="The agent it must be about.", metavar="DIGEST")] = None,
     domain: Annotated[str | None, opt.DOMAIN()] = None,
     require_tier: Annotated[int | None, opt.REQUIRE_TIER()] = None,
@@ -63,7 +64,7 @@ def verify(
     """
     if agent is not None and not canonical.is_digest(agent):
         raise UsageError("usage.option", f"--agent: {agent!r} is not sha256: and 64 hexadecimal digits")
-    evidence = evidence_of(bundle, profile, replay=replay, jobs=jobs, progress=progress())
+    evidence = evidence_of(bundle, profile, answers, replay=replay, jobs=jobs, progress=progress())
     given, policy = taken(passport), _policy(trust, key, issuer)
     moment = at or context.now()
     heads = context.own_heads()
@@ -131,14 +132,13 @@ def _claim(claim: Claim) -> Iterator[str]:
     known_as = f" (calls itself {quoted(issuer.stated_name)})"
     same = issuer.stated_name == issuer.name
     yield from fold(f"issued by {quoted(issuer.name)}{'' if same else known_as}")
-    yield f"valid {claim.not_before} to {claim.not_after}"
+    yield f"valid {words.utc(claim.not_before)} to {words.utc(claim.not_after)}"
     tiers = claim.readings
     yield from fold(wording.readings(tiers["table"], tiers["bounded"], decides=claim.decides))
     for item in claim.challenges:
         if item.severity == "serious":
-            told = wording.challenge(
-                words.one_line(item.code), item.state, words.one_line(item.message), item.answered_by
-            )
+            code, message = words.one_line(item.code), words.one_line(item.message)
+            told = wording.challenge(code, item.state, message, item.answered_by or ())
             yield from fold(told, rest="    ")
     yield ""
 

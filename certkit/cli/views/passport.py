@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final
 from certkit.cli.emit import counted, fold
 from certkit.cli.views.table import Asked, Cells, digits, table
 from certkit.passport.exports import words
-from certkit.passport.exports.periods import periods
 from certkit.text import quoted
 
 if TYPE_CHECKING:
@@ -35,7 +34,7 @@ def show_passport(source: Source) -> Iterator[Line]:
     yield from _table(predicate)
     yield ""
     yield from _scope(predicate)
-    if pooled := periods(predicate.evidence):
+    if pooled := words.periods(predicate.evidence):
         yield from _section(f"Pooled from {len(pooled)} bundles, each alone", _first(pooled))
     yield from _limits(predicate)
     yield from _ends(predicate)

@@ -133,7 +133,7 @@ class ImportFaultsError(FaultsError):
 
     refusal = "import.row"
     lines = "source"
-    advice = "nothing was imported; correct these rows, or mend the mapping: certkit import LOG --suggest"
+    advice = "nothing was imported; correct these rows, or correct the mapping: certkit import LOG --suggest"
 
 
 Typed = TypeVar("Typed")

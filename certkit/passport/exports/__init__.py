@@ -12,6 +12,7 @@ they then show. Specimens are named so that no reader takes one for the real thi
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 from certkit.document import Digest, Document, Text
@@ -28,7 +29,10 @@ FORMATS: Final[tuple[Format, ...]] = get_args(Format)
 OPEN: Final[frozenset[Format]] = frozenset({"markdown", "badge"})
 """The formats that are never signed, and so may show an unverified passport."""
 
-_KEYED: Final[frozenset[Format]] = frozenset({"vc+jwt", "a2a"})
+_MODULES: Final[dict[str, str]] = {"in-toto-svr": "svr", "vc+jwt": "credential", "a2a": "a2a"} | {
+    name: name for name in OPEN
+}
+"""Where a format is written: ``write(source, key=, card=, verifier=)`` returns media type and text."""
 
 
 class Export(Document, frozen=True, kw_only=True, tag="urn:certkit:export:v1"):
@@ -54,44 +58,21 @@ def export(
     A2A agent card to sign; `verifier` the URI that names who verified. Raises `UsageError` ``usage.option``,
     ``export.unverified`` or ``export.key``, and `InputError` ``export.card``.
     """
-    _check(format, source, key=key, card=card, verifier=verifier)
-    if format == "in-toto-svr":
-        from certkit.passport.exports import svr  # noqa: PLC0415 - one format is asked for
-
-        media_type, content = svr.write(source, key=key, verifier=verifier)
-    elif format == "vc+jwt" and key is not None:
-        from certkit.passport.exports import credential  # noqa: PLC0415 - the same
-
-        media_type, content = credential.write(source, key)
-    elif format == "a2a" and key is not None:
-        from certkit.passport.exports import a2a  # noqa: PLC0415 - the same
-
-        media_type, content = a2a.write(source, key, card)
-    elif format == "markdown":
-        from certkit.passport.exports import markdown  # noqa: PLC0415 - the same
-
-        media_type, content = markdown.write(source)
-    else:
-        from certkit.passport.exports import badge  # noqa: PLC0415 - the same
-
-        media_type, content = badge.write(source)
-    return Export(format=format, passport_id=source.passport_id, media_type=media_type, content=content)
-
-
-def _check(format: Format, source: Source, *, key: object, card: object, verifier: object) -> None:  # noqa: A002 - as above
-    if format not in FORMATS:
-        raise UsageError("usage.option", f"no format {format!r}", hint=f"formats: {', '.join(FORMATS)}")
+    faults = {
+        f"no format {format!r}; formats: {', '.join(FORMATS)}": format not in FORMATS,
+        f"{format} is signed, and needs --key": format in {"vc+jwt", "a2a"} and key is None,
+        f"{format} is not signed; leave --key out": format in OPEN and key is not None,
+        "--card goes with --format a2a, which needs it": (card is not None) != (format == "a2a"),
+        "--verifier goes with --format in-toto-svr": verifier is not None and format != "in-toto-svr",
+    }
+    if message := next((text for text, holds in faults.items() if holds), None):
+        raise UsageError("usage.option", message)
     if source.verification is None and format not in OPEN:
         raise UsageError(
             "export.unverified",
             f"{format} is written only of a passport that was verified",
             hint=f"verify it with --trust FILE; unverified there are {' and '.join(sorted(OPEN))}",
         )
-    if key is None and format in _KEYED:
-        raise UsageError("usage.option", f"{format} is signed, and needs --key")
-    if key is not None and format in OPEN:
-        raise UsageError("usage.option", f"{format} is not signed; leave --key out")
-    if (card is not None) != (format == "a2a"):
-        raise UsageError("usage.option", "--card goes with --format a2a, which needs it")
-    if verifier is not None and format != "in-toto-svr":
-        raise UsageError("usage.option", "--verifier goes with --format in-toto-svr")
+    module = import_module(f"{__name__}.{_MODULES[format]}")  # a single format is asked for
+    media_type, content = module.write(source, key=key, card=card, verifier=verifier)
+    return Export(format=format, passport_id=source.passport_id, media_type=media_type, content=content)

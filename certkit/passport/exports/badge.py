@@ -7,7 +7,7 @@ least 7:1 (WCAG 2.2, AAA). Nothing outside is loaded.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from certkit.passport.exports import words
 
@@ -26,7 +26,7 @@ _PAD: Final = 8
 _NAME: Final = 32
 
 
-def write(source: Source) -> tuple[str, str]:
+def write(source: Source, **_: Any) -> tuple[str, str]:
     """Return the media type and the SVG."""
     left, right = "agent passport", _claim(source)
     asked = f"as of {source.as_of}" if source.as_of else ""

@@ -24,7 +24,7 @@ MEDIA_TYPE: Final = "application/vc+jwt"
 CONTEXT: Final = "https://www.w3.org/ns/credentials/v2"
 
 
-def write(source: Source, key: PrivateKey) -> tuple[str, str]:
+def write(source: Source, *, key: PrivateKey, **_: Any) -> tuple[str, str]:
     """Return the media type and the compact JWS; raises `UsageError` ``export.key`` for another's key."""
     public = key.public_key()
     _check_key(source, public)
@@ -83,7 +83,7 @@ def _subject(source: Source) -> dict[str, Any]:
         "origin": predicate.origin,
         "tier": judgement.tier,
         "tierByTable": judgement.table.tier,
-        **({"tierByBounds": judgement.bounded.tier} if judgement.bounded else {}),
+        "tierByBounds": judgement.bounded.tier,
         "profile": {
             "name": judgement.profile.id,
             "digest": judgement.profile.digest,

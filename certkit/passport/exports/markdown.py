@@ -6,7 +6,7 @@ Text that the passport brings along stands in code spans, where it can format, l
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from certkit.passport.exports import words
 
@@ -19,7 +19,7 @@ MEDIA_TYPE: Final = "text/markdown"
 _DOMAINS: Final = 12
 
 
-def write(source: Source) -> tuple[str, str]:
+def write(source: Source, **_: Any) -> tuple[str, str]:
     """Return the media type and the text."""
     predicate = source.predicate
     head = f"**Agent passport of {_code(predicate.agent.name)} {_code(predicate.agent.version)}**"

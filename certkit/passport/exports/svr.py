@@ -40,7 +40,7 @@ _STEPS: Final = {
 """The steps that are made on demand, and the property of a passport that passed them."""
 
 
-def write(source: Source, *, key: PrivateKey | None, verifier: str | None) -> tuple[str, str]:
+def write(source: Source, *, key: PrivateKey | None, verifier: str | None, **_: Any) -> tuple[str, str]:
     """Return the media type and the text of the result; see the package for the arguments."""
     document = _statement(source, verifier or VERIFIER)
     if key is None:
@@ -84,7 +84,7 @@ def _properties(source: Source) -> Iterator[str]:
     if judgement.tier:
         yield f"{prefix}_TIER_{judgement.tier}"
     for name, attained in (("TABLE", judgement.table), ("BOUNDED", judgement.bounded)):
-        if attained is not None and attained.tier:
+        if attained.tier:
             yield f"{prefix}_{name}_TIER_{attained.tier}"
     for step in source.verification.steps if source.verification else ():
         if step.status == "passed" and step.id in _STEPS:

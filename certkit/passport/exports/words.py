@@ -1,4 +1,4 @@
-"""What every export says in the same words: tiers, dates, and what it is not."""
+"""What exports and screens say of a passport in the same words: tiers, times, bundles, what it is not."""
 
 from __future__ import annotations
 
@@ -11,7 +11,14 @@ from certkit.text import visible
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from certkit.passport.statement import Commitments, Judgement, Predicate
+    from certkit.passport.statement import (
+        BundleClaim,
+        Commitments,
+        Dates,
+        Evidence,
+        Judgement,
+        Predicate,
+    )
 
 UNVERIFIED: Final = "UNVERIFIED"
 SPECIMEN: Final = "SPECIMEN"
@@ -29,29 +36,20 @@ IS_NOT: Final = (
 _LONGEST: Final = 120
 
 
-def tier(number: int | None) -> str:
-    """Return ``Tier 2``, or that there is none; None is a reading that the passport does not speak of."""
-    if number is None:
-        return "not stated"
-    return f"Tier {number}" if number else "no tier"
-
-
 def readings(judgement: Judgement) -> tuple[tuple[str, str, bool], ...]:
     """Return each reading with its tier in words, and whether it is the one that decides."""
     decides = judgement.profile.reading
-    bounded = judgement.bounded.tier if judgement.bounded else None
     return (
-        ("table", tier(judgement.table.tier), decides == "table"),
-        ("bounded", tier(bounded), decides == "bounded"),
+        ("table", wording.tier(judgement.table.tier), decides == "table"),
+        ("bounded", wording.tier(judgement.bounded.tier), decides == "bounded"),
     )
 
 
 def above(predicate: Predicate) -> tuple[str, ...]:
     """Return what stands above the claim: the tier by each reading, and every serious challenge."""
     judgement = predicate.assessment
-    bounded = judgement.bounded.tier if judgement.bounded else None
     return (
-        wording.readings(judgement.table.tier, bounded, decides=judgement.profile.reading),
+        wording.readings(judgement.table.tier, judgement.bounded.tier, decides=judgement.profile.reading),
         *(
             wording.challenge(one_line(item.code), item.state, one_line(item.message), item.answered_by or ())
             for item in predicate.challenges
@@ -79,6 +77,35 @@ def one_line(text: str) -> str:
 def short(digest: str) -> str:
     """Return the beginning of a digest, for where the whole of it does not fit."""
     return digest[: len("sha256:") + 12]
+
+
+def periods(evidence: Evidence) -> list[str]:
+    """Return a line for each bundle, in their order; none where the evidence is a single one."""
+    return [f"{number}. {_line(part)}" for number, part in enumerate(evidence.bundles or (), 1)]
+
+
+def _line(part: BundleClaim) -> str:
+    domains = ", ".join(
+        f"{name} {row.successes:,} of {row.n:,}" for name, row in sorted(part.by_domain.items())
+    )
+    faults = f"{part.successes:,} of {part.fault_runs:,} runs under faults"
+    told = (
+        _when(part.dates),
+        f"succeeded in {faults} ({domains or 'no domain'})",
+        f"{part.nominal_runs:,} nominal",
+        f"{wording.tier(part.table.tier)} by table reading",
+        f"{wording.tier(part.bounded.tier)} by bounded reading",
+        short(part.digest),
+    )
+    return "; ".join(told)
+
+
+def _when(dates: Dates) -> str:
+    if dates.first_run is not None and dates.last_run is not None:
+        return f"run from {utc(dates.first_run)} to {utc(dates.last_run)}"
+    if dates.declared_from or dates.declared_to:
+        return f"declared from {dates.declared_from or 'not stated'} to {dates.declared_to or 'not stated'}"
+    return "time not stated"
 
 
 def commitments(stated: Commitments) -> str:

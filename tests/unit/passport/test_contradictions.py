@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import copy
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from certkit import canonical, passport
 from certkit.errors import NegativeError
-from certkit.passport import payload, replay
+from certkit.passport import payload
 from tests.support import passport_parts as maker
 from tests.support.agreeing import agree
 from tests.support.making import issued, of_bundle, sealed_bundle
@@ -46,7 +45,6 @@ def by_bounds(predicate: dict[str, Any]) -> None:
     }
 
 
-INTERVAL = {"low": "0.900000", "high": "0.100000", "level": "0.950000", "method": "wilson"}
 MODE = {"domain": "banking", "condition": "adversarial", "failures": 4, "runs": 16}
 
 LEFT_OUT: dict[str, Callable[[dict[str, Any]], object]] = {
@@ -65,17 +63,13 @@ CHANGES: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
         by_bounds,
         "criterion r_op at Tier 2 cannot be met by bounds with its bound",
     ),
-    "an interval turned round": (
-        lambda p: row(p).update(interval=INTERVAL),
-        "the interval of criterion r_op ends before it begins",
-    ),
     "runs before all time": (
         lambda p: p["scope"]["dates"].update(first_run="0001-01-01T00:00:00+14:00"),
-        "0001-01-01 00:00:00+14:00 is no time in UTC",
+        "0001-01-01 00:00:00+14:00 is no time of a run or of a validity",
     ),
     "an end after all time": (
         lambda p: p["validity"].update(not_after="9999-12-31T23:59:59-01:00"),
-        "9999-12-31 23:59:59-01:00 is no time in UTC",
+        "9999-12-31 23:59:59-01:00 is no time of a run or of a validity",
     ),
     "more runs than records": (
         lambda p: p["evidence"].update(records=19),
@@ -87,13 +81,13 @@ CHANGES: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     ),
     "a domain twice": (
         lambda p: p["scope"].update(domains=["banking", "banking"]),
-        "domains of the scope: stated ['banking', 'banking'], expected ['banking']",
+        "scope domains: claimed 2 rows, the rest gives 1",
     ),
     "runs counted twice": (
         lambda p: p["profile_of_reliability"]["cells"].append(
             {"domain": "banking", "condition": "nominal", "runs": 0, "successes": 0}
         ),
-        "count of runs in banking, nominal occurs more than once",
+        "a cell, a column or a domain of its task table occurs twice",
     ),
     "more failures than runs": (
         lambda p: p["profile_of_reliability"]["cells"][0].update(successes=17),
@@ -101,47 +95,39 @@ CHANGES: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     ),
     "a failure mode left out": (
         lambda p: p.update(known_failure_modes=[]),
-        "failure modes left out: stated [], expected [FailureMode(domain='banking', condition='adversarial',",
+        "known_failure_modes: claimed 0 rows, the rest gives 1",
     ),
     "fewer failures than there were": (
         lambda p: p.update(known_failure_modes=[MODE | {"failures": 3}]),
-        "failure modes left out: stated [], expected [FailureMode(domain='banking', condition='adversarial',",
+        "known_failure_modes banking/adversarial failures: claimed 3, the rest gives 4",
     ),
     "failures where nothing ran": (
         lambda p: p["known_failure_modes"].append(MODE | {"domain": "moon"}),
-        "failure modes that do not follow: stated [FailureMode(domain='moon', condition='adversarial',",
+        "known_failure_modes: claimed 2 rows, the rest gives 1",
     ),
     "a failure mode twice": (
         lambda p: p["known_failure_modes"].append(MODE),
-        "number of failure modes: stated 2, expected 1",
+        "known_failure_modes: claimed 2 rows, the rest gives 1",
     ),
     "a limitation left out": (
         lambda p: p["limitations"].pop(),
-        "limitations left out: stated [], expected ['the table reading decides: thresholds",
+        "limitations: claimed 1 rows, the rest gives 2",
     ),
     "an exclusion left out": (
         lambda p: p["scope"].update(exclusions=[]),
-        "exclusions left out: stated [], expected ['agents, versions, components,",
+        "scope exclusions: claimed 0 rows, the rest gives 1",
     ),
     "nothing that ends it in operation": (
         lambda p: p["validity"].update(retest_triggers=[{"event": "component_change"}]),
-        "re-test triggers left out: stated [], expected [Trigger(event='metric_beyond_threshold'",
+        "validity retest_triggers: claimed 1 rows, the rest gives 3",
     ),
     **{
         f"a challenge left out: {code}": (
             change,
-            f"challenges left out: stated [], expected [('{code}', 'warning')]",
+            f"the challenge {code} is left out",
         )
         for code, change in LEFT_OUT.items()
     },
-    "an agent superseded": (
-        lambda p: p.update(supersedes=p["agent"]["digest"]),
-        "the digest that it supersedes is that of the agent or the evidence, not of a passport",
-    ),
-    "evidence superseded": (
-        lambda p: p.update(supersedes=p["evidence"]["digest"]),
-        "the digest that it supersedes is that of the agent or the evidence, not of a passport",
-    ),
 }
 
 
@@ -160,7 +146,7 @@ def test_every_row_that_binds_is_named(tmp_path: Path) -> None:
     assert len(binding) > 1
     for changed in (binding[1:], binding[:-1], [*binding, "posterior2"]):
         predicate["assessment"]["binding"] = changed
-        assert refused(document).startswith(f"rows that bind Tier 1: stated {sorted(changed)}"[:100])
+        assert refused(document).startswith("assessment binding")
 
 
 def test_bundles_under_several_conditions_add_up_in_their_domains() -> None:
@@ -183,47 +169,22 @@ def test_bundles_under_several_conditions_add_up_in_their_domains() -> None:
     assert payload.read(canonical.canonical(document)).predicate.evidence.bundles is not None
 
 
-@pytest.mark.parametrize("reading", ["table", "bounded"])
-def test_a_tier_of_a_bundle_is_carried_by_its_successes_under_both_readings(reading: str) -> None:
-    document = maker.statement()
-    maker.accumulated(document)
-    first, second = document["predicate"]["evidence"]["bundles"]
-    for part, successes in ((first, 8), (second, 4)):
-        part["successes"] = part["by_domain"]["banking"]["successes"] = successes
-        part["table"]["tier"] = part["bounded"]["tier"] = 0
-    assert payload.read(canonical.canonical(document)).predicate.assessment.tier == 1
-    second[reading]["tier"] = 1
-    assert refused(document) == (
-        "bundle 2 attains Tier 1 with 4 successes in 8 runs, and r_op asks for 0.600000"
-    )
-
-
-def test_a_replay_tells_true_from_1_and_sees_rows_that_the_evidence_does_not_give() -> None:
-    found = payload.read(issued().payload)
-    recomputed = payload.plain(found)["predicate"]
-    assert replay.difference(found, recomputed) is None
-    one = copy.deepcopy(recomputed)
-    assert one["agent"]["components"][0]["pinned"] is True
-    one["agent"]["components"][0]["pinned"] = 1
-    assert "pinned: claimed True, the evidence gives 1" in str(replay.difference(found, one))
-    fewer = copy.deepcopy(recomputed)
-    count = len(fewer["limitations"])
-    fewer["limitations"].pop()
-    assert replay.difference(found, fewer) == (
-        f"limitations: claimed {count} rows, the evidence gives {count - 1}"
-    )
-
-
 @pytest.mark.parametrize("count", ["successes", "n"])
 def test_the_worst_domain_has_the_rate_of_its_counts(count: str) -> None:
     document, predicate = predicate_of(issued())
     worst = next(one for one in predicate["criteria"] if one["metric"] == "domain_min")
     if count == "n":
         worst["n"] = 0
-        assert refused(document) == f"value of domain_min: stated {worst['value']}, expected None"
+        assert (
+            refused(document)
+            == f"criteria domain_min value: claimed {worst['value']}, the rest gives nothing"
+        )
     else:
         worst["counts"]["successes"] = 0
-        assert refused(document) == f"value of domain_min: stated {worst['value']}, expected 0.000000"
+        assert (
+            refused(document)
+            == f"criteria domain_min value: claimed {worst['value']}, the rest gives 0.000000"
+        )
 
 
 def test_an_honest_passport_supersedes_a_passport() -> None:

@@ -355,25 +355,6 @@ def test_a_second_signature_leaves_the_first_as_it_holds() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "where"),
-    [
-        ({"description": ""}, "description"),
-        ({"skills": []}, "skills"),
-        ({"iconUrl": None}, "iconUrl"),
-        ({"skills": [{"id": "c", "tags": []}]}, "skills[0].tags"),
-        (
-            {"capabilities": {"extensions": [{"uri": "u", "required": False}]}},
-            "capabilities.extensions[0].required",
-        ),
-    ],
-)
-def test_a_card_that_readers_read_in_two_ways_is_not_signed(change: dict[str, Any], where: str) -> None:
-    error = refused(lambda: made("a2a", source(), card={**CARD, **change}))
-    assert (error.code, error.where) == ("export.card", where)
-    assert error.hint
-
-
-@pytest.mark.parametrize(
     "card",
     [
         [],
@@ -480,14 +461,6 @@ def test_the_document_of_an_export_has_its_published_form(format: exports.Format
     published = json.loads(resources.path("schemas", "export.v1.schema.json").read_bytes())
     Draft202012Validator(published).validate(document)
     assert document["passport_id"] == "sha256:" + hashlib.sha256(issued().payload).hexdigest()
-
-
-def test_a_reading_that_the_passport_does_not_speak_of_is_not_stated() -> None:
-    of = source()
-    silent = structs.replace(of.predicate.assessment, bounded=None)
-    text = made("markdown", structs.replace(of, predicate=structs.replace(of.predicate, assessment=silent)))
-    assert "| Bounded reading | not stated |" in text
-    assert "| Table reading | **Tier 3**, decides |" in text
 
 
 def test_a_key_that_signs_nothing_here_has_no_jwk() -> None:

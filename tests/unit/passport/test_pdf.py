@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,7 +12,7 @@ from certkit.passport import pdf
 from certkit.report import render
 from tests.support.drawing import judged, needs_pdf, strong, tool
 from tests.support.making import KEY, NOW, issued, trust
-from tests.support.pdfs import CATALOGUE, PAGES, PASSPORT, attaching, bomb, code, document, draws, stream
+from tests.support.pdfs import PAGES, PASSPORT, attaching, bomb, code, document, draws, stream
 from tests.support.running import certkit
 
 if TYPE_CHECKING:
@@ -44,73 +42,39 @@ def test_what_is_no_pdf_is_returned_untouched() -> None:
 def test_an_attached_proof_comes_along() -> None:
     files = (("passport.json", PASSPORT), ("passport.json.tlog-proof", PROOF))
     assert pdf.take(attaching(*files)) == pdf.Taken(passport=PASSPORT, proof=PROOF, in_pdf=True)
-    assert code(attaching(*files, files[1])) == "pdf.several"
+    assert code(attaching(*files, ("copy", PROOF + b"2"))) == "pdf.several"
 
 
-def test_a_tree_of_names_is_walked() -> None:
-    whole = attaching(
-        ("passport.json", PASSPORT),
-        o4=b"<< /Kids [5 0 R] >>",
-        o5=b"<< /Kids [6 0 R 7 0 R] >>",
-        o6=b"<< /Limits [(a) (b)] /Names [] >>",
-        o7=b"<< /Names [(passport.json) 10 0 R] >>",
-    )
-    assert pdf.take(whole).passport == PASSPORT
-
-
-# --- one passport, by name and by content
+# --- one passport, by content
 
 
 def test_no_passport_is_refused() -> None:
     for data in (
+        b"%PDF-",
+        b"%PDF-1.7\n" + b"(" * 100_000,
         attaching(),
         attaching(("assessment.json", b"{}")),
-        attaching(("other.json", PASSPORT)),
         attaching(("passport.json", b'{"mediaType": "text/plain"}')),
         attaching(("passport.json", b"not JSON")),
+        attaching(("passport.json", PASSPORT + b" " * (4 << 20))),
+        attaching(("passport.json", PASSPORT), o11=stream(b"", packed=b"not deflate")),
         document({1: b"<< /Type /Catalog /Pages 2 0 R >>", 2: PAGES}),
-        document({1: b"<< /Type /Font >>"}),
-        b"%PDF-1.7\nxref\n0 0\ntrailer\n<< /Size 0 /Prev 9 >>\nstartxref\n9\n%%EOF\n",
     ):
         assert code(data) == "pdf.no-passport"
 
 
-def test_more_than_one_passport_is_refused() -> None:
-    for files in (
-        (("passport.json", PASSPORT), ("passport.json", OTHER)),
-        (("passport.json", PASSPORT), ("passport.json", PASSPORT)),
-        (("passport.json", PASSPORT), ("copy.json", OTHER)),
-        (("passport.json", PASSPORT), ("passport.json", b"{}")),
-        (("passport.json", b"{}"), ("copy.json", PASSPORT), ("third.json", PASSPORT)),
-    ):
-        assert code(attaching(*files)) == "pdf.several"
-
-
-def test_a_second_passport_hidden_in_a_second_stream_is_seen() -> None:
-    for name in (b"passport.json", b"note.txt"):
-        hidden = b"<< /F (%s) /UF (passport.json) /EF << /F 11 0 R /UF 12 0 R >> >>" % name
-        whole = attaching(("passport.json", PASSPORT), o10=hidden, o12=stream(OTHER))
-        assert code(whole) == "pdf.several"
-
-
-def test_two_names_of_one_file_are_refused() -> None:
-    listed = b"<< /Names [(passport.json) 10 0 R (copy.json) 10 0 R] >>"
-    assert code(attaching(("passport.json", PASSPORT), o4=listed)) == "pdf.unreadable"
+def test_more_than_one_passport_is_refused_wherever_it_hides() -> None:
+    for name in ("passport.json", "copy.json"):
+        assert code(attaching(("passport.json", PASSPORT), (name, OTHER))) == "pdf.several"
+    assert code(attaching(("passport.json", PASSPORT), o50=stream(OTHER))) == "pdf.several"
+    assert pdf.take(attaching(("passport.json", PASSPORT), ("copy.json", PASSPORT))).passport == PASSPORT
 
 
 # --- the id that the PDF records
 
 
 def recording(keywords: bytes) -> bytes:
-    objects = {
-        1: CATALOGUE,
-        2: PAGES,
-        3: b"<< /EmbeddedFiles << /Names [(passport.json) 4 0 R] >> >>",
-        4: b"<< /F (passport.json) /EF << /F 5 0 R >> >>",
-        5: stream(PASSPORT),
-        6: b"<< /Keywords (%s) >>" % keywords,
-    }
-    return document(objects, trailer=b"/Info 6 0 R")
+    return attaching(("passport.json", PASSPORT), o6=b"<< /Keywords (%s) >>" % keywords)
 
 
 def test_a_pdf_that_was_drawn_of_another_passport_is_refused() -> None:
@@ -124,69 +88,10 @@ def test_a_pdf_that_was_drawn_of_another_passport_is_refused() -> None:
 # --- hostile files
 
 
-def test_circles_and_crowds_are_refused() -> None:
-    for more in (
-        {"o4": b"<< /Kids [4 0 R] >>"},
-        {"o4": b"<< /Kids [5 0 R] >>", "o5": b"<< /Kids [4 0 R] >>"},
-        {"o4": b"<< /Kids [%s] >>" % b" ".join(b"%d 0 R" % i for i in range(100, 300))}
-        | {f"o{i}": b"<< /Names [] >>" for i in range(100, 300)},
-        {"o4": b"4 0 R"},
-        {"o3": b"4 0 R", "o4": b"3 0 R"},
-    ):
-        assert code(attaching(("passport.json", PASSPORT), **more)) == "pdf.unreadable"
-
-
-def test_deep_nesting_ends_in_an_error() -> None:
-    for deep in (b"[" * 100_000, b"<< /A " * 100_000, b"[" * 50_000 + b"]" * 50_000):
-        assert code(attaching(("passport.json", PASSPORT), o4=deep)) == "pdf.unreadable"
-
-
-def test_a_decompression_bomb_is_not_unpacked() -> None:
-    for name, found in (("passport.json", "pdf.too-large"), ("other.bin", "pdf.no-passport")):
-        whole = attaching((name, b""), o11=bomb(1 << 27))
-        assert len(whole) < 1 << 20
-        assert code(whole) == found
-
-
-def test_a_passport_beyond_the_limit_is_refused() -> None:
-    assert code(attaching(("passport.json", PASSPORT + b" " * (4 << 20)))) == "pdf.too-large"
+def test_what_unpacks_to_more_than_a_safety_case_is_refused() -> None:
+    assert code(attaching(("a", b""), **{f"o{n}": bomb(4 << 20) for n in range(100, 117)})) == "pdf.too-large"
+    assert code(b"%PDF-1.7\n" + b"stream\n" * 10_000) == "pdf.too-large"
     assert code(b"%PDF-1.7\n" + bytes(pdf.MAX_PDF)) == "pdf.too-large"
-
-
-def test_many_filters_in_a_row_are_refused() -> None:
-    body = b"<< /Filter [%s] /Length 1 >>\nstream\nx\nendstream" % (b"/FlateDecode " * 10)
-    assert code(attaching(("passport.json", b""), o11=body)) in {"pdf.unreadable", "pdf.too-large"}
-
-
-def test_what_is_encrypted_is_refused() -> None:
-    plain = attaching(("passport.json", PASSPORT))
-    hard = b"<< /Filter /Standard /V 1 /R 2 /O (%s) /U (%s) /P -4 >>" % (b"o" * 32, b"u" * 32)
-    assert code(plain.replace(b"/Root 1 0 R ", b"/Root 1 0 R /Encrypt %s " % hard)) == "pdf.unreadable"
-
-
-@pytest.mark.parametrize(
-    "data",
-    [
-        b"%PDF-",
-        b"%PDF-1.7\n%%EOF",
-        b"%PDF-1.7\nstartxref\n0\n%%EOF\n",
-        b"%PDF-1.7\nstartxref\n999999999999\n%%EOF\n",
-        b"%PDF-1.7\nxref\n0 99999999\ntrailer\n<< >>\nstartxref\n9\n%%EOF\n",
-        b"%PDF-1.7\n" + b"(" * 100_000,
-        document({1: b"<< /Type /Catalog /Names [1 2 3] >>"}),
-        document({1: b"<< /Type /Catalog /Names << /EmbeddedFiles (text) >> >>"}),
-        document({1: b"<< /Type /Catalog /Names << /EmbeddedFiles << /Names [(x)] >> >> >>"}),
-        document({1: b"<< /Type /Catalog /Names << /EmbeddedFiles << /Names [(x) 9 0 R] >> >> >>"}),
-        document({1: b"<< /Type /Catalog /Names << /EmbeddedFiles << /Names [(x) (y)] >> >> >>"}),
-        attaching(("passport.json", PASSPORT), o11=stream(b"", packed=b"not deflate")),
-        attaching(("passport.json", PASSPORT), o11=b"<< /NoStream true >>"),
-        attaching(
-            ("passport.json", PASSPORT), o11=b"<< /Filter /JBIG2Decode /Length 1 >>\nstream\nx\nendstream"
-        ),
-    ],
-)
-def test_what_is_broken_is_refused_without_repair(data: bytes) -> None:
-    assert code(data) == "pdf.unreadable"
 
 
 def test_damage_never_breaks_the_reader_nor_gives_another_passport() -> None:
@@ -200,7 +105,7 @@ def test_damage_never_breaks_the_reader_nor_gives_another_passport() -> None:
     for length in draws("cut", 200, len(whole)):
         outcomes.add(_outcome(whole[:length]))
     assert "verified" in outcomes  # damage to what is not read
-    assert "pdf.unreadable" in outcomes
+    assert "pdf.no-passport" in outcomes
 
 
 def _outcome(data: bytes) -> str:
@@ -217,23 +122,6 @@ def _outcome(data: bytes) -> str:
 
 def issued_id() -> str:
     return passport.parse(PASSPORT).passport_id
-
-
-def test_the_parser_is_loaded_for_a_pdf_alone_and_writes_nothing(tmp_path: Path) -> None:
-    (tmp_path / "a.json").write_bytes(PASSPORT)
-    (tmp_path / "a.pdf").write_bytes(
-        attaching(("passport.json", PASSPORT)).replace(b"0 R /Names", b"0 R/Names ")
-    )
-    program = (
-        "import sys; from certkit.cli.main import main\n"
-        "main(['show', sys.argv[1], '-v'])\n"
-        "sys.stderr.write(str('pypdf' in sys.modules))"
-    )
-    for name, loaded in (("a.json", "False"), ("a.pdf", "True")):
-        done = subprocess.run(
-            [sys.executable, "-c", program, tmp_path / name], capture_output=True, check=True, text=True
-        )
-        assert done.stderr == loaded
 
 
 # --- on the command line

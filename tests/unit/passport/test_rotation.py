@@ -12,7 +12,7 @@ from msgspec import structs
 from certkit import passport
 from certkit.errors import CertkitError
 from certkit.passport import keys
-from certkit.passport.rotation import rotated
+from certkit.passport.editing import rotated
 from certkit.passport.trust import TrustedKey
 from tests.support.making import KEY, NOW, issued, trust
 from tests.support.running import certkit

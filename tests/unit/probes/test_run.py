@@ -23,6 +23,7 @@ from certkit.evidence.integrity.running import Asking, Ran, generate_probes, run
 from certkit.probes.agents import Limits, agents_of, prompt
 from certkit.probes.records import Mode, asked
 from tests.support import agents
+from tests.support.running import certkit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -150,6 +151,14 @@ def test_a_function_that_fails_is_counted(name: str, word: str, two: Path, tmp_p
     ran = run(two, tmp_path / "b", f"python:tests.support.agents:{name}", timeout=0.2, limits=limits)
     assert (ran.answered, ran.errors) == (0, 6)
     assert {(line["calls"], word in line["error"]) for line in lines(tmp_path / "b")} == {(2, True)}
+
+
+def test_a_run_with_failed_calls_ends_with_4_and_no_traceback(two: Path, tmp_path: Path) -> None:
+    spec = "python:tests.support.agents:raises"
+    done = certkit("probes", "run", two, "--agent", spec, "-o", tmp_path / "b", "--retries", "0")
+    assert (done.code, "0 answered, 6 failed, 0 left" in done.out) == (4, True)
+    assert "Traceback" not in done.err + done.out
+    assert certkit("probes", "score", tmp_path / "b").code == 4
 
 
 def test_a_long_reply_is_cut_and_what_is_no_text_replaced(two: Path, tmp_path: Path) -> None:

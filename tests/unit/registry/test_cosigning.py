@@ -19,10 +19,9 @@ from certkit.registry.export import export
 from certkit.registry.keeping import gather
 from certkit.registry.registry import Registry
 from certkit.registry.status import write as status_file
-from certkit.tlog.checkpoint import Checkpoint, sign_checkpoint
+from certkit.tlog.checkpoint import Checkpoint, Quorum, sign_checkpoint
 from certkit.tlog.note import Signer, VerifierKey
 from certkit.tlog.proof import parse
-from certkit.tlog.witness import Quorum
 from tests.support.registries import (
     AT,
     LOG_KEY,

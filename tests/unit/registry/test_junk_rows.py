@@ -12,8 +12,8 @@ from certkit.progress import SILENT
 from certkit.registry.auditing import audit
 from certkit.registry.export import export
 from certkit.registry.registry import Registry
+from certkit.tlog.checkpoint import Quorum
 from certkit.tlog.note import Signer
-from certkit.tlog.witness import Quorum
 from tests.support.registries import AT, append, check, filled, opened, passport, poison, submitters
 from tests.support.witnesses import KEYS, TIME, A, B, line, note, taken, text
 

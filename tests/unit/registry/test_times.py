@@ -14,8 +14,8 @@ from certkit.passport.trust import Witnesses
 from certkit.registry.drifts import claims
 from certkit.registry.entry import LIMIT, ROW_LENGTH
 from certkit.registry.registry import Registry
+from certkit.tlog.checkpoint import with_signatures
 from certkit.tlog.note import Signer
-from certkit.tlog.witness import with_signatures
 from tests.support.lineages import NOW, clustered, heads, issue, log, new, policy
 from tests.support.registries import LOG_KEY
 from tests.support.standings import DAY, drafted, file, offline, rows, standing

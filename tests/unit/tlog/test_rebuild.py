@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from certkit.tlog import hashing, tiles
-from certkit.tlog.rebuild import Rebuild
+from certkit.tlog.tiles import Rebuild
 from tests.support import merkle
 
 ENTRIES = [b"%d" % number for number in range(70_000)]

@@ -6,10 +6,9 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from certkit.errors import InputError
-from certkit.tlog.checkpoint import Checkpoint, open_checkpoint, sign_checkpoint
+from certkit.tlog.checkpoint import Checkpoint, Quorum, open_checkpoint, sign_checkpoint, with_signatures
 from certkit.tlog.hashing import leaf_hash
 from certkit.tlog.note import Signer
-from certkit.tlog.witness import Quorum, with_signatures
 
 
 def signer(name: str, seed: int) -> Signer:

@@ -1,0 +1,358 @@
+"""What of a statement follows from its other parts.
+
+    statement = rebuilt(predicate)        # names, sentences, tiers, counts and scope written from the rest
+    disagreements(statement)              # how a statement differs from itself rebuilt, or is `impossible`
+
+`claim` issues a statement as it is rebuilt here, and whoever reads it rebuilds it and compares the whole, so
+that no issuer leaves out what speaks against the claim. A signature says who made a claim, not that it adds
+up. Decimals have six digits, so a value written like the threshold may lie on either side of it. Bounds are
+computed again in `bounds`, rows are compared with a packaged profile in `tables`.
+
+Without the evidence nobody knows whether the integers are true, nor the tier of a single pooled bundle, nor
+which challenges the records give rise to: a replay tells.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import structs
+
+from certkit import wording
+from certkit.passport import statement as st
+from certkit.passport.differing import difference
+from certkit.passport.impossible import impossible
+from certkit.passport.statement import plain
+from certkit.passport.terms import CLOCK_SKEW, NOMINAL, rate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from datetime import datetime
+
+SPECIMEN: Final = "SPECIMEN (simulated evidence)"
+FAILURE_MODES: Final = 10
+"""How many failing cells a passport names, worst first."""
+
+SERIOUS: Final = {"no-records", "no-fault-runs", "own-conditions-dominate"}
+INTERVENTION_RATE: Final = "0.050000"
+_IN_OPERATION: Final = ("r_op", "frr")
+_JUDGED: Final = {"met", "not_met"}
+_FEW: Final = 30
+"""Fault runs of a domain below which its rate says little, as `certkit.assessment.findings` has it."""
+
+
+def rebuilt(predicate: st.Predicate) -> st.Statement:
+    """Return the statement with every part that follows from others written anew."""
+    agent, cells = predicate.agent, predicate.profile_of_reliability.cells
+    criteria = _criteria(predicate)
+    judgement = _judgement(predicate)
+    mix = Counter[str]()
+    for cell in cells:
+        mix[cell.condition] += cell.runs
+    evidence = structs.replace(
+        predicate.evidence, nominal_runs=mix[NOMINAL], fault_runs=mix.total() - mix[NOMINAL]
+    )
+    title = f"Agent passport of {agent.name} {agent.version}"
+    return st.Statement(
+        type_=st.STATEMENT_TYPE,
+        predicate_type=st.PREDICATE_TYPE,
+        subject=(_subject(agent.name, agent.digest), _subject("evidence bundle", evidence.digest)),
+        predicate=structs.replace(
+            predicate,
+            name=f"{SPECIMEN}: {title}" if predicate.origin == "simulated" else title,
+            claim=_sentence(judgement, predicate.origin, predicate.challenges),
+            evidence=evidence,
+            assessment=judgement,
+            criteria=criteria,
+            profile_of_reliability=_table(predicate.profile_of_reliability),
+            scope=structs.replace(
+                predicate.scope,
+                domains=tuple(sorted({cell.domain for cell in cells})),
+                fault_mix=dict(sorted(mix.items())),
+                exclusions=tuple(_exclusions(evidence, criteria)),
+            ),
+            limitations=tuple(_limitations(agent, evidence, judgement.profile, criteria)),
+            known_failure_modes=_failure_modes(cells),
+            validity=structs.replace(
+                predicate.validity, retest_triggers=tuple(_triggers(judgement.tier, criteria))
+            ),
+        ),
+    )
+
+
+def disagreements(statement: st.Statement) -> Iterator[str]:
+    """Yield how a statement contradicts itself; nothing where it agrees."""
+    predicate = statement.predicate
+    if faults := list(impossible(predicate)):
+        yield from faults
+        return
+    stated, expected = (
+        {"subject": document["subject"], **document["predicate"]}
+        for document in (plain(statement), plain(rebuilt(predicate)))
+    )
+    if mismatch := difference(stated, expected, "the rest gives"):
+        yield mismatch
+    graded = {(item.code, item.severity) for item in predicate.challenges}
+    for code in challenges(predicate):
+        if (code, severity(code)) not in graded:
+            yield f"the challenge {code} is left out"
+    answered = [item for item in predicate.challenges if item.state == "answered"]
+    if any(not item.answered_by for item in answered) or (answered and predicate.assessment.context is None):
+        yield "a challenge is answered by nobody, or in no context"
+    yield from _pooled(predicate)
+
+
+def severity(code: str) -> str:
+    """Return the severity of a challenge that follows from a statement."""
+    return "serious" if code in SERIOUS else "warning"
+
+
+def late_run(predicate: st.Predicate) -> str | None:
+    """Tell in words of a run that started after the validity began, None where none did."""
+    last, start = last_run(predicate), predicate.validity.not_before
+    if last is None or last - start <= CLOCK_SKEW:
+        return None
+    return f"rests on a run of {last.isoformat()}, and is valid from {start.isoformat()}"
+
+
+def last_run(predicate: st.Predicate) -> datetime | None:
+    """Return the start of the last run in any of the bundles, None where runs bear no times."""
+    dates = [predicate.scope.dates, *(bundle.dates for bundle in predicate.evidence.bundles or ())]
+    return max((period.last_run for period in dates if period.last_run is not None), default=None)
+
+
+def _subject(name: str, digest: str) -> st.Subject:
+    return st.Subject(name=name, digest=st.Sha256(sha256=digest.removeprefix("sha256:")))
+
+
+def _sentence(judgement: st.Judgement, origin: str, challenges: Iterable[st.Challenge]) -> str:
+    """Return the claim in words, the only words in which a passport may make it."""
+    serious = [item for item in challenges if item.severity == "serious"]
+    answered = [item for item in serious if item.state == "answered"]
+    profile = judgement.profile.id
+    shown = f"meets the evidence thresholds of no tier of profile {profile}"
+    if judgement.tier:
+        shown = wording.qualified(
+            f"meets the Tier {judgement.tier} evidence thresholds of profile {profile}",
+            [item.code for item in serious if item.state == "open"],
+            len(answered),
+            list(dict.fromkeys(name for item in answered for name in item.answered_by or ())),
+        )
+    return f"specimen, from simulated evidence: {shown}" if origin == "simulated" else shown
+
+
+def _criteria(predicate: st.Predicate) -> tuple[st.CriterionClaim, ...]:
+    """Return the rows, with the rates of those that count successes and the counts of r_op."""
+    faults = [cell for cell in predicate.profile_of_reliability.cells if cell.condition != NOMINAL]
+    successes, runs = sum(cell.successes for cell in faults), sum(cell.runs for cell in faults)
+    rows = []
+    for row in predicate.criteria:
+        counted = row
+        if row.metric == "r_op" and row.state == "measured":
+            counted = structs.replace(row, n=runs, counts=row.counts | {"successes": successes})
+        if isinstance(row.value, str) and "successes" in counted.counts:
+            value = rate(counted.counts["successes"], counted.n or 0)
+            counted = structs.replace(counted, value=value)
+        rows.append(counted)
+    return tuple(rows)
+
+
+def _judgement(predicate: st.Predicate) -> st.Judgement:
+    """Return the judgement with tiers, status and binding rows from the status of each row at each tier."""
+    judgement = predicate.assessment
+    reading = judgement.profile.reading
+    statuses = {name: _statuses(predicate, name) for name in ("table", "bounded")}
+    table, bounded = (
+        max((tier for tier, status in by_tier.items() if status == "met"), default=0)
+        for by_tier in statuses.values()
+    )
+    tier = table if reading == "table" else bounded
+    status = statuses[reading].get(judgement.required_tier, "insufficient")
+    serious = [item for item in predicate.challenges if item.severity == "serious"]
+    if status == "met" and any(item.state == "open" for item in serious):
+        status = "contested"
+    following = str(tier + 1)
+    unmet = tuple(
+        row.id
+        for row in predicate.criteria
+        if following in row.tiers and _status(row.tiers[following], reading) != "met"
+    )
+    return structs.replace(
+        judgement,
+        tier=tier,
+        status=status,
+        table=st.Attained(tier=table),
+        bounded=st.Attained(tier=bounded),
+        binding=judgement.binding if sorted(judgement.binding) == sorted(unmet) else unmet,
+    )
+
+
+def _statuses(predicate: st.Predicate, reading: str) -> dict[int, Any]:
+    """Return the status of every tier: it is met where all rows of it and of the tiers below are met."""
+    by_tier: dict[int, set[str]] = {}
+    for criterion in predicate.criteria:
+        for tier, row in criterion.tiers.items():
+            by_tier.setdefault(int(tier), set()).add(_status(row, reading))
+    result: dict[int, str] = {}
+    so_far: set[str] = set()
+    for number in sorted(by_tier):
+        so_far |= by_tier[number]
+        unmet = "not_met" if "not_met" in so_far else "insufficient"
+        result[number] = "met" if so_far == {"met"} and predicate.evidence.records else unmet
+    return result
+
+
+def _status(row: st.RowAtTier, reading: str) -> str:
+    if reading == "table" or row.table == "not_tested":
+        return row.table
+    return "insufficient" if row.bounded is None else row.bounded.status
+
+
+def _table(table: st.TaskTable) -> st.TaskTable:
+    """Return the task table with the totals that its cells give, and its rows where all tasks are kept."""
+    totals = {}
+    for column in table.columns:
+        cells = [cell for cell in table.cells if cell.condition == column.condition]
+        totals[column.condition] = sum(cell.successes for cell in cells), sum(cell.runs for cell in cells)
+    whole = len({row.tag for row in table.rows}) == table.tasks
+    columns = []
+    for place, column in enumerate(table.columns):
+        y, n = (column.y, column.n) if column.condition is None else totals[column.condition]
+        if whole:
+            y, n = (sum(row.sums[2 * place + part] for row in table.rows) for part in (0, 1))
+        columns.append(structs.replace(column, y=y, n=n))
+    return structs.replace(table, columns=tuple(columns))
+
+
+def _limitations(
+    agent: st.Agent, evidence: st.Evidence, profile: st.Profile, criteria: Iterable[st.CriterionClaim]
+) -> Iterator[str]:
+    """Yield what the claim does not rest on, or rests on only in part."""
+    rests = "the records of one evaluation"
+    if evidence.bundles:
+        rests = f"the pooled records of {len(evidence.bundles)} evaluations, which the issuer chose"
+    yield f"rests on {rests}; what happens in operation is not observed"
+    if profile.reading == "table":
+        yield "the table reading decides: thresholds are compared with point estimates, not with bounds"
+    if not agent.components:
+        yield "the agent's components are not listed"
+    for row in criteria:
+        if row.state != "measured" or any(tier.table not in _JUDGED for tier in row.tiers.values()):
+            yield f"{row.id}: {row.reason or 'not fully measured'}"
+
+
+def _failure_modes(cells: Iterable[st.Cell]) -> tuple[st.FailureMode, ...]:
+    """Return the domains and faults in which the agent failed, the worst ones first."""
+    failed = [cell for cell in cells if cell.condition != NOMINAL and cell.successes < cell.runs]
+    worst = sorted(
+        failed, key=lambda cell: (Fraction(cell.successes, cell.runs), cell.domain, cell.condition)
+    )
+    return tuple(
+        st.FailureMode(
+            domain=cell.domain,
+            condition=cell.condition,
+            failures=cell.runs - cell.successes,
+            runs=cell.runs,
+        )
+        for cell in worst[:FAILURE_MODES]
+    )
+
+
+def _exclusions(evidence: st.Evidence, criteria: Iterable[st.CriterionClaim]) -> Iterator[str]:
+    """Yield the runs that no criterion counts, and what the claim does not speak of."""
+    if evidence.novel_fault_runs:
+        yield f"{evidence.novel_fault_runs} runs under held-out faults are not in the criteria"
+    left_out = next((row.counts.get("left_out", 0) for row in criteria if row.metric == "frr"), 0)
+    if left_out:
+        yield f"{left_out} fault runs whose fault did not take hold are not graded"
+    yield "agents, versions, components, domains and conditions other than those named"
+
+
+def _triggers(tier: int, criteria: Iterable[st.CriterionClaim]) -> Iterator[st.Trigger]:
+    """Yield what ends the claim of a tier before its date."""
+    yield st.Trigger(event="component_change")
+    for row in criteria:
+        at = row.tiers.get(str(tier))
+        if row.metric in _IN_OPERATION and at is not None and isinstance(at.threshold, str):
+            yield st.Trigger(
+                event="metric_beyond_threshold",
+                metric=row.metric,
+                operator=at.operator,
+                threshold=at.threshold,
+            )
+    yield st.Trigger(event="intervention_rate_above", threshold=INTERVENTION_RATE)
+
+
+def challenges(predicate: st.Predicate) -> Iterator[str]:
+    """Yield the codes of the challenges that the rest of a statement gives rise to."""
+    protocol, evidence = predicate.protocol, predicate.evidence
+    evaluator, judge = protocol.evaluator, protocol.judge
+    cells, faults = predicate.profile_of_reliability.cells, Counter[str]()
+    for cell in cells:
+        faults[cell.domain] += cell.runs if cell.condition != NOMINAL else 0
+    own = sum(cell.runs for cell in cells if cell.condition.startswith("x_"))
+    ran, integrity = evidence.records > 0, predicate.integrity
+    follows = {
+        "evaluator-not-independent": evaluator is not None and evaluator.relation != "independent",
+        "judge-not-independent": judge is not None and not judge.independent,
+        "temperature-not-zero": protocol.temperature is not None and Fraction(protocol.temperature) != 0,
+        "protocol-not-stated": None in (protocol.methodology, protocol.temperature, evaluator),
+        "undeclared-attempt": protocol.attempt is None,
+        "repeated-attempt": (protocol.attempt or 1) > 1,
+        "declared-runs-differ": ran and protocol.declared_runs not in {None, evidence.records},
+        "unpinned-components": any(not part.pinned for part in predicate.agent.components),
+        "integrity-tasks": integrity is not None and integrity.seed != "stated",
+        "integrity-partial": integrity is not None and integrity.core is None,
+        "no-records": not ran,
+        "no-fault-runs": ran and not evidence.fault_runs,
+        "no-nominal-runs": ran and not evidence.nominal_runs,
+        "held-out-runs": ran and evidence.novel_fault_runs > 0,
+        "own-conditions-dominate": ran and 2 * own > faults.total(),
+        "nominal-only-domain": ran and 0 in faults.values(),
+        "few-fault-runs": ran and any(0 < runs < _FEW for runs in faults.values()),
+    }
+    return (code for code, holds in follows.items() if holds)
+
+
+def _pooled(predicate: st.Predicate) -> Iterator[str]:
+    """Yield how pooled bundles do not add up to the whole; nothing where there is a single bundle."""
+    evidence, bundles, dates = predicate.evidence, predicate.evidence.bundles, predicate.scope.dates
+    if bundles is None:
+        return
+    from certkit.evidence.bundle.identity import accumulation_digest  # noqa: PLC0415 - most rest on one bundle
+
+    faults = [cell for cell in predicate.profile_of_reliability.cells if cell.condition != NOMINAL]
+    rows = [(name, row) for part in bundles for name, row in part.by_domain.items()]
+    first = [time for part in bundles if (time := part.dates.first_run)]
+    last = [time for part in bundles if (time := part.dates.last_run)]
+    stated = {
+        "digest": evidence.digest,
+        **{name: getattr(evidence, name) for name in ("records", "nominal_runs", "fault_runs")},
+        "successes": sum(cell.successes for cell in faults),
+        "by_domain": _added((cell.domain, cell.successes, cell.runs) for cell in faults),
+        "run": [dates.first_run, dates.last_run],
+    }
+    added = {
+        "digest": accumulation_digest([part.digest for part in bundles]),
+        **{
+            name: sum(getattr(part, name) for part in bundles)
+            for name in ("records", "nominal_runs", "fault_runs", "successes")
+        },
+        "by_domain": _added((name, row.successes, row.n) for name, row in rows),
+        "run": [min(first, default=None), max(last, default=None)],
+    }
+    if mismatch := difference(stated, added, "its bundles give"):
+        yield mismatch
+    if len({part.digest for part in bundles}) != len(bundles):
+        yield "a bundle is counted twice"
+
+
+def _added(rows: Iterable[tuple[str, int, int]]) -> dict[str, list[int]]:
+    """Return the successes and runs of every domain."""
+    added: dict[str, list[int]] = {}
+    for domain, successes, runs in rows:
+        before = added.get(domain, [0, 0])
+        added[domain] = [before[0] + successes, before[1] + runs]
+    return {domain: sums for domain, sums in added.items() if sums[1]}

@@ -1,0 +1,108 @@
+"""Changes of a trust policy: parts taken out, and a signing key that takes over from another.
+
+    removed(policy, issuer=["Example Lab"], key=[public_key_id], ...)
+    rotated(policy, old.public_key(), new.public_key(), at=moment)
+
+Whatever is removed must be there; an issuer who is left with no key and no identity goes too. In a rotation
+the old key's window ends where the new key's begins; one that already ends sooner is left as it is. Windows
+hold the times of signing: what the old key signed before stays valid where a timestamp or a log shows when.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from msgspec import structs
+
+from certkit.errors import UntrustedError, UsageError
+from certkit.passport import keys as key_files
+from certkit.passport.trust import TrustedKey
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from datetime import datetime
+
+    from certkit.passport.keys import PublicKey
+    from certkit.passport.trust import Trust
+
+_Held = TypeVar("_Held")
+
+
+def removed(policy: Trust, **gone: Iterable[str]) -> Trust:
+    """Return the policy without what is named; `gone` is one of those below.
+
+    Issuers by their name, keys and profiles by their digest; identities, logs, witnesses and domains as they
+    are written. Raises `UsageError` ``usage.option`` for what the policy does not hold, and where nothing is
+    named.
+    """
+    left = {what: set(names) for what, names in gone.items()}
+    leaving = {what: frozenset(names) for what, names in left.items()}
+
+    def kept(held: Iterable[_Held], what: str, name: Callable[[_Held], str] = str) -> tuple[_Held, ...]:
+        named = [(item, name(item)) for item in held]
+        left.get(what, set()).difference_update(text for _, text in named)
+        return tuple(item for item, text in named if text not in leaving.get(what, ()))
+
+    issuers = []
+    for issuer in kept(policy.issuers, "issuer", lambda issuer: issuer.name):
+        lighter = structs.replace(
+            issuer,
+            keys=kept(issuer.keys, "key", _id),
+            identities=kept(issuer.identities, "identity", lambda item: item.identity),
+        )
+        if lighter.keys or lighter.identities or lighter == issuer:
+            issuers.append(lighter)
+    lighter_policy = structs.replace(
+        policy,
+        issuers=tuple(issuers),
+        logs=kept(policy.logs, "log"),
+        witnesses=structs.replace(policy.witnesses, keys=kept(policy.witnesses.keys, "witness")),
+        profiles=kept(policy.profiles, "profile"),
+        domains=kept(policy.domains, "domain"),
+    )
+    for what, names in left.items():
+        for missing in sorted(names):
+            hint = "'certkit trust show' lists what it holds"
+            raise UsageError("usage.option", f"the policy holds no {what} {missing}", hint=hint)
+    if lighter_policy == policy:
+        raise UsageError("usage.option", "there is nothing to remove", hint="certkit trust remove --help")
+    return lighter_policy
+
+
+def rotated(trust: Trust, old: PublicKey, new: PublicKey, *, at: datetime) -> Trust:
+    """Return the policy in which `new` takes over from `old` at an aware time.
+
+    Raises `UntrustedError` ``trust.unknown-key`` where no issuer of the policy holds `old`, and
+    `UsageError` ``usage.option`` where `new` is `old`.
+    """
+    old_id, new_id = key_files.key_id(old), key_files.key_id(new)
+    if old_id == new_id:
+        raise UsageError("usage.option", f"the new key is the old one, {old_id}")
+    issuers = list(trust.issuers)
+    for place, issuer in enumerate(issuers):
+        if any(_id(item) == old_id for item in issuer.keys):
+            held = (
+                structs.replace(item, not_after=min(item.not_after or at, at))
+                if _id(item) == old_id
+                else item
+                for item in issuer.keys
+            )
+            come = TrustedKey(pem=key_files.public_pem(new), not_before=at)
+            issuers[place] = structs.replace(issuer, keys=(*held, come))
+            return structs.replace(trust, issuers=tuple(issuers))
+    raise UntrustedError(
+        "trust.unknown-key",
+        f"no issuer in the policy holds the key {old_id}",
+        hint="'certkit trust show' lists the keys that it trusts",
+    )
+
+
+def ended(trust: Trust, old: PublicKey, *, at: datetime) -> datetime | None:
+    """Return when the window of a key of the policy ended, None where it is open at the aware time `at`."""
+    key = key_files.key_id(old)
+    ends = [item.not_after for item in trust.candidates() if item.id == key]
+    return next((end for end in ends if end is not None and end <= at), None)
+
+
+def _id(item: TrustedKey) -> str:
+    return key_files.key_id(key_files.parse_public(item.pem.encode(), where="trust policy"))
