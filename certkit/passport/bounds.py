@@ -174,7 +174,10 @@ class Tasks:
 
 
 def _difference(first: Tasks, second: Tasks) -> Iterator[Beta]:
-    """Yield the posterior of (1 − a + b)/2 under both weightings; prior tasks speak for a and against b."""
+    """Yield the posterior of (1 − a + b)/2 under both weightings.
+
+    The prior task of a is a success, that of b a failure.
+    """
     shared = first.means.keys() & second.means.keys()
     for w_a, w_b in zip(first.weights(), second.weights(), strict=True):
         mean_a, var_a = first.moments(w_a, SHARE, 0, 1)
