@@ -8,6 +8,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
+from certkit.assessment.criteria import passes
 from certkit.assessment.metrics.catalogue import CATALOGUE
 from certkit.assessment.metrics.csi import LEAST_RUNS
 from certkit.assessment.statistics.estimators import least_failure_free
@@ -16,7 +17,7 @@ from certkit.evidence.summary.summary import WINDOW
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from certkit.assessment.profile import Criterion, Profile
+    from certkit.assessment.profile import Criterion, Operator, Profile
 
 _UP = (">", ">=")
 _STRICT = (">", "<")
@@ -37,7 +38,6 @@ def lint(profile: Profile, declared_runs: int | None = None) -> tuple[str, ...]:
         faults.extend(_direction(row))
         faults.extend(_falling(row, profile.tier_numbers))
         faults.extend(_range(row, profile.tier_numbers))
-        faults.extend(_vacuous(row, profile.tier_numbers))
         if declared_runs is not None:
             faults.extend(_attainable(row, profile, declared_runs))
     return tuple(faults)
@@ -50,7 +50,7 @@ def _bounds(profile: Profile) -> Iterator[str]:
             yield f"tier {tier}: confidence {confidence:g} lets a bound be wrong more than one time in ten"
 
 
-def _specified(row: Criterion, tiers: tuple[int, ...]) -> Iterator[tuple[int, Fraction, str]]:
+def _specified(row: Criterion, tiers: tuple[int, ...]) -> Iterator[tuple[int, Fraction, Operator]]:
     for tier in tiers:
         threshold = row.threshold(tier)
         if threshold is not None and row.operator_at(tier) != "is":
@@ -67,7 +67,7 @@ def _direction(row: Criterion) -> Iterator[str]:
 
 
 def _falling(row: Criterion, tiers: tuple[int, ...]) -> Iterator[str]:
-    previous: tuple[int, Fraction, str] | None = None
+    previous: tuple[int, Fraction, Operator] | None = None
     for tier, threshold, operator in _specified(row, tiers):
         if previous is not None:
             below, before, strict = previous
@@ -81,28 +81,19 @@ def _falling(row: Criterion, tiers: tuple[int, ...]) -> Iterator[str]:
         previous = (tier, threshold, operator)
 
 
-def _vacuous(row: Criterion, tiers: tuple[int, ...]) -> Iterator[str]:
+def _range(row: Criterion, tiers: tuple[int, ...]) -> Iterator[str]:
+    """Tell of thresholds that every value of the metric meets, and of those that none does."""
     spec = CATALOGUE[row.metric]
     for tier, threshold, operator in _specified(row, tiers):
-        worst = spec.low if operator in _UP else spec.high
-        if worst is None:
-            continue
-        spare = worst - threshold if operator in _UP else threshold - worst
-        if spare > 0 or (spare == 0 and operator not in _STRICT):
-            yield f"{row.id}: tier {tier}: every value of {row.metric} is {operator} {float(threshold):g}"
+        up = operator in _UP
+        worst, best = (spec.low, spec.high) if up else (spec.high, spec.low)
+        asks = f"{operator} {float(threshold):g}"
+        if worst is not None and passes(worst, operator, threshold):
+            yield f"{row.id}: tier {tier}: every value of {row.metric} is {asks}"
+        if best is not None and not passes(best, operator, threshold):
+            yield f"{row.id}: tier {tier}: no value of {row.metric} is {asks}"
     if row.min_coverage < LEAST_COVERAGE:
         yield f"{row.id}: min_coverage {row.min_coverage:g} lets most of the evidence be missing"
-
-
-def _range(row: Criterion, tiers: tuple[int, ...]) -> Iterator[str]:
-    spec = CATALOGUE[row.metric]
-    for tier, threshold, operator in _specified(row, tiers):
-        best = spec.high if operator in _UP else spec.low
-        if best is None:
-            continue
-        short = threshold - best if operator in _UP else best - threshold
-        if short > 0 or (short == 0 and operator in _STRICT):
-            yield f"{row.id}: tier {tier}: no value of {row.metric} is {operator} {float(threshold):g}"
 
 
 def _attainable(row: Criterion, profile: Profile, declared: int) -> Iterator[str]:

@@ -54,8 +54,7 @@ def sentence(assessment: Assessment) -> str:
     for status, words in _LOST.items():
         lost = [named(row.metric.id) for row in rows if row.deciding(profile.reading) is status]
         if lost:
-            several = f"{len(lost)} criteria, most of all " if len(lost) > 1 else ""
-            parts.append(f"{words} {several}{lost[0]}")
+            parts.append(f"{words} {lost[0] if len(lost) == 1 else f'{len(lost)} criteria'}")
     missing = "; ".join(parts)
     return f"{attained}. Tier {verdict.tier + 1} {missing}."
 
@@ -168,10 +167,10 @@ def _of_variable(name: str, variable: Variable) -> str:
     )
 
 
-def _kappa(found: Estimate | None) -> str:
-    if found is None or found.value is None:
+def _kappa(estimate: Estimate | None) -> str:
+    if estimate is None or estimate.value is None:
         return "κ undefined"
-    return f"κ {found.value:.2f} over {found.items:,} items"
+    return f"κ {estimate.value:.2f} over {estimate.items:,} items"
 
 
 def _share(share: Share) -> str:

@@ -1,6 +1,6 @@
 """The linter: whether tasks are what they claim to be, by a solver of its own.
 
-    flaws = lint(tasks)          # (index of the task, Flaw) for every flaw
+    flaws = lint(tasks)          # (index of the task, Flaw) for every flaw; `certkit.errors` tells the rules
 
 The solver folds the facts of the authorities in order, and looks up what every question asks for. In the
 *recency law*, the option mentioned last in instruction and turns is the lure where somebody misleads; in a
@@ -38,21 +38,6 @@ NEAR: Final = 0.2
 """How much longer the last turn of a twin may be than the other's, as a share of the longer."""
 _NAMES: Final = (*(normal(name.replace("_", " ")) for name in (*Family, *Band)), normal("distractor"))
 _KINDS: Final = {"label": str, "number": int, "set": tuple, "pair": Pair}
-EXPECTED: Final = {
-    "integrity.shape": "turns as the priors say, facts and probes in order, at the end a late decision",
-    "integrity.named": "no name of a family, band or variant",
-    "integrity.distractor": "a last turn that asserts something, and comes from no authority",
-    "integrity.same-question": "a question that no other asks",
-    "integrity.leak": "a question that tells none of the options",
-    "integrity.options": "different options of the kind of the question, gold and lure two of them",
-    "integrity.unmentioned": "options that instruction or turns tell",
-    "integrity.inside": "no option inside another",
-    "integrity.unsolved": "facts of authorities that give one option",
-    "integrity.gold": "the option, and the turn that settled it, that the facts of authorities give",
-    "integrity.recency": "as the option mentioned last, the one that the recency law demands",
-    "integrity.twins": "a clean and a distractor task that differ in a last turn of about one length",
-}
-"""The rules, and what each demands."""
 
 
 class Flaw(NamedTuple):

@@ -44,9 +44,10 @@ def commitments(document: Mapping[str, Any]) -> Commitments | None:
         families[cell["family"]].update({name: cell[name] for bar in _BARS for name in bar[1:3]})
     least = min(families, key=lambda family: families[family]["matched"] / families[family]["probes"])
     held, probes = (families[least][name] for name in ("matched", "probes"))
-    finding = f"Fewest probes are held in {_words(least)}: {held} of {probes}"
-    told = tuple(_told(scored))
-    return Commitments(told=told, figure=_figure(families, finding), finding=finding)
+    finding = "All probes are held in every family"
+    if held < probes:
+        finding = f"Fewest probes are held in {_words(least)}: {held} of {probes}"
+    return Commitments(told=tuple(_told(scored)), figure=_figure(families, finding), finding=finding)
 
 
 def _told(scored: Mapping[str, Any]) -> Iterator[str]:

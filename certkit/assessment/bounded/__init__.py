@@ -80,14 +80,12 @@ class Judged:
             rows = [row for row in self._table if row.tier == number and row.threshold is not None]
             if not all(row.status is Status.MET for row in rows):
                 break
-            if reading == "bounded" and not all(self._holds(row) for row in rows):
+            if reading == "bounded" and any(
+                (self._read(row) or row).status is not Status.MET for row in rows
+            ):
                 break
             attained = number
         return attained
-
-    def _holds(self, row: Row) -> bool:
-        bounded = self._read(row)
-        return bounded is not None and bounded.status is Status.MET
 
     def confidence(self, tier: int) -> Fraction:
         """Return the confidence that a row of `tier` must hold with, at this attempt."""

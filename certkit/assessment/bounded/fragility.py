@@ -139,12 +139,12 @@ def fragility(judged: Judged) -> Fragility:
 
 def _met_rows(judged: Judged, tier: int, reading: Reading) -> list[tuple[Row, Kind | None]]:
     """Return the rows that carry a tier, with their kind; None where no run can be changed or left out."""
-    found = []
+    rows = []
     for row in judged.rows:
         if row.tier <= tier and row.deciding(reading) is Status.MET:
             kind = judged.kind(row)
-            found.append((row, None if isinstance(kind, AsItIs | Attested) else kind))
-    return found
+            rows.append((row, None if isinstance(kind, AsItIs | Attested) else kind))
+    return rows
 
 
 def flips(judged: Judged, tier: int, reading: Reading) -> Flips | None:
@@ -244,8 +244,8 @@ def _fails_without(
     """Tell for each task whether a row fails without it; tasks with equal sums are judged once."""
     base = judged.view
     every, parts = LeftOut(base, names), kind.parts(base)
-    own = np.stack([column for part in parts for column in every.own(part.series, part.domain)], axis=1)
-    _, chosen, place = np.unique(own, axis=0, return_index=True, return_inverse=True)
+    columns = [column for part in parts for column in every.own(part.series, part.domain)]
+    _, chosen, place = np.unique(np.stack(columns, axis=1), axis=0, return_index=True, return_inverse=True)
     order = np.argsort(chosen)
     sample = LeftOut(base, names[chosen[order]])
     met = np.asarray(_passes(row, kind.value(sample)))
@@ -268,7 +268,7 @@ def _posteriors(judged: Judged) -> dict[int, TierPosterior]:
     scale = success.scale(None, lower=True)
     tasks = sample.tasks("r_op")
     means, counts = anytime.distinct(tasks.y / tasks.n)
-    found = {}
+    told = {}
     for tier, tau in judged.profile.tau.items():
         rows = [row for row in judged.rows if isinstance(judged.kind(row), Posterior) and row.tier == tier]
         asked = max([judged.confidence(tier), *(row.threshold for row in rows if row.threshold is not None)])
@@ -276,7 +276,7 @@ def _posteriors(judged: Judged) -> dict[int, TierPosterior]:
         bounded = judged.profile.reading == "bounded"
         chance = kind.bound(sample, asked, lower=True) if bounded else kind.value(sample)
         evidence = anytime.log_evidence(means, counts, float(tau))
-        found[tier] = TierPosterior(
+        told[tier] = TierPosterior(
             holds=chance > float(asked),
             specificity_falls_at=_specificity(judged, tau, asked) if chance > float(asked) else None,
             priors={
@@ -284,7 +284,7 @@ def _posteriors(judged: Judged) -> dict[int, TierPosterior]:
             },
             anytime_p=1.0 if evidence <= 0 else exp(-evidence),
         )
-    return found
+    return told
 
 
 def _specificity(judged: Judged, tau: Fraction, asked: Fraction) -> float | None:
@@ -300,8 +300,8 @@ def _specificity(judged: Judged, tau: Fraction, asked: Fraction) -> float | None
 
         sums = success.sums(sample)
         observed = float(betaincinv(1 + sums.y, 1 + sums.n - sums.y, 1 - float(asked)))
-    found = 1 - (observed - float(tau)) / (1 - float(tau)) if tau < 1 else 1.0
-    return found if 0 < found < 1 else None
+    falls = 1 - (observed - float(tau)) / (1 - float(tau)) if tau < 1 else 1.0
+    return falls if 0 < falls < 1 else None
 
 
 def _without_domains(judged: Judged) -> Iterator[WithoutDomain]:

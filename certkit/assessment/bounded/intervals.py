@@ -42,8 +42,8 @@ def with_intervals(metrics: dict[str, Metric], view: View) -> dict[str, Metric]:
     """Return the metrics with their further intervals; those without evidence as they are."""
     result = {}
     for name, metric in metrics.items():
-        found = [*_binomial(metric), *_of_tasks(metric, view)]
-        result[name] = structs.replace(metric, intervals=tuple(found)) if found else metric
+        further = [*_binomial(metric), *_of_tasks(metric, view)]
+        result[name] = structs.replace(metric, intervals=tuple(further)) if further else metric
     return result
 
 

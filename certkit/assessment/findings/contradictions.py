@@ -79,14 +79,14 @@ def _mix(view: View) -> Iterator[Finding]:
     total = sum(counts.values())
     if not total:
         return
-    own = {name: count for name, count in counts.items() if name.startswith("x_")}
-    if Fraction(sum(own.values()), total) > HALF:
+    extra = {name: count for name, count in counts.items() if name.startswith("x_")}
+    if Fraction(sum(extra.values()), total) > HALF:
         yield finding(
             "own-conditions-dominate",
-            f"{sum(own.values()):,} of {runs(total, 'fault run')} are under conditions of the evaluator's own"
-            f" ({names(sorted(own))}), of which the tier table says nothing",
+            f"{sum(extra.values()):,} of {runs(total, 'fault run')} are under conditions of the"
+            f" evaluator's own ({names(sorted(extra))}): the tier table says nothing about them",
         )
-    kinds = [name for name, count in counts.items() if name not in own and count >= KIND_SHARE * total]
+    kinds = [name for name, count in counts.items() if name not in extra and count >= KIND_SHARE * total]
     if len(kinds) < KINDS:
         told = [
             f"{condition} {counts.get(condition, 0):,}" for condition in Condition if condition != "nominal"

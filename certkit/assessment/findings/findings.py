@@ -2,7 +2,7 @@
 
 Each finding has a stable code, a severity and a message with its counts; none changes a value or a row.
 `SEVERITY` lists every code with the gravest severity it may have; what is found is told in `provenance.py`
-(who, how, by whom), `contradictions.py` (what no reader would believe, runs against each other),
+(who, how, by whom), `contradictions.py` (records that nobody would believe, runs against each other),
 `plausibility.py` (what the numbers themselves show), `accumulated.py` and `rater_error` (the judge's error).
 
 Every serious finding and every warning raises a challenge; several findings of one code are one. A serious

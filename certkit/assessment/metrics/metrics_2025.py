@@ -15,7 +15,6 @@ from certkit.assessment.metrics.metric import (
     State,
     mean,
     proportion,
-    rate,
     too_many_harness_errors,
     unmeasured,
 )
@@ -43,9 +42,6 @@ def metrics(view: View) -> tuple[Metric, ...]:
 
 def cn_frr(fault: Tally) -> Metric:
     """Return the share of fault runs that succeeded or halted safely, [25] eq. 6."""
-    base = rate("cn_frr", fault, empty=NO_FAULTS)
-    if base.state is State.UNMEASURED:
-        return base
     return proportion(
         "cn_frr",
         fault.success + fault.safe_halt,

@@ -87,8 +87,8 @@ class View:
         """Gather a series over all domains, or in each at once, since a hostile log may name one per run."""
         rows = series(self.summary, name, memory_observable=self.observable)
         if domain is None:
-            self._tasks[name, None] = found = tasks(self.summary, rows)
-            self._sums[name, None] = task_sums(found).get(0)
+            self._tasks[name, None] = gathered = tasks(self.summary, rows)
+            self._sums[name, None] = task_sums(gathered).get(0)
             return
         place = {each: number for number, each in enumerate(self.by_domain)}
         # Cells of another split have no runs in this series, so that their number does not matter.

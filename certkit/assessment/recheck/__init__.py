@@ -152,8 +152,8 @@ def _claim(item: dict[str, Any], number: int, where: str) -> Claim:
     kind = item.get("kind")
     form = KINDS.get(kind) if isinstance(kind, str) else None
     if form is None:
-        found = repr(kind)[:60]
-        raise InputError(_CODE, f"/kind: one of {', '.join(KINDS)}, found {found}", where=place)
+        stated = repr(kind)[:60]
+        raise InputError(_CODE, f"/kind: one of {', '.join(KINDS)}, found {stated}", where=place)
     return validate(form, item, code=_CODE, where=place)
 
 

@@ -149,5 +149,5 @@ class Arm(Authored):
         if self.rate is None:
             counts = range(self.successes or 0, (self.successes or 0) + 1)
             return [(counts, n) for n in numbers(self.n)]
-        found = [(successes_of(self.rate, n), n) for n in numbers(self.n)]
-        return [(counts, n) for counts, n in found if counts]
+        ranges = [(successes_of(self.rate, n), n) for n in numbers(self.n)]
+        return [(counts, n) for counts, n in ranges if counts]

@@ -121,18 +121,19 @@ class TTestClaim(Claim):
 
     def check(self, profiles: Profiles) -> Result:  # noqa: ARG002 - the same door for all claims
         """Return whether some means and deviations that print so give the printed t."""
-        one, two = self.first, self.second
-        least, most = one.mean.low - two.mean.high, one.mean.high - two.mean.low
+        first, second = self.first, self.second
+        least, most = first.mean.low - second.mean.high, first.mean.high - second.mean.low
         errors = [
             sqrt(
                 sum(
                     float(max(Fraction(0), end)) ** 2 / side.n
-                    for side, end in zip((one, two), ends, strict=True)
+                    for side, end in zip((first, second), ends, strict=True)
                 )
             )
-            for ends in ((one.sd.low, two.sd.low), (one.sd.high, two.sd.high))
+            for ends in ((first.sd.low, second.sd.low), (first.sd.high, second.sd.high))
         ]
-        said = f"{one.mean.text} ± {one.sd.text} against {two.mean.text} ± {two.sd.text}: t {self.t.text}"
+        sides = (f"{side.mean.text} ± {side.sd.text}" for side in (first, second))
+        said = f"{' against '.join(sides)}: t {self.t.text}"
         if errors[0] == 0:
             return self.lacks(said, "the deviations may both be 0", "digits of sd")
         tried = [float(difference) / error for difference in (least, most) for error in errors]

@@ -132,9 +132,9 @@ class IntervalClaim(Claim, Arm):
         if hit:
             return self.found(State.CONSISTENT, said, arithmetic, between=between)
         if self.method == "wilson":
-            for other in get_args(Method)[1:]:
-                if self._search(pairs, other)[2]:
-                    arithmetic += f"; what is printed is {_NAMES.get(other, other.capitalize())}'s interval"
+            for method in get_args(Method)[1:]:
+                if self._search(pairs, method)[2]:
+                    arithmetic += f"; what is printed is {_NAMES.get(method, method.capitalize())}'s interval"
                     return self.found(State.INCONSISTENT, said, arithmetic, between=between)
         return self.found(State.IMPOSSIBLE, said, arithmetic, between=between)
 
@@ -191,16 +191,16 @@ class ZTestClaim(Claim):
         arms = (("first.n", self.first), ("second.n", self.second))
         if missing := tuple(name for name, arm in arms if arm.n is None):
             return self.lacks(said, "the test depends on both numbers of runs", *missing)
-        one, two = self.first.pairs(), self.second.pairs()
-        if not one or not two:
+        first, second = self.first.pairs(), self.second.pairs()
+        if not first or not second:
             return self.found(State.IMPOSSIBLE, said, _NO_COUNT)
-        if _size(one) * _size(two) > MOST_CASES:
+        if _size(first) * _size(second) > MOST_CASES:
             return self.lacks(said, f"more than {MOST_CASES:,} pairs agree with the rates", "digits of rate")
-        tried = [_z(s, n, t, m) for (ss, n), (ts, m) in product(one, two) for s, t in product(ss, ts)]
+        tried = [_z(s, n, t, m) for (ss, n), (ts, m) in product(first, second) for s, t in product(ss, ts)]
         hit = any(self._agrees(z) for z in tried)
         low, high = min(tried), max(tried)
         p = spread(*sorted(erfc(abs(z) / sqrt(2)) for z in (low, high)))
-        arithmetic = f"z = {spread(low, high)}, p = {p} at {described(one)} and {described(two)}"
+        arithmetic = f"z = {spread(low, high)}, p = {p} at {described(first)} and {described(second)}"
         state = State.CONSISTENT if hit else State.IMPOSSIBLE
         if not hit and self._from_rounded():
             state = State.INCONSISTENT

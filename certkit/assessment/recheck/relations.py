@@ -165,9 +165,9 @@ class SameClaim(Claim):
         """Return whether all agree: bounds exactly, values in their digits, words letter by letter."""
         texts = [str(item.says) for item in self.statements]
         said = " | ".join(texts)
-        found = [item.number for item in self.statements]
-        numbers = [item for item in found if item is not None]
-        if len(numbers) == len(found):
+        printed = [item.number for item in self.statements]
+        numbers = [item for item in printed if item is not None]
+        if len(numbers) == len(printed):
             low, high = max(item.low for item in numbers), min(item.high for item in numbers)
             bounds = {item.operator for item in numbers}
             agree = low <= high and len(bounds) == 1

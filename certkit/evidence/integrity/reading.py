@@ -14,11 +14,11 @@ import msgspec
 from msgspec import UNSET, Struct
 
 from certkit import canonical, files
-from certkit.errors import InputError
+from certkit.errors import CODES, InputError
 from certkit.evidence.reading.lines import shown, split_lines
 from certkit.evidence.records.faults import Fault, Faults, FaultsError
 from certkit.probes.generate import commitment, generate, line
-from certkit.probes.lint import EXPECTED, lint
+from certkit.probes.lint import lint
 from certkit.probes.matching import Verdict, judge, thousandths
 from certkit.probes.records import (
     ANNOTATIONS,
@@ -216,7 +216,7 @@ class _Reader:
         numbered = list(self._lines(TASKS, Task))
         tasks = tuple(task for _, task in numbered)
         for index, flaw in lint(tasks):
-            rule = (flaw.pointer, flaw.rule, EXPECTED[flaw.rule], flaw.found[:200])
+            rule = (flaw.pointer, flaw.rule, f"no task where {CODES[flaw.rule]}", flaw.found[:200])
             self._fault(TASKS, numbered[index][0], *rule)
         seen: set[str] = set()
         for number, task in numbered:

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from certkit import canonical
 from certkit.assessment.result import moment
-from certkit.evidence.context import CONTEXT_SCHEMA, Context
+from certkit.evidence.context import CONTEXT_SCHEMA, Context, OperatingDomain, Risk, Use
 from certkit.evidence.records.record import Condition, Split
 from certkit.report.argument.hazards import Measured, measure
 
@@ -59,6 +59,21 @@ class Case(Struct, frozen=True, kw_only=True, eq=False):
         return self.assessment.facts.manifest
 
     @property
+    def use(self) -> Use:
+        """The use of the agent, blank where nobody stated it."""
+        return self.context.use or Use()
+
+    @property
+    def domain(self) -> OperatingDomain:
+        """The operating domain, blank where nobody stated it."""
+        return self.context.operating_domain or OperatingDomain()
+
+    @property
+    def risk(self) -> Risk:
+        """The accepted risk, blank where nobody stated it."""
+        return self.context.risk or Risk()
+
+    @property
     def data(self) -> bytes:
         """The bytes of the assessment document as ``certkit assess -o`` writes them."""
         return canonical.pretty(self.document).encode()
@@ -97,8 +112,7 @@ class Case(Struct, frozen=True, kw_only=True, eq=False):
     @property
     def wanted(self) -> set[str]:
         """The domains in which the agent is to be used."""
-        stated = self.context.operating_domain
-        return set(stated.domains or () if stated else ())
+        return set(self.domain.domains or ())
 
     def ended(self, until: str | None) -> bool:
         """Tell whether something that counts until a day has ended; without a clock nothing holds."""
