@@ -56,8 +56,8 @@ if TYPE_CHECKING:
     from certkit.registry.entry import Check
     from certkit.registry.source import Source
     from certkit.tlog.checkpoint import Checkpoint
-    from certkit.tlog.hashing import Hash as LeafHash
     from certkit.tlog.note import VerifierKey
+    from certkit.tlog.tree import Hash as LeafHash
 
 _LAST: Final = 253_402_300_799  # the end of the year 9999, later than which there is no datetime
 LISTED: Final = 1000

@@ -27,7 +27,7 @@ from certkit.document import fill
 from certkit.errors import InputError
 from certkit.passport import dsse
 from certkit.passport.terms import END, Count, Digest, Hex, Tier
-from certkit.tlog.hashing import Hash  # noqa: TC001 - msgspec resolves annotations at run time
+from certkit.tlog.tree import Hash  # noqa: TC001 - msgspec resolves annotations at run time
 
 if TYPE_CHECKING:
     from certkit.passport.keys import PrivateKey, PublicKey

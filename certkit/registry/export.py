@@ -23,7 +23,7 @@ from certkit.registry.heads import BRING_BACK, read, refuse_fork
 from certkit.registry.registry import Registry
 from certkit.registry.source import CHECKPOINT, Published
 from certkit.tlog import bundle, tiles
-from certkit.tlog.hashing import leaf_hash
+from certkit.tlog.tree import leaf_hash
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from certkit.tlog.hashing import Hash
     from certkit.tlog.note import VerifierKey
+    from certkit.tlog.tree import Hash
 
     RootAt = Callable[[int], Hash]
     """Returns the root that the registry's tree had at a size up to its own, proven by its checkpoint."""

@@ -29,9 +29,8 @@ from certkit.progress import SILENT, Progress, shown
 from certkit.registry.entry import Claims, KeyChange, Logged, Previous, Revocation, read, readable
 from certkit.registry.rules import Lineages, LogKeys, spelling
 from certkit.registry.state import Passports, Policy
-from certkit.tlog.hashing import HASH_SIZE, leaf_hash
 from certkit.tlog.tiles import WIDTH
-from certkit.tlog.tree import Frontier
+from certkit.tlog.tree import HASH_SIZE, Frontier, leaf_hash
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

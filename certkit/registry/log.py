@@ -25,10 +25,9 @@ from certkit.tlog.checkpoint import (
     sign_checkpoint,
     with_signatures,
 )
-from certkit.tlog.hashing import EMPTY_ROOT, HASH_SIZE, Hash, leaf_hash
 from certkit.tlog.note import KeyType, VerifierKey, open_note, parse_lines, parse_note, write_note
 from certkit.tlog.proof import LogProof
-from certkit.tlog.tree import Frontier
+from certkit.tlog.tree import EMPTY_ROOT, HASH_SIZE, Frontier, Hash, leaf_hash
 
 if TYPE_CHECKING:
     import sqlite3

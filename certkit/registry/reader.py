@@ -25,9 +25,8 @@ from certkit.registry.ledger import begins, chosen, is_index
 from certkit.registry.source import CHECKPOINT, Database, Published, Source
 from certkit.registry.state import History, Issued, Passports, Policy, history
 from certkit.tlog.checkpoint import NOBODY, Quorum, SignedCheckpoint, counted, open_checkpoint
-from certkit.tlog.hashing import Hash, leaf_hash
 from certkit.tlog.note import VerifierKey, parse_note
-from certkit.tlog.tree import Frontier
+from certkit.tlog.tree import Frontier, Hash, leaf_hash
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

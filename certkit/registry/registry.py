@@ -26,8 +26,8 @@ from certkit.registry.heads import Heads, refuse_fork, remembered
 from certkit.registry.ledger import Ledger, Warn, is_index
 from certkit.registry.log import KEY_FILE, Log
 from certkit.registry.writing import Appended, Turn
-from certkit.tlog.hashing import leaf_hash
 from certkit.tlog.note import Signer, VerifierKey
+from certkit.tlog.tree import leaf_hash
 
 if TYPE_CHECKING:
     import sqlite3

@@ -18,9 +18,9 @@ from certkit.registry import store
 from certkit.registry.heads import read
 from certkit.registry.log import Log
 from certkit.tlog import bundle, tiles
-from certkit.tlog.hashing import HASH_SIZE
 from certkit.tlog.note import MAX_NOTE, VerifierKey
 from certkit.tlog.tiles import WIDTH, Tile
+from certkit.tlog.tree import HASH_SIZE
 
 if TYPE_CHECKING:
     import sqlite3

@@ -48,8 +48,8 @@ from certkit.registry.reader import Reader, log_key, opened
 from certkit.registry.rules import outside
 from certkit.registry.state import Passports, Policy
 from certkit.tlog.checkpoint import Quorum, counted, open_checkpoint
-from certkit.tlog.hashing import leaf_hash
 from certkit.tlog.note import Signer, decode64, encode64, open_note, write_note
+from certkit.tlog.tree import leaf_hash
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -45,11 +45,11 @@ class Box(NamedTuple):
 
 def missing(case: Case) -> tuple[str, ...]:
     """Return what a safety case needs and nobody provided."""
-    context, domain = case.context, case.context.operating_domain
+    context, domain = case.context, case.domain
     given = {
         "an owner": context.owner,
-        "a purpose": context.use and context.use.purpose,
-        "an operating domain": domain and (domain.description or domain.domains),
+        "a purpose": case.use.purpose,
+        "an operating domain": domain.description or domain.domains,
         "a hazard": context.hazards,
         "a reviewer": context.reviewers,
     }

@@ -55,25 +55,6 @@ def _number(number: float | None) -> str | None:
     return None if number is None else f"{number:,}"
 
 
-def components(case: Case) -> Table:
-    """Return the exact configuration, part by part."""
-    body = (
-        (part.role.replace("_", " "), part.name, part.version, part.digest or "not pinned")
-        for part in case.manifest.agent.components
-    )
-    widths = {"role": 14, "name": 28, "version": 18, "digest": 40}
-    return table("Components of the agent", widths, body)
-
-
-def imports(case: Case) -> Table:
-    """Return the account of the import, where the bundle was made by one."""
-    imported = case.manifest.imported
-    notes = imported.notes if imported else ()
-    body = ((note.kind, words.count(note.count), note.what, note.detail or "–") for note in notes)
-    widths = {"kind": 12, "count": 10, "what": 39, "detail": 39}
-    return table("What the import filled, left out or found odd", widths, body, numbers=("count",))
-
-
 def coverage(document: dict[str, Any], *, split: str = Split.STANDARD) -> Table:
     """Return successes of runs for each domain and condition, shaded by rate; blanks are gaps."""
     cells = [cell for cell in document["breakdown"] if cell["split"] == split]

@@ -27,6 +27,7 @@ from certkit.report import answer, argue, attached, confidence, fonts, register,
 from certkit.report.argument.figures import figures
 from certkit.report.integrity import commitments
 from certkit.report.svg import mark
+from certkit.report.table import listing
 from certkit.report.view import SECTIONS
 from certkit.text import visible
 
@@ -100,6 +101,7 @@ def _environment() -> Environment:
         "use": use,
         "contents": SECTIONS,
         "figures": figures,
+        "listing": listing,
         "fragile": fragile,
         "mark": mark,
         "of_judge": of_judge,

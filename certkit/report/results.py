@@ -17,8 +17,7 @@ from certkit.report.table import Table, table
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-    from certkit.assessment import Profile
-    from certkit.report.table import Entries, Value
+    from certkit.report.table import Value
 
 _OPEN: Final = (Status.NOT_MET, Status.INSUFFICIENT, Status.NOT_TESTED)
 _ORDER: Final = (*_OPEN, Status.MET, Status.NOT_APPLICABLE)
@@ -283,17 +282,6 @@ def _track(row: Row, status: Status, document: Document) -> Track:
         higher=spec.higher,
         shown=shown,
     )
-
-
-def profile(given: Profile) -> Entries:
-    """Return what a profile is."""
-    return {
-        "Id": given.id,
-        "Digest": given.digest,
-        "Reading that decides": given.reading,
-        "Title": given.title,
-        "Sources": "; ".join(given.sources) or None,
-    }
 
 
 def profile_table(document: Document) -> Table:

@@ -74,3 +74,15 @@ def table(
         left_out=max(0, len(every) - MOST),
         style=style,
     )
+
+
+def listing(
+    caption: str, items: Iterable[object] | None, widths: Mapping[str, int], numbers: Collection[str] = ()
+) -> Table:
+    """Return a table of things that have an attribute for each column."""
+    rows = (tuple(_shown(getattr(item, head)) for head in widths) for item in items or ())
+    return table(caption, widths, rows, numbers=numbers)
+
+
+def _shown(value: str | int | None) -> str | None:
+    return f"{value:,}" if isinstance(value, int) else value

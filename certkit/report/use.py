@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from certkit.evidence.context import OperatingDomain, Risk, Use
 from certkit.report import words
 from certkit.report.svg import Bar, bars, judged
 from certkit.report.table import Table, table
@@ -15,20 +14,6 @@ if TYPE_CHECKING:
     from certkit.report.argument.build import Argument
     from certkit.report.argument.case import Case
     from certkit.report.argument.hazards import Measured
-    from certkit.report.table import Entries
-
-
-def use(case: Case) -> Entries:
-    """Return purpose, users, oversight, exclusions and operating domain."""
-    context, given = case.context, case.context.use or Use()
-    return {
-        "Purpose": given.purpose,
-        "Users": given.users,
-        "Human oversight": given.oversight.replace("_", " ") if given.oversight else None,
-        "Not to be used for": words.listed(given.exclusions) if given.exclusions else None,
-        "Operating domain": (context.operating_domain or OperatingDomain()).description,
-        "Accepted risk": (context.risk or Risk()).criterion,
-    }
 
 
 def domains(case: Case) -> Table:
@@ -43,13 +28,6 @@ def domains(case: Case) -> Table:
     )
     widths = {"domain": 50, "of this use": 20, "evidence": 30}
     return table("Domains of the use against domains with evidence", widths, body)
-
-
-def people(case: Case) -> Table:
-    """Return the people who are named, and how they relate to the developer."""
-    widths = {"id": 16, "name": 24, "role": 20, "organisation": 22, "relation": 18}
-    people = case.context.people or ()
-    return table("People", widths, (tuple(getattr(person, head) for head in widths) for person in people))
 
 
 def hazards(case: Case, argument: Argument) -> Table:
@@ -107,16 +85,6 @@ def hazard_bars(case: Case, argument: Argument) -> Markup | None:
     return bars(drawn, title=f"Failures of each hazard: {'; '.join(said)}") if drawn else None
 
 
-def monitoring(case: Case) -> Table:
-    """Return what is watched in operation, its limit, and what is done beyond it."""
-    body = (
-        (item.claim or item.id, item.measure, item.limit, item.window, item.owner, item.action)
-        for item in case.context.monitoring or ()
-    )
-    widths = {"about": 10, "measure": 24, "limit": 18, "window": 12, "owner": 12, "action beyond it": 24}
-    return table("Indicators", widths, body)
-
-
 def review(case: Case) -> Table:
     """Return who looked at the argument, at what, and what they said."""
     body = (
@@ -136,22 +104,6 @@ def review(case: Case) -> Table:
     )
     widths = {"reviewer": 14, "relation": 14, "scope": 24, "date": 12, "comments": 36}
     return table("Reviewers", widths, body)
-
-
-def decision(case: Case) -> Entries:
-    """Return what the owner decided, and whether an approval is in force."""
-    made = case.context.decision
-    if made is None or made.outcome is None:
-        return {"Decision": None}
-    return {
-        "Decision": made.outcome.replace("_", " "),
-        "By": made.by,
-        "Date": made.date,
-        "Until": made.until,
-        "Conditions": words.listed(made.conditions) if made.conditions else None,
-        "Residual risk": made.residual_risk,
-        "In force": "yes" if case.approved else "no",
-    }
 
 
 def crosswalk() -> Table:

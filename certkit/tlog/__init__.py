@@ -1,13 +1,13 @@
 """Transparency-log formats and proofs, pure: bytes in, values out, no files, no clock.
 
-What this room knows: RFC 6962 hashing and proofs (`hashing`, `tree`), tiles and bundles of entries (`tiles`,
+What this room knows: RFC 6962 hashing and proofs (`tree`), tiles and bundles of entries (`tiles`,
 `bundle`, C2SP tlog-tiles), signed notes and their keys (`note`, C2SP signed-note), checkpoints and witnesses'
 cosignatures (`checkpoint`, C2SP tlog-checkpoint and tlog-cosignature), and the text of an offline proof
 (`proof`, C2SP tlog-proof). It does not know what an entry says or where anything is stored.
 
     log = note.VerifierKey.parse("certkit.demo/…+1f2e3d4c+AX…")    # from a trust policy, never from the log
     given = proof.parse(Path("passport.json.tlog-proof").read_bytes())
-    head = proof.verify(given, hashing.leaf_hash(entry), [log])   # raises, or the log held the entry
+    head = proof.verify(given, tree.leaf_hash(entry), [log])   # raises, or the log held the entry
     head.checkpoint.size, given.index
 
 All input is hostile: each parser accepts exactly the bytes that the matching writer makes, and the extension

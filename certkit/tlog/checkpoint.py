@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from certkit.errors import InputError, MismatchError
-from certkit.tlog.hashing import EMPTY_ROOT, Hash
 from certkit.tlog.note import (
     KeyType,
     Signature,
@@ -32,6 +31,7 @@ from certkit.tlog.note import (
     parse_note,
     write_note,
 )
+from certkit.tlog.tree import EMPTY_ROOT, Hash
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -27,8 +27,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from certkit.errors import InputError, MismatchError
-from certkit.tlog.hashing import HASH_SIZE, Hash
-from certkit.tlog.tree import MAX_SIZE
+from certkit.tlog.tree import HASH_SIZE, MAX_SIZE, Hash
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -29,7 +29,7 @@ from certkit.tlog.tree import verify_inclusion
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from certkit.tlog.hashing import Hash
+    from certkit.tlog.tree import Hash
 
 MAX_PROOF: Final = 2 * MAX_NOTE
 MAX_HASHES: Final = 63

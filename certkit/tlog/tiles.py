@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from certkit.errors import InputError, MismatchError
 from certkit.tlog import tree
-from certkit.tlog.hashing import HASH_SIZE, Hash, row_above
+from certkit.tlog.tree import HASH_SIZE, Hash, row_above
 
 if TYPE_CHECKING:
     from certkit.tlog.tree import Node

@@ -1,4 +1,4 @@
-"""Merkle tree proofs (RFC 6962 section 2.1): made from stored hashes, verified from nothing but roots.
+"""Merkle trees (RFC 6962 section 2.1): hashes, and proofs that need nothing but roots to be verified.
 
 A proof is a list of hashes of subtrees. Index and size alone determine which subtrees, by a walk from the
 root down: each step splits the tree at the largest power of two below its width, enters one half and notes
@@ -11,16 +11,61 @@ verifiers climb the same path with the given hashes.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, NewType
 
 from certkit.errors import MismatchError
-from certkit.tlog.hashing import EMPTY_ROOT, HASH_SIZE, Hash, node_hash, root_over, row_above
 
+Hash = NewType("Hash", bytes)
+"""The 32 bytes of a SHA-256."""
+
+HASH_SIZE: Final = 32
+_PAIR: Final = 2 * HASH_SIZE
+EMPTY_ROOT: Final = Hash(hashlib.sha256().digest())
+"""The root of a tree without leaves."""
+
+# Copying a hash that has read its first byte is faster than making a new one.
+_LEAF: Final = hashlib.sha256(b"\x00")
+_NODE: Final = hashlib.sha256(b"\x01")
 MAX_SIZE: Final = 2**63 - 1
 
 Node = Callable[[int, int], Hash]
 """Returns the hash of the complete subtree over leaves ``[index << level, (index + 1) << level)``."""
+
+
+def leaf_hash(entry: bytes) -> Hash:
+    """Return the hash of a leaf: SHA-256 of a zero byte and the entry."""
+    state = _LEAF.copy()
+    state.update(entry)
+    return Hash(state.digest())
+
+
+def node_hash(left: Hash, right: Hash) -> Hash:
+    """Return the hash of a node: SHA-256 of a one byte and both children."""
+    state = _NODE.copy()
+    state.update(left + right)
+    return Hash(state.digest())
+
+
+def root_over(hashes: Sequence[Hash]) -> Hash:
+    """Return the root over complete subtrees, the largest first, as the bits of a size are (at least one)."""
+    root: bytes = hashes[-1]
+    for left in hashes[-2::-1]:  # `node_hash`, without what a call costs for every entry of a log
+        node = _NODE.copy()
+        node.update(left + root)
+        root = node.digest()
+    return Hash(root)
+
+
+def row_above(row: bytes) -> bytes:
+    """Return the nodes above an even number of concatenated hashes, concatenated."""
+    above = []
+    for at in range(0, len(row), _PAIR):  # as in `root_over`
+        node = _NODE.copy()
+        node.update(row[at : at + _PAIR])
+        above.append(node.digest())
+    return b"".join(above)
 
 
 class Sibling(NamedTuple):

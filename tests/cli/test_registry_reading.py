@@ -18,8 +18,8 @@ from certkit.registry.log import KEY_FILE, load_log_key
 from certkit.registry.reader import reading
 from certkit.registry.registry import Registry
 from certkit.registry.state import Policy, history
-from certkit.tlog.hashing import leaf_hash
 from certkit.tlog.note import Signature, Signer, parse_note, write_note
+from certkit.tlog.tree import leaf_hash
 from tests.support.lineages import clustered, issue
 from tests.support.registries import log_entry
 from tests.support.running import Done, certkit

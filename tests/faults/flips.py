@@ -23,8 +23,8 @@ from certkit.registry.reader import opened
 from certkit.registry.store import FILE
 from certkit.tlog import tiles
 from certkit.tlog.checkpoint import open_checkpoint
-from certkit.tlog.hashing import leaf_hash
 from certkit.tlog.tiles import Rebuild
+from certkit.tlog.tree import leaf_hash
 from tests.support.registries import audited, filled
 
 if TYPE_CHECKING:

@@ -18,9 +18,8 @@ from certkit import canonical
 from certkit.errors import InputError, MismatchError, NegativeError, UsageError
 from certkit.passport import dsse, timestamp, trusted_root
 from certkit.tlog.checkpoint import parse_checkpoint
-from certkit.tlog.hashing import Hash, leaf_hash
 from certkit.tlog.note import decode_number, parse_note
-from certkit.tlog.tree import verify_inclusion
+from certkit.tlog.tree import Hash, leaf_hash, verify_inclusion
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

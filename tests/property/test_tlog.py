@@ -10,10 +10,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from certkit.errors import CertkitError, InputError, MismatchError
-from certkit.tlog import hashing, proof, tiles, tree
+from certkit.tlog import proof, tiles, tree
 from certkit.tlog.checkpoint import Checkpoint, open_checkpoint, parse_checkpoint, sign_checkpoint
-from certkit.tlog.hashing import Hash
 from certkit.tlog.note import KeyType, Signature, Signer, VerifierKey, parse_note, write_note
+from certkit.tlog.tree import Hash
 from tests.support import merkle
 
 ENTRIES = st.lists(st.binary(max_size=6), min_size=1, max_size=70)
@@ -24,7 +24,7 @@ KEY = st.binary(min_size=32, max_size=32).map(Ed25519PrivateKey.from_private_byt
 
 
 def stored(entries: list[bytes]) -> dict[tuple[int, int], bytes]:
-    return tiles.grow(0, [hashing.leaf_hash(entry) for entry in entries], lambda _level, _n: b"")
+    return tiles.grow(0, [tree.leaf_hash(entry) for entry in entries], lambda _level, _n: b"")
 
 
 def node(entries: list[bytes]) -> tree.Node:
@@ -35,7 +35,7 @@ def node(entries: list[bytes]) -> tree.Node:
 @given(ENTRIES, st.data())
 def test_inclusion(entries: list[bytes], data: st.DataObject) -> None:
     index = data.draw(st.integers(0, len(entries) - 1))
-    root, leaf = Hash(merkle.mth(entries)), hashing.leaf_hash(entries[index])
+    root, leaf = Hash(merkle.mth(entries)), tree.leaf_hash(entries[index])
     given_ = tree.inclusion_proof(index, len(entries), node(entries))
     assert given_ == merkle.path(index, entries)
     tree.verify_inclusion(leaf, index, len(entries), given_, root)
@@ -107,7 +107,7 @@ def test_both_ways_to_verify_agree_on_nonsense(
 
 @given(st.lists(st.integers(0, 300), min_size=1, max_size=8))
 def test_growth_in_steps_is_growth_at_once(steps: list[int]) -> None:
-    leaves = [hashing.leaf_hash(number.to_bytes(3)) for number in range(sum(steps))]
+    leaves = [tree.leaf_hash(number.to_bytes(3)) for number in range(sum(steps))]
     kept: dict[tuple[int, int], bytes] = {}
     size = 0
     for step in steps:

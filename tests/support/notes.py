@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from certkit.passport import keys
 from certkit.registry.entry import Entry, Previous, write
-from certkit.tlog.hashing import leaf_hash
 from certkit.tlog.note import Signer
+from certkit.tlog.tree import leaf_hash
 from tests.support.registries import LOG_KEY, ORIGIN, SUBMITTER, new, opened
 
 if TYPE_CHECKING:

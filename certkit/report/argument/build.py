@@ -19,7 +19,7 @@ from certkit import canonical
 from certkit.assessment import CATALOGUE, Status
 from certkit.assessment.metrics.catalogue import Group
 from certkit.document import Digest, Document, Part, Text, Tier, fill
-from certkit.evidence.context import HazardIdentification, OperatingDomain, Risk, Use
+from certkit.evidence.context import HazardIdentification
 from certkit.report import words
 from certkit.report.argument.challenges import ASSUMED, Challenge, Standing, challenges, monitored, unowned
 from certkit.report.argument.graph import ROOT, Edge, Graph, Kind, Link, Node, State, settled
@@ -166,11 +166,11 @@ def _reasons(case: Case, graph: Graph, raised: tuple[Challenge, ...]) -> Iterato
     for standing in (Standing.SUSTAINED, Standing.OPEN):
         if codes := [item.code for item in raised if item.state is standing]:
             yield f"{words.capital(standing.value)} challenges: {words.listed(codes)}."
-    context, domain = case.context, case.context.operating_domain or OperatingDomain()
+    context, domain = case.context, case.domain
     reviewers = [reviewer.person for reviewer in context.reviewers or ()]
     needed = {
         "No hazard is named.": context.hazards,
-        "No purpose is stated.": (context.use or Use()).purpose,
+        "No purpose is stated.": case.use.purpose,
         "No operating domain is stated.": domain.description or domain.domains,
         "No independent reviewer other than the owner has looked at it.": any(
             map(context.independent, reviewers)
@@ -234,16 +234,16 @@ class _Builder:
     def top(self) -> None:
         """Add the claim about the use, what it is about, and the goal that its hazards are guarded."""
         name, context = self.case.agent, self.case.context
-        purpose = (context.use or Use()).purpose or "a purpose that nobody stated"
+        purpose = self.case.use.purpose or "a purpose that nobody stated"
         self.add(ROOT, f"{name}, used for {purpose}, keeps every identified hazard within the accepted risk.")
-        domain = context.operating_domain or OperatingDomain()
+        domain = self.case.domain
         described = "; ".join(filter(None, (domain.description, ", ".join(domain.domains or ()))))
         identity = f"{name}, {self.case.document['agent']['digest']}"
         dated = str(self.case.last_run) if self.case.last_run else None
         for node, title, text, source in (
             ("C1", "Agent", identity, "manifest"),
             ("C2", "Operating domain", described, "/operating_domain"),
-            ("C3", "Accepted risk", (context.risk or Risk()).criterion, "/risk/criterion"),
+            ("C3", "Accepted risk", self.case.risk.criterion, "/risk/criterion"),
             ("C4", "Last run", dated, "records"),
         ):
             self.said(node, title, text, ROOT, source=source)
@@ -288,7 +288,7 @@ class _Builder:
                 groups.setdefault(CATALOGUE[row["metric"]].group, []).append(row)
         text = "Over the groups of criteria that the tier specifies."
         self.add("S3", text, "G3", kind=Kind.STRATEGY, state=None if groups else State.UNDEVELOPED)
-        fit, source = (self.case.context.risk or Risk()).thresholds_fit, "/risk/thresholds_fit"
+        fit, source = self.case.risk.thresholds_fit, "/risk/thresholds_fit"
         self.said("J2", "Why these thresholds fit", fit, "S3", source=source, kind=Kind.JUSTIFICATION)
         for place, group in enumerate(Group, start=1):
             if group in groups:

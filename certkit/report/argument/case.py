@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct
 
 from certkit import canonical
+from certkit.assessment import CATALOGUE
 from certkit.assessment.result import moment
-from certkit.evidence.context import CONTEXT_SCHEMA, Context
+from certkit.errors import InputError
+from certkit.evidence.context import CONTEXT_SCHEMA, Context, OperatingDomain, Risk, Use
 from certkit.evidence.records.record import Condition, Split
 from certkit.report.argument.hazards import Measured, measure
 
@@ -59,6 +61,21 @@ class Case(Struct, frozen=True, kw_only=True, eq=False):
         return self.assessment.facts.manifest
 
     @property
+    def use(self) -> Use:
+        """The use of the agent, blank where nobody stated it."""
+        return self.context.use or Use()
+
+    @property
+    def domain(self) -> OperatingDomain:
+        """The operating domain, blank where nobody stated it."""
+        return self.context.operating_domain or OperatingDomain()
+
+    @property
+    def risk(self) -> Risk:
+        """The accepted risk, blank where nobody stated it."""
+        return self.context.risk or Risk()
+
+    @property
     def data(self) -> bytes:
         """The bytes of the assessment document as ``certkit assess -o`` writes them."""
         return canonical.pretty(self.document).encode()
@@ -97,8 +114,7 @@ class Case(Struct, frozen=True, kw_only=True, eq=False):
     @property
     def wanted(self) -> set[str]:
         """The domains in which the agent is to be used."""
-        stated = self.context.operating_domain
-        return set(stated.domains or () if stated else ())
+        return set(self.domain.domains or ())
 
     def ended(self, until: str | None) -> bool:
         """Tell whether something that counts until a day has ended; without a clock nothing holds."""
@@ -121,11 +137,19 @@ def case(
     signed: Issued | None = None,
     today: date | None = None,
 ) -> Case:
-    """Return what a report is drawn from; a context with hazards needs the summary."""
+    """Return what a report is drawn from; a context with hazards needs the summary.
+
+    Raises `InputError` ``context.invalid`` where a hazard names a criterion that there is not.
+    """
     protocol = assessment.facts.manifest.protocol
     said = context.context if context else NO_CONTEXT
     if said.hazards and summary is None:
         raise TypeError("hazards are measured on the summary, which is missing")
+    known = {row.id for row in assessment.criteria} | set(CATALOGUE)
+    for place, hazard in enumerate(said.hazards or ()):
+        if unknown := [name for name in hazard.criteria or () if name not in known]:
+            message = f"/hazards/{place}/criteria: no criterion is called {unknown[0]!r}"
+            raise InputError("context.invalid", message, where="context.json")
     stale = said.stale(
         bundles=_bundles(assessment),
         profile=assessment.profile.digest,

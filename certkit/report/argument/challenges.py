@@ -320,8 +320,8 @@ def _about_hazard(case: Case, hazard: Hazard) -> Iterator[Challenge]:
         yield _raise(
             f"rate-not-shown:{hazard.id}", f"{100 * hazard.tolerable.at_most:g} %", shown, target=goal
         )
-    oversight = case.context.use.oversight if case.context.use else None
-    if hazard.severity in {"critical", "catastrophic"} and oversight in {None, "none"}:
+    grave = hazard.severity in {"critical", "catastrophic"}
+    if grave and case.use.oversight in {None, "none"}:
         yield _raise(f"no-oversight:{hazard.id}", hazard.severity, target=goal)
     provisional = {row["id"] for row in case.document["criteria"] if row["provisional"]}
     if names := sorted(provisional & set(hazard.criteria or ())):

@@ -16,7 +16,7 @@ from certkit.registry.entry import Revocation, read
 from certkit.registry.registry import Registry
 from certkit.registry.writing import revoke
 from certkit.tlog import proof
-from certkit.tlog.hashing import leaf_hash
+from certkit.tlog.tree import leaf_hash
 from tests.support import registries as build
 from tests.support.lineages import KEY, NOW, hand, heads, issue, log, new, policy
 from tests.support.registries import LOG_KEY, STRANGER, digest, log_entry

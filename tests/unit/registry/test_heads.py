@@ -16,8 +16,8 @@ from certkit.errors import CertkitError, InputError, MismatchError, UsageError
 from certkit.registry.heads import Heads, remembered
 from certkit.registry.registry import Registry
 from certkit.tlog.checkpoint import Checkpoint, sign_checkpoint
-from certkit.tlog.hashing import Hash
 from certkit.tlog.note import Signer, parse_note, write_note
+from certkit.tlog.tree import Hash
 from tests.support.registries import (
     AT,
     LOG_KEY,

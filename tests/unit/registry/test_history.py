@@ -15,7 +15,7 @@ from certkit.registry.reader import Reader, opened, reading
 from certkit.registry.registry import Registry
 from certkit.registry.writing import revoke
 from certkit.tlog.checkpoint import Checkpoint
-from certkit.tlog.hashing import Hash
+from certkit.tlog.tree import Hash
 from tests.support import merkle
 from tests.support.lineages import LINEAGE, NOW, hand, heads, issue, log, new
 from tests.support.notes import noted

@@ -19,8 +19,8 @@ from certkit.registry.entry import (
     write,
 )
 from certkit.registry.rules import Lineages, LogKeys
-from certkit.tlog.hashing import leaf_hash
 from certkit.tlog.note import Signer
+from certkit.tlog.tree import leaf_hash
 from tests.support.registries import LOG_KEY, STRANGER, SUBMITTER, check, digest, passport
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from certkit.registry.log import KEY_FILE, load_log_key
 from certkit.registry.registry import Registry
 from certkit.tlog import proof
 from certkit.tlog.checkpoint import open_checkpoint
-from certkit.tlog.hashing import leaf_hash
+from certkit.tlog.tree import leaf_hash
 from tests.support import merkle
 from tests.support.registries import (
     AT,

@@ -16,8 +16,8 @@ from certkit.registry.heads import remembered
 from certkit.registry.registry import Registry
 from certkit.tlog import proof
 from certkit.tlog.checkpoint import open_checkpoint
-from certkit.tlog.hashing import leaf_hash
 from certkit.tlog.note import Signer, VerifierKey
+from certkit.tlog.tree import leaf_hash
 from tests.support.registries import (
     AT,
     LOG_KEY,

@@ -38,8 +38,8 @@ from certkit.registry.export import export
 from certkit.registry.heads import remembered
 from certkit.registry.registry import Registry
 from certkit.tlog.checkpoint import Checkpoint, sign_checkpoint
-from certkit.tlog.hashing import EMPTY_ROOT
 from certkit.tlog.note import Signer, write_note
+from certkit.tlog.tree import EMPTY_ROOT
 from tests.support import stamping as stamps
 from tests.support.lineages import KEY, NOW, ORIGIN, clustered, heads, issue, log, new, policy
 from tests.support.registries import LOG_KEY, STRANGER, held, log_entry

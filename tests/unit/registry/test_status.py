@@ -21,7 +21,7 @@ from certkit.registry.registry import Registry
 from certkit.registry.status import write
 from certkit.registry.writing import note, revoke
 from certkit.tlog.checkpoint import Checkpoint
-from certkit.tlog.hashing import leaf_hash
+from certkit.tlog.tree import leaf_hash
 from tests.support.lineages import KEY, NOW, hand, heads, issue, log, new, policy
 from tests.support.registries import LOG_KEY, STRANGER
 from tests.support.standings import (

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from certkit import canonical
 from certkit.errors import CertkitError, InputError, MismatchError
 from certkit.tlog.checkpoint import Checkpoint, open_checkpoint, parse_checkpoint, sign_checkpoint
-from certkit.tlog.hashing import EMPTY_ROOT, Hash, leaf_hash
 from certkit.tlog.note import (
     MAX_NOTE,
     MAX_SIGNATURES,
@@ -25,6 +24,7 @@ from certkit.tlog.note import (
     parse_note,
     write_note,
 )
+from certkit.tlog.tree import EMPTY_ROOT, Hash, leaf_hash
 from tests.support.signers import LOG, OTHER, WITNESS, signer
 
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from certkit.errors import InputError, MismatchError
-from certkit.tlog import hashing, proof, tree
+from certkit.tlog import proof, tree
 from certkit.tlog.checkpoint import Checkpoint, sign_checkpoint
-from certkit.tlog.hashing import Hash
 from certkit.tlog.note import Signature, Signer, write_note
 from certkit.tlog.proof import LogProof
+from certkit.tlog.tree import Hash
 from tests.support import merkle
 
 LOG = Signer("certkit.test/log", Ed25519PrivateKey.from_private_bytes(b"\1" * 32))
@@ -45,15 +45,15 @@ def test_a_proof_is_read_as_it_is_written(extra: bytes | None) -> None:
 
 def test_it_shows_the_entry_and_nothing_else() -> None:
     for index, entry in enumerate(ENTRIES):
-        head = proof.verify(made(index), hashing.leaf_hash(entry), [OTHER.vkey, LOG.vkey])
+        head = proof.verify(made(index), tree.leaf_hash(entry), [OTHER.vkey, LOG.vkey])
         assert head.checkpoint == HEAD
         with pytest.raises(MismatchError) as caught:
-            proof.verify(made(index), hashing.leaf_hash(entry + b"!"), [LOG.vkey])
+            proof.verify(made(index), tree.leaf_hash(entry + b"!"), [LOG.vkey])
         assert caught.value.code == "tlog.inclusion"
 
 
 def test_only_a_trusted_log_counts() -> None:
-    leaf = hashing.leaf_hash(ENTRIES[0])
+    leaf = tree.leaf_hash(ENTRIES[0])
     refused = {
         "tlog.unsigned": [
             (made(0, signer=OTHER), [LOG.vkey]),
@@ -72,12 +72,12 @@ def test_only_a_trusted_log_counts() -> None:
 def test_witnesses_come_out_beside_the_log() -> None:
     note = write_note(HEAD.text, [LOG.sign(HEAD.text), WITNESS.cosign(HEAD.text, 12)])
     found = LogProof(3, made(3).hashes, note)
-    head = proof.verify(found, hashing.leaf_hash(ENTRIES[3]), [LOG.vkey], [WITNESS.witness_vkey])
+    head = proof.verify(found, tree.leaf_hash(ENTRIES[3]), [LOG.vkey], [WITNESS.witness_vkey])
     assert [one.time for one in head.cosigned] == [12]
 
 
 def test_the_key_is_that_of_the_log_in_the_text_whatever_other_lines_say() -> None:
-    own, leaf = LOG.sign(HEAD.text), hashing.leaf_hash(ENTRIES[3])
+    own, leaf = LOG.sign(HEAD.text), tree.leaf_hash(ENTRIES[3])
     stranger = Signer("certkit.other/log", OTHER.key).sign(HEAD.text)
     junk = Signature(stranger.name, stranger.key_id, bytes(64))
     other = Signer("certkit.other/log", OTHER.key).vkey
@@ -91,7 +91,7 @@ def test_the_key_is_that_of_the_log_in_the_text_whatever_other_lines_say() -> No
 
 
 def test_of_several_keys_of_a_log_the_later_one_that_signed_counts() -> None:
-    leaf, old, new = hashing.leaf_hash(ENTRIES[3]), LOG.sign(HEAD.text), OTHER.sign(HEAD.text)
+    leaf, old, new = tree.leaf_hash(ENTRIES[3]), LOG.sign(HEAD.text), OTHER.sign(HEAD.text)
     false = Signature(new.name, new.key_id, bytes(64))
     for lines, keys, code in (
         ([old], [LOG, OTHER], None),
@@ -112,7 +112,7 @@ def test_of_several_keys_of_a_log_the_later_one_that_signed_counts() -> None:
 
 def test_every_changed_byte_is_refused_or_means_the_same() -> None:
     whole = made(6, b"extra").to_bytes()
-    leaf = hashing.leaf_hash(ENTRIES[6])
+    leaf = tree.leaf_hash(ENTRIES[6])
     survivors = set()
     for place in range(len(whole)):
         for mask in (1, 2, 4, 8, 16, 32, 64, 128):
@@ -127,11 +127,11 @@ def test_every_changed_byte_is_refused_or_means_the_same() -> None:
 
 
 def test_size_limits() -> None:
-    longest = LogProof(0, (hashing.EMPTY_ROOT,) * proof.MAX_HASHES, made(0).checkpoint)
+    longest = LogProof(0, (tree.EMPTY_ROOT,) * proof.MAX_HASHES, made(0).checkpoint)
     assert proof.parse(longest.to_bytes()) == longest
     assert len(tree.inclusion_path(0, tree.MAX_SIZE)) == proof.MAX_HASHES
     for found in (
-        LogProof(0, (hashing.EMPTY_ROOT,) * (proof.MAX_HASHES + 1), made(0).checkpoint),
+        LogProof(0, (tree.EMPTY_ROOT,) * (proof.MAX_HASHES + 1), made(0).checkpoint),
         LogProof(0, (), made(0).checkpoint, bytes(proof.MAX_PROOF)),
     ):
         with pytest.raises(InputError) as caught:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from certkit.tlog import hashing, tiles
+from certkit.tlog import tiles, tree
 from certkit.tlog.tiles import Rebuild
 from tests.support import merkle
 
 ENTRIES = [b"%d" % number for number in range(70_000)]
-LEAVES = [hashing.leaf_hash(entry) for entry in ENTRIES]
+LEAVES = [tree.leaf_hash(entry) for entry in ENTRIES]
 
 
 def stored(count: int) -> dict[tuple[int, int], bytes]:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from certkit.errors import InputError, MismatchError
-from certkit.tlog import hashing, tiles, tree
+from certkit.tlog import tiles, tree
 from certkit.tlog.tiles import Tile
 from tests.support import merkle
 
 if TYPE_CHECKING:
-    from certkit.tlog.hashing import Hash
+    from certkit.tlog.tree import Hash
 
 
 def test_paths_of_the_specification() -> None:
@@ -87,7 +87,7 @@ def entries(count: int) -> list[bytes]:
 @pytest.mark.parametrize("steps", [[1] * 600, [256, 256, 1], [255, 2, 300, 511], [1, 66_000]])
 def test_growth_gives_the_tiles_of_the_definition(steps: list[int]) -> None:
     store = Store()
-    every = [hashing.leaf_hash(entry) for entry in entries(sum(steps))]
+    every = [tree.leaf_hash(entry) for entry in entries(sum(steps))]
     for step in steps:
         store.add(every[store.size : store.size + step])
     assert {(tile.level, tile.n) for tile in tiles.tiles(store.size)} == set(store.kept)
@@ -105,7 +105,7 @@ def test_growth_gives_the_tiles_of_the_definition(steps: list[int]) -> None:
 def test_proofs_from_tiles_across_their_edges() -> None:
     store = Store()
     data = entries(771)
-    store.add([hashing.leaf_hash(entry) for entry in data])
+    store.add([tree.leaf_hash(entry) for entry in data])
     node = tiles.node_reader(store.read)
     for size in (1, 255, 256, 257, 511, 512, 513, 768, 771):
         for index in {0, size // 2, size - 1}:
@@ -116,12 +116,12 @@ def test_proofs_from_tiles_across_their_edges() -> None:
 
 def test_a_tile_of_a_wrong_width_is_neither_read_nor_built_upon() -> None:
     store = Store()
-    store.add([hashing.leaf_hash(entry) for entry in entries(5)])
+    store.add([tree.leaf_hash(entry) for entry in entries(5)])
     whole = store.kept[0, 0]
     for damaged in (whole[:-32], whole[:-1], whole + whole[:32], b""):
         store.kept[0, 0] = damaged
         with pytest.raises(MismatchError) as caught:
-            tiles.grow(5, [hashing.leaf_hash(b"x")], store.read)
+            tiles.grow(5, [tree.leaf_hash(b"x")], store.read)
         assert caught.value.code == "tlog.tile"
     store.kept[0, 0] = whole[:-32]
     with pytest.raises(MismatchError):
@@ -141,7 +141,7 @@ def test_the_width_of_a_tile(size: int) -> None:
 @pytest.mark.parametrize("size", [1, 256, 257, 771, 66_000])
 def test_a_verified_reader_gives_what_leads_to_the_root_and_nothing_else(size: int) -> None:
     store = Store()
-    store.add([hashing.leaf_hash(entry) for entry in entries(size)])
+    store.add([tree.leaf_hash(entry) for entry in entries(size)])
     root = tree.root(size, tiles.node_reader(store.read))
     read = tiles.verified(size, root, store.read)
     places = [(tile.level, tile.n) for tile in tiles.tiles(size)]
@@ -162,7 +162,7 @@ def test_a_verified_reader_gives_what_leads_to_the_root_and_nothing_else(size: i
 
 def test_a_full_tile_that_is_too_long_is_refused_though_it_begins_as_it_should() -> None:
     store = Store()
-    store.add([hashing.leaf_hash(entry) for entry in entries(300)])
+    store.add([tree.leaf_hash(entry) for entry in entries(300)])
     root, whole = tree.root(300, tiles.node_reader(store.read)), store.kept[0, 0]
     for more in (whole[:32], whole[:1], whole):
         store.kept[0, 0] = whole + more
@@ -173,7 +173,7 @@ def test_a_full_tile_that_is_too_long_is_refused_though_it_begins_as_it_should()
 
 def test_a_verified_reader_has_no_tile_beyond_the_edge() -> None:
     store = Store()
-    store.add([hashing.leaf_hash(entry) for entry in entries(300)])
+    store.add([tree.leaf_hash(entry) for entry in entries(300)])
     read = tiles.verified(300, tree.root(300, tiles.node_reader(store.read)), store.read)
     for place in [(0, 2), (1, 1), (2, 0), (63, 0), (0, 10**9)]:
         with pytest.raises(MismatchError) as caught:
@@ -183,7 +183,7 @@ def test_a_verified_reader_has_no_tile_beyond_the_edge() -> None:
 
 def test_a_wider_tile_is_read_as_wide_as_the_tree_is() -> None:
     store = Store()
-    every = [hashing.leaf_hash(entry) for entry in entries(300)]
+    every = [tree.leaf_hash(entry) for entry in entries(300)]
     store.add(every[:200])
     root = tree.root(200, tiles.node_reader(store.read))
     store.add(every[200:])

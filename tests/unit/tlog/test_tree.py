@@ -9,8 +9,8 @@ import pytest
 
 from certkit import canonical
 from certkit.errors import MismatchError
-from certkit.tlog import hashing, tree
-from certkit.tlog.hashing import Hash
+from certkit.tlog import tree
+from certkit.tlog.tree import Hash
 from tests.support import merkle
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def test_every_root_and_every_proof_up_to_forty_entries() -> None:
         for index in range(size):
             proof = tree.inclusion_proof(index, size, node)
             assert proof == merkle.path(index, entries)
-            leaf = hashing.leaf_hash(entries[index])
+            leaf = tree.leaf_hash(entries[index])
             assert merkle.included(leaf, index, size, list(proof), root)
             tree.verify_inclusion(leaf, index, size, proof, root)
         for old in range(1, size):
@@ -47,7 +47,7 @@ def test_a_proof_for_one_place_shows_no_other() -> None:
     root = tree.root(size, node)
     for index in range(size):
         proof = tree.inclusion_proof(index, size, node)
-        leaf = hashing.leaf_hash(ENTRIES[index])
+        leaf = tree.leaf_hash(ENTRIES[index])
         for other in range(size):
             if other != index:
                 with pytest.raises(MismatchError):
@@ -66,7 +66,7 @@ def test_an_inner_node_is_no_leaf() -> None:
 @pytest.mark.parametrize(("index", "size"), [(0, 0), (5, 5), (-1, 5), (0, -1), (0, 2**63), (2**63, 2**64)])
 def test_impossible_numbers_are_refused(index: int, size: int) -> None:
     with pytest.raises(MismatchError) as caught:
-        tree.verify_inclusion(hashing.EMPTY_ROOT, index, size, [], hashing.EMPTY_ROOT)
+        tree.verify_inclusion(tree.EMPTY_ROOT, index, size, [], tree.EMPTY_ROOT)
     assert caught.value.code == "tlog.inclusion"
     with pytest.raises(ValueError, match="no leaf"):
         tree.inclusion_path(index, 0)
@@ -75,12 +75,12 @@ def test_impossible_numbers_are_refused(index: int, size: int) -> None:
 def test_consistency_from_nothing_and_between_equals() -> None:
     five = tree.root(5, node)
     assert tree.consistency_proof(0, 5, node) == tree.consistency_proof(5, 5, node) == []
-    tree.verify_consistency(0, hashing.EMPTY_ROOT, 5, five, [])
+    tree.verify_consistency(0, tree.EMPTY_ROOT, 5, five, [])
     tree.verify_consistency(5, five, 5, five, [])
-    tree.verify_consistency(0, hashing.EMPTY_ROOT, 0, hashing.EMPTY_ROOT, [])
+    tree.verify_consistency(0, tree.EMPTY_ROOT, 0, tree.EMPTY_ROOT, [])
     refused = [
         (0, five, 5, five, []),  # a root of nothing that is not that of nothing
-        (0, hashing.EMPTY_ROOT, 5, five, [five]),
+        (0, tree.EMPTY_ROOT, 5, five, [five]),
         (5, five, 5, tree.root(6, node), []),  # a fork at one size
         (5, five, 5, five, [five]),
         (6, tree.root(6, node), 5, five, []),  # a log that shrank
@@ -106,14 +106,14 @@ def test_a_proof_in_the_largest_tree_has_sixty_three_hashes() -> None:
 def test_published_roots_of_the_reference_tree(shared: Path) -> None:
     document = canonical.loads((shared / "vectors" / "rfc6962_vectors.json").read_bytes())
     entries = [bytes.fromhex(text) for text in document["leaf_inputs_hex"]]
-    hashes = [hashing.leaf_hash(entry) for entry in entries]
+    hashes = [tree.leaf_hash(entry) for entry in entries]
     assert [one.hex() for one in hashes] == document["leaf_hashes"]
-    assert hashing.EMPTY_ROOT.hex() == document["empty_root"] == hashlib.sha256().hexdigest()
+    assert tree.EMPTY_ROOT.hex() == document["empty_root"] == hashlib.sha256().hexdigest()
 
     def stored(level: int, index: int) -> Hash:
         if level == 0:
             return hashes[index]
-        return hashing.node_hash(stored(level - 1, 2 * index), stored(level - 1, 2 * index + 1))
+        return tree.node_hash(stored(level - 1, 2 * index), stored(level - 1, 2 * index + 1))
 
     roots = [tree.root(size, stored).hex() for size in range(len(entries) + 1)]
     assert roots == document["roots_by_size"]
@@ -126,7 +126,7 @@ def test_the_right_edge_is_all_that_growth_needs(start: int) -> None:
     for size in range(start, len(ENTRIES) + 1):
         assert (frontier.size, frontier.root) == (size, merkle.mth(ENTRIES[:size]))
         if size < len(ENTRIES):
-            frontier.add(hashing.leaf_hash(ENTRIES[size]))
+            frontier.add(tree.leaf_hash(ENTRIES[size]))
     assert (before.size, before.root) == (start, merkle.mth(ENTRIES[:start]))
 
 
@@ -139,7 +139,7 @@ def test_whole_subtrees_can_be_added() -> None:
 
 @pytest.mark.parametrize("start", [0, 1, 2, 3, 8, 11, 32])
 def test_many_leaves_at_once_are_those_one_by_one(start: int) -> None:
-    leaves = [hashing.leaf_hash(entry) for entry in ENTRIES]
+    leaves = [tree.leaf_hash(entry) for entry in ENTRIES]
     for count in range(len(ENTRIES) - start + 1):
         frontier = tree.Frontier.of(start, node)
         frontier.extend(leaves[start : start + count])
@@ -151,7 +151,7 @@ def test_many_leaves_at_once_are_those_one_by_one(start: int) -> None:
 @pytest.mark.parametrize("length", [0, 31, 33, 64])
 def test_no_hash_of_another_length_is_taken(length: int) -> None:
     size, index, old = 23, 4, 7
-    root, leaf = tree.root(size, node), hashing.leaf_hash(ENTRIES[index])
+    root, leaf = tree.root(size, node), tree.leaf_hash(ENTRIES[index])
     earlier = Hash(merkle.mth(ENTRIES[:old]))
     wrong = Hash(b"\1" * length)
     inclusion = tree.inclusion_proof(index, size, node)
@@ -169,23 +169,23 @@ def test_no_hash_of_another_length_is_taken(length: int) -> None:
 
 
 def test_two_nodes_that_are_split_elsewhere_are_no_proof() -> None:
-    left, right = hashing.leaf_hash(b"a"), hashing.leaf_hash(b"b")
-    root = hashing.node_hash(left, right)
+    left, right = tree.leaf_hash(b"a"), tree.leaf_hash(b"b")
+    root = tree.node_hash(left, right)
     shifted = (Hash(left + right[:1]), Hash(right[1:]))
-    assert hashing.node_hash(*shifted) == root
+    assert tree.node_hash(*shifted) == root
     with pytest.raises(MismatchError):
         tree.verify_inclusion(shifted[0], 0, 2, [shifted[1]], root)
 
 
 def test_the_empty_log_has_one_root_and_no_other_log_has_it() -> None:
     root = tree.root(5, node)
-    tree.verify_consistency(0, hashing.EMPTY_ROOT, 5, root, [])
-    tree.verify_consistency(0, hashing.EMPTY_ROOT, 0, hashing.EMPTY_ROOT, [])
+    tree.verify_consistency(0, tree.EMPTY_ROOT, 5, root, [])
+    tree.verify_consistency(0, tree.EMPTY_ROOT, 0, tree.EMPTY_ROOT, [])
     for old, old_root, new, new_root in (
         (0, root, 0, root),
         (0, root, 5, root),
-        (0, hashing.EMPTY_ROOT, 5, hashing.EMPTY_ROOT),
-        (5, hashing.EMPTY_ROOT, 5, hashing.EMPTY_ROOT),
+        (0, tree.EMPTY_ROOT, 5, tree.EMPTY_ROOT),
+        (5, tree.EMPTY_ROOT, 5, tree.EMPTY_ROOT),
     ):
         with pytest.raises(MismatchError, match="root that no log of"):
             tree.verify_consistency(old, old_root, new, new_root, [])
