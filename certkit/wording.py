@@ -1,8 +1,8 @@
 """How a verdict is told: the same words on every screen, in every report and in a passport's claim.
 
-What speaks for it stands in one line, the tier by each reading; what speaks against it in a line for each
-serious challenge, with its code. Whether challenges are open is said in the verdict itself. This module
-knows plain values only; nothing is decided here.
+The tier by each reading stands in one line, and every serious challenge in a line of its own, with its code.
+Whether challenges are open is said in the verdict itself. This module knows plain values only; nothing is
+decided here.
 
     >>> readings(2, 0, decides="table")
     'Table reading: Tier 2 (decides); bounded reading: no tier.'

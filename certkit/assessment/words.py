@@ -54,8 +54,7 @@ def sentence(assessment: Assessment) -> str:
     for status, words in _LOST.items():
         lost = [named(row.metric.id) for row in rows if row.deciding(profile.reading) is status]
         if lost:
-            several = f"{len(lost)} criteria, most of all " if len(lost) > 1 else ""
-            parts.append(f"{words} {several}{lost[0]}")
+            parts.append(f"{words} {lost[0] if len(lost) == 1 else f'{len(lost)} criteria'}")
     missing = "; ".join(parts)
     return f"{attained}. Tier {verdict.tier + 1} {missing}."
 

@@ -174,7 +174,10 @@ class Tasks:
 
 
 def _difference(first: Tasks, second: Tasks) -> Iterator[Beta]:
-    """Yield the posterior of (1 − a + b)/2 under both weightings; prior tasks speak for a and against b."""
+    """Yield the posterior of (1 − a + b)/2 under both weightings.
+
+    The prior task of a is a success, that of b a failure.
+    """
     shared = first.means.keys() & second.means.keys()
     for w_a, w_b in zip(first.weights(), second.weights(), strict=True):
         mean_a, var_a = first.moments(w_a, SHARE, 0, 1)
@@ -196,7 +199,7 @@ class Row:
         self._predicate, self.criterion, self.kind = predicate, criterion, kind
         self._table = predicate.profile_of_reliability
         asked = {at.operator in {">", ">="} for at in criterion.tiers.values()}
-        self._lower = asked != {False}
+        self.lower = asked != {False}
         self.mixed = len(asked) > 1
 
     @cached_property
@@ -220,8 +223,13 @@ class Row:
         return parts
 
     @property
+    def tasks(self) -> int | None:
+        """The tasks that the row rests on; None where the task table does not tell."""
+        return self.k if self.kind.series and _keeps_all(self._predicate) else None
+
+    @property
     def k(self) -> int:
-        """The tasks that the row rests on, the fewest where it has parts."""
+        """The tasks or observations that the row rests on, the fewest where it has parts."""
         if self.kind.attested:
             return self.criterion.n or 0
         return min((part.k for part in self.parts), default=0)
@@ -231,7 +239,7 @@ class Row:
         """The scale of its values; counts end at the largest task mean, and at `Kind.span` at least."""
         values = [value for part in self.parts for value, _ in part.means.values()]
         span = max(self.kind.span, *values) if self.kind.open_ended and values else self.kind.span
-        return Scale(self.kind.low, span, self._lower)
+        return Scale(self.kind.low, span, self.lower)
 
     @cached_property
     def laws(self) -> list[Beta]:
@@ -297,7 +305,7 @@ class Row:
             chance = min((1 - law.below(limit) for law in (*self.laws, self._over_runs)), default=0)
             right = abs(bound - chance) <= LAST_DIGIT
         else:
-            limit = Scale(self.kind.low, self.kind.span, self._lower).x(threshold)
+            limit = Scale(self.kind.low, self.kind.span, self.lower).x(threshold)
             limit = 2 * limit if len(self.kind.series) > 1 else limit
             right = self._is_limit(bound, error)
         if bounded.k != self.k:
@@ -329,10 +337,9 @@ def _least(threshold: float, error: float) -> float:
     return log(error) / log(threshold) - 1 if threshold < 1 and error > 0 else float("inf")
 
 
-def tasks_of(predicate: Predicate, criterion: CriterionClaim) -> int | None:
-    """Return the number of tasks that a row rests on, the least of its parts; None where it is not known."""
-    kind = KINDS.get(criterion.metric, Kind())
-    return Row(predicate, criterion, kind).k if kind.series and _keeps_all(predicate) else None
+def rows(predicate: Predicate) -> list[Row]:
+    """Return the criteria of a claim; what is computed of a row is computed once."""
+    return [Row(predicate, row, KINDS.get(row.metric, Kind())) for row in predicate.criteria]
 
 
 def _keeps_all(predicate: Predicate) -> bool:
@@ -354,25 +361,22 @@ def _unchecked(predicate: Predicate, row: Row) -> str | None:
         return f"the task table keeps some of {predicate.profile_of_reliability.tasks:,} tasks"
     if "cascade" in kind.series and predicate.evidence.harness_errors:
         return "harness errors are not told apart by condition"
-    if row.mixed or (len(kind.series) > 1 and row.scale.lower):
+    if row.mixed or (len(kind.series) > 1 and row.lower):
         return "a difference that shall be large is not computed again"
     if kind.chance and any(row.tau(tier) is None for tier in row.criterion.tiers):
         return "no row of r_op says what it must exceed"
     return None if kind.series else "the task table does not hold this metric"
 
 
-def _rows(predicate: Predicate) -> Iterator[tuple[Row, list[tuple[str, Bound]]]]:
-    """Yield every criterion with its tiers that state a bound, or that are met by bounds and need one."""
-    for criterion in predicate.criteria:
-        row = Row(predicate, criterion, KINDS.get(criterion.metric, Kind()))
-        stated = [
-            (tier, at.bounded)
-            for tier, at in criterion.tiers.items()
-            if at.bounded is not None
-            and not needs_none(criterion, at)
-            and (at.bounded.status == "met" or at.bounded.bound is not None)
-        ]
-        yield row, stated
+def _stated(criterion: CriterionClaim) -> list[tuple[str, Bound]]:
+    """Return the tiers of a criterion that state a bound, or that are met by bounds and need one."""
+    return [
+        (tier, at.bounded)
+        for tier, at in criterion.tiers.items()
+        if at.bounded is not None
+        and not needs_none(criterion, at)
+        and (at.bounded.status == "met" or at.bounded.bound is not None)
+    ]
 
 
 def needs_none(criterion: CriterionClaim, at: RowAtTier) -> bool:
@@ -386,9 +390,9 @@ def needs_none(criterion: CriterionClaim, at: RowAtTier) -> bool:
     )
 
 
-def disagreements(predicate: Predicate) -> Iterator[str]:
+def disagreements(predicate: Predicate, criteria: Sequence[Row]) -> Iterator[str]:
     """Yield the values and bounds that the integers of a statement do not give."""
-    for row, stated in _rows(predicate):
+    for row in criteria:
         for tier, at in row.criterion.tiers.items():
             claimed = row.criterion.value if at.value is None else at.value
             expected = row.value(tier)
@@ -396,8 +400,8 @@ def disagreements(predicate: Predicate) -> Iterator[str]:
                 continue
             if abs(float(claimed) - expected) > row.kind.rounding:
                 yield f"value of {row.criterion.id}: stated {claimed}, expected {expected:.6f}"
-        if stated and _unchecked(predicate, row) is None:
-            for tier, bounded in stated:
+        if _unchecked(predicate, row) is None:
+            for tier, bounded in _stated(row.criterion):
                 if fault := row.fault(tier, bounded):
                     yield f"the bound of criterion {row.criterion.id} at Tier {tier} {fault}"
 
@@ -405,7 +409,7 @@ def disagreements(predicate: Predicate) -> Iterator[str]:
 def unchecked(predicate: Predicate) -> dict[str, list[str]]:
     """Return the criteria whose bounds cannot be computed again, by the reason."""
     reasons = defaultdict[str, list[str]](list)
-    for row, stated in _rows(predicate):
-        if stated and (reason := _unchecked(predicate, row)):
+    for row in rows(predicate):
+        if _stated(row.criterion) and (reason := _unchecked(predicate, row)):
             reasons[reason].append(row.criterion.id)
     return dict(reasons)

@@ -292,7 +292,7 @@ def challenges(predicate: st.Predicate) -> Iterator[str]:
     cells, faults = predicate.profile_of_reliability.cells, Counter[str]()
     for cell in cells:
         faults[cell.domain] += cell.runs if cell.condition != NOMINAL else 0
-    own = sum(cell.runs for cell in cells if cell.condition.startswith("x_"))
+    custom = sum(cell.runs for cell in cells if cell.condition.startswith("x_"))
     ran, integrity = evidence.records > 0, predicate.integrity
     follows = {
         "evaluator-not-independent": evaluator is not None and evaluator.relation != "independent",
@@ -309,7 +309,7 @@ def challenges(predicate: st.Predicate) -> Iterator[str]:
         "no-fault-runs": ran and not evidence.fault_runs,
         "no-nominal-runs": ran and not evidence.nominal_runs,
         "held-out-runs": ran and evidence.novel_fault_runs > 0,
-        "own-conditions-dominate": ran and 2 * own > faults.total(),
+        "own-conditions-dominate": ran and 2 * custom > faults.total(),
         "nominal-only-domain": ran and 0 in faults.values(),
         "few-fault-runs": ran and any(0 < runs < _FEW for runs in faults.values()),
     }

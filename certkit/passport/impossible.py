@@ -1,4 +1,4 @@
-"""What no statement can be, whatever its evidence: a time after its end, a table that no runs give.
+"""Faults of a statement that show without its evidence: times out of order, tables that no runs give.
 
 Decimals have six digits, so a value written like the threshold may lie on either side of it.
 """
@@ -33,7 +33,7 @@ _JUDGED: Final = {"met", "not_met"}
 
 
 def impossible(predicate: st.Predicate) -> Iterator[str]:
-    """Yield what no evidence gives; nothing where a statement is possible."""
+    """Yield why no evidence gives such a statement; nothing where some does."""
     evidence = predicate.evidence
     yield from _times(predicate)
     if len({row.id for row in predicate.criteria}) != len(predicate.criteria) or not predicate.criteria:

@@ -60,5 +60,6 @@ def read(payload: bytes) -> Statement:
 
 def _contradictions(statement: Statement) -> Iterator[str]:
     yield from derived.disagreements(statement)
-    yield from tables.disagreements(statement.predicate)
-    yield from bounds.disagreements(statement.predicate)
+    criteria = bounds.rows(statement.predicate)
+    yield from tables.disagreements(statement.predicate, criteria)
+    yield from bounds.disagreements(statement.predicate, criteria)

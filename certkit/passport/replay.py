@@ -42,7 +42,7 @@ class Opened(Struct, frozen=True, kw_only=True):
     """A bundle whose files have the digests of its manifest, or several pooled, which are `parts`.
 
     Of several bundles the digest is that of their accumulation, whatever the order they were given in.
-    `context` is the digest of the ``context.json`` that answers to challenges are held against.
+    `context` is the digest of the ``context.json`` that answers to challenges are compared with.
     """
 
     facts: Facts

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from certkit import canonical, files, resources, toml
 from certkit.passport import terms
-from certkit.passport.bounds import tasks_of
 from certkit.passport.differing import difference
 from certkit.text import skeleton
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
+    from certkit.passport.bounds import Row
     from certkit.passport.statement import Predicate, Profile, RowAtTier
 
 _MAX_TABLE: Final = 1 << 20
@@ -55,7 +55,7 @@ def _digest(table: dict[str, Any]) -> str:
     return canonical.digest(canonical.canonical(table))
 
 
-def disagreements(predicate: Predicate) -> Iterator[str]:
+def disagreements(predicate: Predicate, criteria: Iterable[Row]) -> Iterator[str]:
     """Yield how the rows of a claim are not those of the packaged profile that it names.
 
     Nothing where they are, and where neither id nor digest is that of a packaged profile.
@@ -66,10 +66,11 @@ def disagreements(predicate: Predicate) -> Iterator[str]:
     if mismatch := difference(_claimed(predicate), _wanted(predicate, table), f"{table['id']} has"):
         yield mismatch
     least = {row["id"]: row.get("min_n", 0) for row in table["criteria"]}
-    for row in predicate.criteria:
-        judged = {at.table for at in row.tiers.values()} & {"met", "not_met"}
-        if judged and (k := tasks_of(predicate, row)) is not None and k < least.get(row.id, 0):
-            yield f"criterion {row.id} is judged on {k} tasks, and {table['id']} asks for {least[row.id]}"
+    for row in criteria:
+        name, wanted = row.criterion.id, least.get(row.criterion.id, 0)
+        judged = {at.table for at in row.criterion.tiers.values()} & {"met", "not_met"}
+        if judged and row.tasks is not None and row.tasks < wanted:
+            yield f"criterion {name} is judged on {row.tasks} tasks, and {table['id']} asks for {wanted}"
 
 
 def _claimed(predicate: Predicate) -> dict[str, Any]:

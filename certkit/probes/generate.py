@@ -289,27 +289,11 @@ def _twins(seed: str, family: Family, band: Band, instance: int) -> Iterator[Tas
     story = Story(family, draw, shape)
     told = (story.instruction, *story.turns)
     facts = tuple(fact for turn, sentence in enumerate(told) for fact in sentence.facts_at(turn))
-
-    def looked_up(drafted: Drafted) -> dict[str, Any]:
-        """Return the fields of a question, its options in drawn order."""
-        options = drafted.options
-        solved = solve(facts, story.authorities, drafted.ask, options)
-        assert solved is not None, drafted.prompt  # noqa: S101 - a story that no facts settle is a fault of ours
-        return {
-            "prompt": drafted.prompt,
-            "kind": drafted.kind,
-            "gold": options[0],
-            "lure": options[1],
-            "options": tuple(draw.some(f"options.{drafted.prompt}", options, len(options))),
-            "ask": drafted.ask,
-            "state_version": solved[1],
-        }
-
-    final = Question(**looked_up(story.final))
+    final = Question(**_looked_up(story.final, story, facts, draw))
     positions = {"initial": 1, "mid": ceil(shape.turns / 2), "late": shape.turns + 2}
     probes = tuple(
         Probe(
-            **looked_up(drafted),
+            **_looked_up(drafted, story, facts, draw),
             id=f"p{number}",
             position=positions[drafted.phase],
             phase=drafted.phase,
@@ -337,3 +321,19 @@ def _twins(seed: str, family: Family, band: Band, instance: int) -> Iterator[Tas
             authorities=story.authorities,
             facts=(*facts, *(story.misleading.facts_at(shape.turns + 1) if misled else ())),
         )
+
+
+def _looked_up(drafted: Drafted, story: Story, facts: Sequence[Fact], draw: Draw) -> dict[str, Any]:
+    """Return the fields of a question, its options in drawn order."""
+    options = drafted.options
+    solved = solve(facts, story.authorities, drafted.ask, options)
+    assert solved is not None, drafted.prompt  # noqa: S101 - a story that no facts settle is a fault of ours
+    return {
+        "prompt": drafted.prompt,
+        "kind": drafted.kind,
+        "gold": options[0],
+        "lure": options[1],
+        "options": tuple(draw.some(f"options.{drafted.prompt}", options, len(options))),
+        "ask": drafted.ask,
+        "state_version": solved[1],
+    }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
@@ -16,7 +15,7 @@ from certkit.assessment.metrics.catalogue import CATALOGUE
 from certkit.assessment.metrics.metric import asked, percent, shown
 from certkit.assessment.plan.design import design, expectations
 from certkit.cli import options as opt
-from certkit.cli.emit import counted, emit, fold, note
+from certkit.cli.emit import counted, emit, fold, note, unicode
 from certkit.report.svg import power as drawn
 
 if TYPE_CHECKING:
@@ -193,7 +192,7 @@ def _open(plan: Plan) -> Iterator[str]:
 
 def _curve(plan: Plan) -> Iterator[str]:
     """Print the curve as bars: solid for all rows together, light for the row that drives."""
-    solid, light = ("█", "░") if _blocks() else ("#", ".")
+    solid, light = ("█", "░") if unicode() else ("#", ".")
     yield ""
     yield from fold(f"Power by tasks: {solid} all rows together; {light} {plan.driver}")
     for point in plan.curve:
@@ -201,12 +200,3 @@ def _curve(plan: Plan) -> Iterator[str]:
         bar = solid * both + light * max(0, alone - both)
         numbers = f"{point.tasks:>8,}{_percent(point.power_of_all):>7}{_percent(point.power):>7}"
         yield f"{numbers}  {bar}".rstrip()
-
-
-def _blocks() -> bool:
-    """Tell whether the terminal can show block characters."""
-    try:
-        "█░".encode(sys.stdout.encoding or "ascii")
-    except UnicodeEncodeError:
-        return False
-    return True

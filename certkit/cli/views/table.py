@@ -77,11 +77,13 @@ def table(
 
 
 def _name(row: Cells, width: int) -> str:
-    """Return a criterion's full name with its id; of a long one the end is left out before the id."""
-    title = CATALOGUE[row.metric].title if row.metric in CATALOGUE else row.id
-    if title.lower().replace(" ", "_").startswith(row.id):
-        return cut(title[:1].upper() + title[1:], width)
-    return f"{cut(title[:1].upper() + title[1:], max(width - len(row.id) - 3, 1))} ({row.id})"[:width]
+    """Return a criterion's full name with its id, or its short name where that is too long."""
+    spec = CATALOGUE.get(row.metric)
+    titles = [row.id] if spec is None else [spec.title, spec.short]
+    names = [f"{title[:1].upper()}{title[1:]} ({row.id})" for title in titles]
+    if titles[0].lower().replace(" ", "_").startswith(row.id):
+        names = [names[0].removesuffix(f" ({row.id})")]
+    return cut(next((name for name in names if len(name) <= width), names[-1]), width)
 
 
 def digits(value: float | bool | None, *, probability: bool = False) -> str:

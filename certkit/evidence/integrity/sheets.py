@@ -29,17 +29,12 @@ if TYPE_CHECKING:
     from certkit.evidence.integrity.reading import Kept
 
 Kind = Literal["difficulty", "construct", "audit"]
-SHOWN: Final[dict[Kind, tuple[str, ...]]] = {
-    "difficulty": ("row", "text"),
-    "construct": ("row", "text"),
-    "audit": ("row", "question", "reply"),
-}
-"""The columns of every kind of sheet, and below those that people fill in."""
 FILLED: Final[dict[Kind, tuple[str, ...]]] = {
     "difficulty": ("rating", "valid"),
     "construct": ("family",),
     "audit": ("verdict",),
 }
+"""The columns of every kind of sheet that people fill in."""
 EACH: Final[dict[Kind, int]] = {"difficulty": 1_000_000, "construct": 6, "audit": 3}
 """Rows that are drawn of every cell: of family × variant × band, of family, of verdict × family × style."""
 MAX_SHEET: Final = 64 * 1024 * 1024
@@ -56,6 +51,11 @@ class Row(NamedTuple):
     shown: tuple[str, ...]
 
 
+def columns(kind: Kind) -> tuple[str, ...]:
+    """Return the columns of a sheet."""
+    return ("row", *(("question", "reply") if kind == "audit" else ("text",)), *FILLED[kind])
+
+
 def sheet(kept: Kept, kind: Kind, each: int | None = None) -> tuple[bytes, int]:
     """Return a sheet with at most `each` rows of every cell, and how many rows it has."""
     cells: dict[tuple[str, ...], list[Row]] = defaultdict(list)
@@ -64,7 +64,7 @@ def sheet(kept: Kept, kind: Kind, each: int | None = None) -> tuple[bytes, int]:
     drawn = sorted(row for rows in cells.values() for row in rows[: EACH[kind] if each is None else each])
     stream = io.StringIO()
     writer = csv.writer(stream)
-    writer.writerow(SHOWN[kind] + FILLED[kind])
+    writer.writerow(columns(kind))
     for row in drawn:
         shown = (f"'{text}" if text.startswith(_FORMULA) else text for text in row.shown)
         writer.writerow((row.name, *shown, *("" for _ in FILLED[kind])))
@@ -96,18 +96,18 @@ def take(
     ``integrity.repeated`` for a row that the rater filled in before.
     """
     rows = {row.name: row.key for row in _rows(kept, kind)}
-    columns, fields = SHOWN[kind] + FILLED[kind], FILLED[kind]
+    head, fields = columns(kind), FILLED[kind]
     before = {(item.kind, item.key, item.rater) for item in kept.annotations}
     made: list[Annotation] = []
     try:
         lines = list(csv.reader(io.StringIO(data.decode("utf-8-sig")), strict=True))
     except (UnicodeDecodeError, csv.Error) as error:
         raise InputError("integrity.field", f"is no CSV in UTF-8: {error}", where=where) from None
-    if not lines or tuple(lines[0]) != columns:
-        raise InputError("integrity.field", f"the first row is not {', '.join(columns)}", where=where)
+    if not lines or tuple(lines[0]) != head:
+        raise InputError("integrity.field", f"the first row is not {', '.join(head)}", where=where)
     for number, cells in enumerate(lines[1:], 2):
         place = f"{where}: row {number}"
-        if len(cells) != len(columns) or cells[0] not in rows:
+        if len(cells) != len(head) or cells[0] not in rows:
             raise InputError("integrity.field", "is no row of this sheet", where=place)
         key, said = (
             rows[cells[0]],

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from certkit import canonical, passport, workflow
-from certkit.passport import derived, sealed, statement, tables
+from certkit.passport import bounds, derived, sealed, statement, tables
 from certkit.passport.statement import Predicate
 from tests.support import build
 from tests.support.agreeing import agree
@@ -174,4 +174,5 @@ def test_a_row_without_a_bound_is_held_to_the_table_all_the_same() -> None:
 
 
 def differences(document: dict[str, Any]) -> list[str]:
-    return [*tables.disagreements(msgspec.convert(document["predicate"], Predicate))]
+    predicate = msgspec.convert(document["predicate"], Predicate)
+    return [*tables.disagreements(predicate, bounds.rows(predicate))]
