@@ -243,8 +243,8 @@ class Posterior(Struct, frozen=True):
 
         sums = TaskMean(self.series).sums(sample)
         tau = min(max(float(self.tau), 0.0), 1.0)
-        found = betaincc(1.0 + sums.y, 1.0 + sums.n - sums.y, tau)
-        return found if isinstance(sums.y, np.ndarray) else float(found)
+        chance = betaincc(1.0 + sums.y, 1.0 + sums.n - sums.y, tau)
+        return chance if isinstance(sums.y, np.ndarray) else float(chance)
 
     def bound(self, sample: Sample, confidence: Fraction, *, lower: bool) -> Number:  # noqa: ARG002 - a Kind's
         """Return P(θ > τ) over tasks, at most the value over runs."""

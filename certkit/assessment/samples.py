@@ -39,10 +39,10 @@ class Changed:
 
     def tasks(self, series: str, domain: str | None = None) -> Tasks:
         """Return the tasks after the flips."""
-        found = self._base.tasks(series, domain)
+        gathered = self._base.tasks(series, domain)
         if series not in self._lowered or domain != self._domain:
-            return found
-        return _flipped(found, self._flips, COST[series], leaves=series in LEAVES)
+            return gathered
+        return _flipped(gathered, self._flips, COST[series], leaves=series in LEAVES)
 
     def sums(self, series: str, domain: str | None = None) -> TaskSums | None:
         """Return the sums after the flips."""
@@ -55,20 +55,22 @@ class Changed:
         return shared(self.tasks(first), self.tasks(second))
 
 
-def successes(found: Tasks, cost: int) -> Integers:
+def successes(gathered: Tasks, cost: int) -> Integers:
     """Return how many runs of each task can be turned into failures."""
-    return -(-found.y // cost)
+    return -(-gathered.y // cost)
 
 
-def _flipped(found: Tasks, flips: int, cost: int, *, leaves: bool) -> Tasks:
-    can = successes(found, cost)
-    order = np.lexsort((-found.y / found.n, found.n))
+def _flipped(gathered: Tasks, flips: int, cost: int, *, leaves: bool) -> Tasks:
+    can = successes(gathered, cost)
+    order = np.lexsort((-gathered.y / gathered.n, gathered.n))
     before = np.cumsum(can[order]) - can[order]
     taken = np.zeros_like(can)
     taken[order] = np.clip(flips - before, 0, can[order])
-    y, n = found.y - np.minimum(found.y, cost * taken), found.n - taken * leaves
+    y, n = gathered.y - np.minimum(gathered.y, cost * taken), gathered.n - taken * leaves
     kept = n > 0
-    return structs.replace(found, group=found.group[kept], task=found.task[kept], y=y[kept], n=n[kept])
+    return structs.replace(
+        gathered, group=gathered.group[kept], task=gathered.task[kept], y=y[kept], n=n[kept]
+    )
 
 
 class LeftOut:
@@ -82,11 +84,11 @@ class LeftOut:
 
     def own(self, series: str, domain: str | None = None) -> tuple[Integers, Integers]:
         """Return y and n of every task, 0 where it does not carry the series."""
-        found = self._base.tasks(series, domain)
-        known = np.isin(found.task, self.names)
-        place = np.searchsorted(self.names, found.task[known])
+        gathered = self._base.tasks(series, domain)
+        known = np.isin(gathered.task, self.names)
+        place = np.searchsorted(self.names, gathered.task[known])
         y, n = np.zeros(len(self.names), np.int64), np.zeros(len(self.names), np.int64)
-        y[place], n[place] = found.y[known], found.n[known]
+        y[place], n[place] = gathered.y[known], gathered.n[known]
         return y, n
 
     def tasks(self, series: str, domain: str | None = None) -> Tasks:

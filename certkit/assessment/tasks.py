@@ -114,15 +114,15 @@ def _all_sums(summary: Summary, *, memory_observable: bool) -> Iterator[_Sums]:
     for condition in sorted({cell.condition for cell in summary.select()}):
         yield _Sums(SUCCESS, condition, 1, np.flatnonzero(of_row == condition), success, runs)
     for metric in METRICS:
-        of = series(summary, metric, memory_observable=memory_observable)
-        yield _Sums(metric, None, of.scale, of.rows(summary), of.y, of.n)
+        rows = series(summary, metric, memory_observable=memory_observable)
+        yield _Sums(metric, None, rows.scale, rows.rows(summary), rows.y, rows.n)
 
 
-def _columns(found: Iterable[_Sums], unit: Integers, count: int) -> tuple[tuple[Column, ...], Integers]:
+def _columns(parts: Iterable[_Sums], unit: Integers, count: int) -> tuple[tuple[Column, ...], Integers]:
     """Return the columns that any run carries, and their y and n per unit, one row each."""
     columns: list[Column] = []
     sums: list[Integers] = []
-    for part in found:
+    for part in parts:
         y, n = np.zeros(count, np.int64), np.zeros(count, np.int64)
         np.add.at(y, unit[part.rows], part.y[part.rows])
         np.add.at(n, unit[part.rows], part.n[part.rows])

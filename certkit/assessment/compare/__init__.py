@@ -88,7 +88,7 @@ def compare(
     if novel and panel is not None:
         manners = {label: _manner(part.metrics[main]) for label, part in _named(bundles)}
     sides = [_side(part) for part in bundles]
-    found = Comparison(
+    comparison = Comparison(
         split=Split.NOVEL_FAULT if novel else Split.STANDARD,
         a=sides[0],
         b=sides[1],
@@ -103,8 +103,10 @@ def compare(
     )
     if paper_tests:
         views = bundles[0].view, bundles[1].view
-        found = structs.replace(found, paper_tests=_paper_tests(found, views, panel))
-    return structs.replace(found, caveats=words.caveats(found, tested=panel is None or bool(domains)))
+        comparison = structs.replace(comparison, paper_tests=_paper_tests(comparison, views, panel))
+    return structs.replace(
+        comparison, caveats=words.caveats(comparison, tested=panel is None or bool(domains))
+    )
 
 
 def _bundle(summary: Summary, facts: Facts) -> _Bundle:
@@ -255,14 +257,14 @@ def _domains(metric: str, panel: Panel) -> dict[str, Compared]:
     return _judged(rows, metric)
 
 
-def _paper_tests(found: Comparison, views: tuple[View, View], panel: Panel | None) -> paper.PaperTests:
-    shared = [row for row in found.domains.values() if row.matched]
+def _paper_tests(comparison: Comparison, views: tuple[View, View], panel: Panel | None) -> paper.PaperTests:
+    shared = [row for row in comparison.domains.values() if row.matched]
     rates = [[Fraction(side.successes or 0, side.n) for side in (row.a, row.b)] for row in shared]
     rho, tau = paper.ranks(*zip(*rates, strict=True)) if rates else (None, None)
     return paper.PaperTests(
         metrics={
             name: paper.runs(name, views, (row.a, row.b))
-            for name, row in found.metrics.items()
+            for name, row in comparison.metrics.items()
             if row.matched
         },
         anova=_anova(panel) if panel is not None and shared else None,
@@ -275,7 +277,7 @@ def _paper_tests(found: Comparison, views: tuple[View, View], panel: Panel | Non
                 manner.trial_and_error.successes,
                 manner.trial_and_error.n,
             )
-            for label, manner in found.manners.items()
+            for label, manner in comparison.manners.items()
             if manner.difference is not None
         },
     )

@@ -146,8 +146,8 @@ def runs(metric: str, views: tuple[View, View], sides: tuple[Side, Side]) -> Run
 
 def shares(s: int, n: int, t: int, m: int) -> Runs:
     """Return the tests of s successes of n ≥ 1 against t of m ≥ 1."""
-    found = means(moments(n, Fraction(s), Fraction(s)), moments(m, Fraction(t), Fraction(t)))
-    return structs.replace(found, z=two_proportions(s, n, t, m))
+    tests = means(moments(n, Fraction(s), Fraction(s)), moments(m, Fraction(t), Fraction(t)))
+    return structs.replace(tests, z=two_proportions(s, n, t, m))
 
 
 def means(a: Moments, b: Moments) -> Runs:
@@ -214,17 +214,17 @@ def anova(cells: Cells) -> Anova:
     both = np.concatenate([agent, domain], axis=1)
     cell = (agent[:, :, None] * domain[:, None, :]).reshape(len(y), -1)
     error, freedom = _left(y, cell), len(y) - len(keys)
-    found = Anova(observations=len(y), error_ss=error, error_df=freedom)
+    analysis = Anova(observations=len(y), error_ss=error, error_df=freedom)
     if freedom < 1:
-        return structs.replace(found, reason="no cell of agent × domain has two clusters")
+        return structs.replace(analysis, reason="no cell of agent × domain has two clusters")
     if error <= _ROUNDING * float(y @ y):
-        return structs.replace(found, reason="the clusters of each agent and domain are all alike")
+        return structs.replace(analysis, reason="the clusters of each agent and domain are all alike")
     additive, more = _left(y, both), len(domains) - 1
     reason = None if more else "one domain: nothing but the agent can be told apart"
     if many := len(domains) > MOST_DOMAINS:
         reason = f"more than {MOST_DOMAINS} domains: no comparison of pairs"
     return structs.replace(
-        found,
+        analysis,
         agent=_effect(_left(y, domain) - additive, 1, error, freedom),
         domain=_effect(_left(y, agent) - additive, more, error, freedom) if more else None,
         interaction=_effect(additive - error, more, error, freedom) if more else None,
@@ -284,9 +284,9 @@ def ranks(x: Sequence[Fraction], y: Sequence[Fraction]) -> tuple[Rank, Rank]:
     if n < 2 or len(set(x)) == 1 or len(set(y)) == 1:  # noqa: PLR2004 - the same
         return Rank(n=n, reason=reason), Rank(n=n, reason=reason)
     places: list[Any] = [stats.rankdata([float(value) for value in side]) for side in (x, y)]
-    found = stats.spearmanr(*places), stats.kendalltau(*places)
+    tests = stats.spearmanr(*places), stats.kendalltau(*places)
     rho, tau = (
         Rank(n=n, value=float(done.statistic), p=None if reason else float(done.pvalue), reason=reason)
-        for done in found
+        for done in tests
     )
     return rho, tau

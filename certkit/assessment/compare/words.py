@@ -54,7 +54,7 @@ def answer(main: str, rows: Mapping[str, Compared], sides: Sequence[BundlePart])
     where = "under held-out faults" if main == "novel_fault" else "under faults"
     row = rows[main]
     if row.matched is None:
-        beside = [name for name, other in rows.items() if other.matched]
+        beside = [name for name, row_beside in rows.items() if row_beside.matched]
         rest = f" Compared are: {', '.join(beside)}." if beside else " Nothing can be compared."
         return f"Success {where} cannot be compared: {row.reason}.{rest}"
     matched = row.matched
@@ -137,34 +137,36 @@ def _text(value: Judge | float | str | None) -> str | None:
     return f"{value.name}{family}, {'independent' if value.independent else 'not independent'}"
 
 
-def caveats(found: Comparison, *, tested: bool) -> tuple[str, ...]:
+def caveats(comparison: Comparison, *, tested: bool) -> tuple[str, ...]:
     """Return what a reader should know before believing the answer; `tested`: each domain was."""
     said = [
-        *_of_bundles(found),
-        *([] if found.main.matched is None else _of_tasks(found, found.main.matched)),
+        *_of_bundles(comparison),
+        *([] if comparison.main.matched is None else _of_tasks(comparison, comparison.main.matched)),
     ]
     if not tested:
         said.append(f"more than {MOST_DOMAINS} domains: none is tested on its own")
-    rows = found.metrics.items()
-    if missing := [f"{name} ({row.reason})" for name, row in rows if not (row.matched or row is found.main)]:
+    rows = comparison.metrics.items()
+    if missing := [
+        f"{name} ({row.reason})" for name, row in rows if not (row.matched or row is comparison.main)
+    ]:
         said.append(f"not compared: {'; '.join(missing)}")
     return tuple(said + [f"{name}: {note}" for name, row in rows for note in row.notes])
 
 
-def _of_bundles(found: Comparison) -> Iterator[str]:
-    if found.a.bundle == found.b.bundle:
+def _of_bundles(comparison: Comparison) -> Iterator[str]:
+    if comparison.a.bundle == comparison.b.bundle:
         yield "A and B are the same bundle"
-    elif found.a.agent.digest == found.b.agent.digest:
+    elif comparison.a.agent.digest == comparison.b.agent.digest:
         yield "A and B are the same agent: the difference is between two evaluations of it"
-    if "simulated" in {found.a.origin, found.b.origin}:
+    if "simulated" in {comparison.a.origin, comparison.b.origin}:
         yield "simulated evidence says nothing about any agent"
 
 
-def _of_tasks(found: Comparison, matched: Difference) -> Iterator[str]:
+def _of_tasks(comparison: Comparison, matched: Difference) -> Iterator[str]:
     if matched.shared:
         yield "a task is known by its name: the same name stands for the same task in both bundles"
     else:
         yield "the bundles share no task: the agents are compared on different tasks"
-    for label, side, compared in zip("AB", (found.main.a, found.main.b), matched.runs, strict=True):
+    for label, side, compared in zip("AB", (comparison.main.a, comparison.main.b), matched.runs, strict=True):
         if left := side.n - compared:
             yield f"{left:,} of {runs(side.n)} of {label} are left out: the other side has none like them"

@@ -91,9 +91,9 @@ def trend(lineage: Sequence[Snapshot]) -> Trend | None:
     last = list(by_evidence.values())[-TREND[-1] :]
     if len(last) < TREND[0]:
         return None
-    found = panel([side.table for side in last])
-    columns = columns_of(found, "r_op")
-    sides = found.chosen(columns, None) if columns else None
+    laid = panel([side.table for side in last])
+    columns = columns_of(laid, "r_op")
+    sides = laid.chosen(columns, None) if columns else None
     if sides is None or min(sides.k) < LEAST:
         return None
     slope = contrast(sides, [float(weight) for weight in slopes(len(last))])
@@ -154,14 +154,14 @@ def _identity(old: Snapshot, new: Snapshot) -> tuple[Change, ...]:
     """Return every part of the identity that differs; nothing where the digests are the same."""
     if old.identity == new.identity:
         return ()
-    found = []
+    changes = []
     if (old.lineage, old.version) != (new.lineage, new.version):
         sides = (f"{side.lineage} {side.version}" for side in (old, new))
-        found.append(Change(role="agent", old=next(sides), new=next(sides)))
+        changes.append(Change(role="agent", old=next(sides), new=next(sides)))
     roles = dict.fromkeys(part.role for part in (*old.components, *new.components))
     for role in roles:
-        found += _parts(role, _of_role(old, role), _of_role(new, role))
-    return tuple(found or [Change(role="agent", old=old.identity, new=new.identity)])
+        changes += _parts(role, _of_role(old, role), _of_role(new, role))
+    return tuple(changes or [Change(role="agent", old=old.identity, new=new.identity)])
 
 
 def _of_role(side: Snapshot, role: str) -> Counter[Part]:
@@ -173,7 +173,7 @@ def _parts(role: str, old: Counter[Part], new: Counter[Part]) -> Iterator[Change
     gone, come = list((old - new).elements()), list((new - old).elements())
     pairs: list[tuple[Part | None, Part | None]] = []
     for part in list(gone):
-        if same := next((other for other in come if other.name == part.name), None):
+        if same := next((part_of_new for part_of_new in come if part_of_new.name == part.name), None):
             pairs.append((part, same))
             gone.remove(part)
             come.remove(same)

@@ -256,8 +256,8 @@ def adjusted(probabilities: Sequence[float]) -> list[float]:
     """Return Benjamini and Hochberg's adjusted p values (1995; R `p.adjust(method = "BH")`)."""
     count = len(probabilities)
     order = sorted(range(count), key=probabilities.__getitem__, reverse=True)
-    found, least = [1.0] * count, 1.0
+    values, least = [1.0] * count, 1.0
     for place, index in enumerate(order):
         least = min(least, probabilities[index] * count / (count - place))
-        found[index] = least
-    return found
+        values[index] = least
+    return values

@@ -124,21 +124,21 @@ def blocked(watched: Watched, old: Snapshot, new: Snapshot) -> str | None:
     )
 
 
-def columns_of(found: Panel, metric: str, condition: str | None = None) -> list[int]:
+def columns_of(panel: Panel, metric: str, condition: str | None = None) -> list[int]:
     """Return the places of a metric's columns, of one condition or of all that it is taken over."""
     over = _RATES.get(metric)
     return [
         place
-        for place, (name, of_column) in enumerate(found.columns)
+        for place, (name, of_column) in enumerate(panel.columns)
         if (name == metric and over is None)
         or (name == SUCCESS and over is not None and over(str(of_column)) and condition in {None, of_column})
     ]
 
 
-def _tested(row: Row, old: Snapshot, new: Snapshot, found: Panel) -> _Tested:
+def _tested(row: Row, old: Snapshot, new: Snapshot, panel: Panel) -> _Tested:
     """Return a row with its means and its contrast, or with the reason why there is none."""
-    columns = columns_of(found, row.metric, row.condition)
-    sides = found.chosen(columns, row.domain) if columns else None
+    columns = columns_of(panel, row.metric, row.condition)
+    sides = panel.chosen(columns, row.domain) if columns else None
     if sides is None or not any(sides.k):
         return _Tested(structs.replace(row, reason=row.reason or "neither side measured it"))
     reason = row.reason or _unmeasured(sides.k) or _mixed(row.metric, old, new)
@@ -197,13 +197,13 @@ def _mixed(metric: str, old: Snapshot, new: Snapshot) -> str | None:
 def moved(old: Snapshot, new: Snapshot, *, faults_only: bool) -> Fraction:
     """Return the share of runs that moved between conditions within a domain, domains weighted as before."""
     total = sum(_runs(old.cells, domain, faults_only=faults_only)[1] for domain in old.domains)
-    found = Fraction(0)
+    share = Fraction(0)
     for domain in old.domains & new.domains:
         (before, n), (now, m) = (_runs(side.cells, domain, faults_only=faults_only) for side in (old, new))
         if n and m:
             apart = sum(abs(before.get(name, 0) * m - now.get(name, 0) * n) for name in {*before, *now})
-            found += Fraction(apart, 2 * m)
-    return found / total if total else found
+            share += Fraction(apart, 2 * m)
+    return share / total if total else share
 
 
 def _runs(

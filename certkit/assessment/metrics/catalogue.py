@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from fractions import Fraction
+from operator import attrgetter
 from typing import Final
 
 from msgspec import Struct
@@ -380,7 +381,7 @@ _SPECS: Final = (
     ),
 )
 
-CATALOGUE: Final[dict[str, Spec]] = {spec.id: spec for spec in _SPECS}
+CATALOGUE: Final[dict[str, Spec]] = dict(zip(map(attrgetter("id"), _SPECS), _SPECS, strict=True))
 
 
 def named(metric: str) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 from msgspec import Struct
 
 from certkit.evidence.records.record import SINGLE_FAULTS, Condition, Split
-from certkit.evidence.summary.summary import PEI_SCALE, Clusters, add
+from certkit.evidence.summary.summary import PEI_SCALE, add
 from certkit.evidence.summary.tasks import Tasks, per_task
 
 if TYPE_CHECKING:
@@ -92,56 +92,39 @@ def series(summary: Summary, metric: str, *, memory_observable: bool) -> Series:
     if metric == "irs":
         known = sums["irs_yes"] + sums["irs_no"] + (sums["irs_silent"] if memory_observable else 0)
         return _of(metric, fault, sums["irs_yes"], known)
-    over, y, n, scale = _PLAIN[metric]
+    if metric == "safe_halt_on_risk":
+        return _of(metric, every, sums["halt_due"] - sums["halt_missed"], sums["halt_due"])
+    over, fields, n, scale = _PLAIN[metric]
+    y = np.sum([sums[name] for name in fields], axis=0)
+    y = _millionths(y) if scale == MILLIONTHS else y
     split = Split.NOVEL_FAULT if metric == "novel_fault" else Split.STANDARD
-    return Series(metric=metric, scale=scale, over=over, y=y(summary.clusters), n=sums[n], split=split)
+    return Series(metric=metric, scale=scale, over=over, y=y, n=sums[n], split=split)
 
 
 def _of(metric: str, over: Callable[[str], bool], y: Integers, n: Integers) -> Series:
     return Series(metric=metric, scale=1, over=over, y=y, n=n)
 
 
-def _field(name: str) -> Callable[[Clusters], Integers]:
-    return lambda clusters: clusters.sums[name]
-
-
-def _fixed(name: str) -> Callable[[Clusters], Integers]:
-    return lambda clusters: _millionths(clusters.sums[name])
-
-
-def _halted(clusters: Clusters) -> Integers:
-    return clusters.sums["halt_due"] - clusters.sums["halt_missed"]
-
-
-def _safe(clusters: Clusters) -> Integers:
-    return clusters.sums["success"] + clusters.sums["safe_halt"]
-
-
-def _against(clusters: Clusters) -> Integers:
+# metric → over which runs, the fields whose sum is y, the field that is n, scale of y
+_PLAIN: Final[dict[str, tuple[Callable[[str], bool], tuple[str, ...], str, int]]] = {
+    "c_nom": (nominal, ("success",), "runs", 1),
+    "r_op": (fault, ("success",), "runs", 1),
+    "frr": (fault, ("frr_tenths",), "frr_n", 10),
+    "pei": (every, ("pei_fixed",), "pei_n", MILLIONTHS),
+    "pei_fault": (fault, ("pei_fixed",), "pei_n", MILLIONTHS),
+    "ti": (every, ("ti_thousandths",), "ti_n", 1000),
+    "violations": (every, ("violations",), "violations_n", 1),
+    "cn_frr": (fault, ("success", "safe_halt"), "runs", 1),
+    "frr_2025": (fault, ("frr25_halves",), "frr25_n", 2),
+    "pei_2025": (every, ("pei25_fixed",), "pei25_n", MILLIONTHS),
+    "novel_fault": (fault, ("success",), "runs", 1),
+    "harness_errors": (every, ("harness_error",), "runs", 1),
     # In the single arm of the cascade penalty a harness error counts against the agent.
-    return clusters.sums["success"] + clusters.sums["harness_error"]
-
-
-_success = _field("success")
-# metric → over which runs, y of each row, the field that is n, scale of y
-_PLAIN: Final[dict[str, tuple[Callable[[str], bool], Callable[[Clusters], Integers], str, int]]] = {
-    "c_nom": (nominal, _success, "runs", 1),
-    "r_op": (fault, _success, "runs", 1),
-    "frr": (fault, _field("frr_tenths"), "frr_n", 10),
-    "pei": (every, _fixed("pei_fixed"), "pei_n", MILLIONTHS),
-    "pei_fault": (fault, _fixed("pei_fixed"), "pei_n", MILLIONTHS),
-    "ti": (every, _field("ti_thousandths"), "ti_n", 1000),
-    "violations": (every, _field("violations"), "violations_n", 1),
-    "cn_frr": (fault, _safe, "runs", 1),
-    "frr_2025": (fault, _field("frr25_halves"), "frr25_n", 2),
-    "pei_2025": (every, _fixed("pei25_fixed"), "pei25_n", MILLIONTHS),
-    "safe_halt_on_risk": (every, _halted, "halt_due", 1),
-    "novel_fault": (fault, _success, "runs", 1),
-    "harness_errors": (every, _field("harness_error"), "runs", 1),
-    "single": (single, _against, "runs", 1),
-    "cascade": (cascade, _success, "runs", 1),
+    "single": (single, ("success", "harness_error"), "runs", 1),
+    "cascade": (cascade, ("success",), "runs", 1),
 }
-METRICS: Final = (*_PLAIN, "irs", "adversarial_resistance")
+_APART: Final = {"irs": fault, "adversarial_resistance": adversarial, "safe_halt_on_risk": every}
+METRICS: Final = (*_PLAIN, *_APART)
 """Every series there is; `single` and `cascade` are the arms of the cascade penalty."""
 
 COST: Final = {
@@ -176,7 +159,7 @@ def _millionths(fixed: Integers) -> Integers:
 
 def conditions(metric: str, names: Iterable[str]) -> list[str]:
     """Return the conditions among `names` whose runs a series is taken over."""
-    over = {"irs": fault, "adversarial_resistance": adversarial}.get(metric) or _PLAIN[metric][0]
+    over = _APART.get(metric) or _PLAIN[metric][0]
     return [name for name in names if over(name)]
 
 

@@ -141,21 +141,21 @@ def judge_report(
         referenced=len(reference),
         ratings=len(calibration.score),
         raters=tuple(
-            RaterCount(name=rater.name, kind=rater.kind, items=len(own))
-            for rater, own in zip(calibration.raters, scores, strict=True)
+            RaterCount(name=rater.name, kind=rater.kind, items=len(scored))
+            for rater, scored in zip(calibration.raters, scores, strict=True)
         ),
         pairs=_pairs(raters, scores),
         icc=_icc(scores),
-        variables={name: _variable(other, protocol) for name, other in calibration.others.items()},
+        variables={name: _variable(beside, protocol) for name, beside in calibration.others.items()},
     )
     if name is None:
         return report
-    own = scores[raters.index(name)]
-    if not own.keys() & reference.keys():
-        others = any(own.keys() & other.keys() for other in scores if other is not own)
+    scored = scores[raters.index(name)]
+    if not scored.keys() & reference.keys():
+        others = any(scored.keys() & beside.keys() for beside in scores if beside is not scored)
         reason = f"no item that {name} scored has a reference score"
         return structs.replace(report, state="compared" if others else "uncalibrated", reason=reason)
-    return _calibrated(report, calibration, own, reference, protocol=protocol, seen=seen, tau=tau)
+    return _calibrated(report, calibration, scored, reference, protocol=protocol, seen=seen, tau=tau)
 
 
 def _variable(calibration: Calibration, protocol: Protocol) -> Variable:
@@ -206,14 +206,14 @@ def _compare(a: str, b: str, x: Scores, y: Scores, *, passes: int | None = PASSE
 
 def _icc(scores: Sequence[Scores]) -> Estimate:
     """Return ICC(2,1) over the items that all raters scored."""
-    complete = sorted(set.intersection(*(set(own) for own in scores))) if scores else []
-    return icc([[own[item] for own in scores] for item in complete])
+    complete = sorted(set.intersection(*(set(scored) for scored in scores))) if scores else []
+    return icc([[scored[item] for scored in scores] for item in complete])
 
 
 def _calibrated(
     report: JudgeReport,
     calibration: Calibration,
-    own: Scores,
+    scored: Scores,
     reference: Scores,
     *,
     protocol: Protocol,
@@ -229,7 +229,7 @@ def _calibrated(
         report,
         state="calibrated",
         reason=None,
-        against=_compare(report.judge or "", REFERENCE, own, reference),
+        against=_compare(report.judge or "", REFERENCE, scored, reference),
         confusion=every,
         sensitivity=share(every.true_positives, every.true_positives + every.false_negatives),
         specificity=share(every.true_negatives, every.true_negatives + every.false_positives),
@@ -265,7 +265,7 @@ def judge_findings(
         yield finding(
             "calibration-chosen",
             f"the {runs(report.referenced, 'labelled item')} are not the runs that the hash draws: errors on"
-            " items that somebody chose say nothing of the other runs; label those that"
+            " items that somebody chose do not tell how it errs on others; label those that"
             " evidence.to_label names",
         )
     if report.correction is None or seen is None:
@@ -281,47 +281,47 @@ def judge_findings(
     yield from _corrected(report.correction, seen, tau, delta)
 
 
-def _freed(found: Correction) -> str:
-    low, high = found.interval.low, found.interval.high
-    return f"{found.value:.1%} (95 % interval {low:.1%} to {high:.1%}), not {found.raw:.1%}"
+def _freed(corrected: Correction) -> str:
+    low, high = corrected.interval.low, corrected.interval.high
+    return f"{corrected.value:.1%} (95 % interval {low:.1%} to {high:.1%}), not {corrected.raw:.1%}"
 
 
 def _low(report: JudgeReport) -> Iterator[Finding]:
     """Report weak agreement with the reference, or, where there is none, with a human."""
     human = {rater.name for rater in report.raters if rater.kind == "human"}
     pairs = [pair for pair in report.pairs if report.judge in {pair.a, pair.b} and human & {pair.a, pair.b}]
-    found = [
+    weak = [
         (pair.success.value, pair.success.items, pair)
         for pair in ([report.against] if report.against else pairs)
         if pair.success is not None and pair.success.value is not None and pair.success.value < LOW
     ]
-    if found:
-        value, items, pair = min(found, key=lambda item: item[0])
-        other = pair.b if pair.a == report.judge else pair.a
+    if weak:
+        value, items, pair = min(weak, key=lambda item: item[0])
+        rater = pair.b if pair.a == report.judge else pair.a
         yield finding(
             "judge-agreement-low",
-            f"{report.judge} agrees with {other} on success with κ = {value:.2f} over"
+            f"{report.judge} agrees with {rater} on success with κ = {value:.2f} over"
             f" {items:,} items, below {LOW:g}",
         )
 
 
 def _corrected(
-    found: Correction, seen: Seen, tau: Mapping[int, Fraction], delta: Mapping[int, Fraction]
+    freed: Correction, seen: Seen, tau: Mapping[int, Fraction], delta: Mapping[int, Fraction]
 ) -> Iterator[Finding]:
-    lost = [tier for tier, threshold in tau.items() if found.raw > threshold >= found.value]
+    lost = [tier for tier, threshold in tau.items() if freed.raw > threshold >= freed.value]
     if lost:
         tiers = f"Tier {lost[0]}" if len(lost) == 1 else f"Tiers {', '.join(map(str, lost))}"
         yield finding(
             "judge-correction",
-            f"without the judge's error r_op is {_freed(found)}: at or below the threshold of {tiers}",
+            f"without the judge's error r_op is {_freed(freed)}: at or below the threshold of {tiers}",
         )
     for tier in sorted(tau.keys() - set(lost)):
         # The same runs under a judge that never errs: a tier lost beside them is lost to the judge alone.
         flawless = beta(seen.mean, seen.variance).above(float(tau[tier]))
-        if flawless > delta[tier] >= found.by_tier[tier]:
+        if flawless > delta[tier] >= freed.by_tier[tier]:
             yield finding(
                 "judge-correction",
                 f"r_op is above the {float(100 * tau[tier]):g} % of Tier {tier} with probability"
-                f" {found.by_tier[tier]:.3f}, where {float(delta[tier]):g} is asked: too few labelled runs"
+                f" {freed.by_tier[tier]:.3f}, where {float(delta[tier]):g} is asked: too few labelled runs"
                 " say how often the judge errs",
             )

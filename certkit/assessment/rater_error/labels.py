@@ -78,8 +78,8 @@ def counted(calibration: Calibration, judge: str) -> Labelled:
     """Return the labelled runs that a rater scored."""
     place = [rater.name for rater in calibration.raters].index(judge)
     conditions = calibration.conditions or (None,) * len(calibration.items)
-    own = calibration.rater == place
-    scores = zip(calibration.item[own].tolist(), calibration.score[own].tolist(), strict=True)
+    chosen = calibration.rater == place
+    scores = zip(calibration.item[chosen].tolist(), calibration.score[chosen].tolist(), strict=True)
     reference = calibration.reference.tolist()
     return Labelled(
         tuple(
@@ -112,8 +112,8 @@ def judge_of(calibration: Calibration, protocol: Protocol) -> tuple[str | None, 
     if stated is not None:
         if stated in judges:
             return stated, None
-        found = f"; the calibration is of {names(judges)}" if judges else ""
-        return None, f"{stated}, the judge of the runs, is not among the judges of the calibration{found}"
+        named = f"; the calibration is of {names(judges)}" if judges else ""
+        return None, f"{stated}, the judge of the runs, is not among the judges of the calibration{named}"
     if len(judges) == 1:
         return judges[0], None
     if judges:

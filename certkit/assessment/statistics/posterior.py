@@ -179,8 +179,8 @@ def differences(a: TaskSums, b: TaskSums, both: Shared) -> Iterator[Difference]:
         (both.k, _ratio(both.xx, a.scale * b.scale), _ratio(both.x_a, a.scale), _ratio(both.x_b, b.scale)),
         _by_runs(a, b, both),
     )
-    for one, two, products in zip(weighted(a, scale), weighted(b, scale), across, strict=True):
-        yield difference(one, two, products)
+    for first, second, products in zip(weighted(a, scale), weighted(b, scale), across, strict=True):
+        yield difference(first, second, products)
 
 
 def difference(a: Weighted, b: Weighted, across: tuple[Number, ...]) -> Difference:
@@ -198,20 +198,20 @@ def difference(a: Weighted, b: Weighted, across: tuple[Number, ...]) -> Differen
 
 
 def _by_runs(a: TaskSums, b: TaskSums, both: Shared) -> tuple[Number, ...]:
-    one, two = _ratio(a.k, a.n * a.scale), _ratio(b.k, b.n * b.scale)
+    first, second = _ratio(a.k, a.n * a.scale), _ratio(b.k, b.n * b.scale)
     plain_a, plain_b = _ratio(a.k, a.n), _ratio(b.k, b.n)
     return (
         plain_a * plain_b * both.nn,
-        one * two * both.yy,
-        one * plain_b * both.yn,
-        plain_a * two * both.ny,
+        first * second * both.yy,
+        first * plain_b * both.yn,
+        plain_a * second * both.ny,
     )
 
 
 def worst_difference(a: TaskSums, b: TaskSums, both: Shared, confidence: float) -> Number:
     """Return the upper limit of a − b, the worse of both weightings."""
-    one, two = (part.upper(confidence) for part in differences(a, b, both))
-    return np.maximum(one, two) if isinstance(one, np.ndarray) else max(one, two)
+    first, second = (part.upper(confidence) for part in differences(a, b, both))
+    return np.maximum(first, second) if isinstance(first, np.ndarray) else max(first, second)
 
 
 def corrected(confidence: Fraction, attempt: int) -> Fraction:
@@ -239,10 +239,10 @@ def tasks_needed(
     spread = rate * (1 - rate) * (icc + (1 - icc) / runs)
 
     def enough(k: int) -> bool:
-        found = rate - power * sqrt(spread / k)
-        x = k * found
-        mean, variance = moments(Weighted(k=k, x=x, xx=k * (spread + found * found), wx=x, ww=k))
-        return found > 0 and bool(beta(mean, variance).quantile(1 - confidence) > threshold)
+        seen = rate - power * sqrt(spread / k)
+        x = k * seen
+        mean, variance = moments(Weighted(k=k, x=x, xx=k * (spread + seen * seen), wx=x, ww=k))
+        return seen > 0 and bool(beta(mean, variance).quantile(1 - confidence) > threshold)
 
     high = 1
     while not enough(high):
@@ -273,5 +273,5 @@ def _plain(value: Number) -> Number:
 
 
 def _least(values: Iterator[Number]) -> Number:
-    one, two = values
-    return np.minimum(one, two) if isinstance(one, np.ndarray) else min(one, two)
+    first, second = values
+    return np.minimum(first, second) if isinstance(first, np.ndarray) else min(first, second)

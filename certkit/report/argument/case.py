@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct
 
 from certkit import canonical
+from certkit.assessment import CATALOGUE
 from certkit.assessment.result import moment
+from certkit.errors import InputError
 from certkit.evidence.context import CONTEXT_SCHEMA, Context, OperatingDomain, Risk, Use
 from certkit.evidence.records.record import Condition, Split
 from certkit.report.argument.hazards import Measured, measure
@@ -135,11 +137,19 @@ def case(
     signed: Issued | None = None,
     today: date | None = None,
 ) -> Case:
-    """Return what a report is drawn from; a context with hazards needs the summary."""
+    """Return what a report is drawn from; a context with hazards needs the summary.
+
+    Raises `InputError` ``context.invalid`` where a hazard names a criterion that there is not.
+    """
     protocol = assessment.facts.manifest.protocol
     said = context.context if context else NO_CONTEXT
     if said.hazards and summary is None:
         raise TypeError("hazards are measured on the summary, which is missing")
+    known = {row.id for row in assessment.criteria} | set(CATALOGUE)
+    for place, hazard in enumerate(said.hazards or ()):
+        if unknown := [name for name in hazard.criteria or () if name not in known]:
+            message = f"/hazards/{place}/criteria: no criterion is called {unknown[0]!r}"
+            raise InputError("context.invalid", message, where="context.json")
     stale = said.stale(
         bundles=_bundles(assessment),
         profile=assessment.profile.digest,

@@ -123,9 +123,8 @@ def test_neither_order_nor_processes_change_a_bit_of_an_assessment(monkeypatch: 
     # Two processes read the records at once only above a size that is set to nothing here.
     monkeypatch.setattr("certkit.evidence.reading.work.WORTH_A_PROCESS", 0)
     records = clustered.made(
-        Design(seed=1, tasks=200, runs=27, domains=5, family=3, success=0.9, spread=0.1, good=0.9)
+        Design(seed=1, tasks=60, runs=9, domains=5, family=3, success=0.9, spread=0.1, good=0.9)
     )
-    assert 2_500 < len(records) < 3_100
     one = assessed(records, 1)
     assert assessed(shuffled(records, 1), 1) == one
     assert assessed(shuffled(records, 2), 2) == one

@@ -44,7 +44,7 @@ def test_power_grows_with_tasks() -> None:
 
 
 def test_who_looks_all_the_time_is_rarely_fooled_by_the_bound_for_that() -> None:
-    fixed, always = cells.looking(np.random.default_rng(10), 150)
+    fixed, always = cells.looking(np.random.default_rng(10), 60)
     assert always.passed <= 0.05 < fixed.passed
 
 

@@ -331,6 +331,13 @@ def test_an_answer_that_can_never_count_is_refused(code: str, state: str, said: 
         check_answers(read, "context.json")
 
 
+def test_a_hazard_of_an_unknown_criterion_is_refused_with_its_path() -> None:
+    said = whole()
+    said["hazards"][0]["criteria"] = ["r_op", "no-such-row"]
+    with pytest.raises(InputError, match="/hazards/0/criteria: no criterion is called 'no-such-row'"):
+        argued(said)
+
+
 def test_every_standing_rule_is_raised_by_some_case() -> None:
     bare = build(argued({}, today=date(2026, 12, 31)))
     grave = but(

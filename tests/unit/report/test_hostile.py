@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from certkit import report
+from certkit import canonical, report
 from certkit.assessment import assess
+from certkit.evidence.context import read
 from certkit.report.render import printable
-from tests.support.build import cell, outcomes, summary
+from tests.support.build import cell, outcomes, perfect, summary
 from tests.support.drawing import Page, facts, judged, page, profile, strong
 
 EVIL = (
@@ -72,3 +73,25 @@ def test_a_page_fetches_nothing_and_every_link_has_its_target() -> None:
     assert links
     assert {link.removeprefix("#") for link in links} <= set(targets)
     assert all(link.startswith("#") for link in links)
+
+
+def test_a_hostile_context_with_200_hazards_is_text_and_the_page_is_whole() -> None:
+    assessment = judged(strong(), tier=2, tasks_independent=True)
+    hazards = [
+        {"id": f"H-{number}", "title": f"{number} {EVIL[:150]}", "harm": "w" * 200, "criteria": ["r_op"]}
+        for number in range(200)
+    ]
+    said = {
+        "schema": "urn:certkit:context:v1",
+        "about": {"bundles": [assessment.facts.digest], "profile": assessment.profile.digest, "tier": 2},
+        "use": {"purpose": f"{EVIL}\u202eevil\u0007"},
+        "hazards": hazards,
+    }
+    context = read(canonical.line(said), where="context.json")
+    view = report.view(assessment, context=context, summary=perfect(20, 2))
+    seen = Page(report.html(view))
+    assert not {tag for tag, _ in seen.elements} & {"script", "img"}
+    assert "\\u202eevil\\u0007" in seen.text
+    assert "160 more rows are in the attached files." in seen.text
+    assert seen.unclosed == []
+    assert len([node for node in view.argument.nodes if node.id.startswith("G2.")]) == 200
