@@ -3,11 +3,10 @@
 What this room knows: entries (`entry`), the rules that each must satisfy (`rules`) and what they say
 together (`state`); the SQLite file and the passports beside it (`store`), the tree and the signed
 checkpoint over it (`log`), what was signed last and is remembered elsewhere (`heads`); the operations of a
-writer (`registry`), what the next entry says (`writing`), what a writer has to know (`ledger`, `columns`)
-and who may be admitted (`admission`); drift from one passport to the next (`drifts`); the keeper's work
+writer (`registry`, `writing`), what a writer has to know (`ledger`) and who may be admitted (`admission`);
+drift from one passport to the next (`drifts`) and the standing of a lineage (`standing`); the keeper's work
 (`keeping`) and the public form (`export`, read back by `source`); the verified reader of either form
-(`reader`), a passport's status (`status`, `statusfile`), and the proof from bytes that all of it holds
-together (`auditing`, `audited`).
+(`reader`), a passport's status (`status`), and the proof from bytes that all of it holds (`auditing`).
 What it does not know: reports, and which keys deserve trust. Import names from these modules.
 
     vkey = Registry.init(folder, "acme", log_key, at=now)      # publish the verifier key

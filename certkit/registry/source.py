@@ -8,6 +8,7 @@ and is about these bytes, is the reader's to find out.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from contextlib import closing, contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -39,7 +40,7 @@ class Fault(NamedTuple):
 CHECKPOINT: Final = "checkpoint"
 
 
-class Source:
+class Source(ABC):
     """Bytes to audit, none of them believed."""
 
     passports = True
@@ -48,29 +49,29 @@ class Source:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
+    @abstractmethod
     def note(self) -> bytes:
         """Return the signed checkpoint; raise `CertkitError`."""
-        raise NotImplementedError
 
     def vkey(self) -> VerifierKey | None:
         """Return the verifier key that the log says is its own, None where it says none."""
         return None
 
+    @abstractmethod
     def count(self) -> int:
         """Return how many entries there seem to be."""
-        raise NotImplementedError
 
+    @abstractmethod
     def batches(self) -> Iterator[list[tuple[int, Any]]]:
         """Yield the entries in order with their indices, at most 256 together; raise `CertkitError`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def entry(self, index: int) -> bytes | None:
         """Return an entry, None where there is none."""
-        raise NotImplementedError
 
+    @abstractmethod
     def tile(self, level: int, n: int) -> bytes:
         """Return the stored hashes of a tile, nothing where there is none."""
-        raise NotImplementedError
 
     def faults(self, expected: Container[tuple[int, int]], log: VerifierKey) -> Iterator[Fault]:
         """Yield what else does not hold of a log with these tiles and this key."""
@@ -90,9 +91,7 @@ class Database(Source):
 
     def __init__(self, folder: Path, connection: sqlite3.Connection) -> None:
         super().__init__(folder)
-        self._connection, log = connection, Log(connection)
-        # As in `Source`.
-        self.note, self.tile, self.entry = log.cosigned, log.tile, log.entry  # type: ignore[method-assign]
+        self._connection, self._log = connection, Log(connection)
 
     @classmethod
     @contextmanager
@@ -108,6 +107,18 @@ class Database(Source):
     def vkey(self) -> VerifierKey | None:
         """See `Source`."""
         return VerifierKey.parse(store.meta(self._connection).get("vkey", ""))
+
+    def note(self) -> bytes:
+        """See `Source`."""
+        return self._log.cosigned()
+
+    def entry(self, index: int) -> bytes | None:
+        """See `Source`."""
+        return self._log.entry(index)
+
+    def tile(self, level: int, n: int) -> bytes:
+        """See `Source`."""
+        return self._log.tile(level, n)
 
     def count(self) -> int:
         """See `Source`."""

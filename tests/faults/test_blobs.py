@@ -25,6 +25,9 @@ SHA256 = hashlib.sha256(DATA).hexdigest()
 NAME = f"blobs/{SHA256[:2]}/{SHA256}"
 
 
+HELD = 2
+
+
 class Run:
     """A registry that gets a passport; another one lies `beside` it, or elsewhere and its folder is new."""
 
@@ -103,12 +106,12 @@ def exported(place: Path, **how: Any) -> list[Operation | Flush]:
 
 def published(place: Path, **how: Any) -> list[Disk]:
     """What a power cut may leave of it, at every instant."""
-    filled(place / "r", 3)
+    filled(place / "r", HELD)
     return list(states({}, exported(place, **how)))
 
 
 def test_passports_that_a_killed_exporter_did_not_flush_the_next_one_does(tmp_path: Path) -> None:
-    filled(tmp_path / "r", 3)
+    filled(tmp_path / "r", HELD)
     whole = len(exported(tmp_path))
     for limit in range(whole):
         shutil.rmtree(tmp_path / "out")
@@ -119,7 +122,7 @@ def test_passports_that_a_killed_exporter_did_not_flush_the_next_one_does(tmp_pa
 def is_whole(disk: Disk) -> bool:
     """Tell whether a tree has every passport, or does not claim to be one yet."""
     held = {data for name, data in disk.items() if name.startswith("blobs/")}
-    return "checkpoint" not in disk or held == {passport(number) for number in range(3)}
+    return "checkpoint" not in disk or held == {passport(number) for number in range(HELD)}
 
 
 def test_passports_are_published_before_the_checkpoint(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROOT = Path(__file__).parents[2]
-KILLS = 10  # `python -m tests.faults.kills` does 200
+KILLS = 4  # `python -m tests.faults.kills` does 200
 
 
 def test_a_killed_writer_loses_nothing_that_it_acknowledged(tmp_path: Path) -> None:

@@ -89,6 +89,7 @@ def tally(run: Run) -> Counter[str]:
     sums[run["outcome"]] += 1
     sums["derived"] += run.get("measured") == "derived"
     sums["human_checked"] += run.get("human_checked") is True
+    sums["traced"] += run.get("trace") is not None
     sums.update(_recovery(run))
     sums.update(_planning(run))
     sums.update(_averages(run))

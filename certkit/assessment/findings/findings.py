@@ -68,6 +68,7 @@ SEVERITY: Final[dict[str, Severity]] = {
     "success-reading": _INFO,
     "cascade-definition": _WARNING,
     "unread-parts": _INFO,
+    "traces-not-enclosed": _WARNING,
     "user-fields-ignored": _INFO,
     "import-odd": _WARNING,
     "import-refused": _WARNING,

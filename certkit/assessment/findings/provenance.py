@@ -43,6 +43,15 @@ def provenance(view: View, facts: Facts, profile: Profile) -> Iterator[Finding]:
     yield from _protocol(view, profile)
     yield from _import(facts.manifest)
     yield from _period(view)
+    yield from _traces(view)
+
+
+def _traces(view: View) -> Iterator[Finding]:
+    traces = view.summary.traces
+    if traces.bare or traces.enclosed < traces.named:
+        bare = f"; {runs(traces.bare)} marked as derived without an enclosed trace count as asserted"
+        message = f"traces: {traces.enclosed:,} of {traces.named:,} enclosed"
+        yield finding("traces-not-enclosed", message + (bare if traces.bare else ""))
 
 
 def _bundle(facts: Facts) -> Iterator[Finding]:

@@ -164,7 +164,7 @@ def calibration_schema() -> dict[str, Any]:
         "patternProperties": {USER_FIELD_PATTERN: {"description": "the user's own; carried, not read"}},
         "required": body["required"],
         "additionalProperties": False,
-        # Other bounds are held against the scores by the reader alone.
+        # Other bounds are compared with the scores by the reader alone.
         "if": {"properties": {"low": {"type": "null"}, "high": {"type": "null"}}},
         "then": {"properties": {name: {"minimum": 0, "maximum": 1} for name in ("score", "reference")}},
     }

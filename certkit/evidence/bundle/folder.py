@@ -15,6 +15,7 @@ It does not look inside record files; `summarise` does.
 from __future__ import annotations
 
 import os
+import re
 import stat
 import unicodedata
 from concurrent.futures import ThreadPoolExecutor
@@ -53,6 +54,7 @@ _MEDIA_TYPES: Final = {
     ".pdf": "application/pdf",
     ".gz": "application/gzip",
 }
+_TRACE: Final = re.compile(r"traces/(?:.*/)?(?:sha256-)?([0-9a-f]{64})(?:\..*)?\Z")
 _UNREAD: Final = {"context.json": "context.json"}
 
 
@@ -122,6 +124,7 @@ def open_bundle(root: Path, *, progress: Progress = SILENT) -> Bundle:
     hashed = _hash(root, present, progress)
     if listed is not None:
         _compare_content(listed, hashed)
+    _compare_trace_names(hashed)
     sealed_document = document | {"files": hashed} if listed is None else document
     facts = Facts(
         manifest=manifest,
@@ -143,6 +146,18 @@ def _refuse_relabelled(manifest: Manifest) -> None:
             where=MANIFEST_NAME,
             hint="simulated records are evidence of nothing but the tools: state origin simulated",
         )
+
+
+def _compare_trace_names(hashed: list[dict[str, Any]]) -> None:
+    """Raise `InputError` where a trace is named by a digest that is not its own."""
+    for file in hashed:
+        named = _TRACE.match(file["path"])
+        if named and named[1] != file["sha256"]:
+            raise InputError(
+                "bundle.file-changed",
+                f"{file['path']}: its name says sha256 {named[1]}, found {file['sha256']}",
+                hint="put the trace that the records mean in its place, or name it by its own digest",
+            )
 
 
 def seal(root: Path, *, attempt: int | None = None, progress: Progress = SILENT) -> Bundle:

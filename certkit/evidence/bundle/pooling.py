@@ -27,8 +27,9 @@ from certkit.evidence.bundle import together
 from certkit.evidence.bundle.identity import MAX_BUNDLES, accumulation_digest
 from certkit.evidence.bundle.manifest import Facts, Manifest
 from certkit.evidence.reading.columns import ABSENT
-from certkit.evidence.summary.gather import Merge, calibration, gathered
+from certkit.evidence.summary.gather import Merge, calibration, gathered, traces
 from certkit.evidence.summary.repeats import record_lines, refuse_repetitions
+from certkit.evidence.summary.summary import Traces
 from certkit.progress import SILENT, Progress
 
 if TYPE_CHECKING:
@@ -102,6 +103,12 @@ def accumulate(
                 summary.times, backwards=sum(part.summary.times.backwards for part in parts)
             ),
             calibration=calibration(*(item.bundle for item in read)),
+            traces=Traces(
+                **{
+                    name: sum(getattr(part.summary.traces, name) for part in parts)
+                    for name in Traces.__struct_fields__
+                }
+            ),
         ),
         parts=parts,
         conflicts=conflicts,
@@ -122,7 +129,8 @@ class _Read(Struct, frozen=True, kw_only=True, eq=False):
 def _read(bundle: Bundle, jobs: int | None, progress: Progress) -> _Read:
     try:
         merge = gathered(bundle, jobs=jobs, progress=progress)
-        summary = structs.replace(merge.summary(), calibration=calibration(bundle))
+        summary = merge.summary()
+        summary = structs.replace(summary, calibration=calibration(bundle), traces=traces(bundle, summary))
     except InputError as error:
         error.where = f"{bundle.root}/{error.where}" if error.where else str(bundle.root)
         raise

@@ -185,7 +185,7 @@ class Mapper:
         )
 
     def check(self, name: str) -> None:
-        """Raise `InputError` ``import.mapping`` where the mapping names what no row has."""
+        """Raise `InputError` ``import.mapping`` where no row has a path of the mapping."""
         if absent := [path for path, met in self._paths.items() if not met]:
             paths = ", ".join(f"{visible('.'.join(path))!r}{near(path[0], self._keys)}" for path in absent)
             raise InputError("import.mapping", f"no row has what the mapping names: {paths}", where=name)

@@ -15,9 +15,9 @@ The rows that paths of a mapping lead into hold ``name``, ``attributes`` of the 
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from certkit.errors import InputError
 from certkit.evidence.importers.base import Importer, Run
@@ -38,77 +38,56 @@ _LABELS: Final = {"pass": Outcome.SUCCESS, "fail": Outcome.FAILURE}
 _ERROR: Final = (2, "STATUS_CODE_ERROR")
 
 
-class Value(Struct, frozen=True):
-    """A value of an attribute; of arrays and maps nothing is kept."""
-
-    stringValue: str | None = None  # noqa: N815 - OTLP's names
-    boolValue: bool | None = None  # noqa: N815
-    intValue: int | str | None = None  # noqa: N815
-    doubleValue: float | None = None  # noqa: N815
-
-    def plain(self) -> str | bool | int | float | None:
-        """Return the value; OTLP writes integers as text."""
-        if self.intValue is not None:
-            return int(self.intValue)
-        values = (self.stringValue, self.boolValue, self.doubleValue)
-        return next((value for value in values if value is not None), None)
+# What of OTLP's JSON is read; integers are written as text there.
+_Integer = int | Annotated[str, Meta(pattern="^-?[0-9]{1,20}$")]
 
 
-class Attribute(Struct, frozen=True):
-    """An attribute of a span, event or resource."""
+class _Value(Struct, frozen=True, rename="camel"):
+    string_value: str | None = None
+    bool_value: bool | None = None
+    int_value: _Integer | None = None
+    double_value: float | None = None
 
+
+class _Attribute(Struct, frozen=True):
     key: str
-    value: Value = Value()
+    value: _Value = _Value()
 
 
-class Event(Struct, frozen=True):
-    """An event of a span."""
-
+class _Event(Struct, frozen=True):
     name: str = ""
-    attributes: list[Attribute] = []
+    attributes: list[_Attribute] = []
 
 
-class Status(Struct, frozen=True):
-    """The status of a span."""
-
+class _Status(Struct, frozen=True):
     code: int | str | None = None
 
 
-class Span(Struct, frozen=True, kw_only=True):
-    """A span."""
-
-    traceId: str  # noqa: N815
-    parentSpanId: str | None = None  # noqa: N815
+class _Span(Struct, frozen=True, kw_only=True, rename="camel"):
+    trace_id: str
+    parent_span_id: str | None = None
     name: str = ""
-    startTimeUnixNano: int | str | None = None  # noqa: N815
-    attributes: list[Attribute] = []
-    events: list[Event] = []
-    status: Status = Status()
+    start_time_unix_nano: _Integer | None = None
+    attributes: list[_Attribute] = []
+    events: list[_Event] = []
+    status: _Status = _Status()
 
 
-class ScopeSpans(Struct, frozen=True):
-    """The spans of an instrumentation."""
-
-    spans: list[Span] = []
+class _Scope(Struct, frozen=True):
+    spans: list[_Span] = []
 
 
-class Resource(Struct, frozen=True):
-    """What ran."""
-
-    attributes: list[Attribute] = []
+class _Resource(Struct, frozen=True):
+    attributes: list[_Attribute] = []
 
 
-class ResourceSpans(Struct, frozen=True):
-    """The spans of a resource."""
-
-    resource: Resource = Resource()
-    scopeSpans: list[ScopeSpans] = []  # noqa: N815
+class _ResourceSpans(Struct, frozen=True, rename="camel"):
+    resource: _Resource = _Resource()
+    scope_spans: list[_Scope] = []
 
 
-class Export(Struct, frozen=True):
-    """A line of a file of OTLP exports."""
-
-    resourceSpans: list[ResourceSpans]  # noqa: N815
+class _Export(Struct, frozen=True, rename="camel"):
+    resource_spans: list[_ResourceSpans]
 
 
 class Trace(Struct):
@@ -143,30 +122,30 @@ class OTel(Importer):
             if trace.steps or trace.tool_calls or trace.evaluations:
                 yield self._run(key, trace)
 
-    def _resources(self, source: Source, name: str) -> Iterator[tuple[ResourceSpans, Place]]:
+    def _resources(self, source: Source, name: str) -> Iterator[tuple[_ResourceSpans, Place]]:
         first, newline, _ = source.head().partition(b"\n")
         if newline and first.rstrip().endswith(b"]}"):
             for number, line in source.lines():
                 place = Place(name, number)
-                found = self.job.typed(line, Export, place, "spans as OTLP writes them")
-                for item in found.resourceSpans if found else ():
+                found = self.job.typed(line, _Export, place, "spans as OTLP writes them")
+                for item in found.resource_spans if found else ():
                     yield item, place
             return
         for piece in source.pieces(MAX_LOG_ROW):
             place = Place(name, piece.line)
             if piece.key == "resourceSpans":
-                spans = self.job.typed(piece.data, ResourceSpans, place, "spans as OTLP writes them")
+                spans = self.job.typed(piece.data, _ResourceSpans, place, "spans as OTLP writes them")
                 if spans:
                     yield spans, place
 
-    def _read(self, item: ResourceSpans, place: Place) -> None:
+    def _read(self, item: _ResourceSpans, place: Place) -> None:
         service = _plain(item.resource.attributes).get("service.name")
-        for span in (span for scope in item.scopeSpans for span in scope.spans):
-            trace = self._traces.get(span.traceId)
+        for span in (span for scope in item.scope_spans for span in scope.spans):
+            trace = self._traces.get(span.trace_id)
             if trace is None:
                 if len(self._traces) == MAX_TRACES:
                     raise InputError("import.source", f"more than {MAX_TRACES:,} traces", where=place.file)
-                trace = self._traces[span.traceId] = Trace(place, str(service or ""))
+                trace = self._traces[span.trace_id] = Trace(place, str(service or ""))
             attributes = _plain(span.attributes)
             operation = attributes.get("gen_ai.operation.name")
             trace.steps += operation in _CALLS
@@ -174,13 +153,13 @@ class OTel(Importer):
                 trace.tool_calls += 1
                 trace.tool_errors += span.status.code in _ERROR or "error.type" in attributes
             if (name := attributes.get("gen_ai.agent.name")) and (
-                trace.agent is None or not span.parentSpanId
+                trace.agent is None or not span.parent_span_id
             ):
                 trace.agent = str(name)
-            if span.startTimeUnixNano is not None:
-                start = int(span.startTimeUnixNano)
+            if span.start_time_unix_nano is not None:
+                start = int(span.start_time_unix_nano)
                 trace.start = start if trace.start is None else min(start, trace.start)
-            if not span.parentSpanId:
+            if not span.parent_span_id:
                 trace.name, trace.attributes = span.name, attributes
             for event in span.events:
                 if event.name == "gen_ai.evaluation.result":
@@ -212,8 +191,16 @@ class OTel(Importer):
         return Run(agent, trace.place, row, fields)
 
 
-def _plain(attributes: list[Attribute]) -> dict[str, Any]:
-    return {item.key: item.value.plain() for item in attributes}
+def _plain(attributes: list[_Attribute]) -> dict[str, Any]:
+    return {item.key: _value(item.value) for item in attributes}
+
+
+def _value(value: _Value) -> str | bool | int | float | None:
+    """Return the value of an attribute; of arrays and maps nothing is kept."""
+    if value.int_value is not None:
+        return int(value.int_value)
+    values = (value.string_value, value.bool_value, value.double_value)
+    return next((item for item in values if item is not None), None)
 
 
 def _nested(attributes: dict[str, Any]) -> dict[str, Any]:

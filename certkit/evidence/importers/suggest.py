@@ -26,29 +26,20 @@ MAX_DISTINCT: Final = 40
 MAX_DEPTH: Final = 4
 _SHOWN: Final = 6
 
-NAMES: Final[dict[str, tuple[str, ...]]] = {
-    "task_id": (
-        "task",
-        "taskid",
-        "case",
-        "case_id",
-        "scenario",
-        "question_id",
-        "problem_id",
-        "sample_id",
-        "aufgabe",
-    ),
-    "domain": ("suite", "area", "category", "environment", "subject", "benchmark", "bereich"),
-    "condition": ("fault", "fault_type", "attack", "injected", "perturbation", "störung"),
-    "outcome": (
-        *("success", "succeeded", "passed", "pass", "result", "verdict", "correct", "is_correct", "solved"),
-        *("resolved", "ok", "erfolg", "ergebnis", "status", "score", "reward"),
-    ),
-    "run_id": ("id", "run", "uuid"),
-    "started_at": ("start", "start_time", "started", "timestamp", "time", "date", "began", "beginn", "datum"),
-    "trial": ("epoch", "repeat", "repetition"),
-    "steps_actual": ("steps", "turns", "num_turns", "n_steps", "schritte"),
-    "violations": ("violation_count", "rule_breaks"),
+NAMES: Final = {
+    field: words.split()
+    for field, words in {
+        "task_id": "task taskid case case_id scenario question_id problem_id sample_id aufgabe",
+        "domain": "suite area category environment subject benchmark bereich",
+        "condition": "fault fault_type attack injected perturbation störung",
+        "outcome": "success succeeded passed pass result verdict correct is_correct solved resolved ok erfolg"
+        " ergebnis status score reward",
+        "run_id": "id run uuid",
+        "started_at": "start start_time started timestamp time date began beginn datum",
+        "trial": "epoch repeat repetition",
+        "steps_actual": "steps turns num_turns n_steps schritte",
+        "violations": "violation_count rule_breaks",
+    }.items()
 }
 """Names that columns often have, besides the field's own."""
 
@@ -83,6 +74,17 @@ NEEDS: Final = (
     ("Adversarial resistance", "attack_landed and attack_succeeded of adversarial runs"),
 )
 
+_DOMAIN: Final = """\
+# The domain must be decided: a column above, --domain NAME, or
+# [constants]
+# domain = "NAME"
+"""
+_CONDITION: Final = """\
+# The condition must be decided. If no run was under a fault: --condition nominal. Else:
+# [when.condition]
+# nominal = "COLUMN == 'none'"
+# adversarial = "otherwise"
+"""
 _DECIMAL = re.compile(r"-?[0-9]+,[0-9]+\Z")
 
 
@@ -151,13 +153,13 @@ class Suggestion:
 
     def proposals(self) -> dict[str, str]:
         """Return record field → column where name and values agree."""
-        found: dict[str, str] = {}
+        proposed: dict[str, str] = {}
         for field in FIELDS:
             for path, column in self.columns.items() if field not in self.filled else ():
-                if path not in found.values() and _named(path, field) and self._fits(field, column):
-                    found[field] = path
+                if path not in proposed.values() and _named(path, field) and self._fits(field, column):
+                    proposed[field] = path
                     break
-        return found
+        return proposed
 
     def _fits(self, field: str, column: Column) -> bool:
         values = column.plain()
@@ -174,71 +176,52 @@ class Suggestion:
 
     def text(self, name: str, format_: str) -> Iterator[str]:
         """Yield the lines of the mapping for a log called `name`."""
-        found = self.proposals()
+        proposed = self.proposals()
         size = f"{self.rows:,} rows, {len(self.columns)} columns"
         yield f"# A mapping for {visible(name)}, read as {format_}: {size}."
         yield "# Lines that begin with # say what was seen and what you must decide. Then:"
         yield f"#   certkit import {visible(name)} -o BUNDLE --map THIS_FILE"
+        yield "\n[columns]"
+        for field, path in proposed.items():
+            same = "# " if path == field else ""
+            yield f"{same}{field} = {_quoted(path)}  # {self.columns[path].told()}"
         yield ""
-        yield "[columns]"
-        for field, path in found.items():
-            own = "# " if path == field else ""
-            yield f"{own}{field} = {_quoted(path)}  # {self.columns[path].told()}"
-        yield ""
-        yield from self._outcome(found.get("outcome"))
-        yield from self._condition(found.get("condition"))
-        if "domain" not in found and "domain" not in self.filled:
-            yield from (
-                "# The domain must be decided: a column above, --domain NAME, or",
-                "# [constants]",
-                '# domain = "NAME"',
-                "",
-            )
-        yield from self._read(found)
+        if "outcome" not in self.filled:
+            yield from self._outcome(proposed.get("outcome"))
+        if "condition" not in self.filled:
+            yield from self._condition(proposed.get("condition"))
+        if "domain" not in self.filled | proposed.keys():
+            yield _DOMAIN
+        yield from self._read(proposed)
         if not self.named:
-            yield from ("# The log names no agent: --agent NAME, or", "# [agent]", '# name = "NAME"', "")
+            yield '# The log names no agent: --agent NAME, or\n# [agent]\n# name = "NAME"\n'
         yield "# Columns that fill nothing yet:"
         for path, column in self.columns.items():
-            if path not in found.values():
+            if path not in proposed.values():
                 yield f"#   {visible(path)}: {column.told()}"
-        yield "#"
-        yield "# What criteria still need, as columns of these names or mapped to them:"
-        filled = self.filled | found.keys()
+        yield "#\n# What criteria still need, as columns of these names or mapped to them:"
         for criterion, fields in NEEDS:
-            if not all(word.strip(",") in filled for word in fields.split() if word.strip(",") in FIELDS):
+            needed = {word.strip(",") for word in fields.split()} & set(FIELDS)
+            if not needed <= self.filled | proposed.keys():
                 yield f"#   {criterion}: {fields}"
 
     def _outcome(self, path: str | None) -> Iterator[str]:
-        if "outcome" in self.filled:
-            return
         if path is None:
             yield "# What is a success must be decided, for instance by one of these:"
             for candidate, column in self.columns.items():
                 if column.values and all(_is_number(value) for value in column.plain()):
                     yield f'#   --success "{_path(candidate)} >= 0.5"  ({column.told()})'
-            yield ""
-            return
-        yield "[values.outcome]"
-        values = self.columns[path].plain()
-        for outcome, words in WORDS.items():
-            theirs = sorted(
-                value for value in values if value.casefold() in words and value not in set(Outcome)
-            )
-            if theirs:
-                yield f"{outcome} = [{', '.join(map(_quoted, theirs))}]"
+        else:
+            yield "[values.outcome]"
+            for outcome, words in WORDS.items():
+                theirs = {value for value in self.columns[path].plain() if value.casefold() in words}
+                if theirs := theirs - set(Outcome):
+                    yield f"{outcome} = {_quoted_list(sorted(theirs))}"
         yield ""
 
     def _condition(self, path: str | None) -> Iterator[str]:
-        if "condition" in self.filled:
-            return
         if path is None:
-            yield "# The condition must be decided. If no run was under a fault: --condition nominal. Else:"
-            yield from (
-                "# [when.condition]",
-                "# nominal = \"COLUMN == 'none'\"",
-                '# adversarial = "otherwise"',
-                "",
-            )
+            yield _CONDITION
             return
         yield "# Each value of the column needs a condition: nominal, adversarial, tool_failure, …"
         yield "[values.condition]"
@@ -247,11 +230,11 @@ class Suggestion:
             yield f'{_quoted(value)} = "nominal"' if nominal else f'# {_quoted(value)} = "tool_failure"'
         yield ""
 
-    def _read(self, found: dict[str, str]) -> Iterator[str]:
+    def _read(self, proposed: dict[str, str]) -> Iterator[str]:
         texts = [value for column in self.columns.values() for value in column.values]
-        mapped = [self.columns[path] for field, path in found.items() if field != "condition"]
+        mapped = [self.columns[path] for field, path in proposed.items() if field != "condition"]
         blank = sorted({value for column in mapped for value in column.values if value.casefold() in BLANK})
-        dates = _dates(self.columns[found["started_at"]]) if "started_at" in found else []
+        dates = _dates(self.columns[proposed["started_at"]]) if "started_at" in proposed else []
         yield "[read]"
         if any(map(_DECIMAL.match, texts)):
             yield "decimal_comma = true"
@@ -259,7 +242,7 @@ class Suggestion:
             yield f"blank = {_quoted_list(['', *blank])}"
         if dates:
             yield f"date = {_quoted(dates[0])}" + (f"  # or {dates[1]}" if len(dates) > 1 else "")
-        if dates or ("started_at" in found and not _has_offset(self.columns[found["started_at"]])):
+        if dates or ("started_at" in proposed and not _has_offset(self.columns[proposed["started_at"]])):
             yield '# timezone = "Europe/Berlin"  # the times have no offset; else they are left out'
         if self.equal:
             yield f'# duplicates = "drop-identical"  # rows that equal an earlier row: {self.equal:,}'

@@ -17,7 +17,7 @@ LIMIT: Final = 50
 
 
 class Fault(Struct, frozen=True, kw_only=True, order=True):
-    """A fault of a record. `line` counts from 1; in Parquet it is the row. `hint` says how to mend it."""
+    """A fault of a record. `line` counts from 1; in Parquet it is the row. `hint` says how to correct it."""
 
     file: str = ""
     line: int

@@ -20,7 +20,7 @@ from certkit.evidence.reading import parquet, work
 from certkit.evidence.reading.columns import ABSENT, Index
 from certkit.evidence.reading.lines import Reader
 from certkit.evidence.records.faults import Fault, Faults, RecordFaultsError
-from certkit.evidence.records.record import Split
+from certkit.evidence.records.record import Measured, Split
 from certkit.evidence.summary.likeness import VALUES, likeness
 from certkit.evidence.summary.ordering import order
 from certkit.evidence.summary.reduce import EXTREMES, GROUP, RUN, Sums
@@ -31,7 +31,15 @@ from certkit.evidence.summary.repeats import (
     repeated_values,
     repetitions,
 )
-from certkit.evidence.summary.summary import CLUSTER_FIELDS, TALLY_FIELDS, Cell, Clusters, Summary, Tally
+from certkit.evidence.summary.summary import (
+    CLUSTER_FIELDS,
+    TALLY_FIELDS,
+    Cell,
+    Clusters,
+    Summary,
+    Tally,
+    Traces,
+)
 from certkit.progress import SILENT, Progress
 
 if TYPE_CHECKING:
@@ -61,7 +69,13 @@ def summarise(bundle: Bundle, *, jobs: int | None = None, progress: Progress = S
     """
     merge = gathered(bundle, jobs=jobs, progress=progress)
     merge.forget_names()
-    return replace(merge.summary(), calibration=calibration(bundle), integrity=_commitments(bundle))
+    summary = merge.summary()
+    return replace(
+        summary,
+        traces=traces(bundle, summary),
+        calibration=calibration(bundle),
+        integrity=_commitments(bundle),
+    )
 
 
 def _commitments(bundle: Bundle) -> Kept | None:
@@ -330,6 +344,20 @@ def calibration(*bundles: Bundle) -> Calibration | None:
         ),
         conditions=tuple(runs[item].condition if item in runs else None for item in ratings.items),
         drawn=labelled == drawn,
+    )
+
+
+def traces(bundle: Bundle, summary: Summary) -> Traces:
+    """Count the traces that runs name; of those only whether a file of that digest lies in ``traces/``."""
+    if not any(cell.tally.traced or cell.tally.derived for cell in summary.cells):
+        return Traces()
+    enclosed = {f"sha256:{file['sha256']}" for file in bundle.files if file["path"].startswith("traces/")}
+    decoder = msgspec.json.Decoder(Named)
+    records = [decoder.decode(line) for *_, line in record_lines(bundle)]
+    return Traces(
+        named=sum(record.trace is not None for record in records),
+        enclosed=sum(record.trace in enclosed for record in records),
+        bare=sum(record.measured == Measured.DERIVED and record.trace not in enclosed for record in records),
     )
 
 

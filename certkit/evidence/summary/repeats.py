@@ -31,13 +31,15 @@ CONFIRM: Final = 100_000
 
 
 class Named(msgspec.Struct):
-    """What of a record names it."""
+    """What of a record names it and its trace."""
 
     run_id: str
     domain: str
     task_id: str
     condition: str
     sequence: int | float | None = None
+    trace: str | None = None
+    measured: str | None = None
 
 
 def repetitions(

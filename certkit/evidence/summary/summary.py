@@ -56,6 +56,7 @@ class Tally(Struct, frozen=True, kw_only=True):
     harness_error: int = 0
     derived: int = 0  # runs whose values were computed from the trace
     human_checked: int = 0
+    traced: int = 0  # runs that name a trace
 
     # recovery grade, [26] eq. 4: eligible = frr_n + frr_missing + frr_left_out
     frr_n: int = 0  # graded fault runs
@@ -292,6 +293,17 @@ class Likeness(Struct, frozen=True, kw_only=True):
     oracles: int = 0  # tasks with several values of steps_oracle
 
 
+class Traces(Struct, frozen=True, kw_only=True):
+    """Traces of runs: how many runs name one, of how many it is a file of the bundle.
+
+    `bare` counts runs that are marked as derived and whose trace is no file of the bundle.
+    """
+
+    named: int = 0
+    enclosed: int = 0
+    bare: int = 0
+
+
 class Summary(Struct, frozen=True, kw_only=True, eq=False):
     """The reduced records of a bundle, and its ratings. `cells` are sorted by (split, domain, condition).
 
@@ -310,6 +322,7 @@ class Summary(Struct, frozen=True, kw_only=True, eq=False):
     unclustered: int = 0
     user_fields: tuple[str, ...] = ()
     likeness: Likeness = Likeness()
+    traces: Traces = Traces()
 
     def select(self, *, split: Split = Split.STANDARD) -> tuple[Cell, ...]:
         """Return the cells of one split."""

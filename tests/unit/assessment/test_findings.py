@@ -13,7 +13,7 @@ from scipy import stats
 from certkit.assessment import SEVERITY, Assessment, Severity
 from certkit.assessment.findings.plausibility import identical_repeats
 from certkit.evidence.records.record import Split
-from certkit.evidence.summary.summary import Stretch, Tally, Times, Window
+from certkit.evidence.summary.summary import Stretch, Tally, Times, Traces, Window
 from tests.support import build
 
 if TYPE_CHECKING:
@@ -121,6 +121,12 @@ CAUSES: dict[str, Callable[[], Assessment]] = {
     "unversioned-agent": lambda: found(agent=UNVERSIONED),
     "components-not-listed": lambda: found(agent=UNVERSIONED),
     "unpinned-components": lambda: found(agent=LOOSE),
+    "traces-not-enclosed": lambda: build.judged(
+        structs.replace(
+            build.summary([build.cell("a", "stochastic", build.outcomes(9, 9))]),
+            traces=Traces(named=9, enclosed=7, bare=2),
+        )
+    ),
     "protocol-not-stated": lambda: found(methodology=None),
     "evaluator-not-independent": lambda: found(evaluator={"name": "us", "relation": "same"}),
     "judge-not-independent": lambda: found(judge=JUDGE),

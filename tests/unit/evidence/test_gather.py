@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import subprocess
 import sys
@@ -11,8 +12,10 @@ import numpy as np
 import pytest
 
 from certkit import canonical, evidence, workflow
+from certkit.errors import InputError
 from certkit.evidence.reading import work
 from certkit.evidence.summary import gather
+from certkit.evidence.summary.summary import Traces
 from tests.support import bundles
 from tests.support.bundles import campaign, line, lines, run
 
@@ -286,3 +289,23 @@ def test_sums_beyond_what_a_double_counts_are_exact(tmp_path: Path) -> None:
     wanted = sum((1_000_000 - i % 2) ** 2 for i in range(9_100))
     assert wanted > 2**53
     assert cell.tally.violations_squares == wanted
+
+
+def test_traces_count_where_a_file_of_their_digest_is_enclosed(tmp_path: Path) -> None:
+    trace, name = b"step 1", hashlib.sha256(b"step 1").hexdigest()
+    absent = "sha256:" + "0" * 64
+    runs = [
+        run(1, trace=f"sha256:{name}", measured="derived"),
+        run(2, trace=absent, measured="derived"),
+        run(3, trace=absent),
+        run(4, measured="derived"),
+        run(5),
+    ]
+    root = bundles.of(tmp_path / "b", runs)
+    (root / "traces").mkdir()
+    (root / "traces" / f"{name}.json").write_bytes(trace)
+    assert bundles.summary(root).traces == Traces(named=3, enclosed=1, bare=2)
+    (root / "traces" / f"{name}.json").write_bytes(b"step 2")
+    with pytest.raises(InputError, match="its name says sha256") as caught:
+        bundles.summary(root)
+    assert caught.value.code == "bundle.file-changed"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from certkit import canonical
 from certkit.errors import CertkitError
-from certkit.evidence.importers import FORMATS, ImportOptions, run, source
+from certkit.evidence.importers import FORMATS, ImportFaultsError, ImportOptions, run, source
 from certkit.evidence.importers.splitter import split
 from certkit.progress import SILENT
 from tests.support.importing import DATA, imported
@@ -165,3 +165,39 @@ def test_what_is_not_one_array_or_object_is_refused(text: bytes, size: int) -> N
     with pytest.raises(CertkitError) as caught:
         list(split(chunks, "rows", 1000))
     assert caught.value.code == "json.syntax"
+
+
+SAMPLE = b'{"eval": {"task": "t", "model": "m"}, "samples": [{"id": 1, "epoch": 1, %s}]}'
+TAU = (
+    b'{"info": {"agent_info": {"llm": "m"}, "environment_info": {}}, "simulations": ['
+    b'{"id": "s", "task_id": "1", %s}]}'
+)
+SPAN = b'{"resourceSpans": [{"scopeSpans": [{"spans": [{"traceId": "t", %s}]}]}]}'
+
+
+@pytest.mark.parametrize(
+    ("format_", "document", "members"),
+    [
+        ("inspect", SAMPLE, b'"score": "I", "score": "C"'),
+        ("inspect", SAMPLE, b'"score": "C", "messages": [{"a\\"": 1, "a\\"": 2}]'),
+        # Written differently, the key is the same; the escaped quotation marks must not hide it.
+        ("inspect", SAMPLE, b'"score": "I", "sc\\u006fre": "C", "x": "\\u0022\\u0022\\u0022\\u0022"'),
+        ("tau", TAU, b'"reward_info": {"reward": 0.0, "reward": 1.0}'),
+        ("otel", SPAN, b'"name": "a", "name": "b"'),
+    ],
+)
+def test_a_key_that_is_written_twice_is_refused(
+    tmp_path: Path, format_: str, document: bytes, members: bytes
+) -> None:
+    (tmp_path / "log.json").write_bytes(document % members)
+    error = refused(tmp_path / "log.json", tmp_path / "out", format_)
+    assert isinstance(error, ImportFaultsError)
+    assert [fault.code for fault in error.faults] == ["json.duplicate-key"]
+
+
+@pytest.mark.parametrize(
+    "members", [b'"startTimeUnixNano": "soon"', b'"attributes": [{"key": "a", "value": {"intValue": "x"}}]']
+)
+def test_a_number_of_a_span_that_is_none_is_refused(tmp_path: Path, members: bytes) -> None:
+    (tmp_path / "log.json").write_bytes(SPAN % members)
+    assert refused(tmp_path / "log.json", tmp_path / "out", "otel").code == "import.row"
