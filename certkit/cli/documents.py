@@ -29,7 +29,7 @@ class ReportedFault(Part, frozen=True, kw_only=True):
     code: ErrorCode
     expected: Text
     found: Text
-    hint: Annotated[Text, Meta(description="how to mend it")] | UnsetType = UNSET
+    hint: Annotated[Text, Meta(description="how to correct it")] | UnsetType = UNSET
 
 
 class Failure(Part, frozen=True, kw_only=True):

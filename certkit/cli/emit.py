@@ -21,14 +21,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import typer
 
 from certkit import canonical
-from certkit.errors import CertkitError, Exit
+from certkit.errors import CertkitError, Exit, UsageError
 from certkit.progress import SILENT, Progress
 from certkit.text import visible
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.progress import Progress as RichProgress
-    from rich.progress import TaskID
 
     from certkit.document import Document
 
@@ -181,16 +180,13 @@ def _hanging(line: str) -> str:
     return " " * (len(line) - len(line.lstrip(" ")) + 2)
 
 
-def _refused(failure: Mapping[str, Any]) -> None:
-    from certkit.cli.documents import Error, Failure  # noqa: PLC0415 - most commands do not fail
-
-    raw(_bytes(Error(error=Failure(**failure))))
-
-
 def error(failure: CertkitError, *, json: bool) -> None:
     """Print an error: one JSON document, or ``error:`` and its ``hint:`` lines."""
     if json:
-        _refused(failure.to_dict())
+        from certkit.cli.documents import Error, Failure  # noqa: PLC0415 - most commands do not fail
+
+        members: Mapping[str, Any] = failure.to_dict()
+        raw(_bytes(Error(error=Failure(**members))))
         return
     note(f"error: {failure}")
     for line in (failure.hint or "").splitlines():
@@ -199,11 +195,8 @@ def error(failure: CertkitError, *, json: bool) -> None:
 
 def usage(message: str, *, json: bool) -> None:
     """Print what is wrong with a command line."""
-    if json:
-        _refused({"code": "usage.option", "message": message})
-    else:
-        note(f"error: {message}")
-        note("hint: 'certkit --help' and 'certkit COMMAND --help' show what there is")
+    advice = "'certkit --help' and 'certkit COMMAND --help' show what there is"
+    error(UsageError("usage.option", message, hint=advice), json=json)
 
 
 def bug(failure: BaseException, *, json: bool, traceback: bool) -> Exit:
@@ -211,11 +204,8 @@ def bug(failure: BaseException, *, json: bool, traceback: bool) -> Exit:
     if traceback:
         print_exception(failure)
     message = f"certkit failed with {type(failure).__name__}: {failure}"
-    if json:
-        _refused({"code": "internal.bug", "message": message})
-    else:
-        note(f"error: {message}")
-        note("hint: this is a bug in certkit; please report it with the output of the same command and -v")
+    advice = "this is a bug in certkit; please report it with the output of the same command and -v"
+    error(CertkitError("internal.bug", message, hint=advice), json=json)
     return Exit.BUG
 
 
@@ -224,7 +214,6 @@ class Bar:
 
     def __init__(self) -> None:
         self._drawn: RichProgress | None = None
-        self._task: TaskID | None = None
 
     def start(self, label: str, total: int | None, unit: str) -> None:
         """Draw a new bar."""
@@ -248,12 +237,12 @@ class Bar:
             transient=True,
         )
         self._drawn.start()
-        self._task = self._drawn.add_task(label, total=total)
+        self._drawn.add_task(label, total=total)
 
     def advance(self, amount: int) -> None:
         """Move the bar on."""
-        if self._drawn is not None and self._task is not None:
-            self._drawn.advance(self._task, amount)
+        if self._drawn is not None:
+            self._drawn.advance(self._drawn.task_ids[0], amount)
 
     def finish(self) -> None:
         """Take the bar away."""

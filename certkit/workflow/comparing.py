@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final
 
 from certkit import files
 from certkit.assessment import compare as comparing
-from certkit.assessment.assessing import assess
 from certkit.assessment.drift import drift as between
 from certkit.assessment.drift import snapshot
 from certkit.errors import CertkitError
@@ -21,7 +20,8 @@ from certkit.passport.comparing import Comparison, Side, read
 from certkit.passport.drift_side import drift_side
 from certkit.passport.pdf import take
 from certkit.progress import SILENT, Progress
-from certkit.workflow.named import DEFAULT_PROFILE, load_profile
+from certkit.workflow.judging import judge
+from certkit.workflow.named import DEFAULT_PROFILE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -109,7 +109,4 @@ def drift(
 
 
 def _of_bundle(path: Path, profile: str, *, jobs: int | None, progress: Progress) -> Snapshot:
-    judged = load_profile(profile)
-    bundle = open_bundle(path, progress=progress)
-    summary = summarise(bundle, jobs=jobs, progress=progress)
-    return snapshot(assess(summary, bundle.facts, judged), summary)
+    return snapshot(*judge(path, profile, required_tier=1, jobs=jobs, progress=progress))

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from certkit import files, report
 from certkit.progress import SILENT, Progress
-from certkit.workflow.judging import judge, paths_of
-from certkit.workflow.named import load_profile
+from certkit.workflow.judging import judge
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,12 +42,7 @@ def draw(
 ) -> View:
     """Judge bundles for a report, and return the report; `today` ends acceptances and ages evidence."""
     judged, summary = judge(
-        paths_of(bundle),
-        load_profile(profile),
-        required_tier=required_tier,
-        context=context,
-        jobs=jobs,
-        progress=progress,
+        bundle, profile, required_tier=required_tier, context=context, jobs=jobs, progress=progress
     )
     return report.view(
         judged,
@@ -72,12 +66,5 @@ def case_of(
     """Judge bundles, and return what their argument is built from."""
     from certkit.report.argument.case import case  # noqa: PLC0415 - heavy
 
-    judged, summary = judge(
-        paths_of(bundle),
-        load_profile(profile),
-        required_tier=required_tier,
-        context=context,
-        jobs=None,
-        progress=progress,
-    )
+    judged, summary = judge(bundle, profile, required_tier=required_tier, context=context, progress=progress)
     return case(judged, context=context, summary=summary, today=today)

@@ -20,7 +20,7 @@ from certkit.passport import keys
 from certkit.progress import SILENT, Progress
 from certkit.registry.admission import PROOF_SUFFIX, Admitted, admit
 from certkit.workflow.judging import judge, paths_of, refuse_inside
-from certkit.workflow.named import DEFAULT_PROFILE, load_profile
+from certkit.workflow.named import DEFAULT_PROFILE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -94,12 +94,7 @@ def issue(
     """
     refuse_inside(bundle, out)
     judged, summary = judge(
-        paths_of(bundle),
-        load_profile(profile),
-        required_tier=required_tier,
-        context=context,
-        jobs=jobs,
-        progress=progress,
+        bundle, profile, required_tier=required_tier, context=context, jobs=jobs, progress=progress
     )
     signed = passport.issue(
         judged,

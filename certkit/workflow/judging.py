@@ -62,33 +62,28 @@ def assess(
     number of processes that read (None: one per core for large bundles); the result does not depend on it.
     Raises `CertkitError` subclasses where the bundle or the profile is refused.
     """
-    table = load_profile(profile) if isinstance(profile, str) else profile
-    return judge(
-        paths_of(path), table, required_tier=required_tier, context=context, jobs=jobs, progress=progress
-    )[0]
+    return judge(path, profile, required_tier=required_tier, context=context, jobs=jobs, progress=progress)[0]
 
 
 def judge(
-    paths: Sequence[Path],
-    profile: Profile,
+    path: str | Path | Sequence[str | Path],
+    profile: str | Profile,
     *,
     required_tier: int,
     context: Given | None = None,
-    jobs: int | None,
+    jobs: int | None = None,
     progress: Progress,
 ) -> tuple[Assessment, Summary]:
     """Return the assessment of a bundle, or of several that are pooled, and the summary that it rests on."""
-    bundles = [open_bundle(path, progress=progress) for path in paths]
+    table = load_profile(profile) if isinstance(profile, str) else profile
+    bundles = [open_bundle(folder, progress=progress) for folder in paths_of(path)]
     if len(bundles) == 1:
-        summary = summarise(bundles[0], jobs=jobs, progress=progress)
-        facts = bundles[0].facts
-        return assessing.assess(
-            summary, facts, profile, required_tier=required_tier, context=context
-        ), summary
+        facts, summary = bundles[0].facts, summarise(bundles[0], jobs=jobs, progress=progress)
+        judged = assessing.assess(summary, facts, table, required_tier=required_tier, context=context)
+        return judged, summary
     pooled = accumulate(bundles, jobs=jobs, progress=progress)
-    return assessing.assess_accumulation(
-        pooled, profile, required_tier=required_tier, context=context
-    ), pooled.summary
+    judged = assessing.assess_accumulation(pooled, table, required_tier=required_tier, context=context)
+    return judged, pooled.summary
 
 
 def measured_icc(path: str | Path) -> float:

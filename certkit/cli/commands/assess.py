@@ -71,10 +71,10 @@ def _drifted(baseline: Path, bundles: Sequence[Path], jobs: int | None) -> bool:
     """Tell whether the agent drifted since a passport, whose signature is not checked, and say the result."""
     if len(bundles) > 1:
         raise UsageError("usage.option", "--baseline is compared with one bundle")
-    found = workflow.drift(baseline, bundles[0], jobs=jobs, progress=progress()).drift
-    worse = ", ".join(row.name for row in found.behaviour if row.flagged)
-    note(f"against {baseline}: {found.result}{f', worse in {worse}' if worse else ''}")
-    return found.exit_code == Exit.DRIFT
+    drift = workflow.drift(baseline, bundles[0], jobs=jobs, progress=progress()).drift
+    worse = ", ".join(row.name for row in drift.behaviour if row.flagged)
+    note(f"against {baseline}: {drift.result}{f', worse in {worse}' if worse else ''}")
+    return drift.exit_code == Exit.DRIFT
 
 
 def _screen(result: Assessment, out: Path | None, *, verbose: bool, place: str) -> Iterator[Line]:

@@ -126,13 +126,13 @@ def runs(
 
     Example: certkit runs bundle --failed --domain travel
     """
-    found = worst_runs(evidence.open_bundle(folder), failed=failed, domain=domain, condition=condition)
-    emit(lambda: _document(found).to_dict(), _listed(found))
+    listed = worst_runs(evidence.open_bundle(folder), failed=failed, domain=domain, condition=condition)
+    emit(lambda: _document(listed).to_dict(), _listed(listed))
 
 
-def _document(found: Runs) -> RunList:
+def _document(listed: Runs) -> RunList:
     return RunList(
-        total=found.total,
+        total=listed.total,
         runs=[
             ListedRun(
                 file=run.file,
@@ -140,15 +140,15 @@ def _document(found: Runs) -> RunList:
                 run={name: value for name, value in structs.asdict(run.record).items() if value is not None},
                 trace=run.trace,
             )
-            for run in found.runs
+            for run in listed.runs
         ],
     )
 
 
-def _listed(found: Runs) -> Iterator[str]:
-    shown = found.runs[:_SHOWN]
-    yield f"{counted(found.total, 'run')}, the worst first" + (
-        "" if len(shown) == found.total else f"; the first {len(shown)} are shown, --json has more"
+def _listed(listed: Runs) -> Iterator[str]:
+    shown = listed.runs[:_SHOWN]
+    yield f"{counted(listed.total, 'run')}, the worst first" + (
+        "" if len(shown) == listed.total else f"; the first {len(shown)} are shown, --json has more"
     )
     if shown:
         yield f"{'outcome':<14}{'domain':<15}{'condition':<19}{'viol.':>5}  run"
