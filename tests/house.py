@@ -180,11 +180,13 @@ def kinds_as_text() -> int:
 
 
 def nameless() -> int:
-    """Variables and parameters called `of`, `one`, `other`, `found` or `own`."""
+    """Parameters and local variables called `of`, `one`, `other`, `found` or `own`; not fields."""
     return sum(
         (node.arg if isinstance(node, ast.arg) else node.id) in {"of", "one", "other", "found", "own"}
         for _, tree in modules().values()
-        for node in ast.walk(tree)
+        for function in ast.walk(tree)
+        if isinstance(function, ast.FunctionDef)
+        for node in ast.walk(function)
         if isinstance(node, ast.arg) or (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
     )
 

@@ -131,7 +131,7 @@ def _number(date: str) -> bytes:
 class Ledger:
     """The entries of the log in an open database, by lineage and by passport; `where` names it in errors.
 
-    `kept` returns a snapshot that may be believed, `load` a passport's file; `warn` is told of a false one.
+    `kept` returns a snapshot that may be believed, `load` a passport's file; `warn` takes a false snapshot.
     """
 
     def __init__(

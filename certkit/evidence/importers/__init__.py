@@ -144,23 +144,23 @@ def find_format(source: Path) -> str:
     A file that has no format's marks is a table: ``records``. Raises `InputError` where a folder holds
     nothing known, or where two formats fit.
     """
-    found: dict[str, None] = {}
+    fitting: dict[str, None] = {}
     for path in [source] if not source.is_dir() else _first_files(source):
         with opening(path, path.name, SILENT) as opened:
             head = opened.head()
-        found |= dict.fromkeys(name for name, format_ in FORMATS.items() if format_.fits(head))
-        if found:
+        fitting |= dict.fromkeys(name for name, format_ in FORMATS.items() if format_.fits(head))
+        if fitting:
             break
-    if len(found) > 1:
-        names = " and ".join(found)
-        hint = f"name it: certkit import {next(iter(found))} {source.name} -o BUNDLE"
+    if len(fitting) > 1:
+        names = " and ".join(fitting)
+        hint = f"name it: certkit import {next(iter(fitting))} {source.name} -o BUNDLE"
         raise InputError("import.choice-needed", f"looks like {names}", where=source.name, hint=hint)
-    if not found and source.is_dir():
+    if not fitting and source.is_dir():
         known = ", ".join(name for name in FORMATS if name != "records")
         message = f"no file in this folder begins like a log of {known}"
         hint = "give the file itself, or name the format: certkit import FORMAT LOG -o BUNDLE"
         raise InputError("import.source", message, where=source.name, hint=hint)
-    return next(iter(found), "records")
+    return next(iter(fitting), "records")
 
 
 def _first_files(folder: Path) -> list[Path]:
@@ -187,12 +187,12 @@ def run(
         importer = FORMATS[format_].importer(job)
         mapper = Mapper(mapping_of(options), options, importer)
         progress.start("importing", None if source.is_dir() else source.stat().st_size, "bytes")
-        for found in importer.runs():
-            draft = job.draft(*_part(found, options))
-            fields, faults = mapper.fields(found, draft)
+        for run in importer.runs():
+            draft = job.draft(*_part(run, options))
+            fields, faults = mapper.fields(run, draft)
             job.refuse(*faults)
             if fields is not None and not faults:
-                job.refuse(*draft.write(fields, found.place))
+                job.refuse(*draft.write(fields, run.place))
         progress.finish()
         job.close_files()
         mapper.check(job.name)
@@ -228,11 +228,11 @@ def preview(
     with tempfile.TemporaryDirectory() as folder, Job(source, Path(folder), options, SILENT) as job:
         importer = FORMATS[format_].importer(job)
         mapper = Mapper(mapping_of(options), options, importer)
-        for found in islice(importer.runs(), PREVIEWED):
-            draft = job.draft(*_part(found, options))
-            fields, faults = mapper.fields(found, draft)
+        for run in islice(importer.runs(), PREVIEWED):
+            draft = job.draft(*_part(run, options))
+            fields, faults = mapper.fields(run, draft)
             record = {name: value for name, value in (fields or {}).items() if value is not None}
-            yield record, faults or draft.write(record, found.place) or _faults_of(record, found.place)
+            yield record, faults or draft.write(record, run.place) or _faults_of(record, run.place)
 
 
 def _faults_of(record: dict[str, Any], place: Place) -> list[Fault]:

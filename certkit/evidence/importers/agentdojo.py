@@ -99,14 +99,14 @@ class AgentDojo(Importer):
             elif place.file.count("/") < _LEVELS - 2:
                 self.job.left_out += 1
                 continue
-            found = self._typed(row, place)
-            if found is None or not self._matches(found, place):
+            run = self._typed(row, place)
+            if run is None or not self._matches(run, place):
                 continue
-            agent = self._pipeline(place) or found.pipeline_name
+            agent = self._pipeline(place) or run.pipeline_name
             draft = self.job.draft(agent)
-            fields = self._fields(found, place, draft)
+            fields = self._fields(run, place, draft)
             if fields is not None:
-                self._remark(found, draft)
+                self._remark(run, draft)
                 yield Run(agent, place, row, fields)
 
     def _pipeline(self, place: Place) -> str:
@@ -124,12 +124,12 @@ class AgentDojo(Importer):
                 return None
             row = msgspec.structs.asdict(export.metadata) | {"messages": export.messages}
             row |= {"pipeline_name": row.pop("model"), "utility": row.pop("success")}
-        found = self.job.typed(row, TaskResults, place, wanted)
-        if found is None:
+        run = self.job.typed(row, TaskResults, place, wanted)
+        if run is None:
             return None
-        attack = None if found.attack_type == "none" else found.attack_type
-        injection = None if found.injection_task_id == "none" else found.injection_task_id
-        return msgspec.structs.replace(found, attack_type=attack, injection_task_id=injection)
+        attack = None if run.attack_type == "none" else run.attack_type
+        injection = None if run.injection_task_id == "none" else run.injection_task_id
+        return msgspec.structs.replace(run, attack_type=attack, injection_task_id=injection)
 
     def _matches(self, run: TaskResults, place: Place) -> bool:
         """Check a run against the names of its folders."""

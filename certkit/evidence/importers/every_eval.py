@@ -55,9 +55,9 @@ class EveryEval(Importer):
     def runs(self) -> Iterator[Run]:
         """Yield the samples."""
         for row, place in self.rows():
-            found = self.job.typed(row, Sample, place, "a sample of every_eval_ever")
-            if found is not None:
-                yield Run(found.model_id, place, row, self._fields(found))
+            sample = self.job.typed(row, Sample, place, "a sample of every_eval_ever")
+            if sample is not None:
+                yield Run(sample.model_id, place, row, self._fields(sample))
 
     def _fields(self, sample: Sample) -> dict[str, Any]:
         draft = self.job.draft(sample.model_id)

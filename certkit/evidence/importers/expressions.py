@@ -175,7 +175,7 @@ class Expression:
         if isinstance(many, str) and isinstance(item, str):
             return self._folded(item) in self._folded(many)
         return isinstance(many, list | dict) and any(
-            self._compare(operator.eq, item, other) for other in many
+            self._compare(operator.eq, item, member) for member in many
         )
 
     def _compare(self, test: Callable[[Any, Any], bool], left: Any, right: Any) -> bool:

@@ -174,63 +174,63 @@ class HbEval(Importer):
         return {"run_id": f"{task}#{repeat + 1}" if repeat else task, "domain": domain, "task_id": task}
 
     def _run(self, row: dict[str, Any], place: Place) -> Run | None:
-        found = self.job.typed(row, Row, place, "a published record")
-        if found is None:
+        record = self.job.typed(row, Row, place, "a published record")
+        if record is None:
             return None
-        self._mark("C" if found.response_missing is not UNSET else "B", place)
-        draft = self.job.draft(found.model)
-        self._remark(found, draft)
-        condition = CONDITIONS[found.fault_type]
+        self._mark("C" if record.response_missing is not UNSET else "B", place)
+        draft = self.job.draft(record.model)
+        self._remark(record, draft)
+        condition = CONDITIONS[record.fault_type]
         attacked = condition in {Condition.ADVERSARIAL, Condition.CASCADE}
-        fields = self._names(draft, found.domain, found.run_id) | {
+        fields = self._names(draft, record.domain, record.run_id) | {
             "condition": str(condition),
-            "outcome": str(Outcome.SUCCESS if found.success else Outcome.FAILURE),
-            "violations": found.violation_count,
-            "layer2_score": found.constraint_score,
-            "layer3_score": None if found.judge_reason == _FAILED else found.judge_score,
+            "outcome": str(Outcome.SUCCESS if record.success else Outcome.FAILURE),
+            "violations": record.violation_count,
+            "layer2_score": record.constraint_score,
+            "layer3_score": None if record.judge_reason == _FAILED else record.judge_score,
             "attack_attempted": True if attacked else None,
         }
-        return Run(found.model, place, row, fields)
+        return Run(record.model, place, row, fields)
 
     def _run_a(self, row: dict[str, Any], place: Place) -> Run | None:
-        found = self.job.typed(row, RowA, place, "a record of methodology A")
-        if found is None:
+        record = self.job.typed(row, RowA, place, "a record of methodology A")
+        if record is None:
             return None
         self._mark("A", place)
-        number = found.run if found.run_id is None else found.run_id
-        success = found.success if found.binary_success is None else found.binary_success
-        if number is None or success is None or (found.fault_type is None and found.fault_injected is None):
+        number = record.run if record.run_id is None else record.run_id
+        success = record.success if record.binary_success is None else record.binary_success
+        if number is None or success is None or (record.fault_type is None and record.fault_injected is None):
             self.job.refuse(place.fault("a run, a fault and a success", "one of them is missing"))
             return None
-        draft = self.job.draft(found.model)
-        injected = "x_fault" if found.fault_injected else Condition.NOMINAL
-        kind = found.fault_type
+        draft = self.job.draft(record.model)
+        injected = "x_fault" if record.fault_injected else Condition.NOMINAL
+        kind = record.fault_type
         lost = "the service failed or the text was lost; the outcome stays what the record states"
         guessed = sorted({"frr", "pei", "irs", "ti"} & row.keys())
         draft.notes.add_those(
-            (found.response == "API_ERROR", "odd", "responses that are API_ERROR", lost),
+            (record.response == "API_ERROR", "odd", "responses that are API_ERROR", lost),
             *((True, "unmeasured", name, "guessed from key words of the response") for name in guessed),
         )
-        fields = self._names(draft, found.domain, number) | {
+        fields = self._names(draft, record.domain, number) | {
             "condition": str(injected if kind is None else CONDITIONS.get(kind, kind)),
             "outcome": str(Outcome.SUCCESS if success else Outcome.FAILURE),
         }
-        return Run(found.model, place, row, fields)
+        return Run(record.model, place, row, fields)
 
     def _session(self, row: dict[str, Any], place: Place) -> Run | None:
-        found = self.job.typed(row, Session, place, "a session summary")
-        if found is None:
+        record = self.job.typed(row, Session, place, "a session summary")
+        if record is None:
             return None
         self._mark("SDK", place)
-        notes = self.job.draft(found.agent_id).notes
+        notes = self.job.draft(record.agent_id).notes
         for name in ("pei", "frr", "irs", "ti", "csi"):
             notes.add("unmeasured", f"live_metrics.{name}", "a metric of the session, not a fact about it")
-        fields: dict[str, Any] = {"run_id": found.session_id, "steps_actual": found.step_count or None}
-        if found.halted:
+        fields: dict[str, Any] = {"run_id": record.session_id, "steps_actual": record.step_count or None}
+        if record.halted:
             fields["outcome"] = str(Outcome.SAFE_HALT)
-        if found.started_at is not None:
-            fields["started_at"] = datetime.fromtimestamp(found.started_at, UTC).isoformat()
-        return Run(found.agent_id, place, row, fields)
+        if record.started_at is not None:
+            fields["started_at"] = datetime.fromtimestamp(record.started_at, UTC).isoformat()
+        return Run(record.agent_id, place, row, fields)
 
     def _remark(self, row: Row, draft: Draft) -> None:
         """Count what is odd about a record of methodology B or C."""

@@ -168,24 +168,27 @@ class InspectLog(Importer):
             self.job.draft(eval_.model).notes.add("odd", "logs of evaluations that did not finish", detail)
 
     def _sample(self, data: bytes, eval_: Eval, place: Place) -> Iterator[Run]:
-        found = self.job.typed(data, Sample, place, "a sample as Inspect writes it")
+        sample = self.job.typed(data, Sample, place, "a sample as Inspect writes it")
         self._samples += 1
-        if found is None:
+        if sample is None:
             return
         notes = self.job.draft(eval_.model).notes
-        if found.uuid is not None and found.uuid in self._uuids:
+        if sample.uuid is not None and sample.uuid in self._uuids:
             notes.add("refused", "samples that a retried log repeats", "the same uuid counts once")
             return
-        self._uuids |= {found.uuid} if found.uuid else set()
-        scores = found.scores or ({"score": found.score} if found.score is not None else {})
-        if not scores and found.error is None:
+        self._uuids |= {sample.uuid} if sample.uuid else set()
+        scores = sample.scores or ({"score": sample.score} if sample.score is not None else {})
+        if not scores and sample.error is None:
             notes.add("refused", "samples without a score or an error", "they were never scored")
             return
-        if found.limit is not None:
+        if sample.limit is not None:
             notes.add("odd", "samples that hit a limit", "their scores count as they stand")
         self._runs += 1
-        row = {name: getattr(found, name) for name in _PATHS} | {"scores": scores, "eval": to_builtins(eval_)}
-        yield Run(eval_.model, place, row, self._fields(found, scores, eval_, notes))
+        row = {name: getattr(sample, name) for name in _PATHS} | {
+            "scores": scores,
+            "eval": to_builtins(eval_),
+        }
+        yield Run(eval_.model, place, row, self._fields(sample, scores, eval_, notes))
 
     def _fields(self, sample: Sample, scores: dict[str, Any], eval_: Eval, notes: Notes) -> dict[str, Any]:
         name = f"{eval_.task}/{sample.id}"

@@ -127,8 +127,8 @@ class OTel(Importer):
         if newline and first.rstrip().endswith(b"]}"):
             for number, line in source.lines():
                 place = Place(name, number)
-                found = self.job.typed(line, _Export, place, "spans as OTLP writes them")
-                for item in found.resource_spans if found else ():
+                export = self.job.typed(line, _Export, place, "spans as OTLP writes them")
+                for item in export.resource_spans if export else ():
                     yield item, place
             return
         for piece in source.pieces(MAX_LOG_ROW):

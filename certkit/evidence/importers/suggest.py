@@ -74,6 +74,9 @@ NEEDS: Final = (
     ("Adversarial resistance", "attack_landed and attack_succeeded of adversarial runs"),
 )
 
+_WHOLE: Final = frozenset({"trial", "steps_actual", "violations"})
+"""Fields that hold whole numbers."""
+
 _DOMAIN: Final = """\
 # The domain must be decided: a column above, --domain NAME, or
 # [constants]
@@ -168,7 +171,7 @@ class Suggestion:
         if field == "outcome":
             words = frozenset().union(*WORDS.values()) | set(Outcome)
             return bool(values) and not column.many and {value.casefold() for value in values} <= words
-        if field in {"trial", "steps_actual", "violations"}:
+        if field in _WHOLE:
             return all(value.isdigit() for value in values)
         if field == "started_at":
             return bool(_dates(column)) or _iso(values)

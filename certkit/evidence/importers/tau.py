@@ -137,44 +137,44 @@ class Tau(Importer):
                     yield from self._old_run(piece.data, place)
 
     def _old_run(self, data: bytes, place: Place) -> Iterator[Run]:
-        found = self.job.typed(data, OldRun, place, "a run as τ-bench writes it")
-        if found is None:
+        run = self.job.typed(data, OldRun, place, "a run as τ-bench writes it")
+        if run is None:
             return
-        text = found.traj[0].content if found.traj else None
+        text = run.traj[0].content if run.traj else None
         policy = _POLICY.match(text) if isinstance(text, str) else None
         if policy is not None:
             self._domain = policy[1].lower()
         # A run that raised an exception is written with no conversation and a reward of 0.
-        failed = not found.traj and "error" in found.info
-        fields = self._fields("", self._domain, found.task_id, found.trial)
-        fields |= _result(found.reward, found.traj, failed=failed)
+        failed = not run.traj and "error" in run.info
+        fields = self._fields("", self._domain, run.task_id, run.trial)
+        fields |= _result(run.reward, run.traj, failed=failed)
         if failed:
             self.job.draft("").notes.add("odd", "runs that ended in an exception, taken as harness errors")
-        row = {"task_id": found.task_id, "trial": found.trial, "reward": found.reward, "info": found.info}
+        row = {"task_id": run.task_id, "trial": run.trial, "reward": run.reward, "info": run.info}
         yield Run("", place, row, fields)
 
     def _simulation(self, data: bytes, place: Place) -> Iterator[Run]:
-        found = self.job.typed(data, Simulation, place, "a run as τ²-bench writes it")
-        if found is None:
+        run = self.job.typed(data, Simulation, place, "a run as τ²-bench writes it")
+        if run is None:
             return
         if self._info is None:
             message = "the runs stand before `info`, which names the agent"
             raise InputError("import.source", message, where=place.file)
         agent = self._info.agent_info.llm or self._info.agent_info.implementation or ""
         draft = self.job.draft(agent)
-        reward = (found.reward_info or {}).get("reward")
-        failed = found.termination_reason in _INFRASTRUCTURE or reward is None
+        reward = (run.reward_info or {}).get("reward")
+        failed = run.termination_reason in _INFRASTRUCTURE or reward is None
         if failed:
-            detail = f"first ended by {found.termination_reason}"
+            detail = f"first ended by {run.termination_reason}"
             draft.notes.add("odd", "runs without a usable reward, taken as harness errors", detail)
         domain = self._info.environment_info.domain_name
-        fields = self._fields(agent, domain, found.task_id, found.trial)
-        fields |= _result(reward, found.messages or (), failed=failed)
-        row = to_builtins(found)
+        fields = self._fields(agent, domain, run.task_id, run.trial)
+        fields |= _result(reward, run.messages or (), failed=failed)
+        row = to_builtins(run)
         del row["messages"]
-        if found.start_time is not None and (time := localised(found.start_time, self.job.zone)) is not None:
+        if run.start_time is not None and (time := localised(run.start_time, self.job.zone)) is not None:
             fields["started_at"] = time
-        elif found.start_time is not None:
+        elif run.start_time is not None:
             draft.notes.add("unmeasured", "started_at", NO_TIME_ZONE)
         yield Run(agent, place, row, fields)
 

@@ -168,7 +168,7 @@ def wrong_fields(kind: type[msgspec.Struct], value: dict[str, Any]) -> Iterator[
 
 
 def _wrong_field(name: str, value: dict[str, Any], number: int) -> Fault:
-    found = shown(value[name]) if name in value else "nothing"
+    written = shown(value[name]) if name in value else "nothing"
     if name not in FIELDS:
         code, expected = "record.unknown-field", "a field of the record format, or an x_ prefix"
     elif value.get(name) is None:
@@ -176,7 +176,7 @@ def _wrong_field(name: str, value: dict[str, Any], number: int) -> Fault:
     else:
         code = "record.value" if schema.has_type(name, value[name]) else "record.type"
         expected = schema.expected(name)
-    return _fault(number, pointer(name), code, expected, found)
+    return _fault(number, pointer(name), code, expected, written)
 
 
 def pointer(name: str) -> str:

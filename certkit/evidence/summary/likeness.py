@@ -104,11 +104,11 @@ def digits(columns: Columns) -> NDArray[np.uint32]:
     for place, name in enumerate(SCORES):
         if name in columns.numbers:
             whole = np.abs(np.rint(columns.numbers[name] * _BILLION).astype(np.int64))
-            found = np.full(columns.size, MOST_DIGITS, np.uint32)
+            digits = np.full(columns.size, MOST_DIGITS, np.uint32)
             for count in (3, 2, 1, 0):
-                found[whole % 10 ** (MOST_DIGITS - count) == 0] = count
-            found[~columns.present(name)] = 0
-            packed |= found << np.uint32(BITS * place)
+                digits[whole % 10 ** (MOST_DIGITS - count) == 0] = count
+            digits[~columns.present(name)] = 0
+            packed |= digits << np.uint32(BITS * place)
     return packed
 
 
@@ -197,11 +197,11 @@ def _distinct(kind: NDArray[np.int64], values: Hashes) -> NDArray[np.int64]:
     return np.bincount(kind[new])
 
 
-def _most(values: dict[str, set[int]], found: Hashes) -> dict[str, int]:
+def _most(values: dict[str, set[int]], hashes: Hashes) -> dict[str, int]:
     """Return how many digits each score can be worth: no more than the values that it takes, if few."""
     if not values:
         return {}
-    kinds = len(np.unique(found)) if len(found) <= SAMPLE else VALUES
+    kinds = len(np.unique(hashes)) if len(hashes) <= SAMPLE else VALUES
     most = {}
     for name, taken in values.items():
         few = len(taken) < min(kinds / 2, VALUES)
@@ -223,8 +223,8 @@ def _telling(packed: NDArray[np.uint32], most: dict[str, int], needed: float) ->
     total = np.zeros(len(packed), np.int64)
     for place, name in enumerate(SCORES):
         if name in most:
-            own = (packed >> np.uint32(BITS * place)) & np.uint32(2**BITS - 1)
-            total += np.minimum(own, most[name])
+            digits = (packed >> np.uint32(BITS * place)) & np.uint32(2**BITS - 1)
+            total += np.minimum(digits, most[name])
     return total >= needed
 
 

@@ -142,16 +142,16 @@ def task_sums(tasks: Tasks) -> dict[int, TaskSums]:
 
 def shared(a: Tasks, b: Tasks) -> Shared:
     """Return the products of two metrics over the tasks that carry both; each has one group."""
-    _, one, two = np.intersect1d(a.task, b.task, assume_unique=True, return_indices=True)
-    if not len(one):
+    _, in_a, in_b = np.intersect1d(a.task, b.task, assume_unique=True, return_indices=True)
+    if not len(in_a):
         return Shared(k=0, xx=0, x_a=0, x_b=0, yy=0, yn=0, ny=0, nn=0)
-    ya, na, yb, nb = a.y[one], a.n[one], b.y[two], b.n[two]
-    place = np.zeros(len(one), np.int64)
+    ya, na, yb, nb = a.y[in_a], a.n[in_a], b.y[in_b], b.n[in_b]
+    place = np.zeros(len(in_a), np.int64)
     (xx,) = _quotients(place, _product(ya, yb), _product(na, nb), 1)
     (x_a,) = _quotients(place, ya, na, 1)
     (x_b,) = _quotients(place, yb, nb, 1)
     yy, yn, ny, nn = (int(_product(p, q).sum()) for p, q in ((ya, yb), (ya, nb), (na, yb), (na, nb)))
-    return Shared(k=len(one), xx=xx, x_a=x_a, x_b=x_b, yy=yy, yn=yn, ny=ny, nn=nn)
+    return Shared(k=len(in_a), xx=xx, x_a=x_a, x_b=x_b, yy=yy, yn=yn, ny=ny, nn=nn)
 
 
 def _quotients(place: Integers, top: Any, bottom: Any, count: int) -> list[Fraction]:
@@ -171,11 +171,11 @@ def _largest(tasks: Tasks, first: Integers) -> list[Fraction]:
     means = tasks.y / tasks.n
     top = np.maximum.reduceat(means, first)
     edges = [*first.tolist(), len(means)]
-    found = []
+    largest = []
     for at, most in enumerate(top.tolist()):
         index = edges[at] + int(np.flatnonzero(means[edges[at] : edges[at + 1]] == most)[0])
-        found.append(Fraction(int(tasks.y[index]), int(tasks.n[index])))
-    return found
+        largest.append(Fraction(int(tasks.y[index]), int(tasks.n[index])))
+    return largest
 
 
 def _changes(values: NDArray[Any]) -> NDArray[np.bool_]:

@@ -130,8 +130,8 @@ def settled(graph: Graph, effects: Mapping[str, State]) -> Graph:
 
     def state(name: str) -> State:
         if name not in made:
-            own = graph.by_id[name].state
-            support = [*map(state, graph.below(name)), *([own] if own else [])]
+            stated = graph.by_id[name].state
+            support = [*map(state, graph.below(name)), *([stated] if stated else [])]
             against = [effects[item] for item in graph.against(name) if item in effects]
             # Nothing stands under it and nothing was said of it: it is undeveloped.
             made[name] = worst([*(support or [State.UNDEVELOPED]), *against])
