@@ -222,7 +222,7 @@ CODES: Final[dict[str, str]] = {
     "registry.lineage": "a new lineage differs from a logged one in spelling alone",
     "registry.log-key": "the log key is missing, unusable, not the registry's own, or one that it had before",
     "registry.submitter": "the key that submits is not one that the trust policy knows and trusts now",
-    "registry.untrusted-log": "the trust policy names no verifier key for this registry",
+    "registry.untrusted-log": "the log did not sign with the last key that the policy lists for it, if any",
     "registry.busy": "another program holds the registry for too long",
     "registry.unknown": "no entry of the registry has this index or id",
     "registry.rollback": "the log does not continue a checkpoint that was signed before",

@@ -19,7 +19,7 @@ import typer
 
 from certkit import files
 from certkit.cli.emit import note, warn
-from certkit.errors import CertkitError, UsageError
+from certkit.errors import CertkitError, InputError, UsageError
 from certkit.passport import keys
 from certkit.passport.checks import CLOCK_SKEW
 from certkit.passport.trust import parse
@@ -99,10 +99,10 @@ def policy_path(given: Path | None) -> Path:
 
 
 def load_policy(given: Path | None) -> Trust:
-    """Return the policy in a file; raise `UsageError` where there is none."""
+    """Return the policy in a file; raise `InputError` ``file.missing`` where there is none."""
     path = policy_path(given)
     if not path.exists():
-        raise UsageError(
+        raise InputError(
             "file.missing",
             "there is no trust policy",
             where=str(path),

@@ -3,9 +3,9 @@
 A value is the mean over runs. A bound follows from the tasks alone, as in
 `certkit.assessment.statistics.posterior`: a task has the mean x of its runs, 1 being best; beside the k tasks
 stand one that failed and one that passed; and the limit is that of a Beta distribution with mean and variance
-of both weightings, the worse of the two. Here it is not sought but tried: below the true limit lies the
-probability 1 − δ. A row that is met or not met by bounds rests at least on the number of tasks at which
-flawless ones would just pass.
+of both weightings, the worse of the two. This module does not solve for the limit. It evaluates the Beta
+distribution at the stated bound; at the true limit, the probability below it is 1 − δ. A row
+that is met or not met by bounds rests at least on the number of tasks at which flawless ones would just pass.
 
 This is plain Python and apart from the assessment: a verifier should not load numpy and scipy, nor rely on
 the code that made the claim. `unchecked` says which bounds cannot be computed again, and why.

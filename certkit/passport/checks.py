@@ -178,11 +178,14 @@ def validity(case: Case) -> str:
         message = f"signed at {shown(proven)} or before, and rests on a run of {shown(last)}"
         raise NegativeError("passport.period-in-future", message)
     signed = max(time for time in (start, last, proven) if time is not None)
-    early = signer.not_before is not None and (proven or start) < signer.not_before
-    if early or (signer.not_after is not None and signed > signer.not_after):
-        window = f"{shown(signer.not_before)} to {shown(signer.not_after)}"
-        when = shown(proven or start if early else signed)
-        raise NegativeError("passport.key-window", f"signed at {when} or later, its key is trusted {window}")
+    if signer.not_before is not None and (proven or start) < signer.not_before:
+        when = f"valid from {shown(start)}" if proven is None else f"signed at {shown(proven)} or before"
+        message = f"{when}; the key is trusted only from {shown(signer.not_before)}"
+        raise NegativeError("passport.key-window", message)
+    if signer.not_after is not None and signed > signer.not_after:
+        until = f"the key is trusted only until {shown(signer.not_after)}"
+        message = f"the signing time that counts is {shown(signed)}; {until}"
+        raise NegativeError("passport.key-window", message)
     if proven is not None:
         return f"valid until {shown(end)}; signed at {shown(proven)} or before, which a trusted time proves"
     if "timestamp" in case.trust.require:

@@ -34,7 +34,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from msgspec import Struct
 
 from certkit import canonical
-from certkit.errors import NegativeError, UnavailableError, UsageError
+from certkit.errors import InputError, NegativeError, UnavailableError, UsageError
 from certkit.passport import keys, timestamp, trusted_root
 
 if TYPE_CHECKING:
@@ -256,7 +256,7 @@ class Keyless:
             return cls(SigningContext.from_trust_config(trust), identity)
         except (Error, ValueError) as error:
             if config is not None:
-                raise UsageError("trust.root", f"not a Sigstore ClientTrustConfig: {error}") from None
+                raise InputError("trust.root", f"not a Sigstore ClientTrustConfig: {error}") from None
             raise UnavailableError("keyless.failed", f"Sigstore cannot be reached: {error}") from None
 
     @cached_property

@@ -3,8 +3,8 @@
     trust = parse(data, "trust.json")
     trust.candidates()                    # every trusted key with its issuer and window
 
-A policy is only ever written by the one who verifies. A key inside a passport or a registry never
-reaches it, and a key that this file does not know is refused here too: a misspelt demand would be none.
+Only the verifier writes a policy: keys found in a passport or a registry are never added to it. `parse`
+refuses unknown JSON members, because a misspelt requirement would silently require nothing.
 """
 
 from __future__ import annotations
@@ -208,8 +208,8 @@ def _check_logs(trust: Trust) -> None:
                 raise InputError(
                     "trust.invalid",
                     f"the witness {witness.name!r} has a key of the log {log}",
-                    hint="nobody vouches for a log of their own, nor with a key that it gave up:"
-                    " take out the witness, or name one with a key of its own",
+                    hint="a witness must not use a key of the log, present or past: remove this witness,"
+                    " or give the witness's own verifier key",
                 )
 
 

@@ -137,7 +137,7 @@ class Drafted(NamedTuple):
 def stock() -> dict[str, Any]:
     """Return the texts of all families."""
     path = resources.path("templates", "probes", "families.toml")
-    return toml.loads(path.read_text(encoding="utf-8"), code="file.invalid", where=path.name)
+    return toml.loads(path.read_text(encoding="utf-8"), code="internal.bug", where=path.name)
 
 
 class Story:

@@ -4,9 +4,9 @@
     registry.append(passport, follow=consequences.of, …)
     consequences.drift                       # the comparison, None where there was nothing to compare with
 
-A passport is compared with the one before it, and where that tells neither a drift nor that there is none,
-with those before that one, the newest first, until one does; at most with the last seven. So a passport on
-few runs hides no loss from the next. Where rows of one domain alone are small, a loss there may stay hidden.
+A passport is compared with the previous one of its lineage. If that comparison is inconclusive, earlier
+passports are tried, newest first, until one comparison is conclusive; at most seven. One passport with few
+runs cannot hide a loss; seven in a row can, and so can one with few runs in a single domain.
 After a drift that was told, the passport that drifted is the first of a new line, also for the trend.
 
 What a comparison gives follows from the two files alone (`certkit.assessment.drift`). Only a drift is logged.

@@ -19,14 +19,14 @@ import re
 from collections.abc import Callable
 from contextlib import suppress
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, get_args
 
 import msgspec
 from msgspec import Struct, field
 
 from certkit.errors import MismatchError, UsageError
 from certkit.progress import SILENT, Progress, shown
-from certkit.registry.entry import Claims, KeyChange, Logged, Previous, Revocation, read, readable
+from certkit.registry.entry import Claims, KeyChange, Logged, Previous, Revocation, Type, read, readable
 from certkit.registry.rules import Lineages, LogKeys, spelling
 from certkit.registry.state import Passports, Policy
 from certkit.tlog.tiles import WIDTH
@@ -45,8 +45,10 @@ Warn = Callable[[str], None]
 
 _IDENT: Final = re.compile(r"(?:sha256:)?[0-9a-f]{8,64}")
 _INDEX: Final = re.compile(r"0|[1-9][0-9]{0,15}")
-_FOLD: Final = b"psr"
-"""The types, by their first letter, that a lineage's fold reads: passport, supersede, revoke."""
+_LETTERS: Final[dict[str, int]] = dict(zip(get_args(Type), b"psrdkn", strict=True))
+"""The letter of each type of entry in the column of types: a new type needs a letter of its own."""
+_FOLLOWED: Final = {_LETTERS[name] for name in ("passport", "supersede", "revoke")}
+"""The types of entry by which the state of a lineage changes."""
 SHORTEST: Final = 8
 """How many digits of a digest are enough to ask for it."""
 _KEY: Final = 8
@@ -83,7 +85,7 @@ class Columns(Struct, kw_only=True):
         self.spellings += _short(said.subject) if said else _NOTHING
         self.passports += bytes.fromhex(claims.passport_id[7 : 7 + 2 * _KEY]) if claims else _NOTHING
         self.dates += _number(said.issued_at) if said else _NOTHING
-        self.types += said.type[:1].encode() if said else b"-"
+        self.types.append(_LETTERS[said.type] if said else ord("-"))
         self.newest = max(self.newest, said.issued_at) if said else self.newest
 
     def of_lineage(self, lineage: str) -> Iterator[int]:
@@ -102,7 +104,9 @@ class Columns(Struct, kw_only=True):
         """Yield the places of entries that may log a passport whose id begins with some digits."""
         digits = ident.removeprefix("sha256:")
         start = bytes.fromhex(digits[: min(len(digits), 2 * _KEY) // 2 * 2])
-        return (index for index in _places(self.passports, start) if self.types[index] == ord("p"))
+        return (
+            index for index in _places(self.passports, start) if self.types[index] == _LETTERS["passport"]
+        )
 
     def later(self, date: str) -> list[int]:
         """Return the places of entries that are dated later, the latest date first."""
@@ -161,7 +165,7 @@ class Ledger:
         self._lineages = Lineages()
         self._followed: set[str] = set()
         self._false: dict[str, set[str]] = {}
-        for index in _places(columns.types, b"k", width=1):
+        for index in _places(columns.types, bytes([_LETTERS["key"]]), width=1):
             if logged := self._logged(index):
                 self._change_keys(index, logged.found)
 
@@ -337,7 +341,9 @@ class Ledger:
 
     def _about(self, lineage: str) -> Iterator[Logged]:
         """Return the passports of a lineage and the entries that end some, in their order."""
-        places = (index for index in self._columns.of_lineage(lineage) if self._columns.types[index] in _FOLD)
+        places = (
+            index for index in self._columns.of_lineage(lineage) if self._columns.types[index] in _FOLLOWED
+        )
         about = filter(None, map(self._logged, places))
         return (logged for logged in about if logged.found.entry.subject == lineage)
 

@@ -82,8 +82,9 @@ class Policy:
     """Whose entries count for a reader of the log named `origin`.
 
     With a trust policy those of its keys, under the names of their issuers; without one everybody's. `load`
-    returns a passport's file, None where it is not here: then it is of whoever submitted it. A false
-    signature in the name of a key of the policy is refused if `strict`, and else counts for nothing.
+    returns the bytes of a passport, or None if the registry does not hold them. Without the bytes, whoever
+    submitted the entry is taken as the issuer. A false signature in the name of a key of the policy is
+    refused if `strict`, and else counts for nothing.
     """
 
     def __init__(

@@ -222,10 +222,10 @@ def write(folder: Path, index: int, *, key: Ed25519PrivateKey, heads: Path, at: 
     """Return the status file of the passport that entry `index` logs; the log's key signs its word.
 
     Every entry is read first, since the word must be true.
-    Raises `UsageError` ``registry.log-key``, ``registry.status`` where the file would be too long, or
-    ``registry.unknown`` where the entry is no passport; `MismatchError` ``registry.inconsistent``, and
-    ``registry.rollback`` where the log is older than what was signed for it before; `InputError`
-    ``registry.entry`` where bytes in the log are no entry, and may name the passport.
+    Raises `UsageError` ``registry.log-key``, or ``registry.unknown`` where the entry is no passport;
+    `InputError` ``registry.status`` where the file would be too long, or ``registry.entry`` where bytes in
+    the log are no entry, and may name the passport; `MismatchError` ``registry.inconsistent``, and
+    ``registry.rollback`` where the log is older than what was signed for it before.
     """
     with opened(folder) as source:
         signer = Signer(read_head(source.note()).origin, key)
@@ -253,7 +253,7 @@ def write(folder: Path, index: int, *, key: Ed25519PrivateKey, heads: Path, at: 
     data = canonical.pretty(document.to_dict()).encode()
     if len(data) > MAX_SIZE:
         many = f"{len(document.entries):,} entries that name the passport"
-        raise UsageError(
+        raise InputError(
             "registry.status",
             f"{many} make a file of {len(data):,} bytes, limit {MAX_SIZE:,}",
             where=str(folder),

@@ -157,7 +157,7 @@ def test_a_trusted_signature_is_said_and_what_the_policy_refuses_besides(made: M
     strangers.write_bytes(trust(keys.generate("ed25519")).to_json())
     done = certkit("drift", made.old, made.new, "--trust", strangers, "--json")
     assert (done.code, done.document["error"]["code"]) == (8, "passport.untrusted-issuer")
-    assert certkit("drift", made.old, made.new, "--trust", tmp_path / "none.json").code == 2
+    assert certkit("drift", made.old, made.new, "--trust", tmp_path / "none.json").code == 3
 
 
 def test_a_bad_signature_is_refused_on_either_side(made: Made, tmp_path: Path) -> None:

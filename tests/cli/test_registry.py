@@ -102,7 +102,7 @@ def test_a_log_key_kept_elsewhere(place: Path) -> None:
         (("list", "registry", "../../etc/passwd"), "registry.unknown", 2),
         (("prove", "registry", "none"), "registry.unknown", 2),
         (("audit", "none", "--trust", "trust.json"), "registry.missing", 3),
-        (("audit", "registry", "--trust", "none.json"), "file.missing", 2),
+        (("audit", "registry", "--trust", "none.json"), "file.missing", 3),
         (("init", "registry", "--name", "lab"), "file.exists", 2),
         (("init", "fresh", "--name", "no name"), "registry.name", 2),
     ],

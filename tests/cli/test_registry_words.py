@@ -49,7 +49,7 @@ def test_other_words_that_begin_with_a_dash_are_options_still() -> None:
         assert done.code == 2
         assert "No such option" in done.err
     done = certkit("registry", "history", "registry", NAME, "--trust", "-/none", "--json")
-    assert (done.code, done.document["error"]["code"]) == (2, "file.missing")
+    assert (done.code, done.document["error"]["code"]) == (3, "file.missing")
     noted = ending("note", "registry", "nothing new", "--lineage", "-/courier")
     assert noted.out == "noted, by entry 4\n"
 

@@ -1,7 +1,9 @@
 """Intervals beside Wilson's: Clopper and Pearson's, Jeffreys', and that of the task posterior.
 
-Wilson's, the exact and Jeffreys' interval take runs as independent. The last takes tasks: the outermost of
-the limits that both weightings give at (1 + level)/2.
+Wilson's, the exact and Jeffreys' interval treat runs as independent. The task-posterior interval treats
+tasks, not runs, as independent. It is computed with equal task weights and with weights by number of runs,
+each limit at one-sided confidence (1 + level)/2; the lower of the two lower limits and the higher of the two
+upper limits are taken.
 """
 
 from __future__ import annotations

@@ -156,13 +156,13 @@ def status(
     force: opt.Force = False,
     log_key: opt.LogKey = None,
     heads: opt.HeadsFile = None,
-    at: opt.EntryTime = None,
+    at: Annotated[datetime | None, opt.AT(help="The time to state in the file. Default: now.")] = None,
 ) -> None:
     """Write a passport's status as a file for offline use, with the log's signed word on it.
 
-    'certkit verify' finds it as PASSPORT.status. It proves what became of the passport; that nothing else was
-    logged, and that the log goes on from earlier checkpoints, is the word of the log's key, as of the time in
-    it. Whoever remembers a later checkpoint refuses it.
+    'certkit verify' finds it as PASSPORT.status. The file proves the entries it contains. The holder of the
+    log's key only asserts, as of the file's time, that no other entry names this passport and that the log
+    continues earlier checkpoints. Whoever remembers a later checkpoint refuses it.
 
     Example: certkit registry status registry 0 -o passport.json.status
     """

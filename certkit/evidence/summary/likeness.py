@@ -1,10 +1,9 @@
 """Runs, names and tasks that are alike: what shows that one measurement was entered many times.
 
-A run's print is the hash of every field that was measured of it, ids and times left out. Two runs with one
-print are alike. That says something only where the fields tell runs apart: a score with many digits does, an
-outcome does not. So each run carries how many digits its scores have, and only runs count whose digits are
-more than chance would repeat among so many runs; scores that take few values, such as quotients of small
-counts, count with those.
+A run's print is the hash of every field that was measured of it, ids and times left out. Two runs with the
+same print are alike. Equal runs prove copying only if equality by chance is unlikely. A run is compared only
+if its scores together can take at least 1,000 times as many values as there are runs (`SPARE`). The digits of
+a score give that number; for a score with few distinct values, the number of distinct values does.
 
 Everything here works on whole columns. What follows from it is for `assessment.findings` to say.
 """

@@ -151,7 +151,7 @@ def test_a_configuration_of_another_form_is_refused_and_never_leads_into_the_pub
     options = keyless(service, tmp_path)
     for data in (b"{}", b"", b"\xff", compact({**canonical.loads(service.config()), "trustedRoot": {}})):
         (tmp_path / "config.json").write_bytes(data)
-        assert code_of(issue(bundle, *options)) == (2, "trust.root")
+        assert code_of(issue(bundle, *options)) == (3, "trust.root")
 
 
 @pytest.mark.parametrize(

@@ -349,21 +349,23 @@ def test_the_command_opens_the_bundle_and_replays(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "exit_code", "words"),
     [
-        (("--replay",), "--replay needs the evidence"),
-        (("--agent", "sha256:0"), "--agent"),
-        (("--at", "yesterday"), "'yesterday' is not a time"),
-        (("--at", "2026-03-02T00:00:00"), "is not a time"),
-        (("--trust", "nowhere.json"), "no trust policy"),
+        (("--replay",), 2, "--replay needs the evidence"),
+        (("--agent", "sha256:0"), 2, "--agent"),
+        (("--at", "yesterday"), 2, "'yesterday' is not a time"),
+        (("--at", "2026-03-02T00:00:00"), 2, "is not a time"),
+        (("--trust", "nowhere.json"), 3, "no trust policy"),
     ],
 )
-def test_wrong_options_are_told(tmp_path: Path, arguments: tuple[str, ...], words: str) -> None:
+def test_wrong_options_are_told(
+    tmp_path: Path, arguments: tuple[str, ...], exit_code: int, words: str
+) -> None:
     file, policy = tmp_path / "passport.json", tmp_path / "trust.json"
     file.write_bytes(issued().to_json())
     policy.write_bytes(trust().to_json())
     code, document = certkit("verify", str(file), "--trust", str(policy), "--json", *arguments)
-    assert code == 2
+    assert code == exit_code
     assert words in document["error"]["message"]
 
 
@@ -590,8 +592,11 @@ def test_what_was_logged_before_the_keys_window_is_for_the_validity_to_judge() -
     ],
 )
 def test_a_keys_window_holds_both_its_ends(window: dict[str, datetime], code: str | None) -> None:
-    found = passport.verify(issued().to_json(), trust=windowed(**window), at=LATER)
-    assert step(found, "validity").code == code
+    found = step(passport.verify(issued().to_json(), trust=windowed(**window), at=LATER), "validity")
+    assert found.code == code
+    if code == "passport.key-window":
+        asked, end = ("only from", "not_before") if "not_before" in window else ("only until", "not_after")
+        assert f"{asked} {window[end].isoformat().replace('+00:00', 'Z')}" in found.detail
 
 
 @pytest.mark.parametrize(
