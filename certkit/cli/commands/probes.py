@@ -102,7 +102,9 @@ def run(
         ran = run_probes(
             tasks,
             out,
-            Asking(agent, agents, name, agent_version, mode, isolate, Limits(jobs, retries, max_calls)),
+            Asking(
+                agent, agents, name, agent_version, model, mode, isolate, Limits(jobs, retries, max_calls)
+            ),
             sealing=not no_seal,
             progress=progress(),
         )
