@@ -121,11 +121,6 @@ def brief(passport_id: str | None) -> str:
     return (passport_id or "").removeprefix("sha256:")[:12]
 
 
-def counted(number: int, noun: str) -> str:
-    """Return ``1 file``, ``2 files``."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
 def entries(number: int) -> str:
     """Return ``1 entry``, ``2 entries``."""
     return "1 entry" if number == 1 else f"{number:,} entries"

@@ -39,7 +39,6 @@ MAX_AGENTS: Final = 64
 
 MAX_FILES: Final = 1_000_000
 # Control characters and marks that change the direction of text: they change what a terminal shows.
-UNPRINTABLE: Final = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 class ImportOptions(Struct, frozen=True, kw_only=True):
@@ -137,13 +136,6 @@ class ImportFaultsError(FaultsError):
 
 
 Typed = TypeVar("Typed")
-
-
-def typed_fault(place: Place, expected: str, error: msgspec.ValidationError) -> Fault:
-    """Return the fault of a row that msgspec refused."""
-    reason, _, path = str(error).partition(" - at `$")
-    pointer = path.rstrip("`").replace("[...]", "").replace(".", "/").replace("[", "/").replace("]", "")
-    return place.fault(expected, reason[:1].lower() + reason[1:], pointer=pointer)
 
 
 class Job:
