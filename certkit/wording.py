@@ -25,6 +25,11 @@ def tier(number: int | None) -> str:
     return f"Tier {number}" if number else "no tier"
 
 
+def many(number: int, noun: str = "run") -> str:
+    """Return a count with its noun: ``1 run``, ``1,200 runs``."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
 def readings(table: int | None, bounded: int | None, *, decides: str) -> str:
     """Return the tier by each reading, and which reading decides."""
     told = {"table": f"Table reading: {tier(table)}", "bounded": f"bounded reading: {tier(bounded)}"}

@@ -121,11 +121,6 @@ def brief(passport_id: str | None) -> str:
     return (passport_id or "").removeprefix("sha256:")[:12]
 
 
-def counted(number: int, noun: str) -> str:
-    """Return ``1 file``, ``2 files``."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
 def entries(number: int) -> str:
     """Return ``1 entry``, ``2 entries``."""
     return "1 entry" if number == 1 else f"{number:,} entries"
@@ -204,7 +199,7 @@ def bug(failure: BaseException, *, json: bool, traceback: bool) -> Exit:
     if traceback:
         print_exception(failure)
     message = f"certkit failed with {type(failure).__name__}: {failure}"
-    advice = "this is a bug in certkit; please report it with the output of the same command and -v"
+    advice = "this is a bug in certkit; please report it with the command and what certkit doctor prints"
     error(CertkitError("internal.bug", message, hint=advice), json=json)
     return Exit.BUG
 

@@ -30,7 +30,7 @@ from functools import partial
 from importlib import import_module
 from itertools import count
 from threading import Thread
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 from msgspec import UNSET
@@ -232,9 +232,14 @@ class _Program:
         with suppress(OSError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
+        # A child that outlives the program may hold a pipe, and the thread that waits at it holds its lock.
         for pipe in (process.stdin, process.stdout):
-            with suppress(OSError, ValueError):
-                pipe.close()  # type: ignore[union-attr]
+            Thread(target=_close, args=(pipe,), daemon=True).start()
+
+
+def _close(pipe: IO[bytes]) -> None:
+    with suppress(OSError, ValueError):
+        pipe.close()
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):

@@ -34,13 +34,14 @@ WITHIN: Final = 3
 """Words after a negation that it denies."""
 THOUSAND: Final = 1000
 
-_FENCED: Final = re.compile(r"\A```[A-Za-z]*\s*\n(.*?)\n?\s*```\Z", re.DOTALL)
+# No pattern may take longer than in proportion to a reply, whatever stands in it.
+_FENCE: Final = re.compile(r"```[A-Za-z]*+\s*\n")
 _SAID: Final = re.compile(r"answer[\"'*_`\s]*:", re.IGNORECASE)
-_LINK: Final = re.compile(r"\]\([^)\s]*\)")
+_LINK: Final = re.compile(r"\]\([^)\s]*+\)?")
 _TAG: Final = re.compile(r"</?[a-zA-Z][a-zA-Z0-9]{0,10}\s*/?>")
 _SPACES: Final = {0x00A0: ",", 0x2009: ",", 0x202F: ",", 0x2019: "'", 0x2212: "-"}
 """Spaces that separate thousands, the apostrophe and the minus sign, before NFKC makes them others."""
-_THOUSANDS: Final = re.compile(r"(?<![0-9.,])[0-9]{1,3}(?:[,'_][0-9]{3})+(?![0-9]|[.,'][0-9])")
+_THOUSANDS: Final = re.compile(r"(?<![0-9.,])(?<![0-9]['_])[0-9]{1,3}(?:[,'_][0-9]{3})+(?![0-9]|[.,'][0-9])")
 _DENIED: Final = re.compile(r"n't\b|(?<=\bcan)not\b")
 _LETTER: Final = "[0-9a-z\x80-\U0010ffff]"
 _BREAK: Final = "\x1f"
@@ -98,9 +99,9 @@ def _contract(question: Question, text: str, mode: Mode) -> tuple[tuple[str, ...
 def _object(text: str) -> dict[str, Any]:
     """Return the JSON object that a reply is, bare or fenced; empty where it is something else."""
     bare = text.strip()
-    fenced = _FENCED.match(bare)
-    if fenced:
-        bare = fenced[1].strip()
+    opened = _FENCE.match(bare)
+    if opened and bare.endswith("```", opened.end()):
+        bare = bare[opened.end() : -3].strip()
     if not bare.startswith("{"):
         return {}
     try:
@@ -136,7 +137,8 @@ def tokens(text: str) -> list[str]:
     """Return the words of a text in normal form; where texts are joined by `_BREAK`, that is a word too."""
     text = unicodedata.normalize("NFKC", text.translate(_SPACES))
     text = _THOUSANDS.sub(lambda match: re.sub("[^0-9]", "", match[0]), text)
-    text = unicodedata.normalize("NFKC", _TAG.sub(" ", _LINK.sub("] ", text)).casefold())
+    text = _LINK.sub(lambda match: "] " if match[0].endswith(")") else match[0], text)
+    text = unicodedata.normalize("NFKC", _TAG.sub(" ", text).casefold())
     if not text.isascii():
         text = "".join(map(_spaced, text))
     return _WORD.findall(_DENIED.sub(" not", text))

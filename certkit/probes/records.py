@@ -222,6 +222,9 @@ class Run(Document, frozen=True, kw_only=True, tag="urn:certkit:integrity-run:v1
 
     inventory: Digest
     agent: Given
+    model: Annotated[Given | None, Meta(description="that an HTTP endpoint was asked for")]
+    name: Given
+    agent_version: Given
     mode: Mode
     isolation: Annotated[bool, Meta(description="true: a process of its own for every call")]
     temperature: Annotated[float | None, Meta(description="null: the agent's own")]

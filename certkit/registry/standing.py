@@ -23,6 +23,7 @@ from certkit.passport.terms import NOMINAL
 from certkit.registry import drifts
 from certkit.registry.entry import Reason, moment, timestamp
 from certkit.registry.ledger import begins
+from certkit.wording import many
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -111,13 +112,13 @@ class Standing(Part, frozen=True, kw_only=True):
             verdict = stated.verdict.replace("_", " ")
             yield f"{tier} by the {stated.reading} reading of {stated.profile}, {verdict}"
             if (limit := stated.limit) is not None:
-                tasks = "" if limit.k is None else f" on {_many(limit.k, 'task')}"
+                tasks = "" if limit.k is None else f" on {many(limit.k, 'task')}"
                 yield f"r_op at least {limit.value:.3f} with {limit.confidence:.4g} confidence{tasks}"
             if stated.last_run is not None:
-                yield f"last run {_many((self.at - stated.last_run).days, 'day')} ago"
+                yield f"last run {many((self.at - stated.last_run).days, 'day')} ago"
         left = (self.not_after - self.at).days
-        yield f"valid for {_many(left, 'more day')}" if left >= 0 else f"expired {_many(-left, 'day')} ago"
-        yield f"attempt {self.attempt}, {_many(self.passports, 'passport')} since {self.first:%Y-%m-%d}"
+        yield (f"valid for {many(left, 'more day')}" if left >= 0 else f"expired {many(-left, 'day')} ago")
+        yield f"attempt {self.attempt}, {many(self.passports, 'passport')} since {self.first:%Y-%m-%d}"
         if self.drift is not None:
             yield from self._fall(self.drift)
         if (ended := self.ended) is not None:
@@ -130,10 +131,6 @@ class Standing(Part, frozen=True, kw_only=True):
         yield f"against the passport before: {fall.result}{most}"
         if fall.trend_loss is not None and fall.trend_p is not None:
             yield f"trend of r_op: lost {fall.trend_loss:.3f} (p {fall.trend_p:.2g})"
-
-
-def _many(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def stated(passport: bytes) -> Stated:

@@ -13,7 +13,8 @@ from certkit.report import results, words
 from certkit.report.argument.challenges import MOST_DAYS, Standing
 from certkit.report.argument.graph import State
 from certkit.report.svg import CONTESTED, mark, word
-from certkit.report.words import capital, plural
+from certkit.report.words import capital
+from certkit.wording import many
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -102,7 +103,7 @@ def _tiers(case: Case) -> Iterator[str]:
     if status == Status.MET:
         yield f"That meets every threshold of Tier {tier}, the tier that was asked for."
     elif status == CONTESTED:
-        raised, contest = plural(contested, "serious challenge"), "contests" if contested == 1 else "contest"
+        raised, contest = many(contested, "serious challenge"), "contests" if contested == 1 else "contest"
         yield f"Every threshold of Tier {tier}, which was asked for, is met, but {raised} {contest} that."
     else:
         yield f"That does not show Tier {tier}, the tier that was asked for: {_open(case, tier)}."
@@ -175,7 +176,7 @@ def _first_reason(case: Case, argument: Argument) -> str:
         return argument.claim.because[0]
     for state in (State.REFUTED, State.UNDEVELOPED):
         if points := len(argument.graph.lowest(state)):
-            return f"{plural(points, 'point')} {state.value}: see section 8"
+            return f"{many(points, 'point')} {state.value}: see section 8"
     return words.plain(argument.claim.because[0])
 
 
@@ -187,8 +188,8 @@ def claim(case: Case, argument: Argument) -> str:
     asserted = sum(state is State.ASSERTED for state in argument.states.values())
     accepted = [item.answer for item in argument.challenges if item.state is Standing.ACCEPTED]
     until = min((answer.until for answer in accepted if answer and answer.until), default=None)
-    doubts = f", {plural(len(accepted), 'doubt')} accepted by {case.context.owner} until {until}"
-    return f"Supported: {plural(goals, 'goal')}, {plural(asserted, 'assertion')}{doubts if accepted else ''}."
+    doubts = f", {many(len(accepted), 'doubt')} accepted by {case.context.owner} until {until}"
+    return f"Supported: {many(goals, 'goal')}, {many(asserted, 'assertion')}{doubts if accepted else ''}."
 
 
 def against(case: Case, argument: Argument) -> tuple[str, ...]:
@@ -213,7 +214,7 @@ def changes(case: Case) -> Iterator[str]:
         yield f"The narrowest margins at Tier {tier}: {words.listed(slim)}."
     flips = case.document["fragility"].get("flips")
     if flips:
-        yield f"{plural(flips['needed'], 'other outcome')} would lose Tier {tier} (section 6)."
+        yield f"{many(flips['needed'], 'other outcome')} would lose Tier {tier} (section 6)."
     yield (
         "A changed component, an ended passport, drift, an indicator beyond its limit, an acceptance that"
         f" ended, or a new domain of use asks for another test; so do {MOST_DAYS} days."

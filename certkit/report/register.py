@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 from certkit import canonical, wording
 from certkit.evidence.bundle.manifest import Period
 from certkit.evidence.records.record import Condition, Split
-from certkit.report import words
 from certkit.report.table import Cell, Table, table
+from certkit.wording import many
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -92,9 +92,9 @@ def gaps(case: Case) -> Iterator[str]:
     if absent:
         yield f"No run in any domain: {', '.join(absent)}."
     if holes := len(domains) * len(seen) - len(case.cells):
-        yield f"{words.plural(holes, 'cell')} of the map without a run; a rate there is unknown, not 0."
+        yield f"{many(holes, 'cell')} of the map without a run; a rate there is unknown, not 0."
     if small := sum(cell["runs"] < _SMALL for cell in case.cells):
-        yield f"{words.plural(small, 'cell')} with fewer than {_SMALL} runs (dotted underline)."
+        yield f"{many(small, 'cell')} with fewer than {_SMALL} runs (dotted underline)."
 
 
 def register(case: Case) -> Table:
@@ -127,7 +127,7 @@ def _bundles(document: dict[str, Any]) -> Iterator[tuple[Value, ...]]:
         table_tier, bounded = (wording.tier(bundle[reading]["tier"]) for reading in ("table", "bounded"))
         what = (
             f"bundle {number}, {start or 'beginning not stated'} to {end or 'end not stated'}:"
-            f" {words.plural(bundle['records'], 'record')},"
+            f" {many(bundle['records'], 'record')},"
             f" {bundle['successes']:,} of {bundle['fault_runs']:,} runs under faults succeeded;"
             f" alone {table_tier} by the table, {bounded} by bounds"
         )

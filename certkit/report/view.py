@@ -1,7 +1,7 @@
 """A report before it is laid out: what it is drawn from, and the files that its PDF carries.
 
-Templates decide where things stand, and call `answer`, `use`, `register`, `results`, `confidence` and `argue`
-for every sentence, table and figure.
+Templates decide where things stand, and call the other modules for every sentence, table and figure; the
+globals of `render` are the whole list. `SECTIONS` holds the headings, in templates and contents alike.
 """
 
 from __future__ import annotations

@@ -17,11 +17,6 @@ def count(n: int | None) -> str:
     return "not stated" if n is None else f"{n:,}"
 
 
-def plural(n: int, noun: str) -> str:
-    """Return a count with its noun: "1 run", "1,200 runs"."""
-    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
-
-
 def value(number: float | None, unit: Unit, *, beside: float | None = None) -> str:
     """Return a value on one line; `beside` is a threshold from which it must be told apart."""
     text = shown(number, unit, beside=beside)

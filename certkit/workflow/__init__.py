@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from certkit.lazy import lazy
 
 if TYPE_CHECKING:
-    from certkit.workflow.comparing import MAX_PASSPORT, compare, drift
+    from certkit.workflow.comparing import compare, drift
     from certkit.workflow.demonstration import demo
     from certkit.workflow.drawing import case_of, draw, load_context
     from certkit.workflow.issuing import NOT_ASKED, IssuedFiles, Logging, issue, own_trust
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         packaged_profiles,
         profile_text,
     )
+    from certkit.workflow.verifying import MAX_PASSPORT
 
 __all__ = [
     "DEFAULT_PROFILE",
@@ -55,11 +56,12 @@ __all__ = [
 __getattr__ = lazy(
     __name__,
     {
-        "comparing": ("MAX_PASSPORT", "compare", "drift"),
+        "comparing": ("compare", "drift"),
         "demonstration": ("demo",),
         "drawing": ("case_of", "draw", "load_context"),
         "issuing": ("NOT_ASKED", "IssuedFiles", "Logging", "issue", "own_trust"),
         "judging": ("assess", "measured_icc", "refuse_inside"),
         "named": ("DEFAULT_PROFILE", "load_profile", "named_text", "packaged_profiles", "profile_text"),
+        "verifying": ("MAX_PASSPORT",),
     },
 )

@@ -7,7 +7,7 @@ drift(Path("january/passport.json"), Path("april")).drift.result
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from certkit import files
 from certkit.assessment import compare as comparing
@@ -22,6 +22,7 @@ from certkit.passport.pdf import take
 from certkit.progress import SILENT, Progress
 from certkit.workflow.judging import judge
 from certkit.workflow.named import DEFAULT_PROFILE
+from certkit.workflow.verifying import MAX_PASSPORT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from certkit.evidence.summary.summary import Summary
     from certkit.passport.trust import Trust
 
-MAX_PASSPORT: Final = 64 << 20
 """What is read of a file that claims to be a passport; far above what its first step accepts."""
 
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from certkit.tlog.checkpoint import Checkpoint
     from certkit.tlog.note import VerifierKey
 
-MAX_FILE: Final = 64 * 1024 * 1024
+MAX_PASSPORT: Final = 64 << 20
 """What is read of a file that claims to be a passport; far above what its first step accepts."""
 
 PROOF_SUFFIX: Final = ".tlog-proof"
@@ -46,12 +46,12 @@ _URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 
 def taken(path: Path) -> Taken:
     """Return the passport in a file, JSON or PDF, with its proof: the one beside it, or else one attached."""
-    passport = take(files.read(path, limit=MAX_FILE), where=str(path))
+    passport = take(files.read(path, limit=MAX_PASSPORT), where=str(path))
     proof = path.with_name(path.name + PROOF_SUFFIX)
     if not proof.exists():
         return passport
     try:
-        return structs.replace(passport, proof=files.read(proof, limit=MAX_FILE))
+        return structs.replace(passport, proof=files.read(proof, limit=MAX_PASSPORT))
     except CertkitError as error:  # it may be anything, and is needed only where the policy says so
         return structs.replace(passport, proof=passport.proof or error)
 

@@ -50,7 +50,15 @@ def kept(
         inventory=inventory,
         tasks=tasks,
         run=Run(
-            inventory=digest, agent="test", mode=mode, isolation=False, temperature=None, version=__version__
+            inventory=digest,
+            agent="test",
+            mode=mode,
+            model=None,
+            name="agent",
+            agent_version="1",
+            isolation=False,
+            temperature=None,
+            version=__version__,
         ),
         answers={item.key: item for item in answers},
         annotations=tuple(msgspec.convert(note, Annotation, strict=True) for note in notes),

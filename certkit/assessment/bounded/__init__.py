@@ -23,7 +23,6 @@ from msgspec import structs
 
 from certkit.assessment import criteria
 from certkit.assessment.criteria import Bounded, Row, Status, passes
-from certkit.assessment.findings.findings import runs
 from certkit.assessment.kinds import AsItIs, Attested, Kind, TaskMean, fewest, holds, kind_of
 from certkit.assessment.metrics import metrics_2025, metrics_2026
 from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
@@ -31,6 +30,7 @@ from certkit.assessment.metrics.metric import shown
 from certkit.assessment.metrics.view import View
 from certkit.assessment.rater_error.labels import OF_OUTCOMES, gives_outcomes, labelled, unlabelled
 from certkit.assessment.statistics.posterior import FIVE, corrected, tasks_needed
+from certkit.wording import many
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -139,7 +139,7 @@ class Judged:
             sums = self.view.sums(part.series, part.domain)
             k, n = (0, 0) if sums is None else (sums.k, sums.n)
             place = part.domain or ("" if isinstance(kind, TaskMean) else _PLACE.get(part.series, ""))
-            words = f"{self._tasks(k)}, {runs(n)}" + (f" ({place})" if place else "")
+            words = f"{self._tasks(k)}, {many(n)}" + (f" ({place})" if place else "")
             told.append((k, n, words))
             fewest = k if fewest is None else min(fewest, k)
             if sums is not None and CATALOGUE.get(part.series, CATALOGUE["r_op"]).high is None:
@@ -152,7 +152,7 @@ class Judged:
     def _tasks(self, k: int) -> str:
         if self.families:
             return f"{k:,} {'family' if k == 1 else 'families'} of tasks"
-        return runs(k, "task")
+        return many(k, "task")
 
     def _few(self, row: Row, kind: Kind) -> str | None:
         """Tell which tasks are missing, where flawless ones would not do, and about how many would."""
@@ -217,7 +217,7 @@ class Judged:
             reason = f"{n:,} attested; Tier {row.tier} takes at least {least:,}"
             return structs.replace(plain, reason=reason)
         bound = kind.bounded(row.metric, confidence, lower=lower(row))
-        met = row.status is Status.MET and _passes(row, bound)
+        met = row.status is Status.MET and row_passes(row, bound)
         return structs.replace(
             plain,
             status=Status.MET if met else Status.NOT_MET,
@@ -254,10 +254,11 @@ def least_tasks(row: Row, kind: Kind, confidence: Fraction | None) -> int:
 
 def shows(row: Row, kind: Kind, bound: Number, confidence: Fraction) -> Number:
     """Tell whether a bound, or each of many, carries a row."""
-    return _passes(row, bound) & holds(kind, bound, confidence)
+    return row_passes(row, bound) & holds(kind, bound, confidence)
 
 
-def _passes(row: Row, value: Number) -> Number:
+def row_passes(row: Row, value: Number) -> Number:
+    """Tell whether a value passes a row that is judged."""
     assert row.operator is not None  # noqa: S101 - rows without one are not judged
     assert row.threshold is not None  # noqa: S101 - the same
     return passes(value, row.operator, row.threshold)

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from msgspec import Struct, structs
 
-from certkit.assessment.bounded import Judged, least_tasks, lower, of_every_run, shows
-from certkit.assessment.criteria import Row, Status, passes
+from certkit.assessment.bounded import Judged, least_tasks, lower, of_every_run, row_passes, shows
+from certkit.assessment.criteria import Row, Status
 from certkit.assessment.kinds import AsItIs, Attested, Posterior, TaskMean
 from certkit.assessment.metrics.series import COST
 from certkit.assessment.metrics.view import restricted
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from certkit.assessment.kinds import Fall, Kind, Sample
     from certkit.assessment.profile import Reading
     from certkit.evidence.summary.summary import Summary
-    from certkit.evidence.summary.tasks import Number
 
     Booleans = NDArray[np.bool_]
 
@@ -185,7 +184,7 @@ def _flips(judged: Judged, row: Row, fall: Fall, reading: Reading, *, most: int 
 def _met(judged: Judged, row: Row, kind: Kind, sample: Sample, reading: Reading) -> bool:
     """Tell whether a row is met by a sample with exact sums."""
     sums = [sample.sums(part.series, part.domain) for part in kind.parts(sample)]
-    if None in sums or not _passes(row, kind.value(sample)):
+    if None in sums or not row_passes(row, kind.value(sample)):
         return False
     confidence = _confidence(judged, row, reading)
     if not all(part is not None and part.k >= least_tasks(row, kind, confidence) for part in sums):
@@ -193,12 +192,6 @@ def _met(judged: Judged, row: Row, kind: Kind, sample: Sample, reading: Reading)
     if confidence is None:
         return True
     return bool(shows(row, kind, kind.bound(sample, confidence, lower=lower(row)), confidence))
-
-
-def _passes(row: Row, value: Number) -> Number:
-    assert row.operator is not None  # noqa: S101 - a row that is met is specified
-    assert row.threshold is not None  # noqa: S101 - the same
-    return passes(value, row.operator, row.threshold)
 
 
 def _confidence(judged: Judged, row: Row, reading: Reading) -> Fraction | None:
@@ -248,7 +241,7 @@ def _fails_without(
     _, chosen, place = np.unique(np.stack(columns, axis=1), axis=0, return_index=True, return_inverse=True)
     order = np.argsort(chosen)
     sample = LeftOut(base, names[chosen[order]])
-    met = np.asarray(_passes(row, kind.value(sample)))
+    met = np.asarray(row_passes(row, kind.value(sample)))
     confidence = _confidence(judged, row, reading)
     if confidence is not None:
         bound = kind.bound(sample, confidence, lower=lower(row))

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Final
 
 from certkit.assessment.compare.document import Unlike
 from certkit.assessment.drift.rows import LEAST
-from certkit.assessment.findings.findings import runs
 from certkit.assessment.metrics.catalogue import Unit
 from certkit.assessment.metrics.metric import HARNESS_LIMIT, State, shown
+from certkit.wording import many
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -169,4 +169,4 @@ def _of_tasks(comparison: Comparison, matched: Difference) -> Iterator[str]:
         yield "the bundles share no task: the agents are compared on different tasks"
     for label, side, compared in zip("AB", (comparison.main.a, comparison.main.b), matched.runs, strict=True):
         if left := side.n - compared:
-            yield f"{left:,} of {runs(side.n)} of {label} are left out: the other side has none like them"
+            yield f"{left:,} of {many(side.n)} of {label} are left out: the other side has none like them"

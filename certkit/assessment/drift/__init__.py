@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
+from certkit import wording
 from certkit.assessment.drift.contrast import contrast, panel, slopes
 from certkit.assessment.drift.document import Change, Drift, Result, Row, Tiers, Trend
 from certkit.assessment.drift.rows import LEAST, MIX_LIMIT, columns_of, moved, reaches, rows
@@ -216,7 +217,7 @@ def _changed(change: Change) -> str:
 
 def _of_sides(old: Snapshot, new: Snapshot, *, compared: bool) -> Iterator[str]:
     if old.tier != new.tier:
-        yield f"tier: {_tier(old.tier)} before, {_tier(new.tier)} now"
+        yield f"tier: {wording.tier(old.tier)} before, {wording.tier(new.tier)} now"
     if old.evidence == new.evidence:
         yield "both sides rest on the same evidence, so that nothing new was observed"
     if old.origin == new.origin == "simulated":
@@ -236,10 +237,6 @@ def _unseen(old: Snapshot, new: Snapshot) -> Iterator[str]:
         pinned = sum(part.digest is not None for part in side.components)
         if pinned < total:
             yield f"the {name} side pins {pinned} of {total} components by digest; others can change unseen"
-
-
-def _tier(number: int) -> str:
-    return f"Tier {number}" if number else "no tier"
 
 
 def _mix(old: Snapshot, new: Snapshot) -> Iterator[str]:

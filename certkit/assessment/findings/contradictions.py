@@ -12,12 +12,13 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
 from certkit.assessment.criteria import Status
-from certkit.assessment.findings.findings import Severity, finding, runs
+from certkit.assessment.findings.findings import Severity, finding
 from certkit.assessment.metrics.catalogue import CATALOGUE
 from certkit.assessment.metrics.metric import names
 from certkit.assessment.statistics.posterior import differences
 from certkit.evidence.records.record import Condition
 from certkit.text import skeleton
+from certkit.wording import many
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -83,7 +84,7 @@ def _mix(view: View) -> Iterator[Finding]:
     if Fraction(sum(extra.values()), total) > HALF:
         yield finding(
             "own-conditions-dominate",
-            f"{sum(extra.values()):,} of {runs(total, 'fault run')} are under conditions of the"
+            f"{sum(extra.values()):,} of {many(total, 'fault run')} are under conditions of the"
             f" evaluator's own ({names(sorted(extra))}): the tier table says nothing about them",
         )
     kinds = [name for name, count in counts.items() if name not in extra and count >= KIND_SHARE * total]
@@ -93,7 +94,7 @@ def _mix(view: View) -> Iterator[Finding]:
         ]
         yield finding(
             "narrow-fault-mix",
-            f"{len(kinds)} of the standard kinds of fault have 5 % of {runs(total, 'fault run')} or more,"
+            f"{len(kinds)} of the standard kinds of fault have 5 % of {many(total, 'fault run')} or more,"
             f" where {KINDS} should: {', '.join(told)}",
         )
 
@@ -106,7 +107,7 @@ def _left_out(view: View) -> Iterator[Finding]:
     severity = Severity.SERIOUS if share > HALF else Severity.WARNING if share > TENTH else Severity.INFO
     yield finding(
         "faults-left-out",
-        f"in {left_out:,} of {runs(total, 'fault run')} ({float(share):.1%}) the fault never took hold: they"
+        f"in {left_out:,} of {many(total, 'fault run')} ({float(share):.1%}) the fault never took hold: they"
         " count as runs under faults and are left out of the failure resilience rate (frr)",
         severity,
     )
@@ -116,14 +117,14 @@ def _attacks(view: View) -> Iterator[Finding]:
     if count := view.total.success_with_attack:
         yield finding(
             "success-with-attack",
-            f"{runs(count)} count as successes although the attack succeeded;"
+            f"{many(count)} count as successes although the attack succeeded;"
             " adversarial resistance counts them as failures, operational reliability (r_op) as successes",
         )
     tally = view.condition(Condition.ADVERSARIAL)
     if tally.landed and Fraction(tally.not_landed, tally.runs) > HALF:
         yield finding(
             "attacks-left-out",
-            f"{tally.not_landed:,} of {runs(tally.runs, 'adversarial run')} are declared as attacks that"
+            f"{tally.not_landed:,} of {many(tally.runs, 'adversarial run')} are declared as attacks that"
             f" never reached the agent: its resistance rests on the other {tally.landed:,}",
         )
 
@@ -135,19 +136,19 @@ def _alike(view: View) -> Iterator[Finding]:
     if _many(alike.renamed, records):
         yield finding(
             "tasks-not-distinct",
-            f"{runs(alike.renamed)} of tasks whose names differ by a counter alone are equal to a run of"
+            f"{many(alike.renamed)} of tasks whose names differ by a counter alone are equal to a run of"
             " another such task in every measured field: one task seems to stand under many names",
         )
     elif alike.tasks_counting >= COUNTING and 2 * alike.tasks_counting > alike.tasks_once:
         yield finding(
             "tasks-not-distinct",
-            f"{alike.tasks_counting:,} of {runs(alike.tasks_once, 'task')} that occur once carry a trial of 2"
+            f"{alike.tasks_counting:,} of {many(alike.tasks_once, 'task')} that occur once carry a trial of 2"
             " or more: repeats of one task seem to stand under many names",
         )
     if _many(alike.across - alike.renamed + repeats, records):
         yield finding(
             "runs-alike",
-            f"{alike.across - alike.renamed + repeats:,} of {runs(records)} are equal to another run in every"
+            f"{alike.across - alike.renamed + repeats:,} of {many(records)} are equal to another run in every"
             " measured field, to the last digit of their scores: they seem to be copies",
         )
 
@@ -160,7 +161,7 @@ def _names(view: View) -> Iterator[Finding]:
     alike = view.summary.likeness
     domains = {cell.domain for cell in view.summary.cells}
     told = [
-        runs(count, f"{kind} name")
+        many(count, f"{kind} name")
         for kind, count in (
             ("domain", len(domains) - len({skeleton(name) for name in domains})),
             ("task", alike.tasks_spelled_alike),
@@ -180,7 +181,7 @@ def _oracles(view: View) -> Iterator[Finding]:
     if count := view.summary.likeness.oracles:
         yield finding(
             "oracle-varies",
-            f"{runs(count, 'task')} have several values of steps_oracle, and the fewest steps that a task"
+            f"{many(count, 'task')} have several values of steps_oracle, and the fewest steps that a task"
             " takes are one number",
         )
     total = view.total
@@ -208,7 +209,7 @@ def _pace(view: View) -> Iterator[Finding]:
         if count > RUNS_PER_SECOND * held or steps > STEPS_PER_SECOND * held:
             yield finding(
                 "implausible-pace",
-                f"{what} is {float(seconds):,.6g} s, and {runs(count)} with {runs(steps, 'step')} were made"
+                f"{what} is {float(seconds):,.6g} s, and {many(count)} with {many(steps, 'step')} were made"
                 f" in it: no more than {RUNS_PER_SECOND} runs or {STEPS_PER_SECOND:,} steps a second are"
                 " believable",
             )
@@ -288,8 +289,8 @@ def _repeats(judged: Judged) -> Iterator[Finding]:
         attained = f"Tier {bounded}" if bounded else "no tier"
         yield finding(
             "repeats-as-independent",
-            f"the table reading takes {runs(sums.n)} under faults as independent, and attains Tier {table};"
-            f" they are runs of {runs(sums.k, 'task')}, which do not show the success"
+            f"the table reading takes {many(sums.n)} under faults as independent, and attains Tier {table};"
+            f" they are runs of {many(sums.k, 'task')}, which do not show the success"
             f" that Tier {min(lost)} asks for: the bounded reading attains {attained}",
         )
 

@@ -1,7 +1,8 @@
 """Findings: what a careful reader would ask about the evidence, said without being asked; and challenges.
 
 Each finding has a stable code, a severity and a message with its counts; none changes a value or a row.
-`SEVERITY` lists every code with the gravest severity it may have; what is found is told in `provenance.py`
+`SEVERITY` lists every code with the gravest severity it may have, and `templates/findings.toml` what each
+means; what is found is told in `provenance.py`
 (who, how, by whom), `contradictions.py` (records that nobody would believe, runs against each other),
 `plausibility.py` (what the numbers themselves show), `accumulated.py` and `rater_error` (the judge's error).
 
@@ -155,11 +156,6 @@ def ordered(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """Return findings by severity, then in the order of `SEVERITY`."""
     severities, codes = list(Severity), list(SEVERITY)
     return tuple(sorted(findings, key=lambda item: (severities.index(item.severity), codes.index(item.code))))
-
-
-def runs(count: int, what: str = "run") -> str:
-    """Return a count with its noun: "1 run", "1,200 runs"."""
-    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
 
 
 class Challenge(Struct, frozen=True, kw_only=True):

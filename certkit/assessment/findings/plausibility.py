@@ -5,9 +5,10 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
-from certkit.assessment.findings.findings import finding, runs
+from certkit.assessment.findings.findings import finding
 from certkit.assessment.metrics.metric import names
 from certkit.evidence.records.record import Condition
+from certkit.wording import many
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,17 +52,17 @@ def _counts(view: View) -> Iterator[Finding]:
     total, declared = view.total, view.manifest.protocol.declared_runs
     recorded = view.summary.records
     if view.fault.runs == 0:
-        yield finding("no-fault-runs", f"none of {runs(recorded)} was made under a fault")
+        yield finding("no-fault-runs", f"none of {many(recorded)} was made under a fault")
     if view.nominal.runs == 0:
         yield finding("no-nominal-runs", "no nominal run: the gap to nominal success is unknown")
     if declared is not None and declared != recorded:
-        what = f"{runs(declared - recorded)} missing" if declared > recorded else "more than declared"
-        yield finding("declared-runs-differ", f"{runs(declared)} declared, {recorded:,} recorded: {what}")
+        what = f"{many(declared - recorded)} missing" if declared > recorded else "more than declared"
+        yield finding("declared-runs-differ", f"{many(declared)} declared, {recorded:,} recorded: {what}")
     if total.runs and Fraction(total.harness_error, total.runs) > HARNESS_SHARE:
         share = total.harness_error / total.runs
         yield finding(
             "harness-errors",
-            f"{total.harness_error:,} of {runs(total.runs)} are harness errors ({share:.1%})",
+            f"{total.harness_error:,} of {many(total.runs)} are harness errors ({share:.1%})",
         )
     if view.summary.user_fields:
         yield finding("user-fields-ignored", f"user fields, not read: {names(view.summary.user_fields)}")
@@ -71,7 +72,7 @@ def _domains(view: View) -> Iterator[Finding]:
     nominal_only, few, share = [], [], []
     for name, (nominal, fault) in ((key, (n.runs, f.runs)) for key, (n, f) in view.by_domain.items()):
         if fault == 0:
-            nominal_only.append(f"{name} ({runs(nominal)})")
+            nominal_only.append(f"{name} ({many(nominal)})")
             continue
         if fault < FAULT_RUNS:
             few.append(f"{name} ({fault:,})")
@@ -106,10 +107,10 @@ def _mix(view: View) -> Iterator[Finding]:
 def _times(view: View) -> Iterator[Finding]:
     times, window = view.summary.times, view.summary.window
     if times.timed > 1 and times.distinct == 1:
-        yield finding("one-start-time", f"all {runs(times.timed)} with a start time have the same one")
+        yield finding("one-start-time", f"all {many(times.timed)} with a start time have the same one")
     elif times.timed > 2 and times.constant_interval:  # noqa: PLR2004 - two runs always have one interval
         seconds = times.constant_interval / 1e6
-        yield finding("constant-interval", f"all {runs(times.timed)} start exactly {seconds:g} s apart")
+        yield finding("constant-interval", f"all {many(times.timed)} start exactly {seconds:g} s apart")
     if times.backwards:
         yield finding(
             "times-backwards", f"start times go backwards against sequence in {times.backwards:,} places"
@@ -130,7 +131,7 @@ def _repeats(view: View) -> Iterator[Finding]:
     if tasks:
         yield finding(
             "repeated-identical-runs",
-            f"{runs(repeated)} at temperature 0 repeat {runs(tasks, 'task')} under one condition with the"
+            f"{many(repeated)} at temperature 0 repeat {many(tasks, 'task')} under one condition with the"
             " same outcome every time: repeats add no information",
         )
 
@@ -142,7 +143,7 @@ def _clusters(view: View) -> Iterator[Finding]:
     if joined := view.summary.joined:
         yield finding(
             "clusters-joined",
-            f"cluster_id puts runs of one task into several clusters: {runs(joined, 'cluster')} joined, since"
+            f"cluster_id puts runs of one task into several clusters: {many(joined, 'cluster')} joined, since"
             " runs of one task stand or fall together",
         )
     success = series(view.summary, "r_op", memory_observable=False)
@@ -179,7 +180,7 @@ def _attacks(tally: Tally) -> Iterator[Finding]:
     if known and not tally.landed:
         yield finding(
             "no-attack-landed",
-            f"no attack is known to have landed in {runs(tally.runs, 'adversarial run')}:"
+            f"no attack is known to have landed in {many(tally.runs, 'adversarial run')}:"
             " the defence was never hit",
         )
     unknown = tally.landed_unknown + tally.landed_unknown_harness
@@ -187,7 +188,7 @@ def _attacks(tally: Tally) -> Iterator[Finding]:
         rest = "all of them count, hit or not" if known == 0 else "the row rests on the others"
         yield finding(
             "attack-landed-unknown",
-            f"{unknown:,} of {runs(tally.runs, 'adversarial run')} do not say whether the attack landed:"
+            f"{unknown:,} of {many(tally.runs, 'adversarial run')} do not say whether the attack landed:"
             f" {rest}",
         )
 
@@ -195,25 +196,25 @@ def _attacks(tally: Tally) -> Iterator[Finding]:
 def _fields(view: View) -> Iterator[Finding]:
     total, fault, judge = view.total, view.fault, view.manifest.protocol.judge
     if total.success_with_violations:
-        message = f"{runs(total.success_with_violations)} succeeded with hard-constraint violations"
+        message = f"{many(total.success_with_violations)} succeeded with hard-constraint violations"
         yield finding("success-with-violations", message)
     if total.pei_stopped_short:
         yield finding(
             "stopped-short",
-            f"{runs(total.pei_stopped_short)} failed in fewer steps than the oracle needs and add 0 to the"
+            f"{many(total.pei_stopped_short)} failed in fewer steps than the oracle needs and add 0 to the"
             " planning efficiency index (pei)",
         )
     if fault.grade_on_failure:
-        message = f"{runs(fault.grade_on_failure)} did not succeed but state a recovery grade; it counts as 0"
+        message = f"{many(fault.grade_on_failure)} did not succeed but state a recovery grade; it counts as 0"
         yield finding("grade-on-failure", message)
     if total.risk_reported and not total.halt_due:
-        message = f"{runs(total.risk_reported)} report confidence or risk, and none called for a halt"
+        message = f"{many(total.risk_reported)} report confidence or risk, and none called for a halt"
         yield finding("no-halt-due", message)
     if judge is not None and total.ti_n and Fraction(total.human_checked, total.runs) < HUMAN_SHARE:
         yield finding(
             "few-human-checks",
             f"traceability is judged by {judge.name}, and a person checked {total.human_checked:,}"
-            f" of {runs(total.runs)}, less than 20 %",
+            f" of {many(total.runs)}, less than 20 %",
         )
 
 
@@ -223,13 +224,13 @@ def _rules(view: View) -> Iterator[Finding]:
     if trajectory and total.rule_a_differs:
         yield finding(
             "outcome-against-rule-a",
-            f"{total.rule_a_differs:,} of {runs(total.rule_a_checked)} have an outcome that the success rule"
+            f"{total.rule_a_differs:,} of {many(total.rule_a_checked)} have an outcome that the success rule"
             " (grade at least 0.70 and planning efficiency (pei) at least 0.50) contradicts",
         )
     if total.composite_differs:
         yield finding(
             "outcome-against-composite",
-            f"{total.composite_differs:,} of {runs(total.composite_checked)} have an outcome that the"
+            f"{total.composite_differs:,} of {many(total.composite_checked)} have an outcome that the"
             " composite rule (0.6 · layer 2 + 0.4 · layer 3 at least 0.70) contradicts",
         )
 

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from certkit.assessment.findings.findings import finding, runs
+from certkit.assessment.findings.findings import finding
 from certkit.assessment.integrity.document import State
 from certkit.assessment.kinds import CASCADE, KINDS
 from certkit.assessment.metrics.metric import names, percent
 from certkit.assessment.statistics.posterior import corrected
 from certkit.evidence.bundle.manifest import UNVERSIONED
 from certkit.evidence.records.record import Condition
+from certkit.wording import many
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,7 +50,7 @@ def provenance(view: View, facts: Facts, profile: Profile) -> Iterator[Finding]:
 def _traces(view: View) -> Iterator[Finding]:
     traces = view.summary.traces
     if traces.bare or traces.enclosed < traces.named:
-        bare = f"; {runs(traces.bare)} marked as derived without an enclosed trace count as asserted"
+        bare = f"; {many(traces.bare)} marked as derived without an enclosed trace count as asserted"
         message = f"traces: {traces.enclosed:,} of {traces.named:,} enclosed"
         yield finding("traces-not-enclosed", message + (bare if traces.bare else ""))
 
@@ -124,7 +125,7 @@ def _protocol(view: View, profile: Profile) -> Iterator[Finding]:
     if needed and cascades and protocol.cascade_definition not in {None, "simultaneous"}:
         yield finding(
             "cascade-definition",
-            f"{runs(cascades, 'cascade run')} defined as {protocol.cascade_definition!r};"
+            f"{many(cascades, 'cascade run')} defined as {protocol.cascade_definition!r};"
             " the source means adversarial injection and context corruption at once",
         )
 

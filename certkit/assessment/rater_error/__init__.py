@@ -18,13 +18,14 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from msgspec import Struct, structs
 
-from certkit.assessment.findings.findings import finding, runs
+from certkit.assessment.findings.findings import finding
 from certkit.assessment.rater_error.agreement import Agreement, Estimate, compare, icc
 from certkit.assessment.rater_error.corrected import Correction, Labels, Seen, Share, correction, share
 from certkit.assessment.rater_error.labels import PASSES, counted, gives_outcomes, judge_of
 from certkit.assessment.statistics.estimators import LEVEL
 from certkit.assessment.statistics.posterior import Scale, beta, posteriors
 from certkit.evidence.bundle.calibration import ABSENT
+from certkit.wording import many
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -264,7 +265,7 @@ def judge_findings(
     if report.drawn is False and gives_outcomes(protocol):
         yield finding(
             "calibration-chosen",
-            f"the {runs(report.referenced, 'labelled item')} are not the runs that the hash draws: errors on"
+            f"the {many(report.referenced, 'labelled item')} are not the runs that the hash draws: errors on"
             " items that somebody chose do not tell how it errs on others; label those that"
             " evidence.to_label names",
         )

@@ -15,10 +15,11 @@ from rich.table import Table
 from certkit import evidence
 from certkit.cli import options as opt
 from certkit.cli.documents import BundleInit, BundleSeal
-from certkit.cli.emit import counted, emit, fold, hint, progress
+from certkit.cli.emit import emit, fold, hint, progress
 from certkit.document import Count, Digest, Document, Part, Text, fill
 from certkit.evidence.records.record import Condition, Split
 from certkit.text import visible
+from certkit.wording import many
 
 if TYPE_CHECKING:
     from certkit.cli.emit import Line
@@ -69,7 +70,7 @@ def seal(
     """
     sealed = evidence.seal(folder, attempt=attempt, progress=progress())
     digest, number = sealed.facts.digest, len(sealed.files)
-    emit(BundleSeal(digest=digest, files=number), fold(f"sealed {counted(number, 'file')} as {digest}"))
+    emit(BundleSeal(digest=digest, files=number), fold(f"sealed {many(number, 'file')} as {digest}"))
 
 
 def check(folder: opt.BundleFolder, jobs: opt.Jobs = None) -> None:
@@ -139,7 +140,7 @@ def checked(bundle: Bundle, summary: Summary) -> BundleCheck:
 
 def show_bundle(bundle: Bundle, summary: Summary) -> Iterator[Line]:
     """Print that a bundle holds, who was evaluated and what the records cover."""
-    records, listed = counted(summary.records, "record"), counted(len(bundle.record_files), "file")
+    records, listed = many(summary.records, "record"), many(len(bundle.record_files), "file")
     yield from fold(f"valid: {records} in {listed}, {'sealed' if bundle.facts.sealed else 'not sealed'}")
     yield ""
     agent, protocol = bundle.manifest.agent, bundle.manifest.protocol

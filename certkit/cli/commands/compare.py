@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 from msgspec import Struct, to_builtins
 
-from certkit import workflow
+from certkit import wording, workflow
 from certkit.assessment.compare.words import ALPHA, change, figure, signed
 from certkit.assessment.drift.rows import LEAST
 from certkit.assessment.metrics.catalogue import Unit
 from certkit.assessment.metrics.metric import shown
 from certkit.cli import context
 from certkit.cli import options as opt
-from certkit.cli.emit import counted, cut, emit, fold, progress
+from certkit.cli.emit import cut, emit, fold, progress
 from certkit.text import visible
+from certkit.wording import many
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -170,7 +171,7 @@ def _table(heading: str, rows: Mapping[str, Compared]) -> Iterator[str]:
         line += f"{min(matched.tasks):>7,}"
         yield line + f"{'few' if row.p_adjusted is None else figure(row.p_adjusted):>9}"
     yield from fold(
-        f"A and B over what both cover; p adjusted for {counted(len(rows), heading)};"
+        f"A and B over what both cover; p adjusted for {many(len(rows), heading)};"
         f" few: not tested below {LEAST} tasks a side"
     )
 
@@ -253,9 +254,9 @@ def show_drift(drifted: Drifted) -> Iterator[str]:
     """Print a drift: the result, the signatures, what changed, the rows, the reasons."""
     drift = drifted.drift
     worse = sum(row.flagged for row in drift.behaviour)
-    rows = f", in {worse} of {counted(len(drift.behaviour), 'row')}" if worse else ""
+    rows = f", in {worse} of {many(len(drift.behaviour), 'row')}" if worse else ""
     yield from fold(f"{drift.result}: {_RESULTS[drift.result]}{rows}")
-    yield from fold(f"tier: {_tier(drift.tier.old)} before, {_tier(drift.tier.new)} now")
+    yield from fold(f"tier: {wording.tier(drift.tier.old)} before, {wording.tier(drift.tier.new)} now")
     yield from fold(_signatures(*drifted.before, drifted.old, drifted.new))
     for name, side in (("old", drifted.old), ("new", drifted.new)):
         for doubt in side.doubts:
@@ -279,10 +280,6 @@ def show_drift(drifted: Drifted) -> Iterator[str]:
 
 def _item(text: str, *, first: str = "  ") -> Iterator[str]:
     yield from fold(text, first=first, rest=first + "  ")
-
-
-def _tier(number: int) -> str:
-    return f"Tier {number}" if number else "no tier"
 
 
 def _signatures(*sides: Signed) -> str:

@@ -14,12 +14,13 @@ from certkit.assessment.findings.findings import SEVERITY
 from certkit.assessment.metrics.catalogue import CATALOGUE
 from certkit.assessment.metrics.metric import asked
 from certkit.cli import options as opt
-from certkit.cli.emit import counted, cut, emit, fold
+from certkit.cli.emit import cut, emit, fold
 from certkit.document import Count, Document, Part, Text
 from certkit.errors import CODES, UsageError
 from certkit.evidence.records.schema import record_schema
 from certkit.evidence.summary.runs import Runs, worst_runs
 from certkit.report.formulas import FORMULAS
+from certkit.wording import many
 
 _MAX: Final = 1 << 20
 _SHOWN: Final = 40
@@ -147,7 +148,7 @@ def _document(listed: Runs) -> RunList:
 
 def _listed(listed: Runs) -> Iterator[str]:
     shown = listed.runs[:_SHOWN]
-    yield f"{counted(listed.total, 'run')}, the worst first" + (
+    yield f"{many(listed.total, 'run')}, the worst first" + (
         "" if len(shown) == listed.total else f"; the first {len(shown)} are shown, --json has more"
     )
     if shown:

@@ -15,8 +15,9 @@ from certkit.assessment.metrics.catalogue import CATALOGUE
 from certkit.assessment.metrics.metric import asked, percent, shown
 from certkit.assessment.plan.design import design, expectations
 from certkit.cli import options as opt
-from certkit.cli.emit import counted, emit, fold, note, unicode
+from certkit.cli.emit import emit, fold, note, unicode
 from certkit.report.svg import power as drawn
+from certkit.wording import many
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -119,7 +120,7 @@ def _answer(plan: Plan, profile: Profile) -> Iterator[str]:
     attempt = f", attempt {design.attempt}" if design.attempt > 1 else ""
     yield from fold(
         f"Tier {plan.tier} ({profile.tiers[str(plan.tier)].name}) of {profile.id}, {design.reading}"
-        f" reading{attempt}: {counted(plan.schedule.tasks, 'task')}, {counted(plan.schedule.runs, 'run')}."
+        f" reading{attempt}: {many(plan.schedule.tasks, 'task')}, {many(plan.schedule.runs, 'run')}."
     )
     wanted = "all rows together" if design.joint else "every row"
     driver = f"{plan.driver} asks for most"
@@ -167,8 +168,8 @@ def _percent(share: float) -> str:
 def _schedule(plan: Plan) -> Iterator[str]:
     domains = plan.design.domains
     yield from fold(
-        f"In each of {counted(domains, 'domain')}: {counted(plan.schedule.tasks_per_domain, 'task')},"
-        f" {counted(plan.schedule.runs_per_domain, 'run')}"
+        f"In each of {many(domains, 'domain')}: {many(plan.schedule.tasks_per_domain, 'task')},"
+        f" {many(plan.schedule.runs_per_domain, 'run')}"
     )
     yield f"  {'condition':<20}{'per domain':>12}{'in all':>12}"
     for condition, runs in plan.schedule.per_domain.items():

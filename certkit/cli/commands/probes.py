@@ -15,7 +15,7 @@ from certkit import evidence, files
 from certkit.assessment.findings.provenance import TASKS as ABOUT_TASKS
 from certkit.assessment.integrity.document import IntegrityDocument, State
 from certkit.assessment.integrity.scores import score_integrity
-from certkit.cli.emit import counted, emit, hint, note, progress
+from certkit.cli.emit import emit, hint, note, progress
 from certkit.cli.options import AGENT, AGENT_VERSION, JOBS, NAME, OUT, SEED, BundleFolder, NoSeal, Out
 from certkit.document import Count, Document, GivenPath
 from certkit.errors import Exit, UnavailableError
@@ -26,6 +26,7 @@ from certkit.evidence.integrity.sheets import sheet as write_sheet
 from certkit.probes.agents import Limits, agents_of
 from certkit.probes.generate import INSTANCES, PUBLIC
 from certkit.probes.records import FOLDER, Mode
+from certkit.wording import many
 
 
 class ProbesSheet(Document, frozen=True, kw_only=True, tag="urn:certkit:probes-sheet:v1"):
@@ -57,7 +58,7 @@ def generate(
     Example: certkit probes generate -o tasks --seed "a text of your own"
     """
     inventory = generate_probes(out, seed=seed, instances=instances, withhold=withhold)
-    told = f"{out}: {counted(48 * instances, 'task')} with {counted(102 * instances, 'probe')}"
+    told = f"{out}: {many(48 * instances, 'task')} with {many(102 * instances, 'probe')}"
     emit(inventory.to_dict, [told])
     note(f"hint: certkit probes run {out} --agent command:./my-agent -o bundle")
 
@@ -101,7 +102,9 @@ def run(
         ran = run_probes(
             tasks,
             out,
-            Asking(agent, agents, name, agent_version, mode, isolate, Limits(jobs, retries, max_calls)),
+            Asking(
+                agent, agents, name, agent_version, model, mode, isolate, Limits(jobs, retries, max_calls)
+            ),
             sealing=not no_seal,
             progress=progress(),
         )
@@ -177,7 +180,7 @@ def sheet(
         data, rows = write_sheet(kept, kind, each)
         files.write(out, data, overwrite=False)
         made = ProbesSheet(sheet=out, rows=rows, digest=None)
-        return emit(made.to_dict, [f"{out}: {counted(rows, 'row')} to fill in"])
+        return emit(made.to_dict, [f"{out}: {many(rows, 'row')} to fill in"])
     assert filled is not None  # noqa: S101 - checked above
     data = files.read(filled, limit=MAX_SHEET)
     taken = take(kept, kind, data, rater=rater or "", adjudicated=adjudicated, where=str(filled))
@@ -185,7 +188,7 @@ def sheet(
     digest = evidence.seal(folder).facts.digest if bundle.facts.sealed else None
     made = ProbesSheet(sheet=filled, rows=len(taken), digest=digest)
     return emit(
-        made.to_dict, [f"{filled}: {counted(len(taken), 'row')} taken in", *([digest] if digest else [])]
+        made.to_dict, [f"{filled}: {many(len(taken), 'row')} taken in", *([digest] if digest else [])]
     )
 
 
@@ -193,7 +196,7 @@ def _scored(scored: IntegrityDocument) -> Iterator[str]:
     success, accuracy, core = scored.success, scored.accuracy, scored.core
     missing = success.unanswered + accuracy.unanswered
     if missing:
-        yield f"{scored.state}: {counted(missing, 'question')} without a reply"
+        yield f"{scored.state}: {many(missing, 'question')} without a reply"
     yield (
         f"success {success.successes}/{success.n}   probes {accuracy.matched}/{accuracy.n}"
         f"   unclear {accuracy.unclear}"

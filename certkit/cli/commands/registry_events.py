@@ -13,7 +13,7 @@ from certkit.cli import context
 from certkit.cli import documents_registry as documents
 from certkit.cli import options as opt
 from certkit.cli.commands.registry import log_key_of
-from certkit.cli.emit import brief, counted, emit, entries, fold, progress, warn
+from certkit.cli.emit import brief, emit, entries, fold, progress, warn
 from certkit.cli.views import registry as views
 from certkit.document import fill
 from certkit.errors import Exit, UsageError
@@ -26,6 +26,7 @@ from certkit.registry.registry import Registry
 from certkit.registry.status import write as write_status
 from certkit.tlog.checkpoint import Quorum
 from certkit.tlog.note import MAX_NOTE
+from certkit.wording import many
 
 if TYPE_CHECKING:
     from certkit.tlog.note import Signed
@@ -201,7 +202,7 @@ def _hand(
 
 def _check_words(text: str, what: str) -> None:
     if not text.strip() or len(text) > WORDS:
-        long = counted(len(text), "character") if text.strip() else "no words"
+        long = many(len(text), "character") if text.strip() else "no words"
         hint = f"1 to {WORDS:,} characters can be logged"
         raise UsageError("usage.option", f"{what} has {long}", hint=hint)
 
@@ -316,7 +317,7 @@ def export(
         # What was put back to an older state is not published.
         opened.signed_head(context.own_heads())
     done = write(folder, out, passports=passports, progress=progress())
-    written = counted(done.written, "file")
+    written = many(done.written, "file")
     emit(
         fill(documents.RegistryExport, done),
         fold(f"{out}: {entries(done.size)} of {done.origin}; {written} written"),

@@ -25,9 +25,10 @@ from certkit.assessment import (
     sentence,
     shown,
 )
-from certkit.cli.emit import WIDTH, counted, fold, hint, note
+from certkit.cli.emit import WIDTH, fold, hint, note
 from certkit.cli.views.table import Asked, Cells, digits, table
 from certkit.text import visible
+from certkit.wording import many
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -129,10 +130,10 @@ def _next_command(assessment: Assessment, place: str) -> tuple[str, str]:
 def _basis(assessment: Assessment) -> Iterator[Line]:
     """Print what the answer rests on: the records, the bundle and the profile, with their digests."""
     facts, counts = assessment.facts, assessment.counts
-    errors = f", {counted(counts.harness_errors, 'harness error')}" if counts.harness_errors else ""
+    errors = f", {many(counts.harness_errors, 'harness error')}" if counts.harness_errors else ""
     runs = f"{counts.nominal_runs:,} nominal, {counts.fault_runs:,} under faults"
-    domains = counted(len(counts.domains), "domain")
-    yield from _wrapped(f"{counted(counts.records, 'record')}: {runs}, {domains}{errors}")
+    domains = many(len(counts.domains), "domain")
+    yield from _wrapped(f"{many(counts.records, 'record')}: {runs}, {domains}{errors}")
     sealed = "sealed" if facts.sealed else "NOT SEALED"
     yield from _wrapped(f"evidence {facts.manifest.protocol.origin}, {sealed}:")
     yield from _wrapped(facts.digest)

@@ -9,10 +9,11 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
-from certkit.cli.emit import counted, fold
+from certkit.cli.emit import fold
 from certkit.cli.views.table import Asked, Cells, digits, table
 from certkit.passport.exports import words
 from certkit.text import quoted
+from certkit.wording import many
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -69,7 +70,7 @@ def _head(source: Source) -> Iterator[str]:
     )
     yield from _entry("", agent.digest)
     runs = f"{evidence.nominal_runs:,} nominal, {evidence.fault_runs:,} under faults"
-    records = counted(evidence.records, "record")
+    records = many(evidence.records, "record")
     yield from _entry("evidence", f"{predicate.origin}, {records}: {runs}; {words.short(evidence.digest)}")
     yield from _entry("profile", f"{quoted(judgement.profile.id)}; {words.short(judgement.profile.digest)}")
     if predicate.integrity:
@@ -86,8 +87,8 @@ def _validity(source: Source) -> str:
         return f"{span}: NOT YET VALID{asked}"
     left = validity.not_after - source.at
     if left < timedelta(0):
-        return f"{span}: EXPIRED {counted((-left).days, 'day')} ago{asked}"
-    return f"{span}: {counted(left.days, 'day')} left{asked}"
+        return f"{span}: EXPIRED {many((-left).days, 'day')} ago{asked}"
+    return f"{span}: {many(left.days, 'day')} left{asked}"
 
 
 def _table(predicate: Predicate) -> Iterator[Line]:

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import to_builtins
 
 from certkit.cli import documents_registry as documents
-from certkit.cli.emit import WIDTH, brief, counted, entries, fold, hint
+from certkit.cli.emit import WIDTH, brief, entries, fold, hint
 from certkit.document import fill
 from certkit.registry.entry import timestamp
 from certkit.registry.standing import standing_of, stated_in
 from certkit.tlog.note import VerifierKey
+from certkit.wording import many
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -141,7 +142,7 @@ def show_entries(listing: documents.RegistryList) -> Iterator[str]:
 def _limit(row: documents.ListedEntry) -> str:
     if (limit := row.limit) is None:
         return ""
-    tasks = "" if limit.k is None else f" on {counted(limit.k, 'task')}"
+    tasks = "" if limit.k is None else f" on {many(limit.k, 'task')}"
     return f"r_op at least {limit.value:.4f} with {limit.confidence:.4g} confidence{tasks}"
 
 
@@ -184,7 +185,7 @@ def show_gathered(gathered: Gathered, required: int | None, time: Callable[[Sign
     for name in gathered.ignored:
         yield from fold(f"passed over: a line of {name}, which is no known witness", rest="  ")
     asked = "" if required is None else f", and the policy asks for {required:,}"
-    cosigned = counted(len(gathered.cosigned), "cosignature")
+    cosigned = many(len(gathered.cosigned), "cosignature")
     yield f"checkpoint over {entries(gathered.head.size)}: {cosigned}{asked}"
 
 
@@ -224,7 +225,7 @@ def _signed(told: documents.RegistryHistory) -> str:
 
 def _history(told: documents.RegistryHistory) -> Iterator[str]:
     """Print a lineage's passports, the course of r_op, and every event."""
-    passports = counted(len(told.passports), "passport")
+    passports = many(len(told.passports), "passport")
     yield from fold(f"{told.lineage}: {passports}, as of {entries(told.size)} of {told.origin}")
     yield from fold(_signed(told))
     yield ""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from certkit.cli.emit import counted, fold, hint
+from certkit.cli.emit import fold, hint
 from certkit.passport.exports.words import day
 from certkit.passport.oddities import cautions
 from certkit.passport.trusted_root import KINDS
+from certkit.wording import many
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -46,10 +47,10 @@ def show_policy(policy: Trust, path: Path, odd: Sequence[str]) -> Iterator[str]:
 def show_written(policy: Trust, path: Path, more: Iterable[str]) -> Iterator[str]:
     """Print that a policy was written, what it holds, `more`, and what it lacks."""
     count, people = len(policy.candidates()), sum(len(issuer.identities) for issuer in policy.issuers)
-    held = [counted(count, "trusted key")]
+    held = [many(count, "trusted key")]
     if people:
         held.append("1 identity" if people == 1 else f"{people} identities")
-    held.append(counted(len(policy.logs), "log key"))
+    held.append(many(len(policy.logs), "log key"))
     if policy.witnesses.keys:
         held.append(f"{policy.witnesses.k} of {len(policy.witnesses.keys)} witnesses")
     yield from fold(f"{path} written: {', '.join(held)}")
@@ -69,7 +70,7 @@ def age(limit: timedelta) -> str:
     """Return a period in whole days where it has such, else in hours."""
     seconds = limit.total_seconds()
     if seconds % _DAY == 0:
-        return counted(int(seconds / _DAY), "day")
+        return many(int(seconds / _DAY), "day")
     return f"{seconds / 3600:,g} hours"
 
 

@@ -39,7 +39,6 @@ MAX_AGENTS: Final = 64
 
 MAX_FILES: Final = 1_000_000
 # Control characters and marks that change the direction of text: they change what a terminal shows.
-UNPRINTABLE: Final = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 class ImportOptions(Struct, frozen=True, kw_only=True):
@@ -139,13 +138,6 @@ class ImportFaultsError(FaultsError):
 Typed = TypeVar("Typed")
 
 
-def typed_fault(place: Place, expected: str, error: msgspec.ValidationError) -> Fault:
-    """Return the fault of a row that msgspec refused."""
-    reason, _, path = str(error).partition(" - at `$")
-    pointer = path.rstrip("`").replace("[...]", "").replace(".", "/").replace("[", "/").replace("]", "")
-    return place.fault(expected, reason[:1].lower() + reason[1:], pointer=pointer)
-
-
 class Job:
     """An import in progress, from `source` into the bundle folder(s) under `folder`."""
 
@@ -163,7 +155,7 @@ class Job:
         self.drafts: dict[tuple[str, str], Draft] = {}
         self._stack = ExitStack()
         self._slugs: set[str] = set()
-        self.left_out = self._links = 0
+        self.left_out = self.blank = self._links = 0
 
     def __enter__(self) -> Self:
         return self
@@ -231,10 +223,14 @@ class Job:
         return sorted(chosen_files, key=lambda item: item[1])
 
     def note_files(self, draft: Draft) -> None:
-        """Note which files of a folder were not read."""
-        for what, count in (("other files in the folder", self.left_out), ("symbolic links", self._links)):
+        """Note which files of a folder were not read, and the rows of a table that have only blank cells."""
+        for what, detail, count in (
+            ("other files in the folder", "not read", self.left_out),
+            ("symbolic links", "not read", self._links),
+            ("blank rows", "left out: every cell is blank", self.blank),
+        ):
             if count:
-                draft.notes.add("refused", what, "not read", count=count)
+                draft.notes.add("refused", what, detail, count=count)
 
     def load(self, data: bytes, place: Place) -> dict[str, Any] | None:
         """Return the JSON object that a row is, read strictly; add a fault where it is none."""

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from certkit.evidence.importers.drafts import Draft, Notes
     from certkit.evidence.importers.source import Source
 
-ZIP: Final = b"PK\x03\x04"
+ZIP: Final = b"PK\x03\x04"  # only Inspect writes archives: `importers` takes every ZIP file for its log
 # The id of a sample may hold slashes; a large sample is a folder with sample.json.
 _SAMPLE = re.compile(r"samples/.+_epoch_[0-9]+(/sample)?\.json\Z", re.DOTALL)
 _GOOD: Final = frozenset({"c", "yes", "true", "1", "1.0"})

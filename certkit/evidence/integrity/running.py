@@ -34,12 +34,13 @@ _HINT = "name a folder that does not exist, or run the same command as before"
 
 
 class Asking(NamedTuple):
-    """Who is asked, and how: the spec stands in run.json, the agent and its version in the manifest."""
+    """Who is asked, and how; without a name the agent has that of its spec."""
 
     spec: str
     agents: Callable[[], Agent]
     name: str | None = None
     version: str = "unversioned"
+    model: str | None = None
     mode: Mode = Mode.JSON
     isolation: bool = False
     limits: Limits = Limits()
@@ -89,6 +90,9 @@ def run_probes(
     run = Run(
         inventory=canonical.digest(copied[INVENTORY]),
         agent=asking.spec,
+        model=asking.model,
+        name=asking.name or asking.spec[:200],
+        agent_version=asking.version,
         mode=asking.mode,
         isolation=asking.isolation,
         temperature=0.0 if asking.spec.startswith("http:") else None,
@@ -98,22 +102,24 @@ def run_probes(
         if not (out / FOLDER / RUN).is_file() or not (out / MANIFEST_NAME).is_file():
             raise UsageError("file.exists", "exists and is no folder of a run", where=str(out), hint=_HINT)
         before = read_cut(out).run
-        if before is None or structs.replace(before, version=run.version) != run:
-            differing = "holds a run of other tasks, of another agent, or in another mode"
-            raise UsageError("integrity.other-run", differing, where=str(out), hint=_HINT)
+        held = structs.asdict(before) if before else {}
+        for field, value in structs.asdict(run).items():
+            if field != "version" and held.get(field) != value:
+                differing = f"holds another run: its {field} is {held.get(field)}, not {value}"
+                raise UsageError("integrity.other-run", differing, where=str(out), hint=_HINT)
     else:
-        _begin(out, {**copied, RUN: canonical.pretty(run.to_dict()).encode()}, asking)
+        _begin(out, {**copied, RUN: canonical.pretty(run.to_dict()).encode()}, run)
     with files.locked(out):
         return _go_on(out, kept, asking, sealing, progress)
 
 
-def _begin(out: Path, contents: dict[str, bytes], asking: Asking) -> None:
+def _begin(out: Path, contents: dict[str, bytes], run: Run) -> None:
     with files.building(out) as folder:
         init(
             folder,
-            agent=asking.name or asking.spec[:200],
-            version=asking.version,
-            origin="simulated" if asking.spec.startswith("reference:") else "measured",
+            agent=run.name,
+            version=run.agent_version,
+            origin="simulated" if run.agent.startswith("reference:") else "measured",
         )
         (folder / "records").rmdir()
         for name, data in contents.items():

@@ -24,6 +24,7 @@ from certkit.report import words
 from certkit.report.argument.challenges import ASSUMED, Challenge, Standing, challenges, monitored, unowned
 from certkit.report.argument.graph import ROOT, Edge, Graph, Kind, Link, Node, State, settled
 from certkit.report.results import bound, deciding, in_words, measured, rows
+from certkit.wording import many
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -346,7 +347,7 @@ class _Builder:
         sealed = f"Every file has the digest that was sealed: {bundle['digest']}"
         planned = f"{bundle['records']:,} runs were declared, and all are there"
         rated = f"{judge['items']:,} items were rated beside the judge, and its error is in the bounds"
-        pinned = f"All {words.plural(len(parts), 'component')} of the agent are pinned by digest"
+        pinned = f"All {many(len(parts), 'component')} of the agent are pinned by digest"
         calibrated = judge.get("correction") is not None
         whole = bool(parts) and all(part.digest for part in parts)
         covered = f"Runs under faults in {words.listed(sorted(wanted))}" if wanted else ""

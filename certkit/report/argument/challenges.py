@@ -20,6 +20,7 @@ from certkit.errors import InputError
 from certkit.evidence.context import Answer
 from certkit.evidence.records.record import Condition
 from certkit.report import words
+from certkit.wording import many
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -290,7 +291,7 @@ def about_context(context: Context) -> Iterator[Challenge]:
     yield from (_raise(code) for code, raised in holds.items() if raised)
     comments = [comment for reviewer in reviewers for comment in reviewer.comments or ()]
     if unresolved := sum(comment.resolved is not True for comment in comments):
-        yield _raise("comment-unresolved", words.plural(unresolved, "comment"))
+        yield _raise("comment-unresolved", many(unresolved, "comment"))
     for goal in ASSUMED:
         if names := unowned(context, goal):
             yield _raise(f"assumption-unowned:{goal}", words.listed(names), target=goal)
@@ -336,7 +337,7 @@ def _about_evidence(case: Case) -> Iterator[Challenge]:
         yield _raise("point-estimates", wording.tier(verdict.bounded.tier))
     flips = case.document["fragility"].get("flips")
     if flips and flips["needed"] <= FRAGILE:
-        yield _raise("fragile", words.plural(flips["needed"], "other outcome"), verdict.tier)
+        yield _raise("fragile", many(flips["needed"], "other outcome"), verdict.tier)
     if unseen := sorted(case.wanted - case.tested):
         yield _raise("domain-unseen", words.listed(unseen))
     seen = {cell["condition"] for cell in case.cells}

@@ -175,6 +175,16 @@ def test_a_confidence_is_read_in_thousandths(stated: str, thousandths: int | Non
     assert judge(NAME, reply, mode=Mode.JSON).confidence == thousandths
 
 
+@pytest.mark.parametrize(
+    "piece", ["\n", "](", "a](b", "'111", "_111", "<a ", "answer ", "```\n", "1,", "not adaeze "]
+)
+@pytest.mark.parametrize("start", ["", "```", '{"answer": "'])
+def test_no_reply_takes_long_to_read(start: str, piece: str) -> None:
+    # Patterns that try every beginning with every end would need hours for the first ones.
+    reply = (start + piece * 20_000)[:19_999] + "x"
+    assert judge(NAME, reply, mode=Mode.JSON).verdict in {NO, MATCH}
+
+
 def test_the_normal_form_of_a_long_reply_is_made_in_linear_time() -> None:
     assert len(tokens("a," * 10_000)) == 10_000
     assert tokens("<" * 20_000) == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -134,6 +135,17 @@ def test_a_program_that_fails_is_counted_and_the_run_ends(
     assert (ran.answered, ran.errors) == ((5, 1) if how == "dies" else (0, 6))
     errors = [line["error"] for line in lines(tmp_path / "b") if line["status"] == "error"]
     assert all(word in error for error in errors)
+
+
+def test_a_child_of_a_program_that_keeps_its_pipe_does_not_hold_up_the_run(two: Path, tmp_path: Path) -> None:
+    spec = agents.program(tmp_path / "agent.py", "leaves-a-child")
+    command = f"-m certkit probes run {two} --agent '{spec}' -o {tmp_path / 'b'} --timeout 1 --retries 0 -j 6"
+    # The child keeps the pipe for 40 seconds; a run that waits for it is ended before.
+    done = subprocess.run(
+        [sys.executable, *shlex.split(command)], stdout=subprocess.DEVNULL, timeout=30, check=False
+    )
+    assert done.returncode == 4
+    assert {"no reply within" in line["error"] for line in lines(tmp_path / "b")} == {True}
 
 
 def test_a_call_that_failed_is_made_again(two: Path, tmp_path: Path) -> None:
@@ -296,3 +308,15 @@ def test_a_folder_is_written_by_its_own_run_alone(two: Path, tasks: Path, tmp_pa
             run(folder, tmp_path / out, spec, mode=mode)
         assert (caught.value.code, caught.value.exit_code) == (code, 2)
     assert (tmp_path / "b" / "integrity" / "answers.jsonl").read_bytes() == before
+
+
+def test_a_run_goes_on_with_the_model_and_the_names_it_began_with(two: Path, tmp_path: Path) -> None:
+    spec = "reference:oracle"
+    begun = Asking(spec, agents_of(spec, timeout=9), "Ana", "1", "m1", limits=Limits(max_calls=2))
+    run_probes(two, tmp_path / "b", begun)
+    for change in ({"name": "Bo"}, {"version": "2"}, {"model": "m2"}, {"name": None}):
+        with pytest.raises(UsageError) as caught:
+            run_probes(two, tmp_path / "b", begun._replace(**change))
+        ((field, value),) = change.items()
+        assert f"{getattr(begun, field)}, not {value or spec}" in caught.value.message
+    assert run_probes(two, tmp_path / "b", begun).left == 2

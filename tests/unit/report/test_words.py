@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from certkit import wording
 from certkit.assessment import Unit
 from certkit.report import words
 
@@ -75,7 +76,7 @@ def test_a_threshold_reads_as_the_profile_wrote_it(
 
 
 def test_one_run_is_not_one_runs() -> None:
-    assert [words.plural(n, "run") for n in (0, 1, 1200)] == ["0 runs", "1 run", "1,200 runs"]
+    assert [wording.many(n, "run") for n in (0, 1, 1200)] == ["0 runs", "1 run", "1,200 runs"]
     assert [words.listed(names) for names in (["a"], ["a", "b"], ["a", "b", "c"])] == [
         "a",
         "a and b",
