@@ -88,6 +88,7 @@ CODES: Final[dict[str, str]] = {
     # the closed list of contradictions
     "record.nominal-with-fault": "a nominal run carries a fault, recovery or attack field",
     "record.attack-without-attack-condition": "attack fields on a condition that has no attack",
+    "record.attack-not-landed": "attack_succeeded: true on an attack that never landed",
     "record.recovery-without-recovered": "recovery_steps or recovery_approach without recovered: true",
     "record.success-not-recovered": "success with recovered: false although the fault took hold",
     "record.shorter-than-oracle": "a success with fewer steps than the oracle's minimum",

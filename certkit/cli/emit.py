@@ -199,7 +199,7 @@ def bug(failure: BaseException, *, json: bool, traceback: bool) -> Exit:
     if traceback:
         print_exception(failure)
     message = f"certkit failed with {type(failure).__name__}: {failure}"
-    advice = "this is a bug in certkit; please report it with the output of the same command and -v"
+    advice = "this is a bug in certkit; please report it with the command and what certkit doctor prints"
     error(CertkitError("internal.bug", message, hint=advice), json=json)
     return Exit.BUG
 

@@ -312,6 +312,10 @@ def _finish(draft: Draft, job: Job, name: str, out: Path) -> ImportAccount:
     if not agent["name"]:
         hint = "give --agent NAME, or `name` under `[agent]` in the mapping"
         raise InputError("import.choice-needed", "the log does not name the agent", where=job.name, hint=hint)
+    if not draft.records:
+        message = f"nothing was imported of agent {visible(draft.agent)!r}"
+        hint = "leave its logs out, or choose another agent with --agent NAME"
+        raise InputError("import.source", message, where=job.name, hint=hint)
     if UNPRINTABLE.search(agent["name"]):
         raise UsageError(
             "usage.option",

@@ -102,7 +102,7 @@ class AgentDojo(Importer):
             run = self._typed(row, place)
             if run is None or not self._matches(run, place):
                 continue
-            agent = self._pipeline(place) or run.pipeline_name
+            agent = self._agent(run, place)
             draft = self.job.draft(agent)
             fields = self._fields(run, place, draft)
             if fields is not None:
@@ -115,6 +115,11 @@ class AgentDojo(Importer):
         if not self.job.source.is_dir():
             return ""
         return parts[-_LEVELS] if len(parts) >= _LEVELS else self.job.name
+
+    def _agent(self, run: TaskResults, place: Place) -> str:
+        """Return the folder of the pipeline that a run names, else the name in the run."""
+        folder = self._pipeline(place)
+        return folder if visible(run.pipeline_name.replace("/", "_")) == folder else run.pipeline_name
 
     def _typed(self, row: dict[str, Any], place: Place) -> TaskResults | None:
         wanted = "a run as AgentDojo logs it"
@@ -133,7 +138,7 @@ class AgentDojo(Importer):
 
     def _matches(self, run: TaskResults, place: Place) -> bool:
         """Check a run against the names of its folders."""
-        if not (folder := self._pipeline(place)):
+        if not self._pipeline(place):
             return True
         names = ("suite_name", "user_task_id", "attack_type", "injection_task_id")
         parts = place.file.removesuffix(".json").split("/")[-4:]
@@ -143,9 +148,9 @@ class AgentDojo(Importer):
                 expected = f"{part!r}, the name of its folder"
                 self.job.refuse(place.fault(expected, repr(value), pointer=f"/{name}"))
                 return False
-        if visible(run.pipeline_name.replace("/", "_")) != folder:
-            detail = f"first {run.pipeline_name!r}; the folder's was taken"
-            self.job.draft(folder).notes.add("odd", "pipeline name differs from the folder's", detail)
+        if (agent := self._agent(run, place)) != self._pipeline(place):
+            detail = f"{self._pipeline(place)!r}; the name in the runs was taken"
+            self.job.draft(agent).notes.add("odd", "the folder has another name than the pipeline", detail)
         return True
 
     def _fields(self, run: TaskResults, place: Place, draft: Draft) -> dict[str, Any] | None:

@@ -155,7 +155,7 @@ class Job:
         self.drafts: dict[tuple[str, str], Draft] = {}
         self._stack = ExitStack()
         self._slugs: set[str] = set()
-        self.left_out = self._links = 0
+        self.left_out = self.blank = self._links = 0
 
     def __enter__(self) -> Self:
         return self
@@ -223,10 +223,14 @@ class Job:
         return sorted(chosen_files, key=lambda item: item[1])
 
     def note_files(self, draft: Draft) -> None:
-        """Note which files of a folder were not read."""
-        for what, count in (("other files in the folder", self.left_out), ("symbolic links", self._links)):
+        """Note which files of a folder were not read, and the rows of a table that have only blank cells."""
+        for what, detail, count in (
+            ("other files in the folder", "not read", self.left_out),
+            ("symbolic links", "not read", self._links),
+            ("blank rows", "left out: every cell is blank", self.blank),
+        ):
             if count:
-                draft.notes.add("refused", what, "not read", count=count)
+                draft.notes.add("refused", what, detail, count=count)
 
     def load(self, data: bytes, place: Place) -> dict[str, Any] | None:
         """Return the JSON object that a row is, read strictly; add a fault where it is none."""

@@ -150,7 +150,7 @@ class Draft:
             return [place.fault("values that JSON has", str(error))]
         self.records += 1
         self._filled.update(row.keys())
-        self._conditions[str(row["condition"])] += 1
+        self._conditions[str(row.get("condition"))] += 1
         self._places.extend((self._files[place.file], place.line))
         return []
 

@@ -2,7 +2,8 @@
 
 A column that has the name of a record field fills it; a mapping gives the other names. In CSV all values are
 texts, an empty cell means "not measured", and the separator is the one of comma, semicolon, tab and bar that
-the header line has most of. A column called agent or model names the agent.
+the header line has most of. A row whose cells are all blank is left out and counted. A column called agent or
+model, in any case, names the agent.
 """
 
 from __future__ import annotations
@@ -45,7 +46,8 @@ class Records(Importer):
     def runs(self) -> Iterator[Run]:
         """Yield the rows."""
         for row, place in self.rows():
-            agent = next((row[name] for name in AGENT_COLUMNS if isinstance(row.get(name), str)), "")
+            names = {column.lower(): value for column, value in row.items() if isinstance(value, str)}
+            agent = next((names[name] for name in AGENT_COLUMNS if name in names), "")
             yield Run(agent, place, row, {})
 
     def rows(self) -> Iterator[tuple[dict[str, Any], Place]]:
@@ -82,8 +84,8 @@ class _Csv:
                 self._begins, self._size = self._here + 1, 0
                 if not header:
                     header = _header(cells, place)
-                elif not cells:
-                    continue  # a blank line, as spreadsheets leave at the end
+                elif not "".join(cells).strip():
+                    self._job.blank += bool(cells)  # as spreadsheets leave at the end
                 elif len(cells) != len(header):
                     fault = place.fault(f"{len(header)} cells, as the header has", str(len(cells)))
                     self._job.refuse(fault)

@@ -100,6 +100,18 @@ def test_several_pipelines_need_a_choice(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("suite", ["garden", "library"])
+def test_runs_of_another_pipeline_in_a_folder_are_another_agent(tmp_path: Path, suite: str) -> None:
+    shutil.copytree(RUNS / "plain-2", tmp_path / "mine")
+    file = "user_task_0/none/none.json"
+    foreign = tmp_path / "mine" / suite / file
+    foreign.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(RUNS / "acme_gardener-1" / suite / file, foreign)
+    with pytest.raises(CertkitError, match="holds 2 agents: acme/gardener-1, plain-2") as caught:
+        imported("agentdojo", tmp_path / "mine", tmp_path / "out")
+    assert "--split-by agent" in str(caught.value.hint)
+
+
 def test_one_pipeline_folder_may_be_renamed(tmp_path: Path) -> None:
     account, records = imported(
         "agentdojo", RUNS / "plain-2", tmp_path / "out", agent="mine", agent_version="3"

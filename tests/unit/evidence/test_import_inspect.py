@@ -162,6 +162,16 @@ def test_two_agents_in_a_folder_of_logs_need_a_choice(tmp_path: Path) -> None:
     assert [account.out.name for account in accounts] == ["org-m-1", "org-m-2"]
 
 
+def test_an_agent_without_a_run_is_no_bundle(tmp_path: Path) -> None:
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    log(folder / "a.json", [], status="error")
+    log(folder / "b.json", [sample()], model="org/m-2")
+    with pytest.raises(CertkitError, match="nothing was imported of agent 'org/m-1'"):
+        imported(None, folder, tmp_path / "out", condition="nominal", split_by="agent")
+    assert not (tmp_path / "out").exists()
+
+
 HEADER = canonical.line({"version": 2, "status": "success", "eval": EVAL})
 
 

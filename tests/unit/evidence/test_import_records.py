@@ -310,3 +310,28 @@ def test_bad_records_have_the_same_verdict_in_every_form(tmp_path: Path, name: s
     with pytest.raises(ImportFaultsError) as caught:
         imported(None, path, tmp_path / "out", agent="a")
     assert {fault.code for fault in caught.value.faults} == {code}
+
+
+def test_an_empty_condition_is_a_fault_and_a_blank_row_is_counted(tmp_path: Path) -> None:
+    source = tmp_path / "runs.csv"
+    row = "r1,d,t,nominal,success,,,\n"
+    source.write_text(f"{HEADER}{row},, ,,,,,\n\nr2,d,t,,success,,,\n")
+    with pytest.raises(ImportFaultsError) as caught:
+        imported("records", source, tmp_path / "out", agent="mine")
+    assert [(f.line, f.pointer, f.code, f.found) for f in caught.value.faults] == [
+        (5, "/condition", "record.missing-field", "nothing")
+    ]
+    source.write_text(f"{HEADER}{row},, ,,,,,\n\n")
+    account, records = imported("records", source, tmp_path / "out", agent="mine")
+    assert len(records) == 1
+    assert counts(account, "refused") == {"blank rows": 1}
+
+
+@pytest.mark.parametrize("column", ["agent", "Agent", "MODEL"])
+def test_a_column_in_any_case_names_the_agent(tmp_path: Path, column: str) -> None:
+    source = tmp_path / "runs.csv"
+    rows = [f"r{i},d,t,nominal,success,{agent}\n" for i, agent in enumerate("ab")]
+    source.write_text(f"run_id,domain,task_id,condition,outcome,{column}\n{''.join(rows)}")
+    with pytest.raises(CertkitError, match="holds 2 agents: a, b") as caught:
+        imported("records", source, tmp_path / "out")
+    assert caught.value.code == "import.choice-needed"

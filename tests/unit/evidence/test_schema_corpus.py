@@ -30,6 +30,7 @@ BEYOND_THE_SCHEMA = frozenset(
             for code in (
                 "record.nominal-with-fault",
                 "record.attack-without-attack-condition",
+                "record.attack-not-landed",
                 "record.recovery-without-recovered",
                 "record.success-not-recovered",
                 "record.shorter-than-oracle",
