@@ -330,11 +330,12 @@ def test_attacks_that_succeeded_are_no_resistance(tmp_path: Path) -> None:
     assert bundles.MANIFEST["protocol"] == {"origin": "measured"}  # the shared manifest is untouched
 
 
-def test_simulated_records_that_are_called_measured_are_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("spelling", ["simulate", "Simulate", "simulate "])
+def test_simulated_records_that_are_called_measured_are_refused(tmp_path: Path, spelling: str) -> None:
     root = evaluations.written(tmp_path / "b", HONEST[:5])
     manifest = root / "bundle.json"
     stated = canonical.loads(manifest.read_bytes(), where="bundle.json")
-    stated["imported"] = {"format": "simulate", "records": 5}
+    stated["imported"] = {"format": spelling, "records": 5}
     manifest.write_bytes(canonical.canonical(stated))
     with pytest.raises(InputError, match="origin is measured") as refused:
         workflow.assess(root)
