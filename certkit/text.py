@@ -33,7 +33,7 @@ HIDDEN_IN_LINES: Final = re.compile(f"[{_BEYOND_ASCII}]")
 
 # A variation selector is seen in the form that it gives to the character before it, where that has several:
 # an emblem or an ideograph. Anywhere else it is hidden text.
-_VARYING: Final = re.compile(
+_VARYING: Final = (
     "(?<=[\u203c\u2049\u2139-\u27ff\u2900-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff])[\ufe0e\ufe0f]"
     "|(?<=[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af])[\U000e0100-\U000e01ef]"
 )
@@ -62,7 +62,7 @@ def skeleton(text: str) -> str:
 
 
 def _shown(match: re.Match[str]) -> str:
-    varies = _VARYING.match(match.string, match.start())
+    varies = re.compile(_VARYING).match(match.string, match.start())  # rarely wanted, and slow to compile
     return match.group() if varies else escape(match.group())
 
 

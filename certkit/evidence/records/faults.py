@@ -69,7 +69,9 @@ class Faults(list[Fault]):
         """Add the faults of a part; `move` gives each its place in the whole."""
         self.note(map(move, part))
         self.total += part.total - len(part)
-        self.kinds += part.kinds - Counter(fault.what() for fault in part)
+        for kind, more in (part.kinds - Counter(fault.what() for fault in part)).items():
+            if kind in self.kinds:  # a kind beyond the limit has no fault to show
+                self.kinds[kind] += more
 
     def grouped(self) -> Iterator[str]:
         """Yield a line for each kind of fault: its places, or the first ones, and what is wrong."""

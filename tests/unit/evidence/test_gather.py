@@ -14,6 +14,7 @@ import pytest
 from certkit import canonical, evidence, workflow
 from certkit.errors import InputError
 from certkit.evidence.reading import work
+from certkit.evidence.records.faults import LIMIT, Fault, Faults
 from certkit.evidence.summary import gather
 from certkit.evidence.summary.summary import Traces
 from tests.support import bundles
@@ -309,3 +310,17 @@ def test_traces_count_where_a_file_of_their_digest_is_enclosed(tmp_path: Path) -
     with pytest.raises(InputError, match="its name says sha256") as caught:
         bundles.summary(root)
     assert caught.value.code == "bundle.file-changed"
+
+
+def test_kinds_of_faults_beyond_the_limit_are_counted_in_the_total_alone() -> None:
+    def fault(kind: int, line: int) -> Fault:
+        return Fault(line=line, pointer="", code="record.value", expected=f"kind {kind}", found="x")
+
+    whole = Faults()
+    for start in (0, 40):
+        part = Faults(fault(kind, line) for kind in range(start, start + 40) for line in (1, 2, 3))
+        whole.add(part, lambda item: item)
+    assert whole.total == 240
+    lines = list(whole.grouped())
+    assert len(lines) == LIMIT
+    assert lines[0].startswith("3 rows (first line 1, 2, 3)")
