@@ -88,6 +88,7 @@ CODES: Final[dict[str, str]] = {
     # the closed list of contradictions
     "record.nominal-with-fault": "a nominal run carries a fault, recovery or attack field",
     "record.attack-without-attack-condition": "attack fields on a condition that has no attack",
+    "record.attack-not-landed": "attack_succeeded: true on an attack that never landed",
     "record.recovery-without-recovered": "recovery_steps or recovery_approach without recovered: true",
     "record.success-not-recovered": "success with recovered: false although the fault took hold",
     "record.shorter-than-oracle": "a success with fewer steps than the oracle's minimum",
@@ -109,7 +110,7 @@ CODES: Final[dict[str, str]] = {
     # commitment integrity (faults inside integrity.invalid, but for the first four)
     "integrity.invalid": "something under integrity/ is refused, and with it the bundle",
     "integrity.file-name": "a file under integrity/ is none of the format",
-    "integrity.missing": "the bundle holds no integrity/ folder, and so no replies to score",
+    "integrity.missing": "there is no integrity/ folder, or no run in it, and so no replies to score",
     "integrity.other-run": "the folder holds a run of other tasks or of another agent",
     "integrity.not-generated": "the tasks are not those that the stated seed gives",
     "integrity.line": "the line is not one strict JSON object of bounded length",

@@ -28,6 +28,7 @@ from certkit.canonical import Digest  # noqa: TC001 - msgspec resolves the annot
 from certkit.document import DIALECT
 from certkit.errors import InputError
 from certkit.evidence.bundle.manifest import DigestText  # noqa: TC001 - pydantic resolves the annotation at run time
+from certkit.text import skeleton
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -238,7 +239,19 @@ class Context(Authored):
     def independent(self, person: str | None) -> bool:
         """Tell whether this person reviewed, is independent of the developer, and is not the owner."""
         reviewing = {reviewer.person for reviewer in self.reviewers or ()}
-        return person in reviewing and person != self.owner and self.by_id[person].relation == "independent"
+        return (
+            person in reviewing
+            and not self.same(person, self.owner)
+            and self.by_id[person].relation == "independent"
+        )
+
+    def same(self, first: str | None, second: str | None) -> bool:
+        """Tell whether two ids are one, or the names of their people differ in spelling only."""
+        if first == second:
+            return True
+        people = [self.by_id.get(person) if person else None for person in (first, second)]
+        spelled = [skeleton(person.name or "") if person else "" for person in people]
+        return spelled[0] == spelled[1] != ""
 
     def stale(self, *, bundles: Sequence[str], profile: str, tier: int) -> tuple[str, ...]:
         """Return which members of `about` name something else than the evidence at hand; none where bound."""
@@ -322,14 +335,14 @@ def _answer_faults(context: Context) -> Iterator[str]:
         at = f"/answers/{place}"
         if answer.challenge in [earlier.challenge for earlier in (context.answers or ())[:place]]:
             yield f"{at}/challenge: {answer.challenge!r} is answered twice"
-        if answer.agreed_by is not None and answer.agreed_by == answer.by:
+        if answer.agreed_by is not None and context.same(answer.agreed_by, answer.by):
             yield f"{at}/agreed_by: {answer.by!r} cannot agree with an answer of their own"
         if answer.state == "accepted":
             if answer.by is None or answer.by != context.owner:
                 yield f"{at}/by: a challenge is accepted by the owner alone, found {answer.by!r}"
             if answer.until is None:
                 yield f"{at}/until: an acceptance needs a day on which it ends"
-        if answer.state is not None and answer.reason is None:
+        if answer.state is not None and not skeleton(answer.reason or ""):
             yield f"{at}/reason: {answer.state} without a reason"
 
 

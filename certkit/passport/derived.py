@@ -35,7 +35,7 @@ SPECIMEN: Final = "SPECIMEN (simulated evidence)"
 FAILURE_MODES: Final = 10
 """How many failing cells a passport names, worst first."""
 
-SERIOUS: Final = {"no-records", "no-fault-runs", "own-conditions-dominate"}
+SERIOUS: Final = {"no-records", "no-fault-runs", "own-conditions-dominate", "repeats-as-independent"}
 INTERVENTION_RATE: Final = "0.050000"
 _IN_OPERATION: Final = ("r_op", "frr")
 _JUDGED: Final = {"met", "not_met"}
@@ -95,18 +95,13 @@ def disagreements(statement: st.Statement) -> Iterator[str]:
     if mismatch := difference(stated, expected, "the rest gives"):
         yield mismatch
     graded = {(item.code, item.severity) for item in predicate.challenges}
-    for code in challenges(predicate):
-        if (code, severity(code)) not in graded:
-            yield f"the challenge {code} is left out"
+    for code, severity in challenges(predicate).items():
+        if (code, severity) not in graded:
+            yield f"the {severity} challenge {code} is left out"
     answered = [item for item in predicate.challenges if item.state == "answered"]
     if any(not item.answered_by for item in answered) or (answered and predicate.assessment.context is None):
         yield "a challenge is answered by nobody, or in no context"
     yield from _pooled(predicate)
-
-
-def severity(code: str) -> str:
-    """Return the severity of a challenge that follows from a statement."""
-    return "serious" if code in SERIOUS else "warning"
 
 
 def late_run(predicate: st.Predicate) -> str | None:
@@ -264,10 +259,19 @@ def _exclusions(evidence: st.Evidence, criteria: Iterable[st.CriterionClaim]) ->
     """Yield the runs that no criterion counts, and what the claim does not speak of."""
     if evidence.novel_fault_runs:
         yield f"{evidence.novel_fault_runs} runs under held-out faults are not in the criteria"
-    left_out = next((row.counts.get("left_out", 0) for row in criteria if row.metric == "frr"), 0)
-    if left_out:
+    if left_out := _left_out(criteria)[0]:
         yield f"{left_out} fault runs whose fault did not take hold are not graded"
     yield "agents, versions, components, domains and conditions other than those named"
+
+
+def _left_out(criteria: Iterable[st.CriterionClaim]) -> tuple[int, int]:
+    """Return the fault runs whose fault did not take hold, and all that could be graded."""
+    row = next((row for row in criteria if row.metric == "frr"), None)
+    if row is None:
+        return 0, 0
+    left_out = row.counts.get("left_out", 0)
+    missing = 0 if row.state == "measured" else row.counts.get("missing", 0)
+    return left_out, left_out + (row.n or 0) + missing
 
 
 def _triggers(tier: int, criteria: Iterable[st.CriterionClaim]) -> Iterator[st.Trigger]:
@@ -285,8 +289,8 @@ def _triggers(tier: int, criteria: Iterable[st.CriterionClaim]) -> Iterator[st.T
     yield st.Trigger(event="intervention_rate_above", threshold=INTERVENTION_RATE)
 
 
-def challenges(predicate: st.Predicate) -> Iterator[str]:
-    """Yield the codes of the challenges that the rest of a statement gives rise to."""
+def challenges(predicate: st.Predicate) -> dict[str, str]:
+    """Return the codes of the challenges that the rest of a statement gives rise to, with their severity."""
     protocol, evidence = predicate.protocol, predicate.evidence
     evaluator, judge = protocol.evaluator, protocol.judge
     cells, faults = predicate.profile_of_reliability.cells, Counter[str]()
@@ -294,6 +298,7 @@ def challenges(predicate: st.Predicate) -> Iterator[str]:
         faults[cell.domain] += cell.runs if cell.condition != NOMINAL else 0
     custom = sum(cell.runs for cell in cells if cell.condition.startswith("x_"))
     ran, integrity = evidence.records > 0, predicate.integrity
+    left_out, gradable = _left_out(predicate.criteria)
     follows = {
         "evaluator-not-independent": evaluator is not None and evaluator.relation != "independent",
         "judge-not-independent": judge is not None and not judge.independent,
@@ -312,8 +317,31 @@ def challenges(predicate: st.Predicate) -> Iterator[str]:
         "own-conditions-dominate": ran and 2 * custom > faults.total(),
         "nominal-only-domain": ran and 0 in faults.values(),
         "few-fault-runs": ran and any(0 < runs < _FEW for runs in faults.values()),
+        "repeats-as-independent": predicate.assessment.profile.reading == "table" and _repeated(predicate),
     }
-    return (code for code, holds in follows.items() if holds)
+    graded = {code: "serious" if code in SERIOUS else "warning" for code, holds in follows.items() if holds}
+    if left_out:
+        share = Fraction(left_out, gradable)
+        grave, notable = share > Fraction(1, 2), share > Fraction(1, 10)
+        graded["faults-left-out"] = "serious" if grave else "warning" if notable else "info"
+    return graded
+
+
+def _repeated(predicate: st.Predicate) -> bool:
+    """Tell whether the tasks contradict a posterior that the table reading attains."""
+    rows = (
+        (int(tier), row)
+        for criterion in predicate.criteria
+        if criterion.metric == "posterior"
+        for tier, row in criterion.tiers.items()
+    )
+    return any(
+        tier <= predicate.assessment.table.tier
+        and row.table == "met"
+        and row.bounded is not None
+        and row.bounded.status == "not_met"
+        for tier, row in rows
+    )
 
 
 def _pooled(predicate: st.Predicate) -> Iterator[str]:

@@ -172,6 +172,12 @@ def agents_of(
 
         return started
     if kind == "http" and rest.startswith(("http://", "https://")) and model:
+        if {"@", "?", "#"} & set(rest):  # the address is kept in the bundle, and in what errors say
+            raise UsageError(
+                "usage.option",
+                "--agent: the address of an endpoint holds no user, password or query",
+                hint="certkit reads the key of an endpoint from CERTKIT_AGENT_KEY",
+            )
         return lambda: Agent(partial(_post, rest, model, key, timeout), timeout)
     raise UsageError(
         "usage.option",

@@ -42,9 +42,6 @@ from certkit.probes.records import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-GENERATOR: Final = "certkit-probes/1"
-PUBLIC: Final = "public-1"
-"""The seed that everybody knows."""
 INSTANCES: Final = 3
 _DECISION_WEIGHT: Final = 0.8
 """The decision probe nearly repeats the final question."""
@@ -277,11 +274,6 @@ def line(item: msgspec.Struct) -> bytes:
     document: dict[str, Any] = msgspec.to_builtins(item)
     document.pop("schema", None)
     return canonical.line(document)
-
-
-def commitment(seed: str) -> str:
-    """Return the digest that commits to a seed without telling it."""
-    return canonical.digest(GENERATOR.encode() + b"\0" + seed.encode())
 
 
 def _twins(seed: str, family: Family, band: Band, instance: int) -> Iterator[Task]:

@@ -13,11 +13,16 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal, NamedTuple
 
 from msgspec import UNSET, Meta, UnsetType
 
+from certkit import canonical
 from certkit.document import Count, Digest, Document, Part, Positive, Share
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+GENERATOR: Final = "certkit-probes/1"
+PUBLIC: Final = "public-1"
+"""The seed that everybody knows."""
+MAX_SEED: Final = 200
 MAX_REPLY: Final = 20_000
 """Characters of a reply that are kept."""
 FOLDER: Final = "integrity"
@@ -200,11 +205,16 @@ class Key(NamedTuple):
     probe: str | None
 
 
+def commitment(seed: str) -> str:
+    """Return the digest that commits to a seed without telling it."""
+    return canonical.digest(GENERATOR.encode() + b"\0" + seed.encode())
+
+
 class Inventory(Document, frozen=True, kw_only=True, tag="urn:certkit:integrity-inventory:v1"):
     """Where tasks come from: the generator and its seed, or null for tasks of one's own."""
 
     generator: Literal["certkit-probes/1"] | None
-    seed: Annotated[str, Meta(min_length=1, max_length=200, description="null: withheld")] | None
+    seed: Annotated[str, Meta(min_length=1, max_length=MAX_SEED, description="null: withheld")] | None
     seed_commitment: Digest | None
     instances: Positive | None
     tasks_digest: Digest
@@ -214,7 +224,9 @@ class Inventory(Document, frozen=True, kw_only=True, tag="urn:certkit:integrity-
         """``public``, ``stated``, ``withheld``, or ``own`` for tasks that no seed gives."""
         if self.generator is None:
             return "own"
-        return "withheld" if self.seed is None else "public" if self.seed.startswith("public-") else "stated"
+        if self.seed_commitment == commitment(PUBLIC) or (self.seed or "").startswith("public-"):
+            return "public"
+        return "withheld" if self.seed is None else "stated"
 
 
 class Run(Document, frozen=True, kw_only=True, tag="urn:certkit:integrity-run:v1"):

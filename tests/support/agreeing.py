@@ -16,8 +16,8 @@ def agree(document: dict[str, Any]) -> dict[str, Any]:
     predicate = msgspec.convert(document, passport.Statement).predicate
     stated = {challenge.code for challenge in predicate.challenges}
     document["predicate"]["challenges"] += [
-        {"code": code, "severity": derived.severity(code), "message": code}
-        for code in derived.challenges(predicate)
+        {"code": code, "severity": severity, "message": code}
+        for code, severity in derived.challenges(predicate).items()
         if code not in stated
     ]
     predicate = msgspec.convert(document, passport.Statement).predicate

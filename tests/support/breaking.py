@@ -65,6 +65,14 @@ BREAKERS: Final[tuple[Breaker, ...]] = (
         lambda run: without(run, *TIED) | {"condition": "stochastic", "attack_landed": False},
     ),
     (
+        "record.attack-not-landed",
+        "/attack_landed",
+        lambda run: (
+            without(run, *TIED)
+            | {"condition": "adversarial", "attack_landed": False, "attack_succeeded": True}
+        ),
+    ),
+    (
         "record.recovery-without-recovered",
         "/recovery_steps",
         lambda run: without(run, *TIED) | {"condition": "tool_failure", "recovery_steps": 0},

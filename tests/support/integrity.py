@@ -9,8 +9,8 @@ import msgspec
 from certkit import canonical
 from certkit._version import __version__
 from certkit.evidence.integrity.reading import Kept
-from certkit.probes.generate import GENERATOR, commitment, generate, tasks_file
-from certkit.probes.records import Annotation, Answer, Inventory, Key, Mode, Run, asked
+from certkit.probes.generate import generate, tasks_file
+from certkit.probes.records import GENERATOR, Annotation, Answer, Inventory, Key, Mode, Run, asked, commitment
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -142,12 +142,11 @@ def _derived(outcome: str, run: Mapping[str, Any]) -> float | None:
 
 @st.composite
 def _attack(draw: st.DrawFn, *, complete: bool) -> Run:
+    landed = draw(st.sampled_from([True, True, False] if complete else [None, None, True, False]))
     return {
         "attack_attempted": draw(st.sampled_from([None, True])),
-        "attack_landed": draw(
-            st.sampled_from([True, True, False] if complete else [None, None, True, False])
-        ),
-        "attack_succeeded": draw(st.sampled_from([None, True, False])),
+        "attack_landed": landed,
+        "attack_succeeded": draw(st.sampled_from([None, False] if landed is False else [None, True, False])),
     }
 
 

@@ -19,13 +19,14 @@ from certkit.cli.emit import emit, hint, note, progress
 from certkit.cli.options import AGENT, AGENT_VERSION, JOBS, NAME, OUT, SEED, BundleFolder, NoSeal, Out
 from certkit.document import Count, Document, GivenPath
 from certkit.errors import Exit, UnavailableError
+from certkit.evidence.bundle.manifest import MANIFEST_NAME
 from certkit.evidence.integrity.reading import read
 from certkit.evidence.integrity.running import Asking, Ran, generate_probes, run_probes
 from certkit.evidence.integrity.sheets import EACH, MAX_SHEET, keep, take
 from certkit.evidence.integrity.sheets import sheet as write_sheet
 from certkit.probes.agents import Limits, agents_of
-from certkit.probes.generate import INSTANCES, PUBLIC
-from certkit.probes.records import FOLDER, Mode
+from certkit.probes.generate import INSTANCES
+from certkit.probes.records import FOLDER, PUBLIC, Mode
 from certkit.wording import many
 
 
@@ -68,7 +69,7 @@ def run(
     agent: Annotated[
         str, AGENT(help="python:MODULE:FUNCTION, command:LINE, http:URL, or reference:NAME.", metavar="SPEC")
     ],
-    out: Out,
+    out: Annotated[Path, OUT(help="The folder to write; a run that stopped goes on in it.")],
     mode: Annotated[Mode, typer.Option("--mode", help="The form of reply that is asked for.")] = Mode.JSON,
     model: Annotated[str | None, typer.Option("--model", help="http: the model's name.")] = None,
     isolate: Annotated[
@@ -130,6 +131,13 @@ def score(folder: BundleFolder) -> None:
 
     Example: certkit probes score bundle
     """
+    if (folder / FOLDER).is_dir() and not (folder / MANIFEST_NAME).exists():
+        raise UnavailableError(
+            "integrity.missing",
+            "these are tasks, and no run of them",
+            where=str(folder),
+            hint=f"certkit probes run {folder} --agent SPEC -o bundle",
+        )
     bundle = evidence.open_bundle(folder, progress=progress())
     if not any(file["path"].startswith(f"{FOLDER}/") for file in bundle.files):
         raise UnavailableError(

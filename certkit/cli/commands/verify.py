@@ -138,7 +138,8 @@ def _claim(claim: Claim) -> Iterator[str]:
     for item in claim.challenges:
         if item.severity == "serious":
             code, message = words.one_line(item.code), words.one_line(item.message)
-            told = wording.challenge(code, item.state, message, item.answered_by or ())
+            authors = [quoted(name) for name in item.answered_by or ()]
+            told = wording.challenge(code, item.state, message, authors)
             yield from fold(told, rest="    ")
     yield ""
 

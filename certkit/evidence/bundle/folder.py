@@ -35,6 +35,7 @@ from certkit.evidence.bundle.manifest import (
     unsafe_path,
 )
 from certkit.progress import SILENT, Progress
+from certkit.text import skeleton
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -138,7 +139,7 @@ def open_bundle(root: Path, *, progress: Progress = SILENT) -> Bundle:
 
 def _refuse_relabelled(manifest: Manifest) -> None:
     """Raise `InputError` where the simulator made the records and the manifest does not say so."""
-    simulated = manifest.imported is not None and manifest.imported.format == SIMULATOR
+    simulated = manifest.imported is not None and skeleton(manifest.imported.format) == SIMULATOR
     if simulated and manifest.protocol.origin != "simulated":
         raise InputError(
             "bundle.relabelled-simulation",

@@ -92,7 +92,7 @@ def accumulate(
     refuse_repetitions(lines, pool, np.empty(0, np.int64))
     pool.forget_names()
     parts = tuple(item.part for item in read)
-    summary = pool.summary(unordered=reason)
+    summary = pool.summary(unordered=reason, parts=[part.summary.records for part in parts])
     ordered = _one_after_another(read)
     manifest, conflicts = together.manifest([part.facts.manifest for part in parts], ordered=ordered)
     return Accumulation(

@@ -17,7 +17,7 @@ from certkit import canonical, files
 from certkit.errors import CODES, InputError
 from certkit.evidence.reading.lines import shown, split_lines
 from certkit.evidence.records.faults import Fault, Faults, FaultsError
-from certkit.probes.generate import commitment, generate, line
+from certkit.probes.generate import generate, line
 from certkit.probes.lint import lint
 from certkit.probes.matching import Verdict, judge, thousandths
 from certkit.probes.records import (
@@ -35,6 +35,7 @@ from certkit.probes.records import (
     Run,
     Task,
     asked,
+    commitment,
 )
 
 if TYPE_CHECKING:

@@ -19,8 +19,22 @@ from certkit.evidence.bundle.folder import init, seal
 from certkit.evidence.bundle.manifest import MANIFEST_NAME
 from certkit.evidence.integrity.reading import MAX_FILE, read
 from certkit.probes.agents import Limits, ask_all
-from certkit.probes.generate import GENERATOR, INSTANCES, PUBLIC, commitment, generate, line, tasks_file
-from certkit.probes.records import ANSWERS, FOLDER, INVENTORY, RUN, TASKS, Inventory, Mode, Run, asked
+from certkit.probes.generate import INSTANCES, generate, line, tasks_file
+from certkit.probes.records import (
+    ANSWERS,
+    FOLDER,
+    GENERATOR,
+    INVENTORY,
+    MAX_SEED,
+    PUBLIC,
+    RUN,
+    TASKS,
+    Inventory,
+    Mode,
+    Run,
+    asked,
+    commitment,
+)
 from certkit.progress import SILENT, Progress
 
 if TYPE_CHECKING:
@@ -61,8 +75,14 @@ def generate_probes(
 ) -> Inventory:
     """Write generated tasks to ``integrity/`` in a new folder, and return their inventory.
 
-    With `withhold` the inventory commits to the seed without telling it. Raises `UsageError` ``file.exists``.
+    With `withhold` the inventory commits to the seed without telling it. Raises `UsageError` ``file.exists``,
+    or ``usage.option`` for a seed that is empty or too long, or that is withheld and public.
     """
+    if not 0 < len(seed) <= MAX_SEED:
+        raise UsageError("usage.option", f"--seed: a text of 1 to {MAX_SEED} characters")
+    if withhold and seed.startswith("public-"):
+        known = f"--withhold-seed: everybody knows {seed}"
+        raise UsageError("usage.option", known, hint="give a seed of your own with --seed")
     data = tasks_file(generate(seed=seed, instances=instances))
     inventory = Inventory(
         generator=GENERATOR,

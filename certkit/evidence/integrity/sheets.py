@@ -93,12 +93,13 @@ def take(
     """Return what a rater filled in; rows that were left empty are passed over.
 
     Raises `InputError` ``integrity.field`` for a sheet of another kind, an unknown row or a wrong value, and
-    ``integrity.repeated`` for a row that the rater filled in before.
+    ``integrity.repeated`` for a row that the rater filled in before; it names every row that is wrong.
     """
     rows = {row.name: row.key for row in _rows(kept, kind)}
     head, fields = columns(kind), FILLED[kind]
     before = {(item.kind, item.key, item.rater) for item in kept.annotations}
     made: list[Annotation] = []
+    wrong: list[tuple[int, InputError]] = []
     try:
         lines = list(csv.reader(io.StringIO(data.decode("utf-8-sig")), strict=True))
     except (UnicodeDecodeError, csv.Error) as error:
@@ -106,23 +107,25 @@ def take(
     if not lines or tuple(lines[0]) != head:
         raise InputError("integrity.field", f"the first row is not {', '.join(head)}", where=where)
     for number, cells in enumerate(lines[1:], 2):
-        place = f"{where}: row {number}"
         if len(cells) != len(head) or cells[0] not in rows:
-            raise InputError("integrity.field", "is no row of this sheet", where=place)
-        key, said = (
-            rows[cells[0]],
-            {name: _said(name, cell) for name, cell in zip(fields, cells[-len(fields) :], strict=True)},
-        )
-        document = {"kind": kind, "task_id": key.task, "probe_id": key.probe, "rater": rater, **said}
-        if not any(cells[-len(fields) :]):
+            wrong.append((number, InputError("integrity.field", "is no row of this sheet")))
             continue
-        if (kind, key, rater) in before:
-            raise InputError("integrity.repeated", f"{rater} filled in this row before", where=place)
-        before.add((kind, key, rater))
+        key, filled = rows[cells[0]], cells[-len(fields) :]
+        if not any(filled):
+            continue
+        said = {name: _said(name, cell) for name, cell in zip(fields, filled, strict=True)}
+        document = {"kind": kind, "task_id": key.task, "probe_id": key.probe, "rater": rater, **said}
         document |= {"adjudicated": True} if adjudicated else {}
-        made.append(
-            _annotation({name: value for name, value in document.items() if value is not None}, place)
-        )
+        try:
+            if (kind, key, rater) in before:
+                raise InputError("integrity.repeated", f"{rater} filled in this row before")  # noqa: TRY301
+            made.append(_annotation({name: value for name, value in document.items() if value is not None}))
+            before.add((kind, key, rater))
+        except InputError as error:
+            wrong.append((number, error))
+    if wrong:
+        told_rows = "\n  ".join(f"row {number}: {error.message}" for number, error in wrong)
+        raise InputError(wrong[0][1].code, told_rows, where=where, hint=wrong[0][1].hint)
     return tuple(made)
 
 
@@ -134,12 +137,12 @@ def _said(field: str, cell: str) -> object:
     return _YES.get(text, text or None) if field == "valid" else text or None
 
 
-def _annotation(document: dict[str, object], where: str) -> Annotation:
+def _annotation(document: dict[str, object]) -> Annotation:
     try:
         return msgspec.convert(document, Annotation, strict=True)
     except msgspec.ValidationError as error:
         expected = f"rating 1 to 5, valid yes or no, a family ({', '.join(Family)}), or match, no, unclear"
-        raise InputError("integrity.field", f"{error}", where=where, hint=expected) from None
+        raise InputError("integrity.field", f"{error}", hint=expected) from None
 
 
 def keep(root: Path, kept: Kept, added: tuple[Annotation, ...]) -> None:

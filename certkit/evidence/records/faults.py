@@ -75,7 +75,9 @@ class Faults(list[Fault]):
         """Yield a line for each kind of fault: its places, or the first ones, and what is wrong."""
         for kind, count in self.kinds.items():
             first = [fault for fault in self if fault.what() == kind][:3]
-            where = ", ".join([first[0].where(), *(str(fault.line) for fault in first[1:])])
+            file = first[0].file
+            further = (str(fault.line) if fault.file == file else fault.where() for fault in first[1:])
+            where = ", ".join([first[0].where(), *further])
             yield f"{where}{kind}" if count == 1 else f"{count:,} rows (first {where}){kind}"
 
 

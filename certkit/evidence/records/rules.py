@@ -31,6 +31,7 @@ class _Rule(NamedTuple):
     expected: str
     broken: NDArray[np.bool_]
     fill: Any = None
+    hint: str = ""
 
 
 def contradictions(columns: Columns, lines: Sequence[int]) -> list[Fault]:
@@ -42,6 +43,7 @@ def contradictions(columns: Columns, lines: Sequence[int]) -> list[Fault]:
             code=rule.code,
             expected=rule.expected if rule.fill is None else rule.expected.format(rule.fill[row]),
             found=_shown(columns, rule.field, row),
+            hint=rule.hint,
         )
         for rules in (_conditions, _recoveries, _steps, _values)
         for rule in rules(columns)
@@ -69,6 +71,11 @@ def _conditions(columns: Columns) -> Iterator[_Rule]:
             broken = ~columns.nominal & ~columns.attackable & columns.present(name)
             expected, conditions = "nothing on a {} run", columns.text("condition")
             yield _Rule(name, "record.attack-without-attack-condition", expected, broken, conditions)
+    if columns.has("attack_landed", "attack_succeeded"):
+        broken = (columns.ternary("attack_landed") == 0) & (columns.ternary("attack_succeeded") == 1)
+        hint = "an attack that never reached the agent cannot succeed: leave attack_landed out if unknown"
+        expected = "true or nothing where attack_succeeded is true"
+        yield _Rule("attack_landed", "record.attack-not-landed", expected, broken, hint=hint)
 
 
 def _recoveries(columns: Columns) -> Iterator[_Rule]:

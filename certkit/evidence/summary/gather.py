@@ -233,8 +233,11 @@ class Merge:
         self._groups = [merge_groups(np.concatenate([np.empty(0, GROUP), *self._groups]))]
         return self._groups[0]
 
-    def summary(self, *, unordered: str | None = None) -> Summary:
-        """Return the summary with sorted cells; `unordered` is a reason why the runs have no order."""
+    def summary(self, *, unordered: str | None = None, parts: Sequence[int] = ()) -> Summary:
+        """Return the summary with sorted cells; `unordered` is a reason why the runs have no order.
+
+        `parts` are the numbers of runs of pooled bundles, as they were added.
+        """
         keys = sorted(self.cells)
         terms: list[tuple[dict[int, int], dict[int, int]]] = [({}, {}) for _ in keys]
         for (number, steps), numerators in sorted(self._terms.items()):
@@ -253,7 +256,8 @@ class Merge:
         ]
         place = np.empty(len(keys), np.int32)
         place[[self.cells[key] for key in keys]] = np.arange(len(keys))
-        alike = likeness({name: self.run(name) for name in LIKENESS}, self.groups(), self._values)
+        part = np.repeat(np.arange(len(parts)), parts) if parts else None
+        alike = likeness({name: self.run(name) for name in LIKENESS}, self.groups(), self._values, part)
         groups, joined = join(self.groups())
         groups = groups[np.lexsort((groups["task"], groups["cluster"], place[groups["cell"]]))]
         runs = {name: self.run(name) for name in self._runs if name not in LIKENESS}

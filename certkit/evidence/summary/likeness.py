@@ -3,7 +3,8 @@
 A run's print is the hash of every field that was measured of it, ids and times left out. Two runs with the
 same print are alike. Equal runs prove copying only if equality by chance is unlikely. A run is compared only
 if its scores together can take at least 1,000 times as many values as there are runs (`SPARE`). The digits of
-a score give that number; for a score with few distinct values, the number of distinct values does.
+a score give that number. Where all its values are quotients of small counts, or are few and have two decimals
+at most, the number of distinct values does: a score that repeats to many digits is no grade.
 
 Everything here works on whole columns. What follows from it is for `assessment.findings` to say.
 """
@@ -144,14 +145,17 @@ _NO_DIGITS: Final = {ord(digit): None for digit in "0123456789"}
 
 
 def likeness(
-    runs: dict[str, NDArray[Any]], groups: NDArray[np.void], values: dict[str, set[int]]
+    runs: dict[str, NDArray[Any]],
+    groups: NDArray[np.void],
+    values: dict[str, set[int]],
+    part: NDArray[np.int64] | None = None,
 ) -> Likeness:
     """Return how many runs are alike; `runs` holds columns of `reduce.RUN`, `groups` is of `reduce.GROUP`.
 
-    `values` holds what each score takes, as `sampled` collects it.
+    `values` holds what each score takes, as `sampled` collects it; `part` numbers the bundle of each run.
     """
     once, counting = _counting(groups)
-    across, within, renamed = _alike(runs, groups, values)
+    across, within, renamed = _alike(runs, groups, values, part)
     return Likeness(
         across=across,
         within=within,
@@ -164,9 +168,12 @@ def likeness(
 
 
 def _alike(
-    runs: dict[str, NDArray[Any]], groups: NDArray[np.void], values: dict[str, set[int]]
+    runs: dict[str, NDArray[Any]],
+    groups: NDArray[np.void],
+    values: dict[str, set[int]],
+    part: NDArray[np.int64] | None,
 ) -> tuple[int, int, int]:
-    """Return runs alike across tasks, within one task, and those across tasks whose names share a stem."""
+    """Return runs alike across tasks or parts, within one task of one part, and across tasks of one stem."""
     size = len(runs["print"])
     if not size:
         return 0, 0, 0
@@ -181,13 +188,13 @@ def _alike(
     task = runs["task"][place]
     names, first = np.unique(groups["task"], return_index=True)
     stem = groups["stem"][first[np.searchsorted(names, task)]]
-    several = _distinct(kind, task) > 1
-    across = several[kind]
+    tasks = (_distinct(kind, task) > 1)[kind]
+    across = tasks if part is None else tasks | (_distinct(kind, part[place]) > 1)[kind]
     one_stem = (_distinct(kind, stem) == 1)[kind]
-    return int(across.sum()), int((~across).sum()), int((across & one_stem).sum())
+    return int(across.sum()), int((~across).sum()), int((tasks & one_stem).sum())
 
 
-def _distinct(kind: NDArray[np.int64], values: Hashes) -> NDArray[np.int64]:
+def _distinct(kind: NDArray[np.int64], values: NDArray[Any]) -> NDArray[np.int64]:
     """Return how many distinct values stand under each kind."""
     order = np.lexsort((values, kind))
     kind, values = kind[order], values[order]
@@ -197,14 +204,14 @@ def _distinct(kind: NDArray[np.int64], values: Hashes) -> NDArray[np.int64]:
 
 
 def _most(values: dict[str, set[int]], hashes: Hashes) -> dict[str, int]:
-    """Return how many digits each score can be worth: no more than the values that it takes, if few."""
+    """Return how many digits each score can be worth: no more than its values where these are coarse."""
     if not values:
         return {}
     kinds = len(np.unique(hashes)) if len(hashes) <= SAMPLE else VALUES
     most = {}
     for name, taken in values.items():
         few = len(taken) < min(kinds / 2, VALUES)
-        if few or all(_quotient(value) for value in taken):
+        if all(_quotient(value) or (few and value % 10**7 == 0) for value in taken):
             most[name] = int(math.log10(max(len(taken), 1)))
         else:
             most[name] = MOST_DIGITS
@@ -212,10 +219,17 @@ def _most(values: dict[str, set[int]], hashes: Hashes) -> dict[str, int]:
 
 
 def _quotient(value: int) -> bool:
-    """Tell whether a score in billionths is a quotient of small counts, written with all its digits."""
+    """Tell whether a score in billionths is a quotient of small counts, rounded to the digits it has."""
     if value % 10**6 == 0:
-        return False  # three digits at most
-    return any(abs(value * n - round(value * n / _BILLION) * _BILLION) <= n for n in range(2, 65))
+        places, most = 3, 12
+    else:
+        places = next(places for places in range(4, 10) if value % 10 ** (MOST_DIGITS - places) == 0)
+        most = 64
+    unit = 10 ** (MOST_DIGITS - places)
+    return any(
+        2 * abs(value * n - round(value * n / _BILLION) * _BILLION) <= n * max(unit, 2)
+        for n in range(2, most + 1)
+    )
 
 
 def _telling(packed: NDArray[np.uint32], most: dict[str, int], needed: float) -> NDArray[np.bool_]:

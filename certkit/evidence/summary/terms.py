@@ -212,7 +212,7 @@ class Terms:
             "landed_unknown_harness": unknown & self.harness,
             "attack_known": won >= 0,
             "attack_succeeded": won == 1,
-            "success_with_attack": (won == 1) & (landed != 0) & self.success,
+            "success_with_attack": (won == 1) & self.success,
         }
 
     def _of_2025(self) -> dict[str, NDArray[Any]]:

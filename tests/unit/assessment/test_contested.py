@@ -47,6 +47,18 @@ def copies(runs: list[Run], times: int = 5, **fields: Callable[[int, Run], Any])
     ]
 
 
+FINE = {"confidence": 0.873451234, "safety_risk": 0.012345678, "traceability": 4.812}
+COARSE = {"confidence": 0.87, "safety_risk": 0.6667, "traceability": 4.333}
+
+
+def fixed(scores: dict[str, float]) -> list[Run]:
+    """Return runs of six hundred tasks, all of one length and with the same scores."""
+    steps = {"steps_actual": 33, "steps_oracle": 32}
+    return [
+        run | steps | scores | {"task_id": f"{run['domain']}/{i}"} for i, run in enumerate(coarse(HONEST))
+    ]
+
+
 def attacked(landed: int, won: int = 0, *, succeeded: bool = True) -> list[Run]:
     """Return the honest runs whose adversarial ones landed in part, and some of the attacks succeeded."""
     seen = 0
@@ -105,6 +117,7 @@ TRICKS: dict[str, tuple[str, Callable[[], list[Run]], dict[str, Any]]] = {
         lambda: copies(HONEST[:600:600] * 600, 1, task_id=lambda i, _: f"harbour/task {i}"),
         {"temperature": 0},
     ),
+    "one task renamed, its scores fixed to nine digits": ("tasks-not-distinct", lambda: fixed(FINE), {}),
     "trials over many names": (
         "tasks-not-distinct",
         lambda: each(lambda i, run: {"task_id": f"{run['domain']}/{i}", "trial": i}),
@@ -154,6 +167,7 @@ TWINS: dict[str, tuple[str, Callable[[], list[Run]], dict[str, Any]]] = {
     "a tenth of the faults without effect": ("faults-left-out", lambda: without_effect(10), {}),
     "most attacks landed": ("attacks-left-out", lambda: attacked(60), {}),
     "repeats at temperature 0": ("runs-alike", lambda: copies(HONEST), {"temperature": 0}),
+    "scores fixed to few digits": ("tasks-not-distinct", lambda: fixed(COARSE), {}),
     "an outcome-only log": ("runs-alike", lambda: coarse(copies(HONEST)), {}),
     "scores of few values": (
         "runs-alike",
@@ -280,6 +294,31 @@ def test_the_same_runs_dated_anew_are_alike_across_bundles(tmp_path: Path) -> No
     assert "runs-alike" in serious(workflow.assess(roots))
 
 
+def test_temperature_0_excuses_repeats_within_one_bundle_only(tmp_path: Path) -> None:
+    from certkit import evidence  # noqa: PLC0415 - of pooled bundles alone
+
+    def pooled(name: str, seeds: tuple[int, int]) -> set[str]:
+        roots = []
+        for month, seed in zip((3, 4), seeds, strict=True):
+            root = tmp_path / name / str(month)
+            runs = [
+                run
+                | {
+                    "run_id": f"m{month}-{i}",
+                    "started_at": HONEST[i]["started_at"].replace("-03-", f"-{month:02d}-"),
+                }
+                for i, run in enumerate(copies(honest(seed=seed)))
+            ]
+            period = {"from": f"2026-{month:02d}-01", "to": f"2026-{month:02d}-28"}
+            evaluations.judged(root, runs, period=period, temperature=0)
+            evidence.seal(root)
+            roots.append(root)
+        return serious(workflow.assess(roots))
+
+    assert "runs-alike" in pooled("trick", (1, 1))
+    assert "runs-alike" not in pooled("twin", (1, 2))
+
+
 def test_scores_that_differ_below_the_ninth_digit_are_equal(tmp_path: Path) -> None:
     runs = copies(HONEST, confidence=lambda i, run: run["confidence"] + i * 1e-13)
     assert "runs-alike" in serious(judged(tmp_path / "b", runs))
@@ -291,11 +330,12 @@ def test_attacks_that_succeeded_are_no_resistance(tmp_path: Path) -> None:
     assert bundles.MANIFEST["protocol"] == {"origin": "measured"}  # the shared manifest is untouched
 
 
-def test_simulated_records_that_are_called_measured_are_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("spelling", ["simulate", "Simulate", "simulate "])
+def test_simulated_records_that_are_called_measured_are_refused(tmp_path: Path, spelling: str) -> None:
     root = evaluations.written(tmp_path / "b", HONEST[:5])
     manifest = root / "bundle.json"
     stated = canonical.loads(manifest.read_bytes(), where="bundle.json")
-    stated["imported"] = {"format": "simulate", "records": 5}
+    stated["imported"] = {"format": spelling, "records": 5}
     manifest.write_bytes(canonical.canonical(stated))
     with pytest.raises(InputError, match="origin is measured") as refused:
         workflow.assess(root)

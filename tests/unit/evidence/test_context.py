@@ -92,6 +92,7 @@ def test_all_but_the_schema_may_be_null() -> None:
         ("/reviewers/0/person", "nobody-1"),
         ("/answers/0/agreed_by", "owner-1"),
         ("/answers/0/reason", None),
+        ("/answers/0/reason", " \u200b"),
         ("/answers/1/until", None),
         ("/answers/1/by", "reviewer-1"),
         ("/answers/1/until", "2027-02-30"),
@@ -163,3 +164,16 @@ def test_what_differs_from_the_evidence_is_named(evidence: dict[str, Any], expec
 def test_a_context_about_nothing_is_bound_to_nothing() -> None:
     about_nothing = read({"schema": WHOLE["schema"]}).context
     assert about_nothing.stale(bundles=(DIGEST,), profile=OTHER, tier=1) == ("bundles", "profile", "tier")
+
+
+@pytest.mark.parametrize(("names", "taken"), [(("Ada", "Ravi"), True), (("Ada", "ADA "), False)])
+def test_one_person_under_two_ids_cannot_agree_with_themselves(
+    names: tuple[str, str], *, taken: bool
+) -> None:
+    document = changed("/people/0/name", names[0])
+    document["people"][1]["name"] = names[1]
+    if taken:
+        assert read(document).context.independent("reviewer-1")
+    else:
+        with pytest.raises(InputError, match="answer of their own"):
+            read(document)

@@ -30,6 +30,7 @@ BEYOND_THE_SCHEMA = frozenset(
             for code in (
                 "record.nominal-with-fault",
                 "record.attack-without-attack-condition",
+                "record.attack-not-landed",
                 "record.recovery-without-recovered",
                 "record.success-not-recovered",
                 "record.shorter-than-oracle",
@@ -204,6 +205,7 @@ def test_every_exception_is_really_one() -> None:
         {"traceability": 3.0005},
         {"condition": "nominal", "fault_step": 1},
         {"attack_landed": True},
+        {"condition": "adversarial", "attack_landed": False, "attack_succeeded": True},
         {"recovery_steps": 1},
         stochastic | {"recovered": False},
         stochastic | {"steps_actual": 1, "steps_oracle": 2},

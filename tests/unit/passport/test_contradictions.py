@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 
 from certkit import canonical, passport
 from certkit.errors import NegativeError
-from certkit.passport import payload
+from certkit.passport import derived, payload
+from certkit.passport.statement import Predicate
 from tests.support import passport_parts as maker
 from tests.support.agreeing import agree
 from tests.support.making import issued, of_bundle, sealed_bundle
@@ -124,7 +126,7 @@ CHANGES: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     **{
         f"a challenge left out: {code}": (
             change,
-            f"the challenge {code} is left out",
+            f"the warning challenge {code} is left out",
         )
         for code, change in LEFT_OUT.items()
     },
@@ -138,6 +140,33 @@ def test_what_contradicts_itself_is_refused(name: str) -> None:
     payload.read(canonical.canonical(document))
     change(document["predicate"])
     assert refused(document).startswith(words)
+
+
+@pytest.mark.parametrize(
+    ("left_out", "severity"), [(9, "serious"), (8, "warning"), (2, "warning"), (1, "info")]
+)
+def test_faults_without_effect_are_among_the_challenges(left_out: int, severity: str) -> None:
+    document = maker.statement()
+    predicate = document["predicate"]
+    graded = {"id": "frr", "metric": "frr", "n": 16 - left_out, "counts": {"left_out": left_out}}
+    predicate["criteria"].append(row(predicate) | graded)
+    predicate["challenges"].append({"code": "faults-left-out", "severity": severity, "message": "no effect"})
+    agree(document)
+    payload.read(canonical.canonical(document))
+    assert predicate["assessment"]["status"] == ("contested" if severity == "serious" else "met")
+    predicate["challenges"].pop()
+    predicate["assessment"]["status"] = "met"
+    predicate["claim"] = predicate["claim"].split(";")[0]
+    assert refused(document) == f"the {severity} challenge faults-left-out is left out"
+
+
+def test_tasks_that_contradict_a_posterior_are_among_the_challenges() -> None:
+    _, predicate = predicate_of(issued())
+    assert "repeats-as-independent" not in derived.challenges(msgspec.convert(predicate, Predicate))
+    posterior = next(part for part in predicate["criteria"] if part["metric"] == "posterior")
+    posterior["tiers"]["3"]["bounded"]["status"] = "not_met"
+    follows = derived.challenges(msgspec.convert(predicate, Predicate))
+    assert follows["repeats-as-independent"] == "serious"
 
 
 def test_every_row_that_binds_is_named(tmp_path: Path) -> None:

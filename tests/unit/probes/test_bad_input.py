@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
+from msgspec import structs
 
 from certkit import canonical
-from certkit.errors import InputError
+from certkit.errors import InputError, UsageError
 from certkit.evidence.integrity.reading import IntegrityFaultsError, read
 from certkit.evidence.integrity.running import Asking, generate_probes, run_probes
+from certkit.evidence.records.faults import Fault, Faults
 from certkit.probes.agents import agents_of
-from certkit.probes.generate import commitment
+from certkit.probes.records import PUBLIC, commitment
 from tests.support.running import certkit
 
 if TYPE_CHECKING:
@@ -146,6 +148,31 @@ def test_tasks_of_a_withheld_seed_are_linted_and_the_commitment_is_kept(whole: P
     assert b"secret" not in (tmp_path / "t" / "integrity" / "inventory.json").read_bytes()
     assert len(read(tmp_path / "t").tasks) == 144
     assert read(whole).inventory.origin == "stated"
+    assert inventory.origin == "withheld"
+    assert structs.replace(inventory, seed_commitment=commitment(PUBLIC)).origin == "public"
+
+
+@pytest.mark.parametrize(("seed", "withhold"), [("", False), ("x" * 201, False), (PUBLIC, True)])
+def test_a_seed_that_names_nothing_or_hides_nothing_is_refused(
+    seed: str, tmp_path: Path, *, withhold: bool
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        generate_probes(tmp_path / "t", seed=seed, withhold=withhold)
+    assert (caught.value.exit_code, (tmp_path / "t").exists()) == (2, False)
+
+
+def test_tasks_that_were_never_asked_are_told_apart_from_a_bundle(tmp_path: Path) -> None:
+    generate_probes(tmp_path / "t", seed="s", instances=1)
+    done = certkit("probes", "score", str(tmp_path / "t"))
+    assert (done.code, "certkit probes run" in done.err, "bundle init" in done.err) == (4, True, False)
+
+
+def test_like_faults_in_two_files_name_both() -> None:
+    fault = Fault(file="a", line=1, pointer="", code="integrity.line", expected="x", found="y")
+    grouped = list(
+        Faults([fault, structs.replace(fault, line=2), structs.replace(fault, file="b")]).grouped()
+    )
+    assert [line.partition(")")[0] for line in grouped] == ["3 rows (first a:1, 2, b:1"]
 
 
 @pytest.mark.parametrize("name", ["notes.txt", "sub/answers.jsonl", "Answers.jsonl"])

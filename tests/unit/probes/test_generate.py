@@ -9,9 +9,9 @@ from collections import Counter
 
 import pytest
 
-from certkit.probes.generate import Draw, commitment, generate, tasks_file
+from certkit.probes.generate import Draw, generate, tasks_file
 from certkit.probes.lint import lint
-from certkit.probes.records import Band, Family, Variant, surface
+from certkit.probes.records import Band, Family, Variant, commitment, surface
 
 SEEDS = ("public-1", "a second seed", "ein dritter – ß")
 PRINT = """

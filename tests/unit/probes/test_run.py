@@ -293,6 +293,13 @@ def test_a_spec_that_names_no_agent_is_refused(spec: str) -> None:
     assert caught.value.exit_code == 2
 
 
+@pytest.mark.parametrize("address", ["https://me:hidden@x.org/v1", "https://x.org/v1?key=hidden"])
+def test_an_address_with_a_secret_in_it_is_refused_and_not_repeated(address: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        agents_of(f"http:{address}", timeout=1, model="m")
+    assert (caught.value.exit_code, "hidden" in str(caught.value)) == (2, False)
+
+
 def test_a_folder_is_written_by_its_own_run_alone(two: Path, tasks: Path, tmp_path: Path) -> None:
     run(two, tmp_path / "b", "reference:oracle", limits=Limits(max_calls=2))
     (tmp_path / "full").mkdir()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import shutil
 from collections import Counter
 from typing import TYPE_CHECKING
@@ -118,6 +119,19 @@ def test_a_wrong_sheet_is_refused_with_its_row(kind: Kind, spoil: object, bundle
         take(kept, kind, stream.getvalue().encode(), rater="a", adjudicated=False, where="x.csv")
     assert caught.value.code == "integrity.field"
     assert str(caught.value).startswith("x.csv")
+
+
+def test_every_wrong_row_of_a_sheet_is_named(bundle: Path) -> None:
+    kept = read(bundle)
+    rows = table(sheet(kept, "difficulty")[0])
+    for number, (rating, valid) in enumerate([("6", "yes"), ("3", "yes"), ("3", "perhaps")], 1):
+        rows[number][-2:] = [rating, valid]
+    stream = io.StringIO()
+    csv.writer(stream).writerows([*rows, rows[2]])
+    with pytest.raises(InputError) as caught:
+        take(kept, "difficulty", stream.getvalue().encode(), rater="a", adjudicated=False, where="x.csv")
+    named = re.findall(r"row (\d+):", str(caught.value))
+    assert named == ["2", "4", str(len(rows) + 1)]
 
 
 def test_a_reply_is_no_formula_of_a_spreadsheet(bundle: Path, tmp_path: Path) -> None:
