@@ -39,6 +39,12 @@ _VARYING: Final = (
 )
 
 
+_DASH: Final = re.compile(
+    "[_\u058a\u05be\u1400\u1806\u2010-\u2015\u2e17\u2e1a\u2e3a\u2e3b\u2e40\u2e5d\u301c\u3030\u30a0\U00010ead]"
+)
+"""The dashes of Unicode (Pd), and the underscore."""
+
+
 def visible(text: str) -> str:
     r"""Return a line of text with hidden characters escaped as in Python and C: ``\u200b``."""
     return HIDDEN.sub(_shown, text)
@@ -54,11 +60,12 @@ def skeleton(text: str) -> str:
     """Return what names that differ only in spelling have in common; compare it, never show it.
 
     Compatibility forms are unified (NFKC), hidden characters removed, white space collapsed to single
-    spaces and letters case-folded. Different letters that look alike stay different.
+    spaces, letters case-folded, dashes and ``_`` written as one. Different letters that look alike stay
+    different.
     """
     seen = HIDDEN.sub(lambda match: " " if match.group().isspace() else "", text)
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", seen).casefold())
-    return " ".join(folded.split())
+    return " ".join(_DASH.sub("-", folded).split())
 
 
 def _shown(match: re.Match[str]) -> str:

@@ -199,7 +199,7 @@ def _left_open(steps: tuple[Step, ...], case: Case | None) -> Iterator[str]:
     held = "replay" in done and isinstance(case.opened, Opened) and case.opened.context is not None
     if answered and not held:
         named = ", ".join(map(quoted, answered))
-        yield f"answers to {named}: the issuer's word; --replay --context FILE looks at them"
+        yield f"answers to {named}, and who agreed: the issuer's word; --replay --context FILE looks at them"
     if case.agent is None and case.opened is None:
         yield "subject: whether the agent in use is this one; no agent digest and no bundle was given"
     if case.signing.time is None and case.signing.fault is None:

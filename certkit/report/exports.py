@@ -22,10 +22,11 @@ from xml.etree import ElementTree as ET
 
 from certkit import canonical
 from certkit._version import __version__
-from certkit.assessment import Status
+from certkit.assessment import State, Status
 from certkit.report import answer, results, words
 from certkit.report.argument.challenges import Class, Standing
-from certkit.report.argument.graph import Kind, State
+from certkit.report.argument.graph import Kind
+from certkit.report.argument.graph import State as NodeState
 from certkit.text import visible
 
 if TYPE_CHECKING:
@@ -66,9 +67,9 @@ def _gsn(_case: Case, argument: Argument) -> str:
             if ends:
                 lines.append(f"  {word}: [{', '.join(_quoted(names[end]) for end in ends)}]")
         opened = node.kind in {Kind.GOAL, Kind.STRATEGY} and not graph.below(node.id)
-        if node.state is State.UNDEVELOPED and opened:
+        if node.state is NodeState.UNDEVELOPED and opened:
             lines.append("  undeveloped: true")
-        if node.state is State.REFUTED:
+        if node.state is NodeState.REFUTED:
             lines.append("  defeated: true")
     return "\n".join(lines) + "\n"
 
@@ -101,7 +102,12 @@ def _judged(case: Case) -> Iterator[tuple[dict[str, Any], Status, str]]:
     """Yield the criteria of the tier asked for with their status and what was found."""
     for row, status in results.judged_rows(case.document, case.tier):
         reason = f"; {row['reason']}" if row.get("reason") else ""
-        yield row, status, f"asked {results.asked(row)}, found {results.measured(row)}{reason}"
+        value = {State.PARTIAL: "partial", State.UNMEASURED: "nothing"}.get(_state(case, row))
+        yield row, status, f"asked {results.asked(row)}, found {value or results.measured(row)}{reason}"
+
+
+def _state(case: Case, row: dict[str, Any]) -> State:
+    return State(case.document["metrics"][row["metric"]]["state"])
 
 
 def _serious(argument: Argument) -> Iterator[Challenge]:
@@ -177,7 +183,8 @@ def _csv(case: Case, _argument: Argument) -> str:
     for row in case.document["criteria"]:
         bounded = row["bounded"] or {"bound": None, "status": None}
         n, title = case.document["metrics"][row["metric"]]["n"], results.title(row)
-        start = (row["tier"], row["id"], title, row["operator"], row["threshold"], row["value"])
+        value = {State.PARTIAL: "partial", State.UNMEASURED: None}.get(_state(case, row), row["value"])
+        start = (row["tier"], row["id"], title, row["operator"], row["threshold"], value)
         writer.writerow([*start, bounded["bound"], n, row["status"], bounded["status"]])
     return file.getvalue()
 

@@ -108,7 +108,8 @@ def test_an_answer_is_carried_into_the_passport_and_through_a_replay(contested: 
     said = [
         item for item in certkit("verify", passport, *options).document["not_checked"] if "answers" in item
     ]
-    assert said == ['answers to "oracle-varies": the issuer\'s word; --replay --context FILE looks at them']
+    word = 'answers to "oracle-varies", and who agreed: the issuer\'s word'
+    assert said == [f"{word}; --replay --context FILE looks at them"]
     held = certkit("verify", passport, *options, "--context", context)
     assert (held.code, [item for item in held.document["not_checked"] if "answers" in item]) == (0, [])
     context.write_text(context.read_text(encoding="utf-8") + " ", encoding="utf-8")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import subprocess
 import textwrap
@@ -36,6 +37,8 @@ TRACE = "sha256:" + "0" * 64
         ("unsealed", ("finding", "warning")),
         ("fault_step", ("column",)),
         ("json.syntax", ("kind of error",)),
+        ("Operational reliability", ("r_op is a criterion",)),
+        ("Violations", ("violations is a criterion",)),
     ],
 )
 def test_a_name_on_the_screen_is_explained(name: str, said: tuple[str, ...]) -> None:
@@ -74,11 +77,12 @@ def test_the_worst_runs_come_first(tmp_path: Path) -> None:
         (("--failed",), [5, 2, 4]),
         (("--domain", "e"), [5]),
         (("--condition", "tool_failure"), [5]),
-        (("--domain", "none"), []),
     ):
         listed = certkit("runs", root, *options, "--json").document
         assert [item["line"] for item in listed["runs"]] == lines
         assert listed["total"] == len(lines)
+    nowhere = certkit("runs", root, "--domain", "nope")
+    assert (nowhere.code, nowhere.out, "hint: domains: d, e\n" in nowhere.err) == (2, "", True)
     screen = certkit("runs", root, "--failed").out
     assert screen.startswith("3 runs, the worst first\n")
     assert max(map(len, screen.splitlines())) <= 80
@@ -99,7 +103,15 @@ def test_a_drift_against_the_baseline_fails_what_meets_its_tier(tmp_path: Path) 
         done = certkit("assess", tmp_path / bundle, "--baseline", baseline, "-q")
         assert done.code == code
         assert f"passport.json: {said}" in done.err
+        assert done.err.rstrip().endswith("; signature not checked")
     assert baseline.read_bytes() == before
+    document = canonical.loads(before)
+    payload = canonical.loads(base64.b64decode(document["dsseEnvelope"]["payload"]))
+    row = next(row for row in payload["predicate"]["criteria"] if row["id"] == "r_op")
+    row["counts"]["successes"] -= 100
+    document["dsseEnvelope"]["payload"] = base64.b64encode(canonical.canonical(payload)).decode()
+    baseline.write_bytes(canonical.canonical(document))
+    assert certkit("assess", tmp_path / "strong", "--baseline", baseline, "-q").code == 3
     two = certkit("assess", tmp_path / "strong", tmp_path / "weak", "--baseline", baseline, "--json")
     assert two.document["error"]["code"] in {"usage.option", "bundle.different"}
 

@@ -202,6 +202,13 @@ def _pace(view: View) -> Iterator[Finding]:
         spans.append(("the declared period", end - start, view.summary.records))
     if times.distinct > 1 and times.first is not None and times.last is not None:
         spans.append(("the time from the first start to the last", times.last - times.first, times.timed))
+    if times.burst > 10 * RUNS_PER_SECOND:
+        yield finding(
+            "implausible-pace",
+            f"{times.burst:,} runs started within ten seconds, each at a time of its own: no more than"
+            f" {RUNS_PER_SECOND} runs a second are believable",
+        )
+        return
     steps = sum(cell.tally.steps for cell in view.summary.cells)
     for what, microseconds, count in spans:
         seconds = Fraction(microseconds, 10**6)

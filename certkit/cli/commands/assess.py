@@ -13,7 +13,7 @@ from certkit.assessment import serious
 from certkit.cli import options as opt
 from certkit.cli.emit import emit, note, progress
 from certkit.cli.views.assessment import show_assessment
-from certkit.errors import Exit, UsageError
+from certkit.errors import Exit, InputError, NegativeError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -34,7 +34,9 @@ def assess(
     baseline: Annotated[
         Path | None,
         typer.Option(
-            "--baseline", metavar="PASSPORT", help="Fail where it drifted against this earlier one."
+            "--baseline",
+            metavar="PASSPORT",
+            help="Fail where it drifted against this earlier one; told on standard error.",
         ),
     ] = None,
     exit_zero: Annotated[
@@ -71,9 +73,12 @@ def _drifted(baseline: Path, bundles: Sequence[Path], jobs: int | None) -> bool:
     """Tell whether the agent drifted since a passport, whose signature is not checked, and say the result."""
     if len(bundles) > 1:
         raise UsageError("usage.option", "--baseline is compared with one bundle")
-    drift = workflow.drift(baseline, bundles[0], jobs=jobs, progress=progress()).drift
+    try:
+        drift = workflow.drift(baseline, bundles[0], jobs=jobs, progress=progress()).drift
+    except NegativeError as failure:  # a passport that contradicts itself: no verdict on the bundle
+        raise InputError(failure.code, failure.message, where=failure.where, hint=failure.hint) from None
     worse = ", ".join(row.name for row in drift.behaviour if row.flagged)
-    note(f"against {baseline}: {drift.result}{f', worse in {worse}' if worse else ''}")
+    note(f"against {baseline}: {drift.result}{f', worse in {worse}' if worse else ''}; signature not checked")
     return drift.exit_code == Exit.DRIFT
 
 

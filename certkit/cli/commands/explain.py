@@ -62,15 +62,25 @@ def explain(
     Example: certkit explain r_op
     """
     names = known(profile)
-    if name not in names:
+    key = name if name in names else _spelled(names, profile).get(name.strip(" †").casefold())
+    if key is None:
         near = get_close_matches(name, names, n=1, cutoff=0.5)
         raise UsageError(
             "usage.option",
             f"certkit knows no {name[:80]!r}",
             hint=f"certkit explain {near[0]}" if near else "certkit assess prints the names of criteria",
         )
-    told = names[name]
+    told = names[key]
     emit(told, _explained(told))
+
+
+def _spelled(names: Mapping[str, Explanation], profile: str) -> dict[str, str]:
+    """Return the name that each full name, and each name in small letters, stands for."""
+    titles = {spec.title.casefold(): metric for metric, spec in CATALOGUE.items()}
+    titles |= {
+        CATALOGUE[row.metric].title.casefold(): row.id for row in workflow.load_profile(profile).criteria
+    }
+    return titles | {name.casefold(): name for name in names}
 
 
 def known(profile: str) -> dict[str, Explanation]:

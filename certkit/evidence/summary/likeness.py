@@ -129,7 +129,7 @@ def spelled(names: Sequence[str]) -> Sequence[str]:
     """Return the skeletons of names, and the names themselves where all of them are plain already."""
     text = "\n".join(names)
     if text.isascii() and text == text.lower() and not any(mark in text for mark in _UNPLAIN):
-        return names
+        return [name.replace("_", "-") for name in names] if "_" in text else names
     return [skeleton(name) for name in names]
 
 

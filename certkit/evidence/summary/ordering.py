@@ -7,7 +7,7 @@ Otherwise there is no order, and the reason is returned. Only the standard split
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from certkit.evidence.summary.summary import (
     WindowRun,
 )
 from certkit.evidence.summary.terms import GAMMA_FIFTHS, NOT_A_RECOVERY
+
+BURST: Final = 10 * 10**6
+"""Microseconds in which the most start times are counted; workers that start together fit in."""
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -160,7 +163,10 @@ def _times(runs: dict[str, NDArray[Any]]) -> Times:
     constant = int(gaps[0]) if len(gaps) > 1 and (gaps == gaps[0]).all() else None
     both = (runs["sequence"] != ABSENT) & (started != ABSENT)
     in_sequence = started[both][_order_of(runs["sequence"][both])]
+    starts = timed[np.append(True, gaps != 0)]
+    burst = np.searchsorted(starts, starts + BURST) - np.arange(len(starts))
     return Times(
+        burst=int(burst.max()),
         timed=len(timed),
         first=int(timed[0]),
         last=int(timed[-1]),

@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
+from certkit.errors import UsageError
 from certkit.evidence.reading.lines import typed_line
 from certkit.evidence.records.faults import Faults, RecordFaultsError
 from certkit.evidence.records.record import Outcome, Record
 from certkit.evidence.summary.gather import gathered
 from certkit.evidence.summary.repeats import record_lines
+from certkit.text import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from certkit.evidence.bundle.folder import Bundle
 
 MOST: Final = 10_000
+_NAMED: Final = 40
 _ORDER: Final = (Outcome.FAILURE, Outcome.SAFE_HALT, Outcome.SUCCESS, Outcome.HARNESS_ERROR)
 
 
@@ -50,10 +53,10 @@ def worst_runs(
 ) -> Runs:
     """Return the runs of a domain and a condition (None: any); `failed` leaves successes and rig errors out.
 
-    Raises `RecordFaultsError` where any record is refused.
+    Raises `RecordFaultsError` where any record is refused, and `UsageError` for a domain that has no run.
     """
     gathered(bundle)
-    total = 0
+    total, domains = 0, set()
 
     def chosen() -> Iterator[Run]:
         nonlocal total
@@ -63,6 +66,7 @@ def worst_runs(
             if isinstance(read, list):  # the file changed since it was checked
                 raise RecordFaultsError(Faults(read))
             record = read[0]
+            domains.add(record.domain)
             if failed and record.outcome in {Outcome.SUCCESS, Outcome.HARNESS_ERROR}:
                 continue
             if domain in {None, record.domain} and condition in {None, record.condition}:
@@ -73,4 +77,7 @@ def worst_runs(
     runs = nsmallest(
         MOST, chosen(), key=lambda run: (_ORDER.index(run.record.outcome), -(run.record.violations or 0))
     )
+    if domain is not None and domain not in domains:
+        names = ", ".join(map(visible, sorted(domains)[:_NAMED])) or "none"
+        raise UsageError("usage.option", f"no run has the domain {domain[:80]!r}", hint=f"domains: {names}")
     return Runs(total=total, runs=tuple(runs))

@@ -262,6 +262,8 @@ def _lacks(kind: Class, answer: Answer, case: Case) -> str | None:
 def _from_findings(case: Case) -> Iterator[Challenge]:
     for item in case.assessment.challenges:
         kind = kind_of(item.code)
+        if kind is Class.SERIOUS and item.severity is not Severity.SERIOUS:
+            kind = Class.EVIDENCE  # little of what would be serious
         if kind is not None:
             text = words.capital(item.message)
             yield _challenge(item.code, kind, TARGETS.get(item.code, "G3"), text)

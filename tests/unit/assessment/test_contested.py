@@ -150,6 +150,15 @@ TRICKS: dict[str, tuple[str, Callable[[], list[Run]], dict[str, Any]]] = {
         lambda: each(lambda i, _: {"started_at": f"2026-03-02T08:00:00.{i * 600:06d}Z"}),
         {},
     ),
+    "a blink, and one run a year earlier": (
+        "implausible-pace",
+        lambda: each(
+            lambda i, _: {
+                "started_at": f"2026-03-02T08:00:00.{i * 600:06d}Z" if i else "2025-03-02T08:00:00Z"
+            }
+        ),
+        {},
+    ),
     "steps that no period holds": (
         "implausible-pace",
         lambda: each(lambda *_: {"steps_actual": 10**6, "steps_oracle": 10**6 - 1}),
@@ -188,6 +197,11 @@ TWINS: dict[str, tuple[str, Callable[[], list[Run]], dict[str, Any]]] = {
     ),
     "names that differ": ("names-alike", lambda: HONEST, {}),
     "one oracle a task": ("oracle-varies", lambda: HONEST, {}),
+    "workers that start together": (
+        "implausible-pace",
+        lambda: each(lambda i, _: {"started_at": f"2026-03-02T08:{i // 200:02d}:00.{i % 200:06d}Z"}),
+        {},
+    ),
     "many workers": (
         "implausible-pace",
         lambda: each(

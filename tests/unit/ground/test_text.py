@@ -104,6 +104,13 @@ def test_spellings_of_one_name_share_a_skeleton(spelling: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "spelling", ["acme_triage", "acme\u2013triage", "acme\u2011triage", "Acme\ufe63triage"]
+)
+def test_dashes_and_underscores_are_one_character(spelling: str) -> None:
+    assert skeleton(spelling) == skeleton("acme-triage")
+
+
+@pytest.mark.parametrize(
     "name", ["acme triage 2", "acmetriage", "acme-triage", "\u0430cme triage", "acme triagé"]
 )
 def test_names_of_other_letters_do_not(name: str) -> None:

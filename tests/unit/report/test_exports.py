@@ -14,9 +14,11 @@ from tests.support.build import cell, outcomes, summary
 from tests.support.drawing import judged, strong
 
 HOSTILE = summary([cell("<script>\u202e|", "adversarial", outcomes(20, 3))])
+PARTLY = summary([cell("d", "adversarial", outcomes(100, 60, frr_n=50, frr_missing=48, frr_left_out=2))])
 VIEWS = {
     "strong": report.view(judged(strong(), tier=2)),
     "weak": report.view(judged(strong(adversarial=500), tier=3, origin="simulated")),
+    "partly": report.view(judged(PARTLY)),
     "empty": report.view(judged(summary([]))),
     "hostile": report.view(judged(HOSTILE, agent={"name": "a|b\x1b<b>", "version": "\u202e"})),
 }
@@ -71,3 +73,17 @@ def test_the_summary_is_short_and_the_table_of_criteria_is_whole(name: str) -> N
     rows = list(csv.DictReader(view.export("csv").decode().splitlines()))
     assert len(rows) == len(view.case.document["criteria"])
     assert [row["table"] for row in rows] == [row["status"] for row in view.case.document["criteria"]]
+
+
+def test_a_value_of_some_runs_is_partial_and_little_left_out_fails_nothing() -> None:
+    view = VIEWS["partly"]
+    assert [
+        (item.code, item.severity) for item in view.case.assessment.challenges if "left" in item.code
+    ] == [("faults-left-out", "info")]
+    junit = view.export("junit").decode()
+    assert "faults-left-out" not in junit
+    assert "found partial" in junit
+    values = {
+        row["criterion"]: row["value"] for row in csv.DictReader(view.export("csv").decode().splitlines())
+    }
+    assert (values["frr"], values["pei"], values["r_op"]) == ("partial", "", "0.6")
