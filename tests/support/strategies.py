@@ -319,6 +319,16 @@ def manifests(draw: st.DrawFn) -> dict[str, Any]:
     return manifest
 
 
+BEST = {
+    "transparency_index": 1,
+    "human_trust_score": 5,
+    "edm_auditability": True,
+    "safe_halt_protocol": True,
+    "recovery_patterns_documented": True,
+}
+"""What an agent of the highest tier has attested."""
+
+
 @st.composite
 def _attested(draw: st.DrawFn) -> list[dict[str, Any]]:
     values: dict[str, st.SearchStrategy[Any]] = {
@@ -363,7 +373,11 @@ def bundles(draw: st.DrawFn, *, max_groups: int = 6, max_count: int = 40, strong
         f"records/{'ba'[i % 2]}{i}.jsonl": b"".join(style(run) for run in listed[i::parts])
         for i in range(parts)
     }
-    return Contents(draw(manifests()), listed, files)
+    manifest = draw(manifests())
+    if strong:
+        named = draw(st.sampled_from([[*BEST], ["transparency_index", "recovery_patterns_documented"]]))
+        manifest["attested"] = [{"id": name, "value": BEST[name], "evidence": ATTESTATION} for name in named]
+    return Contents(manifest, listed, files)
 
 
 def compact(run: Run) -> bytes:

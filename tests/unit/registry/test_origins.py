@@ -116,6 +116,6 @@ def test_no_key_of_a_log_is_a_witness(tmp_path: Path) -> None:
                 policies.parse(trust.to_json(), "trust.json")
             assert (caught.value.code, caught.value.exit_code) == ("trust.invalid", 3)
             assert "'independent.example' has a key of the log" in str(caught.value)
-            assert "take out the witness" in str(caught.value.hint)
+            assert "remove this witness" in str(caught.value.hint)
             kept = structs.replace(trust, witnesses=policies.Witnesses(k=1, keys=names[:1]))
             assert policies.parse(kept.to_json(), "trust.json") == kept
