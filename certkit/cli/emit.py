@@ -143,6 +143,11 @@ def fold(text: str, *, first: str = "", rest: str = "") -> list[str]:
     return [part for line in lines for part in _fitting(line)]
 
 
+def entry(label: str, text: object, width: int) -> list[str]:
+    """Return a paragraph behind its label, which has a column of its own."""
+    return fold(str(text), first=f"{label:<{width}}", rest=" " * width)
+
+
 def _fitting(line: str) -> list[str]:
     if len(line) <= WIDTH:
         return [line]

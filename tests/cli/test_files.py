@@ -24,7 +24,6 @@ WRITES: Final = {
     ("assess", "-o"): "a",
     ("context init", "-o"): "a",
     ("export", "-o"): "first/passport.json --format markdown --unverified",
-    ("plan", "--svg"): "--tier 1 --expect r_op=0.9",
     ("report", "-o"): "a",
     ("registry prove", "-o"): "registry 0",
     ("registry status", "-o"): "registry 0 --heads heads.db",
@@ -75,7 +74,7 @@ def test_every_option_that_writes_a_file_is_here() -> None:
         (leaf, name)
         for leaf in LEAVES
         for name, item in options(leaf).items()
-        if item.name in {"out", "public", "svg"} or re.search("write.*this file", item.help or "")
+        if item.name in {"out", "public"} or re.search("write.*this file", item.help or "")
     }
     assert {(leaf, name) for leaf, name in named if name != "--force"} == set(WRITES)
     forced = {leaf for leaf in LEAVES if "--force" in options(leaf)}
@@ -163,7 +162,7 @@ LINES: Final = {
 ALONE: Final = {"probes sheet": ("--rater", {"--take"}), "verify": ("--issuer", {"-k"})}
 """Of some commands, an option, and what is read where it is given, and not where it is absent."""
 KEYLESS: Final = {"--identity-token-file", "--trust-config"}
-OUTPUTS: Final = {"-o", "--public", "--svg"}
+OUTPUTS: Final = {"-o", "--public"}
 REFUSALS: Final = {
     *("file.missing", "file.not-regular", "file.unreadable", "file.unwritable"),
     *("import.mapping", "import.source", "registry.missing"),
@@ -197,7 +196,7 @@ def trials(leaf: str, line: str) -> Iterator[tuple[bool, list[str]]]:
             yield either, [*words[:place], "./pipe", *words[place + 1 :]]
     for name, item in options(leaf).items():
         read = "Path" in type(item.type).__name__ or item.name in {"profile", "trusted_root"}
-        given = set(item.opts) & set(words) or item.name in {"out", "public", "svg", "folder", "registry"}
+        given = set(item.opts) & set(words) or item.name in {"out", "public", "folder", "registry"}
         if read and not given and (mark in words) == (name in alone):
             yield item.name in {"bundle", "like"}, [*words, name, "./pipe"]
 

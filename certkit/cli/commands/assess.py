@@ -10,6 +10,7 @@ import typer
 
 from certkit import canonical, files, workflow
 from certkit.assessment import serious
+from certkit.cli import context
 from certkit.cli import options as opt
 from certkit.cli.emit import emit, note, progress
 from certkit.cli.views.assessment import show_assessment
@@ -28,7 +29,7 @@ def assess(
     require_tier: Annotated[
         int, opt.REQUIRE_TIER(help="The tier that the exit code speaks of.", envvar="CERTKIT_REQUIRE_TIER")
     ] = 1,
-    context: opt.ContextFile = None,
+    answers: opt.ContextFile = None,
     out: Annotated[Path | None, opt.OUT(help="Also write the assessment (JSON) to this file.")] = None,
     force: opt.Force = False,
     baseline: Annotated[
@@ -56,8 +57,8 @@ def assess(
     Example: certkit assess bundle/ --require-tier 2 -o assessment.json
     """
     workflow.refuse_inside(bundles, out)
-    opt.check_outputs(out, force=force)
-    given = None if context is None else workflow.load_context(context)
+    context.check_outputs(out, force=force)
+    given = None if answers is None else workflow.load_context(answers)
     result = workflow.assess(
         bundles, profile, required_tier=require_tier, context=given, jobs=jobs, progress=progress()
     )

@@ -14,7 +14,7 @@ from certkit.assessment.findings.findings import SEVERITY
 from certkit.assessment.metrics.catalogue import CATALOGUE
 from certkit.assessment.metrics.metric import asked
 from certkit.cli import options as opt
-from certkit.cli.emit import cut, emit, fold
+from certkit.cli.emit import cut, emit, entry, fold
 from certkit.document import Count, Document, Part, Text
 from certkit.errors import CODES, UsageError
 from certkit.evidence.records.schema import record_schema
@@ -122,7 +122,7 @@ def _explained(told: Explanation) -> Iterator[str]:
     yield from fold(told.text[:1].upper() + told.text[1:])
     width = max(map(len, told.facts), default=0) + 2
     for label, text in told.facts.items():
-        yield from fold(text, first=f"{label:<{width}}", rest=" " * width)
+        yield from entry(label, text, width)
     if told.kind in {"criterion", "metric"}:
         yield "The runs behind it: certkit runs BUNDLE --failed"
 

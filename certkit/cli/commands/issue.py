@@ -13,11 +13,9 @@ from certkit.assessment.words import above, sentence, serious
 from certkit.canonical import Digest, is_digest
 from certkit.cli import context
 from certkit.cli import options as opt
-from certkit.cli.commands.registry import log_key_of, logged_id
-from certkit.cli.documents_registry import Issued
+from certkit.cli.commands.registry import Issued, following, log_key_of, logged_id, show_following
 from certkit.cli.emit import emit, fold, progress, warn
 from certkit.cli.views.assessment import say_missing
-from certkit.cli.views.registry import following, show_following
 from certkit.errors import UsageError
 from certkit.passport import timestamp as authority
 from certkit.passport.keyless import Keyless
@@ -87,7 +85,8 @@ def issue(
     heads: opt.HeadsFile = None,
     trust: opt.TrustFile = None,
     valid_from: Annotated[
-        datetime | None, typer.Option("--valid-from", metavar="TIME", parser=opt.moment, help="Default: now.")
+        datetime | None,
+        opt.MOMENT("--valid-from", help="Default: now."),
     ] = None,
     days: Annotated[int, typer.Option("--days", min=1, max=366, help="How long it is valid.")] = 90,
     supersedes: Annotated[
