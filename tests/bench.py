@@ -5,9 +5,9 @@
 
 Prints the machine, the CPU time of reading and reducing a bundle as a multiple of the CPU time that
 `orjson` takes to parse the same lines one by one, the wall time, and the largest memory. Start-up is the
-wall time of ``certkit --help`` and of ``certkit verify`` against that of their imports. Judging is the CPU time of an
-assessment after its evidence was read, and the wall time of ``certkit assess`` from start to end, both of
-`ASSESSED` records. Signing and verifying are `bench_signing`'s. Nothing here is asserted by a test.
+wall time of ``certkit --help`` and of ``certkit verify`` against that of their imports. Judging is the CPU
+time of an assessment after its evidence was read, and the wall time of ``certkit assess`` from start to end,
+both of `ASSESSED` records. Signing and verifying are `bench_signing`'s. Nothing here is asserted by a test.
 """
 
 from __future__ import annotations
