@@ -117,7 +117,6 @@ class Setting(NamedTuple):
 SETTINGS: Final = {
     "profile": Setting(str, "hb-eval-2026", "CERTKIT_PROFILE", ("assess", "plan")),
     "require_tier": Setting(int, 1, "CERTKIT_REQUIRE_TIER", ("assess",)),
-    "jobs": Setting(int, None, "CERTKIT_JOBS", ("assess", "bundle check")),
     "seed": Setting(int, 1, "CERTKIT_SEED", ("simulate", "demo")),
 }
 

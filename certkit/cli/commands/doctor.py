@@ -84,7 +84,7 @@ def _screen(checks: list[Check], values: list[InForce]) -> Iterator[str]:
                 yield from fold(line, first="    hint: ", rest=" " * 10)
     yield ""
     for item in values:
-        yield f"{item.name:<14}{'one per core' if item.value is None else item.value!s:<24}{item.source}"
+        yield f"{item.name:<14}{item.value!s:<24}{item.source}"
 
 
 def _in_force() -> Iterator[InForce]:
