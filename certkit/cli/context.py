@@ -105,8 +105,9 @@ def document_date() -> datetime | None:
     return datetime.fromtimestamp(int(text), tz=UTC) if text else None
 
 
-def heads_path(given: Path | None) -> Path:
+def heads_path(given: Path | None = None) -> Path:
     """Return the file that remembers what was signed: the one that was named, or the user's own."""
+    given = given or (Path(named) if (named := os.environ.get("CERTKIT_HEADS")) else None)
     if given is not None:
         files.check_source(given)
         return given
@@ -118,12 +119,6 @@ def heads_path(given: Path | None) -> Path:
             "usage.option", "there is no home folder to remember signed heads in", hint="--heads FILE"
         )
     return Path(folder) / "certkit" / "heads.db"
-
-
-def own_heads() -> Path:
-    """Return the file that remembers signed heads where no option names one."""
-    named = os.environ.get("CERTKIT_HEADS")
-    return heads_path(Path(named) if named else None)
 
 
 def policy_path(given: Path | None) -> Path:

@@ -193,9 +193,9 @@ def error(failure: CertkitError, *, json: bool) -> None:
         note(f"hint: {line}")
 
 
-def usage(message: str, *, json: bool) -> None:
-    """Print what is wrong with a command line."""
-    advice = "'certkit --help' and 'certkit COMMAND --help' show what there is"
+def usage(message: str, *, command: str, example: str, json: bool) -> None:
+    """Print what is wrong with a command line, and a right one."""
+    advice = f"{command} --help" + (f"\nfor example: {example}" if example else "")
     error(UsageError("usage.option", message, hint=advice), json=json)
 
 

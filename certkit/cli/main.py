@@ -342,7 +342,10 @@ def _command(arguments: list[str]) -> int:
         if type(failure).__name__ == "NoArgsIsHelpError" and not json:
             emit.note(str(failure.format_message()))
             return Exit.USAGE
-        emit.usage(getattr(failure, "format_message", failure.__str__)(), json=json)
+        ctx = getattr(failure, "ctx", None)
+        path, about = (ctx.command_path, ctx.command.help or "") if ctx else ("certkit", "")
+        told = getattr(failure, "format_message", failure.__str__)()
+        emit.usage(told, command=path, example=about.partition(_EXAMPLE)[2], json=json)
         return Exit.USAGE
     except (typer.Abort, KeyboardInterrupt):
         emit.note("interrupted")

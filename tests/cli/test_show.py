@@ -82,7 +82,7 @@ def test_the_table_shows_what_is_signed() -> None:
     for criterion in canonical.loads(issued().payload)["predicate"]["criteria"]:
         line = rows[{"violations": "violations_per_run"}.get(criterion["id"], criterion["id"])]
         value = criterion.get("value") or criterion["tiers"]["3"]["value"]
-        assert float(line[33:41].strip().lstrip(">")) == pytest.approx(float(value), abs=0.0005)
+        assert float(line[33:42].strip().lstrip(">")) == pytest.approx(float(value), abs=0.0005)
         assert len(re.findall("✓[✓✗?]", line)) == len(criterion["tiers"])  # met by the table at every tier
 
 

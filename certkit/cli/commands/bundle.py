@@ -97,7 +97,18 @@ def check(folder: opt.BundleFolder) -> None:
     """
     bundle = evidence.open_bundle(folder, progress=progress())
     summary = evidence.summarise(bundle, progress=progress())
-    emit(checked(bundle, summary), show_bundle(bundle, summary))
+    document = BundleCheck(
+        digest=bundle.facts.digest,
+        sealed=bundle.facts.sealed,
+        manifest={name: value for name, value in bundle.document.items() if name != "files"},
+        files=len(bundle.files),
+        records=summary.records,
+        coverage=[
+            fill(Covered, cell.tally, split=cell.split, domain=cell.domain, condition=cell.condition)
+            for cell in summary.cells
+        ],
+    )
+    emit(document, _checked(bundle, summary))
 
 
 _ORDER: Final[dict[str, int]] = {condition: place for place, condition in enumerate(Condition)}
@@ -137,22 +148,7 @@ class BundleCheck(Document, frozen=True, kw_only=True, tag="urn:certkit:bundle-c
     coverage: Sequence[Covered]
 
 
-def checked(bundle: Bundle, summary: Summary) -> BundleCheck:
-    """Return what `certkit bundle check --json` prints."""
-    return BundleCheck(
-        digest=bundle.facts.digest,
-        sealed=bundle.facts.sealed,
-        manifest={name: value for name, value in bundle.document.items() if name != "files"},
-        files=len(bundle.files),
-        records=summary.records,
-        coverage=[
-            fill(Covered, cell.tally, split=cell.split, domain=cell.domain, condition=cell.condition)
-            for cell in summary.cells
-        ],
-    )
-
-
-def show_bundle(bundle: Bundle, summary: Summary) -> Iterator[Line]:
+def _checked(bundle: Bundle, summary: Summary) -> Iterator[Line]:
     """Print that a bundle holds, who was evaluated and what the records cover."""
     records, listed = many(summary.records, "record"), many(len(bundle.record_files), "file")
     yield from fold(f"valid: {records} in {listed}, {'sealed' if bundle.facts.sealed else 'not sealed'}")
@@ -172,10 +168,10 @@ def show_bundle(bundle: Bundle, summary: Summary) -> Iterator[Line]:
         for note in imported.notes:
             yield from _entry("", f"{note.kind} {note.count:,}: {note.what}")
     yield ""
-    yield from show_cells(summary.cells)
+    yield from _cells(summary.cells)
 
 
-def show_cells(cells: Sequence[Cell]) -> Iterator[Line]:
+def _cells(cells: Sequence[Cell]) -> Iterator[Line]:
     """Print successes / runs for each domain and condition."""
     for split in Split:
         chosen = [cell for cell in cells if cell.split == split]

@@ -127,7 +127,7 @@ def _verified(
     evidence = evidence_of(bundles, profile, replay=replay, progress=progress())
     given, policy, made = taken(passport), context.load_policy(trust), context.now()
     standing = standing_of(
-        passport, registry, trust=policy, at=at or made, heads=context.own_heads(), progress=progress()
+        passport, registry, trust=policy, at=at or made, heads=context.heads_path(), progress=progress()
     )
     return exports.verified(
         given.passport, trust=policy, at=at or made, made=made, proof=given.proof, **standing, **evidence
@@ -159,7 +159,7 @@ def show(
     given = taken(passport)
     data, verified = given.passport, None
     if trust is not None:
-        policy, heads = context.load_policy(trust), context.own_heads()
+        policy, heads = context.load_policy(trust), context.heads_path()
         standing = standing_of(passport, registry, trust=policy, at=moment, heads=heads, progress=progress())
         verified = check(data, trust=policy, at=moment, proof=given.proof, **standing)
     # What fails before its fourth step is not known to be anybody's words, and is not repeated here.

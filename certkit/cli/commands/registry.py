@@ -225,7 +225,7 @@ def prove(
     """
     context.check_outputs(out, force=force)
     with Registry.open(folder) as opened:
-        opened.signed_head(context.own_heads())
+        opened.signed_head(context.heads_path())
         proof = opened.prove(opened.find(ident))
     text = proof.to_bytes()
     if out:
@@ -316,7 +316,7 @@ def checkpoint(
     """
     context.check_outputs(out, force=force)
     with Registry.open(folder) as opened:
-        head, note, key = opened.signed_head(context.own_heads()), opened.checkpoint(), opened.vkey
+        head, note, key = opened.signed_head(context.heads_path()), opened.checkpoint(), opened.vkey
         document = _head(opened)
     if out:
         files.write(out, note, overwrite=force)
@@ -346,7 +346,7 @@ def export(
     """
     with Registry.open(folder) as opened:
         # What was put back to an older state is not published.
-        opened.signed_head(context.own_heads())
+        opened.signed_head(context.heads_path())
     done = publish(folder, out, passports=passports, progress=progress())
     emit(
         fill(RegistryExport, done),

@@ -216,7 +216,7 @@ def _check_words(text: str, what: str) -> None:
 
 def _whole_name(folder: Path, lineage: str) -> str:
     """Return a lineage of the log by its whole name: what is misspelt could not be taken out again."""
-    with reading(folder, heads=context.own_heads()) as log:
+    with reading(folder, heads=context.heads_path()) as log:
         return log.history(lineage).lineage
 
 

@@ -127,7 +127,7 @@ def list_(
     asked = sort is not None or query != Query()
     if ident is not None and asked:
         raise UsageError("usage.option", "an ID names one entry, and the options search for passports")
-    with reading(folder, heads=context.own_heads(), progress=progress()) as log:
+    with reading(folder, heads=context.heads_path(), progress=progress()) as log:
         head, now = log.head.checkpoint, timestamp(moment)
         if ident is not None:
             rows = [_listed(*log.find(ident), now)]
@@ -209,6 +209,7 @@ def _show_entries(listing: RegistryList) -> Iterator[str]:
     """Print a line for each entry, and below it what became of the passport, or what else the entry says."""
     number = "" if len(listing.entries) == listing.size else f"{len(listing.entries):,} of "
     yield from fold(f"{listing.origin}, {number}{entries(listing.size)}, signatures not checked")
+    yield f"{'entry':>6}  {'logged':<10}  {'type':<10}  {'tier':<7}  {'passport':<12}  about"
     indent = " " * 8
     for row in listing.entries:
         entry, claims = row.entry, row.entry.claims
@@ -265,7 +266,7 @@ def history(
     Example: certkit registry history registry gardener-1
     """
     policy, moment = context.load_policy(trust) if trust else None, context.now()
-    opened = reading(folder, heads=context.own_heads(), trust=policy, at=moment, progress=progress())
+    opened = reading(folder, heads=context.heads_path(), trust=policy, at=moment, progress=progress())
     with opened as log:
         history = log.history(name, policy)
         told = _told(log, history, at or moment, checked=policy is not None)
