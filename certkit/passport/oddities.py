@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from certkit.passport.impossible import MAX_VALIDITY
+from certkit.passport.terms import MAX_VALIDITY
 from certkit.passport.trusted_root import KINDS, Kind
 
 if TYPE_CHECKING:

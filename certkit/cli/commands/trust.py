@@ -21,10 +21,10 @@ from certkit.cli.views.trust import show_policy, show_written
 from certkit.errors import Exit, UsageError
 from certkit.passport import keyless, keys, trusted_root
 from certkit.passport.editing import ended, removed, rotated
-from certkit.passport.exports.words import utc
 from certkit.passport.oddities import cautions, oddities
 from certkit.passport.terms import Reading
 from certkit.passport.trust import Identity, Requirement, Trust, TrustedKey
+from certkit.passport.words import utc
 
 
 class Require(StrEnum):
