@@ -1,9 +1,9 @@
 """The formats that are signed here: a verification result, a credential, an agent card.
 
 in-toto Simple Verification Result: https://in-toto.io/attestation/svr/v0.2 of in-toto/attestation. The
-subjects are the agent and the passport. Without a key it is the bare statement, which proves nothing; with one, a
-DSSE envelope. A consumer compares properties as texts, so a specimen has none that a real passport has. As in
-SLSA, a tier stands for those below it.
+subjects are the agent and the passport. Without a key it is the bare statement, which proves nothing; with
+one, a DSSE envelope. A consumer compares properties as texts, so a specimen has none that a real
+passport has. As in SLSA, a tier stands for those below it.
 
 W3C Verifiable Credential (Data Model 2.0), secured as a JWT (VC-JOSE-COSE, ``typ: vc+jwt``). The issuer is
 named by the thumbprint of its key (RFC 9278); the key itself is not inside. It must be one that the trust
@@ -198,11 +198,9 @@ def agent_card(source: Source, *, key: PrivateKey, card: Any, **_: Any) -> tuple
             )
         body["capabilities"] = {**capabilities, "extensions": [*others, entry]}
     header = {"typ": "JOSE", "kid": keys.key_id(key.public_key()), PREDICATE_TYPE: source.passport_id}
-    protected, _, signed = _jws(header, canonical.canonical(body), key)
-    signature = {"protected": protected, "signature": signed}
-    return "application/json", canonical.pretty(
-        {**body, "signatures": [*card.get("signatures", []), signature]}
-    )
+    protected, _body, signed = _jws(header, canonical.canonical(body), key)
+    signatures = [*card.get("signatures", []), {"protected": protected, "signature": signed}]
+    return "application/json", canonical.pretty({**body, "signatures": signatures})
 
 
 def _check(card: Any, source: Source) -> None:
