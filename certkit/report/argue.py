@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from certkit.report.argument.build import ASSUMPTIONS
+from certkit.report.argument.graph import Kind
 from certkit.report.svg import judged
 from certkit.report.table import Table, table
 
@@ -37,43 +38,44 @@ def assumptions(context: Context) -> Table:
 
 
 def challenges(argument: Argument, *, stale: bool = False) -> Table:
-    """Return every challenge, sustained and open ones first, with what would close it and its answer."""
+    """Return every challenge with its answer, sustained and open ones first."""
     body = (
         (
             Markup('<span id="ch-{0}">{0}</span>').format(item.code),
             item.text,
             item.target,
             f"{item.state.value} ({item.kind.value})",
-            item.said or item.closed_by,
+            item.said or "–",
         )
         for item in argument.challenges
         if item.stale is stale
     )
     widths = {
-        "challenge": 18,
-        "what it says": 38,
+        "challenge": 20,
+        "what it says": 41,
         "goal": 8,
-        "state": 12,
-        "answer, or what would close it": 24,
+        "state": 13,
+        "answer": 18,
     }
     return table("Stale answers: given for other evidence" if stale else "Challenges", widths, body)
 
 
 def nodes(argument: Argument) -> Table:
-    """Return the register of nodes, solutions left to the attached argument, which has them all."""
+    """Return the goals and strategies with what each rests on; the attached argument has every node."""
     graph = argument.graph
+    chosen = [node for node in graph.nodes if node.kind in {Kind.GOAL, Kind.STRATEGY} and node.state]
     body = (
         (
             Markup('<span id="g-{0}">{0}</span>').format(node.id),
             judged(node.state),
             node.text,
-            ", ".join((*graph.below(node.id), *graph.beside(node.id))) or "–",
+            ", ".join(name for name in (*graph.below(node.id), *graph.beside(node.id)) if "Sn-" not in name)
+            or ("evidence" if graph.below(node.id) else "–"),
             ", ".join(name.removeprefix("ch-") for name in graph.against(node.id)) or "–",
         )
-        for node in graph.nodes
-        if node.state is not None and not node.id.startswith("Sn-")
+        for node in chosen
     )
-    widths = {"node": 13, "state": 13, "text": 42, "rests on": 16, "challenged by": 16}
+    widths = {"node": 20, "state": 13, "text": 35, "rests on": 16, "challenged by": 16}
     return table("Register of nodes", widths, body)
 
 

@@ -9,7 +9,7 @@ from certkit.assessment.metrics.metric import percent
 from certkit.assessment.statistics.posterior import PRIORS
 from certkit.report import words
 from certkit.report.results import asked, bound, name, rows
-from certkit.report.svg import judged, posterior
+from certkit.report.svg import posterior
 from certkit.report.table import Table, table
 
 if TYPE_CHECKING:
@@ -36,17 +36,19 @@ def posterior_figure(document: Document) -> Markup | None:
 
 
 def posterior_table(document: Document) -> Table:
-    """Return P(θ > τ) of every tier beside the confidence that the tier asks for."""
-    metric = document["metrics"]["posterior"]
-    by_tier = {row["tier"]: row for row in document["criteria"] if CATALOGUE[row["metric"]].tau_of}
+    """Return P(θ > τ) of every tier: by runs, by tasks under each prior, at any time; and what is asked."""
+    metric, fragility = document["metrics"]["posterior"], document["fragility"]["posterior"]
+    limits = {row["tier"]: asked(row) for row in document["criteria"] if CATALOGUE[row["metric"]].tau_of}
     body = []
-    for tier, at in sorted((int(tier), at) for tier, at in metric.get("tau", {}).items()):
-        row, p = by_tier.get(tier), words.probability(metric["by_tier"][str(tier)])
-        limit, status = (asked(row), judged(row["status"])) if row else ("not specified", None)
-        body.append((f"Tier\u00a0{tier}", f"{at:g}", p, limit, status))
-    numbers = ("τ", "P(θ > τ)", "asked (δ)")
-    widths = dict.fromkeys(("tier", *numbers, "table reading"), 20)
-    return table("Posterior at each tier's threshold", widths, body, numbers=numbers)
+    for tier, at in sorted(metric.get("tau", {}).items()):
+        other = fragility.get(tier)
+        shown = [words.probability(metric["by_tier"][tier])]
+        shown += [words.probability(other["priors"][prior]) if other else "–" for prior in PRIORS]
+        shown.append(words.probability(other["anytime_p"]) if other else "–")
+        body.append((f"Tier\u00a0{tier}", f"{at:g}", *shown, limits.get(int(tier), "not specified")))
+    heads = ["by runs", *(f"by tasks, {prior} prior" for prior in PRIORS), "p at any time"]
+    widths = {"tier": 10, "τ": 8} | dict.fromkeys(heads, 14) | {"asked (δ)": 12}
+    return table("P(θ > τ) at each tier's threshold τ", widths, body, numbers=("τ", *heads, "asked (δ)"))
 
 
 def bounds_table(document: Document, tier: int) -> Table:
@@ -63,21 +65,6 @@ def bounds_table(document: Document, tier: int) -> Table:
     )
     widths = {"criterion": 26, "confidence": 11, "bound": 10, "rests on": 53}
     return table(f"Bounds at Tier {tier}", widths, body, numbers=("confidence", "bound"))
-
-
-def priors_table(document: Document) -> Table:
-    """Return P(θ > τ) of every tier under each prior, and the p-value that holds at any time."""
-    body = (
-        (
-            f"Tier\u00a0{tier}",
-            *(words.probability(row["priors"][prior]) for prior in PRIORS),
-            words.probability(row["anytime_p"]),
-        )
-        for tier, row in sorted(document["fragility"]["posterior"].items())
-    )
-    heads = [f"{prior} prior" for prior in PRIORS]
-    widths = {"tier": 16} | dict.fromkeys(heads, 22) | {"p at any time": 18}
-    return table("P(θ > τ) under other priors", widths, body, numbers=(*heads, "p at any time"))
 
 
 def weakest(document: Document) -> Table:

@@ -24,6 +24,7 @@ from certkit._version import __version__
 from certkit.assessment import fragile, of_judge
 from certkit.errors import UnavailableError
 from certkit.report import answer, argue, attached, confidence, fonts, register, results, use
+from certkit.report.argument.challenges import CLOSED_BY
 from certkit.report.argument.figures import figures
 from certkit.report.integrity import commitments
 from certkit.report.svg import mark
@@ -99,6 +100,7 @@ def _environment() -> Environment:
         "register": register,
         "results": results,
         "use": use,
+        "closed_by": CLOSED_BY,
         "contents": SECTIONS,
         "figures": figures,
         "listing": listing,
