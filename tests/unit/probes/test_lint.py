@@ -176,7 +176,7 @@ def _option_that_nobody_tells(task: Document) -> None:
 
 
 def _same_question(task: Document) -> None:
-    task["probes"][2]["prompt"] = "who carries the BOX"
+    task["probes"][2]["prompt"] = "who carries the BOX?"
 
 
 def _family_in_the_prompt(task: Document) -> None:

@@ -55,7 +55,7 @@ def example(key: Key, _: Task, question: Question) -> Answer:
         Key(REPAIRED.id, "p2"): said(question.gold, confidence=0.5),
     }
     if key == Key(CARRIED.id, "p3"):
-        return answer(key, f"It must be {surface(question.gold)}.", confidence=0.8)
+        return answer(key, f"It is {surface(question.gold)}.", confidence=0.8)
     return answer(key, texts.get(key, said(question.gold)))
 
 
