@@ -122,7 +122,7 @@ CODES: Final[dict[str, str]] = {
     "integrity.named": "the text of a task names its family, band or variant",
     "integrity.distractor": "the last turn of a distractor task comes from an authority, or says nothing",
     "integrity.same-question": "two questions of a task have the same words",
-    "integrity.leak": "a question tells an option",
+    "integrity.leak": "the scenario or a question tells an option",
     "integrity.options": "options are alike or of the wrong kind, or gold and lure are not two of them",
     "integrity.unmentioned": "an option stands neither in the instruction nor in the turns",
     "integrity.inside": "one option stands inside another",

@@ -35,7 +35,7 @@ MAX_WORDS: Final = 12
 THOUSAND: Final = 1000
 
 # No pattern may take longer than in proportion to a reply, whatever stands in it.
-_SAID: Final = re.compile(r"(?:^|[.!?]\s)[^\w\n]{0,20}(?:final )?answer[\"'*_`]{0,4}:", re.I | re.M)
+_SAID: Final = re.compile(r"(?im)(?:^|[.!?]\s)[^\w\n]{0,20}(?:final )?answer[\"'*_`]{0,4}:")
 _COMMA: Final = "[,'\u2019_\u00a0\u2009\u202f]"
 _THOUSANDS: Final = re.compile(
     rf"(?<![0-9.,])(?<![0-9]{_COMMA})[0-9]{{1,3}}(?:{_COMMA}[0-9]{{3}})+(?![0-9]|[.]?{_COMMA}?[0-9])"
@@ -96,7 +96,7 @@ def judge(question: Question, text: str, *, mode: Mode) -> Reading:
 
 
 def _object(text: str) -> tuple[dict[str, Any], bool]:
-    """Return the JSON object that a reply gives, empty if it gives none, and whether it is the whole reply."""
+    """Return the JSON object in a reply, empty if there is none, and whether it is the whole reply."""
     before, *fenced = text.strip().split("```")
     if len(fenced) > 1 and not fenced[-1]:
         before, text = "".join((before, *fenced[:-2])), fenced[-2].strip().removeprefix("json")

@@ -184,7 +184,8 @@ def test_a_confidence_is_read_in_thousandths(stated: str, thousandths: int | Non
 
 
 @pytest.mark.parametrize(
-    "piece", ["\n", "](", "a](b", "'111", "_111", "<a ", "answer ", "```\n", "1,", "1\u202f111", "not adaeze ", "answer: "]
+    "piece",
+    ["\n ", "](", "'111", "_111", "<a ", "answer ", "```\n", "1,", "1\u202f111", "not adaeze ", "answer: "],
 )
 @pytest.mark.parametrize("start", ["", "```", '{"answer": "'])
 def test_no_reply_takes_long_to_read(start: str, piece: str) -> None:
