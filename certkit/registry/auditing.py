@@ -42,8 +42,7 @@ from certkit.registry.entry import (
 )
 from certkit.registry.heads import refuse_fork
 from certkit.registry.reader import opened, walk
-from certkit.registry.rules import Dates, Lineages, LogKeys, outside
-from certkit.registry.state import Passports, Policy
+from certkit.registry.state import Dates, Lineages, LogKeys, Passports, Policy, outside
 from certkit.tlog import tiles, tree
 from certkit.tlog.checkpoint import NOBODY, Quorum, counted, open_checkpoint
 from certkit.tlog.tiles import Rebuild

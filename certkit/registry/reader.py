@@ -14,16 +14,17 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
+
 from certkit.errors import MismatchError, UnavailableError, UntrustedError, UsageError
 from certkit.passport.checks import CLOCK_SKEW
 from certkit.progress import SILENT, Progress, shown
 from certkit.registry import store
-from certkit.registry.entry import Logged, Stored, read
+from certkit.registry.entry import Logged, Stored, begins, chosen, is_index, read
 from certkit.registry.heads import read as read_head
 from certkit.registry.heads import refuse_fork, remembered
-from certkit.registry.ledger import begins, chosen, is_index
 from certkit.registry.source import CHECKPOINT, Database, Published, Source
-from certkit.registry.state import History, Issued, Passports, Policy, history
+from certkit.registry.state import Issued, Passports, Policy
 from certkit.tlog.checkpoint import NOBODY, Quorum, SignedCheckpoint, counted, open_checkpoint
 from certkit.tlog.note import VerifierKey, parse_note
 from certkit.tlog.tree import Frontier, Hash, leaf_hash
@@ -38,6 +39,49 @@ if TYPE_CHECKING:
 
     Seen = Callable[[str], Checkpoint | None]
     """Returns the newest checkpoint that is remembered of a log of this name, None where none is."""
+
+
+class History(Struct, frozen=True, kw_only=True):
+    """A lineage as of a checkpoint: its passports, oldest first, and every entry about it that counts.
+
+    `left_out` are the places of those that do not.
+    """
+
+    lineage: str
+    passports: tuple[Issued, ...]
+    entries: tuple[Logged, ...]
+    left_out: tuple[int, ...] = ()
+
+    @property
+    def drifted(self) -> bool:
+        """Whether the log says that the latest passport drifted.
+
+        A passport on the same evidence about the same agent shows nothing new: the one before it decides.
+        """
+        later = None
+        for issued in reversed(self.passports):
+            same = (issued.claims.evidence, issued.claims.agent)
+            if later not in {None, same} or issued.drift is not None:
+                return later in {None, same}
+            later = same
+        return False
+
+
+def history(lineage: str, entries: Iterable[Logged], policy: Policy) -> History:
+    """Return the history that the entries about a lineage tell, in their order, under a policy.
+
+    Raises `MismatchError` ``registry.entry-signature`` where a key of the policy is named and did not sign.
+    """
+    passports, about = Passports(policy), list(entries)
+    counted = [(logged, passports.follow(logged)) for logged in about]
+    kept = tuple(logged for logged, counts in counted if counts and passports.ends(logged))
+    places = {logged.index for logged in kept}
+    return History(
+        lineage=lineage,
+        passports=tuple(passports.issued()),
+        entries=kept,
+        left_out=tuple(logged.index for logged in about if logged.index not in places),
+    )
 
 
 @contextmanager

@@ -45,8 +45,7 @@ from certkit.registry.entry import Claims, Logged, moment, read, readable, times
 from certkit.registry.heads import read as read_head
 from certkit.registry.heads import refuse_fork, remembered
 from certkit.registry.reader import Reader, log_key, opened
-from certkit.registry.rules import outside
-from certkit.registry.state import Passports, Policy
+from certkit.registry.state import Passports, Policy, outside
 from certkit.tlog.checkpoint import Quorum, counted, open_checkpoint
 from certkit.tlog.note import Signer, decode64, encode64, open_note, write_note
 from certkit.tlog.tree import leaf_hash

@@ -23,7 +23,7 @@ from msgspec import Struct
 from certkit.errors import CertkitError, MismatchError, UntrustedError, UsageError
 from certkit.passport import keys, opening
 from certkit.registry.entry import CLAIMS, Claims, Entry, Note, Revocation, Supersession, timestamp, write
-from certkit.registry.rules import is_before, outside
+from certkit.registry.state import is_before, outside
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
