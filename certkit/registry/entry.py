@@ -103,18 +103,17 @@ class PassportFacts(_Passport, frozen=True, kw_only=True):
     """What a verified passport says of itself, as far as the log needs it.
 
     `lineage` is ``provider/name``; `attempt` is the attempt that it declares; `issuer` is the policy's name
-    for who signed it; `key_until` is till when its key is trusted, where nothing proves when it was signed.
+    for who signed it.
     """
 
     lineage: _Name
     attempt: Count | None = None
     supersedes: Digest | None = None
     issuer: _Name | None = None
-    key_until: _Time | None = None
 
 
-Check = Callable[[bytes], PassportFacts]
-"""Verifies the bytes of a passport and returns its facts; raises `CertkitError` to refuse it."""
+Check = Callable[[bytes, datetime], PassportFacts]
+"""Verifies the bytes of a passport logged at a time, returns its facts; `CertkitError` refuses it."""
 
 
 class Claims(_Passport, frozen=True, kw_only=True):

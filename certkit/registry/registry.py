@@ -203,7 +203,7 @@ class Registry:
         ``registry.supersedes``, ``registry.attempt``, ``registry.time``, ``registry.inconsistent`` or
         ``registry.rollback``; `UsageError` ``registry.log-key``, ``registry.busy`` or ``file.unwritable``.
         """
-        facts = check(passport)
+        facts = check(passport, at)
         with self.turn(log_key, trust) as turn:
             index = self._known.first(facts.passport_id)
             new = index is None

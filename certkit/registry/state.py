@@ -323,6 +323,11 @@ def outside(key: Candidate, date: str) -> str | None:
     return None
 
 
+def submitters(trust: Trust) -> dict[str, Candidate]:
+    """Return the keys that may submit entries, by id: those of the trusted issuers."""
+    return {candidate.id: candidate for candidate in trust.candidates()}
+
+
 class Dates:
     """The dates of a log's entries so far; none may be later than `at`, where that is given."""
 
@@ -333,15 +338,13 @@ class Dates:
 
     def follow(self, index: int, entry: UnverifiedEntry, *, signed: bool) -> Iterator[str]:
         """Take the next entry; yield what its date contradicts. What is not `signed` binds none after it."""
-        date, claims = entry.entry.issued_at, entry.passport
+        date = entry.entry.issued_at
         if is_before(date, self._newest):
             yield f"dated {date}, and entry {self._index} above it {self._newest}"
         if self._now is not None and is_before(self._now, date):
             yield f"dated {date}, which is to come: it is {self._now}"
         elif signed and date > self._newest:
             self._newest, self._index = date, index
-        if claims is not None and (date > claims.not_after or is_before(date, claims.not_before)):
-            yield f"dated {date}, and the passport is valid from {claims.not_before} to {claims.not_after}"
 
 
 class Lineages:

@@ -63,7 +63,7 @@ def logged(folder: Path, file: passport.Passport, claims: Claims, key: PrivateKe
 
 
 def claimed(one: passport.Passport, attempt: int = 1) -> Claims:
-    return Claims.of(checker(rules(), None)(one.to_json()), attempt)
+    return Claims.of(checker(rules())(one.to_json(), NOW), attempt)
 
 
 def told(folder: Path, trust: passport.Trust | None = None) -> History:
