@@ -73,6 +73,7 @@ CODES: Final[dict[str, str]] = {
     "bundle.file-changed": "a file's size or digest differs from the manifest",
     "bundle.record-file-name": "a file under records/ is neither .jsonl nor .parquet, or lies in a subfolder",
     "bundle.too-many-files": "the bundle holds more files than the limit",
+    "bundle.trace": "an enclosed trace, or the rules beside the traces, cannot be read",
     "bundle.relabelled-simulation": "the simulator made the records, and the manifest calls them measured",
     "bundle.unsealed": "the operation needs a sealed bundle",
     "bundle.records-invalid": "at least one record is refused, and with it the bundle",

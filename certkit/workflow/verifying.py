@@ -62,7 +62,6 @@ def evidence_of(
     context: Path | None = None,
     *,
     replay: bool,
-    jobs: int | None,
     progress: Progress,
 ) -> dict[str, Any]:
     """Return the arguments of `certkit.passport.verify` that bring the evidence along.
@@ -83,7 +82,6 @@ def evidence_of(
         lambda name: load_profile(profile or name),
         progress=progress,
         context=load_context(context) if context else None,
-        jobs=jobs,
     )
     return {"evidence": opened, "replay": replayed if replay else None}
 
@@ -147,7 +145,7 @@ class _Beside:
 
 
 def _memory(trust: Trust, heads: Path) -> Callable[[str], Checkpoint | None]:
-    from certkit.registry.reader import keys_of_log  # noqa: PLC0415 - only where a log is asked
+    from certkit.registry.source import keys_of_log  # noqa: PLC0415 - only where a log is asked
 
     return memory(heads, lambda origin: keys_of_log(trust, origin))
 
