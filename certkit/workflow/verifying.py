@@ -145,7 +145,7 @@ class _Beside:
 
 
 def _memory(trust: Trust, heads: Path) -> Callable[[str], Checkpoint | None]:
-    from certkit.registry.reader import keys_of_log  # noqa: PLC0415 - only where a log is asked
+    from certkit.registry.source import keys_of_log  # noqa: PLC0415 - only where a log is asked
 
     return memory(heads, lambda origin: keys_of_log(trust, origin))
 
