@@ -20,8 +20,7 @@ from certkit.cli.emit import emit, entry, fold, progress
 from certkit.cli.views.table import Asked, Cells, digits, table
 from certkit.document import Digest, Document
 from certkit.errors import Exit, UsageError
-from certkit.passport import exports
-from certkit.passport.exports import source, words
+from certkit.passport import exports, words
 from certkit.passport.opening import parse
 from certkit.passport.verification import verify as check
 from certkit.text import quoted
@@ -164,7 +163,7 @@ def show(
         verified = check(data, trust=policy, at=moment, proof=given.proof, **standing)
     # What fails before its fourth step is not known to be anybody's words, and is not repeated here.
     readable = verified is None or verified.statement is not None
-    shown = source.unverified(data, at=moment, made=made) if readable else None
+    shown = exports.unverified(data, at=moment, made=made) if readable else None
     parsed = parse(data) if readable else None
     emit(
         Show(
@@ -178,7 +177,7 @@ def show(
 
 
 def _shown(
-    verified: Verification | None, shown: source.Source | None, *, in_pdf: bool, dated: bool
+    verified: Verification | None, shown: Source | None, *, in_pdf: bool, dated: bool
 ) -> Iterator[Line]:
     if verified is None:
         yield "SIGNATURE NOT CHECKED: anyone can write this. Check it: --trust FILE"

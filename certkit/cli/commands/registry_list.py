@@ -26,8 +26,8 @@ from certkit.wording import many
 
 if TYPE_CHECKING:
     from certkit.registry.entry import Logged
-    from certkit.registry.reader import Reader
-    from certkit.registry.state import History, Issued
+    from certkit.registry.reader import History, Reader
+    from certkit.registry.state import Issued
 
 # The part of an entry that a member belongs to, where it would be taken for the entry's own.
 _PARTS: Final = {"passport": "file ", "prev": "prev "}
