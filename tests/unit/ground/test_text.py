@@ -110,9 +110,7 @@ def test_dashes_and_underscores_are_one_character(spelling: str) -> None:
     assert skeleton(spelling) == skeleton("acme-triage")
 
 
-@pytest.mark.parametrize(
-    "name", ["acme triage 2", "acmetriage", "acme-triage", "acme tr1age", "acme triagé"]
-)
+@pytest.mark.parametrize("name", ["acme triage 2", "acmetriage", "acme-triage", "acme tr1age", "acme triagé"])
 def test_names_of_other_letters_do_not(name: str) -> None:
     assert skeleton(name) != "acme triage"
 
