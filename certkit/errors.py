@@ -123,7 +123,7 @@ CODES: Final[dict[str, str]] = {
     "integrity.named": "the text of a task names its family, band or variant",
     "integrity.distractor": "the last turn of a distractor task comes from an authority, or says nothing",
     "integrity.same-question": "two questions of a task have the same words",
-    "integrity.leak": "a question tells an option",
+    "integrity.leak": "the scenario or a question tells an option",
     "integrity.options": "options are alike or of the wrong kind, or gold and lure are not two of them",
     "integrity.unmentioned": "an option stands neither in the instruction nor in the turns",
     "integrity.inside": "one option stands inside another",
@@ -205,7 +205,6 @@ CODES: Final[dict[str, str]] = {
     "pdf.too-large": "the PDF, or the passport attached to it, is larger than the limit",
     "pdf.no-passport": "the PDF carries no passport under the name that certkit gives it",
     "pdf.several": "the PDF carries more than one passport, or more than one proof of registration",
-    "pdf.other-passport": "the PDF was drawn of another passport than the one attached to it",
     # transparency logs: formats and proofs
     "tlog.key": "a verifier key does not have the C2SP form, or is of a type that certkit does not read",
     "tlog.note": "a signed note does not have the C2SP form",
