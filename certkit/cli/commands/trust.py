@@ -96,7 +96,7 @@ def add(
         pem = keys.public_pem(keys.load_public(key))
         policy = policy.with_issuer(issuer, TrustedKey(pem=pem, not_before=not_before, not_after=not_after))
     elif issuer is not None and identity is not None and oidc_issuer is not None and key is None:
-        policy = policy.with_identity(issuer, Identity(identity=identity, issuer=oidc_issuer))
+        policy = policy.with_issuer(issuer, Identity(identity=identity, issuer=oidc_issuer))
     elif issuer or key or identity or oidc_issuer:
         raise UsageError(
             "usage.option",
