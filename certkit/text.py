@@ -28,7 +28,7 @@ _BEYOND_ASCII: Final = (
 HIDDEN: Final = re.compile(f"[\x00-\x1f{_BEYOND_ASCII}]")
 """A character that a reader does not see, or that a terminal obeys."""
 
-HIDDEN_IN_LINES: Final = re.compile(f"[{_BEYOND_ASCII}]")
+HIDDEN_IN_LINES: Final = f"[{_BEYOND_ASCII}]"
 """The same, in text whose control characters of ASCII are its own."""
 
 # A variation selector is seen in the form that it gives to the character before it, where that has several:
@@ -39,7 +39,7 @@ _VARYING: Final = (
 )
 
 
-_DASH: Final = re.compile(
+_DASH: Final = (
     "[_\u058a\u05be\u1400\u1806\u2010-\u2015\u2e17\u2e1a\u2e3a\u2e3b\u2e40\u2e5d\u301c\u3030\u30a0\U00010ead]"
 )
 """The dashes of Unicode (Pd), and the underscore."""
@@ -65,7 +65,7 @@ def skeleton(text: str) -> str:
     """
     seen = HIDDEN.sub(lambda match: " " if match.group().isspace() else "", text)
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", seen).casefold())
-    return " ".join(_DASH.sub("-", folded).split())
+    return " ".join(re.sub(_DASH, "-", folded).split())
 
 
 def _shown(match: re.Match[str]) -> str:

@@ -23,7 +23,7 @@ from msgspec import Struct
 from certkit.errors import CertkitError, MismatchError, UntrustedError, UsageError
 from certkit.passport import keys, opening
 from certkit.registry.entry import CLAIMS, Claims, Entry, Note, Revocation, Supersession, timestamp, write
-from certkit.registry.rules import is_before, outside
+from certkit.registry.state import is_before, outside, submitters
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     from certkit.passport.keys import PrivateKey
-    from certkit.passport.trust import Candidate, Trust
+    from certkit.passport.trust import Trust
     from certkit.registry.entry import AnyClaims, Logged, PassportFacts, Reason, Stored
     from certkit.registry.ledger import Ledger
     from certkit.registry.log import Log
@@ -41,11 +41,6 @@ if TYPE_CHECKING:
     from certkit.registry.state import Ending
     from certkit.tlog.note import Signer
     from certkit.tlog.proof import LogProof
-
-
-def submitters(trust: Trust) -> dict[str, Candidate]:
-    """Return the keys that may submit entries, by id: those of the trusted issuers."""
-    return {candidate.id: candidate for candidate in trust.candidates()}
 
 
 def refuse_stranger(submitter: PrivateKey, trust: Trust, at: datetime) -> None:

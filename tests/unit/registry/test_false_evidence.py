@@ -47,7 +47,7 @@ def again(folder: Path, vkey: VerifierKey, rules: passport.Trust | None = None, 
     """Log another passport on the first one's evidence, by no policy; return what an audit finds then."""
     at = NOW + DAY
     with Registry.open(folder, heads=heads(folder)) as registry:
-        check = checker(rules or policy(), at)
+        check = checker(rules or policy())
         one = issue(1, days=1, attempt=attempt)
         registry.append(one.to_json(), check=check, submitter=KEY, log_key=LOG_KEY, at=at)
     return {one.code for one in inspect(folder, trust=rules or policy(vkey)).findings}

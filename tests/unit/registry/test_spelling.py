@@ -9,7 +9,7 @@ import pytest
 
 from certkit.errors import MismatchError
 from certkit.registry.ledger import Ledger
-from certkit.registry.rules import spelling
+from certkit.registry.state import spelling
 from tests.support import lineages
 from tests.support import registries as build
 from tests.support.registries import LOG_KEY, STRANGER
