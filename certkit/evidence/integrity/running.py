@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from msgspec import structs
-
 from certkit import canonical, files
 from certkit._version import __version__
 from certkit.document import Count, Document, GivenPath
@@ -93,7 +91,7 @@ def run_probes(
     Raises `UsageError` ``integrity.other-run`` where `out` is a run of other tasks or of another agent, and
     ``file.exists`` where it is something else.
     """
-    kept = read(tasks)
+    read(tasks)
     copied = {
         name: files.read(tasks / records.FOLDER / name, limit=MAX_FILE)
         for name in (records.INVENTORY, records.TASKS)
@@ -109,19 +107,18 @@ def run_probes(
         temperature=0.0 if asking.spec.startswith("http:") else None,
         version=__version__,
     )
-    if out.is_dir() and any(out.iterdir()):
-        if not (out / records.FOLDER / records.RUN).is_file() or not (out / MANIFEST_NAME).is_file():
-            raise UsageError("file.exists", "exists and is no folder of a run", where=str(out), hint=_HINT)
-        before = read_cut(out).run
-        held = structs.asdict(before) if before else {}
-        for field, value in structs.asdict(run).items():
-            if field != "version" and held.get(field) != value:
-                differing = f"holds another run: its {field} is {held.get(field)}, not {value}"
-                raise UsageError("integrity.other-run", differing, where=str(out), hint=_HINT)
-    else:
+    if not out.is_dir() or not any(out.iterdir()):
         _begin(out, {**copied, records.RUN: canonical.pretty(run.to_dict()).encode()}, run)
+    elif not (out / records.FOLDER / records.RUN).is_file() or not (out / MANIFEST_NAME).is_file():
+        raise UsageError("file.exists", "exists and is no folder of a run", where=str(out), hint=_HINT)
     with files.locked(out):
-        return _go_on(out, kept, asking, sealing, progress)
+        before = read_cut(out)
+        for field in set(run.__struct_fields__) - {"version"}:
+            held, given = getattr(before.run, field, None), getattr(run, field)
+            if held != given:
+                differing = f"holds another run: its {field} is {held}, not {given}"
+                raise UsageError("integrity.other-run", differing, where=str(out), hint=_HINT)
+        return _go_on(out, before, asking, sealing, progress)
 
 
 def _begin(out: Path, contents: dict[str, bytes], run: records.Run) -> None:
@@ -138,8 +135,11 @@ def _begin(out: Path, contents: dict[str, bytes], run: records.Run) -> None:
 
 
 def read_cut(out: Path) -> Kept:
-    """Return what a run's folder holds, once the line is gone that a kill or a power cut left unfinished."""
-    path = out / records.FOLDER / records.ANSWERS
+    """Return what a run's folder holds, without what a kill or a power cut left unfinished."""
+    folder = out / records.FOLDER
+    for path in (*out.glob(f".{MANIFEST_NAME}.*"), *folder.glob(f".{records.ANSWERS}.*")):
+        path.unlink()
+    path = folder / records.ANSWERS
     if path.is_file() and not path.is_symlink():
         data = files.read(path, limit=MAX_FILE)
         whole = data[: data.rfind(b"\n") + 1]
@@ -149,7 +149,7 @@ def read_cut(out: Path) -> Kept:
 
 
 def _go_on(out: Path, kept: Kept, asking: Asking, sealing: bool, progress: Progress) -> Ran:  # noqa: FBT001
-    before, path = read_cut(out).answers, out / records.FOLDER / records.ANSWERS
+    before, path = kept.answers, out / records.FOLDER / records.ANSWERS
     answers = {key: answer for key, answer in before.items() if answer.status == "answered"}
     order = [key for key, _, _ in records.asked(kept.tasks)]
     if len(answers) < len(before):  # what failed is asked again
