@@ -205,7 +205,6 @@ CODES: Final[dict[str, str]] = {
     "pdf.too-large": "the PDF, or the passport attached to it, is larger than the limit",
     "pdf.no-passport": "the PDF carries no passport under the name that certkit gives it",
     "pdf.several": "the PDF carries more than one passport, or more than one proof of registration",
-    "pdf.other-passport": "the PDF was drawn of another passport than the one attached to it",
     # transparency logs: formats and proofs
     "tlog.key": "a verifier key does not have the C2SP form, or is of a type that certkit does not read",
     "tlog.note": "a signed note does not have the C2SP form",
