@@ -277,7 +277,7 @@ def _with_identity(policy: Trust, issuer: str | None, identity: str | None, oidc
             "--issuer, --identity and --oidc-issuer go together",
             hint="--issuer is your own name for them, --oidc-issuer the URL where they sign in",
         )
-    return policy.with_identity(issuer, Identity(identity=identity, issuer=oidc_issuer))
+    return policy.with_issuer(issuer, Identity(identity=identity, issuer=oidc_issuer))
 
 
 def _root(name: str) -> dict[str, Any]:
