@@ -24,14 +24,14 @@ from certkit.assessment.findings.findings import SEVERITY
 from certkit.assessment.metrics.metric import asked
 from certkit.assessment.recheck import claims_schema
 from certkit.cli.main import tree
-from certkit.document import Document, name_of, schema_of
+from certkit.document import Document
 from certkit.errors import CODES, EXIT_MEANING
 from certkit.evidence.bundle.calibration import calibration_schema
 from certkit.evidence.context import context_schema
 from certkit.evidence.records.record import Condition
 from certkit.evidence.records.schema import manifest_schema, record_schema
-from certkit.passport import passport_schema, trust_schema
 from certkit.probes import records
+from tests.support.schemas import name_of, passport_schema, schema_of, trust_schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -8,11 +8,11 @@ import jsonschema
 import pytest
 
 from certkit import canonical, evidence
-from certkit.document import schema_of
 from certkit.report.argument.build import Argument
 from tests.support import bundles
 from tests.support.extremes import GOOD
 from tests.support.running import certkit
+from tests.support.schemas import schema_of
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,9 +9,9 @@ import jsonschema
 import pytest
 
 from certkit.assessment.plan.document import Plan
-from certkit.document import schema_of
 from certkit.errors import Exit
 from tests.support.running import certkit
+from tests.support.schemas import schema_of
 
 if TYPE_CHECKING:
     from pathlib import Path

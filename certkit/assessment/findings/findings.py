@@ -70,6 +70,7 @@ SEVERITY: Final[dict[str, Severity]] = {
     "cascade-definition": _WARNING,
     "unread-parts": _INFO,
     "traces-not-enclosed": _WARNING,
+    "derived-differs": _SERIOUS,
     "user-fields-ignored": _INFO,
     "import-odd": _WARNING,
     "import-refused": _WARNING,

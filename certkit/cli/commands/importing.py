@@ -19,7 +19,6 @@ from certkit.evidence.importers import FORMATS, ImportOptions, preview, run, sug
 
 if TYPE_CHECKING:
     from certkit.evidence.importers import ImportAccount
-    from certkit.evidence.records.faults import Fault
 
 
 class ImportedBundle(Part, frozen=True, kw_only=True):
@@ -38,10 +37,10 @@ class Suggested(Document, frozen=True, kw_only=True, tag="urn:certkit:import-sug
 
 
 class Previewed(Document, frozen=True, kw_only=True, tag="urn:certkit:import-preview:v1"):
-    """The first runs of a log as records, each with its faults."""
+    """The first runs of a log as records, and the faults of all its rows, like ones together."""
 
     records: Sequence[Mapping[str, Any]]
-    faults: Sequence[Sequence[Text]]
+    faults: Sequence[Text]
 
 
 class Import(Document, frozen=True, kw_only=True, tag="urn:certkit:import:v1"):
@@ -57,7 +56,9 @@ def import_(
             metavar="[FORMAT] LOG", help="The log, a file or a folder; its format is found by content."
         ),
     ],
-    out: Annotated[Path | None, opt.OUT(help="The folder to write; must not exist or be empty.")] = None,
+    out: Annotated[
+        Path | None, opt.OUT(help="The folder to write, empty or absent (default: bundle).")
+    ] = None,
     agent: Annotated[
         str | None, opt.AGENT(help="Name the agent, or choose one of several in the log.")
     ] = None,
@@ -102,6 +103,13 @@ def import_(
     attempt: Annotated[int | None, opt.ATTEMPT(help="This is the agent's n-th evaluation.")] = None,
     like: opt.Like = None,
     no_seal: opt.NoSeal = False,
+    no_traces: Annotated[
+        bool,
+        typer.Option(
+            "--no-traces",
+            help="Enclose no transcripts; what they show then counts as asserted.",
+        ),
+    ] = False,
     suggest_: Annotated[
         bool,
         typer.Option("--suggest", help="Write a commented mapping for the log instead, to -o or the screen."),
@@ -114,6 +122,7 @@ def import_(
 
     What the log holds is filled, what it does not hold stays unmeasured, and everything that was left
     out, odd or refused is counted, printed, and kept in the manifest. One unreadable row refuses the import.
+    A table that lacks columns is read with the mapping that --suggest writes.
     Importing again gives the same bytes, so no task salt is drawn: --like takes that of another bundle.
 
     Example: certkit import runs.jsonl.gz -o bundle
@@ -132,17 +141,19 @@ def import_(
         tasks_independent=tasks_independent,
         attempt=attempt,
         seal=not no_seal,
+        traces=not no_traces,
         task_salt=None if like is None else opt.salt_of(like),
     )
     if suggest_:
         _suggest(suggest(source, options, format_=format_), out)
         return
     if dry_run:
-        emit(*_previewed(list(preview(source, options, format_=format_))))
+        records, faults = preview(source, options, format_=format_)
+        told = [*faults.grouped()]
+        shown = [*map(_shown, records), f"{faults.total:,} faults in all rows", *told]
+        emit(Previewed(records=records, faults=told), shown)
         return
-    if out is None:
-        raise typer.BadParameter("the folder to write is needed", param_hint="-o")
-    accounts = run(source, out, options, progress(), format_=format_)
+    accounts = run(source, out or Path("bundle"), options, progress(), format_=format_)
     emit(
         Import(bundles=[fill(ImportedBundle, account, bundle=account.out) for account in accounts]),
         (line for account in accounts for line in _imported(account)),
@@ -157,13 +168,8 @@ def _suggest(text: str, out: Path | None) -> None:
     emit(Suggested(mapping=text), [f"written: {out}"])
 
 
-def _previewed(runs: list[tuple[dict[str, Any], list[Fault]]]) -> tuple[Previewed, list[str]]:
-    shown = []
-    for record, faults in runs:
-        shown.append(canonical.line(record).decode().rstrip())
-        shown += [f"  fault: {fault}" for fault in faults]
-    told = [[str(fault) for fault in faults] for _, faults in runs]
-    return Previewed(records=[record for record, _ in runs], faults=told), shown
+def _shown(record: dict[str, Any]) -> str:
+    return canonical.line(record).decode().rstrip()
 
 
 def _named(words: list[str]) -> tuple[str | None, Path]:

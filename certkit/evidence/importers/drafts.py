@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from msgspec import Struct
 
-from certkit import canonical
+from certkit import canonical, files
+from certkit.evidence import traces
 from certkit.evidence.bundle.manifest import ImportNote
 from certkit.evidence.reading.columns import Index
 from certkit.evidence.records.faults import Fault, Faults
-from certkit.evidence.records.record import ATTACK_FIELDS, FAULT_FIELDS, FIELDS, Condition, may_be_attacked
+from certkit.evidence.records.record import FIELDS, Measured
 from certkit.evidence.summary.gather import all_faults
 from certkit.text import visible
 
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     from typing import IO
 
 RECORD_FILE: Final = "records/runs.jsonl"
+
+MAX_TRACES: Final = 50_000
+"""Traces in a bundle."""
 
 MAX_SHOWN: Final = 200
 """Characters of a found value that a fault shows."""
@@ -106,11 +110,10 @@ class Draft:
         self.protocol: dict[str, Any] = {"origin": "measured"}
         self.agent_document: dict[str, Any] = {}
         self.options: dict[str, str] = {}
-        self.records = 0
+        self.records = self.traces = 0
         self.left: Counter[str] = Counter()
         self._stream = stream
         self._filled: Counter[str] = Counter()
-        self._conditions: Counter[str] = Counter()
         self._numbers: Counter[str] = Counter()
         self._rows: set[bytes] = set()
         self._files = Index()
@@ -138,6 +141,18 @@ class Draft:
         self._numbers[name] += 1
         return self._numbers[name] - 1
 
+    def enclose(self, data: bytes) -> dict[str, str]:
+        """Write the log of a run as a trace; return the record fields that name it, none beyond a limit."""
+        if self.traces == MAX_TRACES:
+            detail = f"left out beyond the first {MAX_TRACES:,}: the values of these runs count as asserted"
+            self.notes.add("refused", "transcripts", detail)
+            return {}
+        self.traces += 1
+        packed = traces.pack(data)
+        digest = hashlib.sha256(packed).hexdigest()
+        files.write(self.folder / "traces" / f"{digest}{traces.SUFFIX}", packed)
+        return {"trace": f"sha256:{digest}", "measured": str(Measured.DERIVED)}
+
     def write(self, fields: Mapping[str, Any], place: Place) -> list[Fault]:
         """Write one record, or return why it cannot be written. Fields that are None are left out."""
         row = {name: value for name, value in fields.items() if value is not None}
@@ -150,7 +165,6 @@ class Draft:
             return [place.fault("values that JSON has", str(error))]
         self.records += 1
         self._filled.update(row.keys())
-        self._conditions[str(row.get("condition"))] += 1
         self._places.extend((self._files[place.file], place.line))
         return []
 
@@ -168,21 +182,9 @@ class Draft:
         """
         noted = self.notes.counted("unmeasured")
         for name in [*FIELDS, *sorted(self._filled.keys() - set(FIELDS))]:
-            count, eligible = self._filled[name], self._eligible(name)
-            if count:
+            if count := self._filled[name]:
                 self.notes.add("filled", name, details.get(name), count=count)
-            if 0 < count < eligible and name not in noted:
-                detail = "the source leaves it empty on these records"
-                self.notes.add("unmeasured", name, detail, count=eligible - count)
         never = [name for name in FIELDS if not self._filled[name] and name not in noted]
         if never and self.records:
             detail = "the source has nothing that fills: " + ", ".join(never)
             self.notes.add("unmeasured", f"{len(never)} other record fields", detail, count=self.records)
-
-    def _eligible(self, name: str) -> int:
-        """Return how many of the records may have field `name`."""
-        if name in ATTACK_FIELDS:
-            return sum(count for condition, count in self._conditions.items() if may_be_attacked(condition))
-        if name in FAULT_FIELDS:
-            return self.records - self._conditions[Condition.NOMINAL]
-        return self.records

@@ -14,9 +14,12 @@
     name = "triage-agent"
     [read]
     decimal_comma = true
+    [trace]                       # see `certkit.evidence.traces`
+    memory_tools = ["recall"]
+    checks = {"load" = "load_kg <= 12000"}
 
 A text becomes a number or a truth value only in the form that JSON has for it, or that `[read]` states.
-Expressions are described in `expressions`. This module reads no rows and writes no records.
+Expressions are described in `certkit.evidence.expressions`. This module reads no rows and writes no records.
 """
 
 from __future__ import annotations
@@ -33,9 +36,10 @@ from certkit import base, canonical, files, toml
 from certkit.base import Authored
 from certkit.errors import InputError
 from certkit.evidence.bundle.manifest import UNVERSIONED, Agent, Protocol
-from certkit.evidence.importers.expressions import Expression, ExpressionError
+from certkit.evidence.expressions import Expression, ExpressionError
 from certkit.evidence.reading.columns import KINDS
 from certkit.evidence.records.record import FIELDS, USER_FIELD, Approach, Condition, Measured, Outcome, Split
+from certkit.evidence.traces import Rules
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -97,6 +101,7 @@ class Mapping(Authored):
     agent: Agent | None = None
     protocol: Protocol = Protocol(origin="measured")
     read: Read = Read()
+    trace: Rules = Rules()
     domain_before_task: bool = Field(default=False, description="write task_id as domain/task_id")
 
     @model_validator(mode="after")
@@ -130,22 +135,26 @@ def near(name: str, names: Collection[str]) -> str:
 
 def read_mapping(path: Path) -> Mapping:
     """Read a mapping file. Raises `InputError` ``import.mapping`` naming every fault."""
-    data = files.read(path, limit=MAX_MAPPING)
     try:
-        text = data.decode()
+        return parse_mapping(files.read(path, limit=MAX_MAPPING).decode(), path.name)
     except UnicodeDecodeError:
         raise InputError("import.mapping", "not UTF-8", where=path.name) from None
-    document = toml.loads(text, code="import.mapping", where=path.name)
-    for where, table, known in (("", document, Mapping), ("read/", document.get("read"), Read)):
-        for name in table if isinstance(table, dict) else ():
-            if name not in known.model_fields:
-                message = f"/{where}{name}: not known{near(name, known.model_fields)}"
-                raise InputError("import.mapping", message, where=path.name)
+
+
+def parse_mapping(text: str, name: str) -> Mapping:
+    """Read the text of a mapping file called `name`."""
+    document = toml.loads(text, code="import.mapping", where=name)
+    tables = (("read/", document.get("read"), Read), ("trace/", document.get("trace"), Rules))
+    for where, table, known in (("", document, Mapping), *tables):
+        for key in table if isinstance(table, dict) else ():
+            if key not in known.model_fields:
+                message = f"/{where}{key}: not known{near(key, known.model_fields)}"
+                raise InputError("import.mapping", message, where=name)
     # Entries that bundle.json requires have a default here.
-    for key, name, default in (("agent", "version", UNVERSIONED), ("protocol", "origin", "measured")):
+    for key, entry, default in (("agent", "version", UNVERSIONED), ("protocol", "origin", "measured")):
         if isinstance(document.get(key), dict):
-            document[key].setdefault(name, default)
-    return base.validate(Mapping, document, code="import.mapping", where=path.name)
+            document[key].setdefault(entry, default)
+    return base.validate(Mapping, document, code="import.mapping", where=name)
 
 
 class CellError(ValueError):
