@@ -139,13 +139,6 @@ def load_policy(given: Path | None) -> Trust:
     return parse(files.read(path, limit=MAX_POLICY), str(path))
 
 
-def checked_policy(policy: Trust, path: Path) -> bytes:
-    """Return the bytes of a policy that `load_policy` will accept."""
-    data = policy.to_json()
-    parse(data, str(path))
-    return data
-
-
 def vkeys(texts: Iterable[str] | None, option: str) -> tuple[str, ...]:
     """Return verifier keys as they were given; raise `UsageError` for what is none."""
     for text in texts or ():

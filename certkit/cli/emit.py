@@ -215,27 +215,12 @@ class Bar:
     def __init__(self) -> None:
         self._drawn: RichProgress | None = None
 
-    def start(self, label: str, total: int | None, unit: str) -> None:
+    def start(self, label: str, total: int | None, unit: str) -> None:  # noqa: ARG002 - shares are drawn
         """Draw a new bar."""
-        from rich.progress import (  # noqa: PLC0415 - only on a terminal
-            BarColumn,
-            DownloadColumn,
-            MofNCompleteColumn,
-            TextColumn,
-            TimeRemainingColumn,
-        )
         from rich.progress import Progress as RichProgress  # noqa: PLC0415 - only on a terminal
 
         self.finish()
-        amount = DownloadColumn() if unit == "bytes" else MofNCompleteColumn()
-        self._drawn = RichProgress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            amount,
-            TimeRemainingColumn(),
-            console=console(error=True),
-            transient=True,
-        )
+        self._drawn = RichProgress(console=console(error=True), transient=True)
         self._drawn.start()
         self._drawn.add_task(label, total=total)
 

@@ -55,7 +55,7 @@ TABLE: Final = (
     Row("runs", "List the runs behind a number, the worst first", "explain"),
     Row("compare", "Compare two agents on their evidence", "compare"),
     Row("drift", "Compare an agent with itself at a later time", "compare"),
-    Row("recheck", "Check the arithmetic of published claims", "recheck"),
+    Row("recheck", "Check the arithmetic of published claims", "profile"),
     Row("issue", "Judge a sealed bundle again, sign the judgement as a passport", "issue"),
     Row("verify", "Verify a passport against your trust policy", "verify"),
     Row("show", "Show what a passport says, on one screen", "export"),

@@ -64,12 +64,6 @@ LOG_KEY: Final = partial(
     typer.Option, "--log-key", metavar="FILE", help="The log's private key. Default: in the registry."
 )
 CONDITION: Final = partial(typer.Option, "--condition", help="The condition of runs.")
-CONTEXT: Final = partial(
-    typer.Option,
-    "--context",
-    metavar="FILE",
-    help="context.json: purpose, hazards, reviewers, answers, decision.",
-)
 NAME: Final = partial(typer.Option, "--name", help="The name.")
 OUT: Final = partial(typer.Option, "-o", "--out", help="The file to write. Default: standard output.")
 PROFILE: Final = partial(
@@ -148,7 +142,14 @@ FaultMix = Annotated[
 ]
 Seed = Annotated[int, SEED(envvar="CERTKIT_SEED")]
 Like = Annotated[Path | None, LIKE()]
-ContextFile = Annotated[Path | None, CONTEXT()]
+ContextFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--context",
+        metavar="FILE",
+        help="context.json: purpose, hazards, reviewers, answers, decision.",
+    ),
+]
 Out = Annotated[Path, OUT(help="The folder to write; must not exist or be empty.")]
 Remember = Annotated[
     bool, typer.Option("--remember/--no-remember", help="Remember the registry's head for the next time.")

@@ -19,7 +19,10 @@ from certkit.cli.views.assessment import DRIFT, show_assessment
 from certkit.errors import Exit, InputError, NegativeError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
+
+    from certkit.assessment import Assessment
+    from certkit.cli.emit import Line
 
 
 def assess(
@@ -69,8 +72,14 @@ def assess(
     drifted = compared is not None and compared.result in DRIFT
     code = Exit.OK if exit_zero else result.exit_code or (Exit.DRIFT if drifted else Exit.OK)
     place = shlex.join(map(str, bundles))
-    screen = show_assessment(result, verbose=verbose, place=place, baseline=compared)
+    screen = _screen(result, out, compared, verbose=verbose, place=place)
     emit(lambda: document, screen, code=code, serious=serious(result))
+
+
+def _screen(
+    result: Assessment, out: Path | None, compared: Baseline | None, *, verbose: bool, place: str
+) -> Iterator[Line]:
+    yield from show_assessment(result, verbose=verbose, place=place, baseline=compared)
     if out:
         note(f"written to {out}")
 

@@ -15,7 +15,7 @@ from certkit.assessment.metrics.catalogue import Unit
 from certkit.assessment.metrics.metric import shown
 from certkit.cli import context
 from certkit.cli import options as opt
-from certkit.cli.emit import cut, emit, fold, progress
+from certkit.cli.emit import cut, emit, entry, fold, progress
 from certkit.text import visible
 from certkit.wording import many
 
@@ -101,7 +101,7 @@ def drift(
 
 
 _NAME: Final = 18
-_LABEL: Final = 34
+_LABEL: Final = 36
 _TESTS: Final = {
     "z": "two-proportion z",
     "welch": "Welch's t",
@@ -195,32 +195,24 @@ def _paper_tests(tests: PaperTests, main: str) -> Iterator[str]:
         f"{side.upper()}, intentional less trial and error: ": runs for side, runs in tests.manners.items()
     }
     for group, part in groups.items():
-        for name in _TESTS if part is not None else ():
-            if (figures := getattr(part, name, None)) is not None and not isinstance(figures, str):
-                named = {"": figures} if isinstance(figures, float) else to_builtins(figures)
-                text = ", ".join(
-                    f"{key} {_figure(value)}".strip() for key, value in named.items() if value is not None
-                )
-                yield from _row(f"{group}{_TESTS[name]}", text)
+        for name, label in _TESTS.items():
+            figures = to_builtins(getattr(part, name, None))
+            named = figures if isinstance(figures, dict) else {"": figures}
+            told = [
+                f"{key} {value:.4g}".strip() for key, value in named.items() if isinstance(value, float | int)
+            ]
+            if told:
+                yield from _row(f"{group}{label}", ", ".join(told))
     if tests.anova is not None and tests.anova.reason:
         yield from _row("ANOVA of the clusters' rates", tests.anova.reason)
     if tests.anova is not None and tests.anova.pairs:
         apart = sum(pair.p < ALPHA for pair in tests.anova.pairs)
-        told = f"{apart} of {len(tests.anova.pairs)} pairs differ; --json lists them"
-        yield from _row("Tukey HSD, agent × domain", told)
+        text = f"{apart} of {len(tests.anova.pairs)} pairs differ; --json lists them"
+        yield from _row("Tukey HSD, agent × domain", text)
 
 
-def _figure(value: object) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-def _row(label: str, text: str, p: str = "") -> Iterator[str]:
-    lead = f"  {label:<{_LABEL}}"
-    yield from fold(text + (f"  p {p}" if p else ""), first=lead, rest=" " * len(lead))
-
-
-def _points(interval: Interval | None) -> str:
-    return "none" if interval is None else f"{_span(interval, Unit.FRACTION)} pp"
+def _row(label: str, text: str) -> Iterator[str]:
+    yield from entry(f"  {label}", text, _LABEL)
 
 
 def _manners(manners: Mapping[Better, Manner]) -> Iterator[str]:

@@ -1,13 +1,15 @@
-"""``certkit profile``: the tier tables that evidence is judged against."""
+"""``certkit profile`` and ``certkit recheck``: tier tables, and the arithmetic of claims made by one."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Annotated
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from certkit import assessment, workflow
+from certkit.assessment import recheck as room
 from certkit.assessment.profile import Profile
 from certkit.cli import options as opt
 from certkit.cli.emit import emit, fold
@@ -15,6 +17,9 @@ from certkit.cli.views.assessment import show_profile
 from certkit.document import BESIDE, Digest, Document, Part, Text, fill
 from certkit.errors import Exit, UsageError
 from certkit.passport.terms import Reading
+
+if TYPE_CHECKING:
+    from certkit.assessment.recheck import RecheckDocument
 
 _NAME = "A packaged name, or the path of a TOML file."
 
@@ -101,3 +106,37 @@ def lint(
         [line for fault in faults for line in fold(fault, rest="  ")] or [f"{profile.id}: nothing found"],
         code=Exit.NEGATIVE if faults else Exit.OK,
     )
+
+
+_MARKS: Final = {"impossible": "✗", "inconsistent": "≠", "undecidable": "?", "consistent": "✓"}
+_INDENT: Final = " " * 15
+
+
+def recheck(
+    name: Annotated[str, typer.Argument(metavar="FILE", help="A TOML file of claims, or a packaged name.")],
+) -> None:
+    """Check the arithmetic of published claims: posteriors, intervals, tiers, aggregates, differences, tests.
+
+    A claim is consistent, undecidable, inconsistent, or impossible: nothing that prints as stated gives it.
+    Exit code 0: all are consistent; 1: one is impossible or inconsistent; 4: the rest is undecidable.
+
+    Example: certkit recheck hb-eval-papers
+    """
+    codes = ("recheck.unknown", "recheck.invalid")
+    claims = room.parse(*workflow.named_text("recheck", name, what="claims", codes=codes))
+    done = room.recheck(claims, profiles=cache(workflow.load_profile))
+    emit(done.to_dict, _rechecked(done), code=Exit(done.exit_code))
+
+
+def _rechecked(done: RecheckDocument) -> Iterator[str]:
+    yield from fold(f"{done.id}: {done.title}" if done.title else done.id)
+    for result in done.claims:
+        yield ""
+        state = str(result.state)
+        yield from fold(f"{result.id}: {result.where}", first=f"{_MARKS[state]} {state:<12} ", rest=_INDENT)
+        yield from fold(f"printed: {result.printed}", first=_INDENT, rest=_INDENT)
+        yield from fold(result.arithmetic, first=_INDENT, rest=_INDENT)
+        if result.missing:
+            yield from fold(f"missing: {', '.join(result.missing)}", first=_INDENT, rest=_INDENT)
+    yield ""
+    yield from fold(", ".join(f"{number} {state}" for state, number in done.counts.items()))

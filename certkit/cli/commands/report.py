@@ -102,7 +102,11 @@ def report(
         note(
             f"warning: the context is about other evidence ({differ}): its answers and decision do not count"
         )
-    written = _write(drawn, out, force=force) if kind is None else _export(drawn, kind, out, force=force)
+    if kind is None:
+        written = _write(drawn, out, force=force)
+    else:
+        files.write(out, drawn.export(kind), overwrite=force)
+        written = Report(html=None, pdf=None, pdf_missing=None, export=out)
     emit(written, _screen(written))
 
 
@@ -127,11 +131,6 @@ def _evidence(source: Path, bundle: list[Path] | None) -> list[Path]:
             hint="without a passport: certkit report BUNDLE",
         )
     return bundle
-
-
-def _export(drawn: View, kind: str, out: Path, *, force: bool) -> Report:
-    files.write(out, drawn.export(kind), overwrite=force)
-    return Report(html=None, pdf=None, pdf_missing=None, export=out)
 
 
 def _write(drawn: View, out: Path, *, force: bool) -> Report:

@@ -21,7 +21,7 @@ from certkit.errors import Exit, UsageError
 from certkit.passport import keyless, keys, trusted_root
 from certkit.passport.editing import cautions, ended, oddities, removed, rotated
 from certkit.passport.terms import Reading
-from certkit.passport.trust import Identity, Trust, TrustedKey
+from certkit.passport.trust import Identity, Trust, TrustedKey, parse
 from certkit.passport.trusted_root import KINDS
 from certkit.passport.words import day, utc
 from certkit.wording import many
@@ -260,7 +260,9 @@ def show(
 def _save(policy: Trust, given: Path | None, more: Iterable[str] = ()) -> None:
     """Write a policy that can be read again, and say so, and `more`."""
     path = context.policy_path(given)
-    files.write(path, context.checked_policy(policy, path))
+    data = policy.to_json()
+    parse(data, str(path))  # as whoever loads it will
+    files.write(path, data)
     emit(policy.to_dict, _written(policy, path, more))
 
 
