@@ -44,6 +44,13 @@ _DASH: Final = (
 )
 """The dashes of Unicode (Pd), and the underscore."""
 
+_LATIN: Final = str.maketrans(
+    "\u0430\u0432\u0433\u0435\u043a\u043c\u043d\u043e\u0440\u0441\u0442\u0443\u0445\u044c\u0455\u0456\u0458"
+    "\u0475\u04af\u04bb\u04cf\u0501\u051b\u051d\u03b1\u03b3\u03b9\u03bd\u03bf\u03c1\u03c3\u03c5",
+    "abrekmhopctyxbsijvyhidqwayivopou",
+)
+"""Cyrillic and Greek letters to the Latin one that they, or Cyrillic capitals, look like (UTS 39)."""
+
 
 def visible(text: str) -> str:
     r"""Return a line of text with hidden characters escaped as in Python and C: ``\u200b``."""
@@ -60,12 +67,13 @@ def skeleton(text: str) -> str:
     """Return what names that differ only in spelling have in common; compare it, never show it.
 
     Compatibility forms are unified (NFKC), hidden characters removed, white space collapsed to single
-    spaces, letters case-folded, dashes and ``_`` written as one. Different letters that look alike stay
+    spaces, letters case-folded, dashes and ``_`` written as one, Cyrillic and Greek letters that look like
+    Latin ones written as these. Other letters that look alike, and digits that look like letters, stay
     different.
     """
     seen = HIDDEN.sub(lambda match: " " if match.group().isspace() else "", text)
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", seen).casefold())
-    return " ".join(re.sub(_DASH, "-", folded).split())
+    return " ".join(re.sub(_DASH, "-", folded).translate(_LATIN).split())
 
 
 def _shown(match: re.Match[str]) -> str:

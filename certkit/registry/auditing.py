@@ -80,8 +80,8 @@ NO_WITNESS: Final = (
     " checkpoints that somebody remembers stand against the next three"
 )
 NO_PASSPORTS: Final = (
-    "whether the passports say what the entries repeat, drifted as the entries tell, and were ended by their"
-    " issuers: this tree holds none"
+    "whether the passports say what the entries repeat, were valid then, drifted as the entries tell, and"
+    " were ended by their issuers: this tree holds none"
 )
 
 
@@ -211,6 +211,7 @@ class _Work:
         self._policy = _Verified(log.name, submitters)
         self._endings = Passports(self._policy)
         self._blobs: set[str] = set()
+        self._pooled: dict[str, tuple[str, ...]] = {}
         self._structure = Rebuild(lambda _level, _n: b"", lambda _level, _n, _row: None)
         self._passports = True
 
@@ -363,6 +364,8 @@ class _Work:
             self.found(code, where, f"{error.message} [{error.code}]")
             return None
         self._policy.issuers[facts.passport_id] = facts.issuer
+        if facts.bundles:
+            self._pooled[facts.passport_id] = facts.bundles
         if (facts.attempt or 1) < claims.attempt:
             message = f"declares attempt {facts.attempt or 1}, and is attempt {claims.attempt} in this log"
             self.found("registry.attempt", where, message)
@@ -388,7 +391,8 @@ class _Work:
 
     def _refuted(self, lineage: str, claims: Claims) -> list[int]:
         """Return the entries so far that revoked what a passport rests on as false."""
-        return [by for by, false in self._endings.refuted(lineage) if false == claims.evidence]
+        evidence = {claims.evidence, *self._pooled.get(claims.passport_id, ())}
+        return [by for by, false in self._endings.refuted(lineage) if false in evidence]
 
     def _notes_on_lineages(self) -> Iterator[str]:
         for names in self._lineages.alike():
