@@ -134,7 +134,7 @@ def _next_command(assessment: Assessment, place: str) -> tuple[str, str]:
     verdict = assessment.verdict
     if not assessment.counts.records:
         return "certkit import LOG -o BUNDLE", ""
-    if any(item.contests for item in assessment.serious):
+    if verdict.tier and any(item.contests for item in assessment.serious):
         return f"certkit context init {place}", "-o context.json"
     if not assessment.facts.sealed:
         return f"certkit bundle seal {place}", ""
@@ -142,8 +142,9 @@ def _next_command(assessment: Assessment, place: str) -> tuple[str, str]:
         return f"certkit issue {place}", "--key KEY.pem --issuer NAME -o issued"
     lacking = {row.deciding(assessment.profile.reading) for row in assessment.criteria if row.tier == 1}
     rate = assessment.metrics["r_op"].value
-    if rate and lacking & {Status.INSUFFICIENT, Status.NOT_TESTED} and Status.NOT_MET not in lacking:
-        return "certkit plan --tier 1", f"--expect r_op={min(float(rate), 0.99):.2f}"
+    if lacking & {Status.INSUFFICIENT, Status.NOT_TESTED} and Status.NOT_MET not in lacking:
+        expected = "RATE" if rate is None else f"{min(max(float(rate), 0.01), 0.99):.2f}"
+        return "certkit plan --tier 1", f"--expect r_op={expected}"
     return f"certkit report {place}", "-o safety-case.html"
 
 
