@@ -50,6 +50,7 @@ bench: setup
 	$(BIN)/python -m tests.bench
 	$(BIN)/python -m tests.bench_import
 	$(BIN)/python -m tests.registry_bench
+	$(BIN)/python -m tests.bench_report
 
 # Rewrites docs/explanation/simulation-study*: page, figures, results. Four minutes.
 study: setup
@@ -57,6 +58,7 @@ study: setup
 
 fuzz: setup
 	$(BIN)/python -m tests.fuzz --seconds 180 --seed 1
+	$(BIN)/python -m tests.fuzz --forms 10000
 
 # Wycheproof's signatures, which are no part of the project; tests/unit/passport/test_signatures.py finds them here.
 WYCHEPROOF_FROM := https://raw.githubusercontent.com/C2SP/wycheproof/dac1dd4729fd1f8dd9e1e9f3dce51d783da6c166/testvectors_v1
@@ -74,7 +76,8 @@ coverage-passport: setup
 
 # What tests/interop compares with beyond the development packages; from PyPI, npm and Debian's packages.
 interop: setup
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'a2a-sdk[signing]>=1.3'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'a2a-sdk[signing]>=1.3' \
+	  'pydantic-sarif>=0.1.1' 'junitparser>=4'
 	$(BIN)/python -m tests.interop.install
 
 # The built wheel, in an empty environment outside the checkout, runs the demo.

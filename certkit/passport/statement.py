@@ -298,7 +298,7 @@ class CommitmentCell(_Part, frozen=True, kw_only=True):
 
 
 class Commitments(_Part, frozen=True, kw_only=True):
-    """Commitment integrity, which moves no tier; `digest` is that of ``urn:certkit:integrity:v1``.
+    """Commitment integrity, which moves no tier; `digest` names the files under ``integrity/``.
 
     `seed` tells where the tasks are from, `core` is absent where a reply is missing.
     """

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import redirect_stdout
+from fractions import Fraction
 from pathlib import Path
 from typing import Annotated
 
@@ -21,7 +22,7 @@ from certkit.document import Count, Document, GivenPath
 from certkit.errors import Exit, UnavailableError
 from certkit.evidence.bundle.manifest import MANIFEST_NAME
 from certkit.evidence.integrity.reading import read
-from certkit.evidence.integrity.running import Asking, Ran, generate_probes, run_probes
+from certkit.evidence.integrity.running import Asking, generate_probes, run_probes
 from certkit.evidence.integrity.sheets import EACH, MAX_SHEET, keep, take
 from certkit.evidence.integrity.sheets import sheet as write_sheet
 from certkit.probes.agents import Limits, agents_of
@@ -41,11 +42,10 @@ class ProbesSheet(Document, frozen=True, kw_only=True, tag="urn:certkit:probes-s
 def generate(
     out: Out,
     seed: Annotated[
-        str, SEED(help="What the tasks are drawn from.", metavar="TEXT", min=None, max=None)
+        str, SEED(help="What tasks are drawn from.", metavar="TEXT", min=None, max=None)
     ] = PUBLIC,
     instances: Annotated[
-        int,
-        typer.Option("--instances", min=1, max=2_000, help="Tasks for every family, variant and difficulty."),
+        int, typer.Option(min=1, max=2_000, help="Tasks for every family, variant and difficulty.")
     ] = INSTANCES,
     withhold: Annotated[
         bool, typer.Option("--withhold-seed", help="Commit to the seed in the inventory without telling it.")
@@ -70,20 +70,14 @@ def run(
         str, AGENT(help="python:MODULE:FUNCTION, command:LINE, http:URL, or reference:NAME.", metavar="SPEC")
     ],
     out: Annotated[Path, OUT(help="The folder to write; a run that stopped goes on in it.")],
-    mode: Annotated[Mode, typer.Option("--mode", help="The form of reply that is asked for.")] = Mode.JSON,
-    model: Annotated[str | None, typer.Option("--model", help="http: the model's name.")] = None,
-    isolate: Annotated[
-        bool, typer.Option("--isolate", help="command: a process of its own for every call.")
-    ] = False,
+    mode: Annotated[Mode, typer.Option(help="The form of reply that is asked for.")] = Mode.JSON,
+    model: Annotated[str | None, typer.Option(help="http: the model's name.")] = None,
+    isolate: Annotated[bool, typer.Option("--isolate", help="command: a process for every call.")] = False,
     name: Annotated[str | None, NAME(help="The agent's name; else its spec.")] = None,
     agent_version: Annotated[str, AGENT_VERSION()] = "unversioned",
-    timeout: Annotated[float, typer.Option("--timeout", min=0.1, help="Seconds to wait for a reply.")] = 60,
-    retries: Annotated[
-        int, typer.Option("--retries", min=0, max=100, help="Calls to make again where no reply came.")
-    ] = 2,
-    max_calls: Annotated[
-        int | None, typer.Option("--max-calls", min=1, help="Stop after so many calls, to go on later.")
-    ] = None,
+    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds to wait for a reply.")] = 60,
+    retries: Annotated[int, typer.Option(min=0, max=100, help="Calls to make again without a reply.")] = 2,
+    max_calls: Annotated[int | None, typer.Option(min=1, help="Stop after so many calls, to go on.")] = None,
     jobs: Annotated[int, typer.Option("-j", "--jobs", min=1, max=256, help="Questions asked at once.")] = 1,
     no_seal: NoSeal = False,
 ) -> None:
@@ -109,18 +103,15 @@ def run(
             sealing=not no_seal,
             progress=progress(),
         )
-    emit(ran.to_dict, _ran(ran), code=Exit.INSUFFICIENT if ran.errors or ran.left else Exit.OK)
+    again = ran.errors or ran.left
 
+    def screen() -> Iterator[str]:
+        yield f"{out}: {ran.answered:,} answered, {ran.errors:,} failed, {ran.left:,} left to ask"
+        if ran.digest:
+            yield ran.digest
+        note("hint: run the same command again to go on" if again else f"hint: certkit probes score {out}")
 
-def _ran(ran: Ran) -> Iterator[str]:
-    yield f"{ran.bundle}: {ran.answered:,} answered, {ran.errors:,} failed, {ran.left:,} left to ask"
-    if ran.digest:
-        yield ran.digest
-    note(
-        "hint: run the same command again to go on"
-        if ran.left
-        else f"hint: certkit probes score {ran.bundle}"
-    )
+    emit(ran.to_dict, screen(), code=Exit.INSUFFICIENT if again else Exit.OK)
 
 
 def score(folder: BundleFolder) -> None:
@@ -131,20 +122,17 @@ def score(folder: BundleFolder) -> None:
 
     Example: certkit probes score bundle
     """
-    if (folder / FOLDER).is_dir() and not (folder / MANIFEST_NAME).exists():
+    tasks = folder if not (folder / MANIFEST_NAME).exists() and (folder / FOLDER).is_dir() else None
+    if tasks or not any(
+        file["path"].startswith(f"{FOLDER}/")
+        for file in evidence.open_bundle(folder, progress=progress()).files
+    ):
         raise UnavailableError(
             "integrity.missing",
-            "these are tasks, and no run of them",
+            "these are tasks, and no run of them" if tasks else f"the bundle holds no {FOLDER}/",
             where=str(folder),
-            hint=f"certkit probes run {folder} --agent SPEC -o bundle",
-        )
-    bundle = evidence.open_bundle(folder, progress=progress())
-    if not any(file["path"].startswith(f"{FOLDER}/") for file in bundle.files):
-        raise UnavailableError(
-            "integrity.missing",
-            f"the bundle holds no {FOLDER}/",
-            where=str(folder),
-            hint="certkit probes generate -o tasks\ncertkit probes run tasks --agent SPEC -o bundle",
+            hint=("" if tasks else "certkit probes generate -o tasks\n")
+            + f"certkit probes run {tasks or 'tasks'} --agent SPEC -o bundle",
         )
     scored = score_integrity(folder)
     code = Exit.OK if scored.state is State.MEASURED else Exit.INSUFFICIENT
@@ -153,20 +141,12 @@ def score(folder: BundleFolder) -> None:
 
 def sheet(
     folder: BundleFolder,
-    kind: Annotated[
-        str,
-        typer.Option(
-            "--kind", help="difficulty of tasks, construct (which family), or audit of the matcher."
-        ),
-    ],
+    kind: Annotated[str, typer.Option(help="difficulty of tasks, construct (the family), audit of replies.")],
     out: Annotated[Path | None, OUT(metavar="CSV", help="Write a sheet here.")] = None,
-    each: Annotated[
-        int | None, typer.Option("--each", min=1, help="Rows of every cell that the sheet is drawn from.")
-    ] = None,
     filled: Annotated[
-        Path | None, typer.Option("--take", metavar="CSV", help="Take in what somebody filled in.")
+        Path | None, typer.Option("--take", metavar="CSV", help="Take in a filled one.")
     ] = None,
-    rater: Annotated[str | None, typer.Option("--rater", help="Who filled it in.")] = None,
+    rater: Annotated[str | None, typer.Option(help="Who filled it in.")] = None,
     adjudicated: Annotated[
         bool, typer.Option("--adjudicated", help="These values decide where raters differ.")
     ] = False,
@@ -185,40 +165,40 @@ def sheet(
     bundle = evidence.open_bundle(folder, progress=progress())
     kept = read(folder)
     if out is not None:
-        data, rows = write_sheet(kept, kind, each)
+        data, rows = write_sheet(kept, kind)
         files.write(out, data, overwrite=False)
-        made = ProbesSheet(sheet=out, rows=rows, digest=None)
-        return emit(made.to_dict, [f"{out}: {many(rows, 'row')} to fill in"])
+        return emit(
+            ProbesSheet(sheet=out, rows=rows, digest=None).to_dict,
+            [f"{out}: {many(rows, 'row')} to fill in"],
+        )
     assert filled is not None  # noqa: S101 - checked above
     data = files.read(filled, limit=MAX_SHEET)
     taken = take(kept, kind, data, rater=rater or "", adjudicated=adjudicated, where=str(filled))
     keep(folder, kept, taken)
     digest = evidence.seal(folder).facts.digest if bundle.facts.sealed else None
-    made = ProbesSheet(sheet=filled, rows=len(taken), digest=digest)
     return emit(
-        made.to_dict, [f"{filled}: {many(len(taken), 'row')} taken in", *([digest] if digest else [])]
+        ProbesSheet(sheet=filled, rows=len(taken), digest=digest).to_dict,
+        [f"{filled}: {many(len(taken), 'row')} taken in", *([digest] if digest else [])],
     )
 
 
 def _scored(scored: IntegrityDocument) -> Iterator[str]:
     success, accuracy, core = scored.success, scored.accuracy, scored.core
-    missing = success.unanswered + accuracy.unanswered
-    if missing:
+    if missing := success.unanswered + accuracy.unanswered:
         yield f"{scored.state}: {many(missing, 'question')} without a reply"
     yield (
         f"success {success.successes}/{success.n}   probes {accuracy.matched}/{accuracy.n}"
         f"   unclear {accuracy.unclear}"
     )
-    if core.value is None:
-        value = f"between {_short(core.low)} and {_short(core.high)}"
-    else:
-        value = _short(core.value)
-        value += f" [{_short(core.interval[0])}, {_short(core.interval[1])}]" if core.interval else ""
-    yield f"core {value}, attainable {_short(core.floor)} to {_short(core.ceiling)}"
+    low, high, floor, ceiling = map(_short, (core.low, core.high, core.floor, core.ceiling))
+    value = f"between {low} and {high}" if core.value is None else _short(core.value)
+    if core.interval:
+        value += f" [{', '.join(map(_short, core.interval))}]"
+    yield f"core {value}, attainable {floor} to {ceiling}"
     yield f"hollow: {len(scored.hollow.tasks)} of {success.successes:,} successes"
     if reason := ABOUT_TASKS.get(scored.origin.seed):
         hint(reason)
 
 
-def _short(value: object) -> str:
-    return f"{float(value):.3f}".removeprefix("0")  # type: ignore[arg-type]
+def _short(value: float | Fraction) -> str:
+    return f"{float(value):.3f}".removeprefix("0")
