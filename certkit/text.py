@@ -45,6 +45,14 @@ _DASH: Final = re.compile(
 """The dashes of Unicode (Pd), and the underscore."""
 
 
+_LIKE_LATIN: Final = str.maketrans(
+    "\u0430\u0432\u0435\u0455\u0456\u0458\u043a\u043c\u043d\u043e\u0440\u0441\u0442\u0443\u0445\u04bb\u0501\u051b\u051d"
+    "\u03b1\u03b2\u03b5\u03b6\u03b9\u03ba\u03bd\u03bf\u03c1\u03c4\u03c5\u03c7",
+    "abesijkmhopctyxhdqwabezikvoptux",
+)
+"""Cyrillic and Greek letters in small, with the Latin ones that they or their capitals look like."""
+
+
 def visible(text: str) -> str:
     r"""Return a line of text with hidden characters escaped as in Python and C: ``\u200b``."""
     return HIDDEN.sub(_shown, text)
@@ -60,12 +68,12 @@ def skeleton(text: str) -> str:
     """Return what names that differ only in spelling have in common; compare it, never show it.
 
     Compatibility forms are unified (NFKC), hidden characters removed, white space collapsed to single
-    spaces, letters case-folded, dashes and ``_`` written as one. Different letters that look alike stay
-    different.
+    spaces, letters case-folded, dashes and ``_`` written as one, and Cyrillic and Greek letters that look
+    like Latin ones as these. Other letters that look alike (l and 1, rn and m) stay different.
     """
     seen = HIDDEN.sub(lambda match: " " if match.group().isspace() else "", text)
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", seen).casefold())
-    return " ".join(_DASH.sub("-", folded).split())
+    return " ".join(_DASH.sub("-", folded).translate(_LIKE_LATIN).split())
 
 
 def _shown(match: re.Match[str]) -> str:

@@ -12,10 +12,17 @@ decided here.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+
+UNDECLARED: Final = (
+    "nothing says that the tasks are independent: give every record a cluster_id, or declare"
+    " protocol.tasks_independent"
+)
+"""Why the bounded reading judges no row."""
 
 
 def tier(number: int | None) -> str:

@@ -9,8 +9,8 @@ from typing import Annotated, Any, Final, Literal
 import typer
 from msgspec import structs
 
-from certkit import evidence, files, resources, toml, workflow
-from certkit.assessment.findings.findings import SEVERITY
+from certkit import evidence, workflow
+from certkit.assessment.findings.findings import MEANING, SEVERITY
 from certkit.assessment.metrics.catalogue import CATALOGUE
 from certkit.assessment.metrics.metric import asked
 from certkit.cli import options as opt
@@ -22,7 +22,6 @@ from certkit.evidence.summary.runs import Runs, worst_runs
 from certkit.report.formulas import FORMULAS
 from certkit.wording import many
 
-_MAX: Final = 1 << 20
 _SHOWN: Final = 40
 
 
@@ -86,12 +85,10 @@ def _spelled(names: Mapping[str, Explanation], profile: str) -> dict[str, str]:
 def known(profile: str) -> dict[str, Explanation]:
     """Return everything that has a name; where several have it, the later kind below."""
     columns = record_schema()["properties"]
-    path = resources.path("templates", "findings.toml")
-    findings = toml.loads(files.read(path, limit=_MAX).decode(), code="internal.bug", where=path.name)
     names = {name: _told(name, "error", text) for name, text in CODES.items()}
     names |= {name: _told(name, "column", body["description"]) for name, body in columns.items()}
     names |= {
-        name: _told(name, "finding", text, severity=str(SEVERITY[name])) for name, text in findings.items()
+        name: _told(name, "finding", text, severity=str(SEVERITY[name])) for name, text in MEANING.items()
     }
     names |= {name: _metric(name, name, "metric") for name in CATALOGUE}
     judged = workflow.load_profile(profile)

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from msgspec import Struct
 
-from certkit.assessment.bounded import UNDECLARED
 from certkit.assessment.rater_error.labels import gives_outcomes
 from certkit.assessment.statistics.posterior import Scale, lower
 from certkit.evidence.records.record import Split
 from certkit.evidence.summary.tasks import per_task, task_sums
+from certkit.wording import UNDECLARED
 
 if TYPE_CHECKING:
     from certkit.evidence.bundle.manifest import Protocol
