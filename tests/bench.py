@@ -4,11 +4,10 @@
     python -m tests.bench --records 10000000 --repeat 1
 
 Prints the machine, the CPU time of reading and reducing a bundle as a multiple of the CPU time that
-`orjson` takes to parse the same lines one by one, the wall time, and the largest memory. Memory is the
-sum of the peaks of all processes, which is never less than the real peak. Start-up is the wall time of
-``certkit --help`` and of ``certkit verify`` against that of their imports. Judging is the CPU time of an
-assessment after its evidence was read, and the wall time of ``certkit assess`` from start to end, both of
-`ASSESSED` records. Signing and verifying are `bench_signing`'s. Nothing here is asserted by a test.
+`orjson` takes to parse the same lines one by one, the wall time, and the largest memory. Start-up is the
+wall time of ``certkit --help`` and of ``certkit verify`` against that of their imports. Judging is the CPU
+time of an assessment after its evidence was read, and the wall time of ``certkit assess`` from start to end,
+both of `ASSESSED` records. Signing and verifying are `bench_signing`'s. Nothing here is asserted by a test.
 """
 
 from __future__ import annotations
@@ -129,12 +128,6 @@ def measure_orjson(root: Path) -> None:
     print(total)
 
 
-def bundle_helpers() -> int:
-    """Return how many processes help this one to read."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return cores - 1
-
-
 def measure_certkit(root: Path) -> None:
     """Print CPU seconds, wall seconds and peak memory (bytes) of opening and summarising a bundle."""
     before = cpu()
@@ -144,10 +137,8 @@ def measure_certkit(root: Path) -> None:
     wall = time.perf_counter() - start
     used = cpu() - before
     unit = 1 if sys.platform == "darwin" else 1024
-    helpers = bundle_helpers()
-    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-    print(used, wall, (own + helpers * children) * unit, summary.records)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    print(used, wall, peak * unit, summary.records)
 
 
 def measure_assess(root: Path) -> None:
@@ -264,7 +255,7 @@ def report(count: int, repeat: int) -> None:
             ratios.append(used / peer)
             print(
                 f"run {number}: certkit {used:.2f} CPU s, orjson {peer:.2f} CPU s, ratio {used / peer:.2f}; "
-                f"wall {wall:.2f} s, {used / wall:.2f} cores busy, memory at most {memory / 1e6:.0f} MB"
+                f"wall {wall:.2f} s, memory at most {memory / 1e6:.0f} MB"
             )
         print(
             f"reading, checking and reducing: {statistics.median(ratios):.2f} × orjson (median of {repeat})"

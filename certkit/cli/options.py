@@ -82,14 +82,6 @@ IDENTITY: Final = partial(
 )
 ISSUER: Final = partial(typer.Option, "--issuer", help="The issuer's name, as it calls itself.")
 KEY: Final = partial(typer.Option, "-k", "--key", metavar="FILE", help="The private key that signs (PEM).")
-JOBS: Final = partial(
-    typer.Option,
-    "-j",
-    "--jobs",
-    min=1,
-    max=256,
-    help="Processes that read records; results do not depend on it. Default: one per core.",
-)
 LIKE: Final = partial(
     typer.Option,
     "--like",
@@ -162,7 +154,6 @@ EntryId = Annotated[
 ]
 Registry = Annotated[Path | None, REGISTRY()]
 Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Print every detail.")]
-Jobs = Annotated[int | None, JOBS(envvar="CERTKIT_JOBS")]
 ProfileName = Annotated[str, PROFILE(envvar="CERTKIT_PROFILE")]
 Evidence = Annotated[list[Path] | None, BUNDLE()]
 Replay = Annotated[bool, typer.Option("--replay", help="Compute the claim again from --bundle, and compare.")]

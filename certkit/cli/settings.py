@@ -30,7 +30,6 @@ class Setting(NamedTuple):
 SETTINGS: Final = {
     "profile": Setting(str, "hb-eval-2026", "CERTKIT_PROFILE", (("assess", "profile"), ("plan", "profile"))),
     "require_tier": Setting(int, 1, "CERTKIT_REQUIRE_TIER", (("assess", "require_tier"),)),
-    "jobs": Setting(int, None, "CERTKIT_JOBS", (("assess", "jobs"), ("bundle", "check", "jobs"))),
     "seed": Setting(int, 1, "CERTKIT_SEED", (("simulate", "seed"), ("demo", "seed"))),
 }
 

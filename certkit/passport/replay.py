@@ -73,7 +73,6 @@ def from_bundle(
     *,
     progress: Progress,
     context: Given | None = None,
-    jobs: int | None = None,
 ) -> tuple[Callable[[], Opened], Callable[[Statement], Statement]]:
     """Return two callables: the first opens the bundles in the folders, the second computes a claim again.
 
@@ -96,7 +95,7 @@ def from_bundle(
 
     @cache  # several are read to know their order
     def pooled() -> evidence.Accumulation:
-        return evidence.accumulate(bundles(), jobs=jobs, progress=progress)
+        return evidence.accumulate(bundles(), progress=progress)
 
     def opened() -> Opened:
         facts, parts = bundles()[0].facts, tuple[evidence.Facts, ...]()
@@ -113,7 +112,7 @@ def from_bundle(
             summary = pooled().summary
         else:
             source = bundles()[0]
-            summary = evidence.summarise(source, jobs=jobs, progress=progress)
+            summary = evidence.summarise(source, progress=progress)
             judged = assessment.assess(summary, source.facts, profile, required_tier=tier, context=context)
         return state(
             judged if context else _answered(judged, statement),

@@ -15,15 +15,13 @@ escaped and made visible.
         file = pdf(drawn)
 
 The way through: `argument.case` (assessment, context, passport) → `argument.build` (the graph) → `answer`,
-`use`, `register`, `results`, `confidence`, `argue` (sentences, tables, figures) → `view` → `render`,
-`exports`.
+`results`, `confidence`, `sections` (sentences, tables, figures) → `view` → `render`, `exports`.
 """
 
 from __future__ import annotations
 
-from certkit.report.attached import Attachment, Issued, read
 from certkit.report.render import HINTS, html, pdf, pdf_missing
-from certkit.report.view import View, view
+from certkit.report.view import Attachment, Issued, View, read, view
 
 __all__ = [
     "HINTS",

@@ -1,19 +1,26 @@
-"""How sure the results are: posteriors, bounds with what they rest on, other priors; where runs failed."""
+"""How sure the results are, and where runs failed: posteriors, bounds, weakest cells, commitments.
+
+Commitments behind the answers are told where the assessment carries commitment integrity; it moves no tier.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections import Counter, defaultdict
+from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct
 
 from certkit.assessment import CATALOGUE, Unit
+from certkit.assessment.findings.provenance import TASKS
 from certkit.assessment.metrics.metric import percent
 from certkit.assessment.statistics.posterior import PRIORS
 from certkit.report import words
 from certkit.report.results import asked, bound, name, rows
-from certkit.report.svg import judged, posterior
+from certkit.report.svg import figure_of, line_at, num, posterior, text_at
 from certkit.report.table import Table, table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from markupsafe import Markup
 
@@ -36,17 +43,19 @@ def posterior_figure(document: Document) -> Markup | None:
 
 
 def posterior_table(document: Document) -> Table:
-    """Return P(θ > τ) of every tier beside the confidence that the tier asks for."""
-    metric = document["metrics"]["posterior"]
-    by_tier = {row["tier"]: row for row in document["criteria"] if CATALOGUE[row["metric"]].tau_of}
+    """Return P(θ > τ) of every tier: by runs, by tasks under each prior, at any time; and what is asked."""
+    metric, fragility = document["metrics"]["posterior"], document["fragility"]["posterior"]
+    limits = {row["tier"]: asked(row) for row in document["criteria"] if CATALOGUE[row["metric"]].tau_of}
     body = []
-    for tier, at in sorted((int(tier), at) for tier, at in metric.get("tau", {}).items()):
-        row, p = by_tier.get(tier), words.probability(metric["by_tier"][str(tier)])
-        limit, status = (asked(row), judged(row["status"])) if row else ("not specified", None)
-        body.append((f"Tier\u00a0{tier}", f"{at:g}", p, limit, status))
-    numbers = ("τ", "P(θ > τ)", "asked (δ)")
-    widths = dict.fromkeys(("tier", *numbers, "table reading"), 20)
-    return table("Posterior at each tier's threshold", widths, body, numbers=numbers)
+    for tier, at in sorted(metric.get("tau", {}).items()):
+        other = fragility.get(tier)
+        shown = [words.probability(metric["by_tier"][tier])]
+        shown += [words.probability(other["priors"][prior]) if other else "–" for prior in PRIORS]
+        shown.append(words.probability(other["anytime_p"]) if other else "–")
+        body.append((f"Tier\u00a0{tier}", f"{at:g}", *shown, limits.get(int(tier), "not specified")))
+    heads = ["by runs", *(f"by tasks, {prior} prior" for prior in PRIORS), "p at any time"]
+    widths = {"tier": 10, "τ": 8} | dict.fromkeys(heads, 14) | {"asked (δ)": 12}
+    return table("P(θ > τ) at each tier's threshold τ", widths, body, numbers=("τ", *heads, "asked (δ)"))
 
 
 def bounds_table(document: Document, tier: int) -> Table:
@@ -63,21 +72,6 @@ def bounds_table(document: Document, tier: int) -> Table:
     )
     widths = {"criterion": 26, "confidence": 11, "bound": 10, "rests on": 53}
     return table(f"Bounds at Tier {tier}", widths, body, numbers=("confidence", "bound"))
-
-
-def priors_table(document: Document) -> Table:
-    """Return P(θ > τ) of every tier under each prior, and the p-value that holds at any time."""
-    body = (
-        (
-            f"Tier\u00a0{tier}",
-            *(words.probability(row["priors"][prior]) for prior in PRIORS),
-            words.probability(row["anytime_p"]),
-        )
-        for tier, row in sorted(document["fragility"]["posterior"].items())
-    )
-    heads = [f"{prior} prior" for prior in PRIORS]
-    widths = {"tier": 16} | dict.fromkeys(heads, 22) | {"p at any time": 18}
-    return table("P(θ > τ) under other priors", widths, body, numbers=(*heads, "p at any time"))
 
 
 def weakest(document: Document) -> Table:
@@ -109,3 +103,80 @@ def episodes(document: Document) -> Iterator[str]:
     for item in document["findings"]:
         if item["code"] in told:
             yield f"{words.capital(item['message'])}."
+
+
+_LEFT, _RIGHT, _WIDTH, _ROW, _TOP = 168, 540, 660, 38, 30
+_BARS: Final = (
+    ("tasks answered rightly", "successes", "tasks", "#1f5f99"),
+    ("probes held", "matched", "probes", "#cfe3f5"),
+)
+"""The two bars of a family: their name, what is counted of how many, and their colour."""
+
+
+class Commitments(Struct, frozen=True, kw_only=True):
+    """The section: what it says, and its figure with a title that is a finding."""
+
+    told: tuple[str, ...]
+    figure: Markup
+    finding: str
+
+
+def commitments(document: Mapping[str, Any]) -> Commitments | None:
+    """Return the section of an assessment's document, None where it carries no commitment integrity."""
+    scored = document.get("integrity")
+    if scored is None:
+        return None
+    families: dict[str, Counter[str]] = defaultdict(Counter)
+    for cell in scored["by_cell"]:
+        families[cell["family"]].update({name: cell[name] for bar in _BARS for name in bar[1:3]})
+    least = min(families, key=lambda family: families[family]["matched"] / families[family]["probes"])
+    held, probes = (families[least][name] for name in ("matched", "probes"))
+    finding = "All probes are held in every family"
+    if held < probes:
+        finding = f"Fewest probes are held in {_words(least)}: {held} of {probes}"
+    return Commitments(told=tuple(_told(scored)), figure=_figure(families, finding), finding=finding)
+
+
+def _told(scored: Mapping[str, Any]) -> Iterator[str]:
+    success, accuracy, core = scored["success"], scored["accuracy"], scored["core"]
+    yield (
+        f"The agent answered {success['successes']:,} of {success['n']:,} tasks rightly. Asked for the "
+        f"rule, the source or the update behind an answer, it held {accuracy['matched']:,} of "
+        f"{accuracy['n']:,} probes ({accuracy['unclear']:,} replies were unclear)."
+    )
+    if hollow := len(scored["hollow"]["tasks"]):
+        yield f"{hollow:,} of {success['successes']:,} successes hold fewer than half of their probes."
+    value = "unmeasured, since replies are missing" if core["value"] is None else f"{core['value']:.3f}"
+    if core["interval"]:
+        value += f" (95 % interval {core['interval'][0]:.3f} to {core['interval'][1]:.3f})"
+    yield (
+        f"Commitment integrity (HCCIS-CORE) is {value}; on these tasks agents reach {core['floor']:.3f} to "
+        f"{core['ceiling']:.3f}. It moves no tier and says nothing about safety."
+    )
+    if reason := TASKS.get(scored["origin"]["seed"]):
+        yield f"{reason[:1].upper()}{reason[1:]}."
+
+
+def _figure(families: Mapping[str, Counter[str]], title: str) -> Markup:
+    bottom = _TOP + _ROW * len(families)
+    parts = [
+        text_at(_LEFT - 10, _TOP + _ROW * row + 18, _words(family), anchor="end")
+        for row, family in enumerate(families)
+    ]
+    for place, (label, part, whole, colour) in enumerate(_BARS):
+        style = f'height="11" fill="{colour}" stroke="#1c1c1c" stroke-width=".6"'
+        x = _LEFT + 200 * place
+        parts += [f'<rect x="{x}" y="6" width="22" {style}/>', text_at(x + 28, 15, label)]
+        for row, counts in enumerate(families.values()):
+            y, share = _TOP + _ROW * row + 14 * place, counts[part] / counts[whole]
+            width, shown = num((_RIGHT - _LEFT) * share), f"{counts[part]:,} of {counts[whole]:,}"
+            parts.append(f'<rect x="{_LEFT}" y="{y}" width="{width}" {style}/>')
+            parts.append(text_at(_RIGHT + 12, y + 10, shown, size=10.5))
+    for x, end in ((_LEFT, "0 %"), (_RIGHT, "100 %")):
+        parts.append(line_at(x, _TOP - 4, x, bottom - 4))
+        parts.append(text_at(x, bottom + 8, end, anchor="middle", size=10))
+    return figure_of("commitments", title, _WIDTH, bottom + 12, parts)
+
+
+def _words(family: str) -> str:
+    return family.replace("_", " ")

@@ -23,12 +23,13 @@ from certkit import files, resources
 from certkit._version import __version__
 from certkit.assessment import fragile, of_judge
 from certkit.errors import UnavailableError
-from certkit.report import answer, argue, attached, confidence, fonts, register, results, use
+from certkit.report import answer, confidence, fonts, results, sections
+from certkit.report.argument.challenges import CLOSED_BY
 from certkit.report.argument.figures import figures
-from certkit.report.integrity import commitments
 from certkit.report.svg import mark
 from certkit.report.table import listing
 from certkit.report.view import SECTIONS
+from certkit.report.view import listing as attached
 from certkit.text import visible
 
 if TYPE_CHECKING:
@@ -92,13 +93,11 @@ def _environment() -> Environment:
     made.filters["plain"] = printable
     made.globals |= {
         "answer": answer,
-        "argue": argue,
         "attached": attached,
-        "commitments": commitments,
         "confidence": confidence,
-        "register": register,
         "results": results,
-        "use": use,
+        "sections": sections,
+        "closed_by": CLOSED_BY,
         "contents": SECTIONS,
         "figures": figures,
         "listing": listing,

@@ -235,26 +235,6 @@ class Plot:
             ]
         self.parts.append(text_at((self.left + self.right) / 2, self.base + 32, caption, anchor="middle"))
 
-    def beside(self, ticks: Iterable[tuple[float, str]]) -> None:
-        """Draw level lines with their labels on the left."""
-        for at, label in ticks:
-            self.parts += [
-                line_at(self.left, self.y(at), self.right, self.y(at)),
-                text_at(self.left - 6, self.y(at) + 3.5, label, anchor="end", size=10),
-            ]
-
-    def curve(
-        self,
-        points: Iterable[tuple[float, float]],
-        *,
-        stroke: str = _BLUE,
-        width: float = 1.5,
-        dash: str = "",
-    ) -> None:
-        """Draw a line through points."""
-        d = "L".join(f"{num(self.x(x))} {num(self.y(y))}" for x, y in points)
-        self.parts.append(path(f"M{d}", stroke=stroke, width=width, dash=dash))
-
     def upright(self, at: float, y: float, label: str) -> None:
         """Draw a dashed line down to the axis, its label beside its upper end."""
         x = self.x(at)
@@ -284,7 +264,8 @@ def posterior(successes: int, n: int, tau: Sequence[tuple[int, float]], *, title
     points = _density(successes, n - successes, low, high)
     area = "L".join(f"{num(plot.x(x))} {num(plot.y(y))}" for x, y in [(low, 0), *points, (high, 0)])
     plot.parts.append(f'<path d="M{area}Z" fill="{_SHADE}"/>')
-    plot.curve(points)
+    outline = "L".join(f"{num(plot.x(x))} {num(plot.y(y))}" for x, y in points)
+    plot.parts.append(path(f"M{outline}", stroke=_BLUE, width=1.5))
     plot.below(
         [(step / 20, f"{step / 20:.2f}") for step in range(21) if low <= step / 20 <= high],
         "success rate under faults, θ",
@@ -300,37 +281,6 @@ def _density(s: int, f: int, low: float, high: float) -> list[tuple[float, float
     peak = s / (s + f)
     logarithms = xlogy(s, places) + xlog1py(f, -places) - xlogy(s, peak) - xlog1py(f, -peak)
     return list(zip(places.tolist(), np.exp(logarithms).tolist(), strict=True))
-
-
-def power(
-    points: Sequence[tuple[int, float, float]], *, planned: int, wanted: float, driver: str, title: str
-) -> str:
-    """Return the curve of power as a file of its own.
-
-    A point is the tasks in all, the power of the row `driver`, and that of all rows together.
-    """
-    most = points[-1][0]
-    step = next(size for size in _round_steps() if most // size <= 7)  # noqa: PLR2004 - ticks
-    plot = Plot((0, most), (0, 1), left=48, top=40, base=230)
-    plot.beside((share / 100, f"{share} %") for share in range(0, 101, 20))
-    plot.below([(tasks, f"{tasks:,}") for tasks in range(0, most + 1, step)], "tasks in all")
-    curves = ((2, "all expected rows together", _BLUE, 2.0, ""), (1, driver, SOFT, 1.5, "5 3"))
-    for place, (column, label, stroke, width, dash) in enumerate(curves):
-        key = plot.left + 230 * place
-        plot.curve([(item[0], item[column]) for item in points], stroke=stroke, width=width, dash=dash)
-        plot.parts += [
-            path(f"M{num(key)} 14H{num(key + 26)}", stroke=stroke, width=width, dash=dash),
-            text_at(key + 32, 18, label),
-        ]
-    plot.upright(planned, plot.top - 2, f"planned: {planned:,}")
-    plot.parts.append(path(f"M{num(plot.left)} {num(plot.y(wanted))}H{num(plot.right)}", dash="4 3"))
-    figure = str(plot.drawn("power", title))
-    return figure.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1) + "\n"
-
-
-def _round_steps() -> Iterable[int]:
-    """Yield 1, 2, 5, 10, 20, 50 and so on."""
-    return (digit * 10**zeros for zeros in range(16) for digit in (1, 2, 5))
 
 
 class Bar(Struct, frozen=True, kw_only=True):

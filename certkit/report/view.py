@@ -2,6 +2,10 @@
 
 Templates decide where things stand, and call the other modules for every sentence, table and figure; the
 globals of `render` are the whole list. `SECTIONS` holds the headings, in templates and contents alike.
+
+A signed passport is read from its payload without judging the signature: the report attaches its bytes and
+repeats its identifier and its dates; it refuses a passport that speaks of another assessment. Only ``certkit
+verify`` tells whether the signature holds, and the report says so.
 """
 
 from __future__ import annotations
@@ -10,21 +14,26 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
-from certkit.report import attached
+from certkit import canonical
+from certkit._version import __version__
+from certkit.errors import MismatchError
+from certkit.passport.opening import parse
 from certkit.report.argument.build import build
 from certkit.report.argument.case import case
 from certkit.report.argument.challenges import check_answers
 from certkit.report.exports import EXPORTS
+from certkit.report.table import Table, table
 
 if TYPE_CHECKING:
     from datetime import date, datetime
 
     from certkit.assessment import Assessment
+    from certkit.canonical import Digest
     from certkit.evidence.context import Given
     from certkit.evidence.summary.summary import Summary
+    from certkit.passport.statement import Predicate
     from certkit.report.argument.build import Argument
     from certkit.report.argument.case import Case
-    from certkit.report.attached import Attachment
 
 SECTIONS: Final = {
     "answer": "1 The answer",
@@ -49,6 +58,82 @@ SECTIONS: Final = {
     "discrepancies": "E Contradictions of the sources",
 }
 """Anchor and heading of every section, in order."""
+
+
+class Issued(Struct, frozen=True, kw_only=True):
+    """A passport's bytes, its identifier (the digest of its payload), and what the payload claims."""
+
+    data: bytes
+    id: Digest
+    predicate: Predicate
+
+
+def read(data: bytes) -> Issued:
+    """Return what a passport claims.
+
+    Raises `CertkitError` with the codes of the passport room where it is malformed.
+    """
+    passport = parse(data)
+    return Issued(data=data, id=passport.passport_id, predicate=passport.unverified_statement().predicate)
+
+
+def _check(case: Case) -> None:
+    """Raise `MismatchError` ``report.passport-differs`` where the passport is not about this assessment."""
+    if case.signed is None:
+        return
+    claimed, document = case.signed.predicate, case.document
+    judgement = claimed.assessment
+    pairs: list[tuple[str, object, object]] = [
+        ("evidence bundle", claimed.evidence.digest, document["bundle"]["digest"]),
+        ("agent", claimed.agent.digest, document["agent"]["digest"]),
+        ("profile", judgement.profile.digest, document["profile"]["digest"]),
+        ("tier", judgement.tier, document["verdict"]["tier"]),
+        ("required tier", judgement.required_tier, document["verdict"]["required_tier"]),
+    ]
+    if judgement.tool.version == __version__:
+        pairs.append(("assessment", judgement.digest, canonical.digest(canonical.canonical(document))))
+    for name, passport, assessment in pairs:
+        if passport != assessment:
+            raise MismatchError(
+                "report.passport-differs",
+                f"the passport's {name} is {passport}, the assessment's is {assessment}",
+                hint="'certkit verify PASSPORT --bundle BUNDLE --replay' names the first row that differs",
+            )
+
+
+class Attachment(Struct, frozen=True):
+    """A file that the PDF carries; `relationship` is the AFRelationship of PDF/A-3."""
+
+    name: str
+    relationship: str
+    description: str
+    data: bytes
+
+
+def _attachments(case: Case, argument: Argument) -> tuple[Attachment, ...]:
+    """Return what a report carries, in the order of the names: a PDF's readers search them by halves."""
+    text = "the profile's canonical form, whose SHA-256 is its digest"
+    profile, argued = canonical.canonical(case.assessment.profile.to_dict()), argument.to_dict()
+    stated = {name: value for name, value in case.manifest.to_dict().items() if name != "files"}
+    manifest = canonical.pretty(stated).encode()
+    carried = [
+        Attachment(
+            "argument.json",
+            "Data",
+            "the argument: nodes, links, states, challenges",
+            canonical.pretty(argued).encode(),
+        ),
+        Attachment("assessment.json", "Source", "the assessment that this report is drawn from", case.data),
+        Attachment("manifest.json", "Source", "the bundle's manifest without its list of files", manifest),
+        Attachment("profile.json", "Data", text, profile),
+    ]
+    if case.given is not None:
+        said = "what people said of the use, as it was given"
+        carried.append(Attachment("context.json", "Source", said, case.given.data))
+    if case.signed is not None:
+        said = "the signed passport; verify it with certkit verify"
+        carried.append(Attachment("passport.json", "Supplement", said, case.signed.data))
+    return tuple(sorted(carried, key=lambda item: item.name))
 
 
 class View(Struct, frozen=True, kw_only=True, eq=False):
@@ -84,12 +169,21 @@ def view(
     a passport no date is recorded. Raises `CertkitError` where the passport is malformed or about another
     assessment, or an answer can never count.
     """
-    signed = None if passport is None else attached.read(passport)
+    signed = None if passport is None else read(passport)
     if context is not None:
         check_answers(context.context, "context.json")
     about = case(assessment, context=context, summary=summary, signed=signed, today=today)
-    attached.check(about)
+    _check(about)
     argument = build(about)
     dated = generated_at or (signed.predicate.validity.not_before if signed else None)
-    files = attached.attachments(about, argument)
+    files = _attachments(about, argument)
     return View(case=about, argument=argument, generated_at=dated, attachments=files)
+
+
+def listing(attached: tuple[Attachment, ...]) -> Table:
+    """Return the table that names them, with their digests."""
+    body = (
+        (item.name, item.description, f"{len(item.data):,}", canonical.digest(item.data)) for item in attached
+    )
+    widths = {"file": 15, "what": 29, "bytes": 8, "digest": 48}
+    return table("Attached files", widths, body, numbers=("bytes",))

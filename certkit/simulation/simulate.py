@@ -21,6 +21,7 @@ import numpy as np
 from msgspec import Struct
 
 from certkit import base, canonical, files
+from certkit.assessment.metrics.csi import ols_slope
 from certkit.canonical import Digest  # noqa: TC001 - msgspec resolves the annotation at run time
 from certkit.errors import UsageError
 from certkit.evidence.bundle import folder as bundle
@@ -29,7 +30,7 @@ from certkit.evidence.records.record import Approach, Condition, Outcome, may_be
 from certkit.evidence.records.schedule import EVEN_MIX, MAX_DOMAINS, MAX_RUNS, NOMINAL_SHARE
 from certkit.evidence.summary.summary import WINDOW
 from certkit.progress import SILENT, Progress
-from certkit.simulation.attain import TARGETS, TREND, Draw, Target, attains, least_failure_free, slope
+from certkit.simulation.attain import AGENTS, TREND, Agent, Draw, attains, needed, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -125,8 +126,8 @@ def _check(*, runs: int, domains: int, tier: int, icc: float, mix: Mapping[str, 
         complaint = f"runs: expected 1 to {MAX_RUNS:,}, found {runs:,}"
     elif not 1 <= domains <= min(MAX_DOMAINS, runs):
         complaint = f"domains: expected 1 to {min(MAX_DOMAINS, runs)}, found {domains}"
-    elif tier not in TARGETS:
-        complaint = f"tier_target: expected one of {', '.join(map(str, TARGETS))}, found {tier}"
+    elif tier not in AGENTS:
+        complaint = f"tier_target: expected one of {', '.join(map(str, AGENTS))}, found {tier}"
     elif not 0 <= icc < 1:
         complaint = f"icc: expected 0 to below 1, found {icc}"
     elif seed < 0:
@@ -172,16 +173,12 @@ def _check_enough(plan: _Plan, tier: int) -> None:
     """Refuse a schedule that could not attain the tier even if every run succeeded."""
     if tier == 0:
         return
-    target = TARGETS[tier]
-    fault = plan.condition != Condition.NOMINAL
-    needed = least_failure_free(target.r_op, target.posterior)
+    faults, least = int((plan.condition != Condition.NOMINAL).sum()), needed(tier)
     if len(plan.domain) < WINDOW:
         complaint = f"{len(plan.domain)} runs; CSI alone needs {WINDOW}"
-    elif int(fault.sum()) < needed:
-        complaint = (
-            f"{int(fault.sum())} fault runs; P(θ > {target.r_op:g}) > {target.posterior:g} needs {needed} "
-            "even if all succeed"
-        )
+    elif faults < least:
+        tau, delta = float(table().tau[tier]), float(table().delta[tier])
+        complaint = f"{faults} fault runs; P(θ > {tau:g}) > {delta:g} needs {least} even if all succeed"
     else:
         wanted = {str(Condition.ADVERSARIAL), str(Condition.CASCADE)}
         missing = sorted(wanted - set(plan.condition.tolist()))
@@ -197,7 +194,7 @@ def _check_enough(plan: _Plan, tier: int) -> None:
 
 def _draw_until(rng: np.random.Generator, plan: _Plan, tier: int, icc: float) -> tuple[Draw, int]:
     for draws in range(1, MAX_DRAWS + 1):
-        draw = _draw(rng, plan, TARGETS[tier], icc)
+        draw = _draw(rng, plan, tier, icc)
         if attains(draw, tier):
             return draw, draws
     raise UsageError(
@@ -207,27 +204,27 @@ def _draw_until(rng: np.random.Generator, plan: _Plan, tier: int, icc: float) ->
     )
 
 
-def _draw(rng: np.random.Generator, plan: _Plan, target: Target, icc: float) -> Draw:
-    runs = len(plan.domain)
+def _draw(rng: np.random.Generator, plan: _Plan, tier: int, icc: float) -> Draw:
+    runs, target = len(plan.domain), AGENTS[tier]
     fault = plan.condition != Condition.NOMINAL
     chance = _chances(rng, plan, target, icc)
     success = rng.random(runs) < chance
-    if slope(~success[-TREND:]) > 0:
+    if runs > 1 and ols_slope((~success[-TREND:]).tolist()) > 0:
         success[-TREND:] = success[-TREND:][::-1]
     held = ~((plan.condition == Condition.ADVERSARIAL) & (rng.random(runs) >= LANDED))
     recovery = fault & success & held
     family = plan.domain * TASKS + plan.task // TASKS_PER_CLUSTER
     oracle = rng.integers(25, 51, int(family.max()) + 1)[family]
-    actual = np.rint(oracle / target.mean_ratio).astype(np.int64) + (rng.random(runs) < target.mean_detour)
+    actual = np.rint(oracle / target.ratio).astype(np.int64) + (rng.random(runs) < target.detour)
     violations = np.where(success, 0, (rng.random(runs) < 0.6).astype(np.int64))  # noqa: PLR2004 - 3 of 5 failures
-    grade = np.where(recovery, np.where(rng.random(runs) < target.mean_full_grade, 10, 7), 0)
+    grade = np.where(recovery, np.where(rng.random(runs) < target.full_grade, 10, 7), 0)
     late = np.arange(runs) >= runs - WINDOW
     early, settled = int((recovery & ~late).sum()), int((recovery & late).sum())
-    wanted = (target.mean_irs * (early + settled) - settled) / early if early else 0.0
+    wanted = (target.irs * (early + settled) - settled) / early if early else 0.0
     intentional = recovery & (late | (rng.random(runs) < wanted))
-    if target.irs < 0:
-        intentional = recovery & (rng.random(runs) < target.mean_irs)
-    ti = np.clip(np.round(rng.normal(target.mean_ti, 0.3, runs), 1), 1.0, 5.0)
+    if tier == 0:
+        intentional = recovery & (rng.random(runs) < target.irs)
+    ti = np.clip(np.round(rng.normal(target.ti, 0.3, runs), 1), 1.0, 5.0)
     return Draw(
         domain=plan.domain,
         condition=plan.condition,
@@ -243,11 +240,11 @@ def _draw(rng: np.random.Generator, plan: _Plan, target: Target, icc: float) -> 
     )
 
 
-def _chances(rng: np.random.Generator, plan: _Plan, target: Target, icc: float) -> NDArray[np.float64]:
+def _chances(rng: np.random.Generator, plan: _Plan, target: Agent, icc: float) -> NDArray[np.float64]:
     """Return each run's chance of success: its condition's mean, moved by its cluster."""
-    mean = np.full(len(plan.domain), target.mean_single)
-    mean[plan.condition == Condition.NOMINAL] = target.mean_nominal
-    mean[np.isin(plan.condition, [str(Condition.CASCADE), str(Condition.COMBINED)])] = target.mean_cascade
+    mean = np.full(len(plan.domain), target.single)
+    mean[plan.condition == Condition.NOMINAL] = target.nominal
+    mean[np.isin(plan.condition, [str(Condition.CASCADE), str(Condition.COMBINED)])] = target.cascade
     if icc == 0:
         return mean
     from scipy.special import betaincinv  # noqa: PLC0415 - a second of import, for drawing only

@@ -42,7 +42,6 @@ def compare(
     *,
     novel: bool = False,
     paper_tests: bool = False,
-    jobs: int | None = None,
     progress: Progress = SILENT,
 ) -> comparing.Comparison:
     """Read the bundles at `a` and `b` and compare their agents; `novel` takes the held-out faults alone.
@@ -50,14 +49,14 @@ def compare(
     `paper_tests` adds tests that take runs for independent. Raises `CertkitError` subclasses where a bundle
     is refused, which say which of the two it is.
     """
-    first, second = (_read(Path(path), jobs, progress) for path in (a, b))
+    first, second = (_read(Path(path), progress) for path in (a, b))
     return comparing.compare(first, second, novel=novel, paper_tests=paper_tests)
 
 
-def _read(path: Path, jobs: int | None, progress: Progress) -> tuple[Summary, Facts]:
+def _read(path: Path, progress: Progress) -> tuple[Summary, Facts]:
     try:
         bundle = open_bundle(path, progress=progress)
-        return summarise(bundle, jobs=jobs, progress=progress), bundle.facts
+        return summarise(bundle, progress=progress), bundle.facts
     except CertkitError as failure:
         if not (failure.where or "").startswith(str(path)):
             failure.where = f"{path}/{failure.where}" if failure.where else str(path)
@@ -72,7 +71,6 @@ def drift(
     profile: str | None = None,
     trust: Trust | None = None,
     at: datetime | None = None,
-    jobs: int | None = None,
     progress: Progress = SILENT,
 ) -> Comparison:
     """Compare two snapshots of an agent, each a passport, a PDF with one, or a bundle's folder.
@@ -95,9 +93,7 @@ def drift(
     profiles = (side.statement.predicate.assessment.profile.id for side in sides if side.statement)
     chosen = profile or next(profiles, DEFAULT_PROFILE)
     snapshots = [
-        drift_side(side.statement)
-        if side.statement
-        else _of_bundle(path, chosen, jobs=jobs, progress=progress)
+        drift_side(side.statement) if side.statement else _of_bundle(path, chosen, progress=progress)
         for path, side in zip((*before, old, new), sides, strict=True)
     ]
     return Comparison(
@@ -108,5 +104,5 @@ def drift(
     )
 
 
-def _of_bundle(path: Path, profile: str, *, jobs: int | None, progress: Progress) -> Snapshot:
-    return snapshot(*judge(path, profile, required_tier=1, jobs=jobs, progress=progress))
+def _of_bundle(path: Path, profile: str, *, progress: Progress) -> Snapshot:
+    return snapshot(*judge(path, profile, required_tier=1, progress=progress))

@@ -37,13 +37,10 @@ def draw(
     context: Given | None = None,
     passport: bytes | None = None,
     generated_at: datetime | None = None,
-    jobs: int | None = None,
     progress: Progress = SILENT,
 ) -> View:
     """Judge bundles for a report, and return the report; `today` ends acceptances and ages evidence."""
-    judged, summary = judge(
-        bundle, profile, required_tier=required_tier, context=context, jobs=jobs, progress=progress
-    )
+    judged, summary = judge(bundle, profile, required_tier=required_tier, context=context, progress=progress)
     return report.view(
         judged,
         context=context,

@@ -81,7 +81,6 @@ def issue(
     supersedes: Digest | None = None,
     logging: Logging | None = None,
     pdf: bool = True,
-    jobs: int | None = None,
     progress: Progress = SILENT,
 ) -> IssuedFiles:
     """Judge the bundle again, or several pooled, sign the judgement, log it, and draw its safety case.
@@ -93,9 +92,7 @@ def issue(
     `CertkitError` subclasses; nothing is left at `out` then.
     """
     refuse_inside(bundle, out)
-    judged, summary = judge(
-        bundle, profile, required_tier=required_tier, context=context, jobs=jobs, progress=progress
-    )
+    judged, summary = judge(bundle, profile, required_tier=required_tier, context=context, progress=progress)
     signed = passport.issue(
         judged,
         summary,

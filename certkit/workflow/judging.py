@@ -1,7 +1,7 @@
 """Bundles on disk, judged against a profile; outputs are kept out of them.
 
 assessment = assess(Path("bundle"), "hb-eval-2026")
-assessment, summary = judge([Path("a"), Path("b")], profile, required_tier=1, jobs=None, progress=SILENT)
+assessment, summary = judge([Path("a"), Path("b")], profile, required_tier=1, progress=SILENT)
 """
 
 from __future__ import annotations
@@ -52,17 +52,15 @@ def assess(
     *,
     required_tier: int = 1,
     context: Given | None = None,
-    jobs: int | None = None,
     progress: Progress = SILENT,
 ) -> Assessment:
     """Read the bundle at `path`, or pool those at several paths, and judge it against `profile`.
 
     `profile` is a packaged name, the path of a TOML file, or a `Profile`. `required_tier` decides the
-    exit code and `verdict.status`. `context` may answer challenges (`load_context`). `jobs` is the
-    number of processes that read (None: one per core for large bundles); the result does not depend on it.
+    exit code and `verdict.status`. `context` may answer challenges (`load_context`).
     Raises `CertkitError` subclasses where the bundle or the profile is refused.
     """
-    return judge(path, profile, required_tier=required_tier, context=context, jobs=jobs, progress=progress)[0]
+    return judge(path, profile, required_tier=required_tier, context=context, progress=progress)[0]
 
 
 def judge(
@@ -71,17 +69,16 @@ def judge(
     *,
     required_tier: int,
     context: Given | None = None,
-    jobs: int | None = None,
     progress: Progress,
 ) -> tuple[Assessment, Summary]:
     """Return the assessment of a bundle, or of several that are pooled, and the summary that it rests on."""
     table = load_profile(profile) if isinstance(profile, str) else profile
     bundles = [open_bundle(folder, progress=progress) for folder in paths_of(path)]
     if len(bundles) == 1:
-        facts, summary = bundles[0].facts, summarise(bundles[0], jobs=jobs, progress=progress)
+        facts, summary = bundles[0].facts, summarise(bundles[0], progress=progress)
         judged = assessing.assess(summary, facts, table, required_tier=required_tier, context=context)
         return judged, summary
-    pooled = accumulate(bundles, jobs=jobs, progress=progress)
+    pooled = accumulate(bundles, progress=progress)
     judged = assessing.assess_accumulation(pooled, table, required_tier=required_tier, context=context)
     return judged, pooled.summary
 

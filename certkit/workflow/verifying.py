@@ -62,7 +62,6 @@ def evidence_of(
     context: Path | None = None,
     *,
     replay: bool,
-    jobs: int | None,
     progress: Progress,
 ) -> dict[str, Any]:
     """Return the arguments of `certkit.passport.verify` that bring the evidence along.
@@ -83,7 +82,6 @@ def evidence_of(
         lambda name: load_profile(profile or name),
         progress=progress,
         context=load_context(context) if context else None,
-        jobs=jobs,
     )
     return {"evidence": opened, "replay": replayed if replay else None}
 

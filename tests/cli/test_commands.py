@@ -328,7 +328,6 @@ def test_a_refused_import_leaves_nothing(tmp_path: Path) -> None:
         ("bundle", "init", "OUT", "--agent", "a"),
         ("assess",),
         ("assess", "OUT", "--surprise"),
-        ("assess", "OUT", "--jobs", "0"),
         ("nonsense",),
         ("bundle", "nonsense"),
         ("profile", "show", "nonsense"),

@@ -52,9 +52,8 @@ def test_the_document_says_what_the_text_says(pair: tuple[Path, Path]) -> None:
             )
 
 
-def test_jobs_and_repetition_change_nothing(pair: tuple[Path, Path]) -> None:
+def test_repetition_changes_nothing(pair: tuple[Path, Path]) -> None:
     once = certkit("compare", *pair, "--json").out
-    assert certkit("compare", *pair, "--json", "--jobs", 2).out == once
     assert certkit("compare", *pair, "--json").out == once
 
 

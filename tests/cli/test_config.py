@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name in ("CERTKIT_PROFILE", "CERTKIT_REQUIRE_TIER", "CERTKIT_JOBS", "CERTKIT_SEED"):
+    for name in ("CERTKIT_PROFILE", "CERTKIT_REQUIRE_TIER", "CERTKIT_SEED"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(tmp_path)
     assert main(["bundle", "init", "evidence", "--agent", "a", "--version", "1", "-q"]) == 0
@@ -62,7 +62,7 @@ def test_evidence_does_not_choose_how_it_is_judged(
 
 
 @pytest.mark.parametrize(
-    "text", ["x = 1", "profile = 1", "require_tier = true", "profile", "[tool]\n", 'jobs = "many"']
+    "text", ["x = 1", "profile = 1", "require_tier = true", "profile", "[tool]\n", 'seed = "many"']
 )
 def test_what_is_not_a_setting_is_refused(
     folder: Path, text: str, capsys: pytest.CaptureFixture[str]
@@ -85,6 +85,5 @@ def test_show_tells_where_each_value_comes_from(
     assert {item["name"]: (item["value"], item["source"]) for item in settings} == {
         "profile": ("hb-eval-2026", "default"),
         "require_tier": (2, "certkit.toml"),
-        "jobs": (None, "default"),
         "seed": ("7", "CERTKIT_SEED"),
     }

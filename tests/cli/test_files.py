@@ -24,7 +24,6 @@ WRITES: Final = {
     ("assess", "-o"): "a",
     ("context init", "-o"): "a",
     ("export", "-o"): "first/passport.json --format markdown --unverified",
-    ("plan", "--svg"): "--tier 1 --expect r_op=0.9",
     ("report", "-o"): "a",
     ("registry prove", "-o"): "registry 0",
     ("registry status", "-o"): "registry 0 --heads heads.db",
@@ -163,7 +162,7 @@ LINES: Final = {
 ALONE: Final = {"probes sheet": ("--rater", {"--take"}), "verify": ("--issuer", {"-k"})}
 """Of some commands, an option, and what is read where it is given, and not where it is absent."""
 KEYLESS: Final = {"--identity-token-file", "--trust-config"}
-OUTPUTS: Final = {"-o", "--public", "--svg"}
+OUTPUTS: Final = {"-o", "--public"}
 REFUSALS: Final = {
     *("file.missing", "file.not-regular", "file.unreadable", "file.unwritable"),
     *("import.mapping", "import.source", "registry.missing"),

@@ -95,7 +95,7 @@ def test_reading_stays_within_an_address_space_far_below_the_file(tmp_path: Path
         "pages = int(Path('/proc/self/statm').read_text().split()[0])\n"
         "limit = pages * resource.getpagesize() + 200 * 2**20\n"
         "resource.setrlimit(resource.RLIMIT_AS, (limit, limit))\n"
-        "print(summarise(bundle, jobs=1).records)\n"
+        "print(summarise(bundle).records)\n"
     )
     if not Path("/proc/self/statm").exists():
         pytest.skip("only Linux tells a process its address space")

@@ -59,9 +59,9 @@ def of(root: Path, records: Iterable[Run]) -> Path:
     return write(root, {"a.jsonl": lines(records)})
 
 
-def summary(root: Path, *, jobs: int | None = None) -> evidence.Summary:
+def summary(root: Path) -> evidence.Summary:
     """Open the bundle in `root` and reduce its records."""
-    return evidence.summarise(evidence.open_bundle(root), jobs=jobs)
+    return evidence.summarise(evidence.open_bundle(root))
 
 
 CONDITIONS = (

@@ -185,11 +185,11 @@ def bundle(records: list[Run], about: Run | None = None) -> Contents:
     return Contents(about or manifest(), records, {"records/runs.jsonl": lines})
 
 
-def summarised(contents: Contents, *, jobs: int | None = None) -> tuple[Summary, Facts]:
+def summarised(contents: Contents) -> tuple[Summary, Facts]:
     """Write a bundle, read it back, and return what an assessment rests on."""
     with tempfile.TemporaryDirectory() as folder:
         found = evidence.open_bundle(contents.write(Path(folder) / "bundle"))
-        return evidence.summarise(found, jobs=jobs), found.facts
+        return evidence.summarise(found), found.facts
 
 
 @cache

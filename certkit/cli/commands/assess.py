@@ -42,7 +42,6 @@ def assess(
     exit_zero: Annotated[
         bool, typer.Option("--exit-zero", help="Exit with 0 whatever the verdict; errors still count.")
     ] = False,
-    jobs: opt.Jobs = None,
     verbose: opt.Verbose = False,
 ) -> None:
     """Judge a bundle of evaluation records against a tier table, or several bundles of one agent together.
@@ -58,23 +57,21 @@ def assess(
     workflow.refuse_inside(bundles, out)
     opt.check_outputs(out, force=force)
     given = None if context is None else workflow.load_context(context)
-    result = workflow.assess(
-        bundles, profile, required_tier=require_tier, context=given, jobs=jobs, progress=progress()
-    )
+    result = workflow.assess(bundles, profile, required_tier=require_tier, context=given, progress=progress())
     if out:
         files.write(out, canonical.pretty(result.to_dict()).encode(), overwrite=force)
-    drifted = _drifted(baseline, bundles, jobs) if baseline else False
+    drifted = _drifted(baseline, bundles) if baseline else False
     code = Exit.OK if exit_zero else result.exit_code or (Exit.DRIFT if drifted else Exit.OK)
     screen = _screen(result, out, verbose=verbose, place=shlex.join(map(str, bundles)))
     emit(result.to_dict, screen, code=code, serious=serious(result))
 
 
-def _drifted(baseline: Path, bundles: Sequence[Path], jobs: int | None) -> bool:
+def _drifted(baseline: Path, bundles: Sequence[Path]) -> bool:
     """Tell whether the agent drifted since a passport, whose signature is not checked, and say the result."""
     if len(bundles) > 1:
         raise UsageError("usage.option", "--baseline is compared with one bundle")
     try:
-        drift = workflow.drift(baseline, bundles[0], jobs=jobs, progress=progress()).drift
+        drift = workflow.drift(baseline, bundles[0], progress=progress()).drift
     except NegativeError as failure:  # a passport that contradicts itself: no verdict on the bundle
         raise InputError(failure.code, failure.message, where=failure.where, hint=failure.hint) from None
     worse = ", ".join(row.name for row in drift.behaviour if row.flagged)

@@ -73,7 +73,7 @@ def seal(
     emit(BundleSeal(digest=digest, files=number), fold(f"sealed {many(number, 'file')} as {digest}"))
 
 
-def check(folder: opt.BundleFolder, jobs: opt.Jobs = None) -> None:
+def check(folder: opt.BundleFolder) -> None:
     """Check structure, digests and every record of a bundle, and show what it covers; or list all faults.
 
     Shows who was evaluated, how, and what the records cover, domain by condition. Exit code 0: nothing is
@@ -82,7 +82,7 @@ def check(folder: opt.BundleFolder, jobs: opt.Jobs = None) -> None:
     Example: certkit bundle check bundle
     """
     bundle = evidence.open_bundle(folder, progress=progress())
-    summary = evidence.summarise(bundle, jobs=jobs, progress=progress())
+    summary = evidence.summarise(bundle, progress=progress())
     emit(checked(bundle, summary), show_bundle(bundle, summary))
 
 

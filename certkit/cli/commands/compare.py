@@ -43,7 +43,6 @@ def compare(
             help="Show z, t, effect sizes, ANOVA and rank orders too, which take runs for independent.",
         ),
     ] = False,
-    jobs: opt.Jobs = None,
 ) -> None:
     """Compare two agents on their evidence: who succeeds more often under faults, by how much, how surely.
 
@@ -53,7 +52,7 @@ def compare(
 
     Example: certkit compare bundle-a bundle-b --json
     """
-    compared = workflow.compare(a, b, novel=novel, paper_tests=paper_tests, jobs=jobs, progress=progress())
+    compared = workflow.compare(a, b, novel=novel, paper_tests=paper_tests, progress=progress())
     emit(compared.to_dict, show_comparison(compared), code=compared.exit_code)
 
 
@@ -76,7 +75,6 @@ def drift(
             help="The profile that a bundle is judged under. Default: that of the passport, or hb-eval-2026."
         ),
     ] = None,
-    jobs: opt.Jobs = None,
 ) -> None:
     """Compare an agent with itself at a later time: whether it is the same, and behaves as well.
 
@@ -97,7 +95,6 @@ def drift(
         profile=profile,
         trust=context.load_policy(trust) if trust else None,
         at=context.now(),
-        jobs=jobs,
         progress=progress(),
     )
     emit(compared.to_dict, show_drift(compared), code=compared.drift.exit_code)

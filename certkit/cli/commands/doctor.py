@@ -54,7 +54,7 @@ def _screen(checks: list[Check], values: list[tuple[str, Any, str]]) -> Iterator
                 yield from fold(line, first="    hint: ", rest=" " * 10)
     yield ""
     for key, value, source in values:
-        yield f"{key:<14}{'one per core' if value is None else value!s:<24}{source}"
+        yield f"{key:<14}{value!s:<24}{source}"
 
 
 def _python() -> Check:

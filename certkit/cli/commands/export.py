@@ -103,7 +103,7 @@ def _verified(
     *,
     replay: bool,
 ) -> Source:
-    evidence = evidence_of(bundles, profile, replay=replay, jobs=None, progress=progress())
+    evidence = evidence_of(bundles, profile, replay=replay, progress=progress())
     given, policy, made = taken(passport), context.load_policy(trust), context.now()
     standing = standing_of(
         passport, registry, trust=policy, at=at or made, heads=context.own_heads(), progress=progress()

@@ -95,7 +95,6 @@ def issue(
     ] = None,
     passphrase_file: opt.PassphraseFile = None,
     no_pdf: Annotated[bool, typer.Option("--no-pdf", help="Draw the safety case as HTML alone.")] = False,
-    jobs: opt.Jobs = None,
 ) -> None:
     """Judge a sealed bundle again, sign the judgement as a passport, and draw its safety case.
 
@@ -135,7 +134,6 @@ def issue(
         logging=_logging(registry, log_key, heads, trust, private, issuer) if registry and private else None,
         timestamp=_asking(timestamp) if timestamp else None,
         pdf=not no_pdf,
-        jobs=jobs,
         progress=progress(),
     )
     emit(document(issued, out), screen(issued, out), serious=serious(issued.assessment))

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
-from certkit import files, workflow
+from certkit import workflow
 from certkit.assessment import plan as room
 from certkit.assessment.metrics.catalogue import CATALOGUE
 from certkit.assessment.metrics.metric import asked, percent, shown
 from certkit.assessment.plan.design import design, expectations
 from certkit.cli import options as opt
-from certkit.cli.emit import emit, fold, note, unicode
-from certkit.report.svg import power as drawn
+from certkit.cli.emit import emit, fold, unicode
 from certkit.wording import many
 
 if TYPE_CHECKING:
@@ -58,10 +57,6 @@ def plan(
     ] = None,
     fault_mix: opt.FaultMix = None,
     attempt: Annotated[int, opt.ATTEMPT(help="Which attempt of the lineage at this profile it is.")] = 1,
-    svg: Annotated[
-        Path | None, typer.Option("--svg", help="Also write the curve of power and tasks to this file.")
-    ] = None,
-    force: opt.Force = False,
 ) -> None:
     """Tell how many tasks and runs a tier takes, per domain and condition, and which row asks for most.
 
@@ -71,7 +66,6 @@ def plan(
 
     Example: certkit plan --tier 2 --expect r_op=.88 --domains 5
     """
-    opt.check_outputs(svg, force=force)
     judged = workflow.load_profile(profile)
     wanted = design(
         reading or judged.reading,
@@ -84,22 +78,7 @@ def plan(
         fault_mix=fault_mix,
     )
     made = room.plan(judged, tier, expectations(expect), wanted)
-    if svg is not None:
-        figure = drawn(
-            [(point.tasks, point.power, point.power_of_all) for point in made.curve],
-            planned=made.schedule.tasks,
-            wanted=power,
-            driver=made.driver,
-            title=f"Power by number of tasks, Tier {tier} of {judged.id}",
-        )
-        files.write(svg, figure.encode(), overwrite=force)
-    emit(made.to_dict, _screen(made, judged, svg))
-
-
-def _screen(made: Plan, profile: Profile, svg: Path | None) -> Iterator[str]:
-    yield from show_plan(made, profile)
-    if svg is not None:
-        note(f"written to {svg}")
+    emit(made.to_dict, show_plan(made, judged))
 
 
 _BAR: Final = 48

@@ -16,7 +16,7 @@ from certkit.assessment.findings.provenance import TASKS as ABOUT_TASKS
 from certkit.assessment.integrity.document import IntegrityDocument, State
 from certkit.assessment.integrity.scores import score_integrity
 from certkit.cli.emit import emit, hint, note, progress
-from certkit.cli.options import AGENT, AGENT_VERSION, JOBS, NAME, OUT, SEED, BundleFolder, NoSeal, Out
+from certkit.cli.options import AGENT, AGENT_VERSION, NAME, OUT, SEED, BundleFolder, NoSeal, Out
 from certkit.document import Count, Document, GivenPath
 from certkit.errors import Exit, UnavailableError
 from certkit.evidence.bundle.manifest import MANIFEST_NAME
@@ -84,7 +84,7 @@ def run(
     max_calls: Annotated[
         int | None, typer.Option("--max-calls", min=1, help="Stop after so many calls, to go on later.")
     ] = None,
-    jobs: Annotated[int, JOBS(help="Questions asked at once.")] = 1,
+    jobs: Annotated[int, typer.Option("-j", "--jobs", min=1, max=256, help="Questions asked at once.")] = 1,
     no_seal: NoSeal = False,
 ) -> None:
     """Ask an agent every question of the tasks, each in a prompt of its own, and keep the replies.

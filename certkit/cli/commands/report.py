@@ -51,7 +51,6 @@ def report(
     require_tier: Annotated[
         int | None, opt.REQUIRE_TIER(help="The tier asked for; for a bundle, 1 by default.")
     ] = None,
-    jobs: opt.Jobs = None,
 ) -> None:
     """Draw the safety case of a bundle, or of a passport with its evidence, as HTML and PDF.
 
@@ -86,7 +85,6 @@ def report(
         context=read,
         passport=passport,
         generated_at=date,
-        jobs=jobs,
         progress=bar,
     )
     if drawn.case.stale:

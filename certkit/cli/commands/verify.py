@@ -47,7 +47,6 @@ def verify(
     registry: opt.Registry = None,
     remember: opt.Remember = True,
     at: opt.AsOf = None,
-    jobs: opt.Jobs = None,
     verbose: opt.Verbose = False,
 ) -> None:
     """Verify a passport against your trust policy: signature, validity, evidence, and what it claims.
@@ -64,7 +63,7 @@ def verify(
     """
     if agent is not None and not canonical.is_digest(agent):
         raise UsageError("usage.option", f"--agent: {agent!r} is not sha256: and 64 hexadecimal digits")
-    evidence = evidence_of(bundle, profile, answers, replay=replay, jobs=jobs, progress=progress())
+    evidence = evidence_of(bundle, profile, answers, replay=replay, progress=progress())
     given, policy = taken(passport), _policy(trust, key, issuer)
     moment = at or context.now()
     heads = context.own_heads()

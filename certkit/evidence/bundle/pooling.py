@@ -64,9 +64,7 @@ class Accumulation(Struct, frozen=True, kw_only=True, eq=False):
     ordered: bool
 
 
-def accumulate(
-    bundles: Sequence[Bundle], *, jobs: int | None = None, progress: Progress = SILENT
-) -> Accumulation:
+def accumulate(bundles: Sequence[Bundle], *, progress: Progress = SILENT) -> Accumulation:
     """Read and validate every record of two or more bundles, and pool them.
 
     Raises `InputError` ``accumulation.agent``, ``accumulation.protocol`` or ``accumulation.repeated``, the
@@ -76,7 +74,7 @@ def accumulate(
         raise UsageError("usage.option", f"2 to {MAX_BUNDLES} bundles can be pooled, not {len(bundles)}")
     _refuse_others(bundles)
     _refuse_copies(bundles)
-    read = [_read(bundle, jobs, progress) for bundle in bundles]
+    read = [_read(bundle, progress) for bundle in bundles]
     read.sort(key=lambda item: (item.span or (_NEVER, _NEVER), item.part.facts.digest))
     sequences, reason = _sequences(read)
     pool = Merge()
@@ -126,9 +124,9 @@ class _Read(Struct, frozen=True, kw_only=True, eq=False):
     span: Span | None
 
 
-def _read(bundle: Bundle, jobs: int | None, progress: Progress) -> _Read:
+def _read(bundle: Bundle, progress: Progress) -> _Read:
     try:
-        merge = gathered(bundle, jobs=jobs, progress=progress)
+        merge = gathered(bundle, progress=progress)
         summary = merge.summary()
         summary = structs.replace(summary, calibration=calibration(bundle), traces=traces(bundle, summary))
     except InputError as error:

@@ -22,9 +22,13 @@ from certkit.evidence.records.rules import contradictions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 PART: Final = 1 << 20
 """Bytes decoded at once, chosen to fit a processor's cache."""
+
+BLOCK: Final = 8 * 1024 * 1024
+"""Bytes read and reduced at once."""
 
 _SHOWN: Final = 60
 
@@ -83,6 +87,23 @@ def two_domains(number: int, task: str, expected: str, actual: str, first: str) 
         f"domain {shown(expected)} for task {shown(task)}, as at {first}",
         f"domain {shown(actual)}",
     )
+
+
+def blocks(path: Path) -> Iterator[bytes]:
+    """Yield a file in blocks of whole lines; a line beyond `MAX_LINE` is cut just beyond it, to be refused.
+
+    Raises `InputError` ``file.unreadable``.
+    """
+    try:
+        with path.open("rb") as stream:
+            while block := stream.read(BLOCK):
+                rest = b"" if block.endswith(b"\n") else stream.readline(MAX_LINE + 2)
+                yield block + rest
+                while rest and not rest.endswith(b"\n"):
+                    rest = stream.readline(BLOCK)
+    except OSError as error:
+        reason = (error.strerror or "unreadable").lower()
+        raise InputError("file.unreadable", reason, where=str(path)) from error
 
 
 def split_lines(block: bytes) -> list[bytes]:

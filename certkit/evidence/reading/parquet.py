@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 from certkit.errors import InputError
-from certkit.evidence.reading.work import PIECE
+from certkit.evidence.reading.lines import BLOCK
 from certkit.evidence.records.record import FIELDS, USER_FIELD
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def _blocks(cursor: duckdb.DuckDBPyConnection) -> Iterator[bytes]:
             line = row.encode() + b"\n"
             block.append(line)
             size += len(line)
-        if size >= PIECE:
+        if size >= BLOCK:
             yield b"".join(block)
             block, size = [], 0
     if block:

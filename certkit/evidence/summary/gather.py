@@ -8,7 +8,7 @@ names, so that a collision of hashes cannot refuse good evidence.
 
 from __future__ import annotations
 
-import os
+import gc
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -16,14 +16,14 @@ import numpy as np
 from msgspec.structs import replace
 
 from certkit.evidence.bundle.calibration import drawn_runs, read_calibration
-from certkit.evidence.reading import parquet, work
+from certkit.evidence.reading import parquet
 from certkit.evidence.reading.columns import ABSENT, Index
-from certkit.evidence.reading.lines import Reader
+from certkit.evidence.reading.lines import Reader, blocks
 from certkit.evidence.records.faults import Fault, Faults, RecordFaultsError
 from certkit.evidence.records.record import Measured, Split
 from certkit.evidence.summary.likeness import VALUES, likeness
 from certkit.evidence.summary.ordering import order
-from certkit.evidence.summary.reduce import EXTREMES, GROUP, RUN, Sums
+from certkit.evidence.summary.reduce import EXTREMES, GROUP, RUN, Sums, reduce
 from certkit.evidence.summary.repeats import (
     Named,
     record_lines,
@@ -60,14 +60,13 @@ LIKENESS: Final = ("print", "digits", "task")
 """Columns of `RUN` that only `likeness` reads."""
 
 
-def summarise(bundle: Bundle, *, jobs: int | None = None, progress: Progress = SILENT) -> Summary:
+def summarise(bundle: Bundle, *, progress: Progress = SILENT) -> Summary:
     """Read and validate every record of `bundle` and reduce them to integer sums; read its ratings.
 
-    `jobs` is the number of processes for large bundles (None: one per core); the result does not depend on
-    it. Raises `RecordFaultsError` where any record is refused, and what `certkit.evidence.integrity.reading`
+    Raises `RecordFaultsError` where any record is refused, and what `certkit.evidence.integrity.reading`
     raises.
     """
-    merge = gathered(bundle, jobs=jobs, progress=progress)
+    merge = gathered(bundle, progress=progress)
     merge.forget_names()
     summary = merge.summary()
     return replace(
@@ -87,13 +86,14 @@ def _commitments(bundle: Bundle) -> Kept | None:
     return read(bundle.root)
 
 
-def gathered(bundle: Bundle, *, jobs: int | None = None, progress: Progress = SILENT) -> Merge:
+def gathered(bundle: Bundle, *, progress: Progress = SILENT) -> Merge:
     """Return the sums of the records of `bundle`, all valid, none repeated; raises as `summarise` does."""
-    processes = _processes(bundle.records_size, jobs)
     merge, faults = Merge(), Faults()
     progress.start("reading records", bundle.records_size, "bytes")
     for path in bundle.record_files:
-        for size in _read(_outcomes(bundle, path, processes), merge, faults, path):
+        file = bundle.root / path
+        parts = parquet.lines(file, shown=path) if path.endswith(".parquet") else blocks(file)
+        for size in _read(parts, merge, faults, path, bundle.manifest.protocol.salt):
             progress.advance(size)
     progress.finish()
     if faults:
@@ -105,8 +105,7 @@ def gathered(bundle: Bundle, *, jobs: int | None = None, progress: Progress = SI
 def all_faults(path: Path, places: Sequence[tuple[str, int]]) -> Faults:
     """Return what is wrong with a record file; `places` are the file and line that faults name per record."""
     merge, faults, moved = Merge(), Faults(), Faults()
-    processes = _processes(path.stat().st_size, None)
-    for _ in _read(work.run(work.pieces(path), processes=processes), merge, faults, ""):
+    for _ in _read(blocks(path), merge, faults):
         pass
 
     def move(fault: Fault) -> Fault:
@@ -121,43 +120,36 @@ def all_faults(path: Path, places: Sequence[tuple[str, int]]) -> Faults:
         return Faults(repetitions(lines, merge, _repeated_sequences(merge)))
 
 
-def _read(outcomes: Iterable[work.Outcome], merge: Merge, faults: Faults, path: str) -> Iterator[int]:
-    """Add the sums and faults of the pieces of a file; yield the size of each."""
-    before = 0
+def _read(
+    parts: Iterable[bytes], merge: Merge, faults: Faults, path: str = "", salt: bytes | None = None
+) -> Iterator[int]:
+    """Add the sums and faults of the blocks of a file; yield the size of each."""
+    reader, before = Reader(), 0
 
     def move(fault: Fault) -> Fault:
         return replace(fault, file=path, line=fault.line + before)
 
-    for outcome in outcomes:
-        faults.add(outcome.faults, move)
-        before += outcome.lines
-        if outcome.sums is not None and not faults:
-            merge.add(outcome.sums)
-        yield outcome.size
+    collecting = gc.isenabled()
+    gc.disable()  # records are freed as fast as they are made and hold no cycles
+    try:
+        for block in parts:
+            result = reader.read(block)
+            if isinstance(result, Faults):
+                faults.add(result, move)
+                before += block.count(b"\n") + (not block.endswith(b"\n"))
+            else:
+                if not faults:
+                    merge.add(reduce(result, salt))
+                before += result.size
+            yield len(block)
+    finally:
+        if collecting:
+            gc.enable()
 
 
 def _repeated_sequences(merge: Merge) -> NDArray[Any]:
     sequence = merge.run("sequence")
     return repeated_values(sequence[sequence != ABSENT])
-
-
-def _processes(size: int, jobs: int | None) -> int:
-    return (jobs or _cores()) if size >= work.WORTH_A_PROCESS else 1
-
-
-def _cores() -> int:
-    """Return how many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _outcomes(bundle: Bundle, path: str, processes: int) -> Iterator[work.Outcome]:
-    salt = bundle.manifest.protocol.salt
-    if path.endswith(".parquet"):
-        reader = Reader()
-        for block in parquet.lines(bundle.root / path, shown=path):
-            yield work.read(reader, block, salt)
-    else:
-        yield from work.run(work.pieces(bundle.root / path, salt=salt), processes=processes)
 
 
 class Merge:

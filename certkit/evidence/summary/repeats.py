@@ -12,9 +12,9 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from certkit.evidence.reading import parquet, work
+from certkit.evidence.reading import parquet
 from certkit.evidence.reading.columns import Index
-from certkit.evidence.reading.lines import repeated, split_lines, two_domains
+from certkit.evidence.reading.lines import blocks, repeated, split_lines, two_domains
 from certkit.evidence.records.faults import Fault, Faults, RecordFaultsError
 from certkit.evidence.summary.likeness import name_hash
 
@@ -98,17 +98,8 @@ def record_lines(bundle: Bundle) -> Iterator[tuple[str, int, bytes]]:
     """Yield every line of every record file, with the path of the file and the number of the line from 1."""
     for path in bundle.record_files:
         number = 0
-        for block in _blocks(bundle, path):
+        file = bundle.root / path
+        for block in parquet.lines(file, shown=path) if path.endswith(".parquet") else blocks(file):
             for line in split_lines(block):
                 number += 1
                 yield path, number, line
-
-
-def _blocks(bundle: Bundle, path: str) -> Iterator[bytes]:
-    if path.endswith(".parquet"):
-        yield from parquet.lines(bundle.root / path, shown=path)
-        return
-    for piece in work.pieces(bundle.root / path):
-        with (bundle.root / path).open("rb") as stream:
-            stream.seek(piece.offset)
-            yield stream.read(piece.size)

@@ -239,7 +239,7 @@ class _Builder:
         self.add(ROOT, f"{name}, used for {purpose}, keeps every identified hazard within the accepted risk.")
         domain = self.case.domain
         described = "; ".join(filter(None, (domain.description, ", ".join(domain.domains or ()))))
-        identity = f"{name}, {self.case.document['agent']['digest']}"
+        identity = f"{name}, {self.case.document['agent']['digest'][:23]}…"
         dated = str(self.case.last_run) if self.case.last_run else None
         for node, title, text, source in (
             ("C1", "Agent", identity, "manifest"),
@@ -344,7 +344,7 @@ class _Builder:
         case, bundle, wanted = self.case, self.case.document["bundle"], self.case.wanted
         declared, parts = case.manifest.protocol.declared_runs, case.manifest.agent.components
         judge = case.document["judge"]
-        sealed = f"Every file has the digest that was sealed: {bundle['digest']}"
+        sealed = f"Every file has the digest that was sealed: {bundle['digest'][:23]}…"
         planned = f"{bundle['records']:,} runs were declared, and all are there"
         rated = f"{judge['items']:,} items were rated beside the judge, and its error is in the bounds"
         pinned = f"All {many(len(parts), 'component')} of the agent are pinned by digest"

@@ -161,7 +161,7 @@ class _Drawing:
         grave = sorted(goals, key=lambda name: list(State).index(self.states[name]))[:MOST_COLUMNS]
         shown = [name for name in goals if name in grave]
         room = WIDTH / max(1, len(shown))
-        width, y = min(230.0, room - _GUTTER - 6), self.bottom + _GAP
+        width, y = min(330.0, room - _GUTTER - 6), self.bottom + _GAP
         boxes = {
             name: self.node(name, room * place + (room - width - _GUTTER) / 2, y, width)
             for place, name in enumerate(shown)

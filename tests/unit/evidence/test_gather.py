@@ -1,4 +1,4 @@
-"""From files to a summary: order, pieces and processes change nothing; repetitions are named."""
+"""From files to a summary: order and blocks change nothing; repetitions are named."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 from certkit import canonical, evidence, workflow
 from certkit.errors import InputError
-from certkit.evidence.reading import work
+from certkit.evidence.reading.lines import blocks
 from certkit.evidence.records.faults import LIMIT, Fault, Faults
 from certkit.evidence.summary import gather
 from certkit.evidence.summary.summary import Traces
@@ -21,7 +21,6 @@ from tests.support import bundles
 from tests.support.bundles import campaign, line, lines, run
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
 
@@ -44,14 +43,8 @@ def whole(runs: list[bundles.Run], tmp_path: Path) -> Path:
 
 @pytest.fixture
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Cut files into many pieces, and find every bundle worth a process."""
-    cut = work.pieces
-
-    def smaller(path: Path, *, piece: int = 5000, salt: bytes | None = None) -> Iterator[work.Piece]:
-        return cut(path, piece=piece, salt=salt)
-
-    monkeypatch.setattr(work, "pieces", smaller)
-    monkeypatch.setattr(work, "WORTH_A_PROCESS", 0)
+    """Cut files into many blocks."""
+    monkeypatch.setattr("certkit.evidence.reading.lines.BLOCK", 5000)
 
 
 def test_shuffled_lines_and_renamed_files_give_the_same_verdict(
@@ -66,21 +59,15 @@ def test_shuffled_lines_and_renamed_files_give_the_same_verdict(
     assert canonical.canonical(verdict(other)) == canonical.canonical(verdict(whole))
 
 
-@pytest.mark.usefixtures("small_pieces")
-def test_pieces_and_processes_change_nothing(whole: Path) -> None:
-    assert len(list(work.pieces(whole / "records" / "a.jsonl"))) > 50
-    alone = verdict(whole, jobs=1)
-    assert verdict(whole, jobs=3) == alone
-
-
 def test_pieces_give_what_the_whole_file_gives(
     whole: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     at_once = verdict(whole)
     request.getfixturevalue("small_pieces")
+    assert len(list(blocks(whole / "records" / "a.jsonl"))) > 50
     # Groups are merged again and again.
     monkeypatch.setattr(gather, "COMPACT", 10)
-    assert verdict(whole, jobs=1) == at_once
+    assert verdict(whole) == at_once
 
 
 def test_clusters_are_the_same_however_the_work_was_cut(
@@ -89,7 +76,7 @@ def test_clusters_are_the_same_however_the_work_was_cut(
     at_once = bundles.summary(whole).clusters
     request.getfixturevalue("small_pieces")
     monkeypatch.setattr(gather, "COMPACT", 10)
-    in_parts = bundles.summary(whole, jobs=2).clusters
+    in_parts = bundles.summary(whole).clusters
     for name in ("cell", "cluster", "task"):
         np.testing.assert_array_equal(getattr(at_once, name), getattr(in_parts, name))
     for name, values in at_once.sums.items():
@@ -119,9 +106,9 @@ def test_assessing_twice_gives_the_same_bytes(whole: Path) -> None:
     assert first == second
 
 
-def faults(root: Path, *, jobs: int | None = None) -> list[tuple[str, int, str, str]]:
+def faults(root: Path) -> list[tuple[str, int, str, str]]:
     with pytest.raises(evidence.RecordFaultsError) as caught:
-        bundles.summary(root, jobs=jobs)
+        bundles.summary(root)
     assert caught.value.total >= len(caught.value.faults)
     return [(fault.file, fault.line, fault.pointer, fault.code) for fault in caught.value.faults]
 
@@ -139,11 +126,10 @@ def test_a_run_id_used_again_in_another_file_is_named_with_both_places(tmp_path:
 
 
 @pytest.mark.usefixtures("small_pieces")
-@pytest.mark.parametrize("jobs", [1, 3])
-def test_repetitions_are_found_across_pieces(runs: list[bundles.Run], tmp_path: Path, jobs: int) -> None:
+def test_repetitions_are_found_across_pieces(runs: list[bundles.Run], tmp_path: Path) -> None:
     spoilt = [*runs, runs[3] | {"run_id": "new"}, runs[5] | {"sequence": 99_999}]
     root = bundles.of(tmp_path / "b", spoilt)
-    assert faults(root, jobs=jobs) == [
+    assert faults(root) == [
         ("records/a.jsonl", len(runs) + 1, "/sequence", "record.duplicate-sequence"),
         ("records/a.jsonl", len(runs) + 2, "/run_id", "record.duplicate-run-id"),
     ]
@@ -191,10 +177,9 @@ def test_colliding_hashes_refuse_no_good_evidence(
 def test_faults_are_numbered_through_all_pieces(tmp_path: Path) -> None:
     records = campaign(400)
     data = lines(records[:300]) + b"\n" + lines(records[300:]) + b"{}\n" + lines(campaign(2, seed=9))
-    found = faults(bundles.write(tmp_path / "b", {"a.jsonl": data}), jobs=1)
+    found = faults(bundles.write(tmp_path / "b", {"a.jsonl": data}))
     assert found[0] == ("records/a.jsonl", 301, "", "record.blank-line")
     assert {row[1] for row in found[1:]} == {402}
-    assert faults(bundles.write(tmp_path / "c", {"a.jsonl": data}), jobs=3) == found
 
 
 def test_only_the_first_faults_are_listed_and_all_are_counted(tmp_path: Path) -> None:
@@ -209,14 +194,8 @@ def test_only_the_first_faults_are_listed_and_all_are_counted(tmp_path: Path) ->
 
 
 def test_a_line_beyond_every_limit_stays_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("certkit.evidence.reading.work.MAX_LINE", 5000)
     monkeypatch.setattr("certkit.evidence.reading.lines.MAX_LINE", 5000)
-    cut = work.pieces
-
-    def smaller(path: Path, *, piece: int = 3000, salt: bytes | None = None) -> Iterator[work.Piece]:
-        return cut(path, piece=piece, salt=salt)
-
-    monkeypatch.setattr(work, "pieces", smaller)
+    monkeypatch.setattr("certkit.evidence.reading.lines.BLOCK", 3000)
     data = lines([run(1), run(2, x_long="l" * 40_000), run(3), run(4, trial=-1)])
     assert faults(bundles.write(tmp_path / "b", {"a.jsonl": data})) == [
         ("records/a.jsonl", 2, "", "record.too-long"),

@@ -143,7 +143,7 @@ def test_numbers_that_json_has_not_are_refused(tmp_path: Path, value: str) -> No
 
 
 def test_rows_are_counted_through_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("certkit.evidence.reading.parquet.PIECE", 1000)
+    monkeypatch.setattr("certkit.evidence.reading.parquet.BLOCK", 1000)
     monkeypatch.setattr("certkit.evidence.reading.parquet.ROWS", 7)
     query = (
         "SELECT CAST(i AS VARCHAR) run_id, 'd' \"domain\", 't' task_id, 'nominal' \"condition\", "

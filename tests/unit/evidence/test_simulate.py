@@ -15,7 +15,6 @@ from certkit import canonical
 from certkit.errors import CertkitError, InputError
 from certkit.evidence.bundle.folder import open_bundle
 from certkit.evidence.bundle.pooling import accumulate
-from certkit.simulation.attain import least_failure_free, slope
 from certkit.simulation.simulate import simulate
 
 if TYPE_CHECKING:
@@ -239,20 +238,3 @@ def test_few_runs_are_enough_for_tier_zero(tmp_path: Path, runs: int) -> None:
     simulate(tmp_path / "out", seed=3, runs=runs, domains=1, tier_target=0, seal=False)
     assert len(read(tmp_path / "out")) == runs
     assert not open_bundle(tmp_path / "out").facts.sealed
-
-
-def test_least_failure_free_runs() -> None:
-    for threshold, confidence, least in ((0.95, 0.99, 89), (0.80, 0.95, 13), (0.60, 0.95, 5)):
-        assert least_failure_free(threshold, confidence) == least
-        exact, wanted = Fraction(str(threshold)), Fraction(str(confidence))
-        assert beyond(least, least, exact) > wanted >= beyond(least - 1, least - 1, exact)
-
-
-def test_slope_against_polyfit() -> None:
-    rng = np.random.Generator(np.random.PCG64(1))
-    for _ in range(50):
-        values = rng.random(20) < 0.3
-        assert slope(values) == pytest.approx(
-            np.polyfit(np.arange(20.0), values.astype(float), 1)[0], abs=1e-12
-        )
-        assert slope(values) == -slope(values[::-1])

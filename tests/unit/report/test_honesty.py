@@ -10,7 +10,7 @@ from msgspec import structs
 from certkit import report
 from certkit.assessment import CATALOGUE
 from certkit.evidence.summary.summary import Summary, Tally
-from certkit.report import answer, argue, confidence, register, results
+from certkit.report import answer, confidence, results, sections
 from tests.support.build import FIELD_RUNS, cell, outcomes, summary, window
 from tests.support.drawing import Page, judged, page, strong
 
@@ -111,7 +111,7 @@ def test_measured_evidence_carries_no_notice() -> None:
 
 def test_what_nobody_stated_is_said_to_be_missing() -> None:
     bare = judged(strong(), methodology=None, judge=None, period=None, evaluator=None, attempt=None)
-    entries = register.scope(report.view(bare).case)
+    entries = sections.scope(report.view(bare).case)
     for label in ("Methodology", "Judge", "Evidence window", "Evaluator", "Attempt"):
         assert entries[label] is None, label
     assert page(bare).text.count("not provided") > page(judged(strong())).text.count("not provided")
@@ -127,7 +127,7 @@ def test_every_serious_or_warning_finding_is_an_open_challenge() -> None:
     assessment = judged(strong(), temperature=0.7, attempt=3, origin="simulated")
     raised = {
         re.sub("<[^>]*>", "", str(row[0])): row[3]
-        for row in argue.challenges(report.view(assessment).argument).rows
+        for row in sections.challenges(report.view(assessment).argument).rows
     }
     for item in assessment.findings:
         if item.severity != "info":
@@ -140,7 +140,7 @@ def test_where_the_profile_uses_csi_its_caveat_is_printed_and_else_not() -> None
 
 
 def test_sil_texts_never_stand_without_their_arithmetic() -> None:
-    rows = argue.levels(judged(strong()).to_dict()).rows
+    rows = sections.levels(judged(strong()).to_dict()).rows
     assert [row[0] for row in rows] == ["Tier\u00a01", "Tier\u00a02", "Tier\u00a03"]
     # 1 − .60 = .4 and 1 − .80 = .2 lie above SIL 1's 1e-1; 1 − .95 = .05 lies in 1e-2 … 1e-1.
     assert "no SIL band" in str(rows[0][3])
@@ -169,7 +169,7 @@ def test_a_partial_mean_is_not_printed_as_if_it_were_whole() -> None:
 
 
 def test_a_cell_without_runs_is_a_gap_and_not_a_zero() -> None:
-    table = register.coverage(judged(strong()).to_dict())
+    table = sections.coverage(judged(strong()).to_dict())
     heads = [column.head for column in table.columns]
     shop = next(row for row in table.rows if row[0] == "shop")
     missing = shop[heads.index("adversarial")]
@@ -182,8 +182,8 @@ def test_tables_are_cut_at_forty_rows_and_say_so() -> None:
     cells = [cell(f"d{i:03}", "adversarial", outcomes(1, 1)) for i in range(230)]
     view = report.view(judged(summary(cells)))
     assert (
-        len(register.coverage(view.case.document).rows),
-        register.coverage(view.case.document).left_out,
+        len(sections.coverage(view.case.document).rows),
+        sections.coverage(view.case.document).left_out,
     ) == (40, 190)
     assert "190 more rows are in the attached files." in page(judged(summary(cells))).text
 
