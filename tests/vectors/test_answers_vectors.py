@@ -1,8 +1,8 @@
 """Language-neutral cases of answers to challenges: ``contested/answers.json``.
 
-It has the files of a sealed bundle whose criteria are met with a serious challenge, what lies beside the
-context, a profile in TOML, and cases: a ``context.json`` or null, and how the assessment ends: its exit code, and the state of the challenge,
-null where the context is refused.
+It has the files of a sealed bundle whose criteria are met with a serious challenge, files that lie beside the
+context, a profile in TOML, and cases: a ``context.json`` or null, and how the assessment ends: its exit code,
+and the state of the challenge, null where the context is refused.
 """
 
 from __future__ import annotations
