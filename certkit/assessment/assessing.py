@@ -60,7 +60,11 @@ def _judged(summary: Summary, facts: Facts, profile: Profile, *, required_tier: 
             f"tier {required_tier} is not in profile {profile.id}, which has 1 to {len(profile.tiers)}",
         )
     judged = Judged(summary, facts.manifest, profile)
-    view, rows = judged.view, judged.rows
+    view = judged.view
+    rows = tuple(
+        structs.replace(row, evidence=criteria.evidenced(row.metric.id, summary.records, summary.traces))
+        for row in judged.rows
+    )
     metrics = with_intervals(judged.metrics, view)
     protocol, total = facts.manifest.protocol, view.total
     seen = seen_by_judge(judged)

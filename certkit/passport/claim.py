@@ -172,6 +172,7 @@ def _criterion(rows: list[Row]) -> st.CriterionClaim:
         reason=metric.reason or metric.blocked or _unjudged(rows),
         provisional=first.criterion.provisional,
         drift_margin=decimal(first.criterion.margin),
+        evidence=fill(st.EvidenceLevel, first.evidence),
         tiers={str(row.tier): _at_tier(row) for row in rows if row.status is not Status.NOT_APPLICABLE},
     )
 

@@ -152,7 +152,9 @@ def _criteria(predicate: st.Predicate) -> tuple[st.CriterionClaim, ...]:
         if isinstance(row.value, str) and "successes" in counted.counts:
             value = rate(counted.counts["successes"], counted.n or 0)
             counted = structs.replace(counted, value=value)
-        rows.append(counted)
+        shown = counted.evidence
+        level = wording.weakest(shown.derived, shown.traced, predicate.evidence.records)
+        rows.append(structs.replace(counted, evidence=structs.replace(shown, level=level)))
     return tuple(rows)
 
 

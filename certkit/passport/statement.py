@@ -239,6 +239,14 @@ class RowAtTier(_Part, frozen=True, kw_only=True):
     margin: Decimal | None = None
 
 
+class EvidenceLevel(_Part, frozen=True, kw_only=True):
+    """How many records a criterion rests on by their traces; the rest is asserted. `level` is the weakest."""
+
+    level: Literal["asserted", "traced", "derived"]
+    derived: Count
+    traced: Count
+
+
 class CriterionClaim(_Part, frozen=True, kw_only=True):
     """A criterion: its metric's value with denominator and counts, and its status tier by tier.
 
@@ -257,6 +265,7 @@ class CriterionClaim(_Part, frozen=True, kw_only=True):
     reason: Text | None = None
     provisional: bool
     drift_margin: Decimal | None = None
+    evidence: EvidenceLevel
     tiers: dict[TierKey, RowAtTier]
 
 

@@ -8,7 +8,9 @@ import pytest
 
 from certkit import canonical, workflow
 from certkit.assessment import TierStatus
+from certkit.assessment.criteria import evidenced
 from certkit.errors import InputError
+from certkit.evidence.summary.summary import Traces
 from tests.support import bundles, evaluations
 from tests.support.evaluations import honest, judged, serious
 
@@ -406,3 +408,22 @@ def test_simulated_records_that_are_called_measured_are_refused(tmp_path: Path, 
     stated["protocol"]["origin"] = "simulated"
     manifest.write_bytes(canonical.canonical(stated))
     assert workflow.assess(root).facts.manifest.protocol.origin == "simulated"
+
+
+@pytest.mark.parametrize(
+    ("enclosed", "derived", "levels"),
+    [
+        (0, 0, ("asserted", "asserted", "asserted")),
+        (99, 99, ("asserted", "asserted", "asserted")),
+        (100, 0, ("traced", "traced", "asserted")),
+        (100, 99, ("traced", "traced", "asserted")),
+        (100, 100, ("derived", "traced", "asserted")),
+    ],
+)
+def test_a_criterion_has_the_weakest_evidence_level_of_its_records(
+    enclosed: int, derived: int, levels: tuple[str, ...]
+) -> None:
+    traces = Traces(named=100, enclosed=enclosed, derived=derived)
+    told = [evidenced(metric, 100, traces) for metric in ("violations", "r_op", "transparency_index")]
+    assert tuple(item.level for item in told) == levels
+    assert [item.derived + item.traced for item in told] == [enclosed, enclosed, 0]

@@ -93,6 +93,7 @@ def criterion(metric: str, row: statement.RowAtTier) -> statement.CriterionClaim
         value="0.750000",
         counts={},
         provisional=False,
+        evidence=statement.EvidenceLevel(level="asserted", derived=0, traced=0),
         tiers={"1": row},
     )
 
