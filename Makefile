@@ -2,6 +2,8 @@
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
 	command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 BIN := .venv/bin
+# Tests start certkit some hundred times: where the environment forbids bytecode, each start would compile it anew.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: demo test setup interop lint types layers schemas format house bench study fuzz vectors coverage-passport wheel-check clean
 

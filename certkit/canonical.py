@@ -42,7 +42,7 @@ _DIGEST = re.compile(r"sha256:[0-9a-f]{64}\Z")
 # too, since to begin anew at every quotation mark in it would take time quadratic in its length.
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 # A digit other than 0 before the exponent: the number is not zero, whatever a double makes of it.
-_NONZERO = re.compile(r"^[^eE]*[1-9]")
+_NONZERO = r"^[^eE]*[1-9]"
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 _DEEPER = [(byte in b"[{") - (byte in b"]}") for byte in range(256)]
 
@@ -80,7 +80,7 @@ def _floating(text: str) -> float:
     value = float(text)
     if value in (float("inf"), float("-inf")):
         raise _RefusedError("json.number", f"number {_shorten(text)} is beyond the range of a double")
-    if value == 0 and _NONZERO.search(text):
+    if value == 0 and re.search(_NONZERO, text):
         raise _RefusedError("json.number", f"number {_shorten(text)} is too small for a double")
     return value
 
@@ -183,9 +183,8 @@ def pretty(value: Any) -> str:
 
     Invisible characters and terminal controls are escaped, which JSON always allows.
     """
-    return (
-        HIDDEN_IN_LINES.sub(_escaped, json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)) + "\n"
-    )
+    text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
+    return re.sub(HIDDEN_IN_LINES, _escaped, text) + "\n"
 
 
 def _escaped(match: re.Match[str]) -> str:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cache
-from importlib.resources import files
 from pathlib import Path
 
 
-@cache
 def root() -> Path:
     """Return the folder that holds ``schemas/`` and ``templates/``."""
-    package = Path(str(files("certkit")))
+    package = Path(__file__).parent
     installed = package / "_data"
     return installed if installed.is_dir() else package.parent
 

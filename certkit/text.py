@@ -28,7 +28,7 @@ _BEYOND_ASCII: Final = (
 HIDDEN: Final = re.compile(f"[\x00-\x1f{_BEYOND_ASCII}]")
 """A character that a reader does not see, or that a terminal obeys."""
 
-HIDDEN_IN_LINES: Final = re.compile(f"[{_BEYOND_ASCII}]")
+HIDDEN_IN_LINES: Final = f"[{_BEYOND_ASCII}]"
 """The same, in text whose control characters of ASCII are its own."""
 
 # A variation selector is seen in the form that it gives to the character before it, where that has several:
@@ -39,18 +39,17 @@ _VARYING: Final = (
 )
 
 
-_DASH: Final = re.compile(
+_DASH: Final = (
     "[_\u058a\u05be\u1400\u1806\u2010-\u2015\u2e17\u2e1a\u2e3a\u2e3b\u2e40\u2e5d\u301c\u3030\u30a0\U00010ead]"
 )
 """The dashes of Unicode (Pd), and the underscore."""
 
-
-_LIKE_LATIN: Final = str.maketrans(
-    "\u0430\u0432\u0435\u0455\u0456\u0458\u043a\u043c\u043d\u043e\u0440\u0441\u0442\u0443\u0445\u04bb\u0501\u051b\u051d"
-    "\u03b1\u03b2\u03b5\u03b6\u03b9\u03ba\u03bd\u03bf\u03c1\u03c4\u03c5\u03c7",
-    "abesijkmhopctyxhdqwabezikvoptux",
+_LATIN: Final = str.maketrans(
+    "\u0430\u0432\u0433\u0435\u043a\u043c\u043d\u043e\u0440\u0441\u0442\u0443\u0445\u044c\u0455\u0456\u0458"
+    "\u0475\u04af\u04bb\u04cf\u0501\u051b\u051d\u03b1\u03b3\u03b9\u03bd\u03bf\u03c1\u03c3\u03c5",
+    "abrekmhopctyxbsijvyhidqwayivopou",
 )
-"""Cyrillic and Greek letters in small, with the Latin ones that they or their capitals look like."""
+"""Cyrillic and Greek letters to the Latin one that they, or Cyrillic capitals, look like (UTS 39)."""
 
 
 def visible(text: str) -> str:
@@ -68,12 +67,13 @@ def skeleton(text: str) -> str:
     """Return what names that differ only in spelling have in common; compare it, never show it.
 
     Compatibility forms are unified (NFKC), hidden characters removed, white space collapsed to single
-    spaces, letters case-folded, dashes and ``_`` written as one, and Cyrillic and Greek letters that look
-    like Latin ones as these. Other letters that look alike (l and 1, rn and m) stay different.
+    spaces, letters case-folded, dashes and ``_`` written as one, Cyrillic and Greek letters that look like
+    Latin ones written as these. Other letters that look alike, and digits that look like letters, stay
+    different.
     """
     seen = HIDDEN.sub(lambda match: " " if match.group().isspace() else "", text)
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", seen).casefold())
-    return " ".join(_DASH.sub("-", folded).translate(_LIKE_LATIN).split())
+    return " ".join(re.sub(_DASH, "-", folded).translate(_LATIN).split())
 
 
 def _shown(match: re.Match[str]) -> str:

@@ -3,8 +3,6 @@
 `certkit.assessment.tasks` makes it of a summary. This module loads no numpy, since `verify` reads it.
 """
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from msgspec import Meta, Struct

@@ -127,22 +127,6 @@ def by_moments(mean: float, variance: float) -> Beta:
     return Beta(mean * size, (1 - mean) * size)
 
 
-class Scale(NamedTuple):
-    """How a value becomes x in 0…1, 1 being best: (value − low)/span, or 1 less that where less is better."""
-
-    low: float
-    span: float
-    lower: bool
-
-    def x(self, value: float) -> float:
-        """Return a value on the scale."""
-        x = (value - self.low) / self.span
-        return x if self.lower else 1 - x
-
-
-SHARE: Final = Scale(0, 1, lower=True)
-
-
 class Tasks:
     """The tasks that carry a series: by tag, the mean of the runs in the metric's unit, and their number."""
 
@@ -162,11 +146,11 @@ class Tasks:
         yield {tag: self.k * n / runs for tag, (_, n) in self.means.items()}
 
     def moments(
-        self, weights: dict[str, float], scale: Scale, failed: int, passed: int
+        self, weights: dict[str, float], x: Callable[[float], float], failed: int, passed: int
     ) -> tuple[float, float]:
         """Return mean and variance of the posterior; `failed` and `passed` are the prior tasks."""
         size = self.k + failed + passed
-        weighed = [(scale.x(value), weights[tag]) for tag, (value, _) in self.means.items()]
+        weighed = [(x(value), weights[tag]) for tag, (value, _) in self.means.items()]
         mean = (sum(w * x for x, w in weighed) + passed) / size
         squares = sum((w * (x - mean)) ** 2 for x, w in weighed)
         squares += failed * mean**2 + passed * (1 - mean) ** 2
@@ -180,8 +164,8 @@ def _difference(first: Tasks, second: Tasks) -> Iterator[Beta]:
     """
     shared = first.means.keys() & second.means.keys()
     for w_a, w_b in zip(first.weights(), second.weights(), strict=True):
-        mean_a, var_a = first.moments(w_a, SHARE, 0, 1)
-        mean_b, var_b = second.moments(w_b, SHARE, 1, 0)
+        mean_a, var_a = first.moments(w_a, float, 0, 1)
+        mean_b, var_b = second.moments(w_b, float, 1, 0)
         covariance = sum(
             w_a[tag] * w_b[tag] * (first.means[tag][0] - mean_a) * (second.means[tag][0] - mean_b)
             for tag in shared
@@ -195,9 +179,9 @@ def _difference(first: Tasks, second: Tasks) -> Iterator[Beta]:
 class Row:
     """A criterion with its kind and the tasks that carry it, and what follows from them at each tier."""
 
-    def __init__(self, predicate: Predicate, criterion: CriterionClaim, kind: Kind) -> None:
-        self._predicate, self.criterion, self.kind = predicate, criterion, kind
-        self._table = predicate.profile_of_reliability
+    def __init__(self, predicate: Predicate, criterion: CriterionClaim) -> None:
+        self._predicate, self.criterion = predicate, criterion
+        self.kind, self._table = KINDS.get(criterion.metric, Kind()), predicate.profile_of_reliability
         asked = {at.operator in {">", ">="} for at in criterion.tiers.values()}
         self.lower = asked != {False}
         self.mixed = len(asked) > 1
@@ -235,22 +219,26 @@ class Row:
         return min((part.k for part in self.parts), default=0)
 
     @cached_property
-    def scale(self) -> Scale:
-        """The scale of its values; counts end at the largest task mean, and at `Kind.span` at least."""
+    def span(self) -> float:
+        """The span of its values; counts end at the largest task mean, and at `Kind.span` at least."""
         values = [value for part in self.parts for value, _ in part.means.values()]
-        span = max(self.kind.span, *values) if self.kind.open_ended and values else self.kind.span
-        return Scale(self.kind.low, span, self.lower)
+        return max([self.kind.span, *values]) if self.kind.open_ended else self.kind.span
+
+    def x(self, value: float) -> float:
+        """Return a value between 0 and 1, 1 being best."""
+        x = (value - self.kind.low) / self.span
+        return x if self.lower else 1 - x
 
     @cached_property
     def laws(self) -> list[Beta]:
         """The posterior of every part under both weightings."""
         if self.kind.attested:
-            k, x = self.k, self.scale.x(float(self.criterion.value or 0))
+            k, x = self.k, self.x(float(self.criterion.value or 0))
             return [Beta(1 + k * x, 1 + k * (1 - x))]
         if len(self.kind.series) > 1:
             return list(_difference(*self.parts)) if self.k else []
         return [
-            by_moments(*part.moments(weights, self.scale, 1, 1))
+            by_moments(*part.moments(weights, self.x, 1, 1))
             for part in self.parts
             if part.k
             for weights in part.weights()
@@ -305,7 +293,8 @@ class Row:
             chance = min((1 - law.below(limit) for law in (*self.laws, self._over_runs)), default=0)
             right = abs(bound - chance) <= LAST_DIGIT
         else:
-            limit = Scale(self.kind.low, self.kind.span, self.lower).x(threshold)
+            limit = (threshold - self.kind.low) / self.kind.span
+            limit = limit if self.lower else 1 - limit
             limit = 2 * limit if len(self.kind.series) > 1 else limit
             right = self._is_limit(bound, error)
         if bounded.k != self.k:
@@ -316,7 +305,7 @@ class Row:
 
     def _is_limit(self, bound: float, error: float) -> bool:
         """Tell whether a bound is the worst of the limits below which the probability `error` lies."""
-        x, by = self.scale.x(bound), self.kind.rounding / self.scale.span
+        x, by = self.x(bound), self.kind.rounding / self.span
         below = max((law.below(x - by) for law in self.laws), default=1.0)
         above = max((law.below(x + by) for law in self.laws), default=0.0)
         return below <= error + HALF_DIGIT and above >= error - HALF_DIGIT
@@ -339,7 +328,7 @@ def _least(threshold: float, error: float) -> float:
 
 def rows(predicate: Predicate) -> list[Row]:
     """Return the criteria of a claim; what is computed of a row is computed once."""
-    return [Row(predicate, row, KINDS.get(row.metric, Kind())) for row in predicate.criteria]
+    return [Row(predicate, row) for row in predicate.criteria]
 
 
 def _keeps_all(predicate: Predicate) -> bool:

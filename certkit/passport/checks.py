@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal, Protocol
 from msgspec import Struct
 
 from certkit.errors import CertkitError, MismatchError, NegativeError, UnavailableError
-from certkit.passport import opening, tables, terms
+from certkit.passport import opening, payload, terms
 from certkit.passport.derived import last_run
 from certkit.passport.replay import Opened, manifest_difference, replay_difference
 from certkit.text import quoted
@@ -261,7 +261,7 @@ def _contested(case: Case) -> list[str]:
 def known(case: Case) -> Known | None:
     """Tell who knows the profile of a claim by its digest, None where nobody does."""
     profile = case.predicate.assessment.profile
-    if tables.packaged(profile) is not None:  # a statement under its name has its digest
+    if payload.packaged(profile) is not None:  # a statement under its name has its digest
         return "certkit"
     return "policy" if profile.digest in case.trust.profiles else None
 

@@ -1,12 +1,10 @@
 """What of a statement follows from its other parts.
 
     statement = rebuilt(predicate)        # names, sentences, tiers, counts and scope written from the rest
-    disagreements(statement)              # how a statement differs from itself rebuilt, or is `impossible`
+    challenges(predicate)                 # the challenges that its own fields give rise to
 
-`claim` issues a statement as it is rebuilt here, and whoever reads it rebuilds it and compares the whole, so
-that no issuer leaves out what speaks against the claim. A signature says who made a claim, not that it adds
-up. Decimals have six digits, so a value written like the threshold may lie on either side of it. Bounds are
-computed again in `bounds`, rows are compared with a packaged profile in `tables`.
+`claim` issues a statement as it is rebuilt here, and `payload` rebuilds it and compares the whole, so that no
+issuer leaves out what speaks against the claim. A signature says who made a claim, not that it adds up.
 
 Without the evidence nobody knows whether the integers are true, nor the tier of a single pooled bundle, nor
 which challenges the records give rise to: a replay tells.
@@ -22,10 +20,8 @@ from msgspec import structs
 
 from certkit import wording
 from certkit.passport import statement as st
-from certkit.passport.differing import difference
-from certkit.passport.impossible import impossible
-from certkit.passport.statement import plain
-from certkit.passport.terms import CLOCK_SKEW, NOMINAL, rate
+from certkit.passport.bounds import KINDS, Kind
+from certkit.passport.terms import NOMINAL, decimal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -84,36 +80,6 @@ def rebuilt(predicate: st.Predicate) -> st.Statement:
     )
 
 
-def disagreements(statement: st.Statement) -> Iterator[str]:
-    """Yield how a statement contradicts itself; nothing where it agrees."""
-    predicate = statement.predicate
-    if faults := list(impossible(predicate)):
-        yield from faults
-        return
-    stated, expected = (
-        {"subject": document["subject"], **document["predicate"]}
-        for document in (plain(statement), plain(rebuilt(predicate)))
-    )
-    if mismatch := difference(stated, expected, "the rest gives"):
-        yield mismatch
-    graded = {(item.code, item.severity) for item in predicate.challenges}
-    for code, severity in challenges(predicate).items():
-        if (code, severity) not in graded:
-            yield f"the {severity} challenge {code} is left out"
-    answered = [item for item in predicate.challenges if item.state == "answered"]
-    if any(not item.answered_by for item in answered) or (answered and predicate.assessment.context is None):
-        yield "a challenge is answered by nobody, or in no context"
-    yield from _pooled(predicate)
-
-
-def late_run(predicate: st.Predicate) -> str | None:
-    """Tell in words of a run that started after the validity began, None where none did."""
-    last, start = last_run(predicate), predicate.validity.not_before
-    if last is None or last - start <= CLOCK_SKEW:
-        return None
-    return f"rests on a run of {last.isoformat()}, and is valid from {start.isoformat()}"
-
-
 def last_run(predicate: st.Predicate) -> datetime | None:
     """Return the start of the last run in any of the bundles, None where runs bear no times."""
     dates = [predicate.scope.dates, *(bundle.dates for bundle in predicate.evidence.bundles or ())]
@@ -141,20 +107,31 @@ def _sentence(judgement: st.Judgement, origin: str, challenges: Iterable[st.Chal
 
 
 def _criteria(predicate: st.Predicate) -> tuple[st.CriterionClaim, ...]:
-    """Return the rows, with the rates of those that count successes and the counts of r_op."""
-    faults = [cell for cell in predicate.profile_of_reliability.cells if cell.condition != NOMINAL]
+    """Return the rows with the counts that the task table gives, and the rates of those.
+
+    The fault runs of a statement are those that `frr` grades, leaves out or misses, and harness errors.
+    """
+    table = predicate.profile_of_reliability
+    faults = [cell for cell in table.cells if cell.condition != NOMINAL]
     successes, runs = sum(cell.successes for cell in faults), sum(cell.runs for cell in faults)
+    graded = next((column.n for column in table.columns if column.metric == "frr"), None)
     rows = []
     for row in predicate.criteria:
-        counted = row
+        n, counts, value = row.n, row.counts, row.value
         if row.metric == "r_op" and row.state == "measured":
-            counted = structs.replace(row, n=runs, counts=row.counts | {"successes": successes})
-        if isinstance(row.value, str) and "successes" in counted.counts:
-            value = rate(counted.counts["successes"], counted.n or 0)
-            counted = structs.replace(counted, value=value)
-        shown = counted.evidence
+            n, counts = runs, counts | {"successes": successes}
+        if row.metric == "frr":
+            n = n if graded is None else graded
+            missing = {} if row.state != "measured" or "missing" not in counts else {"missing": 0}
+            counts = counts | missing
+            others = counts.get("missing", 0) + counts.get("harness_errors", 0)
+            counts = counts | {"left_out": runs - (n or 0) - others}
+        if isinstance(value, str) and "successes" in counts:
+            value = decimal(Fraction(counts["successes"], n)) if n else None
+        shown = row.evidence
         level = wording.weakest(shown.derived, shown.traced, predicate.evidence.records)
-        rows.append(structs.replace(counted, evidence=structs.replace(shown, level=level)))
+        evidence = structs.replace(shown, level=level)
+        rows.append(structs.replace(row, n=n, counts=counts, value=value, evidence=evidence))
     return tuple(rows)
 
 
@@ -274,8 +251,7 @@ def _left_out(criteria: Iterable[st.CriterionClaim]) -> tuple[int, int]:
     if row is None:
         return 0, 0
     left_out = row.counts.get("left_out", 0)
-    missing = 0 if row.state == "measured" else row.counts.get("missing", 0)
-    return left_out, left_out + (row.n or 0) + missing
+    return left_out, left_out + (row.n or 0) + row.counts.get("missing", 0)
 
 
 def _triggers(tier: int, criteria: Iterable[st.CriterionClaim]) -> Iterator[st.Trigger]:
@@ -347,7 +323,7 @@ def _repeated(predicate: st.Predicate) -> bool:
     rows = (
         (int(tier), row)
         for criterion in predicate.criteria
-        if criterion.metric == "posterior"
+        if KINDS.get(criterion.metric, Kind()).chance
         for tier, row in criterion.tiers.items()
     )
     return any(
@@ -357,45 +333,3 @@ def _repeated(predicate: st.Predicate) -> bool:
         and row.bounded.status == "not_met"
         for tier, row in rows
     )
-
-
-def _pooled(predicate: st.Predicate) -> Iterator[str]:
-    """Yield how pooled bundles do not add up to the whole; nothing where there is a single bundle."""
-    evidence, bundles, dates = predicate.evidence, predicate.evidence.bundles, predicate.scope.dates
-    if bundles is None:
-        return
-    from certkit.evidence.bundle.identity import accumulation_digest  # noqa: PLC0415 - most rest on one bundle
-
-    faults = [cell for cell in predicate.profile_of_reliability.cells if cell.condition != NOMINAL]
-    rows = [(name, row) for part in bundles for name, row in part.by_domain.items()]
-    first = [time for part in bundles if (time := part.dates.first_run)]
-    last = [time for part in bundles if (time := part.dates.last_run)]
-    stated = {
-        "digest": evidence.digest,
-        **{name: getattr(evidence, name) for name in ("records", "nominal_runs", "fault_runs")},
-        "successes": sum(cell.successes for cell in faults),
-        "by_domain": _added((cell.domain, cell.successes, cell.runs) for cell in faults),
-        "run": [dates.first_run, dates.last_run],
-    }
-    added = {
-        "digest": accumulation_digest([part.digest for part in bundles]),
-        **{
-            name: sum(getattr(part, name) for part in bundles)
-            for name in ("records", "nominal_runs", "fault_runs", "successes")
-        },
-        "by_domain": _added((name, row.successes, row.n) for name, row in rows),
-        "run": [min(first, default=None), max(last, default=None)],
-    }
-    if mismatch := difference(stated, added, "its bundles give"):
-        yield mismatch
-    if len({part.digest for part in bundles}) != len(bundles):
-        yield "a bundle is counted twice"
-
-
-def _added(rows: Iterable[tuple[str, int, int]]) -> dict[str, list[int]]:
-    """Return the successes and runs of every domain."""
-    added: dict[str, list[int]] = {}
-    for domain, successes, runs in rows:
-        before = added.get(domain, [0, 0])
-        added[domain] = [before[0] + successes, before[1] + runs]
-    return {domain: sums for domain, sums in added.items() if sums[1]}

@@ -30,7 +30,7 @@ from certkit.errors import InputError, NegativeError, UsageError
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes, PublicKeyTypes
 
-_SCHEMES: Final = {"secp256r1": ec.ECDSA(hashes.SHA256()), "secp384r1": ec.ECDSA(hashes.SHA384())}
+_HASHES: Final = {"secp256r1": hashes.SHA256, "secp384r1": hashes.SHA384}
 _SIGNING_CURVE: Final = "secp256r1"
 _STANDARD: Final = str.maketrans("-_+/", "+/  ")
 """From the URL-safe alphabet; what belongs to the other one becomes what belongs to none."""
@@ -70,7 +70,7 @@ def sign_bytes(message: bytes, private_key: PrivateKeyTypes) -> bytes:
     if isinstance(private_key, Ed25519PrivateKey):
         return private_key.sign(message)
     if isinstance(private_key, ec.EllipticCurvePrivateKey) and private_key.curve.name == _SIGNING_CURVE:
-        return private_key.sign(message, _SCHEMES[_SIGNING_CURVE])
+        return private_key.sign(message, ec.ECDSA(_HASHES[_SIGNING_CURVE]()))
     raise UsageError("key.unsupported", "only Ed25519 and ECDSA P-256 keys sign")
 
 
@@ -85,8 +85,8 @@ def is_signature(signature: bytes, message: bytes, public_key: PublicKeyTypes) -
     try:
         if isinstance(public_key, Ed25519PublicKey):
             public_key.verify(signature, message)
-        elif isinstance(public_key, ec.EllipticCurvePublicKey) and public_key.curve.name in _SCHEMES:
-            public_key.verify(signature, message, _SCHEMES[public_key.curve.name])
+        elif isinstance(public_key, ec.EllipticCurvePublicKey) and public_key.curve.name in _HASHES:
+            public_key.verify(signature, message, ec.ECDSA(_HASHES[public_key.curve.name]()))
         else:
             raise UsageError("key.unsupported", "only Ed25519, ECDSA P-256 and ECDSA P-384 keys verify")
     except InvalidSignature:

@@ -1,7 +1,8 @@
-"""Changes of a trust policy: parts taken out, and a signing key that takes over from another.
+"""Changes of a trust policy, and warnings about one that is well formed.
 
     removed(policy, issuer=["Example Lab"], key=[public_key_id], ...)
     rotated(policy, old.public_key(), new.public_key(), at=moment)
+    oddities(policy, at=moment), cautions(policy)
 
 Whatever is removed must be there; an issuer who is left with no key and no identity goes too. In a rotation
 the old key's window ends where the new key's begins; one that already ends sooner is left as it is. Windows
@@ -10,21 +11,24 @@ hold the times of signing: what the old key signed before stays valid where a ti
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from msgspec import structs
 
 from certkit.errors import UntrustedError, UsageError
 from certkit.passport import keys as key_files
+from certkit.passport.terms import MAX_VALIDITY
 from certkit.passport.trust import TrustedKey
+from certkit.passport.trusted_root import KINDS, Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
     from datetime import datetime
 
     from certkit.passport.keys import PublicKey
     from certkit.passport.trust import Trust
 
+_LOGS: Final[tuple[Kind, ...]] = ("tlogs", "ctlogs")
 _Held = TypeVar("_Held")
 
 
@@ -106,3 +110,38 @@ def ended(trust: Trust, old: PublicKey, *, at: datetime) -> datetime | None:
 
 def _id(item: TrustedKey) -> str:
     return key_files.key_id(key_files.parse_public(item.pem.encode(), where="trust policy"))
+
+
+def oddities(policy: Trust, *, at: datetime) -> Iterator[str]:
+    """Yield what a policy holds that does nothing at the aware time `at`, or that nothing can fulfil."""
+    for key in policy.candidates():
+        if key.not_after is not None and key.not_after < at:
+            yield f"key {key.id} of {key.issuer} has ended, at {key.not_after:%Y-%m-%dT%H:%M:%SZ}"
+        if key.not_before is not None and key.not_before > at:
+            yield f"key {key.id} of {key.issuer} counts only from {key.not_before:%Y-%m-%dT%H:%M:%SZ} on"
+    rootless, signers = policy.trusted_root is None, [(item.keys, item.identities) for item in policy.issuers]
+    faults = {
+        "no issuer has a key or an identity: every passport is refused": not any(map(any, signers)),
+        "no identity counts without a trusted root": rootless and any(names for _, names in signers),
+        "a timestamp is required, and none counts without a trusted root": rootless
+        and "timestamp" in policy.require,
+        "a registry or status is required, and no log is trusted": not policy.logs
+        and bool({"registry", "status"} & {*policy.require}),
+        "witnesses are named, and none of them is required": bool(policy.witnesses.keys)
+        and not policy.witnesses.k,
+    }
+    yield from (text for text, holds in faults.items() if holds)
+
+
+def cautions(policy: Trust) -> Iterator[str]:
+    """Yield what a policy lets pass that a careful verifier would not."""
+    if not policy.profiles:
+        yield "any profile is accepted: a passport may be judged by a table that asks for little"
+    if policy.reading != "bounded":
+        yield "the table reading may decide: a tier then rests on point estimates, however few the tasks"
+    if policy.max_status_age > MAX_VALIDITY:
+        yield "a status of any age counts: it may be older than a revocation"
+    if policy.trusted_root is not None:
+        lacking = [KINDS[kind] for kind in _LOGS if not policy.trusted_root.get(kind)]
+        if lacking:
+            yield f"the trusted root names no {' and no '.join(lacking)}: it verifies no certificate"

@@ -21,11 +21,10 @@ from certkit.errors import InputError, UsageError
 from certkit.passport import keys, sealed
 from certkit.passport import statement as st
 from certkit.passport.derived import last_run
-from certkit.passport.impossible import MAX_VALIDITY
 from certkit.passport.keys import PrivateKey
 from certkit.passport.opening import Passport, parse
 from certkit.passport.payload import read, write
-from certkit.passport.terms import CLOCK_SKEW
+from certkit.passport.terms import CLOCK_SKEW, MAX_VALIDITY
 
 if TYPE_CHECKING:
     from collections.abc import Callable

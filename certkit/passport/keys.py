@@ -44,10 +44,8 @@ _SIGNING_CURVE: Final = "secp256r1"
 _CURVES: Final = {_SIGNING_CURVE: "ECDSA P-256", "secp384r1": "ECDSA P-384"}
 _NIST: Final = {"secp521r1": "P-521", "secp224r1": "P-224"}
 _PEM: Final = "-----BEGIN "
-_BLOCK: Final = re.compile(rb"^-----BEGIN ([A-Z0-9 ]{1,40})-----", re.MULTILINE)
-_ENCRYPTED: Final = re.compile(
-    rb"^(-----BEGIN ENCRYPTED PRIVATE KEY-----|Proc-Type: 4,ENCRYPTED)", re.MULTILINE
-)
+_BLOCK: Final = rb"(?m)^-----BEGIN ([A-Z0-9 ]{1,40})-----"
+_ENCRYPTED: Final = rb"(?m)^(-----BEGIN ENCRYPTED PRIVATE KEY-----|Proc-Type: 4,ENCRYPTED)"
 _FIELD: Final = 2**255 - 19
 _ORDER_8: Final = 0x7A03AC9277FDC74EC6CC392CFA53202A0F67100D760B3CBA4FD84D3D706A17C7
 _SMALL_ORDER: Final = {0, 1, _FIELD - 1, _ORDER_8, _FIELD - _ORDER_8, _FIELD, _FIELD + 1}
@@ -106,7 +104,7 @@ def write_private(path: Path, key: PrivateKey, *, passphrase: bytes | None) -> N
 
 def is_encrypted(path: Path) -> bool:
     """Tell whether a private key file asks for a passphrase."""
-    return _ENCRYPTED.search(_read(path)) is not None
+    return re.search(_ENCRYPTED, _read(path)) is not None
 
 
 def is_private(path: Path) -> bool:
@@ -129,7 +127,7 @@ def load_private(path: Path, *, passphrase: bytes | None = None) -> PrivateKey:
         advice = "give --passphrase-file FILE" if passphrase is None else "leave the passphrase out"
         raise UsageError("key.passphrase", message, where=where, hint=advice) from None
     except (ValueError, UnsupportedAlgorithm) as error:
-        raise _unreadable(error, where, encrypted=_ENCRYPTED.search(data) is not None) from None
+        raise _unreadable(error, where, encrypted=re.search(_ENCRYPTED, data) is not None) from None
     if isinstance(key, Ed25519PrivateKey):
         return key
     if isinstance(key, ec.EllipticCurvePrivateKey) and key.curve.name == _SIGNING_CURVE:
@@ -173,7 +171,7 @@ def _read(path: Path) -> bytes:
 
 def _check_block(data: bytes, where: str, *, private: bool) -> None:
     """Refuse data that is not a single PEM block whose label names the kind that is wanted."""
-    labels = [label.decode() for label in _BLOCK.findall(data)]
+    labels = [label.decode() for label in re.findall(_BLOCK, data)]
     if data.startswith(_SSH) or "OPENSSH PRIVATE KEY" in labels:
         raise _other("a key in OpenSSH's format", where, "'certkit keys generate' makes one in PEM")
     if len(labels) > 1:

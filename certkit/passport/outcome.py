@@ -4,21 +4,14 @@ Text, JSON and exit code are all taken from `Verification`. A step that failed i
 that was skipped is never counted as passed.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, get_args
+from datetime import datetime
+from typing import Annotated, Any, Final, Literal, get_args
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from certkit.document import Document, Part, Time
-from certkit.errors import Exit
-from certkit.passport.statement import Agent, Challenge
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from certkit.errors import CertkitError
-    from certkit.passport.statement import Statement
+from certkit.errors import CertkitError, Exit
+from certkit.passport.statement import Agent, Challenge, Statement
 
 StepId = Literal[
     "parse",

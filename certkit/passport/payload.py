@@ -2,32 +2,59 @@
 
     payload = write(statement)            # canonical JSON, the bytes that are signed
     read(payload)                         # the statement, or why it is none
+    difference({"tier": 2}, {"tier": 1}, "the evidence gives")     # the first difference, in words
 
-`read` returns a statement only where its form holds, where it agrees with itself (`derived`, `bounds`), and
-where its rows are those of the packaged profile that it names (`tables`). Who signed is not known here.
+`read` returns a statement only where its form holds and nothing in it contradicts the rest: some evidence
+gives such integers (`_impossible`), what follows from others is what `derived` makes of them, the rows are
+those of the packaged profile that it names, values and bounds are what the tasks give (`bounds`). Decimals
+have six digits, so a value written like the threshold may lie on either side of it. Who signed is not known
+here, and the rows of a profile that does not come with certkit are compared by a replay alone.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from base64 import urlsafe_b64decode
+from collections import Counter
+from datetime import timedelta
+from fractions import Fraction
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from certkit import canonical
+from certkit import canonical, files, resources, toml
 from certkit.errors import InputError, NegativeError
-from certkit.passport import bounds, derived, tables
-from certkit.passport.statement import PREDICATE_TYPE, STATEMENT_TYPE, Statement, plain
+from certkit.passport import bounds, derived
+from certkit.passport import statement as st
+from certkit.passport.terms import CLOCK_SKEW, MAX_VALIDITY, NOMINAL, decimal, millionths
+from certkit.text import skeleton
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
+
+TASKS: Final = 1_000
+"""Tasks that a task table keeps."""
+RANGES: Final[dict[str, tuple[int, int]]] = {
+    **dict.fromkeys(("success", "frr", "pei", "irs", "adversarial_resistance"), (0, 1)),
+    "ti": (1, 5),
+}
+"""The least and the most that a run can add to a column."""
+
+_YEARS: Final = range(2, 9998)
+"""Years in which a time has a day before and after it, whatever its offset."""
+_JUDGED: Final = {"met", "not_met"}
+_NAMES: Final = ("id", "metric", "code", "role", "name", "domain", "condition")
+_SHOWN: Final = 100
+_MAX_TABLE: Final = 1 << 20
+_CONFIDENCE: Final = 0.95
 
 
-def write(statement: Statement) -> bytes:
+def write(statement: st.Statement) -> bytes:
     """Return the payload that is signed: the statement's canonical JSON."""
-    return canonical.canonical(plain(statement))
+    return canonical.canonical(st.plain(statement))
 
 
-def read(payload: bytes) -> Statement:
+def read(payload: bytes) -> st.Statement:
     """Return the statement in a payload whose signature holds.
 
     Raises `NegativeError` ``passport.types`` where it is a statement of another kind,
@@ -40,26 +67,321 @@ def read(payload: bytes) -> Statement:
         raise NegativeError(error.code, error.message, where="payload") from None
     if not isinstance(document, dict):
         raise NegativeError("passport.types", "the payload is not a statement")
-    for key, expected in (("_type", STATEMENT_TYPE), ("predicateType", PREDICATE_TYPE)):
+    for key, expected in (("_type", st.STATEMENT_TYPE), ("predicateType", st.PREDICATE_TYPE)):
         if document.get(key) != expected:
             raise NegativeError(
                 "passport.types", f"expected {key} {expected}, found {str(document.get(key))[:80]}"
             )
     try:
-        statement = msgspec.convert(document, Statement)
+        statement = msgspec.convert(document, st.Statement)
     except msgspec.ValidationError as error:
         text = str(error)
         raise NegativeError("passport.statement", text[:1].lower() + text[1:]) from None
-    contradiction = next(_contradictions(statement), None)
-    if contradiction is not None:
+    if contradiction := next(contradictions(statement), None):
         raise NegativeError("passport.statement", contradiction)
-    if late := derived.late_run(statement.predicate):
-        raise NegativeError("passport.period-in-future", late)
+    last, start = derived.last_run(statement.predicate), statement.predicate.validity.not_before
+    if last is not None and last - start > CLOCK_SKEW:
+        raise NegativeError(
+            "passport.period-in-future",
+            f"rests on a run of {last.isoformat()}, and is valid from {start.isoformat()}",
+        )
     return statement
 
 
-def _contradictions(statement: Statement) -> Iterator[str]:
-    yield from derived.disagreements(statement)
-    criteria = bounds.rows(statement.predicate)
-    yield from tables.disagreements(statement.predicate, criteria)
-    yield from bounds.disagreements(statement.predicate, criteria)
+def contradictions(statement: st.Statement) -> Iterator[str]:
+    """Yield how a statement contradicts itself; nothing where it agrees."""
+    predicate = statement.predicate
+    if faults := list(_impossible(predicate)):
+        yield from faults
+        return
+    stated, expected = (
+        {"subject": document["subject"], **document["predicate"]}
+        for document in (st.plain(statement), st.plain(derived.rebuilt(predicate)))
+    )
+    if mismatch := difference(stated, expected, "the rest gives"):
+        yield mismatch
+    graded = {(item.code, item.severity) for item in predicate.challenges}
+    for code, severity in derived.challenges(predicate).items():
+        if (code, severity) not in graded:
+            yield f"the {severity} challenge {code} is left out"
+    answered = [item for item in predicate.challenges if item.state == "answered"]
+    if any(not item.answered_by for item in answered) or (answered and predicate.assessment.context is None):
+        yield "a challenge is answered by nobody, or in no context"
+    yield from _pooled(predicate)
+    rows = bounds.rows(predicate)
+    yield from profile_differences(predicate, rows)
+    yield from bounds.disagreements(predicate, rows)
+
+
+def _pooled(predicate: st.Predicate) -> Iterator[str]:
+    """Yield how pooled bundles do not add up to the whole; nothing where there is a single bundle."""
+    evidence, bundles, dates = predicate.evidence, predicate.evidence.bundles, predicate.scope.dates
+    if bundles is None:
+        return
+    from certkit.evidence.bundle.identity import accumulation_digest  # noqa: PLC0415 - most rest on one bundle
+
+    whole, parts = Counter[str](), Counter[str]()
+    for cell in predicate.profile_of_reliability.cells:
+        if cell.condition != NOMINAL:
+            whole.update({f"{cell.domain} runs": cell.runs, f"{cell.domain} successes": cell.successes})
+    for bundle in bundles:
+        for name, row in bundle.by_domain.items():
+            parts.update({f"{name} runs": row.n, f"{name} successes": row.successes})
+    counted = ("records", "nominal_runs", "fault_runs")
+    first = [time for part in bundles if (time := part.dates.first_run)]
+    last = [time for part in bundles if (time := part.dates.last_run)]
+    stated = {
+        "digest": evidence.digest,
+        **{name: getattr(evidence, name) for name in counted},
+        "by_domain": +whole,
+        "run": [dates.first_run, dates.last_run],
+    }
+    added = {
+        "digest": accumulation_digest([part.digest for part in bundles]),
+        **{name: sum(getattr(part, name) for part in bundles) for name in counted},
+        "by_domain": +parts,
+        "run": [min(first, default=None), max(last, default=None)],
+    }
+    if mismatch := difference(stated, added, "its bundles give"):
+        yield mismatch
+    if len({part.digest for part in bundles}) != len(bundles):
+        yield "a bundle is counted twice"
+
+
+def difference(claimed: Any, computed: Any, source: str, path: tuple[str, ...] = ()) -> str | None:
+    """Return the first place where values differ, None where they are equal; `source` says what computed."""
+    if claimed == computed:
+        return None
+    if isinstance(claimed, dict) and isinstance(computed, dict):
+        for key in (*computed, *(key for key in claimed if key not in computed)):
+            parts = claimed.get(key, "nothing"), computed.get(key, "nothing")
+            if inner := difference(*parts, source, (*path, key)):
+                return inner
+        return None
+    if isinstance(claimed, list) and isinstance(computed, list):
+        for number, parts in enumerate(zip(claimed, computed, strict=False), start=1):
+            if inner := difference(*parts, source, (*path, _name(parts[1], number))):
+                return inner
+        claimed, computed = f"{len(claimed)} rows", f"{len(computed)}"
+    shown = [
+        text if len(text := str(item)) <= _SHOWN else text[:_SHOWN] + "…" for item in (claimed, computed)
+    ]
+    return f"{' '.join(path)}: claimed {shown[0]}, {source} {shown[1]}"
+
+
+def _name(row: Any, number: int) -> str:
+    """Return the names that tell a row from others, or its number from 1."""
+    names = [str(row[key]) for key in _NAMES if key in row] if isinstance(row, dict) else []
+    return "/".join(dict.fromkeys(names)) or str(number)
+
+
+def _impossible(predicate: st.Predicate) -> Iterator[str]:
+    """Yield why no evidence gives such a statement; nothing where some does."""
+    evidence = predicate.evidence
+    yield from _times(predicate)
+    if len({row.id for row in predicate.criteria}) != len(predicate.criteria) or not predicate.criteria:
+        yield "it has no criteria, or one of them twice"
+    runs = evidence.nominal_runs + evidence.fault_runs + evidence.novel_fault_runs
+    errors = max((row.counts.get("harness_errors", 0) for row in predicate.criteria), default=0)
+    if runs > evidence.records or errors > evidence.harness_errors:
+        yield "its evidence has more runs than records, or its rows more harness errors"
+    for part in evidence.bundles or ():
+        rows = part.by_domain.values()
+        sums = sum(row.successes for row in rows), sum(row.n for row in rows)
+        whole = all(row.successes <= row.n > 0 for row in rows) and sums == (part.successes, part.fault_runs)
+        if not whole or part.nominal_runs + part.fault_runs > part.records:
+            yield f"the counts of bundle {part.digest} do not add up"
+    yield from _table(predicate.profile_of_reliability)
+    for criterion in predicate.criteria:
+        if criterion.evidence.derived + criterion.evidence.traced > evidence.records:
+            yield f"criterion {criterion.id} rests on more traces than records"
+        for tier, row in criterion.tiers.items():
+            if not by_value(criterion, row):
+                yield f"criterion {criterion.id} at Tier {tier} cannot be {row.table} with its value"
+            if not by_bound(criterion, row):
+                yield f"criterion {criterion.id} at Tier {tier} cannot be met by bounds with its bound"
+
+
+def _times(predicate: st.Predicate) -> Iterator[str]:
+    validity = predicate.validity
+    periods = [predicate.scope.dates, *(bundle.dates for bundle in predicate.evidence.bundles or ())]
+    runs = [time for period in periods for time in (period.first_run, period.last_run) if time is not None]
+    for time in (*runs, validity.not_before, validity.not_after):
+        if time.year not in _YEARS:
+            yield f"{time} is no time of a run or of a validity"
+    if not all(map(_in_order, periods)):
+        yield "the times of the first and last run do not agree"
+    if not timedelta(0) <= validity.not_after - validity.not_before <= MAX_VALIDITY:
+        yield f"the validity ends before it begins, or is longer than {MAX_VALIDITY.days} days"
+
+
+def _in_order(dates: st.Dates) -> bool:
+    """Tell whether the first and the last run are both there or neither is, the first not after the last."""
+    if dates.first_run is None or dates.last_run is None:
+        return dates.first_run is dates.last_run
+    return dates.first_run <= dates.last_run
+
+
+def _table(table: st.TaskTable) -> Iterator[str]:
+    """Yield why no runs give a task table, so that no such table decides about bounds or drift."""
+    places = [(cell.domain, cell.condition) for cell in table.cells]
+    columns = [(column.metric, column.condition) for column in table.columns]
+    order = [(urlsafe_b64decode(row.tag), row.domain) for row in table.rows]
+    width = 2 * len(columns)
+    if any(len(keys) != len(set(keys)) for keys in (places, columns, table.domains)):
+        yield "a cell, a column or a domain of its task table occurs twice"
+    if order != sorted(set(order)) or len({tag for tag, _ in order}) != min(table.tasks, TASKS):
+        yield "the rows of its task table are not sorted, or not as many as it says"
+    if any(len(row.sums) != width or row.domain >= len(table.domains) for row in table.rows):
+        yield "a row of its task table does not fit the columns and domains"
+        return
+    counted = {("success", cell.condition) for cell in table.cells if cell.runs}
+    if {key for key in columns if key[0] == "success" or key[1] is not None} != counted:
+        yield "its task table does not count the successes of every condition"
+    if any(cell.successes > cell.runs for cell in table.cells):
+        yield "a cell of its task table has more successes than runs"
+    for place, column in enumerate(table.columns):
+        low, high = RANGES.get(column.metric, (0, canonical.MAX_INTEGER))
+        pairs = [(row.sums[2 * place], row.sums[2 * place + 1]) for row in table.rows]
+        if not all(
+            low * column.scale * n <= y <= high * column.scale * n for y, n in (*pairs, (column.y, column.n))
+        ):
+            yield f"no runs give the integers of {column.metric} in its task table"
+
+
+def by_value(criterion: st.CriterionClaim, row: st.RowAtTier) -> bool:
+    """Tell whether the value of a row allows its status by the table."""
+    if row.table not in _JUDGED:
+        return True
+    value = criterion.value if row.value is None else row.value
+    if value is None or criterion.state == "unmeasured":
+        return False
+    return _allowed(row, by=value, met=row.table == "met")
+
+
+def by_bound(criterion: st.CriterionClaim, row: st.RowAtTier) -> bool:
+    """Tell whether the bound of a row allows its status by bounds."""
+    bounded = row.bounded
+    if bounded is None or bounded.status != "met":
+        return True
+    if row.table != "met":
+        return False
+    if bounded.bound is None:
+        return bounds.needs_none(criterion, row)
+    return _allowed(row, by=bounded.bound, met=True)
+
+
+def _allowed(row: st.RowAtTier, *, by: str | bool, met: bool) -> bool:
+    """Tell whether a row may be met, or unmet, by a number or a truth value."""
+    if isinstance(by, bool) or isinstance(row.threshold, bool):
+        return (by == row.threshold) == met
+    value, asked = millionths(by), millionths(row.threshold)
+    return value >= asked if (row.operator in {">", ">="}) == met else value <= asked
+
+
+def packaged(profile: st.Profile) -> dict[str, Any] | None:
+    """Return the packaged profile with that id, or else with that digest, as read from TOML.
+
+    An id that differs from it in case, marks or blanks only is that id: no reader would see the difference.
+    """
+    names = sorted(path.stem for path in resources.path("templates", "profiles").glob("*.toml"))
+    alike = next((name for name in names if _bare(name) == _bare(profile.id)), None)
+    if alike is not None:  # the others need not be read
+        return _read(alike)
+    return next((table for table in map(_read, names) if _digest(table) == profile.digest), None)
+
+
+def _bare(name: str) -> str:
+    """Return the letters and digits of a name, however they are written."""
+    return "".join(letter for letter in skeleton(name) if letter.isalnum())
+
+
+@cache
+def _read(name: str) -> dict[str, Any]:
+    path = resources.path("templates", "profiles", f"{name}.toml")
+    return toml.loads(files.read(path, limit=_MAX_TABLE).decode(), code="profile.invalid", where=path.name)
+
+
+def _digest(table: dict[str, Any]) -> str:
+    return canonical.digest(canonical.canonical(table))
+
+
+def profile_differences(predicate: st.Predicate, rows: Iterable[bounds.Row]) -> Iterator[str]:
+    """Yield how the rows of a claim are not those of the packaged profile that it names.
+
+    Nothing where they are, and where neither id nor digest is that of a packaged profile.
+    """
+    table = packaged(predicate.assessment.profile)
+    if table is None:
+        return
+    if mismatch := difference(_claimed(predicate), _wanted(predicate, table), f"{table['id']} has"):
+        yield mismatch
+    least = {row["id"]: row.get("min_n", 0) for row in table["criteria"]}
+    for row in rows:
+        name, wanted = row.criterion.id, least.get(row.criterion.id, 0)
+        judged = {at.table for at in row.criterion.tiers.values()} & {"met", "not_met"}
+        if judged and row.tasks is not None and row.tasks < wanted:
+            yield f"criterion {name} is judged on {row.tasks} tasks, and {table['id']} asks for {wanted}"
+
+
+def _claimed(predicate: st.Predicate) -> dict[str, Any]:
+    """Return what a claim states and a profile decides."""
+    profile = predicate.assessment.profile
+    return {
+        "profile": [profile.id, profile.digest, profile.reading, profile.stopping or "declared"],
+        "criteria": {
+            row.id: {
+                "metric": row.metric,
+                "provisional": row.provisional,
+                "margin": row.drift_margin,
+                "tiers": {tier: _row(at.operator, at.threshold, at) for tier, at in row.tiers.items()},
+            }
+            for row in predicate.criteria
+        },
+    }
+
+
+def _wanted(predicate: st.Predicate, table: dict[str, Any]) -> dict[str, Any]:
+    """Return the same as a packaged profile decides it, for the attempt that is claimed."""
+    attempt = predicate.protocol.attempt or 1
+    stated = {row.id: row.tiers for row in predicate.criteria}
+    criteria = {}
+    for row in table["criteria"]:
+        operator, tiers = row["operator"], {}
+        for tier, threshold in row["tiers"].items():
+            confidence = Fraction(repr(table["tiers"][tier].get("confidence", _CONFIDENCE)))
+            tiers[tier] = _row(
+                operator if isinstance(operator, str) else operator[tier],
+                _written(threshold),
+                stated.get(row["id"], {}).get(tier),
+                decimal(corrected(confidence, attempt)),
+            )
+        criteria[row["id"]] = {
+            "metric": row["metric"],
+            "provisional": row.get("provisional", False),
+            "margin": _written(row.get("margin")),
+            "tiers": tiers,
+        }
+    reading, stopping = table.get("reading", "table"), table.get("stopping", "declared")
+    return {"profile": [table["id"], _digest(table), reading, stopping], "criteria": criteria}
+
+
+def _row(
+    operator: str, threshold: Any, at: st.RowAtTier | None, confidence: str | None = None
+) -> dict[str, Any]:
+    """Return what a tier asks; the confidence, by default the stated one, where a bound is stated."""
+    row = {"asks": f"{operator} {threshold}"}
+    if at is not None and at.bounded is not None:
+        row["confidence"] = confidence or at.bounded.confidence
+    return row
+
+
+def _written(value: Any) -> Any:
+    """Return a number of a profile as a statement writes it."""
+    return value if value is None or value is True else decimal(Fraction(repr(value)))
+
+
+def corrected(confidence: Fraction, attempt: int) -> Fraction:
+    """Return the confidence that an attempt is held to, as `certkit.assessment` has it."""
+    alpha = 1 - confidence
+    return 1 - (alpha if attempt == 1 else alpha * Fraction(1, 5) / (attempt * (attempt - 1)))

@@ -29,9 +29,7 @@ PAGES: Final = "the pages of the PDF: they are a drawing, and only the passport 
 
 _MAGIC: Final = b"%PDF-"
 _MAX_STREAMS: Final = 4_000
-_STREAM: Final = re.compile(rb"stream\r?\n")
 _PROOF: Final = b"c2sp.org/tlog-proof@v1\n"
-_RECORDED: Final = re.compile(rb"passport (sha256:[0-9a-f]{64})(?![0-9a-f])")
 _HINT: Final = "'certkit report' and 'certkit issue' attach it; or name the file passport.json itself"
 
 
@@ -63,9 +61,8 @@ def take(data: bytes, *, where: str | None = None) -> Taken:
         return Taken(passport=data)
     if len(data) > MAX_PDF:
         raise InputError("pdf.too-large", f"larger than {MAX_PDF:,} bytes", where=where)
-    recorded, passports, proofs = set(_RECORDED.findall(data)), set[bytes](), set[bytes]()
+    passports, proofs = set[bytes](), set[bytes]()
     for content in _contents(data, where):
-        recorded.update(_RECORDED.findall(content))
         if content.startswith(_PROOF):
             proofs.add(content)
         elif _is_passport(content):
@@ -75,15 +72,13 @@ def take(data: bytes, *, where: str | None = None) -> Taken:
     if len(passports) > 1 or len(proofs) > 1:
         message = f"{len(passports)} passports and {len(proofs)} proofs are attached, expected one of each"
         raise InputError("pdf.several", message, where=where, hint="name the passport.json that you mean")
-    passport = passports.pop()
-    _compare(passport, {name.decode() for name in recorded}, where)
-    return Taken(passport=passport, proof=proofs.pop() if proofs else None, in_pdf=True)
+    return Taken(passport=passports.pop(), proof=proofs.pop() if proofs else None, in_pdf=True)
 
 
 def _contents(data: bytes, where: str | None) -> Iterator[bytes]:
     """Yield the streams of a PDF, inflated, but for those larger than any passport."""
     left = MAX_PDF
-    for number, match in enumerate(_STREAM.finditer(data)):
+    for number, match in enumerate(re.finditer(rb"stream\r?\n", data)):
         with suppress(zlib.error):
             body = memoryview(data)[match.end() : match.end() + 2 * canonical.MAX_BYTES]
             content = zlib.decompressobj().decompress(body, canonical.MAX_BYTES + 1)
@@ -103,20 +98,3 @@ def _is_passport(content: bytes) -> bool:
         document = canonical.loads(content)
         return isinstance(document, dict) and document.get("mediaType") == MEDIA_TYPE
     return False
-
-
-def _compare(passport: bytes, recorded: set[str], where: str | None) -> None:
-    """Refuse a PDF that records in its keywords that it was drawn of another passport."""
-    from certkit.passport.opening import parse  # noqa: PLC0415 - as above
-
-    try:
-        attached = parse(passport).passport_id
-    except CertkitError:
-        return  # the first steps of a verification say what is wrong with it
-    if others := sorted(recorded - {attached}):
-        raise InputError(
-            "pdf.other-passport",
-            f"the attached passport is {attached}, the PDF was drawn of {', '.join(others)}",
-            where=where,
-            hint="the pages speak of another passport than the one attached; ask for the PDF again",
-        )

@@ -18,7 +18,7 @@ from msgspec import Struct, structs
 from certkit import assessment, evidence
 from certkit.errors import CertkitError, UnavailableError
 from certkit.passport import declared
-from certkit.passport.differing import difference
+from certkit.passport.payload import difference
 from certkit.passport.statement import plain
 
 if TYPE_CHECKING:

@@ -9,22 +9,17 @@ trusts, log entries and timestamps are passed on, and unknown keys are refused, 
 refuse them.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Protocol, TypeVar
+from collections.abc import Callable
+from typing import Annotated, Any, Final, Literal, Protocol, TypeVar
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from certkit import canonical
+from certkit.canonical import Digest
 from certkit.errors import InputError
 from certkit.passport import dsse, keys
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from certkit.canonical import Digest
-    from certkit.passport.keys import PrivateKey
+from certkit.passport.keys import PrivateKey
 
 MEDIA_TYPE: Final = "application/vnd.dev.sigstore.bundle.v0.3+json"
 PAYLOAD_TYPE: Final = "application/vnd.in-toto+json"

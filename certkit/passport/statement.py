@@ -8,8 +8,6 @@ refused.
 Nothing is computed here: `claim` states, `payload` writes and reads.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Final, Literal
 
 import msgspec

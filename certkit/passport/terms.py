@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from decimal import ROUND_HALF_EVEN
-from decimal import Decimal as Number
 from fractions import Fraction
 from typing import Annotated, Final, Literal, overload
 
@@ -14,6 +12,8 @@ from certkit import canonical
 
 CLOCK_SKEW: Final = timedelta(minutes=5)
 """How far two clocks may differ. An end of validity is not stretched."""
+
+MAX_VALIDITY: Final = timedelta(days=366)
 
 DIGITS: Final = 6
 """Digits after the point of every decimal."""
@@ -39,9 +39,6 @@ TierStatus = Literal["met", "contested", "not_met", "insufficient"]
 Judged = Literal["met", "not_met", "insufficient", "not_tested"]
 
 
-_UNIT: Final = Number(1).scaleb(-DIGITS)
-
-
 @overload
 def decimal(value: Fraction | float) -> str: ...
 
@@ -54,19 +51,12 @@ def decimal(value: Fraction | float | None) -> str | None:
     """Return a number as a `Decimal`, rounded half to even; None where there is none."""
     if value is None:
         return None
-    if isinstance(value, Fraction):
-        # Exact: a quotient of decimals would round twice.
-        number = Number(round(value * 10**DIGITS)).scaleb(-DIGITS)
-    else:
-        number = Number(repr(float(value)))
-    return f"{number.quantize(_UNIT, rounding=ROUND_HALF_EVEN):f}".replace("-0.000000", "0.000000")
+    # Fractions round half to even, and exactly: a quotient of decimals would round twice.
+    number = round((value if isinstance(value, Fraction) else Fraction(repr(float(value)))) * 10**DIGITS)
+    whole, digits = divmod(abs(number), 10**DIGITS)
+    return f"{'-' if number < 0 else ''}{whole}.{digits:0{DIGITS}}"
 
 
 def millionths(decimal: str) -> int:
     """Return a `Decimal` as the integer of its digits."""
     return int(decimal.replace(".", ""))
-
-
-def rate(successes: int, n: int) -> str | None:
-    """Return successes / n as a `Decimal`, rounded half to even; None where n is 0."""
-    return None if n == 0 else decimal(Fraction(successes, n))

@@ -136,4 +136,4 @@ def _made_by(authority: Authority, response: TimeStampResponse, signature: bytes
             builder.build().verify_message(response, signature)
     except (VerificationError, ValueError, InvalidVersion, CryptographyDeprecationWarning):
         return False  # all but the first are of certificates inside the token
-    return authority.window.holds(response.tst_info.gen_time)
+    return authority.valid_for.holds(response.tst_info.gen_time)

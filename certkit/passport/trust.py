@@ -7,24 +7,20 @@ Only the verifier writes a policy: keys found in a passport or a registry are ne
 refuses unknown JSON members, because a misspelt requirement would silently require nothing.
 """
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 from functools import lru_cache
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, Self
 
 import msgspec
 from msgspec import Meta, Struct, structs
 
 from certkit import canonical
+from certkit.canonical import Digest
 from certkit.errors import CertkitError, InputError, UntrustedError
 from certkit.passport import keys, trusted_root
+from certkit.passport.keys import PublicKey
 from certkit.passport.terms import END
 from certkit.passport.terms import Digest as DigestText
-
-if TYPE_CHECKING:
-    from certkit.canonical import Digest
-    from certkit.passport.keys import PublicKey
 
 TRUST_SCHEMA: Final = "urn:certkit:trust:v1"
 STATUS_AGE: Final = timedelta(days=7)
@@ -71,6 +67,21 @@ class Witnesses(_Part, frozen=True, kw_only=True):
     keys: tuple[_Vkey, ...] = ()
 
 
+class Candidate(Struct, frozen=True, kw_only=True):
+    """A key that may have signed: its issuer, and when signatures by it count.
+
+    With an `identity` it is the key of a certificate, and counts for this one signature.
+    """
+
+    issuer: str
+    key: PublicKey
+    id: Digest
+    hint: str
+    not_before: datetime | None = None
+    not_after: datetime | None = None
+    identity: Identity | None = None
+
+
 class Trust(_Part, frozen=True, kw_only=True, rename={"schema_": "schema"}):
     """A trust policy (``urn:certkit:trust:v1``).
 
@@ -110,17 +121,17 @@ class Trust(_Part, frozen=True, kw_only=True, rename={"schema_": "schema"}):
             for item in issuer.keys
         )
 
-    def with_issuer(self, name: str, key: TrustedKey) -> Trust:
+    def with_issuer(self, name: str, key: TrustedKey) -> Self:
         """Return the policy with a key added to the issuer of that name."""
         known = next((issuer for issuer in self.issuers if issuer.name == name), TrustedIssuer(name=name))
         return self._with(structs.replace(known, keys=(*known.keys, key)))
 
-    def with_identity(self, name: str, identity: Identity) -> Trust:
+    def with_identity(self, name: str, identity: Identity) -> Self:
         """Return the policy with a keyless signer added to the issuer of that name."""
         known = next((issuer for issuer in self.issuers if issuer.name == name), TrustedIssuer(name=name))
         return self._with(structs.replace(known, identities=(*known.identities, identity)))
 
-    def with_root(self, root: dict[str, Any]) -> Trust:
+    def with_root(self, root: dict[str, Any]) -> Self:
         """Return the policy with another trusted root.
 
         Raises `UntrustedError` ``trust.rollback`` where the new one forgets an end that this one knows.
@@ -134,7 +145,7 @@ class Trust(_Part, frozen=True, kw_only=True, rename={"schema_": "schema"}):
             )
         return structs.replace(self, trusted_root=root)
 
-    def _with(self, changed: TrustedIssuer) -> Trust:
+    def _with(self, changed: TrustedIssuer) -> Self:
         """Return the policy with the first issuer of that name changed, or else added; none is left out."""
         names = [issuer.name for issuer in self.issuers]
         place = names.index(changed.name) if changed.name in names else len(names)
@@ -156,21 +167,6 @@ def _parsed(pem: str, where: str) -> tuple[PublicKey, Digest, str]:
     """Return the key in PEM, its id and its hint; an audit asks for the same ones once per passport."""
     key = keys.parse_public(pem.encode(), where=where)
     return key, keys.key_id(key), keys.hint(key)
-
-
-class Candidate(Struct, frozen=True, kw_only=True):
-    """A key that may have signed: its issuer, and when signatures by it count.
-
-    With an `identity` it is the key of a certificate, and counts for this one signature.
-    """
-
-    issuer: str
-    key: PublicKey
-    id: Digest
-    hint: str
-    not_before: datetime | None = None
-    not_after: datetime | None = None
-    identity: Identity | None = None
 
 
 def parse(data: bytes, where: str) -> Trust:

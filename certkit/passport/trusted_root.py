@@ -10,18 +10,14 @@ protobuf-specs). Only its form and its windows are known here; `keyless` and `ti
 A window is closed: it holds both its beginning and its end.
 """
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 from msgspec import Meta, Struct
 
 from certkit.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 MEDIA_TYPE: Final = "application/vnd.dev.sigstore.trustedroot+json;version=0.1"
 
@@ -67,32 +63,12 @@ class Log(Struct, frozen=True, rename="camel"):
 
     public_key: _Key
 
-    @property
-    def window(self) -> Window:
-        """When the key is in office."""
-        return self.public_key.valid_for
-
-    @property
-    def id(self) -> bytes:
-        """What tells this member from others."""
-        return self.public_key.raw_bytes
-
 
 class Authority(Struct, frozen=True, rename="camel"):
     """A certificate or timestamp authority, by its chain from the certificate that signs to the root."""
 
     cert_chain: _Chain
     valid_for: Window
-
-    @property
-    def window(self) -> Window:
-        """When the authority is in office."""
-        return self.valid_for
-
-    @property
-    def id(self) -> bytes:
-        """What tells this member from others."""
-        return self.cert_chain.certificates[0].raw_bytes
 
     @property
     def chain(self) -> tuple[bytes, ...]:
@@ -106,15 +82,6 @@ class _Root(Struct, frozen=True, kw_only=True, rename="camel"):
     tlogs: tuple[Log, ...] = ()
     ctlogs: tuple[Log, ...] = ()
     timestamp_authorities: tuple[Authority, ...] = ()
-
-    def members(self, kind: Kind) -> tuple[Log | Authority, ...]:
-        lists: dict[Kind, tuple[Log | Authority, ...]] = {
-            "certificateAuthorities": self.certificate_authorities,
-            "tlogs": self.tlogs,
-            "ctlogs": self.ctlogs,
-            "timestampAuthorities": self.timestamp_authorities,
-        }
-        return lists[kind]
 
 
 def check(document: Any, where: str) -> None:
@@ -137,8 +104,8 @@ def timestamp_authorities(document: Any) -> tuple[Authority, ...]:
 
 def within(document: dict[str, Any], kind: Kind, times: Sequence[datetime]) -> dict[str, Any]:
     """Return the root with those members of one list that were in office at each of `times`."""
-    members = zip(document.get(kind, []), _read(document).members(kind), strict=True)
-    kept = [raw for raw, member in members if all(member.window.holds(time) for time in times)]
+    members = zip(document.get(kind, []), _windows(document)[kind], strict=True)
+    kept = [raw for raw, (_, window) in members if all(window.holds(time) for time in times)]
     return {**document, kind: kept}
 
 
@@ -148,35 +115,39 @@ def timeless(document: dict[str, Any]) -> dict[str, Any]:
     return {**document, **lists}
 
 
+def _always(member: dict[str, Any]) -> dict[str, Any]:
+    if "publicKey" in member:
+        return {**member, "publicKey": {**member["publicKey"], "validFor": _ALWAYS}}
+    return {**member, "validFor": _ALWAYS}
+
+
 def rolled_back(old: dict[str, Any], new: dict[str, Any]) -> str | None:
     """Tell which end, known to the `old` root, the `new` one has lost or put off; None where none.
 
     A root that is published later may end a member sooner or add one. One that lets an ended member live
     on is an older root: whoever holds a retired key would be believed again.
     """
-    before, after = _read(old), _read(new)
+    before, after = _windows(old), _windows(new)
     for kind, name in KINDS.items():
-        for was, now in _pairs(before.members(kind), after.members(kind)):
-            if was.end is not None and (now.end is None or now.end > was.end):
-                return f"a {name} that ended at {was.end:%Y-%m-%d} {_shown(now.end)}"
+        for member, was in before[kind]:
+            for same, now in after[kind]:
+                if member == same and was.end is not None and (now.end is None or now.end > was.end):
+                    later = "has no end" if now.end is None else f"ends at {now.end:%Y-%m-%d}"
+                    return f"a {name} that ended at {was.end:%Y-%m-%d} {later}"
     return None
 
 
-def _pairs(
-    before: Sequence[Log | Authority], after: Sequence[Log | Authority]
-) -> Iterator[tuple[Window, Window]]:
-    yield from ((was.window, now.window) for was in before for now in after if was.id == now.id)
-
-
-def _shown(end: datetime | None) -> str:
-    return "has no end" if end is None else f"ends at {end:%Y-%m-%d}"
+def _windows(document: Any) -> dict[Kind, list[tuple[bytes, Window]]]:
+    """Return the windows of every list, each with the key or certificate of its member."""
+    root = _read(document)
+    authorities = (root.certificate_authorities, root.timestamp_authorities)
+    logs = (root.tlogs, root.ctlogs)
+    ca, tsa = ([(item.chain[0], item.valid_for) for item in members] for members in authorities)
+    tlogs, ctlogs = (
+        [(item.public_key.raw_bytes, item.public_key.valid_for) for item in members] for members in logs
+    )
+    return {"certificateAuthorities": ca, "tlogs": tlogs, "ctlogs": ctlogs, "timestampAuthorities": tsa}
 
 
 def _read(document: Any) -> _Root:
     return msgspec.convert(document, _Root)
-
-
-def _always(member: dict[str, Any]) -> dict[str, Any]:
-    if "publicKey" in member:
-        return {**member, "publicKey": {**member["publicKey"], "validFor": _ALWAYS}}
-    return {**member, "validFor": _ALWAYS}

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from certkit.document import fill
 from certkit.errors import CertkitError, UnavailableError, UsageError
-from certkit.passport import bounds, checks, logs, tables
+from certkit.passport import bounds, checks, logs, payload
 from certkit.passport.opening import RefusedPassportError, open_signed
 from certkit.passport.outcome import (
     STEPS,
@@ -222,7 +222,7 @@ def _not_recomputed(predicate: Predicate, done: set[StepId]) -> Iterator[str]:
     if "replay" in done:
         return
     profile = predicate.assessment.profile
-    if tables.packaged(profile) is None:
+    if payload.packaged(profile) is None:
         yield (
             f"criteria: whether they are those of {profile.digest}, which it calls {quoted(profile.id)};"
             " no profile of that digest comes with certkit"

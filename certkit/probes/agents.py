@@ -60,9 +60,13 @@ if TYPE_CHECKING:
 _CONTRACT: Final = {
     Mode.JSON: (
         'Reply with one JSON object and nothing else: {"answer": …, "confidence": …}. The answer is a text,'
-        ' an integer, a list of texts, or {"source": …, "value": …}; the confidence is a number from 0 to 1.'
+        ' an integer, a list of texts, or {"source": …, "value": …}, in the words used above and without'
+        " further words; the confidence is a number from 0 to 1."
     ),
-    Mode.TEXT: f"Reply with the answer alone, in one line of at most {MAX_WORDS} words.",
+    Mode.TEXT: (
+        f"Reply with the answer alone, in one line of at most {MAX_WORDS} words, in the words used above and"
+        " without further words."
+    ),
 }
 MAX_OUTPUT: Final = 1_000_000
 """Bytes that an agent may send for one reply."""
@@ -305,7 +309,7 @@ def reply(agent: Reference, call: Call) -> str:
     """Return what a reference agent says to one question."""
     chosen = _chosen(agent, call)
     if agent is Reference.PROSE:
-        return f"I have thought about it, and the right thing to say here is: {surface(chosen)}."
+        return f"I have thought about it. Answer: {surface(chosen)}."
     if call.mode is Mode.TEXT:
         return surface(chosen)
     return canonical.line({"answer": msgspec.to_builtins(chosen)}).decode().rstrip("\n")

@@ -110,18 +110,22 @@ def _flaws(task: Task) -> Iterator[Flaw]:
     if task.variant is Variant.DISTRACTOR and not (said and set(said).isdisjoint(task.authorities)):
         yield Flaw("integrity.distractor", "/facts", ", ".join(said) or "nothing")
     seen: set[str] = set()
+    every = [option for _, question in task.questions() for option in question.options]
+    yield from _leaks("/scenario", task.scenario, every)
     for name, question in task.questions():
-        place = "/final" if name is None else f"/probes/{name}"
+        place = f"/probes/{name}" if name else "/final"
         prompt = normal(question.prompt)
         if prompt in seen:
             yield Flaw("integrity.same-question", place, question.prompt)
         seen.add(prompt)
-        asking = (question,) if name else (task.final, *task.probes)
-        hidden = [option for each in asking for option in each.options]
-        for option in hidden:
-            if all(normal(part) in prompt for part in parts(option)):
-                yield Flaw("integrity.leak", f"{place}/prompt", surface(option))
+        yield from _leaks(f"{place}/prompt", question.prompt, question.options if name else every)
         yield from _question(task, question, place, words)
+
+
+def _leaks(place: str, text: str, options: Sequence[Value]) -> Iterator[Flaw]:
+    for option in options:
+        if all(normal(part) in normal(text) for part in parts(option)):
+            yield Flaw("integrity.leak", place, surface(option))
 
 
 def _shape(task: Task) -> Iterator[Flaw]:

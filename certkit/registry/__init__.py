@@ -1,7 +1,7 @@
 """The registry: an append-only log of which passports were issued, and its audit.
 
-What this room knows: entries (`entry`), the rules that each must satisfy (`rules`) and what they say
-together (`state`); the SQLite file and the passports beside it (`store`), the tree and the signed
+What this room knows: entries (`entry`), the rules that each must satisfy and what they say together
+(`state`); the SQLite file and the passports beside it (`store`), the tree and the signed
 checkpoint over it (`log`), what was signed last and is remembered elsewhere (`heads`); the operations of a
 writer (`registry`, `writing`), what a writer has to know (`ledger`) and who may be admitted (`admission`);
 drift from one passport to the next (`drifts`) and the standing of a lineage (`standing`); the keeper's work

@@ -24,9 +24,10 @@ from certkit.registry.auditing import audit
 from certkit.registry.drifts import Consequences
 from certkit.registry.entry import Check, PassportFacts, timestamp
 from certkit.registry.heads import Heads, read, remembered
-from certkit.registry.reader import keys_of_log, opened
 from certkit.registry.registry import Registry
-from certkit.registry.writing import Appended, refuse_stranger, submitters
+from certkit.registry.source import keys_of_log, opened
+from certkit.registry.state import outside, submitters
+from certkit.registry.writing import Appended, refuse_stranger
 from certkit.tlog import tiles, tree
 from certkit.tlog.checkpoint import Quorum, open_checkpoint
 from certkit.tlog.note import VerifierKey, open_note, parse_note
@@ -41,8 +42,6 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     from certkit.passport.keys import PrivateKey
-    from certkit.passport.opening import Signed
-    from certkit.passport.statement import Statement
     from certkit.passport.trust import Trust
     from certkit.registry.auditing import Audit
     from certkit.registry.ledger import Warn
@@ -80,17 +79,11 @@ def admit(
     `UntrustedError` ``registry.submitter``, and what `Registry.append` does.
     """
     refuse_stranger(submitter, trust, at)
-    following, policy = Consequences(passport), structs.replace(trust, require=())
-
-    def check(data: bytes) -> PassportFacts:
-        facts, statement = _verified(data, policy, at)
-        following.known = facts.passport_id, statement
-        return facts
-
+    following = Consequences(passport)
     with Registry.open(folder, heads=heads, progress=progress, warn=warn) as registry:
         appended = registry.append(
             passport,
-            check=check,
+            check=checker(trust),
             submitter=submitter,
             log_key=log_key,
             at=at,
@@ -127,7 +120,7 @@ def inspect(
             folder,
             log=log,
             submitters=submitters(trust),
-            check=checker(trust, None),
+            check=checker(trust),
             remembered=[known for known in (since, signed) if known is not None],
             quorum=Quorum.of(trust.witnesses.k, trust.witnesses.keys),
             at=at,
@@ -173,50 +166,40 @@ def checkpoint_in(path: Path, trust: Trust) -> Checkpoint:
         raise type(error)(error.code, error.message, where=str(path), hint=error.hint) from None
 
 
-def checker(trust: Trust, at: datetime | None) -> Check:
-    """Return what verifies a passport at a time, or (None) at the beginning of its own validity."""
+def checker(trust: Trust) -> Check:
+    """Return what verifies a passport as it is, or was, logged at a time."""
     # Only verifiers require a timestamp; the log's own time is no part of a passport.
     policy = structs.replace(trust, require=())
-    return lambda data: _verified(data, policy, at)[0]
 
+    def check(data: bytes, at: datetime) -> PassportFacts:
+        passport = open_signed(data, policy)
+        signing = checks.signing(passport, policy)
+        predicate = passport.statement.predicate
+        try:
+            checks.validity(checks.Case(passport=passport, signing=signing, trust=policy, at=at))
+            if signing.time is None and (message := outside(passport.signer, timestamp(at))):
+                hint = (
+                    "a passport signed before needs a timestamp to show it; or issue anew, with a present key"
+                )
+                raise NegativeError("passport.key-window", f"it would be {message}", hint=hint)
+        except CertkitError as error:
+            raise RefusedPassportError("validity", error) from None
+        return PassportFacts(
+            passport_id=passport.passport_id,
+            lineage=predicate.agent.lineage,
+            agent=predicate.agent.digest,
+            evidence=predicate.evidence.digest,
+            attempt=predicate.protocol.attempt,
+            issuer=passport.signer.issuer,
+            tier=predicate.assessment.tier,
+            profile=predicate.assessment.profile.digest,
+            not_before=timestamp(predicate.validity.not_before),
+            not_after=timestamp(predicate.validity.not_after),
+            supersedes=predicate.supersedes,
+            bundles=tuple(bundle.digest for bundle in predicate.evidence.bundles or ()),
+        )
 
-def _verified(data: bytes, trust: Trust, at: datetime | None) -> tuple[PassportFacts, Statement]:
-    """Return what the log repeats of a passport that verifies, and what it states."""
-    passport = open_signed(data, trust)
-    signing = checks.signing(passport, trust)
-    starts = passport.statement.predicate.validity.not_before
-    case = checks.Case(
-        passport=passport, signing=signing, trust=trust, at=at or max(starts, signing.time or starts)
-    )
-    key_until = None if signing.time is not None else passport.signer.not_after
-    try:
-        checks.validity(case)
-        if at is not None and key_until is not None and at > key_until:
-            message = f"logged at {timestamp(at)}, its key is trusted till {timestamp(key_until)}"
-            hint = "a passport signed before needs a timestamp to show it; or issue anew, with a present key"
-            raise NegativeError("passport.key-window", message, hint=hint)
-    except CertkitError as error:
-        raise RefusedPassportError("validity", error) from None
-    return _repeated(passport, key_until), passport.statement
-
-
-def _repeated(passport: Signed, key_until: datetime | None) -> PassportFacts:
-    """Return what the log repeats of a passport."""
-    predicate = passport.statement.predicate
-    return PassportFacts(
-        passport_id=passport.passport_id,
-        lineage=predicate.agent.lineage,
-        agent=predicate.agent.digest,
-        evidence=predicate.evidence.digest,
-        attempt=predicate.protocol.attempt,
-        issuer=passport.signer.issuer,
-        key_until=None if key_until is None else timestamp(key_until),
-        tier=predicate.assessment.tier,
-        profile=predicate.assessment.profile.digest,
-        not_before=timestamp(predicate.validity.not_before),
-        not_after=timestamp(predicate.validity.not_after),
-        supersedes=predicate.supersedes,
-    )
+    return check
 
 
 def log_of(source: Source, trust: Trust, folder: Path) -> VerifierKey:

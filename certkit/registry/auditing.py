@@ -38,12 +38,12 @@ from certkit.registry.entry import (
     Logged,
     Revocation,
     Supersession,
+    moment,
     read,
 )
 from certkit.registry.heads import refuse_fork
-from certkit.registry.reader import opened, walk
-from certkit.registry.rules import Dates, Lineages, LogKeys, outside
-from certkit.registry.state import Passports, Policy
+from certkit.registry.source import opened, walk
+from certkit.registry.state import Dates, Lineages, LogKeys, Passports, Policy, outside
 from certkit.tlog import tiles, tree
 from certkit.tlog.checkpoint import NOBODY, Quorum, counted, open_checkpoint
 from certkit.tlog.tiles import Rebuild
@@ -63,6 +63,8 @@ _LAST: Final = 253_402_300_799  # the end of the year 9999, later than which the
 LISTED: Final = 1000
 """How many findings are listed; all are counted."""
 UNTRUSTED: Final = "registry.entry-untrusted"
+_TIMES: Final = {"passport.key-window", "passport.expired", "passport.not-yet-valid"}
+"""Why a passport is refused that was not to be logged then."""
 
 NOT_SHOWN: Final = (
     (
@@ -209,7 +211,8 @@ class _Work:
         self._policy = _Verified(log.name, submitters)
         self._endings = Passports(self._policy)
         self._blobs: set[str] = set()
-        self._structure = Rebuild(lambda _level, _n: b"", lambda _level, _n: None)
+        self._pooled: dict[str, tuple[str, ...]] = {}
+        self._structure = Rebuild(lambda _level, _n: b"", lambda _level, _n, _row: None)
         self._passports = True
 
     def found(self, code: str, where: str, message: str) -> None:
@@ -232,7 +235,7 @@ class _Work:
             self.found("registry.drift", where, message)
         self._structure.finish()
         self._checkpoint(remembered)
-        for fault in source.faults(set(self._structure.tiles()), self._key):
+        for fault in source.faults(self._structure.size, self._key):
             self.found(*fault)
         self._notes += (*self._notes_on_lineages(), *source.notes(self._blobs))
 
@@ -250,7 +253,7 @@ class _Work:
             not_shown=unshown(self._quorum.k, self._witnessed, passports=self._passports),
         )
 
-    def _differs(self, level: int, n: int) -> None:
+    def _differs(self, level: int, n: int, _row: bytes) -> None:
         self.found("registry.tile-differs", f"tile {level}/{n}", "not what the entries give")
 
     def _checkpoint(self, remembered: Sequence[Checkpoint]) -> None:
@@ -354,15 +357,15 @@ class _Work:
             self.found("registry.blob-changed", where, f"blobs/{stored.sha256[:2]}/{stored.sha256} differs")
             return None
         try:
-            facts = self._check(data)
+            facts = self._check(data, moment(entry.issued_at))
         except CertkitError as error:
-            code = UNTRUSTED if error.exit_code is Exit.UNTRUSTED else "registry.passport"
+            code = "registry.time" if error.code in _TIMES else "registry.passport"
+            code = UNTRUSTED if error.exit_code is Exit.UNTRUSTED else code
             self.found(code, where, f"{error.message} [{error.code}]")
             return None
         self._policy.issuers[facts.passport_id] = facts.issuer
-        if facts.key_until is not None and entry.issued_at > facts.key_until:
-            message = f"logged when its key was no longer trusted, which is till {facts.key_until}"
-            self.found("registry.time", where, message)
+        if facts.bundles:
+            self._pooled[facts.passport_id] = facts.bundles
         if (facts.attempt or 1) < claims.attempt:
             message = f"declares attempt {facts.attempt or 1}, and is attempt {claims.attempt} in this log"
             self.found("registry.attempt", where, message)
@@ -388,7 +391,8 @@ class _Work:
 
     def _refuted(self, lineage: str, claims: Claims) -> list[int]:
         """Return the entries so far that revoked what a passport rests on as false."""
-        return [by for by, false in self._endings.refuted(lineage) if false == claims.evidence]
+        evidence = {claims.evidence, *self._pooled.get(claims.passport_id, ())}
+        return [by for by, false in self._endings.refuted(lineage) if false in evidence]
 
     def _notes_on_lineages(self) -> Iterator[str]:
         for names in self._lineages.alike():

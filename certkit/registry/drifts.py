@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from certkit.assessment import drift as comparing
     from certkit.assessment.drift.snapshot import Snapshot
-    from certkit.passport.statement import Statement
     from certkit.registry.entry import AnyClaims, Claims, PassportFacts
 
 LOGGED: Final = {"DRIFTED", "IDENTITY_CHANGED"}
@@ -103,8 +102,6 @@ class Consequences:
 
     def __init__(self, passport: bytes) -> None:
         self._passport = passport
-        self.known: tuple[str, Statement] | None = None
-        """The passport's id and what it states, where it was read already."""
         self.drift: comparing.Drift | None = None
         self.earlier: str | None = None
         self.reason: str | None = None
@@ -122,8 +119,7 @@ class Consequences:
     def compared(self, earlier: Iterable[bytes]) -> Drift | None:
         """Return what is logged of the passport against those before it, None where nothing is."""
         files = {str(number): data for number, data in enumerate((*earlier, self._passport))}
-        last = next(reversed(files))
-        read = cache(lambda name: self._snapshot() if name == last else snapshot(files[name]))
+        read = cache(lambda name: snapshot(files[name]))
         course = Course(lambda name: read(name)[1])
         told = None
         for name in files:
@@ -138,29 +134,10 @@ class Consequences:
         self.earlier, self.drift = read(told.earlier)[0], told.drift
         return logged(self.drift, read(name)[0], self.earlier)
 
-    def _snapshot(self) -> tuple[str, Snapshot]:
-        """Return the id of the passport that is appended, and its snapshot."""
-        from certkit.passport.drift_side import drift_side  # noqa: PLC0415 - heavy
-
-        if self.known is None:
-            return snapshot(self._passport)
-        passport_id, statement = self.known
-        return passport_id, drift_side(statement)
-
 
 def logged(drift: comparing.Drift, passport_id: str, earlier: str) -> Drift | None:
     """Return what is logged of a comparison, None where nothing is."""
     return claims(drift, passport_id, earlier) if drift.result in LOGGED else None
-
-
-def agree(said: Drift | None, due: Drift | None) -> bool:
-    """Tell whether two claims of a drift say the same: of which passports, which result, which rows.
-
-    The digest of the document is left out: the sentences in it may be worded otherwise by another version.
-    """
-    if said is None or due is None:
-        return said is due
-    return said == structs.replace(due, document=said.document)
 
 
 def snapshot(passport: bytes) -> tuple[str, Snapshot]:
@@ -238,7 +215,8 @@ class Drifts:
         _, due = self._due.pop(said.passport_id, ("", None))
         if due is None:
             return f"it says {said.result}, and the passports do not show it, or it was said before"
-        if not agree(said, due):
+        # The digest of the document is left out: another version may word its sentences otherwise.
+        if said != structs.replace(due, document=said.document):
             return f"it says {_worded(said)}, and the passports give {_worded(due)}"
         return None
 

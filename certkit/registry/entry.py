@@ -14,6 +14,7 @@ What an entry of each type claims is a class of its own below; `Claims` is what 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -24,12 +25,14 @@ from msgspec import Meta, Struct, field
 
 from certkit import canonical
 from certkit.document import fill
-from certkit.errors import InputError
+from certkit.errors import InputError, UsageError
 from certkit.passport import dsse
 from certkit.passport.terms import END, Count, Digest, Hex, Tier
 from certkit.tlog.tree import Hash  # noqa: TC001 - msgspec resolves annotations at run time
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from certkit.passport.keys import PrivateKey, PublicKey
 
 PAYLOAD_TYPE: Final = "application/vnd.certkit.registry-entry.v1+json"
@@ -100,18 +103,18 @@ class PassportFacts(_Passport, frozen=True, kw_only=True):
     """What a verified passport says of itself, as far as the log needs it.
 
     `lineage` is ``provider/name``; `attempt` is the attempt that it declares; `issuer` is the policy's name
-    for who signed it; `key_until` is till when its key is trusted, where nothing proves when it was signed.
+    for who signed it; `bundles` are those that its evidence pools.
     """
 
     lineage: _Name
     attempt: Count | None = None
     supersedes: Digest | None = None
     issuer: _Name | None = None
-    key_until: _Time | None = None
+    bundles: tuple[Digest, ...] = ()
 
 
-Check = Callable[[bytes], PassportFacts]
-"""Verifies the bytes of a passport and returns its facts; raises `CertkitError` to refuse it."""
+Check = Callable[[bytes, datetime], PassportFacts]
+"""Verifies the bytes of a passport logged at a time, returns its facts; `CertkitError` refuses it."""
 
 
 class Claims(_Passport, frozen=True, kw_only=True):
@@ -334,3 +337,38 @@ def moment(text: str) -> datetime:
     if timestamp(time) != text:
         raise ValueError(text)
     return time
+
+
+# Naming an entry or a passport
+
+_INDEX: Final = re.compile(r"0|[1-9][0-9]{0,15}")
+SHORTEST: Final = 8
+"""How many digits of a digest are enough to ask for it."""
+
+
+def begins(digest: str, digits: str) -> bool:
+    """Tell whether a digest begins with some digits, at least `SHORTEST`; ``sha256:`` may stand before."""
+    start = digits.removeprefix("sha256:")
+    return len(start) >= SHORTEST and digest.removeprefix("sha256:").startswith(start)
+
+
+def is_index(ident: str, size: int) -> bool:
+    """Tell whether a word is the index of an entry of a log of this size."""
+    return _INDEX.fullmatch(ident) is not None and int(ident) < size
+
+
+def chosen(ident: str, firsts: Mapping[str, int], *, where: str) -> int:
+    """Return the entry of the one passport whose id begins so, given the first entry of each that does.
+
+    Raises `UsageError` ``registry.unknown``.
+    """
+    if len(firsts) == 1:
+        return next(iter(firsts.values()))
+    if firsts:
+        raise UsageError("registry.unknown", f"several passports begin with {ident}", where=where)
+    raise UsageError(
+        "registry.unknown",
+        f"no entry {ident[:80]!r}",
+        where=where,
+        hint="give an index, a passport id, or at least the first 8 digits of one",
+    )

@@ -24,16 +24,27 @@ from typing import TYPE_CHECKING, Final, get_args
 import msgspec
 from msgspec import Struct, field
 
-from certkit.errors import MismatchError, UsageError
+from certkit.errors import MismatchError
 from certkit.progress import SILENT, Progress, shown
-from certkit.registry.entry import Claims, KeyChange, Logged, Previous, Revocation, Type, read, readable
-from certkit.registry.rules import Lineages, LogKeys, spelling
-from certkit.registry.state import Passports, Policy
+from certkit.registry.entry import (
+    Claims,
+    KeyChange,
+    Logged,
+    Previous,
+    Revocation,
+    Type,
+    begins,
+    chosen,
+    is_index,
+    read,
+    readable,
+)
+from certkit.registry.state import Lineages, LogKeys, Passports, Policy, spelling
 from certkit.tlog.tiles import WIDTH
 from certkit.tlog.tree import HASH_SIZE, Frontier, leaf_hash
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from certkit.passport.trust import Trust
     from certkit.registry.entry import Stored, UnverifiedEntry
@@ -44,13 +55,10 @@ Warn = Callable[[str], None]
 """Is told in words what is wrong and was passed over."""
 
 _IDENT: Final = re.compile(r"(?:sha256:)?[0-9a-f]{8,64}")
-_INDEX: Final = re.compile(r"0|[1-9][0-9]{0,15}")
 _LETTERS: Final[dict[str, int]] = dict(zip(get_args(Type), b"psrdkn", strict=True))
 """The letter of each type of entry in the column of types: a new type needs a letter of its own."""
 _FOLLOWED: Final = {_LETTERS[name] for name in ("passport", "supersede", "revoke")}
 """The types of entry by which the state of a lineage changes."""
-SHORTEST: Final = 8
-"""How many digits of a digest are enough to ask for it."""
 _KEY: Final = 8
 """The bytes of a value in a column."""
 _NOTHING: Final = bytes(_KEY)
@@ -375,31 +383,3 @@ class Ledger:
         if data is None or leaf_hash(data) != leaf:
             raise MismatchError("registry.inconsistent", f"entry {index} is not the one that was signed")
         return data
-
-
-def begins(digest: str, digits: str) -> bool:
-    """Tell whether a digest begins with some digits, at least `SHORTEST`; ``sha256:`` may stand before."""
-    start = digits.removeprefix("sha256:")
-    return len(start) >= SHORTEST and digest.removeprefix("sha256:").startswith(start)
-
-
-def is_index(ident: str, size: int) -> bool:
-    """Tell whether a word is the index of an entry of a log of this size."""
-    return _INDEX.fullmatch(ident) is not None and int(ident) < size
-
-
-def chosen(ident: str, firsts: Mapping[str, int], *, where: str) -> int:
-    """Return the entry of the one passport whose id begins so, given the first entry of each that does.
-
-    Raises `UsageError` ``registry.unknown``.
-    """
-    if len(firsts) == 1:
-        return next(iter(firsts.values()))
-    if firsts:
-        raise UsageError("registry.unknown", f"several passports begin with {ident}", where=where)
-    raise UsageError(
-        "registry.unknown",
-        f"no entry {ident[:80]!r}",
-        where=where,
-        hint="give an index, a passport id, or at least the first 8 digits of one",
-    )

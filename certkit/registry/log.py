@@ -3,7 +3,7 @@
 `Log` speaks of one open database inside one transaction. It believes nothing that it reads back: before
 it signs, the stored tiles must give the root of the last checkpoint, which its own key must have signed;
 before a proof is handed out, it must lead to that root. What it has checked once is not looked at again as
-long as nobody else writes: the checkpoint is the one that it left, and SQLite has seen no other writer.
+long as the checkpoint is the one that it left.
 """
 
 from __future__ import annotations
@@ -50,8 +50,6 @@ class _State:
     head: Checkpoint
     frontier: Frontier
     edge: dict[tuple[int, int], bytes]
-    version: int
-    """What SQLite counts up when another connection has changed the database."""
 
 
 class Log:
@@ -174,27 +172,21 @@ class Log:
         Raises `MismatchError` ``registry.inconsistent`` where the entries are not the checkpoint's: what was
         signed cannot be made again.
         """
-        head, size, made = self.unverified_head(), 0, dict[tuple[int, int], bytes]()
-
-        def tile(level: int, n: int) -> bytes:
-            return made[level, n]
-
+        head, right = self.unverified_head(), list[tuple[int, int, bytes]]()
+        made = tiles.Rebuild(self.tile, lambda level, n, row: right.append((level, n, row)))
         stored = self._connection.execute("SELECT entry FROM leaf ORDER BY idx")
         while batch := stored.fetchmany(tiles.WIDTH):
-            leaves = [leaf_hash(entry) for (entry,) in batch if isinstance(entry, bytes)]
-            made.update(tiles.grow(size, leaves, tile))
-            size += len(leaves)
-        if (size, tree.root(size, tiles.node_reader(tile))) != (head.size, head.root):
+            made.add([leaf_hash(entry) for (entry,) in batch if isinstance(entry, bytes)])
+        made.finish()
+        if (made.size, made.root) != (head.size, head.root):
             message = f"the entries are not those of the checkpoint over {head.size:,}, nothing was repaired"
             raise MismatchError("registry.inconsistent", message)
-        rows = self._connection.execute("SELECT level, n, hashes FROM tile")
-        kept = {(level, n): hashes for level, n, hashes in rows}
-        wrong = sorted(place for place in kept.keys() | made.keys() if kept.get(place) != made.get(place))
-        right = [(*place, made[place]) for place in wrong if place in made]
-        self._connection.executemany("DELETE FROM tile WHERE level = ? AND n = ?", wrong)
-        self._connection.executemany("INSERT INTO tile VALUES (?, ?, ?)", right)
+        due = {(tile.level, tile.n) for tile in tiles.tiles(head.size)}
+        strays = set(self._connection.execute("SELECT level, n FROM tile")) - due
+        self._connection.executemany("DELETE FROM tile WHERE level = ? AND n = ?", strays)
+        self._connection.executemany("REPLACE INTO tile VALUES (?, ?, ?)", right)
         self._state = self._checked = None
-        return [f"tile {level}/{n}" for level, n in wrong]
+        return [f"tile {level}/{n}" for level, n in sorted({*strays, *((level, n) for level, n, _ in right)})]
 
     def root_at(self, size: int) -> Hash:
         """Return the root that the tree had at a size up to its own, every hash proven by the checkpoint.
@@ -242,12 +234,11 @@ class Log:
     def _trusted(self, signer: Signer) -> _State:
         # A transaction that was rolled back leaves another checkpoint than the one in memory.
         note, state = self.note(), self._state
-        (version,) = self._connection.execute("PRAGMA data_version").fetchone()
-        if state is None or state.note != note or state.version != version or state.key != signer.vkey:
-            state = self._state = self._verified(signer.vkey, note, version)
+        if state is None or state.note != note or state.key != signer.vkey:
+            state = self._state = self._verified(signer.vkey, note)
         return state
 
-    def _verified(self, key: VerifierKey, note: bytes, version: int) -> _State:
+    def _verified(self, key: VerifierKey, note: bytes) -> _State:
         try:
             size = parse_checkpoint(parse_note(note).text).size
         except CertkitError as error:
@@ -278,7 +269,7 @@ class Log:
                 "the stored tree does not have the root that was signed",
                 hint="'certkit registry audit' tells what is wrong",
             )
-        return _State(key, note, head, frontier, edge, version)
+        return _State(key, note, head, frontier, edge)
 
 
 def _frontier(size: int, edge: dict[tuple[int, int], bytes]) -> Frontier:

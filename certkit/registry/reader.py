@@ -5,28 +5,28 @@
         history.passports[-1].ending               # None, or what ended it
 
 A log proves that something is in it, never that something is not. So whoever asks whether a passport was
-revoked has to read all entries, and the answer is "as of checkpoint N". `walk` is the one pass over the
-entries, for readers and for the audit; what the entries say is `certkit.registry.state`.
+revoked has to read all entries, and the answer is "as of checkpoint N". What the entries say is
+`certkit.registry.state`.
 """
 
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from certkit.errors import MismatchError, UnavailableError, UntrustedError, UsageError
 from certkit.passport.checks import CLOCK_SKEW
-from certkit.progress import SILENT, Progress, shown
+from certkit.progress import SILENT, Progress
 from certkit.registry import store
-from certkit.registry.entry import Logged, Stored, read
+from certkit.registry.entry import Logged, Stored, begins, chosen, is_index, read
 from certkit.registry.heads import read as read_head
 from certkit.registry.heads import refuse_fork, remembered
-from certkit.registry.ledger import begins, chosen, is_index
-from certkit.registry.source import CHECKPOINT, Database, Published, Source
-from certkit.registry.state import History, Issued, Passports, Policy, history
+from certkit.registry.source import keys_of_log, log_key, opened, walk
+from certkit.registry.state import Issued, Passports, Policy
 from certkit.tlog.checkpoint import NOBODY, Quorum, SignedCheckpoint, counted, open_checkpoint
-from certkit.tlog.note import VerifierKey, parse_note
-from certkit.tlog.tree import Frontier, Hash, leaf_hash
+from certkit.tlog.tree import Frontier, Hash
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -34,75 +34,55 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from certkit.passport.trust import Trust
+    from certkit.registry.source import Source
     from certkit.tlog.checkpoint import Checkpoint
+    from certkit.tlog.note import VerifierKey
 
     Seen = Callable[[str], Checkpoint | None]
     """Returns the newest checkpoint that is remembered of a log of this name, None where none is."""
 
 
-@contextmanager
-def opened(folder: Path) -> Iterator[Source]:
-    """Open what an audit reads: a registry's database, or else an exported tree.
+class History(Struct, frozen=True, kw_only=True):
+    """A lineage as of a checkpoint: its passports, oldest first, and every entry about it that counts.
 
-    Raises `InputError` ``registry.missing`` or ``registry.format``, `MismatchError` ``registry.damaged``,
-    and `UsageError` where the system refuses to read.
+    `left_out` are the places of those that do not.
     """
-    if (folder / store.FILE).exists() or not (folder / CHECKPOINT).exists():
-        with Database.open(folder) as source:
-            yield source
-    else:
-        yield Published(folder)
+
+    lineage: str
+    passports: tuple[Issued, ...]
+    entries: tuple[Logged, ...]
+    left_out: tuple[int, ...] = ()
+
+    @property
+    def drifted(self) -> bool:
+        """Whether the log says that the latest passport drifted.
+
+        A passport on the same evidence about the same agent shows nothing new: the one before it decides.
+        """
+        later = None
+        for issued in reversed(self.passports):
+            same = (issued.claims.evidence, issued.claims.agent)
+            if later not in {None, same} or issued.drift is not None:
+                return later in {None, same}
+            later = same
+        return False
 
 
-def walk(
-    source: Source,
-    grow: Callable[[list[Hash]], None],
-    *,
-    progress: Progress,
-    label: str,
-    size: int,
-) -> Iterator[tuple[int, Any, Hash]]:
-    """Yield the entries of a source in order, with their indices and leaf hashes; nothing is believed.
+def history(lineage: str, entries: Iterable[Logged], policy: Policy) -> History:
+    """Return the history that the entries about a lineage tell, in their order, under a policy.
 
-    `grow` is told the leaves of a batch before its entries are yielded. What is no bytes, as a database may
-    hold, has the leaf of an empty entry. Raises `CertkitError` where the source cannot be read.
+    Raises `MismatchError` ``registry.entry-signature`` where a key of the policy is named and did not sign.
     """
-    with shown(progress, label, size) as bar:
-        for batch in source.batches():
-            leaves = [leaf_hash(data if isinstance(data, bytes) else b"") for _, data in batch]
-            grow(leaves)
-            for (index, data), leaf in zip(batch, leaves, strict=True):
-                yield index, data, leaf
-            bar.advance(len(batch))
-
-
-def keys_of_log(trust: Trust, origin: str) -> list[VerifierKey]:
-    """Return the policy's keys of a log, the present one last."""
-    return [key for key in map(VerifierKey.parse, trust.logs) if key.name == origin]
-
-
-def log_key(note: bytes, trust: Trust) -> VerifierKey:
-    """Return the policy's present key of the log that a checkpoint names, which must have signed it.
-
-    Of several keys of one log the last one in the policy is the present one: whoever came by an older key
-    could go on from the day on which it was given up. Raises `UnavailableError` ``registry.untrusted-log``.
-    """
-    origin = read_head(note).origin
-    keys = keys_of_log(trust, origin)
-    if keys and (origin, keys[-1].key_id) in {line[:2] for line in parse_note(note).signatures}:
-        return keys[-1]
-    why, hint = (
-        (
-            "the checkpoint is not signed with the key that the policy lists last for",
-            "ask for the log as it is now; in the policy, its present key has to stand after older ones",
-        )
-        if keys
-        else (
-            "no trusted verifier key signed the checkpoint of",
-            "certkit trust add --log VKEY, with the key that 'certkit registry init' printed",
-        )
+    passports, about = Passports(policy), list(entries)
+    counted = [(logged, passports.follow(logged)) for logged in about]
+    kept = tuple(logged for logged, counts in counted if counts and passports.ends(logged))
+    places = {logged.index for logged in kept}
+    return History(
+        lineage=lineage,
+        passports=tuple(passports.issued()),
+        entries=kept,
+        left_out=tuple(logged.index for logged in about if logged.index not in places),
     )
-    raise UnavailableError("registry.untrusted-log", f"{why} {origin}", hint=hint)
 
 
 class Reader:

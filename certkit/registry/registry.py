@@ -21,9 +21,9 @@ from certkit.errors import CertkitError, UsageError
 from certkit.passport import keys
 from certkit.progress import SILENT, Progress
 from certkit.registry import store
-from certkit.registry.entry import KeyChange, Logged, Stored, read
+from certkit.registry.entry import KeyChange, Logged, Stored, is_index, read
 from certkit.registry.heads import Heads, refuse_fork, remembered
-from certkit.registry.ledger import Ledger, Warn, is_index
+from certkit.registry.ledger import Ledger, Warn
 from certkit.registry.log import KEY_FILE, Log
 from certkit.registry.writing import Appended, Turn
 from certkit.tlog.note import Signer, VerifierKey
@@ -203,7 +203,7 @@ class Registry:
         ``registry.supersedes``, ``registry.attempt``, ``registry.time``, ``registry.inconsistent`` or
         ``registry.rollback``; `UsageError` ``registry.log-key``, ``registry.busy`` or ``file.unwritable``.
         """
-        facts = check(passport)
+        facts = check(passport, at)
         with self.turn(log_key, trust) as turn:
             index = self._known.first(facts.passport_id)
             new = index is None

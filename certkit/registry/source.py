@@ -8,159 +8,94 @@ and is about these bytes, is the reader's to find out.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from contextlib import closing, contextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from certkit import files
-from certkit.errors import CertkitError, InputError
+from certkit.errors import CertkitError, InputError, UnavailableError
+from certkit.progress import Progress, shown
 from certkit.registry import store
 from certkit.registry.heads import read
 from certkit.registry.log import Log
 from certkit.tlog import bundle, tiles
-from certkit.tlog.note import MAX_NOTE, VerifierKey
+from certkit.tlog.note import MAX_NOTE, VerifierKey, parse_note
 from certkit.tlog.tiles import WIDTH, Tile
-from certkit.tlog.tree import HASH_SIZE
+from certkit.tlog.tree import HASH_SIZE, Hash, leaf_hash
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Container, Iterator
+    from collections.abc import Callable, Container, Iterator
     from pathlib import Path
 
-
-class Fault(NamedTuple):
-    """What a source finds wrong with itself: a code, where, and in words."""
-
-    code: str
-    where: str
-    message: str
+    from certkit.passport.trust import Trust
 
 
 CHECKPOINT: Final = "checkpoint"
 
 
-class Source(ABC):
-    """Bytes to audit, none of them believed."""
-
-    passports = True
-    """Whether the passports are part of it."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
-    @abstractmethod
-    def note(self) -> bytes:
-        """Return the signed checkpoint; raise `CertkitError`."""
-
-    def vkey(self) -> VerifierKey | None:
-        """Return the verifier key that the log says is its own, None where it says none."""
-        return None
-
-    @abstractmethod
-    def count(self) -> int:
-        """Return how many entries there seem to be."""
-
-    @abstractmethod
-    def batches(self) -> Iterator[list[tuple[int, Any]]]:
-        """Yield the entries in order with their indices, at most 256 together; raise `CertkitError`."""
-
-    @abstractmethod
-    def entry(self, index: int) -> bytes | None:
-        """Return an entry, None where there is none."""
-
-    @abstractmethod
-    def tile(self, level: int, n: int) -> bytes:
-        """Return the stored hashes of a tile, nothing where there is none."""
-
-    def faults(self, expected: Container[tuple[int, int]], log: VerifierKey) -> Iterator[Fault]:
-        """Yield what else does not hold of a log with these tiles and this key."""
-        _ = expected, log
-        return iter(())
-
-    def notes(self, expected: Container[str]) -> Iterator[str]:
-        """Yield what is unusual and harmless; `expected` are the digests of the passports."""
-        for name in store.blob_names(self._folder) if self.passports else ():
-            sha256 = name[-64:]
-            if name != f"{sha256[:2]}/{sha256}" or sha256 not in expected:
-                yield f"{store.BLOBS}/{name} belongs to no entry"
-
-
-class Database(Source):
+class Database:
     """The database of a registry, on one state of it."""
 
     def __init__(self, folder: Path, connection: sqlite3.Connection) -> None:
-        super().__init__(folder)
-        self._connection, self._log = connection, Log(connection)
-
-    @classmethod
-    @contextmanager
-    def open(cls, folder: Path) -> Iterator[Database]:
-        """Open a registry to audit it; raise as `store.connect` does."""
-        with (
-            closing(store.connect(folder, writable=False)) as connection,
-            store.translated(folder / store.FILE),
-            store.reading(connection),
-        ):
-            yield cls(folder, connection)
+        self._folder, self._connection, self._log = folder, connection, Log(connection)
+        self.entry, self.tile, self.note = self._log.entry, self._log.tile, self._log.cosigned
+        self.passports = True
 
     def vkey(self) -> VerifierKey | None:
-        """See `Source`."""
+        """Return the verifier key that the log says is its own, None where it says none."""
         return VerifierKey.parse(store.meta(self._connection).get("vkey", ""))
 
-    def note(self) -> bytes:
-        """See `Source`."""
-        return self._log.cosigned()
-
-    def entry(self, index: int) -> bytes | None:
-        """See `Source`."""
-        return self._log.entry(index)
-
-    def tile(self, level: int, n: int) -> bytes:
-        """See `Source`."""
-        return self._log.tile(level, n)
-
     def count(self) -> int:
-        """See `Source`."""
+        """Return how many entries there seem to be."""
         (count,) = self._connection.execute("SELECT count(*) FROM leaf").fetchone()
         return int(count)
 
     def batches(self) -> Iterator[list[tuple[int, Any]]]:
-        """See `Source`."""
+        """Yield the entries in order with their indices, at most 256 together; raise `CertkitError`."""
         cursor = self._connection.execute("SELECT idx, entry FROM leaf ORDER BY idx")
         while rows := cursor.fetchmany(WIDTH):
             yield rows
 
-    def faults(self, expected: Container[tuple[int, int]], log: VerifierKey) -> Iterator[Fault]:
-        """See `Source`."""
+    def faults(self, size: int, log: VerifierKey) -> Iterator[tuple[str, str, str]]:
+        """Yield what else does not hold of a log of a size with this key: a code, where, in words."""
+        expected = {(tile.level, tile.n) for tile in tiles.tiles(size)}
         for level, n in self._connection.execute("SELECT level, n FROM tile ORDER BY level, n"):
             if (level, n) not in expected:
-                yield Fault("registry.tile-differs", f"tile {level}/{n}", "no entries give such a tile")
+                yield "registry.tile-differs", f"tile {level}/{n}", "no entries give such a tile"
         stated = store.meta(self._connection)
         right = {"format": store.FORMAT, "origin": log.name, "vkey": str(log)}
         for name in sorted(stated.keys() | right.keys()):
             if stated.get(name) != right.get(name):
                 message = f"expected {name} {right.get(name)}, found {stated.get(name)}"
-                yield Fault("registry.checkpoint", "meta", message)
+                yield "registry.checkpoint", "meta", message
+
+    def notes(self, expected: Container[str]) -> Iterator[str]:
+        """Yield what is unusual and harmless; `expected` are the digests of the passports."""
+        return _strays(self._folder, expected)
 
 
-class Published(Source):
+class Published:
     """The files of an exported tree; of a tile, narrower forms are not looked at."""
 
     def __init__(self, folder: Path) -> None:
-        super().__init__(folder)
+        self._folder = folder
         kept = folder / store.BLOBS
         self.passports = kept.is_dir() and not kept.is_symlink()
 
     def note(self) -> bytes:
-        """See `Source`."""
+        """Return the signed checkpoint; raise `CertkitError`."""
         path = self._folder / CHECKPOINT
         if path.is_symlink():
             raise InputError("file.not-regular", "is a link, not a file", where=str(path))
         return files.read(path, limit=MAX_NOTE)
 
+    def vkey(self) -> VerifierKey | None:
+        """Return None: a tree does not say whose it is."""
+        return None
+
     def count(self) -> int:
-        """See `Source`."""
+        """Return how many entries there are by the checkpoint."""
         return self._size
 
     @cached_property
@@ -171,12 +106,12 @@ class Published(Source):
             return 0  # the audit reads the checkpoint itself, and says what is wrong
 
     def batches(self) -> Iterator[list[tuple[int, Any]]]:
-        """See `Source`."""
+        """See `Database.batches`."""
         for n in range(-(-self._size // WIDTH)):
             yield list(enumerate(self._entries(n), n * WIDTH))
 
     def entry(self, index: int) -> bytes | None:
-        """See `Source`."""
+        """Return an entry, None where there is none."""
         n, place = divmod(index, WIDTH)
         return self._entries(n)[place] if 0 <= index < self._size else None
 
@@ -187,7 +122,7 @@ class Published(Source):
         return bundle.decode(data, width)[: tiles.width(tiles.BUNDLES, n, self._size)]
 
     def tile(self, level: int, n: int) -> bytes:
-        """See `Source`."""
+        """Return the stored hashes of a tile, nothing where there is none."""
         width, data = self._tile(level, n)
         if data is None or len(data) != width * HASH_SIZE:
             return b""
@@ -205,15 +140,19 @@ class Published(Source):
                 return at_hand, data
         return width, None
 
+    def faults(self, _size: int, _log: VerifierKey) -> Iterator[tuple[str, str, str]]:
+        """Yield nothing: whatever a tree is, its tiles and entries show."""
+        return iter(())
+
     def notes(self, expected: Container[str]) -> Iterator[str]:
-        """See `Source`."""
+        """See `Database.notes`."""
         for path, is_link in sorted(files.inside(self._folder)):
             name = path.relative_to(self._folder).as_posix()
             if is_link:
                 yield f"{name} is a link, and not followed"
             elif name != CHECKPOINT and not name.startswith(f"{store.BLOBS}/") and not self._covers(name):
                 yield f"{name} is no part of the log"
-        yield from super().notes(expected)
+        yield from _strays(self._folder, expected) if self.passports else ()
 
     def _covers(self, name: str) -> bool:
         """Tell whether a file is a tile of the log as it is, or a narrower form of one."""
@@ -234,3 +173,83 @@ class Published(Source):
             return files.read(path, limit=limit)
         except CertkitError:
             return None
+
+
+Source = Database | Published
+"""Bytes to read, none of them believed; `passports` tells whether the passports are part of it."""
+
+
+def _strays(folder: Path, expected: Container[str]) -> Iterator[str]:
+    for name in store.blob_names(folder):
+        sha256 = name[-64:]
+        if name != f"{sha256[:2]}/{sha256}" or sha256 not in expected:
+            yield f"{store.BLOBS}/{name} belongs to no entry"
+
+
+@contextmanager
+def opened(folder: Path) -> Iterator[Source]:
+    """Open what an audit reads: a registry's database, or else an exported tree.
+
+    Raises `InputError` ``registry.missing`` or ``registry.format``, `MismatchError` ``registry.damaged``,
+    and `UsageError` where the system refuses to read.
+    """
+    if (folder / store.FILE).exists() or not (folder / CHECKPOINT).exists():
+        with (
+            closing(store.connect(folder, writable=False)) as connection,
+            store.translated(folder / store.FILE),
+            store.reading(connection),
+        ):
+            yield Database(folder, connection)
+    else:
+        yield Published(folder)
+
+
+def walk(
+    source: Source,
+    grow: Callable[[list[Hash]], None],
+    *,
+    progress: Progress,
+    label: str,
+    size: int,
+) -> Iterator[tuple[int, Any, Hash]]:
+    """Yield the entries of a source in order, with their indices and leaf hashes; nothing is believed.
+
+    `grow` is told the leaves of a batch before its entries are yielded. What is no bytes, as a database may
+    hold, has the leaf of an empty entry. Raises `CertkitError` where the source cannot be read.
+    """
+    with shown(progress, label, size) as bar:
+        for batch in source.batches():
+            leaves = [leaf_hash(data if isinstance(data, bytes) else b"") for _, data in batch]
+            grow(leaves)
+            for (index, data), leaf in zip(batch, leaves, strict=True):
+                yield index, data, leaf
+            bar.advance(len(batch))
+
+
+def keys_of_log(trust: Trust, origin: str) -> list[VerifierKey]:
+    """Return the policy's keys of a log, the present one last."""
+    return [key for key in map(VerifierKey.parse, trust.logs) if key.name == origin]
+
+
+def log_key(note: bytes, trust: Trust) -> VerifierKey:
+    """Return the policy's present key of the log that a checkpoint names, which must have signed it.
+
+    Of several keys of one log the last one in the policy is the present one: whoever came by an older key
+    could go on from the day on which it was given up. Raises `UnavailableError` ``registry.untrusted-log``.
+    """
+    origin = read(note).origin
+    keys = keys_of_log(trust, origin)
+    if keys and (origin, keys[-1].key_id) in {line[:2] for line in parse_note(note).signatures}:
+        return keys[-1]
+    why, hint = (
+        (
+            "the checkpoint is not signed with the key that the policy lists last for",
+            "ask for the log as it is now; in the policy, its present key has to stand after older ones",
+        )
+        if keys
+        else (
+            "no trusted verifier key signed the checkpoint of",
+            "certkit trust add --log VKEY, with the key that 'certkit registry init' printed",
+        )
+    )
+    raise UnavailableError("registry.untrusted-log", f"{why} {origin}", hint=hint)

@@ -21,16 +21,15 @@ from certkit.errors import CertkitError
 from certkit.passport import opening
 from certkit.passport.terms import NOMINAL
 from certkit.registry import drifts
-from certkit.registry.entry import Reason, moment, timestamp
-from certkit.registry.ledger import begins
+from certkit.registry.entry import Reason, begins, moment, timestamp
 from certkit.wording import many
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from certkit.passport.statement import Predicate
-    from certkit.registry.reader import Reader
-    from certkit.registry.state import History, Issued
+    from certkit.registry.reader import History, Reader
+    from certkit.registry.state import Issued
 
 LINE = 7
 """How many passports before the last two the trend takes in, at most, counted from the second last."""

@@ -12,37 +12,47 @@ An entry ends a passport where it revokes or supersedes it by the word of the pa
 later passport that names it, if that entry counts. Of several endings a revocation comes before a
 supersession, a graver reason before another, and else the first.
 
-How a lineage drifted is `certkit.registry.drifts`; whether an entry has the form, the date and the place in
-its chain that it must have is `certkit.registry.rules`.
+`Dates`, `Lineages` and `LogKeys` are the rules that every entry must satisfy, used by writer and auditor: its
+date, its place in its lineage, and who signs for the log. An entry's place is the log's, its date the
+submitter's word. So that nobody can date an entry back, none may be dated before those above it, nor later
+than now; clocks may differ by a few minutes. How a lineage drifted is `certkit.registry.drifts`.
 """
 
 from __future__ import annotations
 
+from datetime import datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from msgspec import Struct, structs
 
 from certkit.errors import CertkitError, MismatchError
-from certkit.passport import opening
+from certkit.passport import keys, opening
+from certkit.passport.checks import CLOCK_SKEW, shown
 from certkit.registry.entry import (
     Claims,
     Drift,
     DriftResult,
+    KeyChange,
     Logged,
+    Previous,
     Reason,
     Revocation,
     Stored,
     Supersession,
     UnverifiedEntry,
     graver,
+    timestamp,
 )
-from certkit.registry.rules import is_of
+from certkit.text import skeleton
+from certkit.tlog.note import VerifierKey
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from certkit.passport.keys import PublicKey
-    from certkit.passport.trust import Trust
+    from certkit.passport.trust import Candidate, Trust
 
 Standing = Literal["current", "superseded", "revoked", "expired", "upcoming"]
 
@@ -279,44 +289,146 @@ class Passports:
             )
 
 
-class History(Struct, frozen=True, kw_only=True):
-    """A lineage as of a checkpoint: its passports, oldest first, and every entry about it that counts.
+# The rules that every entry must satisfy
 
-    `left_out` are the places of those that do not.
-    """
 
-    lineage: str
-    passports: tuple[Issued, ...]
-    entries: tuple[Logged, ...]
-    left_out: tuple[int, ...] = ()
+def is_of(passport: bytes, entry: UnverifiedEntry) -> bool:
+    """Tell whether a file is the passport that an entry logs, under its own lineage; nothing is verified."""
+    try:
+        file = opening.parse(passport)
+        lineage = file.unverified_statement().predicate.agent.lineage
+    except CertkitError:
+        return False
+    claims = entry.passport
+    return claims is not None and (file.passport_id, lineage) == (claims.passport_id, entry.entry.subject)
+
+
+@lru_cache(maxsize=4096)  # entries of few lineages follow one another
+def spelling(lineage: str) -> str:
+    """Return what lineages have in common whose provider and name differ in spelling alone."""
+    return "/".join(map(skeleton, lineage.split("/")))
+
+
+def is_before(time: str, later: str) -> bool:
+    """Tell whether a time of an entry lies before another by more than clocks may differ."""
+    # Times of entries are compared as text, since all have the same form and zone.
+    return time < later and datetime.fromisoformat(later) - datetime.fromisoformat(time) > CLOCK_SKEW
+
+
+def outside(key: Candidate, date: str) -> str | None:
+    """Return in words why an entry of a date is not by a key while that was trusted, None where it is."""
+    start, end = key.not_before, key.not_after
+    if (start and is_before(date, timestamp(start))) or (end and is_before(timestamp(end), date)):
+        return f"dated {date}, and this key of {key.issuer} is trusted {shown(start)} to {shown(end)}"
+    return None
+
+
+def submitters(trust: Trust) -> dict[str, Candidate]:
+    """Return the keys that may submit entries, by id: those of the trusted issuers."""
+    return {candidate.id: candidate for candidate in trust.candidates()}
+
+
+class Dates:
+    """The dates of a log's entries so far; none may be later than `at`, where that is given."""
+
+    def __init__(self, at: datetime | None) -> None:
+        self._now = None if at is None else timestamp(at)
+        self._newest = ""
+        self._index = 0
+
+    def follow(self, index: int, entry: UnverifiedEntry, *, signed: bool) -> Iterator[str]:
+        """Take the next entry; yield what its date contradicts. What is not `signed` binds none after it."""
+        date = entry.entry.issued_at
+        if is_before(date, self._newest):
+            yield f"dated {date}, and entry {self._index} above it {self._newest}"
+        if self._now is not None and is_before(self._now, date):
+            yield f"dated {date}, which is to come: it is {self._now}"
+        elif signed and date > self._newest:
+            self._newest, self._index = date, index
+
+
+class Lineages:
+    """The lineages of a log, entry by entry."""
+
+    def __init__(self) -> None:
+        self._submitted: set[tuple[str, str]] = set()
+        self._last: dict[str, Previous] = {}
+        self._latest: dict[str, str] = {}
+        self._evidence: dict[tuple[str, str], dict[str, int]] = {}
 
     @property
-    def drifted(self) -> bool:
-        """Whether the log says that the latest passport drifted.
+    def passports(self) -> int:
+        """How many passports were logged."""
+        return len({passport_id for passport_id, _ in self._submitted})
 
-        A passport on the same evidence about the same agent shows nothing new: the one before it decides.
-        """
-        later = None
-        for issued in reversed(self.passports):
-            same = (issued.claims.evidence, issued.claims.agent)
-            if later not in {None, same} or issued.drift is not None:
-                return later in {None, same}
-            later = same
-        return False
+    def last(self, lineage: str) -> Previous | None:
+        """Return the last entry of a lineage, None where it has none."""
+        return self._last.get(lineage)
+
+    def latest(self, lineage: str) -> str | None:
+        """Return the id of the latest passport of a lineage, None where it has none."""
+        return self._latest.get(lineage)
+
+    def attempt(self, lineage: str, profile: str, evidence: str) -> int:
+        """Return which attempt of a lineage under a profile a passport on this evidence is."""
+        attempts = self._evidence.get((lineage, profile), {})
+        return attempts.get(evidence, len(attempts) + 1)
+
+    def alike(self) -> Iterator[tuple[str, ...]]:
+        """Yield the lineages with passports that differ from each other in spelling alone."""
+        spelled: dict[str, list[str]] = {}
+        for lineage in self._latest:
+            spelled.setdefault(spelling(lineage), []).append(lineage)
+        yield from (tuple(names) for names in spelled.values() if len(names) > 1)
+
+    def follow(self, logged: Logged) -> list[str]:
+        """Take the next entry; return what in it does not follow from those before."""
+        entry, claims, wrong = logged.found.entry, logged.found.passport, []
+        if entry.prev != self.last(entry.subject):
+            wrong.append("prev is not the entry before it in its lineage")
+        self._last[entry.subject] = Previous(index=logged.index, leaf=logged.leaf.hex())
+        if claims is None:
+            return wrong
+        # Under a narrower policy a passport may seem not to be logged yet.
+        if (claims.passport_id, entry.submitter) in self._submitted:
+            wrong.append("the passport is logged a second time by the same key")
+        self._submitted.add((claims.passport_id, entry.submitter))
+        if claims.supersedes not in {None, self.latest(entry.subject)}:
+            wrong.append("it supersedes another passport than the latest of its lineage")
+        self._latest[entry.subject] = claims.passport_id
+        attempt = self.attempt(entry.subject, claims.profile, claims.evidence)
+        self._evidence.setdefault((entry.subject, claims.profile), {})[claims.evidence] = attempt
+        if claims.attempt != attempt:
+            wrong.append(f"it says attempt {claims.attempt}, this is attempt {attempt}")
+        return wrong
 
 
-def history(lineage: str, entries: Iterable[Logged], policy: Policy) -> History:
-    """Return the history that the entries about a lineage tell, in their order, under a policy.
+class LogKeys:
+    """The keys of a log, each handed over to the next by an entry that the one before signed."""
 
-    Raises `MismatchError` ``registry.entry-signature`` where a key of the policy is named and did not sign.
-    """
-    passports, about = Passports(policy), list(entries)
-    counted = [(logged, passports.follow(logged)) for logged in about]
-    kept = tuple(logged for logged, counts in counted if counts and passports.ends(logged))
-    places = {logged.index for logged in kept}
-    return History(
-        lineage=lineage,
-        passports=tuple(passports.issued()),
-        entries=kept,
-        left_out=tuple(logged.index for logged in about if logged.index not in places),
-    )
+    def __init__(self, origin: str) -> None:
+        self._origin = origin
+        self.had: set[bytes] = set()
+        """Every key so far, once one was changed."""
+        self.last: str | None = None
+        """The newest key as the entries name it, None where none was ever changed."""
+
+    def follow(self, entry: UnverifiedEntry, change: KeyChange) -> str | None:
+        """Take the next change of keys; return what does not hold of it."""
+        before, self.last = self.last, change.new
+        if before not in {None, change.old}:
+            return f"it hands over from {change.old}, and the key before it is {before}"
+        try:
+            old, new = VerifierKey.parse(change.old), VerifierKey.parse(change.new)
+            public = Ed25519PublicKey.from_public_bytes(old.public)
+            if {old.name, new.name, entry.entry.subject} != {self._origin}:
+                return "its keys are another log's"
+            if entry.entry.submitter != keys.key_id(public):
+                return "not submitted by the key that it hands over from"
+            entry.verify(public)
+        except (CertkitError, ValueError) as error:
+            return str(error)
+        # What was given up may be in other hands, and a copy of the log from then would be the present one.
+        again = new.public in {old.public, *self.had}
+        self.had |= {old.public, new.public}
+        return "it hands over to a key that the log had before" if again else None

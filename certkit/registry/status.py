@@ -44,9 +44,9 @@ from certkit.progress import SILENT, Progress
 from certkit.registry.entry import Claims, Logged, moment, read, readable, timestamp
 from certkit.registry.heads import read as read_head
 from certkit.registry.heads import refuse_fork, remembered
-from certkit.registry.reader import Reader, log_key, opened
-from certkit.registry.rules import outside
-from certkit.registry.state import Passports, Policy
+from certkit.registry.reader import Reader
+from certkit.registry.source import log_key, opened
+from certkit.registry.state import Passports, Policy, outside, submitters
 from certkit.tlog.checkpoint import Quorum, counted, open_checkpoint
 from certkit.tlog.note import Signer, decode64, encode64, open_note, write_note
 from certkit.tlog.tree import leaf_hash
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 
     from certkit.canonical import Digest
     from certkit.passport.keys import PublicKey
-    from certkit.passport.trust import Candidate, Trust
+    from certkit.passport.trust import Trust
     from certkit.registry.reader import Seen
     from certkit.tlog.checkpoint import Checkpoint, SignedCheckpoint
     from certkit.tlog.note import VerifierKey
@@ -167,7 +167,7 @@ class FolderStatus:
         It is for this log, dated while its key was trusted, and not to come.
         """
         named, latest = passport_id.encode(), timestamp(self._at + CLOCK_SKEW)
-        known: dict[str, Candidate] = {candidate.id: candidate for candidate in self._trust.candidates()}
+        known = submitters(self._trust)
         newest, date = None, ""
         for index, data, leaf in log.entries():
             entry = readable(data)

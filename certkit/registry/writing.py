@@ -23,7 +23,7 @@ from msgspec import Struct
 from certkit.errors import CertkitError, MismatchError, UntrustedError, UsageError
 from certkit.passport import keys, opening
 from certkit.registry.entry import CLAIMS, Claims, Entry, Note, Revocation, Supersession, timestamp, write
-from certkit.registry.rules import is_before, outside
+from certkit.registry.state import is_before, outside, submitters
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     from certkit.passport.keys import PrivateKey
-    from certkit.passport.trust import Candidate, Trust
+    from certkit.passport.trust import Trust
     from certkit.registry.entry import AnyClaims, Logged, PassportFacts, Reason, Stored
     from certkit.registry.ledger import Ledger
     from certkit.registry.log import Log
@@ -41,11 +41,6 @@ if TYPE_CHECKING:
     from certkit.registry.state import Ending
     from certkit.tlog.note import Signer
     from certkit.tlog.proof import LogProof
-
-
-def submitters(trust: Trust) -> dict[str, Candidate]:
-    """Return the keys that may submit entries, by id: those of the trusted issuers."""
-    return {candidate.id: candidate for candidate in trust.candidates()}
 
 
 def refuse_stranger(submitter: PrivateKey, trust: Trust, at: datetime) -> None:
@@ -94,7 +89,7 @@ class Turn:
         ``registry.attempt``.
         """
         for index, false in self.known.refuted(facts.lineage):
-            if facts.evidence == false:
+            if false in {facts.evidence, *facts.bundles}:
                 raise MismatchError(
                     "registry.evidence-false",
                     f"rests on evidence that entry {index} revoked as false",
@@ -196,7 +191,8 @@ class _Own(NamedTuple):
 
     passport_id: str
     lineage: str
-    evidence: str
+    evidence: tuple[str, ...]
+    """The digest of its evidence, and of the bundles that this pools."""
     issuer: str
 
     def ended(self, known: Ledger) -> Iterator[tuple[Logged, Ending]]:
@@ -245,15 +241,15 @@ def _revoke(turn: Turn, target: _Own, reason: Reason, detail: str | None, hand: 
 
 
 def _on_its_evidence(registry: Registry, known: Ledger, target: _Own, hand: Hand) -> list[_Own]:
-    """Return the passports of a lineage that rest on one's evidence and that the hand may end, itself too.
+    """Return the passports of a lineage whose evidence is, or pools, that of one; itself too.
 
-    What is not here or is another issuer's stays as it is; an audit names it.
+    What is not here, or is not the hand's to end, stays as it is; an audit names it.
     """
     passports = dict[str, _Own]()
     for index, _ in list(known.passports(target.lineage)):
         with suppress(CertkitError):
             passport = _own(registry, known, index, hand)
-            if passport.evidence == target.evidence:
+            if target.evidence[0] in passport.evidence:
                 passports.setdefault(passport.passport_id, passport)
     return list(passports.values())
 
@@ -310,4 +306,6 @@ def _own(registry: Registry, known: Ledger, index: int, hand: Hand) -> _Own:
         )
     # When the policy trusts the key is not asked: too late a word against a passport is still heard.
     predicate = file.unverified_statement().predicate
-    return _Own(file.passport_id, predicate.agent.lineage, predicate.evidence.digest, issuer)
+    bundles = (bundle.digest for bundle in predicate.evidence.bundles or ())
+    evidence = (predicate.evidence.digest, *bundles)
+    return _Own(file.passport_id, predicate.agent.lineage, evidence, issuer)

@@ -13,7 +13,6 @@ needs k cosignatures for each; where k is more than half, some witness has signe
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from certkit.errors import InputError, MismatchError
@@ -57,8 +56,7 @@ class Checkpoint(NamedTuple):
         return "\n".join((self.origin, str(self.size), encode64(self.root), *self.extensions, ""))
 
 
-@dataclass(frozen=True, slots=True)
-class SignedCheckpoint:
+class SignedCheckpoint(NamedTuple):
     """A checkpoint that its log signed, with the trusted witnesses that cosigned it."""
 
     checkpoint: Checkpoint
@@ -109,8 +107,7 @@ def open_checkpoint(data: bytes, log: VerifierKey, witnesses: Iterable[VerifierK
 # Witnesses
 
 
-@dataclass(frozen=True, slots=True)
-class Quorum:
+class Quorum(NamedTuple):
     """`k` of the witnesses `keys` must have cosigned; none where `k` is 0.
 
     Made by `of`: no two keys have the same name or the same bytes, so that no witness counts twice.

@@ -139,24 +139,21 @@ class Signature(NamedTuple):
         return f"{_DASH}{self.name} {encode64(self.key_id + self.value)}\n"
 
 
-@dataclass(frozen=True, slots=True)
-class UnverifiedNote:
+class UnverifiedNote(NamedTuple):
     """A note whose signatures are not verified."""
 
     text: str
     signatures: tuple[Signature, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Signed:
+class Signed(NamedTuple):
     """A signature that verified: by which key, and when (seconds since 1970) if it is a cosignature."""
 
     key: VerifierKey
     time: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class OpenedNote:
+class OpenedNote(NamedTuple):
     """A note's text with the trusted keys that signed it, at least one, each once."""
 
     text: str

@@ -168,57 +168,39 @@ def grow(size: int, leaves: Sequence[Hash], read: Read) -> dict[tuple[int, int],
 
 
 class Rebuild:
-    """A tree made again from its leaves; `differs` is called for every stored tile that is another.
+    """A tree made again from its leaves; `differs` is told of every stored tile that is another, and its row.
 
     It keeps the rightmost tile of each level and nothing else. Whether the root is one that somebody signed
     is the caller's question.
     """
 
-    def __init__(self, stored: Read, differs: Callable[[int, int], None]) -> None:
-        self._stored = stored
-        self._differs = differs
-        self._rows: list[bytes] = []  # the rightmost tile of each level, as made so far
-        self._counts: list[int] = []  # how many full tiles each level has
+    def __init__(self, stored: Read, differs: Callable[[int, int, bytes], None]) -> None:
+        self._stored, self._differs = stored, differs
+        self._edge: dict[int, bytes] = {}
+        self.size = 0
+        """How many leaves there are."""
 
     def add(self, leaves: Sequence[Hash]) -> None:
         """Add the next leaves."""
-        level, new = 0, b"".join(leaves)
-        while new:
-            if level == len(self._rows):
-                self._rows.append(b"")
-                self._counts.append(0)
-            row, above = self._rows[level] + new, []
-            while len(row) >= FULL:
-                piece, row = row[:FULL], row[FULL:]
-                self._compare(level, piece)
-                above.append(subtree(piece))
-                self._counts[level] += 1
-            self._rows[level] = row
-            level, new = level + 1, b"".join(above)
+        changed = grow(self.size, leaves, lambda level, _n: self._edge.get(level, b""))
+        for (level, n), row in changed.items():
+            self._edge[level] = row
+            if len(row) == FULL:
+                self._compare(level, n)
+        self.size += len(leaves)
 
     def finish(self) -> None:
         """Compare the tiles that are not full; to be called when there are no more leaves."""
-        for level, row in enumerate(self._rows):
-            if row:
-                self._compare(level, row)
-
-    def tiles(self) -> Iterator[tuple[int, int]]:
-        """Yield the place of every tile of the tree."""
-        for level, (count, row) in enumerate(zip(self._counts, self._rows, strict=True)):
-            yield from ((level, n) for n in range(count + bool(row)))
-
-    @property
-    def size(self) -> int:
-        """How many leaves there are."""
-        return self._counts[0] * WIDTH + len(self._rows[0]) // HASH_SIZE if self._rows else 0
+        for level, row in self._edge.items():
+            if len(row) < FULL:
+                self._compare(level, (self.size >> (HEIGHT * level)) // WIDTH)
 
     @property
     def root(self) -> Hash:
-        """The root over them."""
+        """The root over the leaves."""
         # It rests on the rightmost tile of each level alone.
-        return tree.root(self.size, node_reader(lambda level, _n: self._rows[level]))
+        return tree.root(self.size, node_reader(lambda level, _n: self._edge[level]))
 
-    def _compare(self, level: int, row: bytes) -> None:
-        n = self._counts[level]
-        if self._stored(level, n) != row:
-            self._differs(level, n)
+    def _compare(self, level: int, n: int) -> None:
+        if self._stored(level, n) != self._edge[level]:
+            self._differs(level, n, self._edge[level])

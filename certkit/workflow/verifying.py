@@ -40,7 +40,7 @@ PROOF_SUFFIX: Final = ".tlog-proof"
 STATUS_SUFFIX: Final = ".status"
 """What is appended to a passport's file name to name the proof and the status beside it."""
 
-_URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
+_URL: Final = r"[A-Za-z][A-Za-z0-9+.-]+:/"
 """With one slash, since a path has no two; a drive has one letter."""
 
 
@@ -104,7 +104,7 @@ def standing_of(
     if path.exists():
         sources["beside"] = _Beside(path, trust, at, heads)
     if registry is not None:
-        if _URL.match(str(registry)):
+        if re.match(_URL, str(registry)):
             raise UsageError(
                 "usage.option",
                 "--registry: a URL is not supported yet",
@@ -145,7 +145,7 @@ class _Beside:
 
 
 def _memory(trust: Trust, heads: Path) -> Callable[[str], Checkpoint | None]:
-    from certkit.registry.reader import keys_of_log  # noqa: PLC0415 - only where a log is asked
+    from certkit.registry.source import keys_of_log  # noqa: PLC0415 - only where a log is asked
 
     return memory(heads, lambda origin: keys_of_log(trust, origin))
 

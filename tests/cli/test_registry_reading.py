@@ -15,9 +15,9 @@ from certkit.passport import keys
 from certkit.passport.trust import parse
 from certkit.registry.entry import Drift, Logged, Revocation, read, write
 from certkit.registry.log import KEY_FILE, load_log_key
-from certkit.registry.reader import reading
+from certkit.registry.reader import history, reading
 from certkit.registry.registry import Registry
-from certkit.registry.state import Policy, history
+from certkit.registry.state import Policy
 from certkit.tlog.note import Signature, Signer, parse_note, write_note
 from certkit.tlog.tree import leaf_hash
 from tests.support.lineages import clustered, issue

@@ -11,8 +11,7 @@ from msgspec import convert, structs
 from certkit import canonical, passport
 from certkit.cli.views import passport as shown
 from certkit.cli.views import table
-from certkit.passport import exports, keys
-from certkit.passport.exports import words
+from certkit.passport import exports, keys, words
 from certkit.passport.statement import Predicate
 from tests.support.making import NOW, issued, of_bundle, sealed_bundle, trust
 from tests.support.running import certkit, program

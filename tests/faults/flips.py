@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from certkit.errors import CertkitError
 from certkit.progress import SILENT
 from certkit.registry.export import export
-from certkit.registry.reader import opened
+from certkit.registry.source import opened
 from certkit.registry.store import FILE
 from certkit.tlog import tiles
 from certkit.tlog.checkpoint import open_checkpoint
@@ -48,11 +48,11 @@ def is_sound(folder: Path, vkey: VerifierKey) -> bool:
     faults: list[tuple[int, int]] = []
     try:
         with opened(folder) as source:
-            work = Rebuild(source.tile, lambda level, n: faults.append((level, n)))
+            work = Rebuild(source.tile, lambda level, n, _row: faults.append((level, n)))
             for batch in source.batches():
                 work.add([leaf_hash(data) for _, data in batch])
             work.finish()
-            faults += [(0, 0) for _ in source.faults(set(work.tiles()), vkey)]
+            faults += [(0, 0) for _ in source.faults(work.size, vkey)]
             head = open_checkpoint(source.note(), vkey).checkpoint
     except CertkitError:
         return False

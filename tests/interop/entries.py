@@ -100,10 +100,10 @@ def _number(text: str, most: int = canonical.MAX_INTEGER) -> int:
 
 def _in_office(root: dict[str, Any], times: tuple[datetime, ...]) -> Iterator[PublicKeyTypes]:
     """Yield the keys of the logs that were in office at all times, or still are where no time is known."""
-    for log in trusted_root._read(root).tlogs:
-        if all(log.window.holds(time) for time in times) if times else log.window.end is None:
+    for key, window in trusted_root._windows(root)["tlogs"]:
+        if all(window.holds(time) for time in times) if times else window.end is None:
             try:
-                yield load_der_public_key(log.id)
+                yield load_der_public_key(key)
             except ValueError as error:
                 raise InputError("trust.root", f"a log's key cannot be used: {error}") from None
 

@@ -188,7 +188,7 @@ STRONG: dict[str, int] = {
     "adversarial": 950,
     "weak": 950,
     "cascade": 1_000,
-    "frr_tenths": 9_900,
+    "frr_tenths": 1_019_898,  # of 1,030,200 for all runs under faults
     "pei_terms": 49_500,  # of 50,000 for steps_actual 10 and 1,000 runs
     "irs_yes": 990,
     "ti_thousandths": 4_900_000,
@@ -201,8 +201,8 @@ def strong(ordered: Window | None = None, **changes: int) -> Summary:
     x = {**STRONG, **changes}
     bulk = structs.replace(
         outcomes(BULK, x["bulk"]),
-        frr_n=FIELD_RUNS,
-        frr_tenths=x["frr_tenths"],
+        frr_n=BULK,
+        frr_tenths=x["frr_tenths"] - 10 * (FAULTS - BULK),
         pei_n=FIELD_RUNS,
         pei_fixed=x["pei_terms"] * PEI_SCALE // 50,
         irs_yes=x["irs_yes"],
@@ -212,18 +212,22 @@ def strong(ordered: Window | None = None, **changes: int) -> Summary:
         violations_n=FIELD_RUNS,
         violations=x["violations"],
     )
-    landed = {"landed": ADVERSARIAL, "landed_success": x["adversarial"]}
+    landed = {"landed": ADVERSARIAL, "landed_success": x["adversarial"]} | _recovered(ADVERSARIAL)
     return summary(
         [
             cell("bank", "nominal", outcomes(25_500, 25_400)),
             cell("bank", "tool_failure", bulk, pei_terms={10: x["pei_terms"]}),
             cell("bank", "adversarial", outcomes(ADVERSARIAL, x["adversarial"], **landed)),
-            cell("bank", "cascade", outcomes(CASCADE, x["cascade"])),
+            cell("bank", "cascade", outcomes(CASCADE, x["cascade"], **_recovered(CASCADE))),
             cell("shop", "nominal", outcomes(250, 240)),
-            cell("shop", "stochastic", outcomes(WEAK, x["weak"])),
+            cell("shop", "stochastic", outcomes(WEAK, x["weak"], **_recovered(WEAK))),
         ],
         ordered=ordered or window(),
     )
+
+
+def _recovered(runs: int) -> dict[str, int]:
+    return {"frr_n": runs, "frr_tenths": 10 * runs}
 
 
 def judged(of: Summary, name: str = "hb-eval-2026", *, tier: int = 1, **protocol: Any) -> Assessment:

@@ -124,9 +124,7 @@ def copied(folder: Path, index: int, key: PrivateKey, **changed: Any) -> bytes:
 def silently(folder: Path, one: Passport, *more: AnyClaims) -> None:
     """Log a passport as nobody but whoever keeps the log can: with what they like after it."""
     with Registry.open(folder, heads=heads(folder)) as registry:
-        done = registry.append(
-            one.to_json(), check=checker(policy(), NOW), submitter=KEY, log_key=LOG_KEY, at=NOW
-        )
+        done = registry.append(one.to_json(), check=checker(policy()), submitter=KEY, log_key=LOG_KEY, at=NOW)
         subject = registry.logged(done.index).found.entry.subject
         for claims in more:
             log_entry(registry, subject, claims, submitter=KEY, log_key=LOG_KEY, at=NOW)

@@ -53,6 +53,9 @@ def _traces(view: View) -> Iterator[Finding]:
         bare = f"; {many(traces.bare)} marked as derived without an enclosed trace count as asserted"
         message = f"traces: {traces.enclosed:,} of {traces.named:,} enclosed"
         yield finding("traces-not-enclosed", message + (bare if traces.bare else ""))
+    if traces.differ:
+        share = f"{traces.differ:,} of {traces.enclosed:,}"
+        yield finding("derived-differs", f"{share} enclosed traces show other values than their records")
 
 
 def _bundle(facts: Facts) -> Iterator[Finding]:

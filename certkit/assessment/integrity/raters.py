@@ -65,19 +65,19 @@ def difficulty(task: Task, said: Said) -> Fraction:
     return Fraction(sum(rated), 5 * len(rated)) if rated else exact(task.priors.difficulty)
 
 
-def validity(task: Task, probe: Probe, said: Said) -> Fraction:
-    """Return ν ([NS] after eq. 11), from annotations of a probe or of its whole task."""
+def validity(task: Task, probe: Probe, said: Said) -> str:
+    """Return the name of ν ([NS] after eq. 11), from annotations of a probe or of its whole task."""
     about = [item for item in said if item.key.probe in {None, probe.id} and item.kind != "audit"]
     if any(item.valid is False for item in about):
-        return NU["needs_review"]
+        return "needs_review"
     if any(item.adjudicated is True for item in about):
-        return NU["adjudicated"]
+        return "adjudicated"
     assigned = [item for item in about if item.kind == "construct"]
     if len({item.rater for item in assigned}) >= _RATERS and {item.family for item in assigned} == {
         task.family
     }:
-        return NU["validated"]
-    return NU["sampled" if any(isinstance(item.rating, int) for item in about) else "design"]
+        return "validated"
+    return "sampled" if any(isinstance(item.rating, int) for item in about) else "design"
 
 
 def _by_rater(kept: Kept, kind: str) -> dict[str, dict[Key, int]]:

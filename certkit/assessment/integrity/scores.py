@@ -11,12 +11,14 @@ largest value that it can have. An unclear reply counts as wrong, in `high` as r
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from fractions import Fraction
 from functools import cache, lru_cache
 from math import fsum, log2, sqrt
-from operator import attrgetter
+from operator import mul
 from typing import TYPE_CHECKING, Final, NamedTuple
+
+import msgspec
 
 from certkit.assessment.integrity import document as doc
 from certkit.assessment.integrity import raters
@@ -25,143 +27,138 @@ from certkit.probes.matching import Verdict
 from certkit.probes.records import Family, Key, Phase, Variant
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from certkit.evidence.integrity.reading import Kept, Reply
     from certkit.probes.records import Annotation, Task
 
-THOUSAND: Final = 1000
-BILLION: Final = 10**9
+    Scores = Mapping[str, Fraction | None]
+
 LEAST_CLUSTERS: Final = 10
 LEVEL: Final = 0.95
-_ONE: Final = Fraction(1)
+_THOUSAND: Final = 1000
+_MILLION: Final = 10**6
+_BILLION: Final = 10**9
 _PHASE: Final = {"initial": Fraction(15, 100), "mid": Fraction(1, 2), "late": Fraction(85, 100)}
 
 
 class Scored(NamedTuple):
-    """A task with its weight ω, the replies to it, and its scores, None where they lack a reply or a term.
+    """A task with its weight ω, the replies to it, and its scores by name.
 
-    `floor` and `ceiling` are the core with all probes lost and held.
+    A score is None if it lacks a reply or a term; `floor` and `ceiling` are the core with all probes lost
+    and held, and `success` is 1 or 0.
     """
 
     task: Task
     attempt: Reply | None
     replies: tuple[Reply | None, ...]
     weight: Fraction
-    success: Fraction | None
-    core: Fraction | None
-    full: Fraction | None
-    neural: Fraction | None
-    low: Fraction
-    high: Fraction
-    floor: Fraction
-    ceiling: Fraction
-
-
-def clip(value: Fraction, low: Fraction = Fraction(0), high: Fraction = _ONE) -> Fraction:
-    """Return a value kept within limits."""
-    return min(max(value, low), high)
+    scores: Scores
 
 
 @lru_cache(maxsize=4096)
 def task_weight(design: Fraction, h: Fraction) -> Fraction:
     """Return ω ([NS] eq. 5)."""
-    return clip(design * (Fraction(85, 100) + Fraction(30, 100) * h), Fraction(1, 2), Fraction(3, 2))
+    omega = design * (Fraction(85, 100) + Fraction(30, 100) * h)
+    return min(max(omega, Fraction(1, 2)), Fraction(3, 2))
 
 
 @lru_cache(maxsize=4096)
-def probe_weight(alpha: Fraction, omega: Fraction, nu: Fraction) -> Fraction:
-    """Return w ([NS] eq. 10)."""
-    return clip(alpha * omega * nu, Fraction(1, 10), Fraction(3))
+def probe_weights(
+    alphas: tuple[Fraction, ...], omega: Fraction, nus: tuple[str, ...]
+) -> tuple[Fraction, ...]:
+    """Return w of every probe of a task ([NS] eq. 10), by the names of ν."""
+    weights = (alpha * omega * raters.NU[nu] for alpha, nu in zip(alphas, nus, strict=True))
+    return tuple(min(max(weight, Fraction(1, 10)), Fraction(3)) for weight in weights)
 
 
 @lru_cache(maxsize=4096)
 def context_risk(position: int, last: int, phase: Phase, variant: Variant) -> Fraction:
-    """Return x ([NS] eq. 7); `last` is the largest position of the task."""
+    """Return x ([NS] eq. 7), at most .9475; `last` is the largest position of the task."""
     misled = variant is Variant.DISTRACTOR
-    return clip(Fraction(45 * position, 100 * last) + Fraction(35, 100) * _PHASE[phase] + Fraction(misled, 5))
-
-
-def trajectory(reply: Reply) -> Fraction:
-    """Return t: half for a breached contract, half for several options named."""
-    return Fraction(reply.breach + reply.competing, 2)
+    return Fraction(45 * position, 100 * last) + Fraction(35, 100) * _PHASE[phase] + Fraction(misled, 5)
 
 
 @cache
-def entropy(confidence: int) -> Fraction:
+def entropy(confidence: int) -> int:
     """Return u, the binary entropy of a confidence in thousandths, in billionths ([NS] eq. 6)."""
-    c = confidence / THOUSAND
-    bits = 0.0 if c in {0.0, 1.0} else -c * log2(c) - (1 - c) * log2(1 - c)
-    return Fraction(round(bits * BILLION), BILLION)
+    c = confidence / _THOUSAND
+    return round(_BILLION * (0.0 if c in {0.0, 1.0} else -c * log2(c) - (1 - c) * log2(1 - c)))
 
 
-@lru_cache(maxsize=4096)
-def core_integrity(d: int, t: Fraction, x: Fraction) -> Fraction:
-    """Return 1 - ρ of HCCIS-CORE ([NS] eq. 8)."""
-    return 1 - clip((24 * d + 5 * t + 5 * x) / 34)
-
-
-def full_integrity(d: int, reply: Reply, x: Fraction) -> Fraction | None:
-    """Return 1 - ρ of HCCIS-FULL ([NS] eq. 9); None without a confidence."""
-    if reply.confidence is None:
-        return None
-    q, u = 1 - Fraction(reply.confidence, THOUSAND), entropy(reply.confidence)
-    return 1 - clip((48 * d + 18 * q + 14 * u + 10 * trajectory(reply) + 10 * x) / 100)
-
-
-def neural_integrity(d: int, reply: Reply, x: Fraction, h: Fraction) -> Fraction | None:
-    """Return 1 - ρ of HCCIS+N ([NS] eq. 12); None where any of its terms was not supplied."""
-    supplied = (reply.confidence, reply.success_probability, reply.retrieval_risk, reply.neural_conflict)
-    if None in supplied:
-        return None
-    c, success, r, n = (Fraction(value or 0, THOUSAND) for value in supplied)
-    u, t, s = entropy(reply.confidence or 0), trajectory(reply), 1 - success
-    base = (42 * d + 18 * (1 - c) + 12 * u + 10 * t + 8 * x + 6 * s + 4 * r) / 100
-    return 1 - clip(base * (Fraction(80, 100) + Fraction(35, 100) * h + Fraction(15, 100) * n))
+@lru_cache(maxsize=65_536)
+def mean(values: tuple[int | Fraction, ...], weights: tuple[Fraction, ...]) -> Fraction:
+    """Return the weighted mean over the probes of a task ([NS] eq. 10)."""
+    return sum(map(mul, weights, values), Fraction(0)) / sum(weights)
 
 
 def scored(task: Task, replies: Mapping[Key, Reply], said: Sequence[Annotation] = ()) -> Scored:
-    """Return a task with its scores."""
+    """Return a task with its scores.
+
+    Eq. 8 and 9 are linear, so that the mean of a score follows from the means of its terms.
+    """
     h = raters.difficulty(task, said)
     weight = task_weight(raters.exact(task.priors.weight), h)
     last = max(probe.position for probe in task.probes)
-    weights = tuple(
-        probe_weight(raters.exact(probe.weight), weight, raters.validity(task, probe, said))
-        for probe in task.probes
+    weights = probe_weights(
+        tuple(raters.exact(probe.weight) for probe in task.probes),
+        weight,
+        tuple(raters.validity(task, probe, said) for probe in task.probes),
     )
-    risks = [context_risk(probe.position, last, probe.phase, task.variant) for probe in task.probes]
+    risks = tuple(context_risk(probe.position, last, probe.phase, task.variant) for probe in task.probes)
+    x = mean(risks, weights)
     answers = tuple(replies.get(Key(task.id, probe.id)) for probe in task.probes)
+    given = [reply for reply in answers if reply is not None]
 
-    def mean(score: Callable[[Reply | None, Fraction], Fraction | None]) -> Fraction | None:
-        values = tuple(score(reply, x) for reply, x in zip(answers, risks, strict=True))
-        return None if None in values else _mean(values, weights)
+    def core(missing: int, unclear: int) -> Fraction:
+        """Return the core if missing replies are all right or all wrong (0, 1), and unclear ones too."""
+        drifts = (
+            missing if reply is None else unclear if reply.verdict is Verdict.UNCLEAR else _drift(reply)
+            for reply in answers
+        )
+        halves = tuple(2 * missing if reply is None else _halves(reply) for reply in answers)
+        return 1 - (24 * mean(tuple(drifts), weights) + 5 * mean(halves, weights) / 2 + 5 * x) / 34
 
-    def known(score: Callable[[int, Reply, Fraction], Fraction | None]) -> Fraction | None:
-        return mean(lambda reply, x: None if reply is None else score(_drift(reply), reply, x))
+    scores: dict[str, Fraction | None] = dict.fromkeys(("core", "full", "neural", "success"))
+    scores |= {"low": core(1, 1), "floor": (5 - 5 * x) / 34, "ceiling": 1 - 5 * x / 34}
+    doubtful = any(reply is None or reply.verdict is Verdict.UNCLEAR for reply in answers)
+    scores["high"] = core(0, 0) if doubtful else scores["low"]
+    if len(given) == len(answers):
+        scores["core"] = scores["low"]
+        scores["full"], scores["neural"] = _full(given, weights, x), _neural(given, weights, risks, h)
+    if (attempt := replies.get(Key(task.id, None))) is not None:
+        scores["success"] = Fraction(1 - _drift(attempt))
+    return Scored(task, attempt, answers, weight, scores)
 
-    def core(reply: Reply | None, x: Fraction, missing: int, unclear: int) -> Fraction:
-        if reply is None:
-            return core_integrity(missing, Fraction(missing), x)
-        d = unclear if reply.verdict is Verdict.UNCLEAR else _drift(reply)
-        return core_integrity(d, trajectory(reply), x)
 
-    zero, attempt = Fraction(0), replies.get(Key(task.id, None))
-    low = mean(lambda reply, x: core(reply, x, 1, 1)) or zero
-    return Scored(
-        task=task,
-        attempt=attempt,
-        replies=answers,
-        weight=weight,
-        success=None if attempt is None else Fraction(1 - _drift(attempt)),
-        core=None if None in answers else low,
-        full=known(full_integrity),
-        neural=known(lambda d, reply, x: neural_integrity(d, reply, x, h)),
-        low=low,
-        high=mean(lambda reply, x: core(reply, x, 0, 0)) or zero,
-        floor=mean(lambda _, x: core_integrity(1, _ONE, x)) or zero,
-        ceiling=mean(lambda _, x: core_integrity(0, zero, x)) or zero,
+def _full(replies: Sequence[Reply], weights: tuple[Fraction, ...], x: Fraction) -> Fraction | None:
+    """Return 1 - ρ of HCCIS-FULL ([NS] eq. 9); None without a confidence."""
+    stated = [reply.confidence for reply in replies if reply.confidence is not None]
+    if len(stated) < len(replies):
+        return None
+    terms = (
+        _BILLION * (48 * _drift(reply) + 18 + 5 * _halves(reply)) - 18 * _MILLION * c + 14 * entropy(c)
+        for reply, c in zip(replies, stated, strict=True)
     )
+    return 1 - (mean(tuple(terms), weights) / _BILLION + 10 * x) / 100
+
+
+def _neural(
+    replies: Sequence[Reply], weights: tuple[Fraction, ...], risks: Sequence[Fraction], h: Fraction
+) -> Fraction | None:
+    """Return 1 - ρ of HCCIS+N ([NS] eq. 12); None where any of its terms was not supplied."""
+    held = []
+    for reply, x in zip(replies, risks, strict=True):
+        supplied = (reply.confidence, reply.success_probability, reply.retrieval_risk, reply.neural_conflict)
+        if None in supplied:
+            return None
+        c, success, r, n = (Fraction(value or 0, _THOUSAND) for value in supplied)
+        u = Fraction(entropy(reply.confidence or 0), _BILLION)
+        risk = 42 * _drift(reply) + 18 * (1 - c) + 12 * u + 5 * _halves(reply) + 8 * x
+        risk += 6 * (1 - success) + 4 * r
+        held.append(1 - min(risk / 100 * (80 + 35 * h + 15 * n) / 100, Fraction(1)))
+    return mean(tuple(held), weights)
 
 
 def _drift(reply: Reply) -> int:
@@ -169,10 +166,9 @@ def _drift(reply: Reply) -> int:
     return int(reply.verdict is not Verdict.MATCH)
 
 
-@lru_cache(maxsize=4096)
-def _mean(values: tuple[Fraction, ...], weights: tuple[Fraction, ...]) -> Fraction:
-    """Return I_t ([NS] eq. 10)."""
-    return sum((w * v for w, v in zip(weights, values, strict=True)), Fraction(0)) / sum(weights)
+def _halves(reply: Reply) -> int:
+    """Return t in halves: one for a breached contract, one for several options named."""
+    return reply.breach + reply.competing
 
 
 def overall(items: Iterable[Scored], name: str) -> Fraction | None:
@@ -180,40 +176,41 @@ def overall(items: Iterable[Scored], name: str) -> Fraction | None:
 
     None where there is no task, or one of them has no value.
     """
-    value_of: Callable[[Scored], Fraction | None] = attrgetter(name)
-    top, weight = Fraction(0), Fraction(0)
+    top, weights = Counter[int](), Counter[int]()  # numerators, by their denominator
     for item in items:
-        if (value := value_of(item)) is None:
+        weight, value = item.weight, item.scores[name]
+        if value is None:
             return None
-        top += item.weight * value
-        weight += item.weight
-    return top / weight if weight else None
+        top[weight.denominator * value.denominator] += weight.numerator * value.numerator
+        weights[weight.denominator] += weight.numerator
+    whole, total = (sum(Fraction(n, d) for d, n in part.items()) for part in (top, weights))
+    return Fraction(whole, total) if total else None
 
 
-def interval(items: Sequence[Scored]) -> tuple[float, float] | None:
-    """Return the 95 % interval of the core over clusters of twins, within floor and ceiling.
+def _core(items: Sequence[Scored]) -> doc.Core:
+    """Return the core with its 95 % interval over clusters of twins, within floor and ceiling.
 
-    None with fewer than ten clusters, without variation, or where a reply is missing.
+    No interval with fewer than ten clusters, without variation, or where a reply is missing.
     """
-    estimate = overall(items, "core")
-    clusters: dict[str, list[Fraction]] = {}
+    value = overall(items, "core")
+    low, high, floor, ceiling = (
+        overall(items, name) or Fraction(0) for name in ("low", "high", "floor", "ceiling")
+    )
+    core = doc.Core(value=value, low=low, high=high, floor=floor, ceiling=ceiling, interval=None)
+    if value is None:
+        return core
+    residuals: dict[str, Fraction] = defaultdict(Fraction)
     for item in items:
-        sums = clusters.setdefault(item.task.cluster, [Fraction(0), Fraction(0)])
-        sums[0] += item.weight * (item.core or 0)
-        sums[1] += item.weight
-    k = len(clusters)
-    if estimate is None or k < LEAST_CLUSTERS:
-        return None
-    n = float(sum(item.weight for item in items))
-    squares = fsum(float(y - estimate * size) ** 2 for y, size in clusters.values())
-    variance = k / (k - 1) * squares / n**2
-    if variance == 0:
-        return None
+        residuals[item.task.cluster] += item.weight * ((item.scores["core"] or 0) - value)
+    k = len(residuals)
+    if k < LEAST_CLUSTERS or not any(residuals.values()):
+        return core
     from scipy.special import stdtrit  # noqa: PLC0415 - heavy
 
-    half = float(stdtrit(k - 1, (1 + LEVEL) / 2)) * sqrt(variance)
-    floor, ceiling = (float(overall(items, name) or 0) for name in ("floor", "ceiling"))
-    return max(floor, float(estimate) - half), min(ceiling, float(estimate) + half)
+    variance = k / (k - 1) * fsum(float(residual) ** 2 for residual in residuals.values())
+    half = float(stdtrit(k - 1, (1 + LEVEL) / 2)) * sqrt(variance) / float(sum(item.weight for item in items))
+    limits = max(float(floor), float(value) - half), min(float(ceiling), float(value) + half)
+    return msgspec.structs.replace(core, interval=limits)
 
 
 def score_integrity(bundle: Path) -> doc.IntegrityDocument:
@@ -227,8 +224,8 @@ def score(kept: Kept) -> doc.IntegrityDocument:
     for item in kept.annotations:
         said[item.task_id].append(item)
 
-    def scored_of(read: Mapping[Key, Reply]) -> list[Scored]:
-        return [scored(task, read, said[task.id]) for task in kept.tasks]
+    def scored_of(replies: Mapping[Key, Reply]) -> list[Scored]:
+        return [scored(task, replies, said[task.id]) for task in kept.tasks]
 
     def of_families(*families: Family) -> list[Scored]:
         return [item for item in items if item.task.family in families]
@@ -237,15 +234,15 @@ def score(kept: Kept) -> doc.IntegrityDocument:
     items = scored_of(replies)
     attempts = [item.attempt for item in items]
     probes = [reply for item in items for reply in item.replies]
-    run, complete = kept.run, None not in attempts and None not in probes
+    complete = None not in attempts and None not in probes
     state = doc.State.MEASURED if complete else doc.State.PARTIAL
     return doc.IntegrityDocument(
         state=state if replies else doc.State.UNMEASURED,
         origin=doc.Origin(
             seed=kept.inventory.origin,
             tasks_digest=kept.inventory.tasks_digest,
-            agent=None if run is None else run.agent,
-            mode=None if run is None else run.mode,
+            agent=None if kept.run is None else kept.run.agent,
+            mode=None if kept.run is None else kept.run.mode,
         ),
         success=doc.Success(
             successes=_matched(attempts),
@@ -273,13 +270,8 @@ def score(kept: Kept) -> doc.IntegrityDocument:
     )
 
 
-def _matched(replies: Sequence[Reply | None]) -> int:
+def _matched(replies: Iterable[Reply | None]) -> int:
     return sum(reply is not None and reply.verdict is Verdict.MATCH for reply in replies)
-
-
-def _core(items: Sequence[Scored]) -> doc.Core:
-    ends = {name: overall(items, name) or Fraction(0) for name in ("low", "high", "floor", "ceiling")}
-    return doc.Core(value=overall(items, "core"), interval=interval(items), **ends)
 
 
 def _gap(items: Sequence[Scored]) -> Fraction | None:
@@ -313,7 +305,7 @@ def _cells(items: Sequence[Scored]) -> tuple[doc.Cell, ...]:
             variant=cell[0].task.variant,
             band=cell[0].task.band,
             tasks=len(cell),
-            successes=_matched([item.attempt for item in cell]),
+            successes=_matched(item.attempt for item in cell),
             probes=sum(len(item.replies) for item in cell),
             matched=sum(_matched(item.replies) for item in cell),
             core=overall(cell, "core"),

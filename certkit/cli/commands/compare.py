@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from certkit.assessment.compare.paper import PaperTests
     from certkit.assessment.drift.document import Drift
     from certkit.assessment.statistics.estimators import Interval
-    from certkit.passport.comparing import Comparison as Drifted
-    from certkit.passport.comparing import Side as Signed
+    from certkit.workflow.comparing import Comparison as Drifted
+    from certkit.workflow.comparing import Side as Signed
 
 
 def compare(

@@ -17,7 +17,6 @@ from certkit.cli.emit import emit, fold, progress
 from certkit.cli.views.passport import show_passport
 from certkit.errors import Exit, UsageError
 from certkit.passport import exports
-from certkit.passport.exports import source
 from certkit.passport.opening import parse
 from certkit.passport.verification import verify as check
 from certkit.workflow.verifying import evidence_of, standing_of, taken
@@ -143,7 +142,7 @@ def show(
         verified = check(data, trust=policy, at=moment, proof=given.proof, **standing)
     # What fails before its fourth step is not known to be anybody's words, and is not repeated here.
     readable = verified is None or verified.statement is not None
-    shown = source.unverified(data, at=moment, made=made) if readable else None
+    shown = exports.unverified(data, at=moment, made=made) if readable else None
     emit(
         _document(data if readable else None, verified),
         _shown(verified, shown, in_pdf=given.in_pdf, dated=at is not None),
@@ -152,7 +151,7 @@ def show(
 
 
 def _shown(
-    verified: Verification | None, shown: source.Source | None, *, in_pdf: bool, dated: bool
+    verified: Verification | None, shown: Source | None, *, in_pdf: bool, dated: bool
 ) -> Iterator[Line]:
     if verified is None:
         yield "SIGNATURE NOT CHECKED: anyone can write this. Check it: --trust FILE"

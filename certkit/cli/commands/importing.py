@@ -19,7 +19,6 @@ from certkit.evidence.importers import FORMATS, ImportOptions, preview, run, sug
 
 if TYPE_CHECKING:
     from certkit.evidence.importers import ImportAccount
-    from certkit.evidence.records.faults import Fault
 
 
 class ImportedBundle(Part, frozen=True, kw_only=True):
@@ -38,10 +37,10 @@ class Suggested(Document, frozen=True, kw_only=True, tag="urn:certkit:import-sug
 
 
 class Previewed(Document, frozen=True, kw_only=True, tag="urn:certkit:import-preview:v1"):
-    """The first runs of a log as records, each with its faults."""
+    """The first runs of a log as records, and the faults of all its rows, like ones together."""
 
     records: Sequence[Mapping[str, Any]]
-    faults: Sequence[Sequence[Text]]
+    faults: Sequence[Text]
 
 
 class Import(Document, frozen=True, kw_only=True, tag="urn:certkit:import:v1"):
@@ -102,6 +101,13 @@ def import_(
     attempt: Annotated[int | None, opt.ATTEMPT(help="This is the agent's n-th evaluation.")] = None,
     like: opt.Like = None,
     no_seal: opt.NoSeal = False,
+    no_traces: Annotated[
+        bool,
+        typer.Option(
+            "--no-traces",
+            help="Enclose no transcripts; what they show then counts as asserted.",
+        ),
+    ] = False,
     suggest_: Annotated[
         bool,
         typer.Option("--suggest", help="Write a commented mapping for the log instead, to -o or the screen."),
@@ -132,13 +138,17 @@ def import_(
         tasks_independent=tasks_independent,
         attempt=attempt,
         seal=not no_seal,
+        traces=not no_traces,
         task_salt=None if like is None else opt.salt_of(like),
     )
     if suggest_:
         _suggest(suggest(source, options, format_=format_), out)
         return
     if dry_run:
-        emit(*_previewed(list(preview(source, options, format_=format_))))
+        records, faults = preview(source, options, format_=format_)
+        told = [*faults.grouped()]
+        shown = [*map(_shown, records), f"{faults.total:,} faults in all rows", *told]
+        emit(Previewed(records=records, faults=told), shown)
         return
     if out is None:
         raise typer.BadParameter("the folder to write is needed", param_hint="-o")
@@ -157,13 +167,8 @@ def _suggest(text: str, out: Path | None) -> None:
     emit(Suggested(mapping=text), [f"written: {out}"])
 
 
-def _previewed(runs: list[tuple[dict[str, Any], list[Fault]]]) -> tuple[Previewed, list[str]]:
-    shown = []
-    for record, faults in runs:
-        shown.append(canonical.line(record).decode().rstrip())
-        shown += [f"  fault: {fault}" for fault in faults]
-    told = [[str(fault) for fault in faults] for _, faults in runs]
-    return Previewed(records=[record for record, _ in runs], faults=told), shown
+def _shown(record: dict[str, Any]) -> str:
+    return canonical.line(record).decode().rstrip()
 
 
 def _named(words: list[str]) -> tuple[str | None, Path]:

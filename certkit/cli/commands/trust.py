@@ -12,7 +12,7 @@ import msgspec
 import typer
 from msgspec import structs
 
-from certkit import canonical, files, workflow
+from certkit import canonical, files
 from certkit.cli import context
 from certkit.cli import options as opt
 from certkit.cli.documents import TrustShow
@@ -20,11 +20,10 @@ from certkit.cli.emit import emit, fold, hint
 from certkit.cli.views.trust import show_policy, show_written
 from certkit.errors import Exit, UsageError
 from certkit.passport import keyless, keys, trusted_root
-from certkit.passport.editing import ended, removed, rotated
-from certkit.passport.exports.words import utc
-from certkit.passport.oddities import cautions, oddities
+from certkit.passport.editing import cautions, ended, oddities, removed, rotated
 from certkit.passport.terms import Reading
 from certkit.passport.trust import Identity, Requirement, Trust, TrustedKey
+from certkit.passport.words import utc
 
 
 class Require(StrEnum):
@@ -217,25 +216,19 @@ def _taken_over(key_id: str, moment: datetime, before: datetime | None) -> Itera
 
 def show(
     trust: opt.TrustFile = None,
-    profile: Annotated[
-        list[str] | None, opt.PROFILE(help="A profile of your own that the policy may name; repeatable.")
-    ] = None,
     at: opt.AsOf = None,
 ) -> None:
     """Show a trust policy: issuers with the ids of their keys, logs, what is required, and what is odd.
 
-    Odd are keys that no longer count, issuers of one name, demands that nothing in the policy can meet, and
-    profiles that are not known here. Cautions name what the policy lets pass and a careful verifier would
-    not; they change no exit code.
+    Odd are keys that do not count now, and demands that nothing in the policy can meet. Cautions name
+    what the policy lets pass and a careful verifier would not; they change no exit code.
 
     Exit code 0: nothing is odd; 1: something is; 3: it is no policy, as with a quorum that cannot be had.
 
     Example: certkit trust show --trust trust.json
     """
     policy, path = context.load_policy(trust), context.policy_path(trust)
-    named = (*workflow.packaged_profiles(), *(profile or ())) if policy.profiles or profile else ()
-    known = {workflow.load_profile(name).digest for name in named}
-    odd = oddities(policy, at=at or context.now(), profiles=known)
+    odd = tuple(oddities(policy, at=at or context.now()))
     emit(
         TrustShow(path=path, policy=policy.to_dict(), odd=odd, cautions=tuple(cautions(policy))),
         show_policy(policy, path, odd),

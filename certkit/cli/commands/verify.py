@@ -11,9 +11,8 @@ from certkit.cli import context
 from certkit.cli import options as opt
 from certkit.cli.emit import emit, fold, progress, warn
 from certkit.errors import UsageError
-from certkit.passport import keys
+from certkit.passport import keys, words
 from certkit.passport.checks import NOT_ASKED
-from certkit.passport.exports import words
 from certkit.passport.outcome import STEPS
 from certkit.passport.trust import Trust, TrustedIssuer, TrustedKey
 from certkit.passport.verification import verify as check

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from certkit.cli.emit import fold
 from certkit.cli.views.table import Asked, Cells, digits, table
-from certkit.passport.exports import words
+from certkit.passport import words
 from certkit.text import quoted
 from certkit.wording import many
 

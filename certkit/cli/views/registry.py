@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from certkit.registry.auditing import Audit
     from certkit.registry.entry import Entry, Logged
     from certkit.registry.keeping import Gathered
-    from certkit.registry.reader import Reader
+    from certkit.registry.reader import History, Reader
     from certkit.registry.registry import Registry
-    from certkit.registry.state import History, Issued
+    from certkit.registry.state import Issued
     from certkit.tlog.note import Signed
 
 _BARS: Final = "▁▂▃▄▅▆▇█"

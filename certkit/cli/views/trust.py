@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from certkit.cli.emit import fold, hint
-from certkit.passport.exports.words import day
-from certkit.passport.oddities import cautions
+from certkit.passport.editing import cautions
 from certkit.passport.trusted_root import KINDS
+from certkit.passport.words import day
 from certkit.wording import many
 
 if TYPE_CHECKING:

@@ -54,6 +54,7 @@ _MEDIA_TYPES: Final = {
     ".csv": "text/csv",
     ".pdf": "application/pdf",
     ".gz": "application/gzip",
+    ".zst": "application/zstd",
 }
 _TRACE: Final = re.compile(r"traces/(?:.*/)?(?:sha256-)?([0-9a-f]{64})(?:\..*)?\Z")
 _UNREAD: Final = {"context.json": "context.json"}

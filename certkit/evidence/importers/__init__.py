@@ -15,12 +15,10 @@ from __future__ import annotations
 import re
 import shutil
 import tempfile
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from certkit import canonical, files
 from certkit.base import validate
@@ -33,6 +31,7 @@ from certkit.evidence.bundle.manifest import (
     Imported,
     Manifest,
 )
+from certkit.evidence.expressions import MISSING, look_up
 from certkit.evidence.importers.agentdojo import AgentDojo
 from certkit.evidence.importers.base import (
     ImportAccount,
@@ -43,7 +42,6 @@ from certkit.evidence.importers.base import (
 )
 from certkit.evidence.importers.drafts import UNPRINTABLE
 from certkit.evidence.importers.every_eval import EveryEval
-from certkit.evidence.importers.expressions import MISSING, look_up
 from certkit.evidence.importers.hb_eval import HbEval
 from certkit.evidence.importers.inspect_log import ZIP, InspectLog
 from certkit.evidence.importers.mapper import Mapper, check_options
@@ -53,7 +51,7 @@ from certkit.evidence.importers.records import Records
 from certkit.evidence.importers.source import opening
 from certkit.evidence.importers.suggest import Suggestion
 from certkit.evidence.importers.tau import Tau
-from certkit.evidence.reading.lines import check_line
+from certkit.evidence.traces import RULES, Rules
 from certkit.progress import SILENT
 from certkit.text import visible
 
@@ -61,8 +59,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from certkit.evidence.importers.base import Run
-    from certkit.evidence.importers.drafts import Draft, Place
-    from certkit.evidence.records.faults import Fault
+    from certkit.evidence.importers.drafts import Draft
+    from certkit.evidence.records.faults import Faults
     from certkit.progress import Progress
 
 __all__ = ["FORMATS", "ImportAccount", "ImportFaultsError", "ImportOptions", "preview", "run", "suggest"]
@@ -187,12 +185,8 @@ def run(
         importer = FORMATS[format_].importer(job)
         mapper = Mapper(mapping_of(options), options, importer)
         progress.start("importing", None if source.is_dir() else source.stat().st_size, "bytes")
-        for run in importer.runs():
-            draft = job.draft(*_part(run, options))
-            fields, faults = mapper.fields(run, draft)
-            job.refuse(*faults)
-            if fields is not None and not faults:
-                job.refuse(*draft.write(fields, run.place))
+        for _ in _records(importer, mapper, job):
+            pass
         progress.finish()
         job.close_files()
         mapper.check(job.name)
@@ -222,22 +216,34 @@ def suggest(source: Path, options: ImportOptions, *, format_: str | None = None)
 
 def preview(
     source: Path, options: ImportOptions, *, format_: str | None = None
-) -> Iterator[tuple[dict[str, Any], list[Fault]]]:
-    """Yield the first `PREVIEWED` runs as the records that they would become, each with its faults."""
+) -> tuple[list[dict[str, Any]], Faults]:
+    """Return the first `PREVIEWED` runs as the records that they would become, and the faults of all rows."""
     format_ = checked_format(source, options, format_)
     with tempfile.TemporaryDirectory() as folder, Job(source, Path(folder), options, SILENT) as job:
         importer = FORMATS[format_].importer(job)
-        mapper = Mapper(mapping_of(options), options, importer)
-        for run in islice(importer.runs(), PREVIEWED):
-            draft = job.draft(*_part(run, options))
-            fields, faults = mapper.fields(run, draft)
-            record = {name: value for name, value in (fields or {}).items() if value is not None}
-            yield record, faults or draft.write(record, run.place) or _faults_of(record, run.place)
+        first = []
+        for number, record in enumerate(
+            _records(importer, Mapper(mapping_of(options), options, importer), job)
+        ):
+            if number < PREVIEWED:
+                first.append({name: value for name, value in record.items() if value is not None})
+        job.close_files()
+        for draft in job.drafts.values():
+            job.note_faults(draft)
+        return first, job.faults
 
 
-def _faults_of(record: dict[str, Any], place: Place) -> list[Fault]:
-    checked = check_line(canonical.line(record), place.line)
-    return [replace(fault, file=place.file) for fault in checked] if isinstance(checked, list) else []
+def _records(importer: Importer, mapper: Mapper, job: Job) -> Iterator[dict[str, Any]]:
+    """Write the records of all runs to their drafts and yield them; those at fault are added to the job's."""
+    for run in importer.runs():
+        draft = job.draft(*_part(run, job.options))
+        fields, faults = mapper.fields(run, draft)
+        if fields is None:
+            continue
+        if not faults and run.data is not None and job.options.traces:
+            fields |= draft.enclose(run.data)
+        job.refuse(*(faults or draft.write(fields, run.place)))
+        yield fields
 
 
 def checked_format(source: Path, options: ImportOptions, format_: str | None) -> str:
@@ -275,7 +281,7 @@ def _checked_drafts(job: Job, format_: str) -> list[Draft]:
         if draft not in drafts:
             shutil.rmtree(draft.folder)
     for draft in drafts:
-        job.faults.add(draft.faults(), lambda fault: replace(fault, file=fault.file or job.name))
+        job.note_faults(draft)
     job.refuse_faults()
     return drafts
 
@@ -338,6 +344,8 @@ def _finish(draft: Draft, job: Job, name: str, out: Path) -> ImportAccount:
         "imported": imported.model_dump(mode="json", by_alias=True, exclude_none=True),
     }
     manifest = validate(Manifest, document, code="import.source", where=MANIFEST_NAME)
+    if draft.traces and (rules := mapping_of(options).trace) != Rules():
+        files.write(draft.folder / RULES, canonical.line(rules.model_dump(mode="json")))
     files.write(draft.folder / MANIFEST_NAME, canonical.pretty(manifest.to_dict()).encode())
     digest = bundle.seal(draft.folder).facts.digest if options.seal else None
     return ImportAccount(

@@ -12,18 +12,18 @@ How the fields of the log are read:
   not a task of the agent; such runs are left out and counted.
 - ``error`` is set where a model service failed or refused the context; utility and security are then
   placeholders, and the run is a harness error.
-- A model turn is a decision step. Task ids repeat across suites, so they get the suite as a prefix.
+- Task ids repeat across suites, so they get the suite as a prefix.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-import msgspec
 from msgspec import Meta, Struct
 
 from certkit.evidence.importers.base import Importer, Run
 from certkit.evidence.records.record import Condition, Outcome
+from certkit.evidence.traces import Message, shown
 from certkit.text import visible
 
 if TYPE_CHECKING:
@@ -36,12 +36,6 @@ _LEVELS: Final = 5
 """Names in <pipeline>/<suite>/<user_task>/<attack>/<injection>.json"""
 
 Name = Annotated[str, Meta(min_length=1, max_length=128)]
-
-
-class Message(Struct, frozen=True):
-    """A message of the transcript; only its role is read."""
-
-    role: str
 
 
 class TaskResults(Struct, frozen=True, kw_only=True):
@@ -58,26 +52,6 @@ class TaskResults(Struct, frozen=True, kw_only=True):
     security: bool | None = None
     evaluation_timestamp: str | None = None
     benchmark_version: str | None = None
-
-
-class ExportMetadata(Struct, frozen=True, kw_only=True):
-    """A run in the one-file export; ``success`` is the benchmark's ``utility``."""
-
-    suite_name: Name
-    model: Name
-    user_task_id: Name
-    injection_task_id: Name | None = None
-    attack_type: Name | None = None
-    error: str | None = None
-    success: bool
-    security: bool | None = None
-
-
-class ExportRow(Struct, frozen=True, kw_only=True):
-    """One line of the one-file export."""
-
-    messages: list[Message]
-    metadata: ExportMetadata
 
 
 class AgentDojo(Importer):
@@ -100,58 +74,33 @@ class AgentDojo(Importer):
                 self.job.left_out += 1
                 continue
             run = self._typed(row, place)
-            if run is None or not self._matches(run, place):
+            if run is None or not self._in_its_folder(run, place):
                 continue
-            agent = self._agent(run, place)
+            agent = visible(run.pipeline_name.replace("/", "_"))
             draft = self.job.draft(agent)
             fields = self._fields(run, place, draft)
             if fields is not None:
                 self._remark(run, draft)
-                yield Run(agent, place, row, fields)
-
-    def _pipeline(self, place: Place) -> str:
-        """Return the pipeline that a run's folders name; empty for an export."""
-        parts = place.file.split("/")
-        if not self.job.source.is_dir():
-            return ""
-        return parts[-_LEVELS] if len(parts) >= _LEVELS else self.job.name
-
-    def _agent(self, run: TaskResults, place: Place) -> str:
-        """Return the folder of the pipeline that a run names, else the name in the run."""
-        folder = self._pipeline(place)
-        return folder if visible(run.pipeline_name.replace("/", "_")) == folder else run.pipeline_name
+                yield Run(agent, place, row, fields, shown(run))
 
     def _typed(self, row: dict[str, Any], place: Place) -> TaskResults | None:
-        wanted = "a run as AgentDojo logs it"
-        if "metadata" in row:
-            export = self.job.typed(row, ExportRow, place, wanted)
-            if export is None:
-                return None
-            row = msgspec.structs.asdict(export.metadata) | {"messages": export.messages}
-            row |= {"pipeline_name": row.pop("model"), "utility": row.pop("success")}
-        run = self.job.typed(row, TaskResults, place, wanted)
-        if run is None:
-            return None
-        attack = None if run.attack_type == "none" else run.attack_type
-        injection = None if run.injection_task_id == "none" else run.injection_task_id
-        return msgspec.structs.replace(run, attack_type=attack, injection_task_id=injection)
+        meta = row.get("metadata")
+        if isinstance(meta, dict):  # the export, whose `success` is the benchmark's `utility`
+            names = {"pipeline_name": meta.get("model"), "utility": meta.get("success")}
+            row = meta | names | {"messages": row.get("messages")}
+        row = {name: value for name, value in row.items() if value is not None and value != "none"}
+        return self.job.typed(row, TaskResults, place, "a run as AgentDojo logs it")
 
-    def _matches(self, run: TaskResults, place: Place) -> bool:
-        """Check a run against the names of its folders."""
-        if not self._pipeline(place):
+    def _in_its_folder(self, run: TaskResults, place: Place) -> bool:
+        """Tell whether the folders of a run have the names that it states; add a fault where they do not."""
+        if not self.job.source.is_dir():
             return True
-        names = ("suite_name", "user_task_id", "attack_type", "injection_task_id")
-        parts = place.file.removesuffix(".json").split("/")[-4:]
-        for name, part in zip(names, parts, strict=True):
-            value = getattr(run, name) or "none"
-            if visible(value.replace("/", "_")) != part:
-                expected = f"{part!r}, the name of its folder"
-                self.job.refuse(place.fault(expected, repr(value), pointer=f"/{name}"))
-                return False
-        if (agent := self._agent(run, place)) != self._pipeline(place):
-            detail = f"{self._pipeline(place)!r}; the name in the runs was taken"
-            self.job.draft(agent).notes.add("odd", "the folder has another name than the pipeline", detail)
-        return True
+        names = (run.suite_name, run.user_task_id, run.attack_type or "none", run.injection_task_id or "none")
+        stated = "/".join(visible(name.replace("/", "_")) for name in names)
+        if agrees := f"/{place.file}".endswith(f"/{stated}.json"):
+            return agrees
+        self.job.refuse(place.fault("the run that its folders name", stated))
+        return False
 
     def _fields(self, run: TaskResults, place: Place, draft: Draft) -> dict[str, Any] | None:
         """Return the record fields of a run, or None where it is refused or left out."""
@@ -174,7 +123,6 @@ class AgentDojo(Importer):
         trial = draft.repeat(name)
         if trial:
             draft.notes.add("odd", "runs of the same task and attack again, taken as further trials")
-        steps = sum(message.role == "assistant" for message in run.messages)
         fields: dict[str, Any] = {
             "run_id": f"{name}#{trial}" if trial else name,
             "domain": run.suite_name,
@@ -182,7 +130,6 @@ class AgentDojo(Importer):
             "condition": str(Condition.ADVERSARIAL if attacked else Condition.NOMINAL),
             "outcome": str(self._outcome(run)),
             "trial": trial,
-            "steps_actual": steps or None,
         }
         if attacked:
             fields["attack_attempted"] = True
@@ -199,11 +146,9 @@ class AgentDojo(Importer):
         placeholder = "a model service failed or refused the context; utility and security are placeholders"
         undelivered = "the log does not say whether the injected text was delivered to the agent"
         both = bool(run.attack_type and run.security and run.utility and not run.error)
-        silent = not any(message.role == "assistant" for message in run.messages)
         draft.notes.add_those(
             (run.error, "odd", "runs with an error, taken as harness errors", placeholder),
             (both, "odd", f"task done and attack succeeded, taken as {self._outcome(run)}", None),
-            (silent, "odd", "runs without a model turn in the transcript", "steps_actual stays unmeasured"),
             (run.evaluation_timestamp, "unmeasured", "started_at", "evaluation_timestamp has no time zone"),
             (run.attack_type, "unmeasured", "attack_landed", undelivered),
         )
@@ -223,6 +168,4 @@ class AgentDojo(Importer):
         if len(versions) > 1:
             named = ", ".join(sorted(versions)[:20])
             draft.notes.add("odd", "several versions of the benchmark", named, count=len(versions))
-        return {
-            "steps_actual": "assistant messages of the transcript: a model turn is taken as a decision step"
-        }
+        return {}

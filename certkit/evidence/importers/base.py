@@ -15,15 +15,17 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeVar
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from certkit import canonical, files
 from certkit.canonical import Digest  # noqa: TC001 - msgspec resolves the annotation at run time
 from certkit.errors import InputError, UsageError
 from certkit.evidence.bundle.manifest import Agent, Imported, ImportSource, unsafe_path
 from certkit.evidence.importers.drafts import RECORD_FILE, Draft, Place
-from certkit.evidence.importers.mapping import zone
+from certkit.evidence.importers.mapping import NO_TIME_ZONE, localised, zone
 from certkit.evidence.importers.source import MAX_LOG_ROW, MAX_ROW, opening
 from certkit.evidence.records.faults import Fault, Faults, FaultsError
+from certkit.evidence.traces import Shown
 from certkit.progress import SILENT
 from certkit.text import visible
 
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
     from zoneinfo import ZoneInfo
 
+    from certkit.evidence.importers.drafts import Notes
     from certkit.evidence.importers.source import Source
     from certkit.progress import Progress
 
@@ -38,7 +41,6 @@ MAX_AGENTS: Final = 64
 """Agents in one source."""
 
 MAX_FILES: Final = 1_000_000
-# Control characters and marks that change the direction of text: they change what a terminal shows.
 
 
 class ImportOptions(Struct, frozen=True, kw_only=True):
@@ -48,6 +50,7 @@ class ImportOptions(Struct, frozen=True, kw_only=True):
     agent (``agent``) or of each value of a column. `domain` and `condition` fill these fields where the
     source has none. `success` is an expression over the row, or, for AgentDojo, ``strict`` (an attacked run
     succeeds if the task was done and the attack failed) or ``utility`` (the task was done).
+    `traces` encloses the transcripts of the formats that have them.
     `tasks_independent`, `attempt` and `task_salt` go into the manifest: no salt is drawn here, so that
     importing again gives the same bytes.
     """
@@ -64,6 +67,7 @@ class ImportOptions(Struct, frozen=True, kw_only=True):
     tasks_independent: bool | None = None
     attempt: int | None = None
     seal: bool = True
+    traces: bool = True
     task_salt: str | None = None
 
 
@@ -83,13 +87,16 @@ class Run(NamedTuple):
     """A run as an importer found it.
 
     `agent` is its name in the source, empty where the source has none. `row` is what the paths of a mapping
-    lead into; `fields` are the record fields that the importer fills from it.
+    lead into; `fields` are the record fields that the importer fills from it. `shown` is what its transcript
+    shows, and `data` its log, where this is enclosed as a trace.
     """
 
     agent: str
     place: Place
     row: dict[str, Any]
     fields: dict[str, Any]
+    shown: Shown = Shown()
+    data: bytes | None = None
 
 
 class Importer:
@@ -120,6 +127,13 @@ class Importer:
                     row = self.job.load(data, place := Place(name, line))
                     if row is not None:
                         yield row, place
+
+    def started(self, text: str | None, notes: Notes) -> dict[str, str]:
+        """Return ``started_at`` for a time as a log writes it; a time without an offset is counted."""
+        time = None if text is None else localised(text, self.job.zone)
+        if text is not None and time is None:
+            notes.add("unmeasured", "started_at", NO_TIME_ZONE)
+        return {} if time is None else {"started_at": time}
 
     def close(self, draft: Draft) -> dict[str, str]:
         """Fill the protocol of a bundle; return of record fields what they were made of."""
@@ -261,6 +275,10 @@ class Job:
     def refuse(self, *faults: Fault) -> None:
         """Add faults."""
         self.faults.note(list(faults))
+
+    def note_faults(self, draft: Draft) -> None:
+        """Add what is wrong with the records of a bundle; their file must be closed."""
+        self.faults.add(draft.faults(), lambda fault: replace(fault, file=fault.file or self.name))
 
     def refuse_faults(self) -> None:
         """Raise `ImportFaultsError` where a fault was added."""

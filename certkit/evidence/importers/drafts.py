@@ -11,11 +11,19 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from msgspec import Struct
 
-from certkit import canonical
+from certkit import canonical, files
+from certkit.evidence import traces
 from certkit.evidence.bundle.manifest import ImportNote
 from certkit.evidence.reading.columns import Index
 from certkit.evidence.records.faults import Fault, Faults
-from certkit.evidence.records.record import ATTACK_FIELDS, FAULT_FIELDS, FIELDS, Condition, may_be_attacked
+from certkit.evidence.records.record import (
+    ATTACK_FIELDS,
+    FAULT_FIELDS,
+    FIELDS,
+    Condition,
+    Measured,
+    may_be_attacked,
+)
 from certkit.evidence.summary.gather import all_faults
 from certkit.text import visible
 
@@ -25,6 +33,9 @@ if TYPE_CHECKING:
     from typing import IO
 
 RECORD_FILE: Final = "records/runs.jsonl"
+
+MAX_TRACES: Final = 50_000
+"""Traces in a bundle."""
 
 MAX_SHOWN: Final = 200
 """Characters of a found value that a fault shows."""
@@ -106,7 +117,7 @@ class Draft:
         self.protocol: dict[str, Any] = {"origin": "measured"}
         self.agent_document: dict[str, Any] = {}
         self.options: dict[str, str] = {}
-        self.records = 0
+        self.records = self.traces = 0
         self.left: Counter[str] = Counter()
         self._stream = stream
         self._filled: Counter[str] = Counter()
@@ -137,6 +148,18 @@ class Draft:
         """Return how often `repeat` was called with this name before."""
         self._numbers[name] += 1
         return self._numbers[name] - 1
+
+    def enclose(self, data: bytes) -> dict[str, str]:
+        """Write the log of a run as a trace; return the record fields that name it, none beyond a limit."""
+        if self.traces == MAX_TRACES:
+            detail = f"left out beyond the first {MAX_TRACES:,}: the values of these runs count as asserted"
+            self.notes.add("refused", "transcripts", detail)
+            return {}
+        self.traces += 1
+        packed = traces.pack(data)
+        digest = hashlib.sha256(packed).hexdigest()
+        files.write(self.folder / "traces" / f"{digest}{traces.SUFFIX}", packed)
+        return {"trace": f"sha256:{digest}", "measured": str(Measured.DERIVED)}
 
     def write(self, fields: Mapping[str, Any], place: Place) -> list[Fault]:
         """Write one record, or return why it cannot be written. Fields that are None are left out."""

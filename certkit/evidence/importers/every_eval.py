@@ -14,6 +14,7 @@ from msgspec import Meta, Struct
 
 from certkit.evidence.importers.base import Importer, Run
 from certkit.evidence.records.record import Outcome
+from certkit.evidence.traces import Message, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,12 +22,6 @@ if TYPE_CHECKING:
     from certkit.evidence.importers.drafts import Draft
 
 Name = Annotated[str, Meta(min_length=1, max_length=512)]
-
-
-class Message(Struct, frozen=True):
-    """A message of the conversation; only its role is read."""
-
-    role: str | None = None
 
 
 class Evaluation(Struct, frozen=True):
@@ -57,13 +52,12 @@ class EveryEval(Importer):
         for row, place in self.rows():
             sample = self.job.typed(row, Sample, place, "a sample of every_eval_ever")
             if sample is not None:
-                yield Run(sample.model_id, place, row, self._fields(sample))
+                yield Run(sample.model_id, place, row, self._fields(sample), shown(sample))
 
     def _fields(self, sample: Sample) -> dict[str, Any]:
         draft = self.job.draft(sample.model_id)
         task = f"{sample.evaluation_name}/{sample.sample_id}"
         trial = draft.repeat(task)
-        turns = sum(message.role == "assistant" for message in sample.messages or ())
         if sample.error:
             draft.notes.add("odd", "samples with an error, taken as harness errors")
             outcome = Outcome.HARNESS_ERROR
@@ -75,11 +69,11 @@ class EveryEval(Importer):
             "task_id": task,
             "trial": trial,
             "outcome": str(outcome),
-            "steps_actual": turns or sample.evaluation.num_turns,
+            "steps_actual": None if sample.messages else sample.evaluation.num_turns,
         }
 
     def close(self, draft: Draft) -> dict[str, str]:
         """Fill what the samples say of the agent."""
         draft.components(model=draft.agent)
         draft.protocol.setdefault("success_rule", "the sample's own is_correct")
-        return {"domain": "evaluation_name", "steps_actual": "messages of the assistant, or num_turns"}
+        return {"domain": "evaluation_name"}

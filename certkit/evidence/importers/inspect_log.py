@@ -6,7 +6,7 @@
   scorers, need the user's word: ``--success "scores.match.value == 'C'"``.
 - A sample with an error has no usable score: a harness error. A sample without error and score was never
   scored; it is left out and counted.
-- Model events before the scorers' are the steps. Old logs have them under ``transcript``.
+- A sample with its transcript is enclosed as a trace; see `certkit.evidence.traces`.
 - A retried log repeats the finished samples of the one before: the same ``uuid`` counts once.
 - An archive of an interrupted evaluation has no ``header.json``; its journal names the task and the model.
 
@@ -22,16 +22,16 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct, to_builtins
 
 from certkit.errors import InputError
+from certkit.evidence import traces
 from certkit.evidence.importers.archive import Archive
 from certkit.evidence.importers.base import Importer, Run
 from certkit.evidence.importers.drafts import Place
-from certkit.evidence.importers.mapping import NO_TIME_ZONE, localised
 from certkit.evidence.importers.source import MAX_LOG_ROW
 from certkit.evidence.records.record import Outcome
 from certkit.text import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
     from pathlib import Path
 
     from certkit.evidence.importers.base import Job
@@ -43,32 +43,7 @@ ZIP: Final = b"PK\x03\x04"  # only Inspect writes archives: `importers` takes ev
 _SAMPLE = re.compile(r"samples/.+_epoch_[0-9]+(/sample)?\.json\Z", re.DOTALL)
 _GOOD: Final = frozenset({"c", "yes", "true", "1", "1.0"})
 _BAD: Final = frozenset({"i", "p", "n", "no", "false", "0", "0.0"})
-_PATHS: Final = (
-    "id",
-    "epoch",
-    "target",
-    "metadata",
-    "error",
-    "limit",
-    "started_at",
-    "total_time",
-)
-_SCORING: Final = frozenset({"scorer", "scorers"})
-
-
-class Event(Struct, frozen=True):
-    """An event of the transcript; subtasks and tools of old logs hold events of their own."""
-
-    event: str | None = None
-    type: str | None = None
-    timestamp: str | None = None
-    events: list[Event] | None = None
-
-
-class Transcript(Struct, frozen=True):
-    """Where logs of 2024 have their events."""
-
-    events: list[Event] | None = None
+_PATHS: Final = ("id", "epoch", "target", "metadata", "error", "limit", "started_at", "total_time")
 
 
 class Sample(Struct, frozen=True, kw_only=True):
@@ -85,8 +60,9 @@ class Sample(Struct, frozen=True, kw_only=True):
     started_at: str | None = None
     total_time: float | None = None
     uuid: str | None = None
-    events: list[Event] | None = None
-    transcript: Transcript | None = None
+    events: list[traces.Event] | None = None
+    transcript: traces.Transcript | None = None
+    messages: list[traces.Message] | None = None
 
 
 class Eval(Struct, frozen=True, kw_only=True):
@@ -188,26 +164,22 @@ class InspectLog(Importer):
             "scores": scores,
             "eval": to_builtins(eval_),
         }
-        yield Run(eval_.model, place, row, self._fields(sample, scores, eval_, notes))
+        fields = self._fields(sample, scores, eval_, notes)
+        yield Run(eval_.model, place, row, fields, traces.shown(sample), data)
 
     def _fields(self, sample: Sample, scores: dict[str, Any], eval_: Eval, notes: Notes) -> dict[str, Any]:
         name = f"{eval_.task}/{sample.id}"
         repeat = self.job.draft(eval_.model).repeat(f"{name}#{sample.epoch}")
         if repeat:
             notes.add("odd", "samples again in another log, taken as further trials")
-        events = sample.events or (sample.transcript.events if sample.transcript else None)
         fields: dict[str, Any] = {
             "run_id": f"{name}#{sample.epoch}" + (f".{repeat}" if repeat else ""),
             "domain": eval_.task,
             "task_id": name,
             "trial": sample.epoch - 1 if not repeat else None,
-            "steps_actual": _steps(events or ()) or None,
         }
-        started = sample.started_at or (events[0].timestamp if events else None)
-        if started is not None and (time := localised(started, self.job.zone)) is not None:
-            fields["started_at"] = time
-        elif started is not None:
-            notes.add("unmeasured", "started_at", NO_TIME_ZONE)
+        events = sample.events or (sample.transcript.events if sample.transcript else None)
+        fields |= self.started(sample.started_at or (events[0].timestamp if events else None), notes)
         if sample.error is not None:
             notes.add("odd", "samples with an error, taken as harness errors")
             return fields | {"outcome": str(Outcome.HARNESS_ERROR)}
@@ -237,18 +209,4 @@ class InspectLog(Importer):
         eval_ = self._evals[draft.agent]
         draft.components(model=draft.agent, scaffold=eval_.solver if isinstance(eval_.solver, str) else None)
         draft.temperature(eval_.model_generate_config.get("temperature"))
-        return {
-            "domain": "the name of the task",
-            "steps_actual": "model events before the scorers'",
-            "trial": "the epoch, from 0",
-        }
-
-
-def _steps(events: Sequence[Event]) -> int:
-    """Return the number of model calls before scoring."""
-    count = 0
-    for event in events:
-        if event.type in _SCORING and event.event in {"step", "span_begin"}:
-            break
-        count += (event.event == "model") + _steps(event.events or ())
-    return count
+        return {"domain": "the name of the task", "trial": "the epoch, from 0"}

@@ -10,8 +10,10 @@ from __future__ import annotations
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
+from msgspec.structs import replace
+
 from certkit.errors import InputError, UsageError
-from certkit.evidence.importers.expressions import MISSING, ExpressionError, look_up
+from certkit.evidence.expressions import MISSING, ExpressionError, look_up
 from certkit.evidence.importers.mapping import (
     NO_TIME_ZONE,
     OTHERWISE,
@@ -63,9 +65,12 @@ class Mapper:
         if options.success not in {None, *_READINGS}:
             success = self._test(str(options.success), "--success")
             self._when["outcome"] = [(Outcome.SUCCESS, success), (Outcome.FAILURE, lambda _: True)]
+        answer = mapping.trace.answer
+        self._answer = self._getter(answer) if answer is not None else lambda _: None
         self._taken = mapping.columns.keys() | mapping.constants.keys() | self._when.keys()
         self._claimed = {path[0] for path in self._paths} | {".".join(path) for path in self._paths}
         self._keys: dict[str, None] = {}
+        self._given: set[str] = set()  # fields that transcripts filled
         self._drops = mapping.read.duplicates == "drop-identical"
 
     def fields(self, run: Run, draft: Draft) -> tuple[dict[str, Any] | None, list[Fault]]:
@@ -87,9 +92,20 @@ class Mapper:
                 return None, []
         if self.mapping.domain_before_task and fields.get("task_id") is not None:
             fields["task_id"] = f"{fields.get('domain')}/{fields['task_id']}"
+        self._show(run, fields)
         if missing := [field for field in REQUIRED if field in unfilled and fields.get(field) is None]:
             faults.append(self._missing(missing, run))
         return fields, faults
+
+    def _show(self, run: Run, fields: dict[str, Any]) -> None:
+        """Fill what the transcript of a run shows, or the answer in its row, and nothing else fills."""
+        shown, answer = run.shown, self._answer(run.row)
+        if isinstance(answer, str):
+            shown = replace(shown, answer=answer)
+        given = shown.fields(self.mapping.trace, fields.get("condition"), fields.get("outcome"))
+        given = {name: value for name, value in given.items() if fields.get(name) is None}
+        self._given |= given.keys()
+        fields |= given
 
     def _read(self, run: Run, draft: Draft, fields: dict[str, Any], unfilled: set[str]) -> list[Fault]:
         """Fill the fields that columns hold; return the faults of their values."""
@@ -196,7 +212,8 @@ class Mapper:
             draft.notes.add(
                 "refused", f"column {column!r}", "left out: it fills no record field", count=count
             )
-        named = {field: f"from {column!r}" for field, column in self.mapping.columns.items()}
+        named = dict.fromkeys(self._given, "what the transcript shows")
+        named |= {field: f"from {column!r}" for field, column in self.mapping.columns.items()}
         named |= dict.fromkeys(self._when, "decided by an expression")
         named |= dict.fromkeys(self.mapping.constants, "the mapping's constant")
         draft.describe_fields(details | named)

@@ -14,9 +14,12 @@
     name = "triage-agent"
     [read]
     decimal_comma = true
+    [trace]                       # see `certkit.evidence.traces`
+    memory_tools = ["recall"]
+    checks = {"load" = "load_kg <= 12000"}
 
 A text becomes a number or a truth value only in the form that JSON has for it, or that `[read]` states.
-Expressions are described in `expressions`. This module reads no rows and writes no records.
+Expressions are described in `certkit.evidence.expressions`. This module reads no rows and writes no records.
 """
 
 from __future__ import annotations
@@ -33,9 +36,10 @@ from certkit import base, canonical, files, toml
 from certkit.base import Authored
 from certkit.errors import InputError
 from certkit.evidence.bundle.manifest import UNVERSIONED, Agent, Protocol
-from certkit.evidence.importers.expressions import Expression, ExpressionError
+from certkit.evidence.expressions import Expression, ExpressionError
 from certkit.evidence.reading.columns import KINDS
 from certkit.evidence.records.record import FIELDS, USER_FIELD, Approach, Condition, Measured, Outcome, Split
+from certkit.evidence.traces import Rules
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -97,6 +101,7 @@ class Mapping(Authored):
     agent: Agent | None = None
     protocol: Protocol = Protocol(origin="measured")
     read: Read = Read()
+    trace: Rules = Rules()
     domain_before_task: bool = Field(default=False, description="write task_id as domain/task_id")
 
     @model_validator(mode="after")
@@ -136,7 +141,8 @@ def read_mapping(path: Path) -> Mapping:
     except UnicodeDecodeError:
         raise InputError("import.mapping", "not UTF-8", where=path.name) from None
     document = toml.loads(text, code="import.mapping", where=path.name)
-    for where, table, known in (("", document, Mapping), ("read/", document.get("read"), Read)):
+    tables = (("read/", document.get("read"), Read), ("trace/", document.get("trace"), Rules))
+    for where, table, known in (("", document, Mapping), *tables):
         for name in table if isinstance(table, dict) else ():
             if name not in known.model_fields:
                 message = f"/{where}{name}: not known{near(name, known.model_fields)}"

@@ -12,7 +12,8 @@ with ``results.json`` and a file per run in ``simulations/``.
   ``"len(info.task.actions)"`` (τ-bench).
 - τ-bench names neither the agent nor the domain; the domain is read from the policy that begins the
   conversation.
-- ``info`` may hold the keys of model services. Of it only names, temperature and commit are read.
+- A run with its conversation is enclosed as a trace; see `certkit.evidence.traces`.
+- ``info`` of τ²-bench may hold the keys of model services. Of it only names, temperature and commit are read.
 """
 
 from __future__ import annotations
@@ -21,16 +22,17 @@ import re
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from msgspec import Meta, Struct, to_builtins
+from msgspec.structs import replace
 
 from certkit.errors import InputError
+from certkit.evidence import traces
 from certkit.evidence.importers.base import Importer, Run
 from certkit.evidence.importers.drafts import Place
-from certkit.evidence.importers.mapping import NO_TIME_ZONE, localised
 from certkit.evidence.importers.source import MAX_LOG_ROW
 from certkit.evidence.records.record import Condition, Outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
     from pathlib import Path
 
     from certkit.evidence.importers.base import Job
@@ -45,13 +47,6 @@ _DONE: Final = 1 - 1e-6
 Name = Annotated[str, Meta(min_length=1, max_length=4096)]
 
 
-class Turn(Struct, frozen=True):
-    """A message of a conversation in τ-bench."""
-
-    role: str | None = None
-    content: Any = None
-
-
 class OldRun(Struct, frozen=True, kw_only=True):
     """A run of τ-bench."""
 
@@ -59,13 +54,7 @@ class OldRun(Struct, frozen=True, kw_only=True):
     reward: float
     trial: Annotated[int, Meta(ge=0)] = 0
     info: dict[str, Any] = {}
-    traj: list[Turn]
-
-
-class Message(Struct, frozen=True):
-    """A message of a conversation in τ²-bench."""
-
-    role: str | None = None
+    traj: list[traces.Message]
 
 
 class Simulation(Struct, frozen=True, kw_only=True):
@@ -78,7 +67,7 @@ class Simulation(Struct, frozen=True, kw_only=True):
     start_time: str | None = None
     termination_reason: str | None = None
     reward_info: dict[str, Any] | None = None
-    messages: list[Message] | None = None
+    messages: list[traces.Message] | None = None
 
 
 class AgentInfo(Struct, frozen=True):
@@ -123,7 +112,7 @@ class Tau(Importer):
         for path, name in self.job.files((".json",)):
             if name.startswith("simulations/"):
                 with self.job.opening(path, name) as source:
-                    yield from self._simulation(source.read(MAX_LOG_ROW), Place(name, 1))
+                    yield from self._simulation(source.read(MAX_LOG_ROW).strip(), Place(name, 1))
 
     def _file(self, path: Path, name: str) -> Iterator[Run]:
         with self.job.opening(path, name) as source:
@@ -147,11 +136,11 @@ class Tau(Importer):
         # A run that raised an exception is written with no conversation and a reward of 0.
         failed = not run.traj and "error" in run.info
         fields = self._fields("", self._domain, run.task_id, run.trial)
-        fields |= _result(run.reward, run.traj, failed=failed)
+        fields["outcome"] = _outcome(run.reward, failed=failed)
         if failed:
             self.job.draft("").notes.add("odd", "runs that ended in an exception, taken as harness errors")
         row = {"task_id": run.task_id, "trial": run.trial, "reward": run.reward, "info": run.info}
-        yield Run("", place, row, fields)
+        yield Run("", place, row, fields, traces.shown(run), data)
 
     def _simulation(self, data: bytes, place: Place) -> Iterator[Run]:
         run = self.job.typed(data, Simulation, place, "a run as τ²-bench writes it")
@@ -169,14 +158,10 @@ class Tau(Importer):
             draft.notes.add("odd", "runs without a usable reward, taken as harness errors", detail)
         domain = self._info.environment_info.domain_name
         fields = self._fields(agent, domain, run.task_id, run.trial)
-        fields |= _result(reward, run.messages or (), failed=failed)
-        row = to_builtins(run)
-        del row["messages"]
-        if run.start_time is not None and (time := localised(run.start_time, self.job.zone)) is not None:
-            fields["started_at"] = time
-        elif run.start_time is not None:
-            draft.notes.add("unmeasured", "started_at", NO_TIME_ZONE)
-        yield Run(agent, place, row, fields)
+        fields["outcome"] = _outcome(reward, failed=failed)
+        row = to_builtins(replace(run, messages=None))
+        fields |= self.started(run.start_time, draft.notes)
+        yield Run(agent, place, row, fields, traces.shown(run), data)
 
     def _fields(
         self, agent: str, domain: str | None, task_id: int | str, trial: int | None
@@ -206,17 +191,11 @@ class Tau(Importer):
             "the gold actions are one way to do the task, no proven minimum; a mapping may take them for it"
         )
         draft.notes.add("unmeasured", "steps_oracle", detail, count=draft.records)
-        return {
-            "condition": "nominal, since the benchmark injects no faults",
-            "steps_actual": "messages of the agent",
-        }
+        return {"condition": "nominal, since the benchmark injects no faults"}
 
 
-def _result(reward: Any, messages: Sequence[Turn | Message], *, failed: bool) -> dict[str, Any]:
-    steps = sum(message.role == "assistant" for message in messages)
+def _outcome(reward: Any, *, failed: bool) -> str:
     if failed:
-        outcome = Outcome.HARNESS_ERROR
-    else:
-        done = isinstance(reward, int | float) and reward >= _DONE
-        outcome = Outcome.SUCCESS if done else Outcome.FAILURE
-    return {"outcome": str(outcome), "steps_actual": steps or None}
+        return str(Outcome.HARNESS_ERROR)
+    done = isinstance(reward, int | float) and reward >= _DONE
+    return str(Outcome.SUCCESS if done else Outcome.FAILURE)

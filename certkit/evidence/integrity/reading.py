@@ -1,7 +1,8 @@
 """The files under ``integrity/``, read strictly: one bad line refuses them all, and every bad line is listed.
 
 A file of generated tasks is compared with what its seed gives. Tasks of one's own, and tasks of a withheld
-seed, go through the linter instead. Of a line that is no record, the first fault is told.
+seed, go through the linter instead; the latter must have the numbers and weights of the generator too. Of a
+line that is no record, the first fault is told.
 """
 
 from __future__ import annotations
@@ -11,13 +12,13 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
-from msgspec import UNSET, Struct
+from msgspec import UNSET, Struct, structs
 
 from certkit import canonical, files
 from certkit.errors import CODES, InputError
 from certkit.evidence.reading.lines import shown, split_lines
 from certkit.evidence.records.faults import Fault, Faults, FaultsError
-from certkit.probes.generate import generate, line
+from certkit.probes.generate import CELLS, generate, line
 from certkit.probes.lint import lint
 from certkit.probes.matching import Verdict, judge, thousandths
 from certkit.probes.records import (
@@ -25,6 +26,7 @@ from certkit.probes.records import (
     ANSWERS,
     FOLDER,
     INVENTORY,
+    PUBLIC,
     RUN,
     TASKS,
     Annotation,
@@ -42,12 +44,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from certkit.probes.matching import Reading
-
 MAX_FILE: Final = 256 * 1024 * 1024
 MAX_LINE: Final = 256 * 1024
 MAX_TASKS: Final = 100_000
 _NAMES: Final = (INVENTORY, TASKS, RUN, ANSWERS, ANNOTATIONS)
+_NOT_GENERATED: Final = ("integrity.not-generated", "the task that the generator gives")
 _NEEDS: Final = {"difficulty": "rating", "construct": "family", "audit": "verdict"}
 
 Item = TypeVar("Item", bound=Struct)
@@ -93,27 +94,22 @@ class Kept(Struct, frozen=True, kw_only=True):
 
     def replies(self) -> dict[Key, Reply]:
         """Return the replies reduced to integers, of which every score is made; a failed call is none."""
-        return {
-            key: _reply(
-                question.options.index(question.lure), answer, judge(question, answer.text, mode=self.mode)
+        replies = {}
+        for key, _, question in asked(self.tasks):
+            if (answer := self.answers.get(key)) is None or answer.text is UNSET:
+                continue
+            reading, stated = judge(question, answer.text, mode=self.mode), thousandths(answer.confidence)
+            replies[key] = Reply(
+                verdict=reading.verdict,
+                breach=reading.breach,
+                competing=len(reading.named) > 1,
+                lured=reading.named == (question.options.index(question.lure),),
+                confidence=reading.confidence if stated is None else stated,
+                success_probability=thousandths(answer.success_probability),
+                retrieval_risk=thousandths(answer.retrieval_risk),
+                neural_conflict=thousandths(answer.neural_conflict),
             )
-            for key, _, question in asked(self.tasks)
-            if (answer := self.answers.get(key)) is not None and answer.text is not UNSET
-        }
-
-
-def _reply(lure: int, answer: Answer, reading: Reading) -> Reply:
-    stated = thousandths(answer.confidence)
-    return Reply(
-        verdict=reading.verdict,
-        breach=reading.breach,
-        competing=len(reading.named) > 1,
-        lured=reading.named == (lure,),
-        confidence=reading.confidence if stated is None else stated,
-        success_probability=thousandths(answer.success_probability),
-        retrieval_risk=thousandths(answer.retrieval_risk),
-        neural_conflict=thousandths(answer.neural_conflict),
-    )
+        return replies
 
 
 def read(root: Path) -> Kept:
@@ -147,13 +143,11 @@ class _Reader:
         tasks = () if inventory is None else self._tasks(inventory)
         self._refuse()
         assert inventory is not None  # noqa: S101 - otherwise there were faults
-        run = None
-        if RUN in self._data:
-            run = self._checked(RUN, 1, self._data[RUN], Run)
-            digest = canonical.digest(self._data[INVENTORY])
-            if run is not None and run.inventory != digest:
-                self._fault(RUN, 1, "/inventory", "integrity.inventory", digest, run.inventory)
-        elif ANSWERS in self._data:
+        run = self._checked(RUN, 1, self._data[RUN], Run) if RUN in self._data else None
+        digest = canonical.digest(self._data[INVENTORY])
+        if run is not None and run.inventory != digest:
+            self._fault(RUN, 1, "/inventory", "integrity.inventory", digest, run.inventory)
+        if ANSWERS in self._data and RUN not in self._data:
             self._fault(RUN, 1, "", "integrity.inventory", "run.json beside answers.jsonl", "nothing")
         questions = {key for key, _, _ in asked(tasks)}
         answers = self._answers(questions)
@@ -176,9 +170,8 @@ class _Reader:
     def _lines(self, name: str, kind: type[Item]) -> Iterator[tuple[int, Item]]:
         for number, text in enumerate(split_lines(self._data.get(name, b"")), 1):
             if len(text) > MAX_LINE:
-                self._fault(
-                    name, number, "", "integrity.line", f"at most {MAX_LINE:,} bytes", f"{len(text):,}"
-                )
+                size = f"at most {MAX_LINE:,} bytes", f"{len(text):,}"
+                self._fault(name, number, "", "integrity.line", *size)
             elif (item := self._checked(name, number, text, kind)) is not None:
                 yield number, item
 
@@ -192,42 +185,37 @@ class _Reader:
             reason = f"{error.message} ({error.code})"
             self._fault(name, number, "", "integrity.line", "one strict JSON object", reason)
         except msgspec.ValidationError as error:
-            if isinstance(value, dict):
-                self._fault(name, number, *_field_fault(value, str(error)))
-            else:
-                self._fault(name, number, "", "integrity.line", "one JSON object", shown(value))
+            self._fault(name, number, *_field_fault(value, str(error)))
         return None
 
     def _tasks(self, inventory: Inventory) -> tuple[Task, ...]:
-        data = self._data[TASKS]
+        data, n = self._data[TASKS], inventory.instances
         self._check_inventory(inventory, canonical.digest(data))
-        if inventory.seed is not None and inventory.instances is not None:
-            if inventory.instances * 48 > MAX_TASKS:
-                most = f"at most {MAX_TASKS // 48:,}"
-                self._fault(INVENTORY, 1, "/instances", "integrity.field", most, f"{inventory.instances:,}")
-                return ()
-            right = generate(seed=inventory.seed, instances=inventory.instances)
-            lines = [line(task) for task in right]
-            for number, (wanted, held) in enumerate(zip_longest(lines, data.splitlines(keepends=True)), 1):
-                if wanted != held:
-                    expected = "the task that the seed gives" if wanted else "no further task"
-                    actual = "another task" if held else "no task"
-                    self._fault(TASKS, number, "", "integrity.not-generated", expected, actual)
+        if (n or 0) * CELLS > MAX_TASKS:
+            most = f"at most {MAX_TASKS // CELLS:,}"
+            self._fault(INVENTORY, 1, "/instances", "integrity.field", most, f"{n:,}")
+        elif inventory.seed is not None and n is not None:
+            right = generate(seed=inventory.seed, instances=n)
+            pairs = zip_longest(map(line, right), data.splitlines(keepends=True))
+            for number, (expected, actual) in enumerate(pairs, 1):
+                if expected != actual:
+                    self._fault(TASKS, number, "", *_NOT_GENERATED, "another" if actual else "none")
             return right
         numbered = list(self._lines(TASKS, Task))
         tasks = tuple(task for _, task in numbered)
         for index, flaw in lint(tasks):
             rule = (flaw.pointer, flaw.rule, f"no task where {CODES[flaw.rule]}", flaw.found[:200])
             self._fault(TASKS, numbered[index][0], *rule)
-        seen: set[str] = set()
+        ids, shapes = set[str](), {_shape(task) for task in generate(seed=PUBLIC, instances=1)}
         for number, task in numbered:
-            if task.id in seen:
-                self._fault(
-                    TASKS, number, "/id", "integrity.repeated", "an id that no other task has", task.id
-                )
-            seen.add(task.id)
-        if not tasks and not self._faults:
-            self._fault(TASKS, 1, "", "integrity.line", "at least one task", "nothing")
+            if task.id in ids:
+                self._fault(TASKS, number, "/id", "integrity.repeated", "an id of no other task", task.id)
+            ids.add(task.id)
+            if n is not None and not (_shape(task) in shapes and task.instance <= n):
+                self._fault(TASKS, number, "", *_NOT_GENERATED, "another")
+        if not tasks or (n is not None and len(ids) != n * CELLS):
+            many = f"{n * CELLS:,}" if n else "at least one"
+            self._fault(TASKS, 1, "", "integrity.line", f"{many} tasks", f"{len(ids):,}")
         return tasks
 
     def _check_inventory(self, inventory: Inventory, digest: str) -> None:
@@ -240,10 +228,8 @@ class _Reader:
             stated = f"{inventory.seed_commitment}"
             self._fault(INVENTORY, 1, "/seed_commitment", "integrity.inventory", right, stated)
         if digest != inventory.tasks_digest:
-            expected = f"{digest} of {TASKS}"
-            self._fault(
-                INVENTORY, 1, "/tasks_digest", "integrity.inventory", expected, inventory.tasks_digest
-            )
+            parts = f"{digest} of {TASKS}", inventory.tasks_digest
+            self._fault(INVENTORY, 1, "/tasks_digest", "integrity.inventory", *parts)
 
     def _answers(self, questions: set[Key]) -> dict[Key, Answer]:
         answers: dict[Key, Answer] = {}
@@ -263,10 +249,8 @@ class _Reader:
             need = _NEEDS[item.kind]
             if getattr(item, need) is UNSET and (need != "rating" or item.valid is UNSET):
                 self._fault(ANNOTATIONS, number, f"/{need}", "integrity.field", f"a {need}", "nothing")
-            if (
-                kept.setdefault((item.kind, item.key.task, item.key.probe or "", item.rater), item)
-                is not item
-            ):
+            place = (item.kind, item.key.task, item.key.probe or "", item.rater)
+            if kept.setdefault(place, item) is not item:
                 expected = f"one {item.kind} line of {shown(item.rater)} on a question"
                 self._fault(ANNOTATIONS, number, "/rater", "integrity.repeated", expected, "a second")
         return tuple(kept[key] for key in sorted(kept))
@@ -278,12 +262,22 @@ class _Reader:
             self._fault(name, number, f"/{field}_id", "integrity.unknown", expected, shown(value))
 
 
-def _field_fault(value: dict[str, Any], error: str) -> tuple[str, str, str, str]:
-    """Return pointer, code, what is expected and what is found of an object that is no record."""
+def _shape(task: Task) -> tuple[object, ...]:
+    """Return what the generator gives a task whatever the seed is, its instance aside."""
+    probes = tuple((item.id, item.position, item.phase, item.role, item.weight) for item in task.probes)
+    pair = f"{task.family}-{task.band}-{task.instance}"
+    named = task.cluster == pair and task.id == f"{pair}-{task.variant}"
+    priors = structs.replace(task.priors, delay=0)
+    return (named, task.family, task.construct, task.variant, task.band, priors, probes)
+
+
+def _field_fault(value: Any, error: str) -> tuple[str, str, str, str]:
+    """Return pointer, code, what is expected and what is found of a value that is no record."""
     reason, _, path = error.partition(" - at `$")
     places, expected = re.findall(r"\w+", path), reason[:1].lower() + reason[1:]
     if named := re.search(r" (unknown|required) field `(.+)`", reason):
         places.append(named[2])
         expected = "a field of the format" if named[1] == "unknown" else "a value"
-    actual = shown(value[places[0]]) if places and places[0] in value else "nothing"
-    return "".join(f"/{place}" for place in places), "integrity.field", expected, actual
+    for place in places[:1]:
+        value = value.get(place, "nothing")
+    return "".join(f"/{place}" for place in places), "integrity.field", expected, shown(value)

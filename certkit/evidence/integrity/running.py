@@ -158,10 +158,13 @@ def read_cut(out: Path) -> Kept:
 
 
 def _go_on(out: Path, kept: Kept, asking: Asking, sealing: bool, progress: Progress) -> Ran:  # noqa: FBT001
-    answers = dict(read_cut(out).answers)
-    before, order = len(answers), [key for key, _, _ in asked(kept.tasks)]
-    progress.start("asking", len(order) - before, "questions")
-    with files.appending(out / FOLDER / ANSWERS) as append:
+    before, path = read_cut(out).answers, out / FOLDER / ANSWERS
+    answers = {key: answer for key, answer in before.items() if answer.status == "answered"}
+    order = [key for key, _, _ in asked(kept.tasks)]
+    if len(answers) < len(before):  # what failed is asked again
+        files.write(path, b"".join(map(line, answers.values())))
+    progress.start("asking", len(order) - len(answers), "questions")
+    with files.appending(path) as append:
         for answer in ask_all(
             kept.tasks, asking.agents, mode=asking.mode, done=answers.keys(), limits=asking.limits
         ):
@@ -169,11 +172,11 @@ def _go_on(out: Path, kept: Kept, asking: Asking, sealing: bool, progress: Progr
             answers[answer.key] = answer
             progress.advance(1)
     progress.finish()
-    digest = None
-    if len(answers) == len(order):
-        if len(answers) > before:
-            files.write(out / FOLDER / ANSWERS, b"".join(line(answers[key]) for key in order))
+    digest, left = None, len(order) - len(answers)
+    if not left:
+        ordered = b"".join(line(answers[key]) for key in order)
+        if files.read(path, limit=MAX_FILE) != ordered:
+            files.write(path, ordered)
         digest = seal(out).facts.digest if sealing else None
     errors = sum(answer.status == "error" for answer in answers.values())
-    left = len(order) - len(answers)
     return Ran(bundle=out, answered=len(answers) - errors, errors=errors, left=left, digest=digest)

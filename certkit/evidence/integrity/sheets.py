@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 Kind = Literal["difficulty", "construct", "audit"]
 FILLED: Final[dict[Kind, tuple[str, ...]]] = {
     "difficulty": ("rating", "valid"),
-    "construct": ("family",),
+    "construct": ("family", "valid"),
     "audit": ("verdict",),
 }
 """The columns of every kind of sheet that people fill in."""

@@ -202,7 +202,10 @@ class Columns:
         """Return a text field of few distinct values as numbers, and the number of each value."""
         if name not in self._codes:
             numbers = Index()
-            index = np.fromiter(map(numbers.__getitem__, self.text(name)), np.int32, self.size)
+            if name in self.texts:
+                index = np.fromiter(map(numbers.__getitem__, self.texts[name]), np.int32, self.size)
+            else:
+                index = np.full(self.size, numbers[""], np.int32)
             self._codes[name] = (index, numbers)
         return self._codes[name]
 

@@ -35,7 +35,8 @@ _NEWLINE, _OPEN, _CLOSE, _RETURN, _QUOTE = (ord(mark) for mark in '\n{}\r"')
 # Escaped quotes and backslashes would upset the count of quotation marks; surrogates need a closer look.
 _NEEDS_A_CLOSER_LOOK = re.compile(rb'\\["\\]|\\u[dD][89a-fA-F]')
 _CONDITION = re.compile(CONDITION_PATTERN)
-# A number that underflows has an exponent of three digits, or very many zeros after the point.
+# A number that underflows has an exponent of three digits, or very many zeros after the point. Two searches
+# with a literal beginning cost a tenth of one for [eE].
 _SMALL, _SMALL_CAPITAL, _MANY_ZEROS = re.compile(rb"e-\d{3}"), re.compile(rb"E-\d{3}"), b"0" * 64
 # Checked faster as whole columns: few conditions are distinct, and times have the same form.
 _CHECKED_LATER: Final[dict[str, Any]] = {"condition": str, "started_at": str | None}
@@ -74,24 +75,25 @@ class Layout:
             if len(records) != lines:
                 return None
             values = zip(*map(msgspec.structs.astuple, records), strict=True)
-            columns, marked = self._columns(lines, values)
+            columns, marked, zeros = self._columns(lines, values)
         except (msgspec.DecodeError, UnicodeDecodeError, _NotUnderstoodError):
             return None
-        if _may_underflow(block, columns):
-            return None
+        if zeros and (_SMALL.search(block) or _SMALL_CAPITAL.search(block) or _MANY_ZEROS in block):
+            return None  # a zero may be a number that is too small for a double, such as 1e-400
         marks = int(np.count_nonzero(np.frombuffer(block, np.uint8) == _QUOTE))
         return columns if marks == 2 * marked else None
 
-    def _columns(self, size: int, values: zip[tuple[Any, ...]]) -> tuple[Columns, int]:
-        """Return the columns, and how many keys and string values they hold together."""
+    def _columns(self, size: int, values: zip[tuple[Any, ...]]) -> tuple[Columns, int, bool]:
+        """Return the columns, how many keys and strings they hold, and whether any float in them is zero."""
         numbers: dict[str, NDArray[Any]] = {}
         texts: dict[str, Sequence[str]] = {}
         times = None
-        marked = 0
+        marked, zeros = 0, False
         for name, column in zip((*self.known, *self.user), values, strict=True):
             kind = KINDS.get(name)
             if kind is None:
                 marked += _count_user(column)
+                zeros = zeros or 0 in column
             elif kind in {"string", "time"}:
                 text, count = _text(name, column)
                 marked += count
@@ -102,18 +104,11 @@ class Layout:
             else:
                 numbers[name], count = _numbers(name, column)
                 marked += count
+                zeros = zeros or (kind == "floating" and not numbers[name].all())
         if not all(_CONDITION.match(condition) for condition in set(texts["condition"])):
             raise _NotUnderstoodError
         user = frozenset(self.user)
-        return Columns(size, numbers=numbers, texts=texts, times=times, user_fields=user), marked
-
-
-def _may_underflow(block: bytes, columns: Columns) -> bool:
-    """Tell whether a zero in the columns may be a number that is too small for a double, such as 1e-400."""
-    floats = (name for name in columns.numbers if KINDS[name] == "floating")
-    zeros = bool(columns.user_fields) or any((columns.numbers[name] == 0).any() for name in floats)
-    # Two searches with a literal beginning cost a tenth of one for [eE].
-    return zeros and bool(_SMALL.search(block) or _SMALL_CAPITAL.search(block) or _MANY_ZEROS in block)
+        return Columns(size, numbers=numbers, texts=texts, times=times, user_fields=user), marked, zeros
 
 
 def _text(name: str, column: tuple[Any, ...]) -> tuple[Sequence[str], int]:

@@ -6,7 +6,6 @@ accepts exactly what `record.TIMESTAMP_PATTERN` and the calendar allow.
 
 from __future__ import annotations
 
-import re
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
@@ -17,14 +16,14 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    Integers = NDArray[np.int64]
+
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
-_MINUTE: Final = 60_000_000
-# Finer fractions than microseconds must be rounded; the slow reader does that.
-_LINES: Final = re.compile(
-    r"([0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?"
-    r"([Zz]|[+-]([01][0-9]|2[0-3]):[0-5][0-9])\n)*+"
-)
+_SECONDS: Final = len("2026-01-31T12:00:00")
+_T: Final = len("2026-01-31")
+_MICROSECONDS: Final = 6
+_MARKS: Final = {4: "-", 7: "-", 13: ":", 16: ":", 19: "."}
 
 
 def of(time: datetime) -> int:
@@ -32,32 +31,45 @@ def of(time: datetime) -> int:
     return (time - _EPOCH) // _MICROSECOND
 
 
-def parse(texts: Sequence[str]) -> NDArray[np.int64] | None:
+def parse(texts: Sequence[str]) -> Integers | None:
     """Return times of equal length and form, or None where any has an uncommon form."""
-    lines, length = "\n".join(texts) + "\n", len(texts[0])
-    if lines.count("\n") != len(texts) or not _LINES.fullmatch(lines):
+    length = len(texts[0])
+    data = "".join(texts).encode()
+    if len(data) != length * len(texts):
         return None
-    table = np.frombuffer(lines.encode(), np.uint8).reshape(len(texts), length + 1).copy()
-    in_utc = np.isin(table[:, -2], np.frombuffer(b"Zz", np.uint8))
-    if in_utc.any() != in_utc.all():
+    marks = np.ascontiguousarray(np.frombuffer(data, np.uint8).reshape(-1, length).T)
+    in_utc = bool(np.isin(marks[-1], tuple(b"Zz")).all())
+    end = length - (1 if in_utc else len("+00:00"))
+    fraction = end - len(".") - _SECONDS
+    # Finer fractions than microseconds must be rounded; the slow reader does that.
+    if end < _SECONDS or end == _SECONDS + 1 or fraction > _MICROSECONDS:
         return None
-    end = length - (1 if in_utc.all() else len("+00:00"))
-    table[:, len("2026-01-31")] = ord("T")
-    try:
-        times = _texts(table[:, :end]).astype("datetime64[us]")
-    except ValueError:  # not in the calendar
+    places = [place for place in range(length) if place not in {*_MARKS, _T, end, end + 3}]
+    digits = (marks - ord("0")).astype(np.int64)  # what is below 0 wraps around
+    formed = [
+        digits[places].max() <= 9,  # noqa: PLR2004 - a digit
+        np.isin(marks[_T], tuple(b"Tt ")).all(),
+        *((marks[place] == ord(mark)).all() for place, mark in _MARKS.items() if place < end),
+        in_utc or (np.isin(marks[end], tuple(b"+-")).all() and (marks[end + 3] == ord(":")).all()),
+    ]
+    if not all(formed):
         return None
-    if (times < np.datetime64("0001-01-01")).any():
+
+    def number(start: int, stop: int) -> Integers:
+        return np.asarray(10 ** np.arange(stop - start)[::-1] @ digits[start:stop])
+
+    year, month, day = number(0, 4), number(5, 7), number(8, 10)
+    hour, minute, second = number(11, 13), number(14, 16), number(17, 19)
+    months = (12 * (year - 1970) + month - 1).astype("datetime64[M]")
+    first, following = (date.astype("datetime64[D]").astype(np.int64) for date in (months, months + 1))
+    right = (year >= 1) & (month >= 1) & (month <= 12) & (day >= 1) & (day <= following - first)  # noqa: PLR2004
+    right &= (hour <= 23) & (minute <= 59) & (second <= 59)  # noqa: PLR2004 - the clock
+    seconds = (first + day - 1) * 86_400 + hour * 3_600 + minute * 60 + second
+    if not in_utc:
+        east, less = number(end + 1, end + 3), number(end + 4, end + 6)
+        right &= (east <= 23) & (less <= 59)  # noqa: PLR2004 - the clock
+        seconds -= np.where(marks[end] == ord("-"), -1, 1) * (east * 3_600 + less * 60)
+    if not right.all():
         return None
-    zones, place = np.unique(_texts(table[:, end:length]), return_inverse=True)
-    minutes = [0 if in_utc.all() else _minutes(zone.decode()) for zone in zones.tolist()]
-    return np.asarray(times.astype(np.int64) - np.array(minutes, np.int64)[place] * _MINUTE)
-
-
-def _texts(table: NDArray[np.uint8]) -> NDArray[np.bytes_]:
-    return np.ascontiguousarray(table).view(f"S{table.shape[1]}")[:, 0]
-
-
-def _minutes(zone: str) -> int:
-    """Return an offset such as +05:30 in minutes east of UTC."""
-    return int(zone[0] + "1") * (int(zone[1:3]) * 60 + int(zone[4:]))
+    finer = number(_SECONDS + 1, end) * 10 ** (_MICROSECONDS - fraction) if fraction > 0 else 0
+    return seconds * 1_000_000 + finer

@@ -9,12 +9,14 @@ names, so that a collision of hashes cannot refuse good evidence.
 from __future__ import annotations
 
 import gc
+from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 import numpy as np
 from msgspec.structs import replace
 
+from certkit.evidence import traces as enclosed
 from certkit.evidence.bundle.calibration import drawn_runs, read_calibration
 from certkit.evidence.reading import parquet
 from certkit.evidence.reading.columns import ABSENT, Index
@@ -344,17 +346,28 @@ def calibration(*bundles: Bundle) -> Calibration | None:
 
 
 def traces(bundle: Bundle, summary: Summary) -> Traces:
-    """Count the traces that runs name; of those only whether a file of that digest lies in ``traces/``."""
+    """Count the traces that runs name, and compare records with those of them that are enclosed."""
     if not any(cell.tally.traced or cell.tally.derived for cell in summary.cells):
         return Traces()
-    enclosed = {f"sha256:{file['sha256']}" for file in bundle.files if file["path"].startswith("traces/")}
-    decoder = msgspec.json.Decoder(Named)
-    records = [decoder.decode(line) for *_, line in record_lines(bundle)]
-    return Traces(
-        named=sum(record.trace is not None for record in records),
-        enclosed=sum(record.trace in enclosed for record in records),
-        bare=sum(record.measured == Measured.DERIVED and record.trace not in enclosed for record in records),
-    )
+    paths = {f"sha256:{file['sha256']}": file["path"] for file in bundle.files}
+    paths = {digest: path for digest, path in paths.items() if path.startswith("traces/")}
+    rules = enclosed.rules_of(bundle.root)
+    counts: Counter[str] = Counter()
+    for *_, line in record_lines(bundle):
+        record = msgspec.json.decode(line)
+        derived, path = record.get("measured") == Measured.DERIVED, paths.get(record.get("trace"))
+        counts["named"] += record.get("trace") is not None
+        counts["enclosed"] += path is not None
+        counts["bare"] += derived and path is None
+        if path is not None and path.endswith(enclosed.SUFFIX):
+            shown = enclosed.read(bundle.root / path)
+            fields = shown.fields(rules, record["condition"], record["outcome"])
+            # A record that is not marked as derived may leave out what its trace shows.
+            stated = fields if derived else fields.keys() & record.keys()
+            agrees = all(record.get(name) == fields[name] for name in stated)
+            counts["derived"] += derived and agrees
+            counts["differ"] += not agrees
+    return Traces(**counts)
 
 
 def to_label(bundle: Bundle, m: int) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ from certkit.evidence.summary.summary import Likeness
 from certkit.text import skeleton
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from numpy.typing import NDArray
 
@@ -70,6 +70,11 @@ _SHIFT: Final = np.uint64(29)
 def name_hash(name: str) -> int:
     """Return the 64-bit hash of the name of a run, task or cluster."""
     return xxhash.xxh3_64_intdigest(name.encode())
+
+
+def name_hashes(names: Collection[str]) -> Hashes:
+    """Return the hash of every name."""
+    return np.fromiter(map(xxhash.xxh3_64_intdigest, map(str.encode, names)), np.uint64, len(names))
 
 
 def prints(columns: Columns) -> Hashes:

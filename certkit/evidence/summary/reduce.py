@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from msgspec import Struct
 
-from certkit.evidence.reading.columns import ABSENT, Index
+from certkit.evidence.reading.columns import ABSENT
 from certkit.evidence.records.record import Split
-from certkit.evidence.summary.likeness import digits, name_hash, prints, sampled, spelled, stems
+from certkit.evidence.summary.likeness import digits, name_hashes, prints, sampled, spelled, stems
 from certkit.evidence.summary.summary import CLUSTER_FIELDS, TALLY_FIELDS
 from certkit.evidence.summary.terms import Terms
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     Booleans = NDArray[np.bool_]
 
 EXACT_DOUBLE: Final = 2**53
+_WIDE: Final = 2**62
 CellKey = tuple[str, str, str]
 """(split, domain, condition)"""
 
@@ -105,35 +106,30 @@ def tag(salt: bytes, name: str) -> bytes:
 
 def reduce(columns: Columns, salt: bytes | None = None) -> Sums:
     """Return the sums of a block of records. Without a `salt` every tag is zeros."""
-    cells, groups = Index(), Index()
-    split = columns.text("split")
-    keys = zip(
-        [value or Split.STANDARD.value for value in split],
-        columns.text("domain"),
-        columns.text("condition"),
-        columns.text("cluster_id"),
-        columns.text("task_id"),
-        strict=True,
-    )
-    group = np.fromiter(map(groups.__getitem__, keys), np.int64, columns.size)
-    cell_of = np.array([cells[key[:3]] for key in groups], np.int64)
-    cell = cell_of[group]
+    novel = columns.equals("split", Split.NOVEL_FAULT)
+    cell, first_of_cell = _grouped(columns, novel.astype(np.int64), 2, ("domain", "condition"))
+    group, first = _grouped(columns, cell, len(first_of_cell), ("cluster_id", "task_id"))
+    domain, condition = columns.text("domain"), columns.text("condition")
+    cells = [
+        (str(Split.NOVEL_FAULT if novel[row] else Split.STANDARD), domain[row], condition[row])
+        for row in first_of_cell.tolist()
+    ]
     terms = Terms(columns)
     sums = terms.sums()
     tallies = np.stack([_sum(cell, sums[name], len(cells)) for name in TALLY_FIELDS], axis=1)
-    table = _table([(cluster or task, task) for *_, cluster, task in groups], salt)
-    table["cell"] = cell_of
+    table, alone = _table(columns, first, salt)
+    table["cell"] = cell[first]
     for name in CLUSTER_FIELDS:
-        table[name] = _sum(group, sums[name], len(groups))
+        table[name] = _sum(group, sums[name], len(first))
     for name, field, extend, start in EXTREMES:
-        table[name] = start
+        extreme = np.full(len(first), start)
         if columns.has(field):
             values = columns.integer(field)
             known = values != ABSENT
-            extend.at(table[name], group[known], values[known])
-    alone = np.array([not cluster for *_, cluster, _task in groups], np.bool_)
+            extend.at(extreme, group[known], values[known])
+        table[name] = extreme
     return Sums(
-        cells=list(cells),
+        cells=cells,
         tallies=tallies,
         terms=_by_steps(cell, terms),
         groups=table,
@@ -144,25 +140,45 @@ def reduce(columns: Columns, salt: bytes | None = None) -> Sums:
     )
 
 
-def _table(names: Sequence[tuple[str, str]], salt: bytes | None) -> NDArray[np.void]:
-    """Return rows of `GROUP` with the hashes of the names of clusters and tasks."""
-    table = np.zeros(len(names), GROUP)
-    clusters, tasks = [cluster for cluster, _ in names], [task for _, task in names]
-    table["cluster"], table["task"] = _hashes(clusters), _hashes(tasks)
-    table["spelling"] = table["task"]
-    if (skeletons := spelled(tasks)) is not tasks:
-        table["spelling"] = _hashes(skeletons)
-    parts = stems(tasks)
-    known = {stem: name_hash(stem) for stem in set(parts)}
-    table["stem"] = [known[stem] for stem in parts]
+def _grouped(
+    columns: Columns, within: Integers, size: int, names: Sequence[str]
+) -> tuple[Integers, NDArray[np.intp]]:
+    """Return each record's group, by `within` (numbers below `size`) and texts, and each group's first."""
+    key = within
+    for name in names:
+        index, numbers = columns.coded(name)
+        if size * len(numbers) > _WIDE:
+            key = np.unique(key, return_inverse=True)[1]
+            size = len(key)
+        key, size = key * len(numbers) + index, size * len(numbers)
+    _, first, place = np.unique(key, return_index=True, return_inverse=True)
+    return place, first
+
+
+def _table(
+    columns: Columns, first: NDArray[np.intp], salt: bytes | None
+) -> tuple[NDArray[np.void], Booleans]:
+    """Return rows of `GROUP` with the hashes of the names of clusters and tasks, of the records `first`.
+
+    Also returns which of them have no cluster_id, so that the task stands for its cluster.
+    """
+    table = np.zeros(len(first), GROUP)
+    (task, tasks), (cluster, clusters) = (columns.coded(name) for name in ("task_id", "cluster_id"))
+    task, cluster = task[first], cluster[first]
+    alone = cluster == clusters.get("", -1)
+    skeletons = spelled(list(tasks))
+    parts = stems(list(tasks))
+    hashes = name_hashes(tasks)
+    table["task"] = hashes[task]
+    table["cluster"] = np.where(alone, table["task"], name_hashes(clusters)[cluster])
+    table["spelling"] = name_hashes(skeletons)[task]
+    table["stem"] = name_hashes(parts)[task]
     if salt is not None:
-        tags = {cluster: tag(salt, cluster) for cluster in set(clusters)}
-        table["tag"] = [tags[cluster] for cluster in clusters]
-    return table
-
-
-def _hashes(names: Sequence[str]) -> NDArray[np.uint64]:
-    return np.array([name_hash(name) for name in names], np.uint64)
+        for rows, place, names in ((alone, task, tasks), (~alone, cluster, clusters)):
+            if rows.any():
+                tags = np.array([tag(salt, name) for name in names], f"V{TAG_BYTES}")
+                table["tag"][rows] = tags[place[rows]]
+    return table, alone
 
 
 def _sum(index: Integers, values: NDArray[Any], size: int) -> Integers:
@@ -179,10 +195,10 @@ def _sum(index: Integers, values: NDArray[Any], size: int) -> Integers:
 
 def _runs(columns: Columns, cell: Integers, task: NDArray[Any], terms: Terms) -> dict[str, NDArray[Any]]:
     names = columns.text("run_id")
-    hashes, skeletons = _hashes(names), spelled(names)
+    hashes, skeletons = name_hashes(names), spelled(names)
     runs = {
         "run_id": hashes,
-        "spelling": hashes if skeletons is names else _hashes(skeletons),
+        "spelling": hashes if skeletons is names else name_hashes(skeletons),
         "task": task,
         "print": prints(columns),
         "digits": digits(columns),

@@ -31,15 +31,13 @@ CONFIRM: Final = 100_000
 
 
 class Named(msgspec.Struct):
-    """What of a record names it and its trace."""
+    """What of a record names it."""
 
     run_id: str
     domain: str
     task_id: str
     condition: str
     sequence: int | float | None = None
-    trace: str | None = None
-    measured: str | None = None
 
 
 def repetitions(

@@ -300,14 +300,15 @@ class Likeness(Struct, frozen=True, kw_only=True):
 class Traces(Struct, frozen=True, kw_only=True):
     """Traces of runs: how many runs name one, of how many it is a file of the bundle.
 
-    `bare` counts runs that are marked as derived and whose trace is no file of the bundle, `derived` those
-    whose enclosed trace was read again and agrees.
+    `bare` counts runs that are marked as derived and whose trace is no file of the bundle; `derived` those so
+    marked whose enclosed trace shows the same values, and `differ` runs whose trace shows other values.
     """
 
     named: int = 0
     enclosed: int = 0
     bare: int = 0
     derived: int = 0
+    differ: int = 0
 
 
 class Summary(Struct, frozen=True, kw_only=True, eq=False):

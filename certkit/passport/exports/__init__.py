@@ -12,15 +12,26 @@ they then show. Specimens are named so that no reader takes one for the real thi
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
+from msgspec import Struct
+
+from certkit import canonical
 from certkit.document import Digest, Document, Text
-from certkit.errors import UsageError
-from certkit.passport.exports.source import Source, unverified, verified
+from certkit.errors import CertkitError, NegativeError, UsageError
+from certkit.passport import words
+from certkit.passport.exports import shown, signed
+from certkit.passport.opening import parse
+from certkit.passport.verification import verify
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+
     from certkit.passport.keys import PrivateKey
+    from certkit.passport.outcome import Verification
+    from certkit.passport.statement import Predicate
+    from certkit.passport.trust import Trust
 
 __all__ = ["FORMATS", "Export", "Format", "Source", "export", "unverified", "verified"]
 
@@ -29,10 +40,93 @@ FORMATS: Final[tuple[Format, ...]] = get_args(Format)
 OPEN: Final[frozenset[Format]] = frozenset({"markdown", "badge"})
 """The formats that are never signed, and so may show an unverified passport."""
 
-_MODULES: Final[dict[str, str]] = {"in-toto-svr": "svr", "vc+jwt": "credential", "a2a": "a2a"} | {
-    name: name for name in OPEN
+_WRITERS: Final[dict[Format, Callable[..., tuple[str, str]]]] = {
+    "in-toto-svr": signed.svr,
+    "vc+jwt": signed.credential,
+    "a2a": signed.agent_card,
+    "markdown": shown.markdown,
+    "badge": shown.badge,
 }
-"""Where a format is written: ``write(source, key=, card=, verifier=)`` returns media type and text."""
+"""What writes a format: ``writer(source, key=, card=, verifier=)`` returns media type and text."""
+
+
+class Source(Struct, frozen=True, kw_only=True, eq=False):
+    """A passport's claim as of a time: `verification` and `trust` are None where nobody verified it.
+
+    `at` is the time that it was verified for, `made` when that was done.
+    """
+
+    passport_id: Digest
+    predicate: Predicate
+    at: datetime
+    made: datetime
+    verification: Verification | None = None
+    trust: Trust | None = None
+
+    @property
+    def as_of(self) -> str | None:
+        """The time that was asked for, in words, None where that was the present."""
+        return words.day(self.at) if self.at != self.made else None
+
+    @property
+    def is_specimen(self) -> bool:
+        """Whether the evidence is simulated."""
+        return self.predicate.origin == "simulated"
+
+
+def verified(
+    data: bytes, *, trust: Trust, at: datetime, made: datetime | None = None, **checks: Any
+) -> Source:
+    """Return the claim of a passport that verifies under `trust` at an aware time.
+
+    `made` is the present, where that is not the time asked for: what is signed is dated by it.
+    `checks` are the further questions of `certkit.passport.verify`. Raises `CertkitError`
+    ``export.unverified`` with the exit code of the verification, naming the step that stands in the way.
+    """
+    verification = verify(data, trust=trust, at=at, **checks)
+    if (
+        verification.verdict != "verified"
+        or verification.statement is None
+        or verification.passport_id is None
+    ):
+        raise _refused(
+            verification, {*trust.require, *(name for name, given in checks.items() if given is not None)}
+        )
+    return Source(
+        passport_id=canonical.Digest(verification.passport_id),
+        predicate=verification.statement.predicate,
+        at=at,
+        made=made or at,
+        verification=verification,
+        trust=trust,
+    )
+
+
+def unverified(data: bytes, *, at: datetime, made: datetime | None = None) -> Source:
+    """Return the claim of a passport whose form holds, and of which nothing else is known.
+
+    `at` and `made` are as in `verified`.
+    Raises `InputError` and `NegativeError` with the codes of `certkit.passport.parse` and
+    `certkit.passport.payload.read`.
+    """
+    passport = parse(data)
+    predicate = passport.unverified_statement().predicate
+    return Source(passport_id=passport.passport_id, predicate=predicate, at=at, made=made or at)
+
+
+def _refused(verification: Verification, required: set[str]) -> CertkitError:
+    step = verification.deciding
+    if step is not None:
+        message = f"the passport is rejected at step {step.number} ({step.id}): {step.detail}"
+    else:
+        needed = [check for check in verification.steps if check.status == "skipped" and check.id in required]
+        what = "; ".join(f"{check.id}: {check.detail}" for check in needed) or "a timestamp"
+        message = f"what is required could not be checked: {what}"
+    error = NegativeError(
+        "export.unverified", message, hint="'certkit verify PASSPORT --trust FILE' tells of every step"
+    )
+    error.exit_code = verification.exit_code
+    return error
 
 
 class Export(Document, frozen=True, kw_only=True, tag="urn:certkit:export:v1"):
@@ -73,6 +167,5 @@ def export(
             f"{format} is written only of a passport that was verified",
             hint=f"verify it with --trust FILE; unverified there are {' and '.join(sorted(OPEN))}",
         )
-    module = import_module(f"{__name__}.{_MODULES[format]}")  # a single format is asked for
-    media_type, content = module.write(source, key=key, card=card, verifier=verifier)
+    media_type, content = _WRITERS[format](source, key=key, card=card, verifier=verifier)
     return Export(format=format, passport_id=source.passport_id, media_type=media_type, content=content)

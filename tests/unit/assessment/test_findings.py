@@ -122,6 +122,9 @@ CAUSES: dict[str, Callable[[], Assessment]] = {
     "unversioned-agent": lambda: found(agent=UNVERSIONED),
     "components-not-listed": lambda: found(agent=UNVERSIONED),
     "unpinned-components": lambda: found(agent=LOOSE),
+    "derived-differs": lambda: build.judged(
+        structs.replace(build.strong(), traces=Traces(named=9, enclosed=9, derived=8, differ=1))
+    ),
     "traces-not-enclosed": lambda: build.judged(
         structs.replace(
             build.summary([build.cell("a", "stochastic", build.outcomes(9, 9))]),

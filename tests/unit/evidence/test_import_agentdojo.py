@@ -107,7 +107,7 @@ def test_runs_of_another_pipeline_in_a_folder_are_another_agent(tmp_path: Path, 
     foreign = tmp_path / "mine" / suite / file
     foreign.parent.mkdir(parents=True, exist_ok=True)
     shutil.copy(RUNS / "acme_gardener-1" / suite / file, foreign)
-    with pytest.raises(CertkitError, match="holds 2 agents: acme/gardener-1, plain-2") as caught:
+    with pytest.raises(CertkitError, match="holds 2 agents: acme_gardener-1, plain-2") as caught:
         imported("agentdojo", tmp_path / "mine", tmp_path / "out")
     assert "--split-by agent" in str(caught.value.hint)
 
@@ -161,8 +161,8 @@ def test_a_run_in_the_wrong_folder_is_refused(tmp_path: Path) -> None:
     shutil.copy(tmp_path / "runs" / "garden" / "user_task_0" / "none" / "none.json", wrong)
     with pytest.raises(ImportFaultsError) as caught:
         imported("agentdojo", tmp_path / "runs", tmp_path / "out")
-    assert [(fault.file, fault.pointer) for fault in caught.value.faults] == [
-        ("library/user_task_0/none/none.json", "/suite_name")
+    assert [(fault.file, fault.found) for fault in caught.value.faults] == [
+        ("library/user_task_0/none/none.json", "garden/user_task_0/none/none")
     ]
 
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from certkit.errors import CertkitError
+from certkit.evidence.expressions import Expression, ExpressionError
 from certkit.evidence.importers import ImportFaultsError, ImportOptions, preview, suggest
-from certkit.evidence.importers.expressions import Expression, ExpressionError
 from tests.support.importing import counts, imported
 
 if TYPE_CHECKING:
@@ -229,6 +229,6 @@ def test_a_suggestion_names_what_must_be_decided(tmp_path: Path) -> None:
     assert '"none" = "nominal"' in text
     assert '# "x" = "tool_failure"' in text
     options = ImportOptions(mapping=tmp_path / "map.toml", success="info.reward >= 0.5", domain="d")
-    runs = list(preview(path, options))
-    assert [record.get("outcome") for record, _ in runs] == ["success", "failure"]
-    assert [[fault.pointer for fault in faults] for _, faults in runs] == [[], ["/fault"]]
+    records, faults = preview(path, options)
+    assert [record.get("outcome") for record in records] == ["success", "failure"]
+    assert [fault.pointer for fault in faults] == ["/fault"]

@@ -51,6 +51,8 @@ def test_a_results_file_and_a_folder_give_the_same_records(tmp_path: Path) -> No
     account, records = imported(None, tmp_path / "one.json", tmp_path / "a")
     assert [record["outcome"] for record in records] == ["success", "failure", "harness_error"]
     assert records[0] == {
+        "trace": records[0]["trace"],
+        "measured": "derived",
         "run_id": "shop/1#0",
         "task_id": "shop/1",
         "condition": "nominal",

@@ -96,7 +96,7 @@ def test_documents_hold_the_same_text_and_hide_nothing(text: str) -> None:
     "spelling",
     [
         "Acme Triage", "ACME TRIAGE", "\uff21cme triage", "ac\u200bme tri\u00adage", "acme\u00a0triage",
-        "acme\t triage\n", "acme \u200b triage",
+        "acme\t triage\n", "acme \u200b triage", "\u0430cme tr\u0456\u03b1ge", "\u0410\u0421\u041cE triage",
     ],
 )  # fmt: skip
 def test_spellings_of_one_name_share_a_skeleton(spelling: str) -> None:
@@ -110,9 +110,7 @@ def test_dashes_and_underscores_are_one_character(spelling: str) -> None:
     assert skeleton(spelling) == skeleton("acme-triage")
 
 
-@pytest.mark.parametrize(
-    "name", ["acme triage 2", "acmetriage", "acme-triage", "\u0430cme triage", "acme triagé"]
-)
+@pytest.mark.parametrize("name", ["acme triage 2", "acmetriage", "acme-triage", "acme tr1age", "acme triagé"])
 def test_names_of_other_letters_do_not(name: str) -> None:
     assert skeleton(name) != "acme triage"
 

@@ -13,7 +13,7 @@ from certkit import assessment, canonical, evidence, passport, report, workflow
 from certkit.document import schema_of
 from certkit.errors import NegativeError
 from certkit.passport import keys, payload, sealed, statement
-from certkit.passport.exports.words import periods, short
+from certkit.passport.words import periods, short
 from certkit.progress import SILENT
 from tests.support.campaigns import campaign, made
 from tests.support.documents import certkit

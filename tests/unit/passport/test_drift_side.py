@@ -11,7 +11,7 @@ from certkit import assessment, evidence, workflow
 from certkit.assessment import tasks
 from certkit.assessment.drift import snapshot as of_bundle
 from certkit.errors import CertkitError
-from certkit.passport import impossible, payload
+from certkit.passport import payload
 from certkit.passport import statement as st
 from certkit.passport.drift_side import drift_side
 from tests.support import bundles, making
@@ -119,8 +119,8 @@ def test_a_bundle_without_fault_runs_has_a_table(tmp_path: Path) -> None:
 
 
 def test_the_reader_and_the_writer_of_tables_know_the_same() -> None:
-    assert impossible.TASKS == tasks.MOST
-    assert impossible.RANGES.keys() == {tasks.SUCCESS, *tasks.METRICS} - {"violations"}
+    assert payload.TASKS == tasks.MOST
+    assert payload.RANGES.keys() == {tasks.SUCCESS, *tasks.METRICS} - {"violations"}
 
 
 def test_a_passport_of_a_thousand_tasks_has_at_most_150_kb(tmp_path: Path) -> None:

@@ -23,8 +23,8 @@ from msgspec import structs
 
 from certkit import canonical, passport, resources, workflow
 from certkit.errors import CertkitError
-from certkit.passport import exports, keys
-from certkit.passport.exports import badge, jose, words
+from certkit.passport import exports, keys, words
+from certkit.passport.exports import shown, signed
 from certkit.progress import SILENT
 from tests.support.making import KEY, NOW, issued, of_bundle, sealed_bundle, trust
 from tests.support.sources import AT, CARD, source
@@ -296,12 +296,12 @@ def test_thumbprints_are_those_of_the_rfcs() -> None:
     # RFC 8037, appendix A.3: the thumbprint of the Ed25519 key of appendix A.1
     raw = base64.urlsafe_b64decode("11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo=")
     key = Ed25519PublicKey.from_public_bytes(raw)
-    assert jose.thumbprint(key).endswith(":kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k")
+    assert signed.thumbprint(key).endswith(":kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k")
     curve, edwards = P256.public_key(), KEY.public_key()
     assert isinstance(curve, ec.EllipticCurvePublicKey)
     assert isinstance(edwards, Ed25519PublicKey)
-    assert jose.jwk(curve).items() <= ECAlgorithm.to_jwk(curve, as_dict=True).items()
-    assert jose.jwk(edwards).items() <= OKPAlgorithm.to_jwk(edwards, as_dict=True).items()
+    assert signed.jwk(curve).items() <= ECAlgorithm.to_jwk(curve, as_dict=True).items()
+    assert signed.jwk(edwards).items() <= OKPAlgorithm.to_jwk(edwards, as_dict=True).items()
 
 
 # A2A agent card
@@ -447,9 +447,9 @@ def luminance(colour: str) -> float:
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
-@pytest.mark.parametrize("colour", [badge.DARK, *badge.COLOURS.values()])
+@pytest.mark.parametrize("colour", [shown.DARK, *shown.COLOURS.values()])
 def test_the_text_of_a_badge_can_be_read(colour: str) -> None:
-    assert (luminance(badge.INK) + 0.05) / (luminance(colour) + 0.05) >= 7
+    assert (luminance(shown.INK) + 0.05) / (luminance(colour) + 0.05) >= 7
 
 
 @pytest.mark.parametrize("format", exports.FORMATS)
@@ -465,4 +465,4 @@ def test_the_document_of_an_export_has_its_published_form(format: exports.Format
 
 def test_a_key_that_signs_nothing_here_has_no_jwk() -> None:
     p384 = ec.generate_private_key(ec.SECP384R1()).public_key()
-    assert refused(lambda: jose.jwk(p384)).code == "key.unsupported"
+    assert refused(lambda: signed.jwk(p384)).code == "key.unsupported"

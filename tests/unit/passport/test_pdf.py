@@ -70,21 +70,6 @@ def test_more_than_one_passport_is_refused_wherever_it_hides() -> None:
     assert pdf.take(attaching(("passport.json", PASSPORT), ("copy.json", PASSPORT))).passport == PASSPORT
 
 
-# --- the id that the PDF records
-
-
-def recording(keywords: bytes) -> bytes:
-    return attaching(("passport.json", PASSPORT), o6=b"<< /Keywords (%s) >>" % keywords)
-
-
-def test_a_pdf_that_was_drawn_of_another_passport_is_refused() -> None:
-    same, other = (passport.parse(data).passport_id.encode() for data in (PASSPORT, OTHER))
-    for keywords in (b"", b"passport", b"passport " + same, b"a, passport %s, b" % same):
-        assert pdf.take(recording(keywords)).passport == PASSPORT
-    for keywords in (b"passport " + other, b"passport %s, passport %s" % (same, other)):
-        assert code(recording(keywords)) == "pdf.other-passport"
-
-
 # --- hostile files
 
 
@@ -225,17 +210,6 @@ def test_a_report_gives_back_the_passport_that_it_was_drawn_of(drawn: bytes, tmp
     assert pdf.take(drawn).passport == PASSPORT
     (tmp_path / "case.pdf").write_bytes(drawn)
     assert f"passport {issued_id()}" in tool("pdfinfo", tmp_path / "case.pdf")
-
-
-@needs_pdf
-def test_a_report_whose_attachment_was_exchanged_is_refused(drawn: bytes, tmp_path: Path) -> None:
-    (tmp_path / "case.pdf").write_bytes(drawn)
-    (tmp_path / "passport.json").write_bytes(OTHER)
-    bare, forged = tmp_path / "bare.pdf", tmp_path / "forged.pdf"
-    tool("qpdf", "--remove-attachment=passport.json", tmp_path / "case.pdf", bare)
-    assert code(bare.read_bytes()) == "pdf.no-passport"
-    tool("qpdf", bare, "--add-attachment", tmp_path / "passport.json", "--key=passport.json", "--", forged)
-    assert code(forged.read_bytes()) == "pdf.other-passport"
 
 
 @needs_pdf

@@ -10,7 +10,7 @@ import pytest
 
 from certkit import canonical
 from certkit.errors import NegativeError
-from certkit.passport import impossible, payload, statement
+from certkit.passport import payload, statement
 from tests.support import passport_parts as maker
 from tests.support.agreeing import agree
 from tests.support.making import issued
@@ -81,7 +81,7 @@ def test_a_row_is_met_without_a_bound_only_where_there_is_none(
 ) -> None:
     bounded = statement.Bound(status="met", confidence="0.990000", rests_on="every run, no bound")
     row = statement.RowAtTier(operator=operator, threshold=threshold, table="met", bounded=bounded)
-    assert impossible.by_bound(criterion(metric, row), row) is possible
+    assert payload.by_bound(criterion(metric, row), row) is possible
 
 
 def criterion(metric: str, row: statement.RowAtTier) -> statement.CriterionClaim:
@@ -226,8 +226,8 @@ def test_a_value_and_a_bound_that_are_written_like_the_threshold_may_lie_on_eith
     asked = digit("0.750000", threshold)
     bound = statement.Bound(status=status, bound="0.750000", confidence="0.950000")
     row = statement.RowAtTier(operator=operator, threshold=asked, table=status, bounded=bound)
-    assert impossible.by_value(criterion("gap", row), row) is possible
-    assert impossible.by_bound(criterion("gap", row), row) is (possible or status == "not_met")
+    assert payload.by_value(criterion("gap", row), row) is possible
+    assert payload.by_bound(criterion("gap", row), row) is (possible or status == "not_met")
 
 
 @pytest.mark.parametrize(

@@ -163,6 +163,10 @@ def _leak(task: Document) -> None:
     task["probes"][1]["prompt"] = "Is it the van desk whose word can change them?"
 
 
+def _scenario_tells_the_answer(task: Document) -> None:
+    task["scenario"] += " In the end Adaeze carries it."
+
+
 def _final_tells_an_option_of_a_probe(task: Document) -> None:
     task["final"]["prompt"] = "Who carries the box, as the duty manager wants it?"
 
@@ -176,7 +180,7 @@ def _option_that_nobody_tells(task: Document) -> None:
 
 
 def _same_question(task: Document) -> None:
-    task["probes"][2]["prompt"] = "who carries the BOX"
+    task["probes"][2]["prompt"] = "who carries the BOX?"
 
 
 def _family_in_the_prompt(task: Document) -> None:
@@ -223,6 +227,7 @@ def _very_long_last_turn(task: Document) -> None:
         (_wrong_gold, {"integrity.gold"}),
         (_distractor_of_an_authority, {"integrity.distractor"}),
         (_leak, {"integrity.leak"}),
+        (_scenario_tells_the_answer, {"integrity.leak"}),
         (_final_tells_an_option_of_a_probe, {"integrity.leak"}),
         (_option_inside_an_option, {"integrity.inside"}),
         (_option_that_nobody_tells, {"integrity.unmentioned"}),

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from certkit.probes.matching import Verdict, judge, tokens
+from certkit.probes.matching import Verdict, judge, words
 from certkit.probes.records import Ask, Kind, Mode, Pair, Question
 
 MATCH, UNCLEAR, NO = Verdict.MATCH, Verdict.UNCLEAR, Verdict.NO
@@ -45,11 +45,14 @@ HINDI = question("label", "राम", "रिम", "सीता")
         # the contract
         (NAME, '{"answer": "Adaeze", "confidence": 0.9}', MATCH, False),
         (NAME, '```json\n{"answer": "Adaeze"}\n```', MATCH, False),
-        (NAME, 'Here it is: {"answer": "Adaeze"}', MATCH, True),
+        (NAME, 'I think so.\n```json\n{"answer": "Adaeze"}\n```', MATCH, True),
+        (NAME, '```json\n{"answer": "Adaeze"}\n``` No, Borys.', UNCLEAR, True),
+        (NAME, 'Here it is: {"answer": "Adaeze"}', UNCLEAR, True),
         (NAME, '{"answer": "Adaeze"', MATCH, True),
         (NAME, '{"answer": ["Adaeze"]}', MATCH, True),
-        (NAME, '{"answer": "Borys", "answer": "Adaeze"}', MATCH, True),
-        (NAME, '{"reply": "Adaeze"}', MATCH, True),
+        (NAME, '{"answer": "Borys", "answer": "Adaeze"}', UNCLEAR, True),
+        (NAME, '{"answer": "Adaeze", "reason": "not Borys"}', MATCH, False),
+        (NAME, '{"reply": "Adaeze"}', UNCLEAR, True),
         (NUMBER, '{"answer": 1250}', MATCH, False),
         (NUMBER, '{"answer": "1250"}', MATCH, False),
         (NUMBER, '{"answer": true}', NO, True),
@@ -58,67 +61,71 @@ HINDI = question("label", "राम", "रिम", "सीता")
         (PAIR, '{"answer": {"source": "river atlas", "value": 420}}', MATCH, False),
         (PAIR, '{"answer": {"source": "river atlas"}}', NO, True),
         # what is read
-        (
-            NAME,
-            "After weighing everything that was said, it can be nobody but Adaeze in the end.",
-            MATCH,
-            True,
-        ),
+        (NAME, "Having weighed all that was said, it is nobody but Adaeze.", UNCLEAR, True),
         (NAME, "Borys came up, yet the rule stands. Answer: Adaeze", MATCH, True),
-        (NAME, "Answer: Borys. No, wait. **Answer:** Adaeze", MATCH, True),
+        (NAME, "Answer: Borys. No, wait.\n**Final answer:** Adaeze", MATCH, True),
         (NAME, "Answer: Adaeze or Borys", UNCLEAR, True),
+        (NAME, "The wrong answer: Adaeze", UNCLEAR, True),
         (NAME, "", NO, True),
         (NAME, '{"answer": ""}', NO, False),
-        # whole words, markup, case
+        # words, markup, case, punctuation
         (NAME, "adaeze", MATCH, True),
-        (NAME, "**ADAEZE**!", MATCH, True),
-        (NAME, "<b>Adaeze</b>", MATCH, True),
-        (NAME, "[Adaeze](https://example.org/Borys)", MATCH, True),
+        (NAME, "It\u2019s **ADAEZE**!", MATCH, True),
+        (NAME, "'Adaeze'", MATCH, True),
         (NAME, "Ada\u00adeze", MATCH, True),
+        (NAME, "Adaeze?", UNCLEAR, True),
+        (NAME, "<del>Adaeze</del>", UNCLEAR, True),
+        (NAME, "[Adaeze](https://example.org/Borys)", UNCLEAR, True),
+        (NAME, "Adaeze \u274c", UNCLEAR, True),
+        (NAME, "Adaeze's sister", NO, True),
         (NAME, "Adaezes", NO, True),
         (NAME, "Chiara", NO, True),
-        # negation
-        (NAME, "Adaeze, not Borys", MATCH, True),
-        (NAME, "not Borys but Adaeze", MATCH, True),
-        (NAME, "Adaeze rather than Borys", MATCH, True),
-        (NAME, "Adaeze instead of Borys", MATCH, True),
-        (NAME, "never Borys. I say: the one to go is Adaeze", MATCH, True),
-        (NAME, "not Adaeze", NO, True),
-        (NAME, "It isn't Adaeze", NO, True),
-        (NAME, "It isn’t Adaeze", NO, True),  # noqa: RUF001
-        (NAME, "it cannot be Adaeze", NO, True),
-        (NAME, "Borys, rather than Adaeze", NO, True),
-        (NAME, "not only Borys but Adaeze", UNCLEAR, True),
-        (NAME, "Not as I read it at first: Adaeze", MATCH, True),
+        # negation and doubt: more than the answer, whatever it says
+        (NAME, "Adaeze is not eligible", UNCLEAR, True),
+        (NAME, "Adaeze is out of the question", UNCLEAR, True),
+        (NAME, "Never Borys: Adaeze", UNCLEAR, True),
+        (NAME, "Adaeze rather than Borys", UNCLEAR, True),
+        (NAME, "not Adaeze", UNCLEAR, True),
+        (NAME, "It isn't Adaeze", UNCLEAR, True),
+        (NAME, "anyone but Adaeze", UNCLEAR, True),
+        (NAME, "not Borys", NO, True),
         # several options
         (NAME, "Adaeze and Borys", UNCLEAR, True),
         (NAME, "Borys and Chiara", NO, True),
         # numbers
         (NUMBER, "1,250", MATCH, True),
-        (NUMBER, "1’250 millimetres", MATCH, True),  # noqa: RUF001
-        (NUMBER, "1\u202f250", MATCH, True),
-        (NUMBER, "1250.", MATCH, True),
-        (NUMBER, "1250.5", NO, True),
-        (NUMBER, "-1250", NO, True),
+        (NUMBER, "1\u2019250", MATCH, True),
+        (NUMBER, "1\u202f250.", MATCH, True),
+        (NUMBER, "between 1250 and 1251", UNCLEAR, True),
+        (NUMBER, "1250\u20131260", UNCLEAR, True),
+        (NUMBER, "1250.5", UNCLEAR, True),
+        (NUMBER, "-1250", UNCLEAR, True),
+        (NUMBER, "\u22121250", UNCLEAR, True),
+        (NUMBER, ".1250", UNCLEAR, True),
+        (NUMBER, "0,1250", UNCLEAR, True),
+        (NUMBER, "~1250", UNCLEAR, True),
+        (NUMBER, "1250 %", UNCLEAR, True),
+        (NUMBER, "1250kg", NO, True),
+        (NUMBER, "1,250.5", NO, True),
         (NUMBER, "12500", NO, True),
-        (NUMBER, "0.1250", NO, True),
-        (NUMBER, "125", NO, True),
         (NUMBER, "1250, formerly 980", UNCLEAR, True),
         # sets
         (SET, "sealed cart and cold-chain training", MATCH, True),
         (SET, "Cold chain training; sealed cart", MATCH, True),
         (SET, "sealed cart", NO, True),
         (SET, "cold-chain training, day pass and sealed cart", UNCLEAR, True),
+        (SET, '{"answer": ["sealed cart", "cold-chain training", "a lamp"]}', UNCLEAR, False),
         (SET, '{"answer": ["cold-chain", "training sealed", "cart"]}', NO, False),
         # pairs
         (PAIR, "420 from river atlas", MATCH, True),
+        (PAIR, "By the river atlas: 420", MATCH, True),
         (PAIR, "420 from field diary", NO, True),
         (PAIR, "420", NO, True),
         (PAIR, "420, by the river atlas and the field diary", UNCLEAR, True),
         # other scripts
         (ACCENTED, "ŁUCJA", MATCH, True),
         (ACCENTED, "Lucja", NO, True),
-        (ACCENTED, "Zso\u0301fia, not Łucja", NO, True),
+        (ACCENTED, "Zso\u0301fia, not Łucja", UNCLEAR, True),
         (HINDI, "राम", MATCH, True),
         (HINDI, "रिम", NO, True),
         (HINDI, "रामा", NO, True),
@@ -134,7 +141,8 @@ def test_a_reply_is_read_by_every_rule(
 @pytest.mark.parametrize(
     ("reply", "reason"),
     [
-        ("Adaeze", "names the right option alone"),
+        ("Adaeze", "says the right option alone"),
+        ("surely Adaeze", "says more than the right option"),
         ("Adaeze or Borys", "names the right option and others"),
         ("Borys", "names another option"),
         ("nobody", "names no option"),
@@ -176,16 +184,17 @@ def test_a_confidence_is_read_in_thousandths(stated: str, thousandths: int | Non
 
 
 @pytest.mark.parametrize(
-    "piece", ["\n", "](", "a](b", "'111", "_111", "<a ", "answer ", "```\n", "1,", "not adaeze "]
+    "piece",
+    ["\n ", "](", "'111", "_111", "<a ", "answer ", "```\n", "1,", "1\u202f111", "not adaeze ", "answer: "],
 )
 @pytest.mark.parametrize("start", ["", "```", '{"answer": "'])
 def test_no_reply_takes_long_to_read(start: str, piece: str) -> None:
     # Patterns that try every beginning with every end would need hours for the first ones.
     reply = (start + piece * 20_000)[:19_999] + "x"
-    assert judge(NAME, reply, mode=Mode.JSON).verdict in {NO, MATCH}
+    assert judge(NAME, reply, mode=Mode.JSON).verdict is not MATCH
 
 
 def test_the_normal_form_of_a_long_reply_is_made_in_linear_time() -> None:
-    assert len(tokens("a," * 10_000)) == 10_000
-    assert tokens("<" * 20_000) == []
+    assert len(words("a," * 10_000).split()) == 10_000
+    assert len(words("<" * 20_000).split()) == 20_000
     assert judge(NAME, "```json\n" + "{" * 19_000, mode=Mode.JSON).verdict is NO

@@ -281,6 +281,17 @@ def test_a_run_that_is_killed_goes_on_and_asks_every_question_once(tmp_path: Pat
     assert open_bundle(tmp_path / "b").facts.sealed
 
 
+def test_the_same_command_asks_again_what_failed(two: Path, tmp_path: Path) -> None:
+    spec = agents.program(tmp_path / "agent.py", "dies")
+    first = run(two, tmp_path / "b", spec, limits=Limits(retries=0))
+    assert (first.answered, first.errors, first.left) == (5, 1, 0)
+    kept = [line for line in lines(tmp_path / "b") if line["status"] == "answered"]
+    again = run(two, tmp_path / "b", spec, limits=Limits(retries=0))
+    assert (again.answered, again.errors, again.left) == (6, 0, 0)
+    assert [line for line in lines(tmp_path / "b") if line in kept] == kept
+    assert open_bundle(tmp_path / "b").facts.sealed
+
+
 @pytest.mark.parametrize(
     "spec",
     ["", "oracle", "reference:nobody", "python:os", "python:no_such_module:f",

@@ -50,7 +50,7 @@ def test_a_sheet_tells_neither_task_nor_family_nor_verdict(kind: Kind, rows: int
     assert not any(task.id in text or task.family in text for task in kept.tasks)
     names = [row[0] for row in body]
     assert names == sorted(names)
-    assert {cell for row in body for cell in row[len(head) - (2 if kind == "difficulty" else 1) :]} == {""}
+    assert {cell for row in body for cell in row[len(head) - (1 if kind == "audit" else 2) :]} == {""}
 
 
 def test_an_audit_is_drawn_equally_by_verdict_and_family_and_tells_no_right_option(bundle: Path) -> None:

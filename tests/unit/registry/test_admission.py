@@ -161,9 +161,8 @@ def test_an_audit_long_after_is_still_sound(tmp_path: Path) -> None:
     vkey = made(folder)
     logged(folder, issued().to_json())
     assert inspect(folder, trust=trust(logs=(vkey,))).findings == ()
-    expired = checker(trust(), datetime(2099, 1, 1, tzinfo=UTC))
     with pytest.raises(CertkitError):
-        expired(issued().to_json())
+        checker(trust())(issued().to_json(), datetime(2099, 1, 1, tzinfo=UTC))
 
 
 def test_an_audit_by_who_does_not_trust_the_issuer(tmp_path: Path) -> None:

@@ -350,7 +350,7 @@ def test_a_key_submits_while_it_is_trusted(
 
 
 def test_a_passport_that_no_longer_verifies(tmp_path: Path) -> None:
-    def refuse(_: bytes) -> PassportFacts:
+    def refuse(_: bytes, _at: datetime) -> PassportFacts:
         raise InputError("passport.form", "not good")
 
     folder = tmp_path / "r"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from certkit.assessment.drift.snapshot import Snapshot
     from certkit.passport import Passport
-    from certkit.registry.state import History
+    from certkit.registry.reader import History
 
 
 def drifts_in(history: History) -> list[Drift]:

@@ -203,7 +203,7 @@ def test_what_another_writer_logged_meanwhile_is_read(tmp_path: Path) -> None:
     log(folder, issue(1))
     with opened(folder) as slow, opened(folder) as fast:
         slow.append(
-            issue(2).to_json(), check=admission.checker(policy(), NOW), submitter=KEY, log_key=LOG_KEY, at=NOW
+            issue(2).to_json(), check=admission.checker(policy()), submitter=KEY, log_key=LOG_KEY, at=NOW
         )
         for registry, new_ in ((fast, True), (slow, False), (fast, False)):
             done = revoke(registry, "0", reason="evidence-false", detail=None, hand=hand())[1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,8 +13,10 @@ from certkit import canonical, passport
 from certkit.errors import MismatchError
 from certkit.passport import keys
 from certkit.registry.admission import checker, inspect
+from certkit.registry.auditing import audit
 from certkit.registry.entry import Revocation, read
 from certkit.registry.registry import Registry
+from certkit.registry.state import submitters
 from certkit.registry.writing import revoke
 from certkit.tlog import proof
 from certkit.tlog.tree import leaf_hash
@@ -23,6 +26,7 @@ from tests.support.registries import LOG_KEY, STRANGER, digest, log_entry
 from tests.support.standings import DAY, drafted, slip, standing, stored
 
 if TYPE_CHECKING:
+    from datetime import datetime
     from pathlib import Path
 
     from certkit.registry.entry import PassportFacts, Reason
@@ -47,7 +51,7 @@ def again(folder: Path, vkey: VerifierKey, rules: passport.Trust | None = None, 
     """Log another passport on the first one's evidence, by no policy; return what an audit finds then."""
     at = NOW + DAY
     with Registry.open(folder, heads=heads(folder)) as registry:
-        check = checker(rules or policy(), at)
+        check = checker(rules or policy())
         one = issue(1, days=1, attempt=attempt)
         registry.append(one.to_json(), check=check, submitter=KEY, log_key=LOG_KEY, at=at)
     return {one.code for one in inspect(folder, trust=rules or policy(vkey)).findings}
@@ -64,6 +68,25 @@ def test_it_is_not_admitted_again_and_found_where_somebody_did(tmp_path: Path) -
     assert not log(folder, issue(1)).new, "what is logged already stays so"
     assert inspect(folder, trust=policy(vkey)).findings == ()
     assert again(folder, vkey) == {"registry.evidence-false"}
+
+
+def test_nor_is_evidence_that_pools_it(tmp_path: Path) -> None:
+    folder, vkey = begun(tmp_path)
+    revoked(folder)
+    trust, verified = policy(vkey), checker(policy())
+    false = verified(issue(1).to_json(), NOW).evidence
+
+    def pooled(data: bytes, at: datetime) -> PassportFacts:
+        facts = verified(data, at)
+        return facts if facts.evidence == false else structs.replace(facts, bundles=(digest("b"), false))
+
+    with Registry.open(folder, heads=heads(folder)) as registry:
+        append = partial(registry.append, issue(2).to_json(), submitter=KEY, log_key=LOG_KEY, at=NOW)
+        with pytest.raises(MismatchError, match="rests on evidence that entry 1 revoked as false"):
+            append(check=pooled, trust=trust)
+        append(check=verified, trust=trust)
+    report = audit(folder, log=vkey, submitters=submitters(trust), check=pooled)
+    assert [(one.where, one.code) for one in report.findings] == [("entry 2", "registry.evidence-false")]
 
 
 @pytest.mark.parametrize("reason", ["issued-in-error", "key-compromise"])

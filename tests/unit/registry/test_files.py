@@ -15,7 +15,7 @@ from certkit.registry import store
 from certkit.registry.admission import checker, inspect
 from certkit.registry.entry import Claims, Note, Revocation, Stored, read, timestamp
 from certkit.registry.reader import reading
-from certkit.registry.rules import is_of
+from certkit.registry.state import is_of
 from tests.support import build as assessments
 from tests.support.lineages import KEY, NOW, clustered, issue, log, new, policy
 from tests.support.making import ISSUER
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from certkit.passport.keys import PrivateKey
-    from certkit.registry.state import History
+    from certkit.registry.reader import History
 
 LINEAGE = "-/courier"
 
@@ -63,7 +63,7 @@ def logged(folder: Path, file: passport.Passport, claims: Claims, key: PrivateKe
 
 
 def claimed(one: passport.Passport, attempt: int = 1) -> Claims:
-    return Claims.of(checker(rules(), None)(one.to_json()), attempt)
+    return Claims.of(checker(rules())(one.to_json(), NOW), attempt)
 
 
 def told(folder: Path, trust: passport.Trust | None = None) -> History:

@@ -11,8 +11,9 @@ import pytest
 
 from certkit.errors import CertkitError, MismatchError
 from certkit.registry.entry import timestamp
-from certkit.registry.reader import Reader, opened, reading
+from certkit.registry.reader import Reader, reading
 from certkit.registry.registry import Registry
+from certkit.registry.source import opened
 from certkit.registry.writing import revoke
 from certkit.tlog.checkpoint import Checkpoint
 from certkit.tlog.tree import Hash

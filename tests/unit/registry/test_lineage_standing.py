@@ -10,8 +10,7 @@ from msgspec import structs
 
 from certkit.passport.opening import parse
 from certkit.registry import standing as room
-from certkit.registry.entry import timestamp
-from certkit.registry.ledger import begins
+from certkit.registry.entry import begins, timestamp
 from certkit.registry.reader import reading
 from certkit.registry.registry import Registry
 from certkit.registry.standing import Limit, Query, Standing, Stated, ranked, standing_of, stated

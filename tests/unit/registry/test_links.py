@@ -10,7 +10,7 @@ import pytest
 from certkit.errors import InputError
 from certkit.progress import SILENT
 from certkit.registry.export import export
-from certkit.registry.reader import opened
+from certkit.registry.source import opened
 from tests.support.notes import extend, following, noted
 from tests.support.registries import audited, filled, passport
 

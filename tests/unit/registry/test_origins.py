@@ -16,8 +16,8 @@ from certkit.progress import SILENT
 from certkit.registry.admission import checkpoint_in, inspect
 from certkit.registry.export import export
 from certkit.registry.keeping import gather
-from certkit.registry.reader import log_key
 from certkit.registry.registry import Registry
+from certkit.registry.source import log_key
 from certkit.registry.status import FileStatus, write
 from certkit.tlog.checkpoint import Checkpoint, sign_checkpoint
 from certkit.tlog.note import KeyType, Signature, Signer, VerifierKey

@@ -9,7 +9,7 @@ import pytest
 
 from certkit.errors import MismatchError
 from certkit.registry.ledger import Ledger
-from certkit.registry.rules import spelling
+from certkit.registry.state import spelling
 from tests.support import lineages
 from tests.support import registries as build
 from tests.support.registries import LOG_KEY, STRANGER
@@ -17,7 +17,15 @@ from tests.support.registries import LOG_KEY, STRANGER
 if TYPE_CHECKING:
     from pathlib import Path
 
-SPELT = ("Lab/agent", "lab/ag\u00adent", "lab/agent\u200b", "lab /agent", "\uff4cab/agent")
+SPELT = (
+    "Lab/agent",
+    "lab/ag\u00adent",
+    "lab/agent\u200b",
+    "lab /agent",
+    "\uff4cab/agent",
+    "l\u0430b/ag\u0415nt",
+    "lab/\u03b1gent",
+)
 
 
 @pytest.mark.parametrize("lineage", SPELT)

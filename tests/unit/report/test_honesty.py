@@ -11,18 +11,19 @@ from certkit import report
 from certkit.assessment import CATALOGUE
 from certkit.evidence.summary.summary import Summary, Tally
 from certkit.report import answer, confidence, results, sections
-from tests.support.build import FIELD_RUNS, cell, outcomes, summary, window
+from tests.support.build import BULK, FIELD_RUNS, cell, outcomes, summary, window
 from tests.support.drawing import Page, judged, page, strong
 
 ATTAINED = re.compile(r"meets every threshold of Tier (\d)")
 
 
 def without(**fields: int) -> Summary:
-    """The strong agent, but for tally fields of its large cell, set as given."""
+    """The strong agent, but for tally fields, set as given in the cells that have any of them."""
     of = strong()
-    large = max(of.cells, key=lambda item: item.tally.runs)
     cells = [
-        structs.replace(item, tally=structs.replace(item.tally, **fields)) if item is large else item
+        structs.replace(item, tally=structs.replace(item.tally, **fields))
+        if item.tally.runs == BULK or any(getattr(item.tally, name) for name in fields)
+        else item
         for item in of.cells
     ]
     return structs.replace(of, cells=tuple(cells))

@@ -11,8 +11,8 @@ import pytest
 from scipy.stats import t as student
 
 from certkit import canonical
-from certkit.assessment.integrity.raters import NU, exact, validity
-from certkit.assessment.integrity.scores import context_risk, probe_weight, score, scored
+from certkit.assessment.integrity.raters import exact, validity
+from certkit.assessment.integrity.scores import context_risk, probe_weights, score, scored
 from certkit.probes.agents import Call, Reference, reply
 from certkit.probes.generate import generate
 from certkit.probes.matching import Verdict
@@ -55,7 +55,7 @@ def example(key: Key, _: Task, question: Question) -> Answer:
         Key(REPAIRED.id, "p2"): said(question.gold, confidence=0.5),
     }
     if key == Key(CARRIED.id, "p3"):
-        return answer(key, f"It must be {surface(question.gold)}.", confidence=0.8)
+        return answer(key, f"It is {surface(question.gold)}.", confidence=0.8)
     return answer(key, texts.get(key, said(question.gold)))
 
 
@@ -65,21 +65,21 @@ def test_the_worked_example_of_the_design_as_fractions() -> None:
     task, repaired = scored(CARRIED, replies, data.annotations), scored(REPAIRED, replies)
     assert task.weight == Fraction(85, 100)
     found = [validity(CARRIED, probe, data.annotations) for probe in CARRIED.probes]
-    assert found == [NU["sampled"], NU["needs_review"], NU["sampled"]]
+    assert found == ["sampled", "needs_review", "sampled"]
     assert [context_risk(p.position, 6, p.phase, CARRIED.variant) for p in CARRIED.probes] == [
         Fraction(3275, 10000),
         Fraction(525, 1000),
         Fraction(9475, 10000),
     ]
-    weights = zip(CARRIED.probes, found, strict=True)
-    assert [probe_weight(exact(probe.weight), task.weight, nu) for probe, nu in weights] == [
+    alphas = tuple(exact(probe.weight) for probe in CARRIED.probes)
+    assert list(probe_weights(alphas, task.weight, tuple(found))) == [
         Fraction(8075, 10000),
         Fraction(6375, 10000),
         Fraction(646, 1000),
     ]
-    assert task.core == Fraction(452921, 669120)
+    assert task.scores["core"] == Fraction(452921, 669120)
     assert repaired.weight == Fraction(12535, 10000)
-    assert float(repaired.core or 0) == pytest.approx(0.920135, abs=5e-7)
+    assert float(repaired.scores["core"] or 0) == pytest.approx(0.920135, abs=5e-7)
     alone = [
         score(kept([item], say=example, notes=NOTES if item is CARRIED else ()))
         for item in (CARRIED, REPAIRED)

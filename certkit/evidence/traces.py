@@ -1,0 +1,310 @@
+"""Traces: what the transcript of a run shows, for an import to fill in and for an assessment to compare.
+
+A trace is a run as its log holds it, packed with zstd, named ``traces/<SHA-256>.json.zst``. What the mapping
+says of traces lies beside them, in ``traces/rules.json``. From both follow the `FIELDS` of a record:
+
+- ``steps_actual``: the model calls before scoring; without events, the messages of the assistant.
+- ``fault_step``: of a run under ``tool_failure``, the model call whose tool call first ended in an error.
+- ``recovered``: whether that run succeeded; ``recovery_steps``: model calls from there to the next tool call
+  without an error.
+- ``memory_query_offset``: model calls from there to the first call of one of `Rules.memory_tools`.
+- ``violations``, ``layer2_score``: how many of `Rules.checks` the JSON of the agent's last message breaks,
+  and the share that it keeps ([26] §4.3.3); all are broken where it holds no JSON ([26] §4.3.2).
+
+Condition and outcome are the record's. Whether an error of a tool was injected, this module cannot see.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from itertools import takewhile
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import msgspec
+from msgspec import Struct
+from pydantic import Field, StrictStr, field_validator
+
+from certkit import base, canonical, files
+from certkit.base import Authored
+from certkit.errors import InputError
+from certkit.evidence.expressions import Expression, ExpressionError
+from certkit.evidence.records.record import Condition, Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+FIELDS: Final = (
+    "steps_actual",
+    "fault_step",
+    "recovered",
+    "recovery_steps",
+    "memory_query_offset",
+    "violations",
+    "layer2_score",
+)
+"""Record fields that a trace can show."""
+
+SUFFIX: Final = ".json.zst"
+RULES: Final = "traces/rules.json"
+MAX_TRACE: Final = 64 * 1024 * 1024
+"""Longest trace, unpacked bytes."""
+
+MAX_RULES: Final = 1024 * 1024
+_SCORING: Final = frozenset({"scorer", "scorers"})
+_NUMBER: Final = re.compile(r"-?[0-9]{1,30}(\.[0-9]{1,30})?\Z")
+_CUTS: Final = 20
+"""Places, from the end, at which a truncated object is tried to be ended."""
+
+
+def _number(text: str) -> float:
+    if not _NUMBER.match(text):
+        raise ExpressionError(f"{text!r} is no number")
+    return float(text)
+
+
+class Rules(Authored):
+    """What a mapping says of traces."""
+
+    memory_tools: tuple[StrictStr, ...] = Field(
+        default=(), description="names of the tools that ask the agent's memory"
+    )
+    answer: str | None = Field(
+        default=None, description="the column of a table that holds the text of the agent's answer"
+    )
+    checks: dict[str, StrictStr] = Field(
+        default_factory=dict,
+        description="constraint = expression over the JSON of the answer that holds where it is kept",
+    )
+
+    @field_validator("checks")
+    @classmethod
+    def _readable(cls, checks: dict[str, str]) -> dict[str, str]:
+        for name, text in checks.items():
+            try:
+                Expression(text, number=_number, fold=False)
+            except ExpressionError as error:
+                raise ValueError(f"{name}: {error}") from None
+        return checks
+
+
+class Event(Struct, frozen=True):
+    """An event of Inspect's transcript; subtasks and tools of old logs hold events of their own."""
+
+    event: str | None = None
+    type: str | None = None
+    timestamp: str | None = None
+    function: Any = None
+    error: Any = None
+    events: list[Event] | None = None
+
+
+class Message(Struct, frozen=True):
+    """A message of a conversation; logs differ in how they write tool calls."""
+
+    role: str | None = None
+    content: Any = None
+    tool_calls: Any = None
+    id: Any = None
+    tool_call_id: Any = None
+    error: Any = None
+
+
+class Transcript(Struct, frozen=True):
+    """Where logs of Inspect of 2024 have their events."""
+
+    events: list[Event] | None = None
+
+
+class Log(Struct, frozen=True, kw_only=True):
+    """The parts of a run's log that hold its transcript, in any of the formats."""
+
+    events: list[Event] | None = None
+    transcript: Transcript | None = None
+    messages: list[Message] | None = None
+    traj: list[Message] | None = None
+
+
+class Call(NamedTuple):
+    """A tool call: after which model call it came, and whether it ended in an error."""
+
+    tool: str
+    step: int
+    failed: bool
+
+
+class Shown(Struct, frozen=True):
+    """What a transcript shows: the number of model calls, the tool calls, the agent's last text."""
+
+    steps: int = 0
+    calls: tuple[Call, ...] = ()
+    answer: str | None = None
+
+    def fields(self, rules: Rules, condition: str | None, outcome: str | None) -> dict[str, Any]:
+        """Return the record fields that follow for a run of this condition and outcome."""
+        fields: dict[str, Any] = {"steps_actual": self.steps} if self.steps else {}
+        if outcome in {None, Outcome.HARNESS_ERROR}:
+            return fields
+        if condition == Condition.TOOL_FAILURE:
+            fields |= self._fault(rules, recovered=outcome == Outcome.SUCCESS)
+        if rules.checks and self.answer is not None:
+            value = extract(self.answer)
+            kept = sum(value is not None and _holds(text, value) for text in rules.checks.values())
+            fields |= {"violations": len(rules.checks) - kept, "layer2_score": kept / len(rules.checks)}
+        return fields
+
+    def _fault(self, rules: Rules, *, recovered: bool) -> dict[str, Any]:
+        first = next((i for i, call in enumerate(self.calls) if call.failed and call.step), None)
+        if first is None:
+            return {}
+        onset, later = self.calls[first].step, self.calls[first + 1 :]
+        steps = next((call.step - onset for call in later if not call.failed), None) if recovered else None
+        asked = next((call.step - onset for call in later if call.tool in rules.memory_tools), None)
+        fields = {"fault_step": onset, "recovered": recovered, "recovery_steps": steps}
+        return {
+            name: value
+            for name, value in (fields | {"memory_query_offset": asked}).items()
+            if value is not None
+        }
+
+
+def shown(log: Any) -> Shown:
+    """Return what a log with the members of `Log` shows; events count before messages."""
+    transcript = getattr(log, "transcript", None)
+    events = getattr(log, "events", None) or (transcript.events if transcript else None)
+    messages = getattr(log, "messages", None) or getattr(log, "traj", None) or ()
+    steps, calls = _of_events(events) if events else _of_messages(messages)
+    texts = (_text(message.content) for message in reversed(messages) if message.role == "assistant")
+    return Shown(steps, tuple(calls), next(filter(None, texts), None))
+
+
+def read(path: Path) -> Shown:
+    """Read a trace; raise `InputError` ``bundle.trace`` where it cannot be read or holds no transcript."""
+    import zstandard  # noqa: PLC0415 - most bundles hold no trace
+
+    packed = files.read(path, limit=MAX_TRACE)
+    try:
+        with zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(packed) as stream:
+            return shown(msgspec.json.decode(stream.read(MAX_TRACE), type=Log))
+    except (zstandard.ZstdError, msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise InputError("bundle.trace", f"no trace: {error}", where=f"traces/{path.name}") from None
+
+
+def pack(data: bytes) -> bytes:
+    """Return the log of a run as a trace holds it."""
+    import zstandard  # noqa: PLC0415 - most imports have no trace
+
+    return zstandard.ZstdCompressor(level=3).compress(data)
+
+
+def rules_of(root: Path) -> Rules:
+    """Return the rules that lie in a bundle, none where there is no such file."""
+    path = root / RULES
+    if not path.exists():
+        return Rules()
+    document = canonical.loads(files.read(path, limit=MAX_RULES), where=RULES)
+    return base.validate(Rules, document, code="bundle.trace", where=RULES)
+
+
+def _of_events(events: Iterable[Event]) -> tuple[int, list[Call]]:
+    steps, calls = 0, []
+    for event in takewhile(lambda event: not _scores(event), _flat(events)):
+        steps += event.event == "model"
+        if event.event == "tool":
+            calls.append(Call(str(event.function), steps, bool(event.error)))
+    return steps, calls
+
+
+def _flat(events: Iterable[Event]) -> Iterator[Event]:
+    for event in events:
+        yield event
+        yield from _flat(event.events or ())
+
+
+def _scores(event: Event) -> bool:
+    return event.type in _SCORING and event.event in {"step", "span_begin"}
+
+
+def _of_messages(messages: Iterable[Message]) -> tuple[int, list[Call]]:
+    """Return model calls and tool calls; answers to calls that the assistant did not make are left out."""
+    steps, calls, tools = 0, [], {}
+    for message in messages:
+        if message.role == "assistant":
+            steps += 1
+            for call in message.tool_calls if isinstance(message.tool_calls, list) else ():
+                if isinstance(call, dict):
+                    name = call.get("name") or call.get("function")
+                    tools[str(call.get("id"))] = str(name.get("name") if isinstance(name, dict) else name)
+        elif message.role == "tool":
+            tool = tools.get(str(message.tool_call_id or message.id))
+            if tool is not None:
+                calls.append(Call(tool, steps, bool(message.error)))
+    return steps, calls
+
+
+def _text(content: Any) -> str:
+    if isinstance(content, list):
+        return "".join(_text(part.get("text")) for part in content if isinstance(part, dict))
+    return content if isinstance(content, str) else ""
+
+
+def _holds(text: str, value: dict[str, Any]) -> bool:
+    try:
+        return bool(Expression(text, number=_number, fold=False)(value))
+    except ExpressionError:
+        return False
+
+
+def extract(text: str) -> dict[str, Any] | None:
+    """Return the JSON object in a text by the five strategies of [26] §4.3.2, None where all fail.
+
+    In turn: the text itself; the text in a Markdown fence; the first block in braces; the largest; and the
+    beginning of an object that was cut off, ended after its last whole member.
+    """
+    for candidate in _candidates(text):
+        try:
+            value = canonical.loads(candidate.encode(errors="surrogatepass"))
+        except InputError:
+            continue
+        if isinstance(value, dict):
+            return value
+    return None
+
+
+def _candidates(text: str) -> Iterator[str]:
+    yield text.strip()
+    if fence := re.search(r"```\w*\s*([\s\S]*?)```", text):
+        yield fence[1]
+    blocks, cuts = _braces(text)
+    if blocks:
+        yield blocks[0]
+        yield max(blocks, key=len)
+    yield from cuts
+
+
+def _braces(text: str) -> tuple[list[str], list[str]]:
+    """Return the blocks of a text in balanced braces, and ends for a block that stays open, longest first."""
+    blocks: list[str] = []
+    commas: deque[tuple[int, str]] = deque(maxlen=_CUTS)  # of the open block: where, and what ends it there
+    start, stack, quoted = 0, "", False
+    for match in re.finditer(r'\\.|["{}\[\],]', text, re.DOTALL):
+        mark, at = match[0], match.start()
+        if mark == '"' and stack:
+            quoted = not quoted
+        elif quoted or (not stack and mark != "{"):
+            continue
+        elif mark in "{[":
+            start = start if stack else at
+            stack = ("}" if mark == "{" else "]") + stack
+            if len(stack) > canonical.MAX_DEPTH:
+                break
+        elif mark == ",":
+            commas.append((at, stack))
+        elif stack[0] == mark:
+            stack = stack[1:]
+            if not stack:
+                blocks.append(text[start : at + 1])
+                commas.clear()
+    ends = [(len(text), '"' * quoted + stack), *reversed(commas)] if stack else []
+    return blocks, [text[start:at] + end for at, end in ends]

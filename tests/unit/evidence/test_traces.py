@@ -1,0 +1,203 @@
+"""Traces: what a transcript shows is filled in, enclosed, and compared again when the bundle is assessed."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+import zstandard
+
+import certkit
+from certkit import canonical
+from certkit.errors import CertkitError
+from certkit.evidence import traces
+from certkit.evidence.bundle.folder import open_bundle, seal
+from certkit.evidence.importers import ImportOptions, run
+from certkit.evidence.summary.gather import summarise
+from certkit.evidence.summary.summary import Traces
+from certkit.progress import SILENT
+from tests.support.importing import imported
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MAPPING = """
+[trace]
+memory_tools = ["recall"]
+checks = {"load" = "plan.load <= 12", "hours" = "plan.hours < 9"}
+[when.condition]
+tool_failure = "task_id != '0'"
+nominal = "otherwise"
+"""
+SHOWN = {
+    "steps_actual": 4,
+    "fault_step": 2,
+    "recovered": True,
+    "recovery_steps": 1,
+    "memory_query_offset": 1,
+    "violations": 1,
+    "layer2_score": 0.5,
+}
+
+
+def call(name: str, key: str) -> dict[str, Any]:
+    return {"role": "assistant", "tool_calls": [{"id": key, "name": name}]}
+
+
+def conversation(task: str, reward: float) -> dict[str, Any]:
+    messages = [
+        {"role": "assistant", "content": "Hi"},
+        {"role": "user", "content": "?", "tool_calls": [{"id": "u", "name": "mine"}]},
+        {"role": "tool", "id": "u", "error": True},  # the user's own call
+        call("book", "a"),
+        {"role": "tool", "id": "a", "error": True},
+        call("recall", "b"),
+        {"role": "tool", "id": "b", "error": False},
+        {"role": "assistant", "content": 'Done:\n```json\n{"plan": {"load": 12, "hours": 9.5}}\n```'},
+    ]
+    return {"id": f"s{task}", "task_id": task, "reward_info": {"reward": reward}, "messages": messages}
+
+
+def bundle(folder: Path, **options: Any) -> Path:
+    info = {"agent_info": {"llm": "m"}, "environment_info": {"domain_name": "shop"}, "num_trials": 1}
+    runs = [conversation("0", 1.0), conversation("1", 1.0), conversation("2", 0.0)]
+    (folder / "log.json").write_bytes(canonical.line({"info": info, "simulations": runs}))
+    (folder / "map.toml").write_text(MAPPING)
+    imported(None, folder / "log.json", folder / "out", mapping=folder / "map.toml", **options)
+    return folder / "out"
+
+
+def records(root: Path) -> list[dict[str, Any]]:
+    return [canonical.loads(line) for line in (root / "records/runs.jsonl").read_bytes().splitlines()]
+
+
+def test_a_conversation_gives_steps_fault_recovery_memory_and_violations(tmp_path: Path) -> None:
+    nominal, won, lost = records(bundle(tmp_path))
+    assert won.items() >= SHOWN.items()
+    assert lost.items() >= {"fault_step": 2, "recovered": False, "memory_query_offset": 1}.items()
+    assert "recovery_steps" not in lost
+    assert nominal.keys() & set(traces.FIELDS) == {"steps_actual", "violations", "layer2_score"}
+    assert {record["measured"] for record in (nominal, won, lost)} == {"derived"}
+    [path] = (tmp_path / "out" / "traces").glob(f"{won['trace'].removeprefix('sha256:')}*")
+    log = canonical.loads(zstandard.ZstdDecompressor().decompress(path.read_bytes()))
+    assert log == conversation("1", 1.0)
+
+
+def test_events_show_the_same_as_messages() -> None:
+    events = [
+        {"event": "model"},
+        {"event": "subtask", "events": [{"event": "model"}]},
+        {"event": "tool", "function": "book", "error": {"type": "timeout"}},
+        {"event": "model"},
+        {"event": "tool", "function": "recall"},
+        {"event": "model"},
+        {"event": "span_begin", "type": "scorers"},
+        {"event": "model"},
+    ]
+    messages = conversation("1", 1.0)["messages"]
+    data = canonical.line({"events": events, "messages": messages})
+    rules = traces.Rules(memory_tools=("recall",), checks={"a": "plan.load <= 12", "b": "plan.hours < 9"})
+    shown = traces.shown(msgspec.json.decode(data, type=traces.Log))
+    assert shown.fields(rules, "tool_failure", "success") == SHOWN
+    assert shown.fields(rules, "tool_failure", "harness_error") == {"steps_actual": 4}
+
+
+def changed(root: Path, change: dict[str, Any]) -> list[str]:
+    """Return the findings about traces after a change of the second record."""
+    path, (first, second, third) = root / "records/runs.jsonl", records(root)
+    second = {name: value for name, value in (second | change).items() if value is not None}
+    path.write_bytes(b"".join(map(canonical.line, (first, second, third))))
+    seal(root)
+    found = certkit.assess(root, profile="hb-eval-2026").to_dict()["findings"]
+    return [f"{item['severity']} {item['code']}" for item in found if item["code"] == "derived-differs"]
+
+
+def test_an_assessment_derives_the_values_again(tmp_path: Path) -> None:
+    root = bundle(tmp_path)
+    assert changed(root, {}) == []
+    assert summarise(open_bundle(root)).traces == Traces(named=3, enclosed=3, derived=3)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"steps_actual": 3},
+        {"violations": 0},
+        {"violations": None},  # a derived record leaves nothing out
+        {"recovery_steps": 0},
+        {"steps_actual": 3, "measured": "asserted"},
+        {"layer2_score": 1.0},
+    ],
+    ids=str,
+)
+def test_a_value_that_the_trace_contradicts_is_serious(tmp_path: Path, change: dict[str, Any]) -> None:
+    assert changed(bundle(tmp_path), change) == ["serious derived-differs"]
+
+
+def test_an_asserted_record_may_leave_out_what_its_trace_shows(tmp_path: Path) -> None:
+    assert changed(bundle(tmp_path), {"violations": None, "measured": "asserted"}) == []
+
+
+def test_no_transcript_is_enclosed_where_the_user_says_so(tmp_path: Path) -> None:
+    root = bundle(tmp_path, traces=False)
+    assert sorted(path.name for path in root.iterdir()) == ["bundle.json", "records"]
+    assert records(root)[1].items() >= SHOWN.items()
+    assert not {"trace", "measured"} & records(root)[1].keys()
+
+
+@pytest.mark.parametrize(
+    "data", [b"no zstd", zstandard.compress(b" " * (65 << 20)), zstandard.compress(b"[")]
+)
+def test_a_trace_that_cannot_be_read_is_refused(tmp_path: Path, data: bytes) -> None:
+    root, digest = bundle(tmp_path), hashlib.sha256(data).hexdigest()
+    (root / "traces" / f"{digest}.json.zst").write_bytes(data)
+    with pytest.raises(CertkitError) as caught:
+        changed(root, {"trace": f"sha256:{digest}"})
+    assert caught.value.code == "bundle.trace"
+
+
+def test_the_column_of_an_answer_is_checked_in_a_table(tmp_path: Path) -> None:
+    rows = [{"reply": '{"plan": {"load": 1, "hours": 1}}'}, {"reply": "no JSON"}, {}]
+    lead = {"domain": "d", "condition": "nominal", "outcome": "success"}
+    lines = [lead | {"task_id": f"t{i}"} | row for i, row in enumerate(rows)]
+    (tmp_path / "rows.jsonl").write_bytes(b"".join(map(canonical.line, lines)))
+    (tmp_path / "map.toml").write_text(
+        '[trace]\nanswer = "reply"\nchecks = {"load" = "plan.load <= 12", "hours" = "plan.hours < 9"}\n'
+    )
+    _, found = imported(
+        None, tmp_path / "rows.jsonl", tmp_path / "out", agent="a", mapping=tmp_path / "map.toml"
+    )
+    assert [(row.get("violations"), row.get("layer2_score")) for row in found] == [
+        (0, 1),
+        (2, 0),
+        (None, None),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ('{"a": 1}', {"a": 1}),
+        ('Here:\n```json\n{"a": 1}\n```\nBye {"b": 2}', {"a": 1}),
+        ('I say {"a": "}"} and {"b": 2}', {"a": "}"}),
+        ('Use {braces} as in {"a": [1, 2]}.', {"a": [1, 2]}),
+        ('It is {"a": 1, "b": [1, 2', {"a": 1, "b": [1, 2]}),
+        ('It is {"a": 1, "b": {"c": 2, "d', {"a": 1, "b": {"c": 2}}),
+        ("no braces", None),
+        ("[1, 2]", None),
+        ("{" * 5000, None),
+        ("", None),
+    ],
+)
+def test_json_is_found_by_the_five_strategies(text: str, value: object) -> None:
+    assert traces.extract(text) == value
+
+
+def test_a_check_that_is_no_expression_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "map.toml").write_text('[trace]\nchecks = {"load" = "open(1)"}\n')
+    (tmp_path / "rows.csv").write_text("task_id\nt\n")
+    with pytest.raises(CertkitError, match="only min, max and len") as caught:
+        run(tmp_path / "rows.csv", tmp_path / "out", ImportOptions(mapping=tmp_path / "map.toml"), SILENT)
+    assert caught.value.code == "import.mapping"
