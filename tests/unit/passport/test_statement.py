@@ -257,6 +257,7 @@ def test_no_tier_is_met_by_no_records() -> None:
         "state": "measured",
         "value": True,
         "counts": {},
+        "evidence": {"level": "asserted", "derived": 0, "traced": 0},
         "provisional": False,
         "tiers": {"1": {"operator": "is", "threshold": True, "table": "met"}},
     }
