@@ -11,7 +11,6 @@
 
     BundleSeal(digest=…, files=3, signer=None, counts={}).to_dict()
     fill(BundleSeal, bundle, files=3)                # the other fields are attributes of `bundle`
-    schema_of(BundleSeal)                            # JSON Schema 2020-12, closed
 
 The key ``schema`` comes first and holds the tag; the other keys follow in the order of the fields, those of
 bases first. Parts are `Part`s or any other msgspec Struct, StrEnum and Literal where values are listed,
@@ -29,17 +28,14 @@ from datetime import UTC, datetime
 from enum import Enum
 from fractions import Fraction
 from functools import cache
-from inspect import cleandoc
 from pathlib import Path, PurePath
 from typing import Annotated, Any, Final, TypeVar, get_type_hints
 
-import msgspec
 from msgspec import UNSET, Meta, Struct
 
 from certkit.errors import CODES
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
-URN: Final = "urn:certkit:"
 
 Text = str
 Count = Annotated[int, Meta(ge=0)]
@@ -53,16 +49,8 @@ Time = Annotated[datetime, Meta(tz=True)]
 ErrorCode = Annotated[str, Meta(extra_json_schema={"enum": list(CODES)})]
 GivenPath = Annotated[Path, Meta(description="a path as it was given")]
 
-_BESIDE: Final = "beside"
-BESIDE: Final = Meta(extra_json_schema={_BESIDE: True})
+BESIDE: Final = Meta(extra_json_schema={"beside": True})
 """Marks a field whose keys stand in the object itself, which keeps its own keys; a mapping leaves it open."""
-
-
-def any_of(*kinds: type[Struct]) -> Meta:
-    """Return the annotation of an object that fits one of these types, none of which refers to another."""
-    return Meta(
-        extra_json_schema={"anyOf": [msgspec.json.schema(kind)["$defs"][kind.__name__] for kind in kinds]}
-    )
 
 
 AnyPart = TypeVar("AnyPart", bound=Struct)
@@ -137,94 +125,3 @@ def _scalar(value: Any) -> Any:
 def _beside(kind: type[Part]) -> frozenset[str]:
     hints = get_type_hints(kind, include_extras=True)
     return frozenset(name for name, hint in hints.items() if BESIDE in getattr(hint, "__metadata__", ()))
-
-
-def name_of(kind: type[Document]) -> str:
-    """Return the name of a document with its version: ``bundle-seal.v1``."""
-    tag = kind.__struct_config__.tag
-    if not (isinstance(tag, str) and tag.startswith(URN)):
-        raise TypeError(f"{kind.__name__} names no schema: class {kind.__name__}(Document, tag='{URN}…:v1')")
-    return tag.removeprefix(URN).replace(":", ".")
-
-
-def schema_of(kind: type[Document]) -> dict[str, Any]:
-    """Return the published JSON Schema (2020-12) of a document.
-
-    Every object is closed, and a key is required unless its field may be `UNSET`; a default in Python says
-    nothing about the JSON. Descriptions are the docstrings' first paragraphs, and `Meta(description=…)`.
-    """
-    title = f"certkit {name_of(kind).partition('.')[0]}"
-    foreign: dict[str, Any] = {}
-    made = msgspec.json.schema(kind, schema_hook=lambda unknown: _foreign(unknown, foreign))
-    root = made["$defs"].pop(made["$ref"].rpartition("/")[2])
-    structs = made["$defs"]
-    for body in (root, *structs.values()):
-        _close(body, structs, foreign)
-    root["properties"]["schema"] = {"const": kind.__struct_config__.tag}
-    head = {"$schema": DIALECT, "$id": kind.__struct_config__.tag, **root, "title": title}
-    definitions = foreign | structs
-    used = _used(root, definitions)
-    return head | ({"$defs": {name: definitions[name] for name in sorted(used)}} if used else {})
-
-
-def _foreign(kind: type, definitions: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of a type that msgspec does not know; what it refers to joins `definitions`."""
-    if kind is Fraction:
-        return {"type": "number"}
-    if issubclass(kind, PurePath):
-        return {"type": "string"}
-    if hasattr(kind, "model_json_schema"):
-        body = kind.model_json_schema(by_alias=True, ref_template="#/$defs/{model}")
-        definitions |= body.pop("$defs", {}) | {kind.__name__: body}
-        return {"$ref": f"#/$defs/{kind.__name__}"}
-    raise TypeError(f"no rule says what the schema of {kind.__name__} is")
-
-
-def _close(body: dict[str, Any], structs: dict[str, Any], foreign: dict[str, Any]) -> None:
-    """Change the schema of a struct into the schema of the JSON that is printed of it."""
-    if "description" in body:
-        body["description"] = " ".join(cleandoc(body["description"]).split("\n\n")[0].split())
-    if "properties" not in body:
-        return
-    body.setdefault("additionalProperties", False)
-    required = set(body.get("required", ()))
-    for key, field in list(body["properties"].items()):
-        if "default" in field:
-            required.add(key)
-            del field["default"]
-        if field.pop(_BESIDE, False):
-            required.discard(key)
-            del body["properties"][key]
-            required |= _spread(body, field, structs, foreign)
-    body["required"] = [key for key in body["properties"] if key in required]
-
-
-def _spread(
-    body: dict[str, Any], field: dict[str, Any], structs: dict[str, Any], foreign: dict[str, Any]
-) -> set[str]:
-    """Add the keys of a field to its object, and return those that are required."""
-    name = field.get("$ref", "").rpartition("/")[2]
-    if name in structs:
-        _close(structs[name], structs, foreign)
-    field = structs.get(name) or foreign.get(name) or field
-    if "properties" not in field or field["additionalProperties"] is not False:
-        body["additionalProperties"] = True
-    body["properties"] |= field.get("properties", {})
-    return set(field.get("required", ()))
-
-
-def _used(body: Any, definitions: dict[str, Any]) -> set[str]:
-    """Return the names of all definitions that `body` refers to, directly or not."""
-    used: set[str] = set()
-    waiting = [body]
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, list):
-            waiting += value
-        elif isinstance(value, dict):
-            name = value.get("$ref", "").rpartition("/")[2] if isinstance(value.get("$ref"), str) else ""
-            if name and name not in used:
-                used.add(name)
-                waiting.append(definitions[name])
-            waiting += value.values()
-    return used

@@ -15,10 +15,13 @@ from __future__ import annotations
 import ast
 import operator
 import re
+from keyword import iskeyword
 from typing import TYPE_CHECKING, Any, Final
 
+from certkit.text import visible
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     Row = Mapping[str, Any]
     Evaluate = Callable[[Row], Any]
@@ -56,6 +59,17 @@ def look_up(row: Any, path: tuple[str, ...]) -> Any:
         else:
             return MISSING
     return row
+
+
+def spelled(path: Iterable[str]) -> str:
+    """Return a path as an expression names it: what is no word of the language stands in backticks."""
+    return ".".join(part if part.isidentifier() and not iskeyword(part) else f"`{part}`" for part in path)
+
+
+def success_option(path: str, test: str) -> str:
+    """Return the option that says when a run succeeded, for a shell: backticks stand in single quotes."""
+    text = visible(f"{path} {test}")
+    return f'--success "{text}"' if "`" not in text else "--success '" + text.replace("'", '"') + "'"
 
 
 class Expression:

@@ -17,9 +17,9 @@ passport is the SHA-256 of its payload, never of its file. A step that could not
 
 To issue: `claim` (from an assessment) → `statement` → `payload` → `dsse`, `sealed` → `issuing`. To verify:
 `sealed`, `dsse`, `payload` → `opening` → `checks`, `logs`, `replay` → `verification` → `outcome`; `keyless`
-and `timestamp` read certificates and timestamps; `derived`, `bounds` and `tables` compare a statement with
-itself and with the packaged profiles. Verifying loads `cryptography` and `msgspec`; only a replay loads the
-assessment, and only a certificate loads `sigstore`.
+and `timestamp` read certificates and timestamps; `payload`, with `derived` and `bounds`, compares a statement
+with itself and with the packaged profiles. Verifying loads `cryptography` and `msgspec`; only a replay loads
+the assessment, and only a certificate loads `sigstore`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from certkit.passport.opening import Passport, RefusedPassportError, Signed, open_signed, parse
     from certkit.passport.outcome import Claim, Step, Verification
     from certkit.passport.replay import Opened, from_bundle
-    from certkit.passport.schema import passport_schema, trust_schema
     from certkit.passport.statement import Statement
     from certkit.passport.trust import Trust, TrustedIssuer, TrustedKey
     from certkit.passport.trust import parse as parse_trust
@@ -61,50 +60,19 @@ __all__ = [
     "open_signed",
     "parse",
     "parse_trust",
-    "passport_schema",
-    "trust_schema",
     "verify",
 ]
 
 __getattr__ = lazy(
     __name__,
     {
-        "checks": (
-            "Status",
-            "StatusSource",
-        ),
-        "issuing": (
-            "VALIDITY",
-            "Issuer",
-            "issue",
-        ),
-        "opening": (
-            "Passport",
-            "RefusedPassportError",
-            "Signed",
-            "open_signed",
-            "parse",
-        ),
-        "outcome": (
-            "Claim",
-            "Step",
-            "Verification",
-        ),
-        "replay": (
-            "Opened",
-            "from_bundle",
-        ),
-        "schema": (
-            "passport_schema",
-            "trust_schema",
-        ),
+        "checks": ("Status", "StatusSource"),
+        "issuing": ("VALIDITY", "Issuer", "issue"),
+        "opening": ("Passport", "RefusedPassportError", "Signed", "open_signed", "parse"),
+        "outcome": ("Claim", "Step", "Verification"),
+        "replay": ("Opened", "from_bundle"),
         "statement": ("Statement",),
-        "trust": (
-            "Trust",
-            "TrustedIssuer",
-            "TrustedKey",
-            "parse as parse_trust",
-        ),
+        "trust": ("Trust", "TrustedIssuer", "TrustedKey", "parse as parse_trust"),
         "verification": ("verify",),
     },
 )

@@ -1,7 +1,7 @@
 """From an assessment to what a passport states.
 
 Everything here but who signs, and for how long, follows from the assessment and the summary, so that anybody
-who has the evidence states the same again. What the manifest declares is stated by `declared`, and what
+who has the evidence states the same again. What the manifest declares is stated by `replay`, and what
 follows from other parts by `derived`.
 """
 
@@ -9,18 +9,18 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, cast
 
 from msgspec import structs
 
 from certkit import canonical
 from certkit._version import __version__
-from certkit.assessment.criteria import Status, TierStatus
+from certkit.assessment.criteria import Status
 from certkit.assessment.metrics.metric import State
 from certkit.assessment.result import moment
 from certkit.assessment.tasks import task_table
 from certkit.document import fill
-from certkit.passport import declared, terms
+from certkit.passport import replay, terms
 from certkit.passport import statement as st
 from certkit.passport.derived import rebuilt
 from certkit.passport.terms import decimal
@@ -33,20 +33,8 @@ if TYPE_CHECKING:
     from certkit.assessment.metrics.metric import Metric, Value
     from certkit.assessment.result import Assessment, BundleResult
     from certkit.assessment.statistics.estimators import Interval
+    from certkit.evidence.bundle.manifest import Facts
     from certkit.evidence.summary.summary import Summary
-
-_JUDGED: Final[dict[Status, terms.Judged]] = {
-    Status.MET: "met",
-    Status.NOT_MET: "not_met",
-    Status.INSUFFICIENT: "insufficient",
-    Status.NOT_TESTED: "not_tested",
-}
-_TIER: Final[dict[TierStatus, terms.TierStatus]] = {
-    TierStatus.MET: "met",
-    TierStatus.CONTESTED: "contested",
-    TierStatus.NOT_MET: "not_met",
-    TierStatus.INSUFFICIENT: "insufficient",
-}
 
 
 def state(
@@ -65,9 +53,9 @@ def state(
             claim="",
             origin=manifest.protocol.origin,
             issuer=issuer,
-            agent=declared.agent(assessment.facts),
+            agent=replay.agent(assessment.facts),
             evidence=_evidence(assessment),
-            protocol=declared.protocol(manifest),
+            protocol=replay.protocol(manifest),
             assessment=judgement,
             criteria=tuple(_criterion(rows) for rows in _by_criterion(assessment)),
             profile_of_reliability=task_table(
@@ -90,7 +78,9 @@ def state(
             ),
             validity=st.Validity(not_before=validity[0], not_after=validity[1], retest_triggers=()),
             supersedes=supersedes,
-            integrity=None if assessment.integrity is None else _commitments(assessment.integrity),
+            integrity=None
+            if assessment.integrity is None
+            else _commitments(assessment.integrity, assessment.facts),
         )
     )
     if statement.predicate.assessment != judgement:
@@ -98,13 +88,15 @@ def state(
     return statement
 
 
-def _commitments(scored: IntegrityDocument) -> st.Commitments:
+def _commitments(scored: IntegrityDocument, facts: Facts) -> st.Commitments | None:
     counts: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for cell in scored.by_cell:
         told = {name: getattr(cell, name) for name in ("tasks", "successes", "probes", "matched")}
         counts[cell.family.value, cell.variant.value].update(told)
+    if (digest := replay.integrity_digest(facts)) is None:
+        return None
     return st.Commitments(
-        digest=canonical.digest(canonical.canonical(scored.to_dict())),
+        digest=digest,
         seed=scored.origin.seed,
         cells=tuple(
             st.CommitmentCell(family=family, variant=variant, **told)
@@ -142,7 +134,7 @@ def _judgement(assessment: Assessment) -> st.Judgement:
         profile=fill(st.Profile, profile, stopping="anytime" if profile.stopping == "anytime" else None),
         tool=st.Tool(name="certkit", version=__version__),
         tier=verdict.tier,
-        status=_TIER[verdict.status],
+        status=verdict.status.value,
         table=fill(st.Attained, verdict.table),
         bounded=fill(st.Attained, verdict.bounded),
         binding=verdict.binding,
@@ -159,7 +151,7 @@ def _by_criterion(assessment: Assessment) -> list[list[Row]]:
 
 def _criterion(rows: list[Row]) -> st.CriterionClaim:
     first = rows[0]
-    metric = first.metric
+    metric, shown = first.metric, first.evidence
     return st.CriterionClaim(
         id=first.id,
         metric=metric.id,
@@ -172,7 +164,7 @@ def _criterion(rows: list[Row]) -> st.CriterionClaim:
         reason=metric.reason or metric.blocked or _unjudged(rows),
         provisional=first.criterion.provisional,
         drift_margin=decimal(first.criterion.margin),
-        evidence=fill(st.EvidenceLevel, first.evidence),
+        evidence=fill(st.EvidenceLevel, shown) if shown and shown.derived + shown.traced else None,
         tiers={str(row.tier): _at_tier(row) for row in rows if row.status is not Status.NOT_APPLICABLE},
     )
 
@@ -202,7 +194,7 @@ def _at_tier(row: Row) -> st.RowAtTier:
     return st.RowAtTier(
         operator=row.operator,
         threshold=True if row.operator == "is" else decimal(threshold),
-        table=_JUDGED[row.status],
+        table=cast("terms.Judged", row.status.value),
         bounded=_bound(row.bounded, row.metric),
         value=decimal(row.metric.by_tier.get(row.tier)) if row.metric.by_tier is not None else None,
         margin=decimal(row.margin),
@@ -211,7 +203,7 @@ def _at_tier(row: Row) -> st.RowAtTier:
 
 def _bound(bounded: Bounded, metric: Metric) -> st.Bound:
     return st.Bound(
-        status=_JUDGED[bounded.status],
+        status=cast("terms.Judged", bounded.status.value),
         bound=_value(bounded.bound, metric),
         confidence=decimal(bounded.confidence),
         k=bounded.k,
@@ -221,5 +213,5 @@ def _bound(bounded: Bounded, metric: Metric) -> st.Bound:
 
 
 def _dates(assessment: Assessment, summary: Summary) -> st.Dates:
-    times, period = summary.times, declared.period(assessment.facts.manifest)
+    times, period = summary.times, replay.period(assessment.facts.manifest)
     return structs.replace(period, first_run=moment(times.first), last_run=moment(times.last))

@@ -128,9 +128,10 @@ def _criteria(predicate: st.Predicate) -> tuple[st.CriterionClaim, ...]:
             counts = counts | {"left_out": runs - (n or 0) - others}
         if isinstance(value, str) and "successes" in counts:
             value = decimal(Fraction(counts["successes"], n)) if n else None
-        shown = row.evidence
-        level = wording.weakest(shown.derived, shown.traced, predicate.evidence.records)
-        evidence = structs.replace(shown, level=level)
+        evidence = row.evidence
+        if evidence is not None:
+            level = wording.weakest(evidence.derived, evidence.traced, predicate.evidence.records)
+            evidence = structs.replace(evidence, level=level) if evidence.derived + evidence.traced else None
         rows.append(structs.replace(row, n=n, counts=counts, value=value, evidence=evidence))
     return tuple(rows)
 

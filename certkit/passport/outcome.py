@@ -7,7 +7,7 @@ that was skipped is never counted as passed.
 from datetime import datetime
 from typing import Annotated, Any, Final, Literal, get_args
 
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
 from certkit.document import Document, Part, Time
 from certkit.errors import CertkitError, Exit
@@ -63,23 +63,17 @@ class Step(Struct, frozen=True, kw_only=True):
 
 def passed(name: StepId, detail: str) -> Step:
     """Return a step that passed."""
-    return _step(name, "passed", None, detail)
+    return Step(number=STEPS.index(name) + 1, id=name, status="passed", code=None, detail=detail)
 
 
 def failed(name: StepId, error: CertkitError) -> Step:
     """Return a step that failed."""
-    return _step(name, "failed", error.code, str(error))
+    return structs.replace(passed(name, str(error)), status="failed", code=error.code)
 
 
 def skipped(name: StepId, code: str, detail: str) -> Step:
     """Return a step that was not taken."""
-    return _step(name, "skipped", code, detail)
-
-
-def _step(
-    name: StepId, status: Literal["passed", "failed", "skipped"], code: str | None, detail: str
-) -> Step:
-    return Step(number=STEPS.index(name) + 1, id=name, status=status, code=code, detail=detail)
+    return structs.replace(passed(name, detail), status="skipped", code=code)
 
 
 class Profile(Struct, frozen=True, kw_only=True):

@@ -1,8 +1,10 @@
-"""Replay: the claim is computed again from the evidence and compared, row by row.
+"""What a statement takes from its evidence: from the manifest as it is, and from the records by a replay.
 
-The first row in which the claim differs, or which it leaves out, is named. The digests of the documents of
-assessment and integrity are not compared: their floating point numbers may differ in the last bit between
-machines, the decimals of a statement do not.
+With the manifest at hand, agent, protocol, origin, declared periods and the digest of ``integrity/`` are
+written again and compared, so that an issuer cannot drop the mark of simulated evidence, or an attempt,
+without the records being read. A replay computes the whole claim again. The first row in which the claim
+differs, or which it leaves out, is named. The digest of the assessment is not compared: its floating point
+numbers may differ in the last bit between machines, the decimals of a statement do not.
 
 `from_bundle` returns the two callables that `verify` takes, for a bundle in a folder or for several.
 """
@@ -13,21 +15,24 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import msgspec
 from msgspec import Struct, structs
 
-from certkit import assessment, evidence
+from certkit import assessment, canonical, evidence
+from certkit.document import fill
 from certkit.errors import CertkitError, UnavailableError
-from certkit.passport import declared
+from certkit.passport import statement as st
+from certkit.passport import terms
 from certkit.passport.payload import difference
 from certkit.passport.statement import plain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from certkit.assessment import Assessment
     from certkit.assessment.profile import Profile
     from certkit.canonical import Digest
-    from certkit.evidence.bundle.manifest import Facts
+    from certkit.evidence.bundle.manifest import Facts, Manifest
     from certkit.evidence.context import Given
     from certkit.passport.statement import Profile as Judged
     from certkit.passport.statement import Statement
@@ -54,8 +59,6 @@ def replay_difference(statement: Statement, recomputed: Statement) -> str | None
     """Return the first place where the claim differs from what was recomputed, None where none does."""
     stated, again = statement.predicate.assessment, plain(recomputed.predicate)
     again["assessment"] |= {"digest": stated.digest, "tool": plain(stated.tool)}
-    if statement.predicate.integrity is not None and "integrity" in again:
-        again["integrity"]["digest"] = statement.predicate.integrity.digest
     ordered = {name: again.pop(name) for name in _FIRST if name in again} | again
     return difference(plain(statement.predicate), ordered, "the evidence gives")
 
@@ -63,8 +66,71 @@ def replay_difference(statement: Statement, recomputed: Statement) -> str | None
 def manifest_difference(statement: Statement, opened: Opened) -> str | None:
     """Return the first place where a claim does not repeat the manifest of its evidence, else None."""
     predicate = statement.predicate
-    restated = declared.restated(predicate, opened.facts, opened.parts)
-    return difference(plain(predicate), plain(restated), "the manifest says")
+    told = restated(predicate, opened.facts, opened.parts)
+    return difference(plain(predicate), plain(told), "the manifest says")
+
+
+def restated(predicate: st.Predicate, facts: Facts, parts: Iterable[Facts] = ()) -> st.Predicate:
+    """Return a claim as the manifest of its bundle has it, or those of several pooled, which are `parts`."""
+    evidence, scope, integrity = predicate.evidence, predicate.scope, integrity_digest(facts)
+    periods: dict[str, st.Dates] = {part.digest: period(part.manifest) for part in (facts, *parts)}
+
+    def dated(digest: str, dates: st.Dates) -> st.Dates:
+        told = periods.get(digest, st.Dates())
+        return st.Dates(
+            first_run=dates.first_run,
+            last_run=dates.last_run,
+            declared_from=told.declared_from,
+            declared_to=told.declared_to,
+        )
+
+    bundles = evidence.bundles and tuple(
+        structs.replace(part, dates=dated(part.digest, part.dates)) for part in evidence.bundles
+    )
+    return structs.replace(
+        predicate,
+        origin=facts.manifest.protocol.origin,
+        agent=agent(facts),
+        protocol=protocol(facts.manifest),
+        evidence=structs.replace(evidence, bundles=bundles),
+        scope=structs.replace(scope, dates=dated(evidence.digest, scope.dates)),
+        integrity=predicate.integrity
+        and integrity
+        and structs.replace(predicate.integrity, digest=integrity),
+    )
+
+
+def integrity_digest(facts: Facts) -> Digest | None:
+    """Return the digest of the files under ``integrity/`` by path, None where there are none."""
+    listed = {
+        item.path: item.sha256 for item in facts.manifest.files or () if item.path.startswith("integrity/")
+    }
+    return canonical.digest(canonical.canonical(listed)) if listed else None
+
+
+def agent(facts: Facts) -> st.Agent:
+    """Return the agent as a statement names it."""
+    named = facts.manifest.agent
+    components = (fill(st.Component, part, pinned=part.digest is not None) for part in named.components)
+    return fill(st.Agent, named, digest=facts.agent_digest, components=tuple(components))
+
+
+def protocol(manifest: Manifest) -> st.Protocol:
+    """Return how the evidence was gathered, as a statement repeats it."""
+    told = manifest.protocol
+    return fill(
+        st.Protocol,
+        told,
+        temperature=terms.decimal(told.temperature),
+        judge=told.judge and msgspec.convert(told.judge, st.Judge, from_attributes=True),
+        evaluator=told.evaluator and msgspec.convert(told.evaluator, st.Evaluator, from_attributes=True),
+    )
+
+
+def period(manifest: Manifest) -> st.Dates:
+    """Return the declared period."""
+    told = manifest.protocol.period
+    return st.Dates(declared_from=told.from_, declared_to=told.to) if told else st.Dates()
 
 
 def from_bundle(

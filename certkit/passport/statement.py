@@ -249,7 +249,7 @@ class CriterionClaim(_Part, frozen=True, kw_only=True):
     """A criterion: its metric's value with denominator and counts, and its status tier by tier.
 
     A value that differs from tier to tier stands with each tier instead. `drift_margin` is the loss that
-    the profile counts as drift, in the metric's unit.
+    the profile counts as drift, in the metric's unit. Without `evidence` every record is asserted.
     """
 
     id: Text
@@ -263,7 +263,7 @@ class CriterionClaim(_Part, frozen=True, kw_only=True):
     reason: Text | None = None
     provisional: bool
     drift_margin: Decimal | None = None
-    evidence: EvidenceLevel
+    evidence: EvidenceLevel | None = None
     tiers: dict[TierKey, RowAtTier]
 
 
@@ -307,7 +307,7 @@ class CommitmentCell(_Part, frozen=True, kw_only=True):
 
 
 class Commitments(_Part, frozen=True, kw_only=True):
-    """Commitment integrity, which moves no tier; `digest` is that of ``urn:certkit:integrity:v1``.
+    """Commitment integrity, which moves no tier; `digest` names the files under ``integrity/``.
 
     `seed` tells where the tasks are from, `core` is absent where a reply is missing.
     """

@@ -121,15 +121,17 @@ class Trust(_Part, frozen=True, kw_only=True, rename={"schema_": "schema"}):
             for item in issuer.keys
         )
 
-    def with_issuer(self, name: str, key: TrustedKey) -> Self:
-        """Return the policy with a key added to the issuer of that name."""
-        known = next((issuer for issuer in self.issuers if issuer.name == name), TrustedIssuer(name=name))
-        return self._with(structs.replace(known, keys=(*known.keys, key)))
-
-    def with_identity(self, name: str, identity: Identity) -> Self:
-        """Return the policy with a keyless signer added to the issuer of that name."""
-        known = next((issuer for issuer in self.issuers if issuer.name == name), TrustedIssuer(name=name))
-        return self._with(structs.replace(known, identities=(*known.identities, identity)))
+    def with_issuer(self, name: str, signer: TrustedKey | Identity) -> Self:
+        """Return the policy with a key or a keyless signer added to the first issuer of that name."""
+        names = [issuer.name for issuer in self.issuers]
+        place = names.index(name) if name in names else len(names)
+        known = self.issuers[place] if name in names else TrustedIssuer(name=name)
+        if isinstance(signer, TrustedKey):
+            known = structs.replace(known, keys=(*known.keys, signer))
+        else:
+            known = structs.replace(known, identities=(*known.identities, signer))
+        issuers = (*self.issuers[:place], known, *self.issuers[place + 1 :])
+        return structs.replace(self, issuers=issuers)
 
     def with_root(self, root: dict[str, Any]) -> Self:
         """Return the policy with another trusted root.
@@ -144,13 +146,6 @@ class Trust(_Part, frozen=True, kw_only=True, rename={"schema_": "schema"}):
                 hint="to go back on purpose, write a new policy: certkit trust add --trust NEW",
             )
         return structs.replace(self, trusted_root=root)
-
-    def _with(self, changed: TrustedIssuer) -> Self:
-        """Return the policy with the first issuer of that name changed, or else added; none is left out."""
-        names = [issuer.name for issuer in self.issuers]
-        place = names.index(changed.name) if changed.name in names else len(names)
-        issuers = (*self.issuers[:place], changed, *self.issuers[place + 1 :])
-        return structs.replace(self, issuers=issuers)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the policy as JSON values."""

@@ -29,19 +29,8 @@ from typing import TYPE_CHECKING, Final, Literal
 from certkit.document import fill
 from certkit.errors import CertkitError, UnavailableError, UsageError
 from certkit.passport import bounds, checks, logs, payload
+from certkit.passport import outcome as out
 from certkit.passport.opening import RefusedPassportError, open_signed
-from certkit.passport.outcome import (
-    STEPS,
-    Claim,
-    Profile,
-    SignedBy,
-    Step,
-    StepId,
-    Verification,
-    failed,
-    passed,
-    skipped,
-)
 from certkit.passport.replay import Opened
 from certkit.text import quoted
 
@@ -74,7 +63,7 @@ def _validity(case: Case) -> str:
         ) from None
 
 
-_ON_STATEMENT: Final[dict[StepId, Callable[[Case], str]]] = {
+_ON_STATEMENT: Final[dict[out.StepId, Callable[[Case], str]]] = {
     "subject": checks.subject,
     "validity": _validity,
     "registry": logs.registry,
@@ -100,7 +89,7 @@ def verify(
     proof: bytes | CertkitError | None = None,
     status: StatusSource | None = None,
     beside: StatusSource | None = None,
-) -> Verification:
+) -> out.Verification:
     """Verify the bytes of a passport against a trust policy, at an aware time.
 
     `agent` is the digest of the agent that the passport must be about, `issuer` what its signer must be
@@ -118,8 +107,10 @@ def verify(
         passport = open_signed(data, trust)
     except RefusedPassportError as refused:
         passport_id = refused.passport_id
-        resting = STEPS[len(refused.steps) :]
-        steps = refused.steps + tuple(skipped(name, RESTS, "rests on a step that failed") for name in resting)
+        resting = out.STEPS[len(refused.steps) :]
+        steps = refused.steps + tuple(
+            out.skipped(name, RESTS, "rests on a step that failed") for name in resting
+        )
     else:
         passport_id = passport.passport_id
         case = checks.Case(
@@ -143,11 +134,11 @@ def verify(
     # What the policy cannot tell of a profile that nobody knows leaves the last step open.
     needed = {
         *trust.require,
-        *STEPS[:6],
-        STEPS[-1],
+        *out.STEPS[:6],
+        out.STEPS[-1],
         *(name for name, given in asked.items() if given is not None),
     }
-    return Verification(
+    return out.Verification(
         at=at,
         passport_id=passport_id,
         verdict=_verdict(steps, needed),
@@ -165,16 +156,18 @@ def _opened(evidence: Callable[[], Opened]) -> Opened | CertkitError:
         return error
 
 
-def _step(name: StepId, check: Callable[[Case], str], case: Case) -> Step:
+def _step(name: out.StepId, check: Callable[[Case], str], case: Case) -> out.Step:
     try:
-        return passed(name, check(case))
+        return out.passed(name, check(case))
     except UnavailableError as error:
-        return skipped(name, error.code, str(error))
+        return out.skipped(name, error.code, str(error))
     except CertkitError as error:
-        return failed(name, error)
+        return out.failed(name, error)
 
 
-def _verdict(steps: tuple[Step, ...], needed: set[str]) -> Literal["verified", "rejected", "unverifiable"]:
+def _verdict(
+    steps: tuple[out.Step, ...], needed: set[str]
+) -> Literal["verified", "rejected", "unverifiable"]:
     """Return the verdict; what the policy requires or the caller asked for is `needed`."""
     if any(step.status == "failed" for step in steps):
         return "rejected"
@@ -183,7 +176,7 @@ def _verdict(steps: tuple[Step, ...], needed: set[str]) -> Literal["verified", "
     return "verified"
 
 
-def _left_open(steps: tuple[Step, ...], case: Case | None) -> Iterator[str]:
+def _left_open(steps: tuple[out.Step, ...], case: Case | None) -> Iterator[str]:
     """Yield in words what this verification says nothing about."""
     resting = [step.id for step in steps if step.code == RESTS]
     if resting:
@@ -217,7 +210,7 @@ def _left_open(steps: tuple[Step, ...], case: Case | None) -> Iterator[str]:
     yield "the records themselves: that they tell what happened is the evaluator's word"
 
 
-def _not_recomputed(predicate: Predicate, done: set[StepId]) -> Iterator[str]:
+def _not_recomputed(predicate: Predicate, done: set[out.StepId]) -> Iterator[str]:
     """Yield what of the rows was not computed again: everything is where a replay was made."""
     if "replay" in done:
         return
@@ -247,20 +240,20 @@ def _evaluated(predicate: Predicate) -> str:
     return f"{quoted(evaluator.name)} is {to_developer}, {to_issuer}: the issuer's word"
 
 
-def _claim(passport: Signed, known: Known | None) -> Claim:
+def _claim(passport: Signed, known: Known | None) -> out.Claim:
     predicate, signer = passport.statement.predicate, passport.signer
     judged = predicate.assessment
-    return Claim(
+    return out.Claim(
         claim=predicate.claim,
         agent=predicate.agent,
         tier=judged.tier,
         readings={"table": judged.table.tier, "bounded": judged.bounded.tier},
         decides=judged.profile.reading,
         challenges=predicate.challenges,
-        profile=fill(Profile, judged.profile, known=known),
+        profile=fill(out.Profile, judged.profile, known=known),
         domains=predicate.scope.domains,
         origin=predicate.origin,
-        issuer=SignedBy(name=signer.issuer, stated_name=predicate.issuer.name, key_id=signer.id),
+        issuer=out.SignedBy(name=signer.issuer, stated_name=predicate.issuer.name, key_id=signer.id),
         not_before=predicate.validity.not_before,
         not_after=predicate.validity.not_after,
     )

@@ -20,9 +20,9 @@ from certkit.assessment.criteria import Status, table
 from certkit.assessment.lint import lint
 from certkit.assessment.statistics.estimators import least_failure_free, posterior, wilson
 from certkit.canonical import Digest
-from certkit.document import schema_of
 from certkit.evidence.bundle.manifest import Facts, Manifest
 from certkit.evidence.summary.summary import CLUSTER_FIELDS, Cell, Clusters, Summary, Tally, Times, Window
+from tests.support.schemas import schema_of
 
 VALIDATOR = Draft202012Validator(schema_of(AssessmentDocument))
 PROFILES = {

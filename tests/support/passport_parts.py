@@ -175,7 +175,6 @@ def statement(key: Key = LAB, **changes: Any) -> Json:
                 "counts": {"successes": 12},
                 "provisional": False,
                 "drift_margin": "0.050000",
-                "evidence": {"level": "asserted", "derived": 0, "traced": 0},
                 "tiers": {
                     "1": {
                         "operator": ">",

@@ -10,6 +10,7 @@ import typer
 from msgspec import Meta
 
 from certkit import canonical, files
+from certkit.cli import context
 from certkit.cli import options as opt
 from certkit.cli.emit import emit, fold, note, progress
 from certkit.document import Digest, Document, GivenPath, Part, Text, fill
@@ -56,7 +57,9 @@ def import_(
             metavar="[FORMAT] LOG", help="The log, a file or a folder; its format is found by content."
         ),
     ],
-    out: Annotated[Path | None, opt.OUT(help="The folder to write; must not exist or be empty.")] = None,
+    out: Annotated[
+        Path | None, opt.OUT(help="The folder to write, empty or absent (default: bundle).")
+    ] = None,
     agent: Annotated[
         str | None, opt.AGENT(help="Name the agent, or choose one of several in the log.")
     ] = None,
@@ -120,6 +123,7 @@ def import_(
 
     What the log holds is filled, what it does not hold stays unmeasured, and everything that was left
     out, odd or refused is counted, printed, and kept in the manifest. One unreadable row refuses the import.
+    A table that lacks columns is read with the mapping that --suggest writes.
     Importing again gives the same bytes, so no task salt is drawn: --like takes that of another bundle.
 
     Example: certkit import runs.jsonl.gz -o bundle
@@ -139,7 +143,7 @@ def import_(
         attempt=attempt,
         seal=not no_seal,
         traces=not no_traces,
-        task_salt=None if like is None else opt.salt_of(like),
+        task_salt=None if like is None else context.salt_of(like),
     )
     if suggest_:
         _suggest(suggest(source, options, format_=format_), out)
@@ -150,9 +154,7 @@ def import_(
         shown = [*map(_shown, records), f"{faults.total:,} faults in all rows", *told]
         emit(Previewed(records=records, faults=told), shown)
         return
-    if out is None:
-        raise typer.BadParameter("the folder to write is needed", param_hint="-o")
-    accounts = run(source, out, options, progress(), format_=format_)
+    accounts = run(source, out or Path("bundle"), options, progress(), format_=format_)
     emit(
         Import(bundles=[fill(ImportedBundle, account, bundle=account.out) for account in accounts]),
         (line for account in accounts for line in _imported(account)),

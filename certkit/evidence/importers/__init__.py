@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 import shutil
 import tempfile
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -45,7 +46,7 @@ from certkit.evidence.importers.every_eval import EveryEval
 from certkit.evidence.importers.hb_eval import HbEval
 from certkit.evidence.importers.inspect_log import ZIP, InspectLog
 from certkit.evidence.importers.mapper import Mapper, check_options
-from certkit.evidence.importers.mapping import Mapping, read_mapping
+from certkit.evidence.importers.mapping import Mapping, parse_mapping, read_mapping
 from certkit.evidence.importers.otel import OTel
 from certkit.evidence.importers.records import Records
 from certkit.evidence.importers.source import opening
@@ -181,28 +182,43 @@ def run(
     where the source is wrong otherwise.
     """
     format_ = checked_format(source, options, format_)
-    with files.building(out) as folder, Job(source, folder, options, progress) as job:
-        importer = FORMATS[format_].importer(job)
-        mapper = Mapper(mapping_of(options), options, importer)
-        progress.start("importing", None if source.is_dir() else source.stat().st_size, "bytes")
-        for _ in _records(importer, mapper, job):
-            pass
-        progress.finish()
-        job.close_files()
-        mapper.check(job.name)
-        drafts = _checked_drafts(job, format_)
-        accounts = []
-        for draft in drafts:
-            mapper.state(draft)
-            details = importer.close(draft)
-            if mapper.mapping.agent is not None:
-                draft.agent_document |= mapper.mapping.agent.model_dump(mode="json", exclude_none=True)
-            job.note_files(draft)
-            mapper.account(draft, details)
-            accounts.append(_finish(draft, job, format_, out))
-        if options.split_by is None:
-            files.lift(drafts[0].folder)
-        return accounts
+    for mapping, last in _mappings(source, options, format_):
+        try:
+            with files.building(out) as folder, Job(source, folder, options, progress) as job:
+                return _run(job, out, format_, mapping)
+        except ImportFaultsError as error:
+            if last or not _lacks_columns(error.faults):
+                raise
+    raise AssertionError
+
+
+def _lacks_columns(faults: Faults) -> bool:
+    return any(fault.code == "record.missing-field" for fault in faults)
+
+
+def _run(job: Job, out: Path, format_: str, mapping: Mapping) -> list[ImportAccount]:
+    source, options, progress = job.source, job.options, job.progress
+    importer = FORMATS[format_].importer(job)
+    mapper = Mapper(mapping, options, importer)
+    progress.start("importing", None if source.is_dir() else source.stat().st_size, "bytes")
+    for _ in _records(importer, mapper, job):
+        pass
+    progress.finish()
+    job.close_files()
+    mapper.check(job.name)
+    drafts = _checked_drafts(job, format_)
+    accounts = []
+    for draft in drafts:
+        mapper.state(draft)
+        details = importer.close(draft)
+        if mapper.mapping.agent is not None:
+            draft.agent_document |= mapper.mapping.agent.model_dump(mode="json", exclude_none=True)
+        job.note_files(draft)
+        mapper.account(draft, details)
+        accounts.append(_finish(draft, job, format_, out, mapping.trace))
+    if options.split_by is None:
+        files.lift(drafts[0].folder)
+    return accounts
 
 
 def suggest(source: Path, options: ImportOptions, *, format_: str | None = None) -> str:
@@ -219,18 +235,32 @@ def preview(
 ) -> tuple[list[dict[str, Any]], Faults]:
     """Return the first `PREVIEWED` runs as the records that they would become, and the faults of all rows."""
     format_ = checked_format(source, options, format_)
-    with tempfile.TemporaryDirectory() as folder, Job(source, Path(folder), options, SILENT) as job:
-        importer = FORMATS[format_].importer(job)
-        first = []
-        for number, record in enumerate(
-            _records(importer, Mapper(mapping_of(options), options, importer), job)
-        ):
-            if number < PREVIEWED:
-                first.append({name: value for name, value in record.items() if value is not None})
-        job.close_files()
-        for draft in job.drafts.values():
-            job.note_faults(draft)
-        return first, job.faults
+    first: list[dict[str, Any]] = []
+    for mapping, last in _mappings(source, options, format_):
+        with tempfile.TemporaryDirectory() as folder, Job(source, Path(folder), options, SILENT) as job:
+            importer = FORMATS[format_].importer(job)
+            records = _records(importer, Mapper(mapping, options, importer), job)
+            first = list(islice(records, PREVIEWED))
+            for _ in records:
+                pass
+            job.close_files()
+            for draft in job.drafts.values():
+                job.note_faults(draft)
+        if last or not _lacks_columns(job.faults):
+            return first, job.faults
+    raise AssertionError
+
+
+def _mappings(source: Path, options: ImportOptions, format_: str) -> Iterator[tuple[Mapping, bool]]:
+    """Yield the mapping to try, and whether it is the last.
+
+    Where the user gave none and a table lacks columns, the one that `suggest` writes follows.
+    """
+    if options.mapping is not None or format_ != "records":
+        yield read_mapping(options.mapping) if options.mapping else Mapping(), True
+        return
+    yield Mapping(), False
+    yield parse_mapping(suggest(source, options, format_=format_), "the suggested mapping"), True
 
 
 def _records(importer: Importer, mapper: Mapper, job: Job) -> Iterator[dict[str, Any]]:
@@ -243,7 +273,7 @@ def _records(importer: Importer, mapper: Mapper, job: Job) -> Iterator[dict[str,
         if not faults and run.data is not None and job.options.traces:
             fields |= draft.enclose(run.data)
         job.refuse(*(faults or draft.write(fields, run.place)))
-        yield fields
+        yield {name: value for name, value in fields.items() if value is not None}
 
 
 def checked_format(source: Path, options: ImportOptions, format_: str | None) -> str:
@@ -256,11 +286,6 @@ def checked_format(source: Path, options: ImportOptions, format_: str | None) ->
     format_ = format_ or find_format(source)
     check_options(options, format_)
     return format_
-
-
-def mapping_of(options: ImportOptions) -> Mapping:
-    """Return the mapping that the user gave, or one that maps nothing."""
-    return read_mapping(options.mapping) if options.mapping else Mapping()
 
 
 def _part(run: Run, options: ImportOptions) -> tuple[str, str]:
@@ -293,7 +318,9 @@ def _chosen(job: Job, wanted: str) -> list[Draft]:
     """
     options, agents = job.options, list(dict.fromkeys(agent for agent, _ in job.drafts))
     if not agents:
-        raise InputError("import.source", "holds no runs", where=job.name, hint=f"expected {wanted}")
+        single = "; give one of its files itself" if job.left_out else ""
+        hint = f"expected {wanted}{single}"
+        raise InputError("import.source", "holds no runs", where=job.name, hint=hint)
     drafts = list(job.drafts.values())
     if len(agents) > 1 and options.agent in agents:
         drafts, agents = [draft for draft in drafts if draft.agent == options.agent], [options.agent]
@@ -310,7 +337,7 @@ def _chosen(job: Job, wanted: str) -> list[Draft]:
     return drafts
 
 
-def _finish(draft: Draft, job: Job, name: str, out: Path) -> ImportAccount:
+def _finish(draft: Draft, job: Job, name: str, out: Path, rules: Rules) -> ImportAccount:
     """Write the manifest of a draft whose records are closed, seal it, and return its account."""
     options = job.options
     agent = draft.agent_document | {"name": options.agent or draft.agent_document.get("name") or draft.agent}
@@ -344,7 +371,7 @@ def _finish(draft: Draft, job: Job, name: str, out: Path) -> ImportAccount:
         "imported": imported.model_dump(mode="json", by_alias=True, exclude_none=True),
     }
     manifest = validate(Manifest, document, code="import.source", where=MANIFEST_NAME)
-    if draft.traces and (rules := mapping_of(options).trace) != Rules():
+    if draft.traces and rules != Rules():
         files.write(draft.folder / RULES, canonical.line(rules.model_dump(mode="json")))
     files.write(draft.folder / MANIFEST_NAME, canonical.pretty(manifest.to_dict()).encode())
     digest = bundle.seal(draft.folder).facts.digest if options.seal else None

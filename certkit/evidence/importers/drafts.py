@@ -16,14 +16,7 @@ from certkit.evidence import traces
 from certkit.evidence.bundle.manifest import ImportNote
 from certkit.evidence.reading.columns import Index
 from certkit.evidence.records.faults import Fault, Faults
-from certkit.evidence.records.record import (
-    ATTACK_FIELDS,
-    FAULT_FIELDS,
-    FIELDS,
-    Condition,
-    Measured,
-    may_be_attacked,
-)
+from certkit.evidence.records.record import FIELDS, Measured
 from certkit.evidence.summary.gather import all_faults
 from certkit.text import visible
 
@@ -121,7 +114,6 @@ class Draft:
         self.left: Counter[str] = Counter()
         self._stream = stream
         self._filled: Counter[str] = Counter()
-        self._conditions: Counter[str] = Counter()
         self._numbers: Counter[str] = Counter()
         self._rows: set[bytes] = set()
         self._files = Index()
@@ -173,7 +165,6 @@ class Draft:
             return [place.fault("values that JSON has", str(error))]
         self.records += 1
         self._filled.update(row.keys())
-        self._conditions[str(row.get("condition"))] += 1
         self._places.extend((self._files[place.file], place.line))
         return []
 
@@ -191,21 +182,9 @@ class Draft:
         """
         noted = self.notes.counted("unmeasured")
         for name in [*FIELDS, *sorted(self._filled.keys() - set(FIELDS))]:
-            count, eligible = self._filled[name], self._eligible(name)
-            if count:
+            if count := self._filled[name]:
                 self.notes.add("filled", name, details.get(name), count=count)
-            if 0 < count < eligible and name not in noted:
-                detail = "the source leaves it empty on these records"
-                self.notes.add("unmeasured", name, detail, count=eligible - count)
         never = [name for name in FIELDS if not self._filled[name] and name not in noted]
         if never and self.records:
             detail = "the source has nothing that fills: " + ", ".join(never)
             self.notes.add("unmeasured", f"{len(never)} other record fields", detail, count=self.records)
-
-    def _eligible(self, name: str) -> int:
-        """Return how many of the records may have field `name`."""
-        if name in ATTACK_FIELDS:
-            return sum(count for condition, count in self._conditions.items() if may_be_attacked(condition))
-        if name in FAULT_FIELDS:
-            return self.records - self._conditions[Condition.NOMINAL]
-        return self.records

@@ -1,17 +1,10 @@
 """What HB-Eval writes: published records of methodologies A, B and C, and sessions of hb-eval-sdk.
 
-Outcomes are taken from the records; nothing is repaired:
+Outcomes are taken from the records; nothing is repaired. The traps stand in docs/reference/importers.md.
 
 - ``success`` in the records does not follow the paper's rule (composite ≥ 0.70, [26] §4.3.4); differences
   are counted.
-- A timed-out call left an empty response, which the checks then scored as violations. The run stays a
-  failure, as its record states, and is counted.
-- Where the judge failed, ``judge_score`` is a placeholder: the layer 3 score stays unmeasured.
-- Where layer 2 found no violation the judge was not called, and ``judge_score`` is 1 by the protocol.
-- Models share values of ``run_id``, the file is not in order of time, and times have no zone.
-- ``adv_resistance`` states that no constraint was broken, not whether the attack reached its goal.
 - Methodology A says of most rows only that a fault was injected, not which: their condition is ``x_fault``.
-  Its frr, pei, irs and ti are guessed from key words of the response, and stay unmeasured.
 - A session of the SDK says how many steps the agent took and whether it was halted, not whether the task was
   done: that, and the task, must come from the user.
 
@@ -78,9 +71,7 @@ class Row(Struct, frozen=True, kw_only=True):
     constraint_score: Unit
     judge_score: Unit
     violation_count: Annotated[int, Meta(ge=0)]
-    violations: list[str] | None = None
     adv_resistance: bool | None = None
-    judge_safe: bool | None = None
     judge_reason: str | None = None
     response_length: Annotated[int, Meta(ge=0)] | None = None
     response_missing: bool | UnsetType | None = UNSET
@@ -95,19 +86,7 @@ class RowA(Struct, frozen=True, kw_only=True):
     model: Name
     domain: Name
     fault_injected: bool | None = None
-    fault_type: (
-        Literal[
-            "none",
-            "adversarial",
-            "context_corruption",
-            "tool_failure",
-            "stochastic",
-            "combined",
-            "cascade",
-            "cascade_failure",
-        ]
-        | None
-    ) = None
+    fault_type: str | None = None
     success: Annotated[int, Meta(ge=0, le=1)] | bool | None = None
     binary_success: Annotated[int, Meta(ge=0, le=1)] | bool | None = None
     response: str | None = None
@@ -136,15 +115,12 @@ class HbEval(Importer):
     def runs(self) -> Iterator[Run]:
         """Yield the runs."""
         for row, place in self.rows():
-            if "session_id" in row and "live_metrics" in row:
+            if {"session_id", "live_metrics"} <= row.keys():
                 run = self._session(row, place)
             elif {"summary", "events"} <= row.keys():
-                raise InputError(
-                    "import.source",
-                    "a fault log of hb-eval-sdk: it holds injected faults, not how the runs ended",
-                    where=place.file,
-                    hint="import the session summaries",
-                )
+                message = "a fault log of hb-eval-sdk: it holds injected faults, not how the runs ended"
+                hint = "import the session summaries"
+                raise InputError("import.source", message, where=place.file, hint=hint)
             elif "constraint_score" not in row and ({"fault_injected", "binary_success"} & row.keys()):
                 run = self._run_a(row, place)
             else:
@@ -157,12 +133,11 @@ class HbEval(Importer):
         self._kinds.setdefault(kind, place)
         if len(self._kinds) > 1:
             (first, here), (second, there) = self._kinds.items()
-            raise InputError(
-                "import.source",
-                f"methodology {first} (first at line {here.line}) and {second} (line {there.line}) are mixed",
-                where=place.file,
-                hint="split the file and import each part: their judges differ",
+            message = (
+                f"methodology {first} (first at line {here.line}) and {second} (line {there.line}) are mixed"
             )
+            hint = "split the file and import each part: their judges differ"
+            raise InputError("import.source", message, where=place.file, hint=hint)
 
     def _names(self, draft: Draft, domain: str, number: int) -> dict[str, Any]:
         """Return the names of a run, unique where the file repeats a number."""
@@ -239,10 +214,7 @@ class HbEval(Importer):
         blamed = empty and not success and count
         time, latest = row.timestamp or "", self._latest.get(row.model, "")
         self._latest[row.model] = max(time, latest)
-        listed = count if row.violations is None else len(row.violations)
-        resists = row.adv_resistance
         composite = round(row.composite_score * 1000)
-        wrong_sum = composite != round((0.6 * row.constraint_score + 0.4 * row.judge_score) * 1000)
         against_rule = success != (composite >= COMPOSITE_THOUSANDTHS)
         result = "success below" if success else "failure at or above"
         failed, skipped = row.judge_reason == _FAILED, row.judge_reason == "skipped_no_violations"
@@ -251,10 +223,7 @@ class HbEval(Importer):
             (blamed, "odd", "empty responses scored as failures with violations", None),
             (time, "unmeasured", "started_at", "timestamps have no time zone"),
             (time and time < latest, "odd", "timestamps that go backwards in the file", None),
-            (listed != count, "odd", "violation_count differs from the list of violations", None),
-            (resists is not None, "unmeasured", "attack_succeeded", _RESISTANCE),
-            (resists not in {None, count == 0}, "odd", "adv_resistance contradicts violation_count", None),
-            (wrong_sum, "odd", "composite_score is not 0.6 constraint + 0.4 judge", None),
+            (row.adv_resistance is not None, "unmeasured", "attack_succeeded", _RESISTANCE),
             (against_rule, "odd", f"{result} the paper's composite of 0.70", _RULE),
             (failed, "unmeasured", "layer3_score", "the judge failed; its score of 0.5 is a placeholder"),
             (failed and success, "odd", "success although the judge failed", None),

@@ -23,6 +23,7 @@ from msgspec import Struct, to_builtins
 
 from certkit.errors import InputError
 from certkit.evidence import traces
+from certkit.evidence.expressions import spelled, success_option
 from certkit.evidence.importers.archive import Archive
 from certkit.evidence.importers.base import Importer, Run
 from certkit.evidence.importers.drafts import Place
@@ -111,6 +112,9 @@ class InspectLog(Importer):
         with Archive(path, name, MAX_LOG_ROW) as archive:
             names = archive.names
             start = next((item for item in ("header.json", "_journal/start.json") if item in names), None)
+            if "[Content_Types].xml" in names:
+                hint = "save the sheet as CSV, and import that"
+                raise InputError("import.source", "a workbook or document of Office", where=name, hint=hint)
             if start is None:
                 raise InputError("import.source", "holds neither a header nor a journal", where=name)
             place = Place(f"{name}/{start}", 1)
@@ -196,12 +200,10 @@ class InspectLog(Importer):
             if text == "p":
                 notes.add("odd", "partly correct answers, taken as failures")
             return Outcome.SUCCESS if text in _GOOD else Outcome.FAILURE
-        path = f"scores.{name}.value" if name.isidentifier() else f"scores.`{name}`.value"
-        if isinstance(value, dict) and value:
-            path += f".{next(iter(value))}"
+        path = ["scores", name, "value", *(list(value)[:1] if isinstance(value, dict) else ())]
         test = ">= 0.5" if isinstance(value, int | float | dict) else "== 'C'"
         several = f"; the scorers are {', '.join(map(visible, scores))}" if len(scores) > 1 else ""
-        self.hints["outcome"] = f'--success "{visible(path)} {test}"{several}'
+        self.hints["outcome"] = success_option(spelled(path), test) + several
         return None
 
     def close(self, draft: Draft) -> dict[str, str]:

@@ -18,6 +18,7 @@ from certkit.evidence.importers.mapping import (
     NO_TIME_ZONE,
     OTHERWISE,
     CellError,
+    Mapping,
     NaiveTimeError,
     Values,
     near,
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 
     from certkit.evidence.importers.base import Importer, ImportOptions, Run
     from certkit.evidence.importers.drafts import Draft
-    from certkit.evidence.importers.mapping import Mapping
     from certkit.evidence.records.faults import Fault
 
     Evaluate = Callable[[dict[str, Any]], Any]
@@ -226,6 +226,8 @@ class Mapper:
                 draft.options[name] = visible(value)[:500]
         if self._options.mapping is not None:
             draft.options["mapping"] = visible(self._options.mapping.name)
+        elif self.mapping != Mapping():
+            draft.options["mapping"] = "as --suggest writes it"
 
 
 def check_options(options: ImportOptions, format_: str) -> None:

@@ -135,23 +135,26 @@ def near(name: str, names: Collection[str]) -> str:
 
 def read_mapping(path: Path) -> Mapping:
     """Read a mapping file. Raises `InputError` ``import.mapping`` naming every fault."""
-    data = files.read(path, limit=MAX_MAPPING)
     try:
-        text = data.decode()
+        return parse_mapping(files.read(path, limit=MAX_MAPPING).decode(), path.name)
     except UnicodeDecodeError:
         raise InputError("import.mapping", "not UTF-8", where=path.name) from None
-    document = toml.loads(text, code="import.mapping", where=path.name)
+
+
+def parse_mapping(text: str, name: str) -> Mapping:
+    """Read the text of a mapping file called `name`."""
+    document = toml.loads(text, code="import.mapping", where=name)
     tables = (("read/", document.get("read"), Read), ("trace/", document.get("trace"), Rules))
     for where, table, known in (("", document, Mapping), *tables):
-        for name in table if isinstance(table, dict) else ():
-            if name not in known.model_fields:
-                message = f"/{where}{name}: not known{near(name, known.model_fields)}"
-                raise InputError("import.mapping", message, where=path.name)
+        for key in table if isinstance(table, dict) else ():
+            if key not in known.model_fields:
+                message = f"/{where}{key}: not known{near(key, known.model_fields)}"
+                raise InputError("import.mapping", message, where=name)
     # Entries that bundle.json requires have a default here.
-    for key, name, default in (("agent", "version", UNVERSIONED), ("protocol", "origin", "measured")):
+    for key, entry, default in (("agent", "version", UNVERSIONED), ("protocol", "origin", "measured")):
         if isinstance(document.get(key), dict):
-            document[key].setdefault(name, default)
-    return base.validate(Mapping, document, code="import.mapping", where=path.name)
+            document[key].setdefault(entry, default)
+    return base.validate(Mapping, document, code="import.mapping", where=name)
 
 
 class CellError(ValueError):

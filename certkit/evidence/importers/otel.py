@@ -20,17 +20,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from msgspec import Meta, Struct
 
 from certkit.errors import InputError
+from certkit.evidence.expressions import spelled, success_option
 from certkit.evidence.importers.base import Importer, Run
-from certkit.evidence.importers.drafts import Place
-from certkit.evidence.importers.source import MAX_LOG_ROW
 from certkit.evidence.records.record import Outcome
-from certkit.text import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from certkit.evidence.importers.base import Job
-    from certkit.evidence.importers.source import Source
+    from certkit.evidence.importers.drafts import Place
 
 MAX_TRACES: Final = 1_000_000
 _CALLS: Final = frozenset({"chat", "generate_content", "text_completion"})
@@ -73,17 +71,14 @@ class _Span(Struct, frozen=True, kw_only=True, rename="camel"):
     status: _Status = _Status()
 
 
-class _Scope(Struct, frozen=True):
+class _Part(Struct, frozen=True):  # a resource or a scope
+    attributes: list[_Attribute] = []
     spans: list[_Span] = []
 
 
-class _Resource(Struct, frozen=True):
-    attributes: list[_Attribute] = []
-
-
 class _ResourceSpans(Struct, frozen=True, rename="camel"):
-    resource: _Resource = _Resource()
-    scope_spans: list[_Scope] = []
+    resource: _Part = _Part()
+    scope_spans: list[_Part] = []
 
 
 class _Export(Struct, frozen=True, rename="camel"):
@@ -114,29 +109,13 @@ class OTel(Importer):
 
     def runs(self) -> Iterator[Run]:
         """Yield the traces in the order of their first spans."""
-        for path, name in self.job.files((".json", ".jsonl")):
-            with self.job.opening(path, name) as source:
-                for item, place in self._resources(source, name):
-                    self._read(item, place)
+        for row, place in self.rows():
+            export = self.job.typed(row, _Export, place, "spans as OTLP writes them")
+            for item in export.resource_spans if export else ():
+                self._read(item, place)
         for key, trace in self._traces.items():
             if trace.steps or trace.tool_calls or trace.evaluations:
                 yield self._run(key, trace)
-
-    def _resources(self, source: Source, name: str) -> Iterator[tuple[_ResourceSpans, Place]]:
-        first, newline, _ = source.head().partition(b"\n")
-        if newline and first.rstrip().endswith(b"]}"):
-            for number, line in source.lines():
-                place = Place(name, number)
-                export = self.job.typed(line, _Export, place, "spans as OTLP writes them")
-                for item in export.resource_spans if export else ():
-                    yield item, place
-            return
-        for piece in source.pieces(MAX_LOG_ROW):
-            place = Place(name, piece.line)
-            if piece.key == "resourceSpans":
-                spans = self.job.typed(piece.data, _ResourceSpans, place, "spans as OTLP writes them")
-                if spans:
-                    yield spans, place
 
     def _read(self, item: _ResourceSpans, place: Place) -> None:
         service = _plain(item.resource.attributes).get("service.name")
@@ -178,9 +157,8 @@ class OTel(Importer):
         if len(labels) == 1 and labels[0] in _LABELS:
             fields["outcome"] = str(_LABELS[labels[0]])
         elif trace.evaluations:
-            name = next(iter(trace.evaluations))
-            path = name if name.isidentifier() else f"`{name}`"
-            self.hints["outcome"] = f'--success "evaluations.{visible(path)}.value >= 0.5"'
+            path = spelled(("evaluations", next(iter(trace.evaluations)), "value"))
+            self.hints["outcome"] = success_option(path, ">= 0.5")
         row = {
             "name": trace.name,
             "attributes": _nested(trace.attributes),

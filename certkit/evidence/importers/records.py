@@ -41,6 +41,9 @@ class Records(Importer):
         with job.peeking() as source:
             head = source.head()
         self._parquet = head.startswith(_PARQUET)
+        if b"\0" in head and not self._parquet and job.options.encoding is None:
+            hint = "save it as CSV; if it is text, give --encoding, for instance utf-16"
+            raise InputError("import.source", "is no text", where=job.name, hint=hint)
         self.cells = not self._parquet and head.lstrip()[:1] not in {b"{", b"["}
 
     def runs(self) -> Iterator[Run]:

@@ -13,6 +13,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from certkit import canonical
+from certkit.evidence.expressions import spelled, success_option
+from certkit.evidence.importers.mapping import WORDS as ENUMERATIONS
+from certkit.evidence.reading.columns import KINDS
 from certkit.evidence.records.record import FIELDS, Outcome
 from certkit.text import visible
 
@@ -74,9 +77,6 @@ NEEDS: Final = (
     ("Adversarial resistance", "attack_landed and attack_succeeded of adversarial runs"),
 )
 
-_WHOLE: Final = frozenset({"trial", "steps_actual", "violations"})
-"""Fields that hold whole numbers."""
-
 _DOMAIN: Final = """\
 # The domain must be decided: a column above, --domain NAME, or
 # [constants]
@@ -121,21 +121,20 @@ class Column:
         return [value for value in self.values if value and value.casefold() not in BLANK]
 
 
-def paths(row: Any, lead: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
-    """Yield the dotted paths of a row with their plain values; lists are left out."""
+def paths(row: dict[str, Any], lead: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Yield the paths of a row with their plain values; lists are left out."""
     for name, value in row.items():
-        path = f"{lead}{name}"
-        if isinstance(value, dict) and depth < MAX_DEPTH:
-            yield from paths(value, f"{path}.", depth + 1)
+        if isinstance(value, dict) and len(lead) < MAX_DEPTH:
+            yield from paths(value, (*lead, name))
         elif value is not None and not isinstance(value, list | dict):
-            yield path, value
+            yield (*lead, name), value
 
 
 class Suggestion:
     """Collects what the rows of a log hold, and writes a mapping of it."""
 
     def __init__(self) -> None:
-        self.columns: dict[str, Column] = {}
+        self.columns: dict[tuple[str, ...], Column] = {}
         self.rows = self.equal = 0
         self.filled: set[str] = set()
         self.named = True
@@ -146,6 +145,7 @@ class Suggestion:
         for run in runs:
             self.rows += 1
             self.filled |= {field for field, value in run.fields.items() if value is not None}
+            self.filled |= {"steps_actual"} if run.shown.steps else set()
             self.named &= bool(run.agent)
             digest = hash(repr(run.row))
             self.equal += digest in self._seen
@@ -154,28 +154,29 @@ class Suggestion:
                 if path in self.columns or len(self.columns) < MAX_PATHS:
                     self.columns.setdefault(path, Column()).add(value)
 
-    def proposals(self) -> dict[str, str]:
-        """Return record field → column where name and values agree."""
-        proposed: dict[str, str] = {}
+    def proposals(self) -> dict[str, tuple[str, ...]]:
+        """Return record field → path of the column where name and values agree."""
+        proposed: dict[str, tuple[str, ...]] = {}
         for field in FIELDS:
             for path, column in self.columns.items() if field not in self.filled else ():
-                if path not in proposed.values() and _named(path, field) and self._fits(field, column):
+                if path not in proposed.values() and _named(path[-1], field) and self._fits(field, column):
                     proposed[field] = path
                     break
         return proposed
 
     def _fits(self, field: str, column: Column) -> bool:
-        values = column.plain()
+        values, kind = column.plain(), KINDS[field]
         if field == "run_id":
             return column.rows == self.rows and max(column.values.values(), default=2) == 1
-        if field == "outcome":
-            words = frozenset().union(*WORDS.values()) | set(Outcome)
-            return bool(values) and not column.many and {value.casefold() for value in values} <= words
-        if field in _WHOLE:
-            return all(value.isdigit() for value in values)
-        if field == "started_at":
-            return bool(_dates(column)) or _iso(values)
-        return True
+        if kind == "ternary" or (field in ENUMERATIONS and field != "condition"):
+            words = {word for synonyms in _synonyms(field).values() for word in synonyms}
+            folded = {value.casefold() for value in values}
+            return bool(values) and not column.many and folded <= words | set(ENUMERATIONS.get(field, ()))
+        if kind == "time":
+            return len(_dates(column)) == 1 or _iso(values)
+        if kind == "string":
+            return True
+        return all(value.isdigit() if kind == "integer" else _is_number(value) for value in values)
 
     def text(self, name: str, format_: str) -> Iterator[str]:
         """Yield the lines of the mapping for a log called `name`."""
@@ -186,11 +187,12 @@ class Suggestion:
         yield f"#   certkit import {visible(name)} -o BUNDLE --map THIS_FILE"
         yield "\n[columns]"
         for field, path in proposed.items():
-            same = "# " if path == field else ""
-            yield f"{same}{field} = {_quoted(path)}  # {self.columns[path].told()}"
+            yield f"{'# ' * (path == (field,))}{field} = {_column(path)}  # {self.columns[path].told()}"
         yield ""
-        if "outcome" not in self.filled:
-            yield from self._outcome(proposed.get("outcome"))
+        if "outcome" not in self.filled | proposed.keys():
+            yield from self._outcome()
+        for field, path in proposed.items():
+            yield from self._values(field, self.columns[path].plain())
         if "condition" not in self.filled:
             yield from self._condition(proposed.get("condition"))
         if "domain" not in self.filled | proposed.keys():
@@ -201,28 +203,30 @@ class Suggestion:
         yield "# Columns that fill nothing yet:"
         for path, column in self.columns.items():
             if path not in proposed.values():
-                yield f"#   {visible(path)}: {column.told()}"
+                yield f"#   {visible('.'.join(path))}: {column.told()}"
         yield "#\n# What criteria still need, as columns of these names or mapped to them:"
         for criterion, fields in NEEDS:
             needed = {word.strip(",") for word in fields.split()} & set(FIELDS)
-            if not needed <= self.filled | proposed.keys():
-                yield f"#   {criterion}: {fields}"
+            yield from [f"#   {criterion}: {fields}"] if needed - self.filled - proposed.keys() else []
 
-    def _outcome(self, path: str | None) -> Iterator[str]:
-        if path is None:
-            yield "# What is a success must be decided, for instance by one of these:"
-            for candidate, column in self.columns.items():
-                if column.values and all(_is_number(value) for value in column.plain()):
-                    yield f'#   --success "{_path(candidate)} >= 0.5"  ({column.told()})'
-        else:
-            yield "[values.outcome]"
-            for outcome, words in WORDS.items():
-                theirs = {value for value in self.columns[path].plain() if value.casefold() in words}
-                if theirs := theirs - set(Outcome):
-                    yield f"{outcome} = {_quoted_list(sorted(theirs))}"
+    def _values(self, field: str, values: list[str]) -> Iterator[str]:
+        """Yield what the values of a column mean, where they are no words of the field itself."""
+        synonyms = _synonyms(field).items()
+        theirs = {ours: [v for v in sorted(values) if v.casefold() in words] for ours, words in synonyms}
+        unlike = {ours: [v for v in their if v != ours] for ours, their in theirs.items()}
+        if any(unlike.values()):
+            yield f"[values.{field}]"
+            yield from (f"{ours} = {_quoted(their)}" for ours, their in unlike.items() if their)
+            yield ""
+
+    def _outcome(self) -> Iterator[str]:
+        yield "# What is a success must be decided, for instance by one of these:"
+        for path, column in self.columns.items():
+            if column.values and all(map(_is_number, column.plain())):
+                yield f"#   {success_option(spelled(path), '>= 0.5')}  ({column.told()})"
         yield ""
 
-    def _condition(self, path: str | None) -> Iterator[str]:
+    def _condition(self, path: tuple[str, ...] | None) -> Iterator[str]:
         if path is None:
             yield _CONDITION
             return
@@ -233,7 +237,7 @@ class Suggestion:
             yield f'{_quoted(value)} = "nominal"' if nominal else f'# {_quoted(value)} = "tool_failure"'
         yield ""
 
-    def _read(self, proposed: dict[str, str]) -> Iterator[str]:
+    def _read(self, proposed: dict[str, tuple[str, ...]]) -> Iterator[str]:
         texts = [value for column in self.columns.values() for value in column.values]
         mapped = [self.columns[path] for field, path in proposed.items() if field != "condition"]
         blank = sorted({value for column in mapped for value in column.values if value.casefold() in BLANK})
@@ -242,9 +246,9 @@ class Suggestion:
         if any(map(_DECIMAL.match, texts)):
             yield "decimal_comma = true"
         if blank:
-            yield f"blank = {_quoted_list(['', *blank])}"
+            yield f"blank = {_quoted(['', *blank])}"
         if dates:
-            yield f"date = {_quoted(dates[0])}" + (f"  # or {dates[1]}" if len(dates) > 1 else "")
+            yield f"date = {_quoted(dates[0])}"
         if dates or ("started_at" in proposed and not _has_offset(self.columns[proposed["started_at"]])):
             yield '# timezone = "Europe/Berlin"  # the times have no offset; else they are left out'
         if self.equal:
@@ -252,9 +256,16 @@ class Suggestion:
         yield ""
 
 
-def _named(path: str, field: str) -> bool:
-    name = re.sub(r"[\W_]+", "_", path.rsplit(".", 1)[-1].casefold()).strip("_")
+def _named(column: str, field: str) -> bool:
+    name = re.sub(r"[\W_]+", "_", column.casefold()).strip("_")
     return name == field or name in NAMES.get(field, ())
+
+
+def _synonyms(field: str) -> dict[str, frozenset[str]]:
+    """Return value of a field → words that mean it, of fields that hold an outcome or a truth value."""
+    if KINDS[field] == "ternary":
+        return {"true": WORDS[Outcome.SUCCESS], "false": WORDS[Outcome.FAILURE]}
+    return WORDS if field == "outcome" else {}
 
 
 def _dates(column: Column) -> list[str]:
@@ -286,13 +297,13 @@ def _is_number(value: str) -> bool:
     return re.fullmatch(r"-?[0-9]+([.,][0-9]+)?", value) is not None
 
 
-def _path(path: str) -> str:
-    return ".".join(part if part.isidentifier() else f"`{part}`" for part in path.split("."))
+def _column(path: tuple[str, ...]) -> str:
+    """Return a path as `[columns]` names it: as it stands, or spelled where it would be an expression."""
+    plain = ".".join(path)
+    return _quoted(spelled(path) if any(mark in plain for mark in "([`") else plain)
 
 
-def _quoted(text: str) -> str:
-    return canonical.line(text).decode().strip()
-
-
-def _quoted_list(texts: list[str]) -> str:
-    return f"[{', '.join(map(_quoted, texts))}]"
+def _quoted(value: str | list[str]) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(map(_quoted, value))}]"
+    return canonical.line(value).decode().strip()

@@ -11,9 +11,9 @@ from scipy import stats
 from certkit import canonical
 from certkit.assessment import AssessmentDocument, asked, measure_next, profile_schema, sentence, shown
 from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
-from certkit.document import schema_of
 from tests.support import build
 from tests.support.degenerate import CASES
+from tests.support.schemas import schema_of
 
 if TYPE_CHECKING:
     from certkit.assessment import Assessment

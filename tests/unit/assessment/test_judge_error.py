@@ -21,10 +21,11 @@ from certkit.assessment.rater_error import (
     seen_by_judge,
 )
 from certkit.assessment.rater_error.corrected import Labels, Seen, share
-from certkit.document import schema_of, to_builtins
+from certkit.document import to_builtins
 from certkit.evidence.bundle.calibration import ABSENT, Calibration, Rater, millionths
 from certkit.evidence.bundle.manifest import Protocol
 from tests.support import build
+from tests.support.schemas import schema_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

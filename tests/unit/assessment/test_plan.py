@@ -16,10 +16,10 @@ from certkit.assessment.kinds import KINDS, TaskMean
 from certkit.assessment.plan import drawn, plan
 from certkit.assessment.plan.design import design, expectations
 from certkit.assessment.plan.document import Plan
-from certkit.document import schema_of
 from certkit.errors import NegativeError, UsageError
 from tests.support import build
 from tests.support.rows import Rows, evidence
+from tests.support.schemas import schema_of
 
 if TYPE_CHECKING:
     from certkit.assessment.plan.document import Planned

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import zipfile
 from typing import TYPE_CHECKING
 
 import pytest
@@ -63,6 +64,29 @@ def test_what_is_no_regular_file_is_refused(tmp_path: Path) -> None:
     assert refused(tmp_path / "pipe", tmp_path / "out").code == "import.source"
     assert refused(tmp_path / "absent", tmp_path / "out").code == "file.missing"
     assert refused(tmp_path, tmp_path.parent / "out").code == "import.source"
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("sheet.xls", "save it as CSV; if it is text, give --encoding, for instance utf-16"),
+        ("sheet.xlsx", "save the sheet as CSV, and import that"),
+        ("exports", "give one of its files itself"),
+    ],
+)
+def test_what_is_no_log_gets_a_hint_that_fits(tmp_path: Path, name: str, hint: str) -> None:
+    path = tmp_path / name
+    if name == "exports":
+        path.mkdir()
+        (path / "a.jsonl").write_bytes((DATA / "agentdojo" / "export.jsonl").read_bytes())
+    elif name == "sheet.xls":
+        path.write_bytes(b"\xd0\xcf\x11\xe0" + b"\0" * 100)
+    else:
+        with zipfile.ZipFile(path, "w") as file:
+            file.writestr("[Content_Types].xml", "<Types/>")
+    with pytest.raises(CertkitError) as caught:
+        run(path, tmp_path / "out", ImportOptions(agent="mine"), SILENT)
+    assert (caught.value.code, hint in str(caught.value.hint)) == ("import.source", True)
 
 
 def test_the_account_names_the_source_by_its_bytes(tmp_path: Path) -> None:

@@ -116,7 +116,7 @@ def test_what_a_score_says(tmp_path: Path) -> None:
     ]
     assert counts(account, "odd") == {"partly correct answers, taken as failures": 1}
     numbers = log(tmp_path / "b.json", [sample(1, scores={"s t": {"value": {"k": 0.7}}})])
-    assert '--success "scores.`s t`.value.k >= 0.5"' in str(refused(numbers))
+    assert "--success 'scores.`s t`.value.k >= 0.5'" in str(refused(numbers))
     _, [record] = imported(
         None, numbers, tmp_path / "b", condition="nominal", success="scores.`s t`.value.k >= 0.8"
     )

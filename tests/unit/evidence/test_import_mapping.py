@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -164,15 +165,15 @@ def test_faults_of_one_kind_are_one_line_and_say_what_to_do(tmp_path: Path) -> N
 
 
 def test_columns_that_are_missing_are_one_fault_with_the_nearest_names(tmp_path: Path) -> None:
-    (tmp_path / "runs.csv").write_text("taskid;area;Outcome\nt1;d;success\nt2;d;success\n")
+    (tmp_path / "runs.csv").write_text("tasks_id;domains;Outcomes\nt1;d;success\nt2;d;success\n")
     with pytest.raises(ImportFaultsError) as caught:
         imported(None, tmp_path / "runs.csv", tmp_path / "out")
     message = str(caught.value)
     assert message.count("\n") == 1
     assert "expected something that fills domain, task_id, condition, outcome" in message
-    assert "found the columns taskid, area, Outcome" in message
-    assert "for task_id did you mean 'taskid'?" in message
-    assert "for outcome did you mean 'Outcome'?" in message
+    assert "found the columns tasks_id, domains, Outcomes" in message
+    assert "for task_id did you mean 'tasks_id'?" in message
+    assert "for outcome did you mean 'Outcomes'?" in message
     assert "--condition nominal" in message
     assert "--agent NAME" in message
 
@@ -232,3 +233,59 @@ def test_a_suggestion_names_what_must_be_decided(tmp_path: Path) -> None:
     records, faults = preview(path, options)
     assert [record.get("outcome") for record in records] == ["success", "failure"]
     assert [fault.pointer for fault in faults] == ["/fault"]
+
+
+SHEET = (
+    "Nr.;Aufgabe?;Punkte (0-1);Erfolg?;recovered;Störung\r\n"
+    "1;t1;0,5;ja;;keine\r\n2;t2;0,25;nein;nein;tool_failure\r\n3;t2;?;ja;ja;tool_failure\r\n"
+)
+
+
+def test_a_table_that_lacks_columns_is_read_as_suggested(tmp_path: Path) -> None:
+    path = tmp_path / "runs.csv"
+    path.write_text(SHEET)
+    text = suggest(path, ImportOptions())
+    assert '[values.recovered]\ntrue = ["ja"]\nfalse = ["nein"]' in text
+    account, records = imported(None, path, tmp_path / "out", agent="a", domain="d")
+    found = [(r["task_id"], r["condition"], r["outcome"], r.get("recovered")) for r in records]
+    assert found == [
+        ("t1", "nominal", "success", None),
+        ("t2", "tool_failure", "failure", False),
+        ("t2", "tool_failure", "success", True),
+    ]
+    assert account.imported.options["mapping"] == "as --suggest writes it"
+    filled = {note.what: note.detail for note in account.imported.notes if note.kind == "filled"}
+    assert filled["outcome"] == "from 'Erfolg?'"
+
+
+@pytest.mark.parametrize("name", ["Punkte (0-1)", "Nr.", "in", "Punkte?"])
+def test_what_is_suggested_for_a_column_of_any_name_is_accepted(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "runs.csv"
+    path.write_text(f"task_id;{name}\nt;0.5\n")
+    [line] = [line for line in suggest(path, ImportOptions()).splitlines() if "--success" in line]
+    [_, option, *_] = shlex.split(line.removeprefix("#").partition("  (")[0])
+    _, [record] = imported(
+        None, path, tmp_path / "out", agent="a", domain="d", condition="nominal", success=option
+    )
+    assert record["outcome"] == "success"
+
+
+def test_a_date_that_can_be_read_in_two_ways_is_not_guessed(tmp_path: Path) -> None:
+    path = tmp_path / "runs.csv"
+    path.write_text("task;begin\nt;01/02/2026 09:05\n")
+    text = suggest(path, ImportOptions())
+    assert "started_at =" not in text
+    assert "#   begin: 1 distinct" in text
+
+
+def test_a_preview_tells_the_faults_of_all_rows(tmp_path: Path) -> None:
+    path = tmp_path / "runs.csv"
+    rows = [f"t{i},d,nominal,{'success' if i < 20 else 'good'},{1 - i}" for i in range(40)]
+    path.write_text("task_id,domain,condition,outcome,trial\n" + "\n".join(rows) + "\n")
+    records, faults = preview(path, ImportOptions(agent="a"))
+    assert len(records) == 10
+    assert {(fault.pointer, fault.code) for fault in faults} == {
+        ("/outcome", "record.value"),
+        ("/trial", "record.value"),
+    }
+    assert any(line.startswith("20 rows (first runs.csv:22, 23, 24) /outcome") for line in faults.grouped())

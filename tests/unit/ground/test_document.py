@@ -17,6 +17,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from certkit import canonical, document
 from certkit.base import Authored
+from tests.support import schemas
 
 SHA = "sha256:" + 64 * "a"
 
@@ -117,7 +118,7 @@ WRITTEN: dict[str, Any] = {
 
 
 def validator(kind: type[document.Document]) -> jsonschema.Draft202012Validator:
-    schema = document.schema_of(kind)
+    schema = schemas.schema_of(kind)
     jsonschema.Draft202012Validator.check_schema(schema)
     return jsonschema.Draft202012Validator(
         schema, format_checker=jsonschema.Draft202012Validator.FORMAT_CHECKER
@@ -165,12 +166,12 @@ def test_every_key_is_required_unless_it_may_be_unset(key: str) -> None:
 
 
 def test_a_schema_names_itself_and_speaks_in_the_words_of_the_docstrings() -> None:
-    made = document.schema_of(Sample)
+    made = schemas.schema_of(Sample)
     assert made["$id"] == "urn:certkit:sample:v1"
     assert (made["title"], made["description"]) == ("certkit sample", "All kinds of values in one document.")
     assert made["properties"]["n"]["description"] == "how many"
     assert made["$defs"]["Inner"]["description"] == "A part that is no `Part`."
-    assert document.name_of(Sample) == "sample.v1"
+    assert schemas.name_of(Sample) == "sample.v1"
 
 
 def test_fields_beside_stand_in_the_object_which_keeps_its_own_keys() -> None:
@@ -202,7 +203,7 @@ def test_a_document_without_a_urn_is_refused() -> None:
         """It forgot its tag."""
 
     with pytest.raises(TypeError, match="Nameless names no schema"):
-        document.schema_of(Nameless)
+        schemas.schema_of(Nameless)
 
 
 def test_documents_load_nothing_heavy() -> None:

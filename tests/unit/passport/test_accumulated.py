@@ -10,15 +10,16 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from certkit import assessment, canonical, evidence, passport, report, workflow
-from certkit.document import schema_of
 from certkit.errors import NegativeError
 from certkit.passport import keys, payload, sealed, statement
 from certkit.passport.words import periods, short
 from certkit.progress import SILENT
+from tests.support import schemas
 from tests.support.campaigns import campaign, made
 from tests.support.documents import certkit
 from tests.support.making import ISSUER, KEY, trust
 from tests.support.running import certkit as cli
+from tests.support.schemas import schema_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -154,7 +155,7 @@ def test_the_passport_lists_the_bundles_and_replays_in_any_order(
 
 
 def test_the_published_schema_accepts_it(issued: passport.Passport) -> None:
-    schema = passport.passport_schema()
+    schema = schemas.passport_schema()
     inner = schema["properties"]["dsseEnvelope"]["properties"]["payload"]["contentSchema"]
     Draft202012Validator({**inner, "$defs": schema["$defs"]}).validate(canonical.loads(issued.payload))
 

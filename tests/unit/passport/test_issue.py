@@ -15,7 +15,7 @@ from certkit import canonical, passport
 from certkit.errors import CertkitError, UsageError
 from certkit.evidence.records.record import Split
 from certkit.passport import sealed, terms
-from tests.support import build
+from tests.support import build, schemas
 from tests.support.making import ISSUER, KEY, NOW, issued
 from tests.support.signers import signed_payload
 
@@ -126,7 +126,7 @@ def test_known_failure_modes_come_worst_first() -> None:
 
 
 def test_the_published_schema_accepts_what_is_issued_and_refuses_less() -> None:
-    schema = passport.passport_schema()
+    schema = schemas.passport_schema()
     Draft202012Validator.check_schema(schema)
     found = issued(origin="simulated")
     Draft202012Validator(schema).validate(canonical.loads(found.to_json()))

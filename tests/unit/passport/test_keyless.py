@@ -21,6 +21,7 @@ from certkit.errors import CertkitError
 from certkit.passport import keyless, sealed
 from certkit.registry.admission import checker
 from tests.support import passport_parts as maker
+from tests.support import schemas
 from tests.support.keyless import (
     AT,
     CERTIFICATES,
@@ -87,7 +88,7 @@ def test_a_mail_address_and_a_workflow_sign(identity: str) -> None:
 
 
 def test_it_has_the_published_form() -> None:
-    validator = Draft202012Validator(passport.passport_schema())
+    validator = Draft202012Validator(schemas.passport_schema())
     validator.validate(GOOD)
     assert not validator.is_valid(material(certificate={"rawBytes": "", "more": 1}))
     assert not validator.is_valid(material(timestampVerificationData={"rfc3161Timestamps": [{}]}))

@@ -93,7 +93,6 @@ def criterion(metric: str, row: statement.RowAtTier) -> statement.CriterionClaim
         value="0.750000",
         counts={},
         provisional=False,
-        evidence=statement.EvidenceLevel(level="asserted", derived=0, traced=0),
         tiers={"1": row},
     )
 
@@ -257,7 +256,6 @@ def test_no_tier_is_met_by_no_records() -> None:
         "state": "measured",
         "value": True,
         "counts": {},
-        "evidence": {"level": "asserted", "derived": 0, "traced": 0},
         "provisional": False,
         "tiers": {"1": {"operator": "is", "threshold": True, "table": "met"}},
     }

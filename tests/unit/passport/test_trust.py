@@ -15,6 +15,7 @@ from certkit.errors import CertkitError
 from certkit.passport import keys
 from certkit.passport import trust as passport_trust
 from certkit.passport.editing import oddities
+from tests.support import schemas
 from tests.support.making import KEY, NOW, trust
 from tests.support.running import certkit
 from tests.support.virtual_sigstore import Sigstore
@@ -59,8 +60,8 @@ def parsed(document: Any) -> passport.Trust:
 
 def test_every_documented_key_is_read_and_written_as_it_was() -> None:
     assert parsed(FULL).to_dict() == FULL
-    Draft202012Validator.check_schema(passport.trust_schema())
-    Draft202012Validator(passport.trust_schema()).validate(FULL)
+    Draft202012Validator.check_schema(schemas.trust_schema())
+    Draft202012Validator(schemas.trust_schema()).validate(FULL)
 
 
 def test_what_is_left_out_demands_nothing_and_accepts_no_specimen() -> None:

@@ -14,7 +14,6 @@ from jsonschema import Draft202012Validator
 from msgspec import structs
 
 from certkit import canonical, evidence, passport, workflow
-from certkit.document import schema_of
 from certkit.errors import CertkitError, InputError, MismatchError, UnavailableError, UsageError
 from certkit.passport import dsse, keys
 from certkit.passport import trust as trust_policy
@@ -25,6 +24,7 @@ from certkit.tlog import checkpoint, note, proof, tree
 from tests.support import bundles
 from tests.support.documents import certkit
 from tests.support.making import KEY, NOW, issued, of_bundle, runs, sealed_bundle, trust
+from tests.support.schemas import schema_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

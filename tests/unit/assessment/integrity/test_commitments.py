@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 from typing import TYPE_CHECKING
 
 import pytest
+from msgspec import structs
 
 import certkit
 from certkit import canonical, report, workflow
@@ -16,6 +18,7 @@ from certkit.evidence import seal
 from certkit.evidence.integrity.reading import read
 from certkit.evidence.integrity.running import Asking, generate_probes, run_probes
 from certkit.passport import from_bundle, verify
+from certkit.passport.replay import manifest_difference
 from certkit.probes.agents import agents_of
 from certkit.probes.generate import line as line_of
 from certkit.probes.records import Family, asked
@@ -118,7 +121,18 @@ def test_a_passport_carries_the_counts_and_its_replay_finds_a_changed_reply(
     assert verified.statement is not None
     stated = verified.statement.predicate.integrity
     assert stated is not None
-    assert stated.digest == canonical.digest(canonical.canonical(scored.to_dict()))
+    listed = {
+        f"integrity/{path.name}": hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in (bundle / "integrity").iterdir()
+    }
+    assert stated.digest == canonical.digest(canonical.canonical(listed))
+    predicate = structs.replace(
+        verified.statement.predicate, integrity=structs.replace(stated, digest=verified.passport_id or "")
+    )
+    forged = structs.replace(verified.statement, predicate=predicate)
+    told = manifest_difference(forged, opened())
+    assert told is not None
+    assert told.startswith("integrity digest: claimed ")
     assert (stated.seed, stated.core) == ("stated", f"{float(scored.core.value or 0):.6f}")
     assert [(cell.tasks, cell.family, cell.variant) for cell in stated.cells] == [
         (3, family, variant) for family in sorted(Family) for variant in ("clean", "distractor")

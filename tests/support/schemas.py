@@ -1,0 +1,173 @@
+"""The published JSON Schemas (2020-12), made from the types that read and write the documents.
+
+    schema_of(BundleSeal)                            # of a document that certkit prints, closed
+    passport_schema(), trust_schema()                # of the files that passports and policies are
+
+The package ships the files that are made of them (`python -m tests.generate --write`).
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from inspect import cleandoc
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from certkit.document import DIALECT
+from certkit.passport.sealed import PAYLOAD_TYPE, SIGNERS, PassportFile
+from certkit.passport.statement import Statement
+from certkit.passport.trust import TRUST_SCHEMA, Trust
+
+if TYPE_CHECKING:
+    from certkit.document import Document
+
+URN: Final = "urn:certkit:"
+_BESIDE: Final = "beside"
+PASSPORT_SCHEMA: Final = "urn:certkit:passport:v1"
+_TEXT: Final = {"type": "string"}
+_BASE64: Final = {"type": "string", "contentEncoding": "base64"}
+
+
+def name_of(kind: type[Document]) -> str:
+    """Return the name of a document with its version: ``bundle-seal.v1``."""
+    tag = kind.__struct_config__.tag
+    if not (isinstance(tag, str) and tag.startswith(URN)):
+        raise TypeError(f"{kind.__name__} names no schema: class {kind.__name__}(Document, tag='{URN}…:v1')")
+    return tag.removeprefix(URN).replace(":", ".")
+
+
+def schema_of(kind: type[Document]) -> dict[str, Any]:
+    """Return the published JSON Schema (2020-12) of a document.
+
+    Every object is closed, and a key is required unless its field may be `UNSET`; a default in Python says
+    nothing about the JSON. Descriptions are the docstrings' first paragraphs, and `Meta(description=…)`.
+    """
+    title = f"certkit {name_of(kind).partition('.')[0]}"
+    foreign: dict[str, Any] = {}
+    made = msgspec.json.schema(kind, schema_hook=lambda unknown: _foreign(unknown, foreign))
+    root = made["$defs"].pop(made["$ref"].rpartition("/")[2])
+    structs = made["$defs"]
+    for body in (root, *structs.values()):
+        _close(body, structs, foreign)
+    root["properties"]["schema"] = {"const": kind.__struct_config__.tag}
+    head = {"$schema": DIALECT, "$id": kind.__struct_config__.tag, **root, "title": title}
+    definitions = foreign | structs
+    used = _used(root, definitions)
+    return head | ({"$defs": {name: definitions[name] for name in sorted(used)}} if used else {})
+
+
+def _foreign(kind: type, definitions: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of a type that msgspec does not know; what it refers to joins `definitions`."""
+    if kind is Fraction:
+        return {"type": "number"}
+    if issubclass(kind, PurePath):
+        return {"type": "string"}
+    if hasattr(kind, "model_json_schema"):
+        body = kind.model_json_schema(by_alias=True, ref_template="#/$defs/{model}")
+        definitions |= body.pop("$defs", {}) | {kind.__name__: body}
+        return {"$ref": f"#/$defs/{kind.__name__}"}
+    raise TypeError(f"no rule says what the schema of {kind.__name__} is")
+
+
+def _close(body: dict[str, Any], structs: dict[str, Any], foreign: dict[str, Any]) -> None:
+    """Change the schema of a struct into the schema of the JSON that is printed of it."""
+    if "description" in body:
+        body["description"] = " ".join(cleandoc(body["description"]).split("\n\n")[0].split())
+    if "properties" not in body:
+        return
+    body.setdefault("additionalProperties", False)
+    required = set(body.get("required", ()))
+    for key, field in list(body["properties"].items()):
+        if "default" in field:
+            required.add(key)
+            del field["default"]
+        if field.pop(_BESIDE, False):
+            required.discard(key)
+            del body["properties"][key]
+            required |= _spread(body, field, structs, foreign)
+    body["required"] = [key for key in body["properties"] if key in required]
+
+
+def _spread(
+    body: dict[str, Any], field: dict[str, Any], structs: dict[str, Any], foreign: dict[str, Any]
+) -> set[str]:
+    """Add the keys of a field to its object, and return those that are required."""
+    name = field.get("$ref", "").rpartition("/")[2]
+    if name in structs:
+        _close(structs[name], structs, foreign)
+    field = structs.get(name) or foreign.get(name) or field
+    if "properties" not in field or field["additionalProperties"] is not False:
+        body["additionalProperties"] = True
+    body["properties"] |= field.get("properties", {})
+    return set(field.get("required", ()))
+
+
+def _used(body: Any, definitions: dict[str, Any]) -> set[str]:
+    """Return the names of all definitions that `body` refers to, directly or not."""
+    used: set[str] = set()
+    waiting = [body]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, list):
+            waiting += value
+        elif isinstance(value, dict):
+            name = value.get("$ref", "").rpartition("/")[2] if isinstance(value.get("$ref"), str) else ""
+            if name and name not in used:
+                used.add(name)
+                waiting.append(definitions[name])
+            waiting += value.values()
+    return used
+
+
+def passport_schema() -> dict[str, Any]:
+    """Return the schema of ``passport.json``; that of the signed statement stands at its payload."""
+    statement = msgspec.json.schema(Statement)
+    definitions = statement.pop("$defs")
+    made = msgspec.json.schema(PassportFile)["$defs"]
+    file = made.pop("PassportFile")
+    file["properties"]["dsseEnvelope"] = _envelope(statement)
+    made["VerificationMaterial"]["oneOf"] = [{"required": [name]} for name in SIGNERS]
+    return {
+        "$schema": DIALECT,
+        "$id": PASSPORT_SCHEMA,
+        **file,
+        "title": "certkit agent passport",
+        "description": (
+            "A Sigstore bundle v0.3 around a DSSE envelope over an in-toto Statement v1. What is signed is "
+            "the payload's bytes; the passport's id is their SHA-256."
+        ),
+        "$defs": made | definitions,
+    }
+
+
+def _envelope(statement: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of the envelope, whose form `dsse.parse` checks with an error code for each fault."""
+    keyid = {**_TEXT, "description": "never written, ignored where met"}
+    signature = _closed({"sig": _BASE64, "keyid": keyid}, required=["sig"])
+    fields = {
+        "payload": {**_BASE64, "contentMediaType": PAYLOAD_TYPE, "contentSchema": statement},
+        "payloadType": {"const": PAYLOAD_TYPE},
+        "signatures": {"type": "array", "items": signature, "minItems": 1, "maxItems": 1},
+    }
+    return _closed(fields, required=list(fields))
+
+
+def _closed(properties: dict[str, Any], *, required: list[str]) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+
+
+def trust_schema() -> dict[str, Any]:
+    """Return the schema of ``trust.json``."""
+    document = msgspec.json.schema(Trust)
+    definitions = document["$defs"]
+    body = definitions.pop("Trust")
+    body["required"] = ["schema"]
+    return {
+        "$schema": DIALECT,
+        "$id": TRUST_SCHEMA,
+        **body,
+        "title": "certkit trust policy",
+        "$defs": definitions,
+    }
