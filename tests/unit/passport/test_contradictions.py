@@ -68,7 +68,7 @@ LEFT_OUT: dict[str, Callable[[dict[str, Any]], object]] = {
 CHANGES: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     "a level that its traces do not give": (
         lambda p: row(p).update(evidence={"level": "traced", "derived": 0, "traced": 19}),
-        "evidence",
+        "criteria r_op evidence level: claimed traced, the rest gives asserted",
     ),
     "more traces than records": (
         lambda p: row(p).update(evidence={"level": "traced", "derived": 0, "traced": 21}),
