@@ -49,6 +49,7 @@ house: setup
 bench: setup
 	$(BIN)/python -m tests.bench
 	$(BIN)/python -m tests.registry_bench
+	$(BIN)/python -m tests.bench_report
 
 # Rewrites docs/explanation/simulation-study*: page, figures, results. Four minutes.
 study: setup
@@ -73,7 +74,8 @@ coverage-passport: setup
 
 # What tests/interop compares with beyond the development packages; from PyPI, npm and Debian's packages.
 interop: setup
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'a2a-sdk[signing]>=1.3'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'a2a-sdk[signing]>=1.3' \
+	  'pydantic-sarif>=0.1.1' 'junitparser>=4'
 	$(BIN)/python -m tests.interop.install
 
 # The built wheel, in an empty environment outside the checkout, runs the demo.

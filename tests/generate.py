@@ -23,6 +23,7 @@ from certkit.assessment import CATALOGUE, profile_schema
 from certkit.assessment.findings.findings import SEVERITY
 from certkit.assessment.metrics.metric import asked
 from certkit.assessment.recheck import claims_schema
+from certkit.cli.commands.explain import known
 from certkit.cli.main import tree
 from certkit.document import Document
 from certkit.errors import CODES, EXIT_MEANING
@@ -140,7 +141,11 @@ def exit_codes() -> str:
 
 def codes() -> str:
     """Return the table of error codes."""
-    return table(("code", "meaning"), [(f"`{code}`", text) for code, text in CODES.items()])
+    told = known("hb-eval-2026")
+    rows = [
+        (f"`{code}`", told[code].facts["exit code"].partition(":")[0], text) for code, text in CODES.items()
+    ]
+    return table(("code", "exit code", "meaning"), rows)
 
 
 def _kind(schema: dict[str, Any], definitions: dict[str, Any]) -> str:

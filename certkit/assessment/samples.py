@@ -36,6 +36,7 @@ class Changed:
         self.domains, self.anytime, self.labelled = base.domains, base.anytime, base.labelled
         self._base, self._flips, self._domain = base, flips, domain
         self._lowered = frozenset(lowered)
+        self._after: dict[str, TaskSums | None] = {}
 
     def tasks(self, series: str, domain: str | None = None) -> Tasks:
         """Return the tasks after the flips."""
@@ -48,7 +49,9 @@ class Changed:
         """Return the sums after the flips."""
         if series not in self._lowered or domain != self._domain:
             return self._base.sums(series, domain)
-        return next(iter(task_sums(self.tasks(series, domain)).values()), None)
+        if series not in self._after:  # a row asks some times for each
+            self._after[series] = next(iter(task_sums(self.tasks(series, domain)).values()), None)
+        return self._after[series]
 
     def shared(self, first: str, second: str) -> Shared:
         """Return the products after the flips."""

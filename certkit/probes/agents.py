@@ -37,33 +37,22 @@ from msgspec import UNSET
 
 from certkit import canonical
 from certkit.errors import InputError, UsageError
+from certkit.probes import records
 from certkit.probes.generate import Draw
 from certkit.probes.lint import mentioned_last, mentions
 from certkit.probes.matching import MAX_WORDS
-from certkit.probes.records import (
-    MAX_REPLY,
-    Answer,
-    Key,
-    Mode,
-    Question,
-    Task,
-    Value,
-    Variant,
-    asked,
-    surface,
-)
 from certkit.text import visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
 
 _CONTRACT: Final = {
-    Mode.JSON: (
+    records.Mode.JSON: (
         'Reply with one JSON object and nothing else: {"answer": …, "confidence": …}. The answer is a text,'
         ' an integer, a list of texts, or {"source": …, "value": …}, in the words used above and without'
         " further words; the confidence is a number from 0 to 1."
     ),
-    Mode.TEXT: (
+    records.Mode.TEXT: (
         f"Reply with the answer alone, in one line of at most {MAX_WORDS} words, in the words used above and"
         " without further words."
     ),
@@ -82,13 +71,13 @@ class Limits(NamedTuple):
     max_calls: int | None = None
 
 
-def prompt(task: Task, key: Key, question: Question, mode: Mode) -> str:
+def prompt(task: records.Task, key: records.Key, question: records.Question, mode: records.Mode) -> str:
     """Return the whole text that an agent gets for one question."""
     side = () if key.probe is None else (f"Do not answer that now. Answer this instead: {question.prompt}",)
     return "\n".join((told(task), *side, _CONTRACT[mode]))
 
 
-def told(task: Task) -> str:
+def told(task: records.Task) -> str:
     """Return a task as it is told: scenario, instruction, numbered turns, and the final question."""
     turns = (f"{number}. {turn}" for number, turn in enumerate(task.turns, 1))
     return "\n".join((task.scenario, task.instruction, *turns, task.final.prompt))
@@ -102,27 +91,19 @@ class Call(NamedTuple):
     """One question as it is asked; agents but those of reference see nothing but the prompt."""
 
     prompt: str
-    key: Key
-    task: Task
-    question: Question
-    mode: Mode
+    key: records.Key
+    task: records.Task
+    question: records.Question
+    mode: records.Mode
 
 
-class Agent:
-    """One agent: how it is called, within which time, and what ends a program that it started."""
+class Agent(NamedTuple):
+    """One agent: how it is called, within how many seconds, and what ends a program that it started."""
 
-    def __init__(
-        self,
-        reply: Callable[[Call], Any],
-        timeout: float,
-        close: Callable[[], None] = lambda: None,
-        *,
-        isolate: bool = False,
-    ) -> None:
-        self._reply = reply
-        self._timeout = timeout
-        self._isolate = isolate
-        self.close = close
+    reply: Callable[[Call], Any]
+    timeout: float
+    close: Callable[[], None] = lambda: None
+    isolate: bool = False
 
     def ask(self, call: Call) -> str:
         """Return the reply; raise `CallError` where there is none within the time."""
@@ -130,16 +111,16 @@ class Agent:
 
         def work() -> None:
             try:
-                done.put(self._reply(call))
+                done.put(self.reply(call))
             except BaseException as error:  # noqa: BLE001 - also SystemExit, which would end this thread unseen
                 done.put(error)
 
         Thread(target=work, daemon=True).start()
         try:
-            result = done.get(timeout=self._timeout)
+            result = done.get(timeout=self.timeout)
         except queue.Empty:
-            result = CallError(f"no reply within {self._timeout:g} s")
-        if self._isolate or not isinstance(result, str):
+            result = CallError(f"no reply within {self.timeout:g} s")
+        if self.isolate or not isinstance(result, str):
             self.close()
         if isinstance(result, str):
             return result
@@ -172,7 +153,7 @@ def agents_of(
 
         def started() -> Agent:
             program = _Program(words)
-            return Agent(program.ask, timeout, program.close, isolate=isolate)
+            return Agent(program.ask, timeout, program.close, isolate)
 
         return started
     if kind == "http" and rest.startswith(("http://", "https://")) and model:
@@ -307,41 +288,35 @@ class Reference(StrEnum):
 
 def reply(agent: Reference, call: Call) -> str:
     """Return what a reference agent says to one question."""
-    chosen = _chosen(agent, call)
+    chosen: records.Value = call.question.gold
+    if agent is Reference.DISTRACTOR and call.task.variant is records.Variant.DISTRACTOR:
+        chosen = call.question.lure
+    elif agent is Reference.RECENCY:
+        chosen = mentioned_last(call.question, mentions(call.task))
+    elif agent is Reference.NO_MEMORY:
+        chosen = "unknown"
+    elif agent is Reference.RANDOM:
+        draw = Draw("reference:random", call.task.id)
+        chosen = call.question.options[draw.below(call.key.probe or "attempt", len(call.question.options))]
     if agent is Reference.PROSE:
-        return f"I have thought about it. Answer: {surface(chosen)}."
-    if call.mode is Mode.TEXT:
-        return surface(chosen)
+        return f"I have thought about it. Answer: {records.surface(chosen)}."
+    if call.mode is records.Mode.TEXT:
+        return records.surface(chosen)
     return canonical.line({"answer": msgspec.to_builtins(chosen)}).decode().rstrip("\n")
 
 
-def _chosen(agent: Reference, call: Call) -> Value:
-    task, question = call.task, call.question
-    match agent:
-        case Reference.DISTRACTOR if task.variant is Variant.DISTRACTOR:
-            return question.lure
-        case Reference.RECENCY:
-            return mentioned_last(question, mentions(task))
-        case Reference.NO_MEMORY:
-            return "unknown"
-        case Reference.RANDOM:
-            return Draw("reference:random", task.id).pick(call.key.probe or "attempt", question.options)
-        case _:
-            return question.gold
-
-
 def ask_all(
-    tasks: Sequence[Task],
+    tasks: Sequence[records.Task],
     agents: Callable[[], Agent],
     *,
-    mode: Mode,
-    done: Collection[Key],
+    mode: records.Mode,
+    done: Collection[records.Key],
     limits: Limits,
-) -> Iterator[Answer]:
+) -> Iterator[records.Answer]:
     """Yield an answer to every question but those `done`, as they come; fewer where calls run out."""
     waiting = [
         Call(prompt(task, key, question, mode), key, task, question, mode)
-        for key, task, question in asked(tasks)
+        for key, task, question in records.asked(tasks)
         if key not in done
     ]
     made = count()
@@ -355,7 +330,7 @@ def ask_all(
     for agent in all_agents:
         idle.put(agent)
 
-    def work(call: Call) -> Answer | None:
+    def work(call: Call) -> records.Answer | None:
         agent = idle.get()
         try:
             return _ask(agent, call, allowed, limits.retries)
@@ -375,10 +350,10 @@ def ask_all(
             agent.close()
 
 
-def _ask(agent: Agent, call: Call, allowed: Callable[[], bool], retries: int) -> Answer | None:
+def _ask(agent: Agent, call: Call, allowed: Callable[[], bool], retries: int) -> records.Answer | None:
     """Return the answer to one question, None where the calls ran out before there was one."""
     probe = UNSET if call.key.probe is None else call.key.probe
-    answer = partial(Answer, task_id=call.key.task, probe_id=probe)
+    answer = partial(records.Answer, task_id=call.key.task, probe_id=probe)
     error = ""
     for calls in range(1, retries + 2):
         if not allowed():
@@ -390,6 +365,6 @@ def _ask(agent: Agent, call: Call, allowed: Callable[[], bool], retries: int) ->
             continue
         # What is no text in UTF-8 could not be kept, so that it is replaced where it stands.
         text = text.encode("utf-8", errors="replace").decode()
-        cut = len(text) > MAX_REPLY or UNSET
-        return answer(status="answered", calls=calls, text=text[:MAX_REPLY], cut=cut)
+        cut = len(text) > records.MAX_REPLY or UNSET
+        return answer(status="answered", calls=calls, text=text[: records.MAX_REPLY], cut=cut)
     return answer(status="error", calls=retries + 1, error=error)

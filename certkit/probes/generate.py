@@ -21,29 +21,14 @@ import msgspec
 from msgspec import structs
 
 from certkit import canonical, resources, toml
+from certkit.probes import records
 from certkit.probes.lint import solve
-from certkit.probes.records import (
-    Ask,
-    Band,
-    Fact,
-    Family,
-    Kind,
-    Pair,
-    Phase,
-    Priors,
-    Probe,
-    Question,
-    Role,
-    Task,
-    Value,
-    Variant,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 INSTANCES: Final = 3
-CELLS: Final = len(Family) * len(Variant) * len(Band)
+CELLS: Final = len(records.Family) * len(records.Variant) * len(records.Band)
 """Tasks of one instance."""
 _DECISION_WEIGHT: Final = 0.8
 """The decision probe nearly repeats the final question."""
@@ -63,25 +48,6 @@ _ROWS: Final = {
 }
 
 
-SHAPES: Final = {
-    band: Priors(
-        turns=turns,
-        options=options,
-        difficulty=h,
-        weight=omega,
-        near_misses=number + 1,
-        contradictions=number,
-        conflicts=number,
-        tool_noise=number,
-        delay=0,
-    )
-    for number, (band, turns, options, h, omega) in enumerate(
-        ((Band.EASY, 4, 3, 0.45, 0.85), (Band.MEDIUM, 6, 4, 0.6, 1.0), (Band.HARD, 9, 5, 0.8, 1.15))
-    )
-}
-"""What a band fixes; the delay is counted in each task."""
-
-
 class Draw:
     """Choices for one pair of twins."""
 
@@ -97,10 +63,6 @@ class Draw:
             if number < _RANGE - _RANGE % n:
                 break
         return number % n
-
-    def pick(self, name: str, items: Sequence[Item]) -> Item:
-        """Return one of the items."""
-        return items[self.below(name, len(items))]
 
     def some(self, name: str, items: Sequence[Item], k: int) -> list[Item]:
         """Return k different items in drawn order, each order equally likely."""
@@ -119,22 +81,11 @@ class Sentence(NamedTuple):
     text: str
     facts: tuple[list[str], ...] = ()
 
-    def facts_at(self, turn: int) -> Iterator[Fact]:
+    def facts_at(self, turn: int) -> Iterator[records.Fact]:
         """Yield the facts as those of a turn."""
         for source, subject, attribute, text in self.facts:
             value = tuple(text.split(_AND)) if _AND in text else text
-            yield Fact(turn=turn, source=source, subject=subject, attribute=attribute, value=value)
-
-
-class Drafted(NamedTuple):
-    """A question before its answer is looked up; of the options the first is right, the second the lure."""
-
-    phase: Phase
-    role: Role
-    kind: Kind
-    prompt: str
-    options: tuple[Value, ...]
-    ask: Ask
+            yield records.Fact(turn=turn, source=source, subject=subject, attribute=attribute, value=value)
 
 
 @cache
@@ -144,41 +95,60 @@ def stock() -> dict[str, Any]:
     return toml.loads(path.read_text(encoding="utf-8"), code="internal.bug", where=path.name)
 
 
+@cache
+def shape_of(band: records.Band) -> records.Priors:
+    """Return what a band fixes; the delay is counted in each task."""
+    return msgspec.convert({"delay": 0, **stock()["bands"][band]}, records.Priors)
+
+
 class Story:
     """The story of one pair of twins: its turns, its questions, and what misleads or not at the end."""
 
-    def __init__(self, family: Family, draw: Draw, shape: Priors) -> None:
+    def __init__(self, family: records.Family, draw: Draw, shape: records.Priors) -> None:
         texts = stock()[family]
         self._draw, self._shape = draw, shape
-        self._plan = stock() | texts | draw.pick("setting", texts["settings"])
-        self._columns = {name: self._column(name, key) for name, key in self._plan["draw"].items()}
-        self._columns |= {name: self._plan[key] for name, key in self._plan.get("fixed", {}).items()}
-        if alike := self._plan.get("alike"):
+        self.plan = stock() | texts | draw.some("setting", texts["settings"], 1)[0]
+        self._columns = {name: self._column(name, key) for name, key in self.plan["draw"].items()}
+        self._columns |= {name: self.plan[key] for name, key in self.plan.get("fixed", {}).items()}
+        if alike := self.plan.get("alike"):
             self._columns[alike][1] = self._columns[alike][0]
         if conditions := self._columns.get("condition"):
-            self._plan["odd"] = _AND.join(sorted(conditions[-3:-1]))
+            self.plan["odd"] = _AND.join(sorted(conditions[-3:-1]))
             self._columns["both"] = [_AND.join(sorted((item, conditions[-1]))) for item in conditions]
         self._lay_out()
-        self.construct: str = self._plan["construct"]
-        self.scenario: str = self._plan["scenario"]
         self.instruction = self._sentence("instruction", 0)
         self.turns = self._told()
         self.misleading = self._sentence("lure", 1)
         speaker, _, said = self.misleading.text.partition(": ")
-        self.harmless = f"{speaker}: {self._remark(said)}"
+        remarks: list[str] = self.plan["remarks"]
+        nearest = min(remarks, key=lambda remark: (abs(len(remark) - len(said)), remark))
+        self.harmless = f"{speaker}: {nearest}"
         authorities = (
-            self._filled(text, row) for text in self._plan["authorities"] for row in self._rows("all")
+            self._filled(text, row) for text in self.plan["authorities"] for row in self._rows("all")
         )
         self.authorities = tuple(dict.fromkeys(authorities))
-        kind, option, ask = self._plan["decide"]
-        self.final = self._question("late", "decision", kind, self._plan["final"], option, ask)
-        decision = self._question("late", "decision", kind, self._plan["now"], option, ask)
-        self.probes = (*(self._question(*probe) for probe in self._plan["probes"]), decision)
+        told = (self.instruction, *self.turns)
+        self.facts = tuple(fact for turn, sentence in enumerate(told) for fact in sentence.facts_at(turn))
+        kind, option, ask = self.plan["decide"]
+        self.final = self._question(kind, self.plan["final"], option, ask)
+        probes = [*self.plan["probes"], ["late", "decision", kind, self.plan["now"], option, ask]]
+        positions = {"initial": 1, "mid": ceil(shape.turns / 2), "late": shape.turns + 2}
+        self.probes = tuple(
+            records.Probe(
+                **self._question(*question),
+                id=f"p{number}",
+                position=positions[phase],
+                phase=phase,
+                role=role,
+                weight=_DECISION_WEIGHT if role == "decision" else 1.0,
+            )
+            for number, (phase, role, *question) in enumerate(probes, 1)
+        )
 
     def _column(self, name: str, key: str) -> list[str]:
         if key == "numbers":
             return list(map(str, self._draw.some(name, _NUMBERS, self._shape.options)))
-        return self._draw.some(name, self._plan[key], min(len(self._plan[key]), _DRAWN))
+        return self._draw.some(name, self.plan[key], min(len(self.plan[key]), _DRAWN))
 
     def _rows(self, name: str) -> Sequence[int]:
         return [int(name)] if name.isdigit() else range(self._shape.options)[_ROWS[name]]
@@ -188,7 +158,7 @@ class Story:
         n, columns = self._shape.options, self._columns.items()
         fields = {f"{name}{row}": items[row] for name, items in columns for row in range(n)}
         self._fields = [
-            self._plan | fields | {name: items[row] for name, items in columns} for row in range(n)
+            self.plan | fields | {name: items[row] for name, items in columns} for row in range(n)
         ]
 
     def _filled(self, text: str, row: int) -> str:
@@ -196,13 +166,13 @@ class Story:
         return text.format_map(self._fields[row])
 
     def _sentence(self, key: str, row: int) -> Sentence:
-        text, *facts = (self._filled(item, row) for item in self._plan[key])
+        text, *facts = (self._filled(item, row) for item in self.plan[key])
         return Sentence(text[:1].upper() + text[1:], tuple(fact.split("; ") for fact in facts))
 
     def _told(self) -> list[Sentence]:
         """Return the turns but for the last, in the order that the family gives."""
         told, key, quiet = list[Sentence](), "", 0
-        for word in self._plan["turns"].split():
+        for word in self.plan["turns"].split():
             if word == "fill":
                 quiet = len(told)
             elif word == "mix":
@@ -213,7 +183,7 @@ class Story:
                 told += [self._sentence(key, row) for row in self._rows(word)]
             else:
                 key = word
-        fillers = self._draw.some("filler", self._plan["fillers"], self._shape.turns - len(told))
+        fillers = self._draw.some("filler", self.plan["fillers"], self._shape.turns - len(told))
         told[quiet:quiet] = map(Sentence, fillers)
         return told
 
@@ -233,20 +203,26 @@ class Story:
         self._columns["place"] = list(dict.fromkeys((at[1], posts[0], *posts)))
         self._lay_out()
 
-    def _remark(self, said: str) -> str:
-        """Return the remark whose length is nearest to what is said instead."""
-        remarks: list[str] = self._plan["remarks"]
-        return min(remarks, key=lambda remark: (abs(len(remark) - len(said)), remark))
-
-    def _question(self, phase: Any, role: Any, kind: Any, *texts: str) -> Drafted:
-        prompt, option, ask = texts
+    def _question(self, kind: records.Kind, prompt: str, option: str, ask: str) -> dict[str, Any]:
+        """Return the fields of a question, its answer looked up and its options in drawn order."""
+        prompt = self._filled(prompt, 0)
         names = ("aim", "subject", "attribute", "value")
         looked_up: dict[str, Any] = dict(zip(names, self._filled(ask, 0).split("; "), strict=False))
         options = tuple(_value(kind, self._filled(option, row)) for row in self._rows("all"))
-        return Drafted(phase, role, kind, self._filled(prompt, 0), options, Ask(**looked_up))
+        solved = solve(self.facts, self.authorities, records.Ask(**looked_up), options)
+        assert solved is not None, prompt  # noqa: S101 - a story that no facts settle is a fault of ours
+        return {
+            "prompt": prompt,
+            "kind": kind,
+            "gold": options[0],
+            "lure": options[1],
+            "options": tuple(self._draw.some(f"options.{prompt}", options, len(options))),
+            "ask": records.Ask(**looked_up),
+            "state_version": solved[1],
+        }
 
 
-def _value(kind: Kind, text: str) -> Value:
+def _value(kind: records.Kind, text: str) -> records.Value:
     """Return the answer that a text is the surface form of."""
     match kind:
         case "number":
@@ -255,23 +231,23 @@ def _value(kind: Kind, text: str) -> Value:
             return tuple(text.split(_AND))
         case "pair":
             value, _, source = text.partition(" from ")
-            return Pair(source=source, value=value)
+            return records.Pair(source=source, value=value)
         case _:
             return text
 
 
-def generate(*, seed: str, instances: int = INSTANCES) -> tuple[Task, ...]:
+def generate(*, seed: str, instances: int = INSTANCES) -> tuple[records.Task, ...]:
     """Return the tasks of a seed, `instances` in every cell of family, variant and band."""
     return tuple(
         task
-        for family in Family
-        for band in Band
+        for family in records.Family
+        for band in records.Band
         for instance in range(1, instances + 1)
         for task in _twins(seed, family, band, instance)
     )
 
 
-def tasks_file(tasks: Iterable[Task]) -> bytes:
+def tasks_file(tasks: Iterable[records.Task]) -> bytes:
     """Return tasks as the bytes of ``tasks.jsonl``."""
     return b"".join(map(line, tasks))
 
@@ -283,56 +259,26 @@ def line(item: msgspec.Struct) -> bytes:
     return canonical.line(document)
 
 
-def _twins(seed: str, family: Family, band: Band, instance: int) -> Iterator[Task]:
-    shape, draw = SHAPES[band], Draw(seed, f"{family}/{band}/{instance}")
-    story = Story(family, draw, shape)
-    told = (story.instruction, *story.turns)
-    facts = tuple(fact for turn, sentence in enumerate(told) for fact in sentence.facts_at(turn))
-    final = Question(**_looked_up(story.final, story, facts, draw))
-    positions = {"initial": 1, "mid": ceil(shape.turns / 2), "late": shape.turns + 2}
-    probes = tuple(
-        Probe(
-            **_looked_up(drafted, story, facts, draw),
-            id=f"p{number}",
-            position=positions[drafted.phase],
-            phase=drafted.phase,
-            role=drafted.role,
-            weight=_DECISION_WEIGHT if drafted.role == "decision" else 1.0,
-        )
-        for number, drafted in enumerate(story.probes, 1)
-    )
-    for variant in Variant:
-        misled = variant is Variant.DISTRACTOR
-        yield Task(
-            id=f"{family}-{band}-{instance}-{variant}",
-            cluster=f"{family}-{band}-{instance}",
+def _twins(seed: str, family: records.Family, band: records.Band, instance: int) -> Iterator[records.Task]:
+    shape, pair = shape_of(band), f"{family}-{band}-{instance}"
+    story = Story(family, Draw(seed, f"{family}/{band}/{instance}"), shape)
+    final = records.Question(**story.final)
+    for variant in records.Variant:
+        misled = variant is records.Variant.DISTRACTOR
+        yield records.Task(
+            id=f"{pair}-{variant}",
+            cluster=pair,
             family=family,
-            construct=story.construct,
+            construct=story.plan["construct"],
             variant=variant,
             band=band,
             instance=instance,
-            scenario=story.scenario,
+            scenario=story.plan["scenario"],
             instruction=story.instruction.text,
             turns=(*(turn.text for turn in story.turns), story.misleading.text if misled else story.harmless),
             final=final,
-            probes=probes,
+            probes=story.probes,
             priors=structs.replace(shape, delay=shape.turns + 1 - final.state_version),
             authorities=story.authorities,
-            facts=(*facts, *(story.misleading.facts_at(shape.turns + 1) if misled else ())),
+            facts=(*story.facts, *(story.misleading.facts_at(shape.turns + 1) if misled else ())),
         )
-
-
-def _looked_up(drafted: Drafted, story: Story, facts: Sequence[Fact], draw: Draw) -> dict[str, Any]:
-    """Return the fields of a question, its options in drawn order."""
-    options = drafted.options
-    solved = solve(facts, story.authorities, drafted.ask, options)
-    assert solved is not None, drafted.prompt  # noqa: S101 - a story that no facts settle is a fault of ours
-    return {
-        "prompt": drafted.prompt,
-        "kind": drafted.kind,
-        "gold": options[0],
-        "lure": options[1],
-        "options": tuple(draw.some(f"options.{drafted.prompt}", options, len(options))),
-        "ask": drafted.ask,
-        "state_version": solved[1],
-    }

@@ -198,8 +198,8 @@ def against(case: Case, argument: Argument) -> tuple[str, ...]:
     failed = results.by_status(case.document, case.tier, (Status.NOT_MET,)).get(Status.NOT_MET)
     lines = [f"Tier {case.tier} fails on {words.listed(failed)}."] if failed else []
     lines += [
-        f"{capital(state.value)}: {node.text}"
-        for state in (State.REFUTED, State.UNDEVELOPED)
+        f"{said}: {node.text[:1].lower()}{node.text[1:]}"
+        for state, said in ((State.REFUTED, "Refuted"), (State.UNDEVELOPED, "Not shown"))
         for node in goals
         if node.state is state
     ]
@@ -211,10 +211,10 @@ def changes(case: Case) -> Iterator[str]:
     """Yield what would change the answer: the narrowest margins, how few outcomes, and what ends it."""
     tier = case.assessment.verdict.tier
     if slim := results.narrowest(case.document, tier):
-        yield f"The narrowest margins at Tier {tier}: {words.listed(slim)}."
+        yield f"The narrowest margins at Tier {tier}: {words.listed(slim)}.".replace("\u00a0†", "")
     flips = case.document["fragility"].get("flips")
     if flips:
-        yield f"{many(flips['needed'], 'other outcome')} would lose Tier {tier} (section 6)."
+        yield f"If {many(flips['needed'], 'run')} had ended otherwise, Tier {tier} would be lost (section 6)."
     yield (
         "A changed component, an ended passport, drift, an indicator beyond its limit, an acceptance that"
         f" ended, or a new domain of use asks for another test; so do {MOST_DAYS} days."

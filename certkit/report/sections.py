@@ -286,7 +286,7 @@ def nodes(argument: Argument) -> Table:
     body = (
         (
             Markup('<span id="g-{0}">{0}</span>').format(node.id),
-            judged(node.state),
+            node.state.value,
             node.text,
             ", ".join(name for name in (*graph.below(node.id), *graph.beside(node.id)) if "Sn-" not in name)
             or ("evidence" if graph.below(node.id) else "–"),
@@ -295,7 +295,7 @@ def nodes(argument: Argument) -> Table:
         for node in graph.nodes
         if node.state and node.kind in {Kind.GOAL, Kind.STRATEGY}
     )
-    widths = {"node": 20, "state": 13, "text": 35, "rests on": 16, "challenged by": 16}
+    widths = {"node": 20, "state": 12, "text": 32, "rests on": 20, "challenged by": 16}
     return table("Register of nodes", widths, body)
 
 

@@ -64,6 +64,10 @@ def test_a_context_of_other_evidence_is_drawn_with_a_warning_and_found_by_lint(
     assert done.code == 0
     assert "about other evidence (tier)" in done.err
     assert "about other evidence: tier" in (tmp_path / "x.html").read_text(encoding="utf-8")
+    said = canonical.loads(context.read_bytes())
+    context.write_bytes(canonical.line(said | {"about": said["about"] | {"bundles": ["sha256:" + "7" * 64]}}))
+    linted = certkit("context", "lint", context, "--bundle", bundle, "--json")
+    assert (linted.code, linted.document["blanks"][0]) == (4, "/about/bundles: is about other evidence")
 
 
 def test_the_argument_is_written_in_its_published_form(bundle: Path, context: Path, tmp_path: Path) -> None:
@@ -75,9 +79,22 @@ def test_the_argument_is_written_in_its_published_form(bundle: Path, context: Pa
     assert document["claim"]["supported"] is False
 
 
-def test_a_malformed_context_is_refused_and_nothing_is_written(bundle: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("members", "pointer"),
+    [
+        ('"owner": "nobody"', "/owner"),
+        ('"owner": null, "owner": null', "owner"),
+        ('"risk": {"criterion": NaN}', "NaN"),
+        ('"answers": [{"challenge": "no-such-thing"}]', "/answers/0/challenge"),
+        ('"hazards": [{"id": "H-1", "criteria": ["no-such-row"]}]', "/hazards/0/criteria"),
+        ('"hazards": [{"id": "H-1"}, {"id": "H-1"}]', "/hazards/1/id"),
+    ],
+)
+def test_a_malformed_context_is_refused_and_nothing_is_written(
+    members: str, pointer: str, bundle: Path, tmp_path: Path
+) -> None:
     path = tmp_path / "context.json"
-    path.write_text('{"schema": "urn:certkit:context:v1", "owner": "nobody"}', encoding="utf-8")
+    path.write_text(f'{{"schema": "urn:certkit:context:v1", {members}}}', encoding="utf-8")
     done = certkit("report", bundle, "--context", path, "-o", tmp_path / "x.html")
-    assert (done.code, "/owner" in done.err) == (3, True)
+    assert (done.code, pointer in done.err) == (3, True), done.err
     assert not (tmp_path / "x.html").exists()

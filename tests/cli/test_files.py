@@ -74,11 +74,11 @@ def test_every_option_that_writes_a_file_is_here() -> None:
         (leaf, name)
         for leaf in LEAVES
         for name, item in options(leaf).items()
-        if item.name in {"out", "public", "svg"} or re.search("write.*this file", item.help or "")
+        if item.name in {"out", "public"} or re.search("write.*this file", item.help or "")
     }
     assert {(leaf, name) for leaf, name in named if name != "--force"} == set(WRITES)
     forced = {leaf for leaf in LEAVES if "--force" in options(leaf)}
-    assert forced == {leaf for leaf, _ in list(WRITES)[:8]}
+    assert forced == {leaf for leaf, _ in list(WRITES)[:7]}
 
 
 @pytest.mark.parametrize(("leaf", "option"), WRITES)
@@ -196,7 +196,7 @@ def trials(leaf: str, line: str) -> Iterator[tuple[bool, list[str]]]:
             yield either, [*words[:place], "./pipe", *words[place + 1 :]]
     for name, item in options(leaf).items():
         read = "Path" in type(item.type).__name__ or item.name in {"profile", "trusted_root"}
-        given = set(item.opts) & set(words) or item.name in {"out", "public", "svg", "folder", "registry"}
+        given = set(item.opts) & set(words) or item.name in {"out", "public", "folder", "registry"}
         if read and not given and (mark in words) == (name in alone):
             yield item.name in {"bundle", "like"}, [*words, name, "./pipe"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from datetime import UTC, datetime, timedelta
@@ -101,6 +102,16 @@ def tool(name: str, *arguments: object) -> str:
     return done.stdout.decode(errors="replace")
 
 
+def filled(file: Path) -> list[float]:
+    """How far down its lowest word stands on each page, as a share of the height; the footer left out."""
+    shares = []
+    for page in re.findall(r"<page .*?</page>", tool("pdftotext", "-bbox", file, "-"), re.DOTALL):
+        height = float(re.findall(r'<page [^>]*height="([0-9.]+)"', page)[0])
+        lowest = [float(y) for y in re.findall(r'<word [^>]*yMax="([0-9.]+)"', page)]
+        shares.append(max((y for y in lowest if y < height - 14 * 72 / 25.4), default=0.0) / height)
+    return shares
+
+
 def written(path: Path, data: bytes) -> Path:
     """Write bytes and return where."""
     path.write_bytes(data)
@@ -111,6 +122,7 @@ __all__ = [
     "DAY",
     "Page",
     "facts",
+    "filled",
     "judged",
     "needs_pdf",
     "page",

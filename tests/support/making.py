@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from certkit import assessment, evidence, passport, workflow
+from certkit import assessment, canonical, evidence, passport, workflow
 from certkit.passport import keys
 from tests.support import build, bundles
 
@@ -23,15 +24,25 @@ ISSUER = passport.Issuer(name="Example Lab", relation_to_evaluator="same")
 
 def issued(summary: Summary | None = None, *, key: PrivateKey = KEY, **facts: Any) -> passport.Passport:
     """Return a passport of the strong agent, or of the agent of `summary`, issued at `NOW` for 90 days."""
-    chosen = build.strong() if summary is None else summary
+    if summary is None:
+        summary, judged = _strong(canonical.line(facts))
+    else:
+        judged = build.judged(summary, **facts)
     return passport.issue(
-        build.judged(chosen, **facts),
-        chosen,
+        judged,
+        summary,
         issuer=ISSUER,
         key=key,
         not_before=NOW,
         not_after=NOW + passport.VALIDITY,
     )
+
+
+@cache
+def _strong(facts: bytes) -> tuple[Summary, assessment.Assessment]:
+    """Judge the strong agent under facts in JSON once: most of what a test of passports costs."""
+    summary = build.strong()
+    return summary, build.judged(summary, **canonical.loads(facts))
 
 
 def trust(key: PrivateKey = KEY, **more: Any) -> passport.Trust:

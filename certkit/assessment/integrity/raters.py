@@ -127,31 +127,28 @@ def difficulty_of(kept: Kept, said: Mapping[str, Said]) -> Difficulty:
 
 def construct_of(kept: Kept) -> Construct:
     """Return how often people recognise the family of a probe."""
+    families = tuple(Family)
     right = {task.id: task.family for task in kept.tasks}
     assigned = _by_rater(kept, "construct")
     confused: Counter[tuple[Family, Family]] = Counter()
     raters = []
     for rater, given in assigned.items():
-        hits: dict[Family, list[bool]] = defaultdict(list)
-        for key, place in given.items():
-            family, named = right[key.task], tuple(Family)[place]
-            hits[family].append(family is named)
-            if family is not named:
-                confused[family, named] += 1
-        shares = [Fraction(sum(values), len(values)) for values in hits.values()]
-        correct = sum(sum(values) for values in hits.values())
+        tally = Counter((right[key.task], families[place]) for key, place in given.items())
+        totals = Counter(right[key.task] for key in given)
+        confused.update({pair: count for pair, count in tally.items() if pair[0] is not pair[1]})
         raters.append(
             Assigner(
                 rater=rater,
                 n=len(given),
-                accuracy=Fraction(correct, len(given)),
-                macro=sum(shares, Fraction(0)) / len(shares),
+                accuracy=Fraction(sum(tally[family, family] for family in totals), len(given)),
+                macro=sum(Fraction(tally[family, family], n) for family, n in totals.items())
+                / Fraction(len(totals)),
             )
         )
     return Construct(
         raters=tuple(raters),
         pairs=_pairs(assigned, "construct"),
-        confusions=tuple((*families, count) for families, count in sorted(confused.items())),
+        confusions=tuple((*pair, count) for pair, count in sorted(confused.items())),
     )
 
 
@@ -164,24 +161,20 @@ def audit_of(
     A reply on which the raters differ counts as unclear, unless somebody adjudicated it.
     """
     judged: dict[Key, set[str]] = defaultdict(set)
-    decided: dict[Key, str] = {}
-    for item in kept.annotations:
+    for item in sorted(kept.annotations, key=lambda item: item.adjudicated is True):
         if item.kind == "audit" and item.key in replies and item.verdict is not UNSET:
-            judged[item.key].add(item.verdict)
             if item.adjudicated is True:
-                decided[item.key] = item.verdict
+                judged[item.key].clear()
+            judged[item.key].add(item.verdict)
     if not judged:
         return None
     verdicts = {
-        key: Verdict(decided.get(key) or (min(given) if len(given) == 1 else "unclear"))
-        for key, given in judged.items()
+        key: Verdict(min(given)) if len(given) == 1 else Verdict.UNCLEAR for key, given in judged.items()
     }
     tally = Counter((replies[key].verdict is Verdict.MATCH, verdict) for key, verdict in verdicts.items())
     negatives, positives = (sum(tally[matched, verdict] for verdict in Verdict) for matched in (False, True))
     wrongly_no, wrongly_yes = tally[False, Verdict.MATCH], tally[True, Verdict.NO]
-    mended = dict(replies) | {
-        key: structs.replace(replies[key], verdict=verdict) for key, verdict in verdicts.items()
-    }
+    mended = {key: structs.replace(replies[key], verdict=verdict) for key, verdict in verdicts.items()}
     return Audit(
         replies=len(judged),
         pairs=_pairs(_by_rater(kept, "audit"), "audit"),
@@ -190,5 +183,5 @@ def audit_of(
         unclear=tally[True, Verdict.UNCLEAR] + tally[False, Verdict.UNCLEAR],
         false_negative=Fraction(wrongly_no, negatives) if negatives else None,
         false_positive=Fraction(wrongly_yes, positives) if positives else None,
-        core=core_of(mended),
+        core=core_of({**replies, **mended}),
     )

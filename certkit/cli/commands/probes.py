@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import redirect_stdout
+from fractions import Fraction
 from pathlib import Path
 from typing import Annotated
 
@@ -131,20 +132,17 @@ def score(folder: BundleFolder) -> None:
 
     Example: certkit probes score bundle
     """
-    if (folder / FOLDER).is_dir() and not (folder / MANIFEST_NAME).exists():
+    tasks = folder if not (folder / MANIFEST_NAME).exists() and (folder / FOLDER).is_dir() else None
+    if tasks or not any(
+        file["path"].startswith(f"{FOLDER}/")
+        for file in evidence.open_bundle(folder, progress=progress()).files
+    ):
         raise UnavailableError(
             "integrity.missing",
-            "these are tasks, and no run of them",
+            "these are tasks, and no run of them" if tasks else f"the bundle holds no {FOLDER}/",
             where=str(folder),
-            hint=f"certkit probes run {folder} --agent SPEC -o bundle",
-        )
-    bundle = evidence.open_bundle(folder, progress=progress())
-    if not any(file["path"].startswith(f"{FOLDER}/") for file in bundle.files):
-        raise UnavailableError(
-            "integrity.missing",
-            f"the bundle holds no {FOLDER}/",
-            where=str(folder),
-            hint="certkit probes generate -o tasks\ncertkit probes run tasks --agent SPEC -o bundle",
+            hint=("" if tasks else "certkit probes generate -o tasks\n")
+            + f"certkit probes run {tasks or 'tasks'} --agent SPEC -o bundle",
         )
     scored = score_integrity(folder)
     code = Exit.OK if scored.state is State.MEASURED else Exit.INSUFFICIENT
@@ -187,38 +185,38 @@ def sheet(
     if out is not None:
         data, rows = write_sheet(kept, kind, each)
         files.write(out, data, overwrite=False)
-        made = ProbesSheet(sheet=out, rows=rows, digest=None)
-        return emit(made.to_dict, [f"{out}: {many(rows, 'row')} to fill in"])
+        return emit(
+            ProbesSheet(sheet=out, rows=rows, digest=None).to_dict,
+            [f"{out}: {many(rows, 'row')} to fill in"],
+        )
     assert filled is not None  # noqa: S101 - checked above
     data = files.read(filled, limit=MAX_SHEET)
     taken = take(kept, kind, data, rater=rater or "", adjudicated=adjudicated, where=str(filled))
     keep(folder, kept, taken)
     digest = evidence.seal(folder).facts.digest if bundle.facts.sealed else None
-    made = ProbesSheet(sheet=filled, rows=len(taken), digest=digest)
     return emit(
-        made.to_dict, [f"{filled}: {many(len(taken), 'row')} taken in", *([digest] if digest else [])]
+        ProbesSheet(sheet=filled, rows=len(taken), digest=digest).to_dict,
+        [f"{filled}: {many(len(taken), 'row')} taken in", *([digest] if digest else [])],
     )
 
 
 def _scored(scored: IntegrityDocument) -> Iterator[str]:
     success, accuracy, core = scored.success, scored.accuracy, scored.core
-    missing = success.unanswered + accuracy.unanswered
-    if missing:
+    if missing := success.unanswered + accuracy.unanswered:
         yield f"{scored.state}: {many(missing, 'question')} without a reply"
     yield (
         f"success {success.successes}/{success.n}   probes {accuracy.matched}/{accuracy.n}"
         f"   unclear {accuracy.unclear}"
     )
-    if core.value is None:
-        value = f"between {_short(core.low)} and {_short(core.high)}"
-    else:
-        value = _short(core.value)
-        value += f" [{_short(core.interval[0])}, {_short(core.interval[1])}]" if core.interval else ""
-    yield f"core {value}, attainable {_short(core.floor)} to {_short(core.ceiling)}"
+    low, high, floor, ceiling = map(_short, (core.low, core.high, core.floor, core.ceiling))
+    value = f"between {low} and {high}" if core.value is None else _short(core.value)
+    if core.interval:
+        value += f" [{', '.join(map(_short, core.interval))}]"
+    yield f"core {value}, attainable {floor} to {ceiling}"
     yield f"hollow: {len(scored.hollow.tasks)} of {success.successes:,} successes"
     if reason := ABOUT_TASKS.get(scored.origin.seed):
         hint(reason)
 
 
-def _short(value: object) -> str:
-    return f"{float(value):.3f}".removeprefix("0")  # type: ignore[arg-type]
+def _short(value: float | Fraction) -> str:
+    return f"{float(value):.3f}".removeprefix("0")

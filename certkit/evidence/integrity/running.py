@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from msgspec import structs
-
 from certkit import canonical, files
 from certkit._version import __version__
 from certkit.document import Count, Document, GivenPath
@@ -18,23 +16,9 @@ from certkit.errors import UsageError
 from certkit.evidence.bundle.folder import init, seal
 from certkit.evidence.bundle.manifest import MANIFEST_NAME
 from certkit.evidence.integrity.reading import MAX_FILE, read
+from certkit.probes import records
 from certkit.probes.agents import Limits, ask_all
 from certkit.probes.generate import INSTANCES, generate, line, tasks_file
-from certkit.probes.records import (
-    ANSWERS,
-    FOLDER,
-    GENERATOR,
-    INVENTORY,
-    MAX_SEED,
-    PUBLIC,
-    RUN,
-    TASKS,
-    Inventory,
-    Mode,
-    Run,
-    asked,
-    commitment,
-)
 from certkit.progress import SILENT, Progress
 
 if TYPE_CHECKING:
@@ -55,7 +39,7 @@ class Asking(NamedTuple):
     name: str | None = None
     version: str = "unversioned"
     model: str | None = None
-    mode: Mode = Mode.JSON
+    mode: records.Mode = records.Mode.JSON
     isolation: bool = False
     limits: Limits = Limits()
 
@@ -71,29 +55,31 @@ class Ran(Document, frozen=True, kw_only=True, tag="urn:certkit:probes-run:v1"):
 
 
 def generate_probes(
-    out: Path, *, seed: str = PUBLIC, instances: int = INSTANCES, withhold: bool = False
-) -> Inventory:
+    out: Path, *, seed: str = records.PUBLIC, instances: int = INSTANCES, withhold: bool = False
+) -> records.Inventory:
     """Write generated tasks to ``integrity/`` in a new folder, and return their inventory.
 
     With `withhold` the inventory commits to the seed without telling it. Raises `UsageError` ``file.exists``,
     or ``usage.option`` for a seed that is empty or too long, or that is withheld and public.
     """
-    if not 0 < len(seed) <= MAX_SEED:
-        raise UsageError("usage.option", f"--seed: a text of 1 to {MAX_SEED} characters")
+    if not 0 < len(seed) <= records.MAX_SEED:
+        raise UsageError("usage.option", f"--seed: a text of 1 to {records.MAX_SEED} characters")
     if withhold and seed.startswith("public-"):
         known = f"--withhold-seed: everybody knows {seed}"
         raise UsageError("usage.option", known, hint="give a seed of your own with --seed")
     data = tasks_file(generate(seed=seed, instances=instances))
-    inventory = Inventory(
-        generator=GENERATOR,
+    inventory = records.Inventory(
+        generator=records.GENERATOR,
         seed=None if withhold else seed,
-        seed_commitment=commitment(seed),
+        seed_commitment=records.commitment(seed),
         instances=instances,
         tasks_digest=canonical.digest(data),
     )
     with files.building(out) as folder:
-        files.write(folder / FOLDER / TASKS, data)
-        files.write(folder / FOLDER / INVENTORY, canonical.pretty(inventory.to_dict()).encode())
+        files.write(folder / records.FOLDER / records.TASKS, data)
+        files.write(
+            folder / records.FOLDER / records.INVENTORY, canonical.pretty(inventory.to_dict()).encode()
+        )
     return inventory
 
 
@@ -105,10 +91,13 @@ def run_probes(
     Raises `UsageError` ``integrity.other-run`` where `out` is a run of other tasks or of another agent, and
     ``file.exists`` where it is something else.
     """
-    kept = read(tasks)
-    copied = {name: files.read(tasks / FOLDER / name, limit=MAX_FILE) for name in (INVENTORY, TASKS)}
-    run = Run(
-        inventory=canonical.digest(copied[INVENTORY]),
+    read(tasks)
+    copied = {
+        name: files.read(tasks / records.FOLDER / name, limit=MAX_FILE)
+        for name in (records.INVENTORY, records.TASKS)
+    }
+    run = records.Run(
+        inventory=canonical.digest(copied[records.INVENTORY]),
         agent=asking.spec,
         model=asking.model,
         name=asking.name or asking.spec[:200],
@@ -118,22 +107,21 @@ def run_probes(
         temperature=0.0 if asking.spec.startswith("http:") else None,
         version=__version__,
     )
-    if out.is_dir() and any(out.iterdir()):
-        if not (out / FOLDER / RUN).is_file() or not (out / MANIFEST_NAME).is_file():
-            raise UsageError("file.exists", "exists and is no folder of a run", where=str(out), hint=_HINT)
-        before = read_cut(out).run
-        held = structs.asdict(before) if before else {}
-        for field, value in structs.asdict(run).items():
-            if field != "version" and held.get(field) != value:
-                differing = f"holds another run: its {field} is {held.get(field)}, not {value}"
-                raise UsageError("integrity.other-run", differing, where=str(out), hint=_HINT)
-    else:
-        _begin(out, {**copied, RUN: canonical.pretty(run.to_dict()).encode()}, run)
+    if not out.is_dir() or not any(out.iterdir()):
+        _begin(out, {**copied, records.RUN: canonical.pretty(run.to_dict()).encode()}, run)
+    elif not (out / records.FOLDER / records.RUN).is_file() or not (out / MANIFEST_NAME).is_file():
+        raise UsageError("file.exists", "exists and is no folder of a run", where=str(out), hint=_HINT)
     with files.locked(out):
-        return _go_on(out, kept, asking, sealing, progress)
+        before = read_cut(out)
+        for field in set(run.__struct_fields__) - {"version"}:
+            held, given = getattr(before.run, field, None), getattr(run, field)
+            if held != given:
+                differing = f"holds another run: its {field} is {held}, not {given}"
+                raise UsageError("integrity.other-run", differing, where=str(out), hint=_HINT)
+        return _go_on(out, before, asking, sealing, progress)
 
 
-def _begin(out: Path, contents: dict[str, bytes], run: Run) -> None:
+def _begin(out: Path, contents: dict[str, bytes], run: records.Run) -> None:
     with files.building(out) as folder:
         init(
             folder,
@@ -143,12 +131,15 @@ def _begin(out: Path, contents: dict[str, bytes], run: Run) -> None:
         )
         (folder / "records").rmdir()
         for name, data in contents.items():
-            files.write(folder / FOLDER / name, data)
+            files.write(folder / records.FOLDER / name, data)
 
 
 def read_cut(out: Path) -> Kept:
-    """Return what a run's folder holds, once the line is gone that a kill or a power cut left unfinished."""
-    path = out / FOLDER / ANSWERS
+    """Return what a run's folder holds, without what a kill or a power cut left unfinished."""
+    folder = out / records.FOLDER
+    for path in (*out.glob(f".{MANIFEST_NAME}.*"), *folder.glob(f".{records.ANSWERS}.*")):
+        path.unlink()
+    path = folder / records.ANSWERS
     if path.is_file() and not path.is_symlink():
         data = files.read(path, limit=MAX_FILE)
         whole = data[: data.rfind(b"\n") + 1]
@@ -158,9 +149,9 @@ def read_cut(out: Path) -> Kept:
 
 
 def _go_on(out: Path, kept: Kept, asking: Asking, sealing: bool, progress: Progress) -> Ran:  # noqa: FBT001
-    before, path = read_cut(out).answers, out / FOLDER / ANSWERS
+    before, path = kept.answers, out / records.FOLDER / records.ANSWERS
     answers = {key: answer for key, answer in before.items() if answer.status == "answered"}
-    order = [key for key, _, _ in asked(kept.tasks)]
+    order = [key for key, _, _ in records.asked(kept.tasks)]
     if len(answers) < len(before):  # what failed is asked again
         files.write(path, b"".join(map(line, answers.values())))
     progress.start("asking", len(order) - len(answers), "questions")

@@ -39,6 +39,9 @@ EACH: Final[dict[Kind, int]] = {"difficulty": 1_000_000, "construct": 6, "audit"
 """Rows that are drawn of every cell: of family × variant × band, of family, of verdict × family × style."""
 MAX_SHEET: Final = 64 * 1024 * 1024
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
+_EXPECTED: Final = (
+    f"rating 1 to 5, valid yes or no, a family ({', '.join(Family)}), or match, no, unclear; each row once"
+)
 _YES: Final = {"yes": True, "true": True, "no": False, "false": False}
 
 
@@ -95,11 +98,10 @@ def take(
     Raises `InputError` ``integrity.field`` for a sheet of another kind, an unknown row or a wrong value, and
     ``integrity.repeated`` for a row that the rater filled in before; it names every row that is wrong.
     """
-    rows = {row.name: row.key for row in _rows(kept, kind)}
-    head, fields = columns(kind), FILLED[kind]
+    rows, head = {row.name: row.key for row in _rows(kept, kind)}, columns(kind)
     before = {(item.kind, item.key, item.rater) for item in kept.annotations}
     made: list[Annotation] = []
-    wrong: list[tuple[int, InputError]] = []
+    wrong: list[str] = []
     try:
         lines = list(csv.reader(io.StringIO(data.decode("utf-8-sig")), strict=True))
     except (UnicodeDecodeError, csv.Error) as error:
@@ -107,42 +109,37 @@ def take(
     if not lines or tuple(lines[0]) != head:
         raise InputError("integrity.field", f"the first row is not {', '.join(head)}", where=where)
     for number, cells in enumerate(lines[1:], 2):
-        if len(cells) != len(head) or cells[0] not in rows:
-            wrong.append((number, InputError("integrity.field", "is no row of this sheet")))
-            continue
-        key, filled = rows[cells[0]], cells[-len(fields) :]
-        if not any(filled):
-            continue
-        said = {name: _said(name, cell) for name, cell in zip(fields, filled, strict=True)}
-        document = {"kind": kind, "task_id": key.task, "probe_id": key.probe, "rater": rater, **said}
-        document |= {"adjudicated": True} if adjudicated else {}
-        try:
-            if (kind, key, rater) in before:
-                raise InputError("integrity.repeated", f"{rater} filled in this row before")  # noqa: TRY301
-            made.append(_annotation({name: value for name, value in document.items() if value is not None}))
-            before.add((kind, key, rater))
-        except InputError as error:
-            wrong.append((number, error))
+        key = rows.get(cells[0]) if len(cells) == len(head) else None
+        said = {name: _said(name, cell) for name, cell in zip(head, cells, strict=False) if cell.strip()}
+        filled = {name: said[name] for name in FILLED[kind] if name in said}
+        if key is None:
+            wrong.append(f"row {number}: is no row of this sheet")
+        elif filled and (kind, key, rater) in before:
+            wrong.append(f"row {number}: {rater} filled in this row before")
+        elif filled and kind == "construct" and "family" not in filled:
+            wrong.append(f"row {number}: names no family")
+        elif filled:
+            document = {"kind": kind, "task_id": key.task, "rater": rater, **filled}
+            document |= {"probe_id": key.probe} if key.probe else {}
+            document |= {"adjudicated": True} if adjudicated else {}
+            try:
+                made.append(msgspec.convert(document, Annotation, strict=True))
+                before.add((kind, key, rater))
+            except msgspec.ValidationError as error:
+                wrong.append(f"row {number}: {error}")
     if wrong:
-        told_rows = "\n  ".join(f"row {number}: {error.message}" for number, error in wrong)
-        raise InputError(wrong[0][1].code, told_rows, where=where, hint=wrong[0][1].hint)
+        repeated = all(line.endswith("before") for line in wrong)
+        code = "integrity.repeated" if repeated else "integrity.field"
+        raise InputError(code, "\n  ".join(wrong), where=where, hint=_EXPECTED)
     return tuple(made)
 
 
 def _said(field: str, cell: str) -> object:
-    """Return what a cell says: None where it is empty, a number, yes or no, or a word."""
+    """Return what a cell says: a number, yes or no, or a word."""
     text = cell.strip().casefold()
     if field == "rating" and text.isascii() and text.isdigit():
         return int(text)
-    return _YES.get(text, text or None) if field == "valid" else text or None
-
-
-def _annotation(document: dict[str, object]) -> Annotation:
-    try:
-        return msgspec.convert(document, Annotation, strict=True)
-    except msgspec.ValidationError as error:
-        expected = f"rating 1 to 5, valid yes or no, a family ({', '.join(Family)}), or match, no, unclear"
-        raise InputError("integrity.field", f"{error}", hint=expected) from None
+    return _YES.get(text, text) if field == "valid" else text
 
 
 def keep(root: Path, kept: Kept, added: tuple[Annotation, ...]) -> None:

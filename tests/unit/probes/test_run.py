@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import msgspec
 import pytest
 
-from certkit import canonical
+from certkit import canonical, files
 from certkit.errors import CertkitError, UsageError
 from certkit.evidence import open_bundle
 from certkit.evidence.integrity.reading import read
@@ -27,11 +28,13 @@ from tests.support import agents
 from tests.support.running import certkit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
+    from types import FrameType
 
 
 DEFAULT = Limits()
+WRITERS = ("integrity/running.py", "certkit/files.py", "bundle/folder.py")
 
 
 @pytest.fixture(scope="module")
@@ -70,6 +73,10 @@ def run(
 def lines(out: Path) -> list[dict[str, Any]]:
     data = (out / "integrity" / "answers.jsonl").read_bytes()
     return [msgspec.json.decode(line) for line in data.splitlines()]
+
+
+def contents(out: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(out)): path.read_bytes() for path in out.rglob("*") if path.is_file()}
 
 
 def test_a_function_is_asked_everything_once_attempts_first_and_nothing_is_appended(
@@ -254,31 +261,59 @@ def test_calls_run_out_and_the_same_command_goes_on(tasks: Path, tmp_path: Path)
     ]
     assert left == [149, 89, 1, 0]
     run(tasks, tmp_path / "at-once", "reference:prose")
-    pieces, whole = (
-        {path.name: path.read_bytes() for path in (tmp_path / name).rglob("*.json*")}
-        for name in ("b", "at-once")
-    )
-    assert pieces == whole
+    assert contents(tmp_path / "b") == contents(tmp_path / "at-once")
 
 
-def test_a_run_that_is_killed_goes_on_and_asks_every_question_once(tmp_path: Path) -> None:
+def _killed(at: int, tasks: Path, out: Path) -> bool:
+    """Run in a process that is gone, as by SIGKILL, at a line of the code that writes; False if it ends."""
+    if (child := os.fork()) == 0:
+        lines_left = itertools.count(at, -1)
+
+        def trace(frame: FrameType, event: str, _: object) -> Callable[..., Any] | None:
+            if not frame.f_code.co_filename.endswith(WRITERS):
+                return None
+            if event == "line" and next(lines_left) == 0:
+                os._exit(9)
+            return trace
+
+        sys.settrace(trace)
+        try:
+            run(tasks, out, "reference:oracle")
+        finally:
+            os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+
+
+def test_a_run_that_is_killed_at_any_line_goes_on_to_the_same_bytes(two: Path, tmp_path: Path) -> None:
+    run(two, tmp_path / "whole", "reference:oracle")
+    whole = contents(tmp_path / "whole")
+    for at in itertools.count(1, 61):
+        out = tmp_path / f"b{at}"
+        killed = _killed(at, two, out)
+        ran = run(two, out, "reference:oracle")
+        assert (ran.answered, ran.errors, ran.left, contents(out)) == (6, 0, 0, whole), at
+        shutil.rmtree(out)
+        if not killed:
+            break
+    assert at > 100
+
+
+def test_a_process_that_is_killed_goes_on_and_asks_every_question_once(tmp_path: Path) -> None:
     generate_probes(tmp_path / "tasks", seed="k")
     path = tmp_path / "b" / "integrity" / "answers.jsonl"
     spec = agents.program(tmp_path / "agent.py", "answers")
     command = [sys.executable, "-m", "certkit", "probes", "run", "tasks", "--agent", spec, "-o", "b", "-q"]
-    for stop_at in (10, 200):
-        process = subprocess.Popen(command, cwd=tmp_path, start_new_session=True)
-        while process.poll() is None and not (path.exists() and path.read_bytes().count(b"\n") > stop_at):
-            time.sleep(0.01)
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        assert stop_at < path.read_bytes().count(b"\n") < 450
-        with path.open("ab") as stream:
-            stream.write(b'{"task_id":"cut')
+    process = subprocess.Popen(command, cwd=tmp_path, start_new_session=True)
+    while process.poll() is None and not (path.exists() and path.read_bytes().count(b"\n") > 50):
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    assert 50 < path.read_bytes().count(b"\n") < 450
+    with path.open("ab") as stream:
+        stream.write(b'{"task_id":"cut')
     ran = run(tmp_path / "tasks", tmp_path / "b", spec)
     assert (ran.answered, ran.errors, ran.left) == (450, 0, 0)
     assert len({(line["task_id"], line.get("probe_id")) for line in lines(tmp_path / "b")}) == 450
-    assert open_bundle(tmp_path / "b").facts.sealed
 
 
 def test_the_same_command_asks_again_what_failed(two: Path, tmp_path: Path) -> None:
@@ -326,6 +361,15 @@ def test_a_folder_is_written_by_its_own_run_alone(two: Path, tasks: Path, tmp_pa
             run(folder, tmp_path / out, spec, mode=mode)
         assert (caught.value.code, caught.value.exit_code) == (code, 2)
     assert (tmp_path / "b" / "integrity" / "answers.jsonl").read_bytes() == before
+
+
+def test_a_run_that_goes_on_elsewhere_is_left_alone(two: Path, tmp_path: Path) -> None:
+    run(two, tmp_path / "b", "reference:oracle", limits=Limits(max_calls=2))
+    path = tmp_path / "b" / "integrity" / "answers.jsonl"
+    path.write_bytes(path.read_bytes() + b'{"half')
+    with files.locked(tmp_path / "b"), pytest.raises(UsageError, match="another program"):
+        run(two, tmp_path / "b", "reference:oracle")
+    assert path.read_bytes().endswith(b'{"half')
 
 
 def test_a_run_goes_on_with_the_model_and_the_names_it_began_with(two: Path, tmp_path: Path) -> None:

@@ -103,6 +103,7 @@ def test_a_filled_sheet_comes_back_as_annotations(bundle: Path, tmp_path: Path) 
         ("difficulty", lambda rows: rows[1].__setitem__(2, "3.5")),
         ("difficulty", lambda rows: rows[1].__setitem__(3, "perhaps")),
         ("construct", lambda rows: rows[1].__setitem__(2, "memory")),
+        ("construct", lambda rows: rows[1].__setitem__(3, "no")),
         ("audit", lambda rows: rows[1].__setitem__(3, "right")),
         ("audit", lambda rows: rows[1].__setitem__(0, "000000000000")),
         ("audit", lambda rows: rows[0].__setitem__(0, "id")),

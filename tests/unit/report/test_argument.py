@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from certkit import canonical
 from certkit.assessment.findings.findings import SEVERITY, Severity
 from certkit.errors import InputError
 from certkit.evidence import context as contexts
+from certkit.evidence.summary.summary import Likeness
+from certkit.report import answer as answer_page
 from certkit.report.argument.build import Argument, build
 from certkit.report.argument.case import Case, case
 from certkit.report.argument.challenges import (
@@ -31,9 +34,13 @@ from tests.support.gsn import faults
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from certkit.evidence.summary.summary import Summary
+
 TODAY: Final = date(2026, 2, 3)
 DIGEST: Final = "sha256:" + "7" * 64
 ASSESSMENT: Final = judged(strong(), tier=2, tasks_independent=True, methodology="trajectory")
+ODD: Final = structs.replace(strong(), likeness=Likeness(oracles=3))
+"""The strong agent, but one task has two oracles: a serious finding."""
 TASKS: Final = perfect(200, 2)
 """What hazards are measured on: the strong agent's summary knows no tasks."""
 Context = dict[str, Any]
@@ -127,6 +134,7 @@ def test_a_case_in_which_everything_is_closed_is_supported() -> None:
     assert argument.claim.because == ()
     assert argument.claim.supported
     assert argument.states["G1"] is State.ASSERTED
+    assert answer_page.claim(argued(CLOSED), argument).startswith("Supported: ")
 
 
 def first(said: Context, kind: str) -> Context:
@@ -184,18 +192,58 @@ def test_without_one_thing_it_is_not_supported_and_says_why(missing: str) -> Non
     assert any(reason in line for line in argument.claim.because), argument.claim.because
 
 
-def test_simulated_evidence_supports_nothing() -> None:
-    simulated = judged(strong(), tier=2, tasks_independent=True, methodology="trajectory", origin="simulated")
-    said = contexts.read(canonical.line(CLOSED), where="context.json")
-    made = case(simulated, context=said, summary=TASKS, today=TODAY)
-    assert "The evidence is simulated." in build(made).claim.because
+def otherwise(summed: Summary, said: Context = CLOSED, **protocol: Any) -> Argument:
+    """The argument of another evidence of the same bundle, with the closed context."""
+    made = judged(summed, tier=2, tasks_independent=True, methodology="trajectory", **protocol)
+    context = contexts.read(canonical.line(said), where="context.json")
+    return build(case(made, context=context, summary=TASKS, today=TODAY))
 
 
-def test_a_criterion_that_is_not_met_refutes() -> None:
-    weak = judged(strong(adversarial=500), tier=2, tasks_independent=True, methodology="trajectory")
-    argument = build(case(weak, today=TODAY))
-    assert argument.states["G3-adversarial_resistance"] is State.REFUTED
-    assert argument.states["G1"] is State.REFUTED
+@pytest.mark.parametrize(
+    ("argument", "reason"),
+    [
+        (otherwise(strong(), origin="simulated"), "The evidence is simulated."),
+        (otherwise(strong(adversarial=500)), "Refuted: Sn-adversarial_resistance."),
+        (otherwise(ODD), "Open challenges: oracle-varies."),
+    ],
+    ids=["simulated", "a criterion is not met", "a serious finding"],
+)
+def test_other_evidence_is_not_supported_and_says_why(argument: Argument, reason: str) -> None:
+    assert not argument.claim.supported
+    assert reason in argument.claim.because
+
+
+CODES: Final = {
+    Class.SERIOUS: "oracle-varies",
+    Class.EVIDENCE: "judge-uncalibrated",
+    Class.JUDGEMENT: "single-time-point",
+}
+REACHED: Final = {
+    Class.SERIOUS: {"answered", "sustained"},
+    Class.EVIDENCE: {"answered", "accepted", "sustained"},
+    Class.JUDGEMENT: {"answered", "accepted", "sustained"},
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "state"), [(kind, state) for kind in REACHED for state in sorted(REACHED[kind] | {"open"})]
+)
+def test_every_state_of_every_class_is_reached(kind: Class, state: str) -> None:
+    """A blank is open, or it is filled in and gone."""
+    code, said = CODES[kind], canonical.loads(canonical.line(CLOSED))
+    said["answers"] = [item for item in said["answers"] if item["challenge"] != code]
+    if state != "open":
+        until = {"until": "2026-12-31"} if state == "accepted" else {}
+        agreed = {"agreed_by": "reviewer-1"} if state == "answered" else {}
+        evidence = [{"title": "a file", "digest": DIGEST}]
+        by = {"reason": "it is so", "by": "owner-1", "evidence": evidence}
+        said["answers"].append({"challenge": code, "state": state} | by | until | agreed)
+    argument = otherwise(ODD if kind is Class.SERIOUS else strong(), said)
+    [item] = (item for item in argument.challenges if item.code == code)
+    assert (item.kind, item.state) == (kind, state)
+    target = argument.states[item.target]
+    assert (target is State.REFUTED) == (state == "sustained")
+    assert (target is State.CHALLENGED) == (state == "open")
 
 
 def test_every_finding_speaks_against_a_goal() -> None:
@@ -329,13 +377,6 @@ def test_an_answer_that_can_never_count_is_refused(code: str, state: str, said: 
     read = contexts.read(canonical.line(document), where="context.json").context
     with pytest.raises(InputError, match=rf"/answers/0/.*{said}"):
         check_answers(read, "context.json")
-
-
-def test_a_hazard_of_an_unknown_criterion_is_refused_with_its_path() -> None:
-    said = whole()
-    said["hazards"][0]["criteria"] = ["r_op", "no-such-row"]
-    with pytest.raises(InputError, match="/hazards/0/criteria: no criterion is called 'no-such-row'"):
-        argued(said)
 
 
 def test_every_standing_rule_is_raised_by_some_case() -> None:

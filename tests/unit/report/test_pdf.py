@@ -14,7 +14,7 @@ import pytest
 from certkit import canonical, report, resources
 from certkit.report import render
 from tests.support import bundles
-from tests.support.drawing import judged, needs_pdf, passport, strong, tool, written
+from tests.support.drawing import filled, judged, needs_pdf, passport, strong, tool, written
 from tests.support.extremes import GOOD
 from tests.support.running import certkit, program
 
@@ -135,6 +135,11 @@ def test_no_word_lies_beyond_the_margins_of_its_page(made: Path, foreign: tuple[
                 if float(left) < least or float(right) > float(width) - least
             ]
     assert beyond == []
+
+
+def test_no_page_is_nearly_empty(made: Path, foreign: tuple[Path, Path]) -> None:
+    for file in (made, foreign[1]):
+        assert min(filled(file)) > 0.25, filled(file)
 
 
 def test_bookmarks_lead_to_the_sections(made: Path, tmp_path: Path) -> None:
