@@ -15,7 +15,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from certkit._version import __version__
 from certkit.assessment.bounded.fragility import Fragility
-from certkit.assessment.criteria import Attained, Bounded, Status, Tier, Verdict
+from certkit.assessment.criteria import Attained, Bounded, Evidence, Status, Tier, Verdict
 from certkit.assessment.findings.findings import Finding, Severity
 from certkit.assessment.integrity.document import IntegrityDocument
 from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
@@ -24,7 +24,7 @@ from certkit.assessment.profile import Operator, Reading
 from certkit.assessment.rater_error import JudgeReport
 from certkit.assessment.statistics.estimators import Interval
 from certkit.assessment.statistics.variation import Variation
-from certkit.document import BESIDE, Count, Digest, Document, Part, Positive, Share, TierKey, Time, fill
+from certkit.document import BESIDE, Count, Digest, Document, Part, Positive, Share, Text, TierKey, Time, fill
 from certkit.evidence.records.record import Split
 
 if TYPE_CHECKING:
@@ -140,6 +140,7 @@ class CriterionPart(Part, frozen=True, kw_only=True):
     reason: str | None
     provisional: bool
     bounded: Bounded | None
+    evidence: Evidence
 
 
 class Successes(Part, frozen=True, kw_only=True):
@@ -172,6 +173,14 @@ Pooled = Annotated[
 ]
 
 
+class Baseline(Part, frozen=True, kw_only=True):
+    """An earlier passport, what the comparison with it gave, and the rows that got worse."""
+
+    passport: Text
+    result: Annotated[Text, Meta(description="as certkit drift says it")]
+    worse: tuple[Text, ...]
+
+
 class AssessmentDocument(Document, frozen=True, kw_only=True, tag="urn:certkit:assessment:v1"):
     """The judgement of an evidence bundle under a profile."""
 
@@ -197,6 +206,9 @@ class AssessmentDocument(Document, frozen=True, kw_only=True, tag="urn:certkit:a
     bundles: Pooled | UnsetType = UNSET
     context: Annotated[
         Digest | UnsetType, Meta(description="the context.json whose answers were looked at")
+    ] = UNSET
+    baseline: Annotated[
+        Baseline | UnsetType, Meta(description="of --baseline; its signature is not checked")
     ] = UNSET
 
 

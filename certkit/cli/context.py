@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Final
 
 import typer
 
-from certkit import files
-from certkit.cli.emit import note, warn
+from certkit import evidence, files, workflow
+from certkit.canonical import is_digest
+from certkit.cli.emit import hint, note, warn
 from certkit.errors import CertkitError, InputError, UsageError
 from certkit.passport import keys
 from certkit.passport.checks import CLOCK_SKEW
@@ -32,6 +33,45 @@ if TYPE_CHECKING:
 MAX_POLICY: Final = 4 * 1024 * 1024
 MAX_PASSPHRASE: Final = 4096
 _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
+
+
+def moment(text: str) -> datetime:
+    """Return an RFC 3339 time with offset, or the beginning (UTC) of a date; 1970 to 9998 alone."""
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        time = None
+    if time is not None and time.tzinfo is None and len(text) == len("2026-01-31"):
+        time = time.replace(tzinfo=UTC)
+    if time is None or time.tzinfo is None:
+        raise UsageError(
+            "usage.option",
+            f"{text!r} is not a time",
+            hint="a date, 2026-01-31, or a time with its offset, 2026-01-31T12:00:00Z",
+        )
+    if not 1970 <= time.year < 9999:  # noqa: PLR2004 - beyond, an offset or a tolerance leaves the calendar
+        raise UsageError("usage.option", f"{text!r} is out of range", hint="a time from 1970 to 9998")
+    return time.astimezone(UTC)
+
+
+def check_outputs(*paths: Path | None, force: bool) -> None:
+    """Refuse files to write that are there and shall not be replaced, before any work is done for them."""
+    for path in paths:
+        if path is not None:
+            files.check_target(path, overwrite=force, hint="choose another name, or replace it with --force")
+
+
+def profile_digest(name: str) -> str:
+    """Return the digest of a profile that was named, by its name, its file, or the digest itself."""
+    return name if is_digest(name) else workflow.load_profile(name).digest
+
+
+def salt_of(old: Path) -> str | None:
+    """Return the task salt of an earlier bundle; hint where it has none."""
+    salt = evidence.open_bundle(old).manifest.protocol.task_salt
+    if salt is None:
+        hint(f"{old} has no task salt to keep: drift will not pair tasks")
+    return salt
 
 
 def now() -> datetime:
@@ -62,18 +102,12 @@ def today() -> date:
 def document_date() -> datetime | None:
     """Return the date that SOURCE_DATE_EPOCH sets for reproducible documents, None where it is not set."""
     text = os.environ.get("SOURCE_DATE_EPOCH")
-    if not text:
-        return None
-    try:
-        return datetime.fromtimestamp(int(text), tz=UTC)
-    except (ValueError, OverflowError, OSError):
-        raise UsageError(
-            "usage.option", f"SOURCE_DATE_EPOCH is {text[:40]!r}, not seconds since 1970"
-        ) from None
+    return datetime.fromtimestamp(int(text), tz=UTC) if text else None
 
 
-def heads_path(given: Path | None) -> Path:
+def heads_path(given: Path | None = None) -> Path:
     """Return the file that remembers what was signed: the one that was named, or the user's own."""
+    given = given or (Path(named) if (named := os.environ.get("CERTKIT_HEADS")) else None)
     if given is not None:
         files.check_source(given)
         return given
@@ -85,12 +119,6 @@ def heads_path(given: Path | None) -> Path:
             "usage.option", "there is no home folder to remember signed heads in", hint="--heads FILE"
         )
     return Path(folder) / "certkit" / "heads.db"
-
-
-def own_heads() -> Path:
-    """Return the file that remembers signed heads where no option names one."""
-    named = os.environ.get("CERTKIT_HEADS")
-    return heads_path(Path(named) if named else None)
 
 
 def policy_path(given: Path | None) -> Path:

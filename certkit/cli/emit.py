@@ -143,6 +143,11 @@ def fold(text: str, *, first: str = "", rest: str = "") -> list[str]:
     return [part for line in lines for part in _fitting(line)]
 
 
+def entry(label: str, text: object, width: int) -> list[str]:
+    """Return a paragraph behind its label, which has a column of its own."""
+    return fold(str(text), first=f"{label:<{width}}", rest=" " * width)
+
+
 def _fitting(line: str) -> list[str]:
     if len(line) <= WIDTH:
         return [line]
@@ -188,9 +193,9 @@ def error(failure: CertkitError, *, json: bool) -> None:
         note(f"hint: {line}")
 
 
-def usage(message: str, *, json: bool) -> None:
-    """Print what is wrong with a command line."""
-    advice = "'certkit --help' and 'certkit COMMAND --help' show what there is"
+def usage(message: str, *, command: str, example: str, json: bool) -> None:
+    """Print what is wrong with a command line, and a right one."""
+    advice = f"{command} --help" + (f"\nfor example: {example}" if example else "")
     error(UsageError("usage.option", message, hint=advice), json=json)
 
 

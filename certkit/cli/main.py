@@ -1,8 +1,12 @@
-"""The program ``certkit``: the table of commands, and the way out.
+"""The program ``certkit``: the table of commands, the settings of a team, and the way out.
 
 A module of `certkit.cli.commands` is loaded when one of its commands is called, so that help costs nothing of
 what the commands use; a row's help line is the beginning of the command's own help. Every command gets
 ``--json`` and ``-q`` here, which `certkit.cli.emit` obeys.
+
+A flag counts before a ``CERTKIT_…`` variable, that before ``certkit.toml`` (or ``[tool.certkit]`` in
+``pyproject.toml``) of the folder in which certkit runs, that before the default. A file that lies beside a
+``bundle.json`` is not read: evidence that was handed over must not choose how it is judged.
 
 Exit codes are those of `certkit.errors.Exit`, whatever happens: a wrong command line is 2, an expected
 failure is its error's, anything unexpected is 70 and the only thing that may show a traceback.
@@ -11,6 +15,7 @@ failure is its error's, anything unexpected is 70 and the only thing that may sh
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterable
 from importlib import import_module
@@ -22,9 +27,10 @@ from typer.core import TyperCommand, TyperGroup, TyperOption
 from typer.exceptions import TyperException
 from typer.main import get_install_completion_arguments
 
+from certkit import files, toml
 from certkit._version import __version__
-from certkit.cli import emit, settings
-from certkit.errors import CertkitError, Exit, UsageError
+from certkit.cli import emit
+from certkit.errors import CertkitError, Exit, InputError, UsageError
 
 
 class Row(NamedTuple):
@@ -76,17 +82,17 @@ TABLE: Final = (
     Row("trust show", "Show a trust policy", "trust"),
     Row("registry init", "Make an empty registry", "registry"),
     Row("registry append", "Log a passport", "registry"),
-    Row("registry list", "List the entries of a registry", "registry"),
+    Row("registry list", "List the entries of a registry", "registry_list"),
     Row("registry prove", "Make a fresh proof that an entry is in the log", "registry"),
     Row("registry audit", "Make everything in a registry again from its bytes", "registry"),
-    Row("registry history", "Tell a lineage's history", "registry_events"),
+    Row("registry history", "Tell a lineage's history", "registry_list"),
     Row("registry revoke", "Log that a passport no longer stands", "registry_events"),
     Row("registry note", "Log words for the record", "registry_events"),
     Row("registry status", "Write a passport's status as a file for offline use", "registry_events"),
-    Row("registry checkpoint", "Print the log's signed checkpoint", "registry_events"),
+    Row("registry checkpoint", "Print the log's signed checkpoint", "registry"),
     Row("registry cosign", "Take in cosignatures of witnesses", "registry_events"),
-    Row("registry export", "Write the log as files for any static host", "registry_events"),
-    Row("registry rotate-key", "Hand the log over to another key", "registry_events"),
+    Row("registry export", "Write the log as files for any static host", "registry"),
+    Row("registry rotate-key", "Hand the log over to another key", "registry"),
 )
 GROUPS: Final = {
     "context": "Say what an agent is to be used for, and answer what speaks against it",
@@ -96,6 +102,22 @@ GROUPS: Final = {
     "keys": "Make, look at and replace signing keys",
     "trust": "Say whose passports are accepted, and what must be checked",
     "registry": "Log passports so that nobody can deny, forget or backdate one",
+}
+
+
+class Setting(NamedTuple):
+    """A setting: its type, default and variable, and the options of commands that it sets."""
+
+    kind: type
+    default: Any
+    variable: str
+    sets: tuple[str, ...]
+
+
+SETTINGS: Final = {
+    "profile": Setting(str, "hb-eval-2026", "CERTKIT_PROFILE", ("assess", "plan")),
+    "require_tier": Setting(int, 1, "CERTKIT_REQUIRE_TIER", ("assess",)),
+    "seed": Setting(int, 1, "CERTKIT_SEED", ("simulate", "demo")),
 }
 
 HELP: Final = {"help_option_names": ["-h", "--help"]}
@@ -131,16 +153,11 @@ class Command(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Take a word such as -/name for a lineage without a provider, never for options."""
         taking = {name for item in self.params if not getattr(item, "is_flag", True) for name in item.opts}
-        end = args.index("--") if "--" in args else len(args)
-        lineages = [
-            place
-            for place, word in enumerate(args[:end])
-            if word.startswith("-/") and (not place or args[place - 1] not in taking)
-        ]
-        if not lineages:
-            return super().parse_args(ctx, args)
-        rest = [word for place, word in enumerate(args[:end]) if place not in lineages]
-        return super().parse_args(ctx, [*rest, "--", *(args[place] for place in lineages), *args[end + 1 :]])
+        pairs = zip(["", *args], args, strict=False)
+        lineages = [word for last, word in pairs if word.startswith("-/") and last not in taking]
+        if lineages and "--" not in args:
+            args = [*(word for word in args if word not in lineages), "--", *lineages]
+        return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command, answering as the user wants."""
@@ -209,6 +226,52 @@ def _version(ctx: Any, param: Any, value: bool) -> None:  # noqa: ARG001 - typer
         raise typer.Exit
 
 
+def from_file(folder: Path) -> tuple[dict[str, Any], str | None]:
+    """Return the settings of the file in `folder`, and its name; none where there is no file.
+
+    Raises `UsageError` ``config.invalid`` where the file is not TOML or holds what is not a setting.
+    """
+    for name, keys in (("certkit.toml", ()), ("pyproject.toml", ("tool", "certkit"))):
+        path = folder / name
+        if path.is_file() and not (folder / "bundle.json").exists():
+            try:
+                text = files.read(path, limit=1 << 20).decode(errors="replace")
+                table: Any = toml.loads(text, code="config.invalid", where=name)
+            except InputError as error:  # a part of the command line: its faults have that exit code
+                raise UsageError(error.code, error.message, where=name) from None
+            for key in keys:
+                table = table.get(key, {})
+            if table or not keys:
+                return _checked(table, name), name
+    return {}, None
+
+
+def _checked(table: Any, name: str) -> dict[str, Any]:
+    if not isinstance(table, dict):
+        raise UsageError("config.invalid", "[tool.certkit] is not a table", where=name)
+    for key, value in table.items():
+        if key not in SETTINGS:
+            known = ", ".join(SETTINGS)
+            raise UsageError("config.invalid", f"unknown setting {key!r}", where=name, hint=f"known: {known}")
+        kind = SETTINGS[key].kind
+        if not isinstance(value, kind) or isinstance(value, bool):
+            wanted = "a number" if kind is int else "a text"
+            raise UsageError("config.invalid", f"{key}: expected {wanted}, found {value!r}", where=name)
+    return table
+
+
+def _default_map(chosen: dict[str, Any]) -> dict[str, Any]:
+    """Return settings as defaults of the command tree."""
+    tree: dict[str, Any] = {}
+    for key, value in chosen.items():
+        for words in SETTINGS[key].sets:
+            place = tree
+            for word in words.split():
+                place = place.setdefault(word, {})
+            place[key] = value
+    return tree
+
+
 def run(arguments: list[str] | None = None) -> None:
     """Run the program and exit with its code."""
     for stream in (sys.stdout, sys.stderr):
@@ -242,9 +305,9 @@ def main(arguments: list[str]) -> int:
 
 
 def _check_epoch() -> None:
-    """Refuse a SOURCE_DATE_EPOCH that is no number before a library trips over it."""
+    """Refuse a SOURCE_DATE_EPOCH that is no time before a library trips over it."""
     text = os.environ.get("SOURCE_DATE_EPOCH", "")
-    if text and not (text.isascii() and text.isdigit()):
+    if text and not re.fullmatch("[0-9]{1,11}", text):
         raise UsageError("usage.option", f"SOURCE_DATE_EPOCH is {text[:40]!r}, not seconds since 1970")
 
 
@@ -263,14 +326,14 @@ def _command(arguments: list[str]) -> int:
         _check_text(arguments)
         _check_epoch()
         asks = {"-h", "--help", "--version"} & set(arguments)
-        chosen, source = ({}, None) if asks else settings.load(Path.cwd())
+        chosen, source = ({}, None) if asks else from_file(Path.cwd())
         if chosen and not {"-q", "--quiet"} & set(arguments):
             emit.note(f"note: {', '.join(chosen)} from {source}")
         result = tree()(
             args=arguments,
             prog_name="certkit",
             standalone_mode=False,
-            default_map=settings.default_map(chosen),
+            default_map=_default_map(chosen),
         )
     except CertkitError as failure:
         emit.error(failure, json=json)
@@ -279,7 +342,10 @@ def _command(arguments: list[str]) -> int:
         if type(failure).__name__ == "NoArgsIsHelpError" and not json:
             emit.note(str(failure.format_message()))
             return Exit.USAGE
-        emit.usage(getattr(failure, "format_message", failure.__str__)(), json=json)
+        ctx = getattr(failure, "ctx", None)
+        path, about = (ctx.command_path, ctx.command.help or "") if ctx else ("certkit", "")
+        told = getattr(failure, "format_message", failure.__str__)()
+        emit.usage(told, command=path, example=about.partition(_EXAMPLE)[2], json=json)
         return Exit.USAGE
     except (typer.Abort, KeyboardInterrupt):
         emit.note("interrupted")

@@ -5,42 +5,15 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
-from certkit import evidence, files, workflow
-from certkit.canonical import is_digest
-from certkit.cli.emit import hint
-from certkit.errors import UsageError
-
-_FIRST: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_END: Final = datetime(9999, 1, 1, tzinfo=UTC)
-
-
-def moment(text: str) -> datetime:
-    """Return an RFC 3339 time with offset, or the beginning (UTC) of a date; 1970 to 9998 alone."""
-    try:
-        time = datetime.fromisoformat(text)
-    except ValueError:
-        time = None
-    if time is not None and time.tzinfo is None and len(text) == len("2026-01-31"):
-        time = time.replace(tzinfo=UTC)
-    if time is None or time.tzinfo is None:
-        raise UsageError(
-            "usage.option",
-            f"{text!r} is not a time",
-            hint="a date, 2026-01-31, or a time with its offset, 2026-01-31T12:00:00Z",
-        )
-    # Beyond, another offset, a tolerance or a period of validity would leave the calendar.
-    if not _FIRST <= time < _END:
-        raise UsageError(
-            "usage.option", f"{text!r} is out of range", hint="a time from 1970 to the end of 9998"
-        )
-    return time.astimezone(UTC)
+from certkit import workflow
+from certkit.cli.context import moment
 
 
 def packaged(incomplete: str) -> list[str]:
@@ -63,9 +36,8 @@ def mix(text: str) -> dict[str, float]:
 
 AGENT: Final = partial(typer.Option, "--agent", help="The name of the agent.")
 AGENT_VERSION: Final = partial(typer.Option, "--agent-version", help="The agent's version.")
-AT: Final = partial(
-    typer.Option, "--at", metavar="TIME", parser=moment, help="Look as of this time. Default: now."
-)
+MOMENT: Final = partial(typer.Option, metavar="TIME", parser=moment)
+AT: Final = partial(MOMENT, "--at", help="Look as of this time. Default: now.")
 ATTEMPT: Final = partial(
     typer.Option, "--attempt", min=1, max=1_000_000, help="Which attempt of the agent it is."
 )
@@ -220,23 +192,3 @@ Profiles = Annotated[
     PROFILE(help="A profile to accept: a packaged name, a TOML file or a digest; repeatable."),
 ]
 Domains = Annotated[list[str] | None, DOMAIN(help="A domain that must have been evaluated; repeatable.")]
-
-
-def check_outputs(*paths: Path | None, force: bool) -> None:
-    """Refuse files to write that are there and shall not be replaced, before any work is done for them."""
-    for path in paths:
-        if path is not None:
-            files.check_target(path, overwrite=force, hint="choose another name, or replace it with --force")
-
-
-def profile_digest(name: str) -> str:
-    """Return the digest of a profile that was named, by its name, its file, or the digest itself."""
-    return name if is_digest(name) else workflow.load_profile(name).digest
-
-
-def salt_of(old: Path) -> str | None:
-    """Return the task salt of an earlier bundle; hint where it has none."""
-    salt = evidence.open_bundle(old).manifest.protocol.task_salt
-    if salt is None:
-        hint(f"{old} has no task salt to keep: drift will not pair tasks")
-    return salt

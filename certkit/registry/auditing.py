@@ -80,8 +80,8 @@ NO_WITNESS: Final = (
     " checkpoints that somebody remembers stand against the next three"
 )
 NO_PASSPORTS: Final = (
-    "whether the passports say what the entries repeat, drifted as the entries tell, and were ended by their"
-    " issuers: this tree holds none"
+    "whether the passports say what the entries repeat, were valid then, drifted as the entries tell, and"
+    " were ended by their issuers: this tree holds none"
 )
 
 

@@ -168,7 +168,7 @@ def grow(size: int, leaves: Sequence[Hash], read: Read) -> dict[tuple[int, int],
 
 
 class Rebuild:
-    """A tree made again from its leaves; `differs` is told of every stored tile that is another, and its row.
+    """A tree made again from its leaves; calls `differs` with every stored tile that is another, and its row.
 
     It keeps the rightmost tile of each level and nothing else. Whether the root is one that somebody signed
     is the caller's question.

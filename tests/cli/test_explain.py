@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import base64
 import os
+import re
 import subprocess
 import textwrap
 from typing import TYPE_CHECKING
@@ -14,7 +16,7 @@ from certkit import canonical
 from certkit.assessment.findings.findings import SEVERITY
 from certkit.assessment.metrics.catalogue import CATALOGUE
 from certkit.cli.commands.explain import known
-from certkit.errors import CODES
+from certkit.errors import CODES, CertkitError
 from certkit.evidence.records.record import FIELDS
 from certkit.simulation.simulate import simulate
 from tests.generate import ROOT
@@ -36,7 +38,8 @@ TRACE = "sha256:" + "0" * 64
         ("gap", ("metric", "record both nominal runs and runs under faults")),
         ("unsealed", ("finding", "warning")),
         ("fault_step", ("column",)),
-        ("json.syntax", ("kind of error",)),
+        ("json.syntax", ("kind of error", "exit code  3: the input is malformed")),
+        ("Confidence in success (posterior)", ("posterior is a criterion", "1 - 0.6 ** 8 = 0.983")),
         ("Operational reliability", ("r_op is a criterion",)),
         ("Violations", ("violations is a criterion",)),
     ],
@@ -52,6 +55,30 @@ def test_everything_with_a_name_is_known() -> None:
     names = known("hb-eval-2026")
     assert {*CATALOGUE, *SEVERITY, *FIELDS, *CODES} - set(names) == set()
     assert [name for name, told in names.items() if not told.text] == []
+
+
+def test_the_arithmetic_of_every_example_holds() -> None:
+    told = known("hb-eval-2026")
+    sums = re.findall(
+        r"([\d(][\d.,() */+-]*) = ([\d.]+)",
+        "\n".join(told[name].facts.get("example", "") for name in CATALOGUE),
+    )
+    assert len(sums) == sum("example" in told[name].facts for name in CATALOGUE)
+    for term, result in sums:
+        places = len(result.partition(".")[2])
+        assert round(eval(term, {}), places) == float(result)  # noqa: S307 - arithmetic of our own file
+
+
+def test_every_error_exits_as_it_is_explained() -> None:
+    told = known("hb-eval-2026")
+    kinds = {kind.__name__: kind for kind in CertkitError.__subclasses__()}
+    for path in (ROOT / "certkit").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in kinds:
+                code = node.args[0].value if node.args and isinstance(node.args[0], ast.Constant) else None
+                text = told[str(code)].facts["exit code"] if code in CODES else "of the verification"
+                if "of the" not in text.partition(":")[0]:
+                    assert str(int(kinds[node.func.id].exit_code)) in text.partition(":")[0], (code, path)
 
 
 def test_an_unknown_name_brings_the_nearest() -> None:
@@ -83,6 +110,8 @@ def test_the_worst_runs_come_first(tmp_path: Path) -> None:
         assert listed["total"] == len(lines)
     nowhere = certkit("runs", root, "--domain", "nope")
     assert (nowhere.code, nowhere.out, "hint: domains: d, e\n" in nowhere.err) == (2, "", True)
+    nowhere = certkit("runs", root, "--condition", "nope")
+    assert (nowhere.code, "hint: conditions: nominal, tool_failure\n" in nowhere.err) == (2, True)
     screen = certkit("runs", root, "--failed").out
     assert screen.startswith("3 runs, the worst first\n")
     assert max(map(len, screen.splitlines())) <= 80
@@ -100,10 +129,11 @@ def test_a_drift_against_the_baseline_fails_what_meets_its_tier(tmp_path: Path) 
     baseline.write_bytes(of_bundle(tmp_path / "strong").to_json())
     before = baseline.read_bytes()
     for bundle, code, said in (("strong", 0, "STABLE"), ("weak", 5, "DRIFTED, worse in ")):
-        done = certkit("assess", tmp_path / bundle, "--baseline", baseline, "-q")
+        done = certkit("assess", tmp_path / bundle, "--baseline", baseline)
         assert done.code == code
-        assert f"passport.json: {said}" in done.err
-        assert done.err.rstrip().endswith("; signature not checked")
+        assert f"passport.json: {said}" in " ".join(done.out.split())
+        told = certkit("assess", tmp_path / bundle, "--baseline", baseline, "--json").document["baseline"]
+        assert (told["result"], bool(told["worse"])) == (said.partition(",")[0], code == 5)
     assert baseline.read_bytes() == before
     document = canonical.loads(before)
     payload = canonical.loads(base64.b64decode(document["dsseEnvelope"]["payload"]))

@@ -196,7 +196,7 @@ def trials(leaf: str, line: str) -> Iterator[tuple[bool, list[str]]]:
             yield either, [*words[:place], "./pipe", *words[place + 1 :]]
     for name, item in options(leaf).items():
         read = "Path" in type(item.type).__name__ or item.name in {"profile", "trusted_root"}
-        given = set(item.opts) & set(words) or item.name in {"out", "public", "svg", "folder", "registry"}
+        given = set(item.opts) & set(words) or item.name in {"out", "public", "folder", "registry"}
         if read and not given and (mark in words) == (name in alone):
             yield item.name in {"bundle", "like"}, [*words, name, "./pipe"]
 

@@ -7,19 +7,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from msgspec import to_builtins
 
 from certkit import canonical, files, workflow
 from certkit.assessment import serious
+from certkit.assessment.result import Baseline
+from certkit.cli import context
 from certkit.cli import options as opt
 from certkit.cli.emit import emit, note, progress
-from certkit.cli.views.assessment import show_assessment
+from certkit.cli.views.assessment import DRIFT, show_assessment
 from certkit.errors import Exit, InputError, NegativeError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from certkit.assessment import Assessment
-    from certkit.cli.emit import Line
+    from collections.abc import Sequence
 
 
 def assess(
@@ -28,7 +28,7 @@ def assess(
     require_tier: Annotated[
         int, opt.REQUIRE_TIER(help="The tier that the exit code speaks of.", envvar="CERTKIT_REQUIRE_TIER")
     ] = 1,
-    context: opt.ContextFile = None,
+    answers: opt.ContextFile = None,
     out: Annotated[Path | None, opt.OUT(help="Also write the assessment (JSON) to this file.")] = None,
     force: opt.Force = False,
     baseline: Annotated[
@@ -36,7 +36,7 @@ def assess(
         typer.Option(
             "--baseline",
             metavar="PASSPORT",
-            help="Fail where it drifted against this earlier one; told on standard error.",
+            help="Fail where it drifted against this earlier one.",
         ),
     ] = None,
     exit_zero: Annotated[
@@ -55,31 +55,33 @@ def assess(
     Example: certkit assess bundle/ --require-tier 2 -o assessment.json
     """
     workflow.refuse_inside(bundles, out)
-    opt.check_outputs(out, force=force)
-    given = None if context is None else workflow.load_context(context)
+    context.check_outputs(out, force=force)
+    given = None if answers is None else workflow.load_context(answers)
+    for path in bundles:
+        if path.is_file():
+            hint = f"certkit import {shlex.quote(str(path))} -o bundle\ncertkit assess bundle"
+            raise InputError("bundle.manifest-missing", "a file, not a bundle", where=str(path), hint=hint)
     result = workflow.assess(bundles, profile, required_tier=require_tier, context=given, progress=progress())
+    compared = _compared(baseline, bundles) if baseline else None
+    document = result.to_dict() | ({"baseline": to_builtins(compared)} if compared else {})
     if out:
-        files.write(out, canonical.pretty(result.to_dict()).encode(), overwrite=force)
-    drifted = _drifted(baseline, bundles) if baseline else False
+        files.write(out, canonical.pretty(document).encode(), overwrite=force)
+    drifted = compared is not None and compared.result in DRIFT
     code = Exit.OK if exit_zero else result.exit_code or (Exit.DRIFT if drifted else Exit.OK)
-    screen = _screen(result, out, verbose=verbose, place=shlex.join(map(str, bundles)))
-    emit(result.to_dict, screen, code=code, serious=serious(result))
+    place = shlex.join(map(str, bundles))
+    screen = show_assessment(result, verbose=verbose, place=place, baseline=compared)
+    emit(lambda: document, screen, code=code, serious=serious(result))
+    if out:
+        note(f"written to {out}")
 
 
-def _drifted(baseline: Path, bundles: Sequence[Path]) -> bool:
-    """Tell whether the agent drifted since a passport, whose signature is not checked, and say the result."""
+def _compared(baseline: Path, bundles: Sequence[Path]) -> Baseline:
+    """Return what the comparison with a passport gives, whose signature is not checked."""
     if len(bundles) > 1:
         raise UsageError("usage.option", "--baseline is compared with one bundle")
     try:
         drift = workflow.drift(baseline, bundles[0], progress=progress()).drift
     except NegativeError as failure:  # a passport that contradicts itself: no verdict on the bundle
         raise InputError(failure.code, failure.message, where=failure.where, hint=failure.hint) from None
-    worse = ", ".join(row.name for row in drift.behaviour if row.flagged)
-    note(f"against {baseline}: {drift.result}{f', worse in {worse}' if worse else ''}; signature not checked")
-    return drift.exit_code == Exit.DRIFT
-
-
-def _screen(result: Assessment, out: Path | None, *, verbose: bool, place: str) -> Iterator[Line]:
-    yield from show_assessment(result, verbose=verbose, place=place)
-    if out:
-        note(f"written to {out}")
+    worse = tuple(row.name for row in drift.behaviour if row.flagged)
+    return Baseline(passport=str(baseline), result=drift.result, worse=worse)

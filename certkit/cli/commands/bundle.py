@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -13,10 +14,10 @@ from rich import text as rich
 from rich.table import Table
 
 from certkit import evidence
+from certkit.cli import context
 from certkit.cli import options as opt
-from certkit.cli.documents import BundleInit, BundleSeal
-from certkit.cli.emit import emit, fold, hint, progress
-from certkit.document import Count, Digest, Document, Part, Text, fill
+from certkit.cli.emit import emit, entry, fold, hint, progress
+from certkit.document import Count, Digest, Document, GivenPath, Part, Text, fill
 from certkit.evidence.records.record import Condition, Split
 from certkit.text import visible
 from certkit.wording import many
@@ -25,6 +26,19 @@ if TYPE_CHECKING:
     from certkit.cli.emit import Line
     from certkit.evidence import Bundle, Summary
     from certkit.evidence.summary.summary import Cell
+
+
+class BundleInit(Document, frozen=True, kw_only=True, tag="urn:certkit:bundle-init:v1"):
+    """What certkit bundle init prints."""
+
+    bundle: GivenPath
+
+
+class BundleSeal(Document, frozen=True, kw_only=True, tag="urn:certkit:bundle-seal:v1"):
+    """What certkit bundle seal prints."""
+
+    digest: Digest
+    files: Count
 
 
 def init(
@@ -45,7 +59,7 @@ def init(
     Example: certkit bundle init bundle --agent triage --version 1.4.0
     """
     origin = "simulated" if simulated else "measured"
-    salt = secrets.token_hex(32) if like is None else opt.salt_of(like)
+    salt = secrets.token_hex(32) if like is None else context.salt_of(like)
     evidence.init(folder, agent=agent, version=version, origin=origin, task_salt=salt)
     emit(BundleInit(bundle=folder), _made(folder))
 
@@ -83,11 +97,22 @@ def check(folder: opt.BundleFolder) -> None:
     """
     bundle = evidence.open_bundle(folder, progress=progress())
     summary = evidence.summarise(bundle, progress=progress())
-    emit(checked(bundle, summary), show_bundle(bundle, summary))
+    document = BundleCheck(
+        digest=bundle.facts.digest,
+        sealed=bundle.facts.sealed,
+        manifest={name: value for name, value in bundle.document.items() if name != "files"},
+        files=len(bundle.files),
+        records=summary.records,
+        coverage=[
+            fill(Covered, cell.tally, split=cell.split, domain=cell.domain, condition=cell.condition)
+            for cell in summary.cells
+        ],
+    )
+    emit(document, _checked(bundle, summary))
 
 
 _ORDER: Final[dict[str, int]] = {condition: place for place, condition in enumerate(Condition)}
-_LABEL: Final = 21
+_entry = partial(entry, width=21)
 _SHORT = {
     "nominal": "nominal",
     "adversarial": "advers.",
@@ -123,22 +148,7 @@ class BundleCheck(Document, frozen=True, kw_only=True, tag="urn:certkit:bundle-c
     coverage: Sequence[Covered]
 
 
-def checked(bundle: Bundle, summary: Summary) -> BundleCheck:
-    """Return what `certkit bundle check --json` prints."""
-    return BundleCheck(
-        digest=bundle.facts.digest,
-        sealed=bundle.facts.sealed,
-        manifest={name: value for name, value in bundle.document.items() if name != "files"},
-        files=len(bundle.files),
-        records=summary.records,
-        coverage=[
-            fill(Covered, cell.tally, split=cell.split, domain=cell.domain, condition=cell.condition)
-            for cell in summary.cells
-        ],
-    )
-
-
-def show_bundle(bundle: Bundle, summary: Summary) -> Iterator[Line]:
+def _checked(bundle: Bundle, summary: Summary) -> Iterator[Line]:
     """Print that a bundle holds, who was evaluated and what the records cover."""
     records, listed = many(summary.records, "record"), many(len(bundle.record_files), "file")
     yield from fold(f"valid: {records} in {listed}, {'sealed' if bundle.facts.sealed else 'not sealed'}")
@@ -158,14 +168,10 @@ def show_bundle(bundle: Bundle, summary: Summary) -> Iterator[Line]:
         for note in imported.notes:
             yield from _entry("", f"{note.kind} {note.count:,}: {note.what}")
     yield ""
-    yield from show_cells(summary.cells)
+    yield from _cells(summary.cells)
 
 
-def _entry(label: str, value: object) -> Iterator[str]:
-    yield from fold(str(value), first=f"{label:<{_LABEL}}", rest=" " * _LABEL)
-
-
-def show_cells(cells: Sequence[Cell]) -> Iterator[Line]:
+def _cells(cells: Sequence[Cell]) -> Iterator[Line]:
     """Print successes / runs for each domain and condition."""
     for split in Split:
         chosen = [cell for cell in cells if cell.split == split]

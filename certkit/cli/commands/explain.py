@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
+from fnmatch import fnmatch
 from typing import Annotated, Any, Final, Literal
 
 import typer
 from msgspec import structs
 
 from certkit import evidence, files, resources, toml, workflow
-from certkit.assessment.findings.findings import SEVERITY
+from certkit.assessment.findings.findings import MEANING, SEVERITY
 from certkit.assessment.metrics.catalogue import CATALOGUE
 from certkit.assessment.metrics.metric import asked
 from certkit.cli import options as opt
-from certkit.cli.emit import cut, emit, fold
+from certkit.cli.emit import cut, emit, entry, fold
 from certkit.document import Count, Document, Part, Text
-from certkit.errors import CODES, UsageError
+from certkit.errors import CODES, EXIT_MEANING, Exit, UsageError
 from certkit.evidence.records.schema import record_schema
 from certkit.evidence.summary.runs import Runs, worst_runs
 from certkit.report.formulas import FORMULAS
@@ -62,7 +64,8 @@ def explain(
     Example: certkit explain r_op
     """
     names = known(profile)
-    key = name if name in names else _spelled(names, profile).get(name.strip(" †").casefold())
+    said = re.sub(r"^.*[(\[]([\w.-]+)[)\]]$", r"\1", name.strip(" †"))  # the id behind a name, in brackets
+    key = said if said in names else _spelled(names).get(said.casefold())
     if key is None:
         near = get_close_matches(name, names, n=1, cutoff=0.5)
         raise UsageError(
@@ -74,26 +77,27 @@ def explain(
     emit(told, _explained(told))
 
 
-def _spelled(names: Mapping[str, Explanation], profile: str) -> dict[str, str]:
-    """Return the name that each full name, and each name in small letters, stands for."""
-    titles = {spec.title.casefold(): metric for metric, spec in CATALOGUE.items()}
-    titles |= {
-        CATALOGUE[row.metric].title.casefold(): row.id for row in workflow.load_profile(profile).criteria
-    }
+def _spelled(names: Mapping[str, Explanation]) -> dict[str, str]:
+    """Return the name that each full and short name, and each name in small letters, stands for."""
+    titles = {title.casefold(): key for key, spec in CATALOGUE.items() for title in (spec.short, spec.title)}
     return titles | {name.casefold(): name for name in names}
 
 
 def known(profile: str) -> dict[str, Explanation]:
     """Return everything that has a name; where several have it, the later kind below."""
     columns = record_schema()["properties"]
-    path = resources.path("templates", "findings.toml")
-    findings = toml.loads(files.read(path, limit=_MAX).decode(), code="internal.bug", where=path.name)
-    names = {name: _told(name, "error", text) for name, text in CODES.items()}
+    more = _file("explain.toml")
+    names = {}
+    for name, text in CODES.items():
+        code = next(code for pattern, code in more["exit"].items() if fnmatch(name, pattern))
+        meaning = f": {EXIT_MEANING[Exit(int(code))]}" if code.isdigit() else ""
+        names[name] = _told(name, "error", text, **{"exit code": code + meaning})
     names |= {name: _told(name, "column", body["description"]) for name, body in columns.items()}
     names |= {
-        name: _told(name, "finding", text, severity=str(SEVERITY[name])) for name, text in findings.items()
+        name: _told(name, "finding", text, severity=str(SEVERITY[name])) for name, text in MEANING.items()
     }
-    names |= {name: _metric(name, name, "metric") for name in CATALOGUE}
+    examples = more["example"]
+    names |= {name: _metric(name, name, "metric", examples) for name in CATALOGUE}
     judged = workflow.load_profile(profile)
     for row in judged.criteria:
         unit = CATALOGUE[row.metric].unit
@@ -102,18 +106,25 @@ def known(profile: str) -> dict[str, Explanation]:
             for tier in judged.tier_numbers
             if (threshold := row.threshold(tier)) is not None
         }
-        names[row.id] = _metric(row.id, row.metric, "criterion", **tiers)
+        names[row.id] = _metric(row.id, row.metric, "criterion", examples, **tiers)
     return names
+
+
+def _file(name: str) -> dict[str, Any]:
+    text = files.read(resources.path("templates", name), limit=_MAX).decode()
+    return toml.loads(text, code="internal.bug", where=name)
 
 
 def _told(name: str, kind: Any, text: str, **facts: str) -> Explanation:
     return Explanation(name=name, kind=kind, text=text, facts=facts)
 
 
-def _metric(name: str, metric: str, kind: Any, **tiers: str) -> Explanation:
+def _metric(name: str, metric: str, kind: Any, examples: Mapping[str, str], **tiers: str) -> Explanation:
     spec = CATALOGUE[metric]
     text = f"{spec.title[:1].upper()}{spec.title[1:]}: {FORMULAS[metric]}.".replace("ω", "success (1 or 0)")
     facts = {"unit": str(spec.unit), "source": spec.source, "to measure it": spec.evidence}
+    if metric in examples:
+        facts["example"] = examples[metric]
     return _told(name, kind, text, **facts, **tiers)
 
 
@@ -122,7 +133,7 @@ def _explained(told: Explanation) -> Iterator[str]:
     yield from fold(told.text[:1].upper() + told.text[1:])
     width = max(map(len, told.facts), default=0) + 2
     for label, text in told.facts.items():
-        yield from fold(text, first=f"{label:<{width}}", rest=" " * width)
+        yield from entry(label, text, width)
     if told.kind in {"criterion", "metric"}:
         yield "The runs behind it: certkit runs BUNDLE --failed"
 

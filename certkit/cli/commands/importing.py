@@ -10,6 +10,7 @@ import typer
 from msgspec import Meta
 
 from certkit import canonical, files
+from certkit.cli import context
 from certkit.cli import options as opt
 from certkit.cli.emit import emit, fold, note, progress
 from certkit.document import Digest, Document, GivenPath, Part, Text, fill
@@ -142,7 +143,7 @@ def import_(
         attempt=attempt,
         seal=not no_seal,
         traces=not no_traces,
-        task_salt=None if like is None else opt.salt_of(like),
+        task_salt=None if like is None else context.salt_of(like),
     )
     if suggest_:
         _suggest(suggest(source, options, format_=format_), out)

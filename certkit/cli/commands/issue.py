@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -13,11 +14,9 @@ from certkit.assessment.words import above, sentence, serious
 from certkit.canonical import Digest, is_digest
 from certkit.cli import context
 from certkit.cli import options as opt
-from certkit.cli.commands.registry import log_key_of, logged_id
-from certkit.cli.documents_registry import Issued
+from certkit.cli.commands.registry import Issued, following, log_key_of, logged_id, show_following
 from certkit.cli.emit import emit, fold, progress, warn
 from certkit.cli.views.assessment import say_missing
-from certkit.cli.views.registry import following, show_following
 from certkit.errors import UsageError
 from certkit.passport import timestamp as authority
 from certkit.passport.keyless import Keyless
@@ -25,10 +24,10 @@ from certkit.passport.terms import Relation
 from certkit.report import HINTS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from certkit.passport.keys import PrivateKey
-    from certkit.workflow import IssuedFiles, Logging
+    from certkit.workflow import IssuedFiles
 
 MAX_TOKEN: Final = 64 * 1024
 MAX_CONFIG: Final = 4 * 1024 * 1024
@@ -87,7 +86,8 @@ def issue(
     heads: opt.HeadsFile = None,
     trust: opt.TrustFile = None,
     valid_from: Annotated[
-        datetime | None, typer.Option("--valid-from", metavar="TIME", parser=opt.moment, help="Default: now.")
+        datetime | None,
+        opt.MOMENT("--valid-from", help="Default: now."),
     ] = None,
     days: Annotated[int, typer.Option("--days", min=1, max=366, help="How long it is valid.")] = 90,
     supersedes: Annotated[
@@ -117,7 +117,23 @@ def issue(
     if not keyless and (identity_token_file or trust_config):
         raise UsageError("usage.option", "--identity-token-file and --trust-config are for --keyless")
     private = _key(key, passphrase_file, keyless=keyless, timestamp=timestamp, registry=registry)
-    signer = private or _sign_in(identity_token_file, trust_config)
+    if private is None:
+        token = files.read(identity_token_file, limit=MAX_TOKEN) if identity_token_file else None
+        config = files.read(trust_config, limit=MAX_CONFIG) if trust_config else None
+        signer: PrivateKey | Keyless = Keyless.sign_in(
+            token.decode(errors="replace").strip() if token else None, config
+        )
+    else:
+        signer = private
+    logging = None
+    if registry and private:
+        logging = workflow.Logging(
+            registry=registry,
+            log_key=log_key_of(log_key, registry),
+            heads=context.heads_path(heads),
+            trust=context.load_policy(trust) if trust else workflow.own_trust(issuer, private),
+            warn=warn,
+        )
     now = context.now()
     issued = workflow.issue(
         bundles,
@@ -131,8 +147,8 @@ def issue(
         required_tier=require_tier,
         context=None if answers is None else workflow.load_context(answers),
         supersedes=Digest(supersedes) if supersedes else None,
-        logging=_logging(registry, log_key, heads, trust, private, issuer) if registry and private else None,
-        timestamp=_asking(timestamp) if timestamp else None,
+        logging=logging,
+        timestamp=partial(authority.ask, timestamp) if timestamp else None,
         pdf=not no_pdf,
         progress=progress(),
     )
@@ -161,33 +177,6 @@ def _key(
             hint="issue first, then: certkit registry append",
         )
     return None
-
-
-def _sign_in(token_file: Path | None, trust_config: Path | None) -> Keyless:
-    token = files.read(token_file, limit=MAX_TOKEN).decode(errors="replace").strip() if token_file else None
-    config = files.read(trust_config, limit=MAX_CONFIG) if trust_config else None
-    return Keyless.sign_in(token, config)
-
-
-def _asking(url: str) -> Callable[[bytes], bytes]:
-    return lambda signature: authority.ask(url, signature)
-
-
-def _logging(
-    registry: Path,
-    log_key: Path | None,
-    heads: Path | None,
-    trust: Path | None,
-    signer: PrivateKey,
-    issuer: str,
-) -> Logging:
-    return workflow.Logging(
-        registry=registry,
-        log_key=log_key_of(log_key, registry),
-        heads=context.heads_path(heads),
-        trust=context.load_policy(trust) if trust else workflow.own_trust(issuer, signer),
-        warn=warn,
-    )
 
 
 def document(issued: IssuedFiles, out: Path) -> Issued:

@@ -7,19 +7,30 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from msgspec import UNSET, UnsetType, structs
+from msgspec import UNSET, Meta, UnsetType, structs
 
 from certkit import files
 from certkit.cli import context
 from certkit.cli import options as opt
-from certkit.cli.documents import Key
 from certkit.cli.emit import emit, fold, hint, note
+from certkit.document import Digest, Document, Text
 from certkit.errors import UsageError
 from certkit.passport import keys
 from certkit.passport.keys import Algorithm
 
 if TYPE_CHECKING:
     from certkit.passport.keys import PublicKey
+
+
+class Key(Document, frozen=True, kw_only=True, tag="urn:certkit:key:v1"):
+    """A public key; of one that was made, whether it is encrypted, and the key that it replaces."""
+
+    id: Annotated[Digest, Meta(description="SHA-256 of the public key, SPKI in DER")]
+    algorithm: Text
+    pem: Annotated[Text, Meta(description="the public key")]
+    encrypted: bool | UnsetType = UNSET
+    replaces: Digest | UnsetType = UNSET
+
 
 Type = Annotated[Algorithm, typer.Option("--type", help="Ed25519, or ECDSA P-256.")]
 Ask = Annotated[bool, typer.Option("--ask-passphrase", help="Ask for a passphrase.")]

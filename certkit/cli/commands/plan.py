@@ -78,14 +78,14 @@ def plan(
         fault_mix=fault_mix,
     )
     made = room.plan(judged, tier, expectations(expect), wanted)
-    emit(made.to_dict, show_plan(made, judged))
+    emit(made.to_dict, _shown(made, judged))
 
 
 _BAR: Final = 48
 _NAME: Final = 23
 
 
-def show_plan(plan: Plan, profile: Profile) -> Iterator[str]:
+def _shown(plan: Plan, profile: Profile) -> Iterator[str]:
     """Print a plan: the answer, the rows, the schedule, what it leaves open, the curve."""
     yield from _answer(plan, profile)
     yield from _rows(plan)
@@ -102,9 +102,10 @@ def _answer(plan: Plan, profile: Profile) -> Iterator[str]:
         f" reading{attempt}: {many(plan.schedule.tasks, 'task')}, {many(plan.schedule.runs, 'run')}."
     )
     wanted = "all rows together" if design.joint else "every row"
-    driver = f"{plan.driver} asks for most"
+    names = {row.id: f"{CATALOGUE[row.metric].title} ({row.id})" for row in plan.criteria}
+    driver = f"{names.get(plan.driver, plan.driver)} asks for most"
     if plan.runner_up is not None:
-        driver += f", then {plan.runner_up}"
+        driver += f", then {names.get(plan.runner_up, plan.runner_up)}"
     more = "" if design.joint else "; --joint plans for that"
     yield from fold(
         f"So many show {wanted} with a probability of {percent(design.power)}; {driver}. All rows with an"

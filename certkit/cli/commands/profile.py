@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated
 
 import typer
@@ -10,13 +10,35 @@ import typer
 from certkit import assessment, workflow
 from certkit.assessment.profile import Profile
 from certkit.cli import options as opt
-from certkit.cli.documents import ListedProfile, ProfileLint, Profiles
 from certkit.cli.emit import emit, fold
 from certkit.cli.views.assessment import show_profile
-from certkit.document import BESIDE, Digest, Document, fill
+from certkit.document import BESIDE, Digest, Document, Part, Text, fill
 from certkit.errors import Exit, UsageError
+from certkit.passport.terms import Reading
 
 _NAME = "A packaged name, or the path of a TOML file."
+
+
+class ListedProfile(Part, frozen=True, kw_only=True):
+    """A packaged profile."""
+
+    id: Text
+    title: Text | None
+    reading: Reading
+    digest: Digest
+
+
+class Profiles(Document, frozen=True, kw_only=True, tag="urn:certkit:profiles:v1"):
+    """The packaged profiles."""
+
+    profiles: Sequence[ListedProfile]
+
+
+class ProfileLint(Document, frozen=True, kw_only=True, tag="urn:certkit:profile-lint:v1"):
+    """Faults of a profile; none: an empty list."""
+
+    profile: Text
+    faults: Sequence[Text]
 
 
 class ProfileShow(Document, frozen=True, kw_only=True, tag="urn:certkit:profile-show:v1"):

@@ -1,47 +1,104 @@
-"""``certkit registry``: the log of passports, its entries, proofs and audit."""
+"""``certkit registry``: the log of passports as its keeper makes, fills, proves, checks and publishes it.
+
+What each prints with ``--json`` stands above, as structs from which the published schemas are made.
+"""
 
 from __future__ import annotations
 
-import re
-from datetime import datetime, timedelta
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from msgspec import structs
+from msgspec import Meta, structs
 
 from certkit import files
 from certkit.canonical import is_digest
 from certkit.cli import context
-from certkit.cli import documents_registry as documents
 from certkit.cli import options as opt
-from certkit.cli.emit import emit, progress, warn
-from certkit.cli.views import registry as views
-from certkit.document import fill
+from certkit.cli.emit import brief, emit, entries, fold, hint, progress, warn
+from certkit.document import BESIDE, Count, Digest, Document, GivenPath, Hash, Part, Text, Tier, fill
 from certkit.errors import UsageError
 from certkit.registry.admission import PROOF_SUFFIX, admit, checkpoint_in, inspect
-from certkit.registry.entry import timestamp
+from certkit.registry.entry import DriftResult
+from certkit.registry.export import export as publish
+from certkit.registry.keeping import hand_over
 from certkit.registry.log import load_log_key, log_key_file, make_log_key
-from certkit.registry.reader import reading
 from certkit.registry.registry import Registry
-from certkit.registry.standing import Query, ranked
-from certkit.registry.state import Standing
+from certkit.wording import many
 from certkit.workflow.verifying import taken
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-    from certkit.registry.entry import Logged
-    from certkit.registry.reader import Reader
+    from certkit.registry.admission import Admitted
+    from certkit.registry.auditing import Audit
+    from certkit.tlog.note import VerifierKey
+
+Vkey = Annotated[Text, Meta(description="C2SP verifier key")]
 
 
-def days(text: str) -> timedelta:
-    """Read a number of days, ``30d``; raise `UsageError` ``usage.option``."""
-    if (match := re.fullmatch(r"([1-9][0-9]{0,3})d", text)) is None:
-        raise UsageError(
-            "usage.option", f"--expiring: expected days, found {text[:80]!r}", hint="--expiring 30d"
-        )
-    return timedelta(days=int(match[1]))
+class Head(Part, frozen=True, kw_only=True):
+    """The state of a log."""
+
+    origin: Text
+    size: Count
+    root: Hash
+
+
+class Written(Part, frozen=True, kw_only=True):
+    """An entry that was written, or that was there."""
+
+    index: Count
+    new: Annotated[bool, Meta(description="false: it was there")]
+
+
+class Following(Part, frozen=True, kw_only=True):
+    """What was logged along with a passport."""
+
+    earlier: Annotated[Digest | None, Meta(description="what it was compared with when it was logged")]
+    drift: Annotated[DriftResult | None, Meta(description="what that gave")]
+
+
+class Issued(Document, frozen=True, kw_only=True, tag="urn:certkit:issued:v1"):
+    """What certkit issue and certkit demo print."""
+
+    passport: GivenPath
+    passport_id: Digest
+    tier: Tier
+    index: Annotated[Count | None, Meta(description="the entry in the registry, null where not logged")]
+    following: Annotated[Following, BESIDE]
+    pdf_missing: Annotated[Text | None, Meta(description="why there is no PDF")]
+
+
+class RegistryAppend(Written, Document, frozen=True, kw_only=True, tag="urn:certkit:registry-append:v1"):
+    """A logged passport."""
+
+    proof: GivenPath
+    following: Annotated[Following, BESIDE]
+
+
+class RegistryProof(Document, frozen=True, kw_only=True, tag="urn:certkit:registry-proof:v1"):
+    """A proof that an entry is in the log."""
+
+    index: Count
+    proof: Annotated[Text, Meta(description="C2SP tlog-proof")]
+
+
+class RegistryCheckpoint(Head, Document, frozen=True, kw_only=True, tag="urn:certkit:registry-checkpoint:v1"):
+    """The head of a log, new, handed over to another key, or as it stands."""
+
+    vkey: Vkey
+    note: Annotated[Text, Meta(description="signed")]
+
+
+class RegistryExport(Document, frozen=True, kw_only=True, tag="urn:certkit:registry-export:v1"):
+    """A public tree that was written."""
+
+    origin: Text
+    size: Count
+    before: Count | None
+    written: Count
 
 
 def log_key_of(named: Path | None, folder: Path, *, finishing: bool = False) -> Ed25519PrivateKey:
@@ -58,6 +115,18 @@ def logged_id(folder: Path, ident: str) -> str:
         return ident
     with Registry.open(folder) as opened:
         return opened.logged(opened.find(ident)).found.passport_id or ident
+
+
+def _head(log: Registry) -> RegistryCheckpoint:
+    """Return the signed head of a registry."""
+    head, note = log.head(), log.checkpoint().decode()
+    return fill(RegistryCheckpoint, head, root=head.root.hex(), vkey=str(log.vkey), note=note)
+
+
+def _show_vkey(vkey: VerifierKey) -> Iterator[str]:
+    """Print a log's verifier key, and who needs it."""
+    yield str(vkey)
+    hint("publish this verifier key; auditors add it: certkit trust add --log VKEY")
 
 
 def init(
@@ -77,8 +146,8 @@ def init(
     key = log_key_of(log_key, folder) if log_key else make_log_key()
     vkey = Registry.init(folder, name, key, at=context.now(), keep_key=log_key is None)
     with Registry.open(folder) as opened:
-        document = views.head(opened)
-    emit(document, views.show_vkey(vkey))
+        document = _head(opened)
+    emit(document, _show_vkey(vkey))
 
 
 def append(
@@ -112,89 +181,34 @@ def append(
     proof = passport.with_name(passport.name + PROOF_SUFFIX)
     files.write(proof, appended.proof.to_bytes())
     emit(
-        fill(documents.RegistryAppend, appended, proof=proof, following=views.following(appended)),
-        views.show_appended(appended, proof),
+        fill(RegistryAppend, appended, proof=proof, following=following(appended)),
+        _show_appended(appended, proof),
     )
 
 
-def list_(
-    folder: opt.RegistryFolder,
-    ident: Annotated[
-        str | None,
-        typer.Argument(metavar="[ID]", help="One entry: its index, a passport id, or 8 digits of one."),
-    ] = None,
-    agent: Annotated[
-        str | None, opt.AGENT(help="Passports of this lineage, a part of its name, or a digest.")
-    ] = None,
-    tier: Annotated[int | None, opt.TIER(help="Passports of this tier.")] = None,
-    profile: Annotated[
-        str | None, opt.PROFILE(help="Passports under this profile: a name, or a digest.")
-    ] = None,
-    status: Annotated[Standing | None, typer.Option("--status", help="Passports that stand so.")] = None,
-    expiring: Annotated[
-        timedelta | None,
-        typer.Option(
-            "--expiring", metavar="30d", parser=days, help="Passports in force that end within so many days."
-        ),
-    ] = None,
-    sort: Annotated[
-        Literal["standing"] | None,
-        typer.Option(
-            "--sort", help="'standing': those in force first, by the limit of r_op; passports alone."
-        ),
-    ] = None,
-    at: Annotated[
-        datetime | None, opt.AT(help="What is valid at this time; every entry counts. Default: now.")
-    ] = None,
-) -> None:
-    """List the entries of a registry, oldest first, one of them, or the passports that options ask for.
+def _show_appended(appended: Admitted, proof: Path) -> Iterator[str]:
+    """Print where a passport was logged, and what was logged along with it."""
+    done = "logged" if appended.new else "was logged already"
+    yield f"{done} as entry {appended.index}; proof in {proof}"
+    yield from show_following(appended)
 
-    DIR is a registry or an exported tree. The dates are those of the entries. All must give the checkpoint's
-    root, which the registry's own key must have signed; who signed the entries is not checked. An entry whose
-    passport was revoked or superseded, has expired or is not valid yet says so.
 
-    Example: certkit registry list registry --status current
-    """
-    moment = at or context.now()
-    query = Query(
-        agent=agent,
-        tier=tier,
-        profile=opt.profile_digest(profile) if profile else None,
-        status=status,
-        expiring=timestamp(moment + expiring) if expiring else None,
+def following(logged: Admitted | None) -> Following:
+    """Return with which earlier passport a new one was compared when it was logged, and what that gave."""
+    succession = logged.following if logged else None
+    drift = succession.drift if succession else None
+    return Following(
+        earlier=succession.earlier if succession else None, drift=drift.result if drift else None
     )
-    asked = sort is not None or query != Query()
-    if ident is not None and asked:
-        raise UsageError("usage.option", "an ID names one entry, and the options search for passports")
-    with reading(folder, heads=context.own_heads(), progress=progress()) as log:
-        head, now = log.head.checkpoint, timestamp(moment)
-        if ident is not None:
-            rows = [views.listed(*log.find(ident), now)]
-        else:
-            rows = _rows(log, query if asked else None, now, ranking=sort is not None)
-    listing = documents.RegistryList(origin=head.origin, size=head.size, entries=rows)
-    emit(listing, views.show_entries(listing) if ident is None else views.show_entry(listing))
 
 
-def _rows(log: Reader, query: Query | None, now: str, *, ranking: bool) -> list[documents.ListedEntry]:
-    """Return all entries, or those of the passports that a query takes, by their standing where asked for."""
-    entries, passports = log.listed()
-    if query is None:
-        return [views.listed(logged, passports.get(_passport_id(logged)), now) for logged in entries]
-    taken = [issued for issued in passports.values() if query.takes(issued, now)]
-    if not ranking:
-        return [views.listed(entries[issued.index], issued, now) for issued in taken]
-    return [
-        views.listed(
-            entries[issued.index], issued, now, limit=stated.limit if stated else None, label=label or None
-        )
-        for issued, stated, label in ranked(log, taken, now)
-    ]
-
-
-def _passport_id(logged: Logged) -> str:
-    """Return the id of the passport that an entry logs, nothing for an entry of another type."""
-    return logged.found.passport.passport_id if logged.found.passport else ""
+def show_following(logged: Admitted) -> Iterator[str]:
+    """Print what was logged along with a passport."""
+    succession = logged.following
+    if succession.drift is not None:
+        yield from fold(f"against passport {brief(succession.earlier)}: {succession.drift.result}", rest="  ")
+    elif succession.reason is not None:
+        yield from fold(f"not compared with the passport before it: {succession.reason}", rest="  ")
 
 
 def prove(
@@ -209,15 +223,15 @@ def prove(
 
     Example: certkit registry prove registry 0 -o passport.json.tlog-proof
     """
-    opt.check_outputs(out, force=force)
+    context.check_outputs(out, force=force)
     with Registry.open(folder) as opened:
-        opened.signed_head(context.own_heads())
+        opened.signed_head(context.heads_path())
         proof = opened.prove(opened.find(ident))
     text = proof.to_bytes()
     if out:
         files.write(out, text, overwrite=force)
     emit(
-        documents.RegistryProof(index=proof.index, proof=text.decode()),
+        RegistryProof(index=proof.index, proof=text.decode()),
         [f"proof of entry {proof.index} written to {out}"] if out else text,
     )
 
@@ -259,4 +273,125 @@ def audit(
         progress=progress(),
     )
     report = structs.replace(report, notes=(*report.notes, *(f"repaired: {text}" for text in repaired)))
-    emit(report.to_dict, views.show_audit(report), code=report.exit_code)
+    emit(report.to_dict, _show_audit(report), code=report.exit_code)
+
+
+def _show_audit(report: Audit) -> Iterator[str]:
+    """Print whether a registry is sound, every finding, and what the files do not show."""
+    if report.total:
+        yield from fold(
+            f"UNSOUND: {many(report.total, 'finding')} in {entries(report.size)} of {report.origin}"
+        )
+    else:
+        yield from fold(
+            f"SOUND: {entries(report.size)}, {many(report.passports, 'passport')}, signed as {report.origin}"
+        )
+    for finding in report.findings:
+        yield from fold(f"{finding.where}: {finding.message} [{finding.code}]", first="  ", rest="    ")
+    if report.total > len(report.findings):
+        yield f"  and {report.total - len(report.findings):,} more"
+    for note in report.notes:
+        yield from fold(f"note: {note}")
+    if any(finding.code == "registry.log-keys" for finding in report.findings):
+        hint("where the log's keeper confirms its new key: certkit trust add --log VKEY")
+    yield ""
+    yield "Not shown by these files:"
+    for text in report.not_shown:
+        yield from fold(text, first="  ", rest="    ")
+
+
+def checkpoint(
+    folder: opt.RegistryFolder,
+    out: Annotated[Path | None, opt.OUT()] = None,
+    force: opt.Force = False,
+    vkey: Annotated[
+        bool, typer.Option("--vkey", help="Print the verifier key that it is signed with instead.")
+    ] = False,
+) -> None:
+    """Print the log's signed checkpoint: its size and root, to be remembered elsewhere, or cosigned.
+
+    The cosignatures that 'certkit registry cosign' took in stand below.
+
+    Example: certkit registry checkpoint registry -o remembered.checkpoint
+    """
+    context.check_outputs(out, force=force)
+    with Registry.open(folder) as opened:
+        head, note, key = opened.signed_head(context.heads_path()), opened.checkpoint(), opened.vkey
+        document = _head(opened)
+    if out:
+        files.write(out, note, overwrite=force)
+    emit(
+        document,
+        f"{key}\n".encode()
+        if vkey
+        else fold(f"checkpoint over {entries(head.size)} written to {out}")
+        if out
+        else note,
+    )
+
+
+def export(
+    folder: opt.RegistryFolder,
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="The folder of the public tree.")],
+    passports: Annotated[
+        bool, typer.Option("--passports", help="Write the passports too, under blobs/; needed once.")
+    ] = False,
+) -> None:
+    """Write the log as files for any static host (C2SP tlog-tiles), or bring such a tree up to date.
+
+    The checkpoint is written last, so that a reader never finds one whose tiles are missing. A folder that
+    holds another log, or a later state of this one, is refused.
+
+    Example: certkit registry export registry public
+    """
+    with Registry.open(folder) as opened:
+        # What was put back to an older state is not published.
+        opened.signed_head(context.heads_path())
+    done = publish(folder, out, passports=passports, progress=progress())
+    emit(
+        fill(RegistryExport, done),
+        fold(f"{out}: {entries(done.size)} of {done.origin}; {many(done.written, 'file')} written"),
+    )
+
+
+def rotate_key(
+    folder: opt.RegistryFolder,
+    new_log_key: Annotated[
+        Path | None,
+        typer.Option(
+            "--new-log-key",
+            metavar="FILE",
+            help="The key that takes over, where --log-key names the old one. Default: make one and keep "
+            "it in the registry.",
+        ),
+    ] = None,
+    log_key: opt.LogKey = None,
+    heads: opt.HeadsFile = None,
+    at: opt.EntryTime = None,
+    trust: opt.Signers = None,
+) -> None:
+    """Hand the log over to another key, and print the new verifier key.
+
+    The old key signs an entry that names the new one, and the checkpoint that first covers it; the new key
+    signs that one too, and all later ones alone. Who audits adds the new verifier key to the policy and
+    keeps the old one for older proofs. A private key that the registry holds is overwritten by the new one.
+    If it is interrupted, run it again. The entry is not dated before any other; with a trust policy, before
+    any that a key of it signed.
+
+    Example: certkit registry rotate-key registry
+    """
+    if (log_key is None) != (new_log_key is None):
+        raise UsageError("usage.option", "--log-key and --new-log-key go together")
+    moment, policy = context.dated(at), context.load_policy(trust) if trust else None
+    remembered = context.heads_path(heads)
+    with Registry.open(folder, heads=remembered, progress=progress(), warn=warn) as opened:
+        vkey = hand_over(
+            opened,
+            folder,
+            new=log_key_of(new_log_key, folder) if new_log_key else None,
+            old=lambda: log_key_of(log_key, folder, finishing=True),
+            at=moment,
+            trust=policy,
+        )
+        document = _head(opened)
+    emit(document, _show_vkey(vkey))

@@ -1,26 +1,25 @@
-"""Those of ``certkit registry`` about one lineage, and those that only the keeper of a log needs."""
+"""``certkit registry revoke``, ``note``, ``status`` and ``cosign``: what is said about what is logged."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, get_args
 
 import typer
+from msgspec import Meta
 
 from certkit import files
 from certkit.cli import context
-from certkit.cli import documents_registry as documents
 from certkit.cli import options as opt
-from certkit.cli.commands.registry import log_key_of
+from certkit.cli.commands.registry import Head, Vkey, Written, log_key_of
 from certkit.cli.emit import brief, emit, entries, fold, progress, warn
-from certkit.cli.views import registry as views
-from certkit.document import fill
-from certkit.errors import Exit, UsageError
+from certkit.document import Count, Digest, Document, Part, Text, fill
+from certkit.errors import UsageError
 from certkit.registry import writing
 from certkit.registry.entry import WORDS, Reason
-from certkit.registry.export import export as write
-from certkit.registry.keeping import gather, hand_over
+from certkit.registry.keeping import gather
 from certkit.registry.reader import reading
 from certkit.registry.registry import Registry
 from certkit.registry.status import write as write_status
@@ -29,37 +28,45 @@ from certkit.tlog.note import MAX_NOTE
 from certkit.wording import many
 
 if TYPE_CHECKING:
+    from certkit.registry.keeping import Gathered
     from certkit.tlog.note import Signed
 
+Moment = Annotated[Text, Meta(extra_json_schema={"format": "date-time"})]
+_LATEST: Final = int(datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp())
 
-def history(
-    folder: opt.RegistryFolder,
-    name: Annotated[
-        str,
-        typer.Argument(
-            metavar="NAME", help="A lineage: provider/name, or the name alone where no provider is stated."
-        ),
-    ],
-    trust: opt.Signers = None,
-    at: opt.AsOf = None,
-) -> None:
-    """Tell a lineage's history: every passport, with its r_op and what became of it, and every event.
 
-    DIR is a registry or an exported tree. All entries are read and must give the checkpoint's root, which the
-    registry's own key must have signed. With a trust policy, one of its log keys must have, and only entries
-    count whose signers it knows. --at is for validity; every entry counts, whenever it was logged.
+class AlsoRevoked(Part, frozen=True, kw_only=True):
+    """A passport on the same evidence, with the entry that revokes it."""
 
-    Exit code 0: nothing; 5: a drift of the latest passport is logged. That the log leaves no drift out is for
-    'certkit registry audit' to tell.
+    passport_id: Digest
+    index: Count
 
-    Example: certkit registry history registry gardener-1
-    """
-    policy, moment = context.load_policy(trust) if trust else None, context.now()
-    opened = reading(folder, heads=context.own_heads(), trust=policy, at=moment, progress=progress())
-    with opened as log:
-        history = log.history(name, policy)
-        told = views.told(log, history, at or moment, checked=policy is not None)
-    emit(*told, code=Exit.DRIFT if history.drifted else Exit.OK)
+
+class RegistryRevoke(Written, Document, frozen=True, kw_only=True, tag="urn:certkit:registry-revoke:v1"):
+    """A logged revocation."""
+
+    passport_id: Digest
+    also: Sequence[AlsoRevoked]
+
+
+class RegistryNote(Written, Document, frozen=True, kw_only=True, tag="urn:certkit:registry-note:v1"):
+    """Logged words."""
+
+
+class Cosigner(Part, frozen=True, kw_only=True):
+    """A witness, and the time that it states."""
+
+    vkey: Vkey
+    time: Moment
+
+
+class RegistryCosign(Head, Document, frozen=True, kw_only=True, tag="urn:certkit:registry-cosign:v1"):
+    """The witnesses of a checkpoint."""
+
+    added: Sequence[Cosigner]
+    cosigned: Annotated[Sequence[Cosigner], Meta(description="all that are known")]
+    required: Annotated[Count | None, Meta(description="null where the policy did not say who is known")]
+    ignored: Annotated[Sequence[Text], Meta(description="names of unknown keys")]
 
 
 def revoke(
@@ -111,11 +118,11 @@ def revoke(
         f"{brief(revoked)} revoked too, by entry {index}: it is on that evidence" for revoked, index in also
     ]
     emit(
-        documents.RegistryRevoke(
+        RegistryRevoke(
             index=entry.index,
             new=entry.new,
             passport_id=passport,
-            also=[documents.AlsoRevoked(passport_id=revoked, index=index) for revoked, index in also],
+            also=[AlsoRevoked(passport_id=revoked, index=index) for revoked, index in also],
         ),
         lines,
     )
@@ -145,7 +152,7 @@ def note(
     with _writing(folder, heads) as opened:
         entry = writing.note(opened, about, text, hand=hand)
     emit(
-        documents.RegistryNote(index=entry.index, new=entry.new),
+        RegistryNote(index=entry.index, new=entry.new),
         [f"noted{'' if entry.new else ' already'}, by entry {entry.index}"],
     )
 
@@ -167,7 +174,7 @@ def status(
 
     Example: certkit registry status registry 0 -o passport.json.status
     """
-    opt.check_outputs(out, force=force)
+    context.check_outputs(out, force=force)
     key = log_key_of(log_key, folder)
     with Registry.open(folder) as opened:
         index = opened.find(ident)
@@ -209,41 +216,8 @@ def _check_words(text: str, what: str) -> None:
 
 def _whole_name(folder: Path, lineage: str) -> str:
     """Return a lineage of the log by its whole name: what is misspelt could not be taken out again."""
-    with reading(folder, heads=context.own_heads()) as log:
+    with reading(folder, heads=context.heads_path()) as log:
         return log.history(lineage).lineage
-
-
-_LATEST: Final = int(datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp())
-
-
-def checkpoint(
-    folder: opt.RegistryFolder,
-    out: Annotated[Path | None, opt.OUT()] = None,
-    force: opt.Force = False,
-    vkey: Annotated[
-        bool, typer.Option("--vkey", help="Print the verifier key that it is signed with instead.")
-    ] = False,
-) -> None:
-    """Print the log's signed checkpoint: its size and root, to be remembered elsewhere, or cosigned.
-
-    The cosignatures that 'certkit registry cosign' took in stand below.
-
-    Example: certkit registry checkpoint registry -o remembered.checkpoint
-    """
-    opt.check_outputs(out, force=force)
-    with Registry.open(folder) as opened:
-        head, note, key = opened.signed_head(context.own_heads()), opened.checkpoint(), opened.vkey
-        document = views.head(opened)
-    if out:
-        files.write(out, note, overwrite=force)
-    emit(
-        document,
-        f"{key}\n".encode()
-        if vkey
-        else fold(f"checkpoint over {entries(head.size)} written to {out}")
-        if out
-        else note,
-    )
 
 
 def cosign(
@@ -278,90 +252,31 @@ def cosign(
     required = asked.k if asked else None
     emit(
         fill(
-            documents.RegistryCosign,
+            RegistryCosign,
             gathered.head,
             root=gathered.head.root.hex(),
-            added=[_witness(signed) for signed in gathered.added],
-            cosigned=[_witness(signed) for signed in gathered.cosigned],
+            added=[_cosigner(signed) for signed in gathered.added],
+            cosigned=[_cosigner(signed) for signed in gathered.cosigned],
             required=required,
             ignored=gathered.ignored,
         ),
-        views.show_gathered(gathered, required, _time),
+        _show_gathered(gathered, required),
     )
 
 
-def _witness(signed: Signed) -> documents.Cosigner:
-    return documents.Cosigner(vkey=str(signed.key), time=_time(signed))
+def _show_gathered(gathered: Gathered, required: int | None) -> Iterator[str]:
+    """Print who cosigned the checkpoint."""
+    for signed in gathered.cosigned:
+        kept = "" if signed in gathered.added else " (known already)"
+        yield from fold(f"cosigned by {signed.key.name} at {_cosigner(signed).time}{kept}", rest="  ")
+    for name in gathered.ignored:
+        yield from fold(f"passed over: a line of {name}, which is no known witness", rest="  ")
+    asked = "" if required is None else f", and the policy asks for {required:,}"
+    cosigned = many(len(gathered.cosigned), "cosignature")
+    yield f"checkpoint over {entries(gathered.head.size)}: {cosigned}{asked}"
 
 
-def _time(signed: Signed) -> str:
-    # What was put into the file past this program may be beyond the calendar.
-    return datetime.fromtimestamp(min(signed.time or 0, _LATEST), UTC).isoformat().replace("+00:00", "Z")
-
-
-def export(
-    folder: opt.RegistryFolder,
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="The folder of the public tree.")],
-    passports: Annotated[
-        bool, typer.Option("--passports", help="Write the passports too, under blobs/; needed once.")
-    ] = False,
-) -> None:
-    """Write the log as files for any static host (C2SP tlog-tiles), or bring such a tree up to date.
-
-    The checkpoint is written last, so that a reader never finds one whose tiles are missing. A folder that
-    holds another log, or a later state of this one, is refused.
-
-    Example: certkit registry export registry public
-    """
-    with Registry.open(folder) as opened:
-        # What was put back to an older state is not published.
-        opened.signed_head(context.own_heads())
-    done = write(folder, out, passports=passports, progress=progress())
-    written = many(done.written, "file")
-    emit(
-        fill(documents.RegistryExport, done),
-        fold(f"{out}: {entries(done.size)} of {done.origin}; {written} written"),
-    )
-
-
-def rotate_key(
-    folder: opt.RegistryFolder,
-    new_log_key: Annotated[
-        Path | None,
-        typer.Option(
-            "--new-log-key",
-            metavar="FILE",
-            help="The key that takes over, where --log-key names the old one. Default: make one and keep "
-            "it in the registry.",
-        ),
-    ] = None,
-    log_key: opt.LogKey = None,
-    heads: opt.HeadsFile = None,
-    at: opt.EntryTime = None,
-    trust: opt.Signers = None,
-) -> None:
-    """Hand the log over to another key, and print the new verifier key.
-
-    The old key signs an entry that names the new one, and the checkpoint that first covers it; the new key
-    signs that one too, and all later ones alone. Who audits adds the new verifier key to the policy and
-    keeps the old one for older proofs. A private key that the registry holds is overwritten by the new one.
-    If it is interrupted, run it again. The entry is not dated before any other; with a trust policy, before
-    any that a key of it signed.
-
-    Example: certkit registry rotate-key registry
-    """
-    if (log_key is None) != (new_log_key is None):
-        raise UsageError("usage.option", "--log-key and --new-log-key go together")
-    moment, policy = context.dated(at), context.load_policy(trust) if trust else None
-    remembered = context.heads_path(heads)
-    with Registry.open(folder, heads=remembered, progress=progress(), warn=warn) as opened:
-        vkey = hand_over(
-            opened,
-            folder,
-            new=log_key_of(new_log_key, folder) if new_log_key else None,
-            old=lambda: log_key_of(log_key, folder, finishing=True),
-            at=moment,
-            trust=policy,
-        )
-        document = views.head(opened)
-    emit(document, views.show_vkey(vkey))
+def _cosigner(signed: Signed) -> Cosigner:
+    # A time that was put into the file past this program may be beyond the calendar.
+    time = datetime.fromtimestamp(min(signed.time or 0, _LATEST), UTC)
+    return Cosigner(vkey=str(signed.key), time=time.isoformat().replace("+00:00", "Z"))

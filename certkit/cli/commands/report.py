@@ -6,14 +6,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+from msgspec import Meta
 
 from certkit import canonical, files, workflow
 from certkit import report as room
 from certkit.cli import context
 from certkit.cli import options as opt
-from certkit.cli.documents import Report
 from certkit.cli.emit import emit, fold, note, progress
 from certkit.cli.views.assessment import say_missing
+from certkit.document import Document, GivenPath, Text
 from certkit.errors import Exit, UsageError
 from certkit.report.argument.skeleton import ContextInit, ContextLint, blanks, skeleton, to_close, unfilled
 
@@ -21,6 +22,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from certkit.report import View
+
+
+class Report(Document, frozen=True, kw_only=True, tag="urn:certkit:report:v1"):
+    """What certkit report wrote."""
+
+    html: GivenPath | None
+    pdf: GivenPath | None
+    pdf_missing: Annotated[Text | None, Meta(description="why there is no PDF")]
+    export: GivenPath | None
 
 
 def report(
@@ -64,7 +74,7 @@ def report(
     if kind is None and out.suffix not in {".pdf", ".html"}:
         raise UsageError("usage.option", f"{out} ends in neither .pdf nor .html", hint="-o safety-case.pdf")
     outputs = (out, out.with_suffix(".html")) if kind is None else (out,)
-    opt.check_outputs(*outputs, force=force)
+    context.check_outputs(*outputs, force=force)
     read = None if given is None else workflow.load_context(given)
     date, bar = context.document_date(), progress()
     tier, name, passport = require_tier or 1, profile or workflow.DEFAULT_PROFILE, None
@@ -161,7 +171,7 @@ def init(
     Example: certkit context init bundle/ --require-tier 2 -o context.json
     """
     workflow.refuse_inside(bundles, out)
-    opt.check_outputs(out, force=force)
+    context.check_outputs(out, force=force)
     case = workflow.case_of(
         bundles, profile, required_tier=require_tier, today=context.today(), progress=progress()
     )

@@ -12,14 +12,22 @@ from certkit import workflow
 from certkit.cli import context
 from certkit.cli import options as opt
 from certkit.cli.commands.issue import document, screen
-from certkit.cli.documents import Simulation
 from certkit.cli.emit import emit, note, progress
 from certkit.cli.views.assessment import show_assessment
+from certkit.document import Count, Document, GivenPath
 from certkit.simulation.simulate import simulate as draw
 
 if TYPE_CHECKING:
     from certkit.cli.emit import Line
     from certkit.workflow import IssuedFiles
+
+
+class Simulation(Document, frozen=True, kw_only=True, tag="urn:certkit:simulation:v1"):
+    """What certkit simulate prints."""
+
+    bundle: GivenPath
+    seed: Count
+    records: Count
 
 
 def simulate(

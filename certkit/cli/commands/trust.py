@@ -2,28 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 import typer
-from msgspec import structs
+from msgspec import Meta, structs
 
 from certkit import canonical, files
 from certkit.cli import context
 from certkit.cli import options as opt
-from certkit.cli.documents import TrustShow
-from certkit.cli.emit import emit, fold, hint
-from certkit.cli.views.trust import show_policy, show_written
+from certkit.cli.emit import emit, entry, fold, hint
+from certkit.document import Document, GivenPath, Text
 from certkit.errors import Exit, UsageError
 from certkit.passport import keyless, keys, trusted_root
 from certkit.passport.editing import cautions, ended, oddities, removed, rotated
 from certkit.passport.terms import Reading
-from certkit.passport.trust import Identity, Requirement, Trust, TrustedKey
-from certkit.passport.words import utc
+from certkit.passport.trust import Identity, Trust, TrustedKey
+from certkit.passport.trusted_root import KINDS
+from certkit.passport.words import day, utc
+from certkit.wording import many
+
+
+class TrustShow(Document, frozen=True, kw_only=True, tag="urn:certkit:trust-show:v1"):
+    """A trust policy, and what is odd about it; an empty list where nothing is."""
+
+    path: GivenPath
+    policy: Annotated[Mapping[str, Any], Meta(description="as urn:certkit:trust:v1")]
+    odd: Sequence[Text]
+    cautions: Annotated[
+        Sequence[Text], Meta(description="what the policy lets pass that a careful verifier would not")
+    ]
+
+
+_LABEL: Final = 9  # beside it a digest ends in column 80
 
 
 class Require(StrEnum):
@@ -43,13 +58,11 @@ def add(
     key: Annotated[Path | None, opt.KEY(help="The issuer's public key (PEM).")] = None,
     not_before: Annotated[
         datetime | None,
-        typer.Option(
-            "--not-before", metavar="TIME", parser=opt.moment, help="Signatures from here on count."
-        ),
+        opt.MOMENT("--not-before", help="Signatures from here on count."),
     ] = None,
     not_after: Annotated[
         datetime | None,
-        typer.Option("--not-after", metavar="TIME", parser=opt.moment, help="Signatures up to here count."),
+        opt.MOMENT("--not-after", help="Signatures up to here count."),
     ] = None,
     identity: Annotated[str | None, opt.IDENTITY()] = None,
     oidc_issuer: Annotated[
@@ -79,12 +92,17 @@ def add(
     Example: certkit trust add --issuer "Example Lab" --key public-key.pem
     """
     policy = context.load_policy(trust) if context.policy_path(trust).exists() else Trust()
-    if identity is None and oidc_issuer is None:
-        policy = _with_key(policy, issuer, key, not_before, not_after)
-    else:
-        if key or not_before or not_after:
-            raise UsageError("usage.option", "a key and an identity are added one after the other")
-        policy = _with_identity(policy, issuer, identity, oidc_issuer)
+    if issuer is not None and key is not None and identity is None and oidc_issuer is None:
+        pem = keys.public_pem(keys.load_public(key))
+        policy = policy.with_issuer(issuer, TrustedKey(pem=pem, not_before=not_before, not_after=not_after))
+    elif issuer is not None and identity is not None and oidc_issuer is not None and key is None:
+        policy = policy.with_issuer(issuer, Identity(identity=identity, issuer=oidc_issuer))
+    elif issuer or key or identity or oidc_issuer:
+        raise UsageError(
+            "usage.option",
+            "--issuer goes with --key, or with --identity and --oidc-issuer",
+            hint="--issuer is your own name for them, --oidc-issuer the URL where they sign in",
+        )
     if root is not None:
         policy = policy.with_root(_root(root))
     quorum = policy.witnesses
@@ -92,7 +110,7 @@ def add(
         policy,
         logs=_and(policy.logs, context.vkeys(log, "--log")),
         witnesses=structs.replace(quorum, keys=_and(quorum.keys, context.vkeys(witness, "--witness"))),
-        profiles=_and(policy.profiles, [opt.profile_digest(name) for name in profile or ()]),
+        profiles=_and(policy.profiles, [context.profile_digest(name) for name in profile or ()]),
         domains=_and(policy.domains, domain),
     )
     _save(policy, trust)
@@ -139,7 +157,10 @@ def set_(
     policy = context.load_policy(trust)
     changes: dict[str, Any] = {}
     if require is not None:
-        changes["require"] = _required(require)
+        wanted = tuple(str(item) for item in dict.fromkeys(require))
+        if "nothing" in wanted and len(wanted) > 1:
+            raise UsageError("usage.option", "--require nothing stands alone")
+        changes["require"] = () if "nothing" in wanted else wanted
     if quorum is not None:
         changes["witnesses"] = structs.replace(policy.witnesses, k=quorum)
     if min_tier is not None:
@@ -181,7 +202,7 @@ def remove(
         identity=identity or (),
         log=log or (),
         witness=witness or (),
-        profile=[opt.profile_digest(name) for name in profile or ()],
+        profile=[context.profile_digest(name) for name in profile or ()],
         domain=domain or (),
     )
     _save(lighter, trust)
@@ -231,7 +252,7 @@ def show(
     odd = tuple(oddities(policy, at=at or context.now()))
     emit(
         TrustShow(path=path, policy=policy.to_dict(), odd=odd, cautions=tuple(cautions(policy))),
-        show_policy(policy, path, odd),
+        _shown(policy, path, odd),
         code=Exit.NEGATIVE if odd else Exit.OK,
     )
 
@@ -240,44 +261,11 @@ def _save(policy: Trust, given: Path | None, more: Iterable[str] = ()) -> None:
     """Write a policy that can be read again, and say so, and `more`."""
     path = context.policy_path(given)
     files.write(path, context.checked_policy(policy, path))
-    emit(policy.to_dict, show_written(policy, path, more))
+    emit(policy.to_dict, _written(policy, path, more))
 
 
 def _and(held: tuple[str, ...], more: Iterable[str] | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*held, *(more or ())]))
-
-
-def _required(items: Sequence[Require]) -> tuple[Requirement, ...]:
-    """Return what must be checked; raise `UsageError` where something stands beside ``nothing``."""
-    if Require.NOTHING in items and len(set(items)) > 1:
-        raise UsageError("usage.option", "--require nothing stands alone")
-    wanted = [item.value for item in dict.fromkeys(items) if item is not Require.NOTHING]
-    return cast("tuple[Requirement, ...]", tuple(wanted))
-
-
-def _with_key(
-    policy: Trust,
-    issuer: str | None,
-    key: Path | None,
-    not_before: datetime | None,
-    not_after: datetime | None,
-) -> Trust:
-    if (issuer is None) != (key is None):
-        raise UsageError("usage.option", "--issuer and --key go together")
-    if issuer is None or key is None:
-        return policy
-    pem = keys.public_pem(keys.load_public(key))
-    return policy.with_issuer(issuer, TrustedKey(pem=pem, not_before=not_before, not_after=not_after))
-
-
-def _with_identity(policy: Trust, issuer: str | None, identity: str | None, oidc_issuer: str | None) -> Trust:
-    if issuer is None or identity is None or oidc_issuer is None:
-        raise UsageError(
-            "usage.option",
-            "--issuer, --identity and --oidc-issuer go together",
-            hint="--issuer is your own name for them, --oidc-issuer the URL where they sign in",
-        )
-    return policy.with_issuer(issuer, Identity(identity=identity, issuer=oidc_issuer))
 
 
 def _root(name: str) -> dict[str, Any]:
@@ -298,3 +286,85 @@ def _period(text: str) -> timedelta:
             f"--max-status-age: {text!r} is not a period",
             hint="P7D is seven days, PT12H is twelve hours",
         ) from None
+
+
+def _shown(policy: Trust, path: Path, odd: Sequence[str]) -> Iterator[str]:
+    """Print whose passports a policy accepts, what it knows, what it demands, and what in it is odd."""
+    yield str(path)
+    for label, text in [*_issuers(policy), *_demands(policy)]:
+        yield from entry(label, text, _LABEL)
+    for label, items in (("odd", odd), ("caution", cautions(policy))):
+        for item in items:
+            yield from entry(label, item, _LABEL)
+    yield f"{len(odd)} odd" if odd else "nothing odd"
+
+
+def _demands(policy: Trust) -> Iterator[tuple[str, str]]:
+    for log in policy.logs:
+        yield "log", log
+    quorum = policy.witnesses
+    yield "witness", f"{quorum.k} of {len(quorum.keys)} must have cosigned" if quorum.keys else "none"
+    yield from (("", key) for key in quorum.keys)
+    yield "requires", ", ".join(policy.require) or "signature and validity only"
+    yield "status", f"no older than {_age(policy.max_status_age)}, where it is asked for"
+    yield "profile", "one of these" if policy.profiles else "any"
+    yield from (("", digest) for digest in policy.profiles)
+    yield "accepts", _accepts(policy)
+
+
+def _written(policy: Trust, path: Path, more: Iterable[str]) -> Iterator[str]:
+    """Print that a policy was written, what it holds, `more`, and what it lacks."""
+    count, people = len(policy.candidates()), sum(len(issuer.identities) for issuer in policy.issuers)
+    held = [many(count, "trusted key"), *([f"keyless signers: {people}"] if people else [])]
+    held.append(many(len(policy.logs), "log key"))
+    if policy.witnesses.keys:
+        held.append(f"{policy.witnesses.k} of {len(policy.witnesses.keys)} witnesses")
+    yield from fold(f"{path} written: {', '.join(held)}")
+    yield from more
+    if people and policy.trusted_root is None:
+        hint("no identity counts without a root: certkit trust add --trusted-root FILE")
+    if not count and not people:
+        hint("certkit trust add --issuer NAME --key PUBLIC.pem")
+
+
+def _age(limit: timedelta) -> str:
+    """Return a period in whole days where it has such, else in hours."""
+    days = limit / timedelta(days=1)
+    return many(int(days), "day") if days == int(days) else f"{24 * days:,g} hours"
+
+
+def _issuers(policy: Trust) -> Iterator[tuple[str, str]]:
+    for item in policy.candidates():
+        yield "issuer", item.issuer
+        yield "", item.id
+        if item.not_before or item.not_after:
+            yield "", f"from {_day(item.not_before)} to {_day(item.not_after)}"
+    identities = [(issuer.name, identity) for issuer in policy.issuers for identity in issuer.identities]
+    for name, identity in identities:
+        yield "issuer", name
+        yield "", f"signed in as {identity.identity}"
+        yield "", f"at {identity.issuer}"
+    if not policy.candidates() and not identities:
+        yield "issuer", "none: every passport will be refused"
+    if (root := policy.trusted_root) is not None:
+        members = ", ".join(f"{name} ({len(root.get(kind, []))})" for kind, name in KINDS.items())
+        yield "root", f"Sigstore: {members}"
+    elif identities:
+        yield "root", "none: no identity counts without --trusted-root"
+
+
+def _accepts(policy: Trust) -> str:
+    parts = [f"Tier {policy.min_tier} and above" if policy.min_tier else "any tier, none included"]
+    parts.append(f"{policy.reading} reading" if policy.reading else "the reading that the profile decides by")
+    if policy.domains:
+        parts.append(f"covering {', '.join(policy.domains)}")
+    parts.append("specimens too" if policy.accept_specimens else "no specimens")
+    if policy.accept_contested:
+        parts.append("contested tiers too")
+    if not policy.accept_answered:
+        parts.append("no tier with an answered challenge")
+    return ", ".join(parts)
+
+
+def _day(time: datetime | None) -> str:
+    return "…" if time is None else day(time)

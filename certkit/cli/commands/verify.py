@@ -65,7 +65,7 @@ def verify(
     evidence = evidence_of(bundle, profile, answers, replay=replay, progress=progress())
     given, policy = taken(passport), _policy(trust, key, issuer)
     moment = at or context.now()
-    heads = context.own_heads()
+    heads = context.heads_path()
     standing = standing_of(passport, registry, trust=policy, at=moment, heads=heads, progress=progress())
     result = given.told(
         check(
@@ -99,7 +99,9 @@ def _policy(trust: Path | None, key: Path | None, issuer: str | None) -> Trust:
 
 
 def show_verification(result: Verification, *, verbose: bool, dated: bool) -> Iterator[str]:
-    """Print a verification: the claim, the steps that were made, the verdict, and what was not checked."""
+    """Print a verification: the verdict, the claim, the steps that were made, and what was not checked."""
+    yield from show_verdict(result, dated=dated)
+    yield ""
     if result.claim is not None:
         yield from _claim(result.claim)
     if result.statement is not None and (stated := result.statement.predicate.integrity):
@@ -109,8 +111,6 @@ def show_verification(result: Verification, *, verbose: bool, dated: bool) -> It
         if verbose or step.status != "skipped":
             text = f"{_STEPS[step.status]} {step.number:>2} {step.id:<10} {_one_line(step.detail)}"
             yield from fold(text, rest=" " * 16)
-    yield ""
-    yield from show_verdict(result, dated=dated)
     yield ""
     yield "Not checked:"
     for item in result.not_checked:

@@ -6,6 +6,7 @@ take their place.
 
 from __future__ import annotations
 
+from shlex import quote
 from typing import TYPE_CHECKING, Final
 
 from rich.text import Text
@@ -20,6 +21,7 @@ from certkit.assessment import (
     above,
     asked,
     fragile,
+    levels,
     measure_next,
     of_judge,
     sentence,
@@ -36,21 +38,29 @@ if TYPE_CHECKING:
     from certkit.assessment import Assessment, Finding, Metric, Profile, Row
     from certkit.assessment.metrics.metric import Value
     from certkit.assessment.profile import Criterion
-    from certkit.assessment.result import BundleResult
+    from certkit.assessment.result import Baseline, BundleResult
     from certkit.cli.emit import Line
 
+DRIFT: Final = {"DRIFTED", "IDENTITY_CHANGED"}
 _TIER_STYLE: Final = {TierStatus.MET: "bold green", TierStatus.NOT_MET: "bold red"}
 _SEVERITY_STYLE: Final = {Severity.WARNING: "yellow", Severity.INFO: "dim"}
 
 
-def show_assessment(assessment: Assessment, *, verbose: bool, place: str | None = None) -> Iterator[Line]:
+def show_assessment(
+    assessment: Assessment, *, verbose: bool, place: str | None = None, baseline: Baseline | None = None
+) -> Iterator[Line]:
     """Print an assessment: the answer in a few lines, the table, what would change it, the findings.
 
     `place` is what was judged, as a command names it: the answer then ends with the command to run next.
     """
-    yield from _answer(assessment, place)
+    yield from _answer(assessment, place, baseline)
     yield from _table(assessment)
     yield from _basis(assessment)
+    if probes := assessment.integrity:
+        tasks, held = probes.success, probes.accuracy
+        core = "unmeasured" if probes.core.value is None else f"{float(probes.core.value):.3f}"
+        text = f"success {tasks.successes:,}/{tasks.n:,}, held {held.matched:,}/{held.n:,}, core {core}"
+        yield from _wrapped(f"probes, beside the tier: {text}; certkit probes score tells more")
     yield from _section("What would change it:", fragile(assessment.fragility))
     yield from _section("The judge:", of_judge(assessment.judge))
     yield from _section(f"For Tier {assessment.verdict.tier + 1}:", measure_next(assessment))
@@ -68,7 +78,7 @@ def _wrapped(text: str, *, first: str = "", rest: str = "", style: str = "") -> 
         yield from _line(line, style)
 
 
-def _answer(assessment: Assessment, place: str | None) -> Iterator[Line]:
+def _answer(assessment: Assessment, place: str | None, baseline: Baseline | None) -> Iterator[Line]:
     """Print who succeeds how often, the tiers, what challenges them, the decisive row, and what to do."""
     manifest = assessment.facts.manifest
     specimen = ""
@@ -83,12 +93,23 @@ def _answer(assessment: Assessment, place: str | None) -> Iterator[Line]:
     if decisive := measure_next(assessment)[:1]:
         row = decisive[0]
         yield from _wrapped(f"Furthest from Tier {assessment.verdict.tier + 1} is {row[:1].lower()}{row[1:]}")
+    if baseline is not None:
+        worse = f", worse in {_first(baseline.worse)}" if baseline.worse else ""
+        yield from _wrapped(f"Against {baseline.passport}: {baseline.result}{worse}; signature not checked.")
     if place is not None:
         command, options = _next_command(assessment, place)
+        if baseline is not None and baseline.result in DRIFT:
+            command, options = f"certkit drift {quote(baseline.passport)} {place}", ""
         line = f"Next: {command} {options}".rstrip()
         broken = [f"Next: {command} \\", f"  {options}"]
         yield from broken if options and len(line) > WIDTH else [line]
     yield from _line("")
+
+
+def _first(names: Sequence[str]) -> str:
+    """Return the first three names, and how many there are beside them."""
+    more = len(names) - 3
+    return ", ".join(names[:3]) + (f" and {more} more ('certkit drift' lists them)" if more > 0 else "")
 
 
 def _how_often(metrics: Mapping[str, Metric]) -> str:
@@ -137,6 +158,7 @@ def _basis(assessment: Assessment) -> Iterator[Line]:
     sealed = "sealed" if facts.sealed else "NOT SEALED"
     yield from _wrapped(f"evidence {facts.manifest.protocol.origin}, {sealed}:")
     yield from _wrapped(facts.digest)
+    yield from _wrapped(levels(assessment))
     yield from _wrapped(f"profile {assessment.profile.id}, {assessment.profile.reading} reading:")
     yield from _wrapped(assessment.profile.digest)
 
@@ -159,6 +181,9 @@ def _table(assessment: Assessment) -> Iterator[Line]:
         bounded = at_tiers[0].bounded
         if bounded is not None and bounded.rests_on and at_tiers[0].metric.id in {"csi", "csi_windowed"}:
             yield from _wrapped(f"{at_tiers[0].id} by bounds: {bounded.rests_on}", style="dim")
+        if at_tiers[0].metric.by_tier is not None:
+            values = ", ".join(_digits(row.metric.at(row.tier), row.metric) for row in at_tiers)
+            yield from _wrapped(f"{at_tiers[0].id} by tier: {values}", style="dim")
     provisional = [name for name, at_tiers in groups.items() if at_tiers[0].criterion.provisional]
     if provisional:
         yield from _wrapped(f"provisional in the source: {', '.join(provisional)}", style="dim")

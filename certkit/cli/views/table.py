@@ -92,7 +92,7 @@ def digits(value: float | bool | None, *, probability: bool = False) -> str:
         return dash()
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if probability and 0 < value < 1:
+    if probability:
         return {"0.0000": "<.0001", "1.0000": ">.9999"}.get(f"{value:.4f}", f"{value:.4f}")
     return f"{value:.3f}" if abs(value) < 10 else f"{value:.1f}"  # noqa: PLR2004 - four figures fit
 

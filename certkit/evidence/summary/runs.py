@@ -53,10 +53,11 @@ def worst_runs(
 ) -> Runs:
     """Return the runs of a domain and a condition (None: any); `failed` leaves successes and rig errors out.
 
-    Raises `RecordFaultsError` where any record is refused, and `UsageError` for a domain that has no run.
+    Raises `RecordFaultsError` where any record is refused, and `UsageError` where no run
+    has the domain or condition.
     """
     gathered(bundle)
-    total, domains = 0, set()
+    total, domains, conditions = 0, set[str](), set[str]()
 
     def chosen() -> Iterator[Run]:
         nonlocal total
@@ -67,6 +68,7 @@ def worst_runs(
                 raise RecordFaultsError(Faults(read))
             record = read[0]
             domains.add(record.domain)
+            conditions.add(record.condition)
             if failed and record.outcome in {Outcome.SUCCESS, Outcome.HARNESS_ERROR}:
                 continue
             if domain in {None, record.domain} and condition in {None, record.condition}:
@@ -77,7 +79,10 @@ def worst_runs(
     runs = nsmallest(
         MOST, chosen(), key=lambda run: (_ORDER.index(run.record.outcome), -(run.record.violations or 0))
     )
-    if domain is not None and domain not in domains:
-        names = ", ".join(map(visible, sorted(domains)[:_NAMED])) or "none"
-        raise UsageError("usage.option", f"no run has the domain {domain[:80]!r}", hint=f"domains: {names}")
+    for what, asked, there in (("domain", domain, domains), ("condition", condition, conditions)):
+        if asked is not None and asked not in there:
+            names = ", ".join(map(visible, sorted(there)[:_NAMED])) or "none"
+            raise UsageError(
+                "usage.option", f"no run has the {what} {asked[:80]!r}", hint=f"{what}s: {names}"
+            )
     return Runs(total=total, runs=tuple(runs))
