@@ -193,6 +193,9 @@ def _impossible(predicate: st.Predicate) -> Iterator[str]:
             yield f"the counts of bundle {part.digest} do not add up"
     yield from _table(predicate.profile_of_reliability)
     for criterion in predicate.criteria:
+        shown = criterion.evidence
+        if shown and shown.derived + shown.traced > evidence.records:
+            yield f"criterion {criterion.id} rests on more traces than records"
         for tier, row in criterion.tiers.items():
             if not by_value(criterion, row):
                 yield f"criterion {criterion.id} at Tier {tier} cannot be {row.table} with its value"

@@ -72,7 +72,7 @@ def bounded(successes: tuple[int, ...] = GOOD, runs: int = 4) -> Json:
     predicate["known_failure_modes"] = [
         {"domain": "banking", "condition": "adversarial", "failures": total - good, "runs": total}
     ]
-    predicate["challenges"] = [] if total >= 30 else predicate["challenges"]
+    predicate["challenges"] = predicate["challenges"][1 if total >= 30 else 0 :]
     row = predicate["criteria"][0]
     row |= {"value": f"{good / total:.6f}", "n": total, "counts": {"successes": good}}
     row["tiers"]["1"] |= {
