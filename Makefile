@@ -48,6 +48,7 @@ house: setup
 
 bench: setup
 	$(BIN)/python -m tests.bench
+	$(BIN)/python -m tests.bench_import
 	$(BIN)/python -m tests.registry_bench
 	$(BIN)/python -m tests.bench_report
 

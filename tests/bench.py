@@ -7,7 +7,8 @@ Prints the machine, the CPU time of reading and reducing a bundle as a multiple 
 `orjson` takes to parse the same lines one by one, the wall time, and the largest memory. Start-up is the
 wall time of ``certkit --help`` and of ``certkit verify`` against that of their imports. Judging is the CPU
 time of an assessment after its evidence was read, and the wall time of ``certkit assess`` from start to end,
-both of `ASSESSED` records. Signing and verifying are `bench_signing`'s. Nothing here is asserted by a test.
+both of `ASSESSED` records. The same records as Parquet are measured beside DuckDB's scan of every column.
+Signing and verifying are `bench_signing`'s. Nothing here is asserted by a test.
 """
 
 from __future__ import annotations
@@ -22,17 +23,22 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
+from unittest import mock
 
+import duckdb
 import numpy as np
 import orjson
 
 from certkit import assessment, canonical, evidence, workflow
+from certkit.evidence.summary.summary import Likeness
 from tests import bench_signing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 DOMAINS = ("banking", "healthcare", "logistics", "robotics", "travel")
 CONDITIONS = ("adversarial", "context_corruption", "tool_failure", "stochastic", "cascade")
@@ -41,6 +47,9 @@ ASSESSED = 14_000
 
 ASSESS_CPU, ASSESS_WALL = 1.5, 4.0
 """Limits, seconds: judging what was read, and ``certkit assess`` from start to end."""
+
+FINDINGS = 0.10
+"""Share of the CPU time of an assessment that findings may add."""
 
 EPOCH = np.datetime64("2026-01-01T00:00:00")
 
@@ -128,6 +137,28 @@ def measure_orjson(root: Path) -> None:
     print(total)
 
 
+def as_parquet(root: Path, target: Path) -> None:
+    """Write the records of a bundle as Parquet into a new bundle."""
+    (target / "records").mkdir(parents=True)
+    shutil.copy(root / "bundle.json", target)
+    with duckdb.connect(":memory:") as connection:
+        connection.execute("SET threads = 1; SET TimeZone = 'UTC'; SET preserve_insertion_order = true")
+        source = f"read_json('{root}/records/runs.jsonl', format = 'newline_delimited', sample_size = -1)"
+        connection.execute(f"COPY (SELECT * FROM {source}) TO '{target}/records/runs.parquet'")  # noqa: S608
+
+
+def measure_duckdb(root: Path) -> None:
+    """Print the CPU seconds of DuckDB's scan that touches every value of every column."""
+    with duckdb.connect(":memory:") as connection:
+        connection.execute("SET threads = 1; SET TimeZone = 'UTC'")
+        source = f"read_parquet('{root}/records/runs.parquet')"
+        names = [row[0] for row in connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()]  # noqa: S608
+        most = ", ".join(f'max("{name}")::VARCHAR' for name in names)
+        start = time.process_time()
+        connection.execute(f"SELECT {most} FROM {source}").fetchall()  # noqa: S608 - names of our own columns
+        print(time.process_time() - start)
+
+
 def measure_certkit(root: Path) -> None:
     """Print CPU seconds, wall seconds and peak memory (bytes) of opening and summarising a bundle."""
     before = cpu()
@@ -149,6 +180,40 @@ def measure_assess(root: Path) -> None:
     start = time.process_time()
     document = assessment.assess(summary, bundle.facts, judged).to_dict()
     print(time.process_time() - start, document["bundle"]["records"])
+
+
+def measure_findings(root: Path, *, raised: bool) -> None:
+    """Print the CPU seconds of reading and judging a bundle, with findings or without what they read."""
+    zeros: dict[str, type] = {"prints": np.uint64, "digits": np.uint32}
+    reduce: dict[str, Any] = {
+        name: partial(lambda kind, columns: np.zeros(columns.size, kind), kind)
+        for name, kind in zeros.items()
+    }
+    reduce |= {"sampled": lambda _: {}, "spelled": lambda names: names, "stems": lambda names: names}
+    rules: Any = dict.fromkeys(("contradictions", "plausibility", "provenance"), lambda *_: ())
+    with ExitStack() as left_out:
+        if not raised:
+            left_out.enter_context(mock.patch.multiple("certkit.evidence.summary.reduce", **reduce))
+            left_out.enter_context(
+                mock.patch("certkit.evidence.summary.gather.likeness", return_value=Likeness())
+            )
+            left_out.enter_context(mock.patch.multiple("certkit.assessment.assessing", **rules))
+        start = time.process_time()
+        workflow.assess(root, "hb-eval-2026")
+        print(time.process_time() - start)
+
+
+def findings(root: Path, repeat: int) -> None:
+    """Print what findings add to the CPU time of an assessment, the records read included."""
+    used = {
+        what: statistics.median(run(what, root)[0] for _ in range(repeat))
+        for what in ("with-findings", "without-findings")
+    }
+    whole, rest = used.values()
+    print(
+        f"findings: {whole:.2f} CPU s with them, {rest:.2f} without: {whole / rest - 1:.1%}"
+        f" (limit {FINDINGS:.0%}; medians of {repeat})"
+    )
 
 
 def run(what: str, root: Path) -> list[float]:
@@ -224,6 +289,16 @@ def start_up(repeat: int) -> None:
     )
 
 
+MEASURES: Final[dict[str, Callable[[Path], None]]] = {
+    "orjson": measure_orjson,
+    "duckdb": measure_duckdb,
+    "certkit": measure_certkit,
+    "assess": measure_assess,
+    "with-findings": partial(measure_findings, raised=True),
+    "without-findings": partial(measure_findings, raised=False),
+}
+
+
 def machine() -> str:
     """Return what this runs on, in one line."""
     model = platform.processor() or platform.machine()
@@ -257,9 +332,21 @@ def report(count: int, repeat: int) -> None:
                 f"run {number}: certkit {used:.2f} CPU s, orjson {peer:.2f} CPU s, ratio {used / peer:.2f}; "
                 f"wall {wall:.2f} s, memory at most {memory / 1e6:.0f} MB"
             )
+        columns = Path(folder) / "parquet"
+        as_parquet(root, columns)
+        (scan,) = run("duckdb", columns)
+        spent, wall, memory, read = run("certkit", columns)
+        if read != count:
+            raise SystemExit(f"read {read:.0f} of {count} records")
+        print(
+            f"the same as Parquet: certkit {spent:.2f} CPU s, DuckDB's scan {scan:.2f} CPU s, ratio"
+            f" {spent / scan:.1f}; {spent / used:.2f} of JSON lines; wall {wall:.2f} s, memory at most"
+            f" {memory / 1e6:.0f} MB"
+        )
         print(
             f"reading, checking and reducing: {statistics.median(ratios):.2f} × orjson (median of {repeat})"
         )
+        findings(root, repeat)
     sys.exit(0 if signed else 1)
 
 
@@ -268,15 +355,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__.split("\n", 1)[0])
     parser.add_argument("--records", type=int, default=1_000_000)
     parser.add_argument("--repeat", type=int, default=3)
-    parser.add_argument("--measure", choices=["orjson", "certkit", "assess"])
+    parser.add_argument("--measure", choices=MEASURES)
     parser.add_argument("--bundle", type=Path)
     options = parser.parse_args()
-    if options.measure == "orjson":
-        measure_orjson(options.bundle)
-    elif options.measure == "certkit":
-        measure_certkit(options.bundle)
-    elif options.measure == "assess":
-        measure_assess(options.bundle)
+    if options.measure:
+        MEASURES[options.measure](options.bundle)
     else:
         report(options.records, options.repeat)
 
