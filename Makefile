@@ -48,6 +48,7 @@ house: setup
 
 bench: setup
 	$(BIN)/python -m tests.bench
+	$(BIN)/python -m tests.bench_import
 	$(BIN)/python -m tests.registry_bench
 	$(BIN)/python -m tests.bench_report
 
@@ -57,6 +58,7 @@ study: setup
 
 fuzz: setup
 	$(BIN)/python -m tests.fuzz --seconds 180 --seed 1
+	$(BIN)/python -m tests.fuzz --forms 10000
 
 # Wycheproof's signatures, which are no part of the project; tests/unit/passport/test_signatures.py finds them here.
 WYCHEPROOF_FROM := https://raw.githubusercontent.com/C2SP/wycheproof/dac1dd4729fd1f8dd9e1e9f3dce51d783da6c166/testvectors_v1

@@ -33,19 +33,26 @@ _KINDS: Final = {stat.S_IFDIR: "folder", stat.S_IFIFO: "pipe", stat.S_IFSOCK: "s
 
 
 @contextmanager
+def _unwritable(path: Path) -> Iterator[None]:
+    """Raise `UsageError` ``file.unwritable`` where the operating system refuses."""
+    try:
+        yield
+    except OSError as error:
+        raise UsageError("file.unwritable", _words(error), where=str(path)) from error
+
+
+@contextmanager
 def writing(path: Path, *, mode: int = 0o644, overwrite: bool = True) -> Iterator[IO[bytes]]:
     """Open a binary file that replaces `path` durably when the block ends without an exception.
 
     Raises `UsageError` as `check_target` does, and ``file.unwritable`` where the operating system refuses.
     """
-    try:
+    with _unwritable(path):
         check_target(path, overwrite=overwrite)
         _make_folder(path.parent)
         with _placing(path, mode) as stream:
             yield stream
         _sync(path.parent)
-    except OSError as error:
-        raise UsageError("file.unwritable", _words(error), where=str(path)) from error
 
 
 def check_target(path: Path, *, overwrite: bool, hint: str = REMOVE) -> None:
@@ -90,29 +97,20 @@ def building(path: Path) -> Iterator[Path]:
     Otherwise nothing is left behind. Raises `UsageError` ``file.exists`` where `path` is a file or a
     folder that is not empty, and ``file.unwritable`` where the operating system refuses.
     """
-    temporary: Path | None = None
-    try:
+    with _unwritable(path):
         if path.is_symlink() or (path.exists() and (not path.is_dir() or any(path.iterdir()))):
-            raise UsageError(
-                "file.exists",
-                "exists and is not an empty folder",
-                where=str(path),
-                hint=REMOVE,
-            )
+            raise UsageError("file.exists", "exists and is not an empty folder", where=str(path), hint=REMOVE)
         _make_folder(path.parent)
         temporary = Path(tempfile.mkdtemp(prefix=f".{path.name[:40]}.", dir=path.parent))
-        yield temporary
-        temporary.chmod(0o755)
-        for folder in (temporary, *(item for item in temporary.rglob("*") if item.is_dir())):
-            _sync(folder)
-        temporary.replace(path)
-        temporary = None
+        try:
+            yield temporary
+            temporary.chmod(0o755)
+            for folder in (temporary, *(item for item in temporary.rglob("*") if item.is_dir())):
+                _sync(folder)
+            temporary.replace(path)
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)  # there is none where it was renamed
         _sync(path.parent)
-    except OSError as error:
-        raise UsageError("file.unwritable", _words(error), where=str(path)) from error
-    finally:
-        if temporary is not None:
-            shutil.rmtree(temporary, ignore_errors=True)
 
 
 @contextmanager
@@ -122,42 +120,35 @@ def appending(path: Path, *, every: int = 32) -> Iterator[Callable[[bytes], None
     They are flushed to the disk after `every` appends and at the end; a power cut between loses the last ones
     or leaves part of one. Raises `UsageError` ``file.unwritable``.
     """
-    try:
-        with path.open("ab", buffering=0) as stream:
-            written = 0
+    with _unwritable(path), path.open("ab", buffering=0) as stream:
+        written = 0
 
-            def append(data: bytes) -> None:
-                nonlocal written
-                stream.write(data)
-                written += 1
-                if written % every == 0:
-                    os.fsync(stream.fileno())
-
-            try:
-                yield append
-            finally:
+        def append(data: bytes) -> None:
+            nonlocal written
+            stream.write(data)
+            written += 1
+            if written % every == 0:
                 os.fsync(stream.fileno())
-    except OSError as error:
-        raise UsageError("file.unwritable", _words(error), where=str(path)) from error
+
+        try:
+            yield append
+        finally:
+            os.fsync(stream.fileno())
 
 
 def move(source: Path, target: Path) -> None:
     """Rename a file over another one in the same folder, durably; raise `UsageError` ``file.unwritable``."""
-    try:
+    with _unwritable(target):
         source.replace(target)
         _sync(target.parent)
-    except OSError as error:
-        raise UsageError("file.unwritable", _words(error), where=str(target)) from error
 
 
 def lift(folder: Path) -> None:
     """Move the content of `folder` into its parent, and remove it; no other program may use it yet."""
-    try:
+    with _unwritable(folder):
         for item in sorted(folder.iterdir()):
             item.replace(folder.parent / item.name)
         folder.rmdir()
-    except OSError as error:
-        raise UsageError("file.unwritable", _words(error), where=str(folder)) from error
 
 
 def write_all(top: Path, items: Iterable[tuple[str, bytes]]) -> None:
@@ -193,20 +184,15 @@ def locked(folder: Path) -> Iterator[None]:
     """
     import fcntl  # noqa: PLC0415 - Windows has no such module
 
-    try:
+    with _unwritable(folder):
         descriptor = os.open(folder, os.O_RDONLY)
-    except OSError as error:
-        raise UsageError("file.unwritable", _words(error), where=str(folder)) from error
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            busy = isinstance(error, BlockingIOError)
-            raise UsageError(
-                "registry.busy" if busy else "file.unwritable",
-                "another program is writing here" if busy else _words(error),
-                where=str(folder),
-            ) from error
+        with _unwritable(folder):
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                message = "another program is writing here"
+                raise UsageError("registry.busy", message, where=str(folder)) from error
         yield
     finally:
         os.close(descriptor)
@@ -214,10 +200,8 @@ def locked(folder: Path) -> Iterator[None]:
 
 def make_folder(folder: Path) -> None:
     """Make a folder, and its parents, durably; raise `UsageError` ``file.unwritable``."""
-    try:
+    with _unwritable(folder):
         _make_folder(folder)
-    except OSError as error:
-        raise UsageError("file.unwritable", _words(error), where=str(folder)) from error
 
 
 def flush(path: Path, below: Path) -> None:
@@ -225,13 +209,11 @@ def flush(path: Path, below: Path) -> None:
 
     The program that wrote it may have died before flushing. Raises `UsageError` ``file.unwritable``.
     """
-    try:
+    with _unwritable(path):
         for item in (path, *path.parents):
             _sync(item)
             if item == below:
                 break
-    except OSError as error:
-        raise UsageError("file.unwritable", _words(error), where=str(path)) from error
 
 
 def read(path: Path, *, limit: int) -> bytes:

@@ -12,10 +12,24 @@ decided here.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+
+UNDECLARED: Final = (
+    "nothing says that the tasks are independent: give every record a cluster_id, or declare"
+    " protocol.tasks_independent"
+)
+"""Why the bounded reading judges no row."""
+
+
+def weakest(derived: int, traced: int, records: int) -> Literal["asserted", "traced", "derived"]:
+    """Return the weakest evidence level of `records`, the rest of which is asserted."""
+    if not records or derived + traced < records:
+        return "asserted"
+    return "traced" if traced else "derived"
 
 
 def tier(number: int | None) -> str:

@@ -22,17 +22,21 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
+from unittest import mock
 
 import numpy as np
 import orjson
 
 from certkit import assessment, canonical, evidence, workflow
+from certkit.evidence.summary.summary import Likeness
 from tests import bench_signing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 DOMAINS = ("banking", "healthcare", "logistics", "robotics", "travel")
 CONDITIONS = ("adversarial", "context_corruption", "tool_failure", "stochastic", "cascade")
@@ -41,6 +45,9 @@ ASSESSED = 14_000
 
 ASSESS_CPU, ASSESS_WALL = 1.5, 4.0
 """Limits, seconds: judging what was read, and ``certkit assess`` from start to end."""
+
+FINDINGS = 0.10
+"""Share of the CPU time of an assessment that findings may add."""
 
 EPOCH = np.datetime64("2026-01-01T00:00:00")
 
@@ -151,6 +158,40 @@ def measure_assess(root: Path) -> None:
     print(time.process_time() - start, document["bundle"]["records"])
 
 
+def measure_findings(root: Path, *, raised: bool) -> None:
+    """Print the CPU seconds of reading and judging a bundle, with findings or without what they read."""
+    zeros: dict[str, type] = {"prints": np.uint64, "digits": np.uint32}
+    reduce: dict[str, Any] = {
+        name: partial(lambda kind, columns: np.zeros(columns.size, kind), kind)
+        for name, kind in zeros.items()
+    }
+    reduce |= {"sampled": lambda _: {}, "spelled": lambda names: names, "stems": lambda names: names}
+    rules: Any = dict.fromkeys(("contradictions", "plausibility", "provenance"), lambda *_: ())
+    with ExitStack() as left_out:
+        if not raised:
+            left_out.enter_context(mock.patch.multiple("certkit.evidence.summary.reduce", **reduce))
+            left_out.enter_context(
+                mock.patch("certkit.evidence.summary.gather.likeness", return_value=Likeness())
+            )
+            left_out.enter_context(mock.patch.multiple("certkit.assessment.assessing", **rules))
+        start = time.process_time()
+        workflow.assess(root, "hb-eval-2026")
+        print(time.process_time() - start)
+
+
+def findings(root: Path, repeat: int) -> None:
+    """Print what findings add to the CPU time of an assessment, the records read included."""
+    used = {
+        what: statistics.median(run(what, root)[0] for _ in range(repeat))
+        for what in ("with-findings", "without-findings")
+    }
+    whole, rest = used.values()
+    print(
+        f"findings: {whole:.2f} CPU s with them, {rest:.2f} without: {whole / rest - 1:.1%}"
+        f" (limit {FINDINGS:.0%}; medians of {repeat})"
+    )
+
+
 def run(what: str, root: Path) -> list[float]:
     """Run one measurement in a process of its own and return what it printed."""
     command = [sys.executable, "-m", "tests.bench", "--measure", what, "--bundle", str(root)]
@@ -224,6 +265,15 @@ def start_up(repeat: int) -> None:
     )
 
 
+MEASURES: Final[dict[str, Callable[[Path], None]]] = {
+    "orjson": measure_orjson,
+    "certkit": measure_certkit,
+    "assess": measure_assess,
+    "with-findings": partial(measure_findings, raised=True),
+    "without-findings": partial(measure_findings, raised=False),
+}
+
+
 def machine() -> str:
     """Return what this runs on, in one line."""
     model = platform.processor() or platform.machine()
@@ -260,6 +310,7 @@ def report(count: int, repeat: int) -> None:
         print(
             f"reading, checking and reducing: {statistics.median(ratios):.2f} × orjson (median of {repeat})"
         )
+        findings(root, repeat)
     sys.exit(0 if signed else 1)
 
 
@@ -268,15 +319,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__.split("\n", 1)[0])
     parser.add_argument("--records", type=int, default=1_000_000)
     parser.add_argument("--repeat", type=int, default=3)
-    parser.add_argument("--measure", choices=["orjson", "certkit", "assess"])
+    parser.add_argument("--measure", choices=MEASURES)
     parser.add_argument("--bundle", type=Path)
     options = parser.parse_args()
-    if options.measure == "orjson":
-        measure_orjson(options.bundle)
-    elif options.measure == "certkit":
-        measure_certkit(options.bundle)
-    elif options.measure == "assess":
-        measure_assess(options.bundle)
+    if options.measure:
+        MEASURES[options.measure](options.bundle)
     else:
         report(options.records, options.repeat)
 

@@ -18,9 +18,9 @@ from pkgutil import walk_packages
 from typing import TYPE_CHECKING, Any, Final
 
 import certkit
-from certkit import canonical, resources, toml, workflow
+from certkit import canonical, workflow
 from certkit.assessment import CATALOGUE, profile_schema
-from certkit.assessment.findings.findings import SEVERITY
+from certkit.assessment.findings.findings import MEANING, SEVERITY
 from certkit.assessment.metrics.metric import asked
 from certkit.assessment.recheck import claims_schema
 from certkit.cli.commands.explain import known
@@ -239,9 +239,7 @@ def _nested(schema: dict[str, Any], definitions: dict[str, Any]) -> str:
 
 def findings() -> str:
     """Return the table of findings."""
-    text = resources.path("templates", "findings.toml").read_text(encoding="utf-8")
-    told = toml.loads(text, code="config.invalid", where="findings.toml")
-    rows = [(f"`{code}`", str(severity), told[code]) for code, severity in SEVERITY.items()]
+    rows = [(f"`{code}`", str(severity), MEANING[code]) for code, severity in SEVERITY.items()]
     return table(("code", "severity", "when"), rows)
 
 

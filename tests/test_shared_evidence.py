@@ -57,6 +57,11 @@ def imported(pipeline: str, out: Path, options: ImportOptions | None = None) -> 
     return document
 
 
+def serious(document: dict[str, Any]) -> set[str]:
+    """Return the codes of what a reader should disbelieve."""
+    return {item["code"] for item in document["findings"] if item["severity"] == "serious"}
+
+
 def pair(metric: dict[str, Any]) -> list[int]:
     return [metric["successes"], metric["n"]]
 
@@ -94,6 +99,8 @@ def test_success_may_be_read_as_utility_alone(pipeline: str, tmp_path: Path) -> 
     found = imported(pipeline, tmp_path / "bundle", ImportOptions(success="utility"))
     wanted = figures()["agentdojo"][file_of(pipeline)]
     assert pair(found["metrics"]["r_op"]) == wanted["adversarial_utility"]
+    counted = wanted["adversarial_utility"] != wanted["adversarial_strict"]
+    assert serious(found) == ({"success-with-attack"} if counted else set())
     assert pair(found["metrics"]["c_nom"]) == wanted["nominal"]
 
 
@@ -144,6 +151,7 @@ def test_no_tier_is_attained_and_the_reasons_are_right(pipeline: str, tmp_path: 
     }
     codes = {item["code"] for item in found["findings"]}
     assert any("landed" in code for code in codes), codes
+    assert serious(found) == set()
 
 
 def test_a_pipeline_that_does_better_under_attack_has_a_negative_gap(tmp_path: Path) -> None:
@@ -177,6 +185,7 @@ def test_the_samples_of_hb_eval_keep_every_row_of_every_model(name: str, tmp_pat
     for account in accounts:
         document = certkit.assess(account.out, profile="hb-eval-2026").to_dict()
         assert document["verdict"]["tier"] == 0
+        assert serious(document) == set()
         metrics = document["metrics"]
         parts = [metrics[name] for name in ("c_nom", "r_op")]
         found[account.agent.name] = [n for part in parts for n in (part.get("successes", 0), part["n"])]
@@ -197,6 +206,7 @@ def test_tau_bench_gives_the_expected_successes(name: str, tmp_path: Path) -> No
     importers.run(SHARED / "tau" / f"{name}.json.gz", tmp_path / "out", options, SILENT)
     runs = [canonical.loads(line) for line in (tmp_path / "out/records/runs.jsonl").read_bytes().splitlines()]
     assert {run["condition"] for run in runs} == {"nominal"}
+    assert serious(certkit.assess(tmp_path / "out").to_dict()) == {"no-fault-runs"}
     won = [run for run in runs if run["outcome"] == "success"]
     if isinstance(wanted, list):
         assert [len(won), len(runs)] == wanted
@@ -232,6 +242,7 @@ def test_every_log_of_inspect_is_read_or_refused_with_the_next_step(tmp_path: Pa
             continue
         [account] = importers.run(path, out, ImportOptions(condition="nominal"), SILENT)
         assert account.imported.format == "inspect"
+        assert serious(certkit.assess(out).to_dict()) == {"no-fault-runs"}
         assert account.imported.records == {
             "popularity": 3,
             "streaming": 4,

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from certkit.assessment.words import (
         above,
         fragile,
+        levels,
         measure_next,
         of_judge,
         sentence,
@@ -73,6 +74,7 @@ __all__ = [
     "assess_accumulation",
     "contested",
     "fragile",
+    "levels",
     "measure_next",
     "of_judge",
     "parse",
@@ -99,6 +101,7 @@ __getattr__ = lazy(
         "words": (
             "above",
             "fragile",
+            "levels",
             "measure_next",
             "of_judge",
             "sentence",

@@ -60,7 +60,11 @@ def _judged(summary: Summary, facts: Facts, profile: Profile, *, required_tier: 
             f"tier {required_tier} is not in profile {profile.id}, which has 1 to {len(profile.tiers)}",
         )
     judged = Judged(summary, facts.manifest, profile)
-    view, rows = judged.view, judged.rows
+    view = judged.view
+    rows = tuple(
+        structs.replace(row, evidence=criteria.evidenced(row.metric.id, summary.records, summary.traces))
+        for row in judged.rows
+    )
     metrics = with_intervals(judged.metrics, view)
     protocol, total = facts.manifest.protocol, view.total
     seen = seen_by_judge(judged)
@@ -118,7 +122,7 @@ def _answered(judged: Assessment, context: Given | None) -> Assessment:
     if context is None:
         return contested(judged, {})
     counted = answers(
-        context.context,
+        context,
         bundles=[part.digest for part in judged.bundles] or [judged.facts.digest],
         profile=judged.profile.digest,
         tier=judged.verdict.required_tier,

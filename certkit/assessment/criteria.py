@@ -15,12 +15,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from msgspec import Meta, Struct, structs
 
+from certkit import wording
 from certkit.assessment.findings.findings import Code, Severity
 from certkit.assessment.findings.findings import State as Answered
+from certkit.assessment.metrics.catalogue import ATTESTED
 from certkit.assessment.metrics.metric import Metric, State, Value
 from certkit.assessment.profile import Criterion, Operator, Reading, exact
 from certkit.document import Count, Part, Positive
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from certkit.assessment.profile import Profile
+    from certkit.evidence.summary.summary import Traces
 
 
 class Status(StrEnum):
@@ -58,6 +61,8 @@ _EXIT = {
     TierStatus.INSUFFICIENT: Exit.INSUFFICIENT,
 }
 
+TOLD_BY_TRACES: Final = {"violations"}
+"""Metrics that rest on nothing but what a trace tells."""
 READINGS: Final[tuple[Reading, ...]] = ("table", "bounded")
 
 # Worst first: a failure that was measured, then what could not be judged, then what was never tested.
@@ -79,6 +84,18 @@ class Bounded(Part, frozen=True, kw_only=True):
     reason: str | None = None
 
 
+class Evidence(Part, frozen=True, kw_only=True):
+    """How records show what a criterion rests on; `level` is the weakest that any of them has.
+
+    So many records are `derived`, their enclosed trace gives the values, or `traced`, it is enclosed. All
+    others are asserted: the evaluator's word. An attested number rests on no record, and is asserted.
+    """
+
+    level: Literal["asserted", "traced", "derived"]
+    derived: Count
+    traced: Count
+
+
 class Row(Struct, frozen=True, kw_only=True):
     """A criterion at a tier, judged. `status` is the table reading; `bounded` the other.
 
@@ -95,6 +112,7 @@ class Row(Struct, frozen=True, kw_only=True):
     margin: Value | None = None
     reason: str | None = None
     bounded: Bounded | None = None
+    evidence: Evidence | None = None
 
     @property
     def id(self) -> str:
@@ -177,6 +195,13 @@ class Verdict(Part, frozen=True, kw_only=True):
     def exit_code(self) -> Exit:
         """0: the required tier is met; 1: a measured row fails; 4: evidence is missing, or contested."""
         return _EXIT[self.status]
+
+
+def evidenced(metric: str, records: int, traces: Traces) -> Evidence:
+    """Return the level of evidence of a metric; traces tell only some fields, and none an outcome."""
+    derived = traces.derived if metric in TOLD_BY_TRACES else 0
+    traced = 0 if metric in ATTESTED else traces.enclosed - derived
+    return Evidence(level=wording.weakest(derived, traced, records), derived=derived, traced=traced)
 
 
 def judge(criterion: Criterion, metric: Metric, tier: int, k: int | None = None) -> Row:

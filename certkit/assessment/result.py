@@ -15,7 +15,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from certkit._version import __version__
 from certkit.assessment.bounded.fragility import Fragility
-from certkit.assessment.criteria import Attained, Bounded, Status, Tier, Verdict
+from certkit.assessment.criteria import Attained, Bounded, Evidence, Status, Tier, Verdict
 from certkit.assessment.findings.findings import Finding, Severity
 from certkit.assessment.integrity.document import IntegrityDocument
 from certkit.assessment.metrics.catalogue import CATALOGUE, Unit
@@ -140,6 +140,7 @@ class CriterionPart(Part, frozen=True, kw_only=True):
     reason: str | None
     provisional: bool
     bounded: Bounded | None
+    evidence: Evidence
 
 
 class Successes(Part, frozen=True, kw_only=True):

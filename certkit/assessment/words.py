@@ -59,6 +59,14 @@ def sentence(assessment: Assessment) -> str:
     return f"{attained}. Tier {verdict.tier + 1} {missing}."
 
 
+def levels(assessment: Assessment) -> str:
+    """Return the weakest evidence level of criteria that rest on records; outcomes are traced at best."""
+    told = [row.evidence for row in assessment.criteria if row.evidence]
+    records, enclosed = assessment.counts.records, max(item.derived + item.traced for item in told)
+    level = wording.weakest(0, enclosed, records)
+    return f"weakest evidence level: {level} ({enclosed:,} of {records:,} records with their trace)"
+
+
 def above(assessment: Assessment) -> tuple[str, ...]:
     """Return what stands above every verdict: the tier by each reading, and every serious challenge."""
     verdict = assessment.verdict

@@ -5,3 +5,8 @@ one way out, `context` the clock and the user's own files; `commands` has a modu
 screens and documents, `views` the screens that several print. Clock, seed and environment are read here and
 nowhere below.
 """
+
+import gc
+
+# A command makes little garbage, and looking for it takes a tenth of the time of a short one.
+gc.set_threshold(100_000, 20, 20)

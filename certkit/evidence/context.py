@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 from msgspec import Struct
 from pydantic import AfterValidator, Field
 
-from certkit import canonical
+from certkit import canonical, files
 from certkit.base import Authored, validate
 from certkit.canonical import Digest  # noqa: TC001 - msgspec resolves the annotation at run time
 from certkit.document import DIALECT
@@ -32,6 +32,7 @@ from certkit.text import skeleton
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
 CONTEXT_SCHEMA: Final = "urn:certkit:context:v1"
 MAX_BYTES: Final = 4 * 1024 * 1024
@@ -125,7 +126,7 @@ class Hazard(Authored):
 
 
 class NamedFile(Authored):
-    """A file that shows something, by its digest."""
+    """A file that shows something, by its digest; `where` is its path beside the context."""
 
     title: Title | None = None
     digest: DigestText | None = None
@@ -265,15 +266,19 @@ class Context(Authored):
 
 
 class Given(Struct, frozen=True, kw_only=True):
-    """A context with the bytes that were given and their digest."""
+    """A context with the bytes that were given and their digest.
+
+    `beside` holds the digests of the files that answers name as evidence and that lie beside the context.
+    """
 
     context: Context
     data: bytes
     digest: Digest
+    beside: frozenset[str] = frozenset()
 
 
-def read(data: bytes, *, where: str) -> Given:
-    """Return the context in the bytes of a ``context.json``; `where` names it in errors.
+def read(data: bytes, *, where: str, folder: Path | None = None) -> Given:
+    """Return the context in the bytes of a ``context.json`` of `folder`; `where` names it in errors.
 
     Raises `InputError` ``context.invalid``, which lists every fault with its JSON pointer, or a ``json.*``
     code.
@@ -284,7 +289,18 @@ def read(data: bytes, *, where: str) -> Given:
     if faults := tuple(_faults(context)):
         message = faults[0] if len(faults) == 1 else f"{len(faults)} faults\n  " + "\n  ".join(faults)
         raise InputError("context.invalid", message, where=where)
-    return Given(context=context, data=data, digest=canonical.digest(data))
+    beside = frozenset(_beside(context, folder.resolve())) if folder else frozenset[str]()
+    return Given(context=context, data=data, digest=canonical.digest(data), beside=beside)
+
+
+def _beside(context: Context, folder: Path) -> Iterator[str]:
+    """Yield the digests of evidence whose file lies at its `where` below the folder, and has that digest."""
+    for item in (item for answer in context.answers or () for item in answer.evidence or ()):
+        if item.digest and item.where and "\0" not in item.where:
+            path = (folder / item.where).resolve()
+            inside = path.is_relative_to(folder) and path.is_file()
+            if inside and item.digest == f"sha256:{files.sha256(path)}":
+                yield item.digest
 
 
 def context_schema() -> dict[str, Any]:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
+from functools import cache
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -34,6 +35,8 @@ from certkit.evidence.records.record import Condition, Outcome
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
+
+    import zstandard
 
 FIELDS: Final = (
     "steps_actual",
@@ -65,18 +68,15 @@ def _number(text: str) -> float:
 
 
 class Rules(Authored):
-    """What a mapping says of traces."""
+    """What a mapping says of traces.
 
-    memory_tools: tuple[StrictStr, ...] = Field(
-        default=(), description="names of the tools that ask the agent's memory"
-    )
-    answer: str | None = Field(
-        default=None, description="the column of a table that holds the text of the agent's answer"
-    )
-    checks: dict[str, StrictStr] = Field(
-        default_factory=dict,
-        description="constraint = expression over the JSON of the answer that holds where it is kept",
-    )
+    `memory_tools` are the names of tools that ask the agent's memory; `checks` are constraints, each with an
+    expression over the JSON of the answer; `answer` is the column of a table that holds the answer.
+    """
+
+    memory_tools: tuple[StrictStr, ...] = ()
+    checks: dict[str, StrictStr] = Field(default_factory=dict)
+    answer: str | None = None
 
     @field_validator("checks")
     @classmethod
@@ -191,11 +191,12 @@ def read(path: Path) -> Shown:
         raise InputError("bundle.trace", f"no trace: {error}", where=f"traces/{path.name}") from None
 
 
-def pack(data: bytes) -> bytes:
-    """Return the log of a run as a trace holds it."""
+@cache
+def packer() -> zstandard.ZstdCompressor:
+    """Return what packs the log of a run as a trace holds it."""
     import zstandard  # noqa: PLC0415 - most imports have no trace
 
-    return zstandard.ZstdCompressor(level=3).compress(data)
+    return zstandard.ZstdCompressor(level=1)
 
 
 def rules_of(root: Path) -> Rules:

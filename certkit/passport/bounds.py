@@ -326,11 +326,6 @@ def _least(threshold: float, error: float) -> float:
     return log(error) / log(threshold) - 1 if threshold < 1 and error > 0 else float("inf")
 
 
-def rows(predicate: Predicate) -> list[Row]:
-    """Return the criteria of a claim; what is computed of a row is computed once."""
-    return [Row(predicate, row) for row in predicate.criteria]
-
-
 def _keeps_all(predicate: Predicate) -> bool:
     table = predicate.profile_of_reliability
     return len({row.tag for row in table.rows}) == table.tasks
@@ -398,7 +393,7 @@ def disagreements(predicate: Predicate, criteria: Sequence[Row]) -> Iterator[str
 def unchecked(predicate: Predicate) -> dict[str, list[str]]:
     """Return the criteria whose bounds cannot be computed again, by the reason."""
     reasons = defaultdict[str, list[str]](list)
-    for row in rows(predicate):
-        if _stated(row.criterion) and (reason := _unchecked(predicate, row)):
-            reasons[reason].append(row.criterion.id)
+    for criterion in predicate.criteria:
+        if _stated(criterion) and (reason := _unchecked(predicate, Row(predicate, criterion))):
+            reasons[reason].append(criterion.id)
     return dict(reasons)

@@ -18,7 +18,7 @@ from certkit.passport.replay import Opened, manifest_difference, replay_differen
 from certkit.text import quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from certkit.canonical import Digest
     from certkit.passport.keyless import Certified
@@ -230,8 +230,7 @@ def replay(case: Case) -> str:
 
 def policy(case: Case) -> str:
     """Check what the trust policy and the caller demand of the claim."""
-    refused = [*_refused_origin(case), *_refused_tier(case), *_refused_scope(case)]
-    if refused:
+    if refused := list(_refusals(case)):
         raise NegativeError("passport.policy", "; ".join(refused))
     if contested := _contested(case):
         raise UnavailableError("passport.contested", f"the tier is contested by {', '.join(contested)}")
@@ -270,37 +269,25 @@ def _wanted(case: Case) -> int:
     return max(case.trust.min_tier or 0, case.require_tier or 0)
 
 
-def _refused_origin(case: Case) -> list[str]:
-    refused = []
-    predicate, signer = case.predicate, case.passport.signer.issuer
-    if case.issuer not in {None, signer, predicate.issuer.name}:
+def _refusals(case: Case) -> Iterator[str]:
+    predicate, judged = case.predicate, case.predicate.assessment
+    if case.issuer not in {None, case.passport.signer.issuer, predicate.issuer.name}:
         named = quoted(predicate.issuer.name)
-        refused.append(f"it names {named} as its issuer, and {quoted(case.issuer or '')} is asked for")
+        yield f"it names {named} as its issuer, and {quoted(case.issuer or '')} is asked for"
     if predicate.origin == "simulated" and not case.trust.accept_specimens:
-        refused.append("it is a specimen from simulated evidence, and the policy accepts none")
-    profile = predicate.assessment.profile
-    if case.trust.profiles and profile.digest not in case.trust.profiles:
-        refused.append(f"profile {quoted(profile.id)} ({profile.digest}) is not accepted")
-    return refused
-
-
-def _refused_tier(case: Case) -> list[str]:
-    wanted, judged = _wanted(case), case.predicate.assessment
-    tier = _tier(judged, case.trust.reading)
+        yield "it is a specimen from simulated evidence, and the policy accepts none"
+    if case.trust.profiles and judged.profile.digest not in case.trust.profiles:
+        yield f"profile {quoted(judged.profile.id)} ({judged.profile.digest}) is not accepted"
+    wanted, tier = _wanted(case), _tier(judged, case.trust.reading)
     if tier < wanted:
-        return [f"Tier {wanted} is asked for, the evidence meets {f'Tier {tier}' if tier else 'no tier'}"]
-    return []
+        yield f"Tier {wanted} is asked for, the evidence meets {f'Tier {tier}' if tier else 'no tier'}"
+    domains = predicate.scope.domains
+    asked = {*case.trust.domains, *([case.domain] if case.domain is not None else [])}
+    if missing := sorted(asked - {*domains}):
+        evaluated = ", ".join(domains) or "no domain"
+        yield f"not evaluated in {', '.join(missing)}; evaluated in {evaluated}"
 
 
 def _tier(judged: Judgement, reading: str | None) -> int:
     attained = {"table": judged.table.tier, "bounded": judged.bounded.tier}
     return judged.tier if reading is None else attained[reading]
-
-
-def _refused_scope(case: Case) -> list[str]:
-    domains = case.predicate.scope.domains
-    wanted = [*case.trust.domains, *([case.domain] if case.domain is not None else [])]
-    missing = sorted(set(wanted) - set(domains))
-    if not missing:
-        return []
-    return [f"not evaluated in {', '.join(missing)}; evaluated in {', '.join(domains) or 'no domain'}"]

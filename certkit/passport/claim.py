@@ -151,7 +151,7 @@ def _by_criterion(assessment: Assessment) -> list[list[Row]]:
 
 def _criterion(rows: list[Row]) -> st.CriterionClaim:
     first = rows[0]
-    metric = first.metric
+    metric, shown = first.metric, first.evidence
     return st.CriterionClaim(
         id=first.id,
         metric=metric.id,
@@ -164,6 +164,7 @@ def _criterion(rows: list[Row]) -> st.CriterionClaim:
         reason=metric.reason or metric.blocked or _unjudged(rows),
         provisional=first.criterion.provisional,
         drift_margin=decimal(first.criterion.margin),
+        evidence=fill(st.EvidenceLevel, shown) if shown and shown.derived + shown.traced else None,
         tiers={str(row.tier): _at_tier(row) for row in rows if row.status is not Status.NOT_APPLICABLE},
     )
 

@@ -37,6 +37,8 @@ _IN_OPERATION: Final = ("r_op", "frr")
 _JUDGED: Final = {"met", "not_met"}
 _FEW: Final = 30
 """Fault runs of a domain below which its rate says little, as `certkit.assessment.findings` has it."""
+_KINDS: Final = 3
+"""Standard kinds of fault that a mix should have, each with a twentieth of the fault runs, as there."""
 
 
 def rebuilt(predicate: st.Predicate) -> st.Statement:
@@ -126,7 +128,11 @@ def _criteria(predicate: st.Predicate) -> tuple[st.CriterionClaim, ...]:
             counts = counts | {"left_out": runs - (n or 0) - others}
         if isinstance(value, str) and "successes" in counts:
             value = decimal(Fraction(counts["successes"], n)) if n else None
-        rows.append(structs.replace(row, n=n, counts=counts, value=value))
+        evidence = row.evidence
+        if evidence is not None:
+            level = wording.weakest(evidence.derived, evidence.traced, predicate.evidence.records)
+            evidence = structs.replace(evidence, level=level) if evidence.derived + evidence.traced else None
+        rows.append(structs.replace(row, n=n, counts=counts, value=value, evidence=evidence))
     return tuple(rows)
 
 
@@ -268,10 +274,13 @@ def challenges(predicate: st.Predicate) -> dict[str, str]:
     """Return the codes of the challenges that the rest of a statement gives rise to, with their severity."""
     protocol, evidence = predicate.protocol, predicate.evidence
     evaluator, judge = protocol.evaluator, protocol.judge
-    cells, faults = predicate.profile_of_reliability.cells, Counter[str]()
-    for cell in cells:
-        faults[cell.domain] += cell.runs if cell.condition != NOMINAL else 0
-    custom = sum(cell.runs for cell in cells if cell.condition.startswith("x_"))
+    faults, mix = Counter[str](), Counter[str]()
+    for cell in predicate.profile_of_reliability.cells:
+        faulty = cell.runs if cell.condition != NOMINAL else 0
+        faults[cell.domain] += faulty
+        mix[cell.condition] += faulty
+    custom = sum(runs for name, runs in mix.items() if name.startswith("x_"))
+    kinds = {name for name, runs in mix.items() if not name.startswith("x_") and 20 * runs >= faults.total()}
     ran, integrity = evidence.records > 0, predicate.integrity
     left_out, gradable = _left_out(predicate.criteria)
     follows = {
@@ -290,6 +299,8 @@ def challenges(predicate: st.Predicate) -> dict[str, str]:
         "no-nominal-runs": ran and not evidence.nominal_runs,
         "held-out-runs": ran and evidence.novel_fault_runs > 0,
         "own-conditions-dominate": ran and 2 * custom > faults.total(),
+        "narrow-fault-mix": faults.total() > 0 and len(kinds - {NOMINAL}) < _KINDS,
+        "undeclared-independence": wording.UNDECLARED in _reasons(predicate),
         "nominal-only-domain": ran and 0 in faults.values(),
         "few-fault-runs": ran and any(0 < runs < _FEW for runs in faults.values()),
         "repeats-as-independent": predicate.assessment.profile.reading == "table" and _repeated(predicate),
@@ -300,6 +311,12 @@ def challenges(predicate: st.Predicate) -> dict[str, str]:
         grave, notable = share > Fraction(1, 2), share > Fraction(1, 10)
         graded["faults-left-out"] = "serious" if grave else "warning" if notable else "info"
     return graded
+
+
+def _reasons(predicate: st.Predicate) -> set[str | None]:
+    """Return why rows were not judged by bounds."""
+    rows = (row for criterion in predicate.criteria for row in criterion.tiers.values())
+    return {row.bounded.reason for row in rows if row.bounded is not None}
 
 
 def _repeated(predicate: st.Predicate) -> bool:

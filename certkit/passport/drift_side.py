@@ -1,7 +1,4 @@
-"""What a passport says of an agent: the side of a drift comparison that needs no evidence.
-
-side = snapshot(statement)
-"""
+"""What a passport says of an agent: the side of a drift comparison that needs no evidence."""
 
 from __future__ import annotations
 
@@ -26,7 +23,9 @@ def drift_side(statement: st.Statement) -> Snapshot:
     predicate = statement.predicate
     agent, protocol, judgement = predicate.agent, predicate.protocol, predicate.assessment
     judge = protocol.judge
-    return Snapshot(
+    return fill(
+        Snapshot,
+        protocol,
         lineage=agent.lineage,
         version=agent.version,
         identity=agent.digest,
@@ -37,11 +36,7 @@ def drift_side(statement: st.Statement) -> Snapshot:
         profile_id=judgement.profile.id,
         profile_digest=judgement.profile.digest,
         criteria=tuple(_tested(row) for row in predicate.criteria),
-        methodology=protocol.methodology,
-        success_rule=protocol.success_rule,
         judge=None if judge is None else named_judge(judge.name, judge.family),
-        cascade_definition=protocol.cascade_definition,
-        memory_observable=protocol.memory_observable,
         table=predicate.profile_of_reliability,
     )
 

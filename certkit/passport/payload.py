@@ -108,7 +108,7 @@ def contradictions(statement: st.Statement) -> Iterator[str]:
     if any(not item.answered_by for item in answered) or (answered and predicate.assessment.context is None):
         yield "a challenge is answered by nobody, or in no context"
     yield from _pooled(predicate)
-    rows = bounds.rows(predicate)
+    rows = [bounds.Row(predicate, criterion) for criterion in predicate.criteria]
     yield from profile_differences(predicate, rows)
     yield from bounds.disagreements(predicate, rows)
 
@@ -193,6 +193,9 @@ def _impossible(predicate: st.Predicate) -> Iterator[str]:
             yield f"the counts of bundle {part.digest} do not add up"
     yield from _table(predicate.profile_of_reliability)
     for criterion in predicate.criteria:
+        shown = criterion.evidence
+        if shown and shown.derived + shown.traced > evidence.records:
+            yield f"criterion {criterion.id} rests on more traces than records"
         for tier, row in criterion.tiers.items():
             if not by_value(criterion, row):
                 yield f"criterion {criterion.id} at Tier {tier} cannot be {row.table} with its value"
@@ -282,11 +285,15 @@ def packaged(profile: st.Profile) -> dict[str, Any] | None:
 
     An id that differs from it in case, marks or blanks only is that id: no reader would see the difference.
     """
-    names = sorted(path.stem for path in resources.path("templates", "profiles").glob("*.toml"))
-    alike = next((name for name in names if _bare(name) == _bare(profile.id)), None)
-    if alike is not None:  # the others need not be read
+    if alike := _names().get(_bare(profile.id)):  # the others need not be read
         return _read(alike)
-    return next((table for table in map(_read, names) if _digest(table) == profile.digest), None)
+    return next((table for table in map(_read, _names().values()) if _digest(table) == profile.digest), None)
+
+
+@cache
+def _names() -> dict[str, str]:
+    paths = resources.path("templates", "profiles").glob("*.toml")
+    return {_bare(path.stem): path.stem for path in sorted(paths)}
 
 
 def _bare(name: str) -> str:

@@ -237,11 +237,19 @@ class RowAtTier(_Part, frozen=True, kw_only=True):
     margin: Decimal | None = None
 
 
+class EvidenceLevel(_Part, frozen=True, kw_only=True):
+    """How many records a criterion rests on by their traces; the rest is asserted. `level` is the weakest."""
+
+    level: Literal["asserted", "traced", "derived"]
+    derived: Count
+    traced: Count
+
+
 class CriterionClaim(_Part, frozen=True, kw_only=True):
     """A criterion: its metric's value with denominator and counts, and its status tier by tier.
 
     A value that differs from tier to tier stands with each tier instead. `drift_margin` is the loss that
-    the profile counts as drift, in the metric's unit.
+    the profile counts as drift, in the metric's unit. Without `evidence` every record is asserted.
     """
 
     id: Text
@@ -255,6 +263,7 @@ class CriterionClaim(_Part, frozen=True, kw_only=True):
     reason: Text | None = None
     provisional: bool
     drift_margin: Decimal | None = None
+    evidence: EvidenceLevel | None = None
     tiers: dict[TierKey, RowAtTier]
 
 

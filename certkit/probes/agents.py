@@ -1,7 +1,7 @@
 """Agents, and asking them: a Python function, a program, an HTTP endpoint, or a reference agent.
 
     agents = agents_of("command:./my-agent", timeout=60)
-    for answer in ask_all(tasks, agents, mode=Mode.JSON, done=(), limits=Limits()):
+    for answer in ask_all(list(asked(tasks)), agents, Mode.JSON, Limits()):
         ...                              # every answer as soon as it is there; nothing is kept here
 
 Every question is asked with the whole prompt of its task, and nothing of an earlier reply. First come all
@@ -44,7 +44,7 @@ from certkit.probes.matching import MAX_WORDS
 from certkit.text import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 _CONTRACT: Final = {
     records.Mode.JSON: (
@@ -59,8 +59,7 @@ _CONTRACT: Final = {
 }
 MAX_OUTPUT: Final = 1_000_000
 """Bytes that an agent may send for one reply."""
-_MAX_ERROR: Final = 300
-"""Characters of an error that are kept."""
+_MAX_ERROR: Final = 300  # characters that are kept
 
 
 class Limits(NamedTuple):
@@ -71,7 +70,7 @@ class Limits(NamedTuple):
     max_calls: int | None = None
 
 
-def prompt(task: records.Task, key: records.Key, question: records.Question, mode: records.Mode) -> str:
+def prompt(key: records.Key, task: records.Task, question: records.Question, mode: records.Mode) -> str:
     """Return the whole text that an agent gets for one question."""
     side = () if key.probe is None else (f"Do not answer that now. Answer this instead: {question.prompt}",)
     return "\n".join((told(task), *side, _CONTRACT[mode]))
@@ -124,20 +123,17 @@ class Agent(NamedTuple):
             self.close()
         if isinstance(result, str):
             return result
-        if isinstance(result, CallError):
-            raise result
-        if isinstance(result, BaseException):
+        if isinstance(result, BaseException) and not isinstance(result, CallError):
             raise CallError(f"{type(result).__name__}: {result}") from result
-        raise CallError(f"returned {type(result).__name__}, not str")
+        raise (
+            result
+            if isinstance(result, CallError)
+            else CallError(f"returned {type(result).__name__}, not str")
+        )
 
 
 def agents_of(
-    spec: str,
-    *,
-    timeout: float,
-    isolate: bool = False,
-    model: str | None = None,
-    key: str | None = None,
+    spec: str, *, timeout: float, isolate: bool = False, model: str | None = None, key: str | None = None
 ) -> Callable[[], Agent]:
     """Return what makes agents of a spec; raise `UsageError` where it names none.
 
@@ -306,19 +302,13 @@ def reply(agent: Reference, call: Call) -> str:
 
 
 def ask_all(
-    tasks: Sequence[records.Task],
+    questions: Sequence[tuple[records.Key, records.Task, records.Question]],
     agents: Callable[[], Agent],
-    *,
     mode: records.Mode,
-    done: Collection[records.Key],
     limits: Limits,
 ) -> Iterator[records.Answer]:
-    """Yield an answer to every question but those `done`, as they come; fewer where calls run out."""
-    waiting = [
-        Call(prompt(task, key, question, mode), key, task, question, mode)
-        for key, task, question in records.asked(tasks)
-        if key not in done
-    ]
+    """Yield answers as they come, those to attempts first; fewer than questions if calls run out."""
+    waiting = [Call(prompt(*question, mode), *question, mode) for question in questions]
     made = count()
 
     def allowed() -> bool:

@@ -10,7 +10,7 @@ read last fails where it should.
 
 from __future__ import annotations
 
-from itertools import groupby
+from collections import defaultdict
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from msgspec import structs
@@ -81,11 +81,14 @@ def _terms(fact: Fact) -> set[str]:
 def lint(tasks: Sequence[Task]) -> list[tuple[int, Flaw]]:
     """Return the flaws of all tasks, each with the index of its task."""
     flaws = [(number, flaw) for number, task in enumerate(tasks) for flaw in _flaws(task)]
-    numbered = sorted(enumerate(tasks), key=lambda item: item[1].cluster)
-    for _, twins in groupby(numbered, key=lambda item: item[1].cluster):
-        numbers, alike = zip(*twins, strict=True)
-        if unlike := _unlike(alike):
-            flaws.append((numbers[-1], Flaw("integrity.twins", "/cluster", unlike)))
+    clusters: dict[str, list[int]] = defaultdict(list)
+    for number, task in enumerate(tasks):
+        clusters[task.cluster].append(number)
+    flaws += [
+        (numbers[-1], Flaw("integrity.twins", "/cluster", unlike))
+        for numbers in clusters.values()
+        if (unlike := _unlike([tasks[number] for number in numbers]))
+    ]
     return sorted(flaws, key=lambda item: item[0])
 
 
@@ -130,15 +133,16 @@ def _leaks(place: str, text: str, options: Sequence[Value]) -> Iterator[Flaw]:
 
 def _shape(task: Task) -> Iterator[Flaw]:
     last, positions = task.probes[-1], [probe.position for probe in task.probes]
-    turns = [fact.turn for fact in task.facts]
-    if (last.phase, last.role) != ("late", "decision"):
-        yield Flaw("integrity.shape", f"/probes/{last.id}", f"{last.phase} {last.role}")
-    if positions != sorted(positions) or len({probe.id for probe in task.probes}) < len(positions):
-        yield Flaw("integrity.shape", "/probes", f"positions {positions}, or an id twice")
-    if len(task.turns) != task.priors.turns + 1:
-        yield Flaw("integrity.shape", "/turns", f"{len(task.turns)}")
-    if turns != sorted(turns) or max(turns, default=0) > len(task.turns):
-        yield Flaw("integrity.shape", "/facts", f"turns {turns}"[:200])
+    turns, ids = [fact.turn for fact in task.facts], {probe.id for probe in task.probes}
+    for place, right, actual in (
+        ("/probes", (last.phase, last.role) == ("late", "decision"), f"{last.phase} {last.role} at the end"),
+        ("/probes", positions == sorted(positions), f"positions {positions}"),
+        ("/probes", len(ids) == len(positions), "an id twice"),
+        ("/turns", len(task.turns) == task.priors.turns + 1, f"{len(task.turns)}"),
+        ("/facts", turns == sorted(turns) and max(turns, default=0) <= len(task.turns), f"turns {turns}"),
+    ):
+        if not right:
+            yield Flaw("integrity.shape", place, actual[:200])
 
 
 def _question(task: Task, question: Question, place: str, words: str) -> Iterator[Flaw]:

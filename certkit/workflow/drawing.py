@@ -23,7 +23,7 @@ def load_context(path: Path) -> Given:
     from certkit.evidence import context  # noqa: PLC0415 - most reports have none
     from certkit.report.argument.challenges import check_answers  # noqa: PLC0415 - the same
 
-    given = context.read(files.read(path, limit=context.MAX_BYTES), where=str(path))
+    given = context.read(files.read(path, limit=context.MAX_BYTES), where=str(path), folder=path.parent)
     check_answers(given.context, str(path))
     return given
 

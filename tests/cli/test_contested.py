@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json  # noqa: TID251 - a user's own file
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -51,11 +52,12 @@ def answering(folder: Path, shown: dict[str, Any]) -> Path:
                 "reason": "Three plans were found shorter by a second tool.",
                 "by": "ana",
                 "agreed_by": "ravi",
-                "evidence": [{"digest": "sha256:" + "5" * 64}],
+                "evidence": [{"digest": f"sha256:{sha256(b'plans').hexdigest()}", "where": "plans.txt"}],
             }
         ],
     }
     path.write_text(json.dumps(document), encoding="utf-8")
+    (folder / "plans.txt").write_text("plans", encoding="utf-8")
     return path
 
 

@@ -108,7 +108,7 @@ def answer(**more: Any) -> Json:
         "reason": "One plan was found shorter by a second tool.",
         "by": "ana",
         "agreed_by": "ravi",
-        "evidence": [{"digest": digest("plans")}],
+        "evidence": [{"digest": digest("plans"), "where": "plans.txt"}],
     } | more
 
 
@@ -131,6 +131,7 @@ def assessments() -> Json:
     """Return a bundle, its profile, and the contexts that answer its challenge or do not."""
     files, evidence = bundle()
     own = context(evidence, answer(), relation="same")
+    nowhere = [{"digest": digest("other plans"), "where": "plans.txt"}]
     accepted = context(evidence, answer(state="accepted", until="2027-01-01"))
     cases = (
         ("contested", None, 4, "open"),
@@ -139,6 +140,7 @@ def assessments() -> Json:
         ("agreed by nobody", context(evidence, answer(agreed_by=None)), 4, "open"),
         ("agreed by who answered", context(evidence, answer(agreed_by="ana")), 3, None),
         ("without evidence", context(evidence, answer(evidence=[])), 4, "open"),
+        ("of evidence that lies nowhere", context(evidence, answer(evidence=nowhere)), 4, "open"),
         ("merely accepted", accepted, 3, None),
         ("of another bundle", context(digest("earlier evidence"), answer()), 4, "open"),
         ("of another profile", context(evidence, answer(), profile=digest("profile")), 4, "open"),
@@ -149,4 +151,5 @@ def assessments() -> Json:
         {"name": name, "context": given, "expected": {"exit_code": exit_code, "state": state}}
         for name, given, exit_code, state in cases
     ]
-    return {"format": "answers", "bundle": files, "profile": PROFILE, "cases": listed}
+    beside = {"plans.txt": "plans"}
+    return {"format": "answers", "bundle": files, "beside": beside, "profile": PROFILE, "cases": listed}

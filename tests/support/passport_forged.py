@@ -72,7 +72,7 @@ def bounded(successes: tuple[int, ...] = GOOD, runs: int = 4) -> Json:
     predicate["known_failure_modes"] = [
         {"domain": "banking", "condition": "adversarial", "failures": total - good, "runs": total}
     ]
-    predicate["challenges"] = [] if total >= 30 else predicate["challenges"]
+    predicate["challenges"] = predicate["challenges"][1 if total >= 30 else 0 :]
     row = predicate["criteria"][0]
     row |= {"value": f"{good / total:.6f}", "n": total, "counts": {"successes": good}}
     row["tiers"]["1"] |= {
@@ -92,6 +92,17 @@ def bounded(successes: tuple[int, ...] = GOOD, runs: int = 4) -> Json:
 def bound(predicate: Json) -> Json:
     found: Json = predicate["criteria"][0]["tiers"]["1"]["bounded"]
     return found
+
+
+NO_EFFECT: Final = "thirty faults that did not take hold, and said to be"
+
+
+def graded(predicate: Json, left_out: int, **counts: int) -> None:
+    """Add a row of recovery grades: 50 of the 80 runs under faults have one."""
+    counted = {"id": "frr", "metric": "frr", "value": "0.900000", "n": 50, "tiers": {}}
+    predicate["criteria"].append(
+        predicate["criteria"][0] | counted | {"counts": {"left_out": left_out, **counts}}
+    )
 
 
 def itself() -> Iterator[Json]:
@@ -124,6 +135,20 @@ def itself() -> Iterator[Json]:
     yield forged(
         "left out: the challenge of an attempt that is not told", lambda p: p["protocol"].pop("attempt")
     )
+    document = bounded()
+    graded(document["predicate"], 30)
+    document["predicate"]["scope"]["exclusions"].insert(
+        0, "30 fault runs whose fault did not take hold are not graded"
+    )
+    challenge = {"code": "faults-left-out", "severity": "warning", "message": "30 of 80 fault runs"}
+    document["predicate"]["challenges"].append(challenge)
+    yield case(NO_EFFECT, passport(compact(document)))
+    for name, counts in (
+        ("left out: the faults that did not take hold", {}),
+        ("left out: the faults that did not take hold, called harness errors", {"harness_errors": 30}),
+        ("left out: the faults that did not take hold, called missing", {"missing": 30}),
+    ):
+        yield forged(name, lambda p, counts=counts: graded(p, 0, **counts)) | {"twin": NO_EFFECT}  # type: ignore[misc]
     yield forged("an attempt before the first", lambda p: p["protocol"].update(attempt=0))
     yield forged("a packaged profile with another table", renamed)
     yield forged("a specimen that lost its mark", lambda p: p.update(SPECIMEN | {"name": p["name"]}))

@@ -207,7 +207,13 @@ def statement(key: Key = LAB, **changes: Any) -> Json:
         },
         "limitations": limitations(),
         "known_failure_modes": [{"domain": "banking", "condition": "adversarial", "failures": 4, "runs": 16}],
-        "challenges": [{"code": "few-fault-runs", "severity": "warning", "message": "banking (16)"}],
+        "challenges": [
+            {"code": code, "severity": "warning", "message": message}
+            for code, message in (
+                ("few-fault-runs", "banking (16)"),
+                ("narrow-fault-mix", "adversarial (16)"),
+            )
+        ],
         "validity": {
             "not_before": "2026-02-01T00:00:00Z",
             "not_after": "2026-05-02T00:00:00Z",

@@ -140,9 +140,7 @@ def uneven(*clusters: tuple[int, int]) -> Summary:
     runs, good = (sum(column) for column in zip(*clusters, strict=True))
     cells = [
         assessments.cell("bank", "nominal", assessments.outcomes(10, 10)),
-        assessments.cell(
-            "bank", "tool_failure", assessments.outcomes(runs, good, frr_n=runs, frr_tenths=10 * runs)
-        ),
+        assessments.cell("bank", "tool_failure", assessments.outcomes(runs, good, frr_missing=runs)),
     ]
     rows = [(0, 1000 + number, 1, 1) for number in range(10)]
     rows += [(1, number, n, y) for number, (n, y) in enumerate(clusters)]

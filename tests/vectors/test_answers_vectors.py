@@ -1,8 +1,8 @@
 """Language-neutral cases of answers to challenges: ``contested/answers.json``.
 
-It has the files of a sealed bundle whose criteria are met with a serious challenge, a profile in TOML, and
-cases: a ``context.json`` or null, and how the assessment ends: its exit code, and the state of the challenge,
-null where the context is refused.
+It has the files of a sealed bundle whose criteria are met with a serious challenge, files that lie beside the
+context, a profile in TOML, and cases: a ``context.json`` or null, and how the assessment ends: its exit code,
+and the state of the challenge, null where the context is refused.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ def laid_out(context: Any, folder: Path) -> tuple[str, str, Path | None]:
     (folder / "house.toml").write_text(DOCUMENT["profile"], encoding="utf-8")
     path = folder / "context.json"
     path.write_bytes(canonical.line(context))
+    for name, text in DOCUMENT["beside"].items():
+        (folder / name).write_text(text, encoding="utf-8")
     return str(folder / "bundle"), str(folder / "house.toml"), path if context else None
 
 

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
+from certkit import wording
 from certkit.assessment import criteria
 from certkit.assessment.criteria import Bounded, Row, Status, passes
 from certkit.assessment.kinds import AsItIs, Attested, Kind, TaskMean, fewest, holds, kind_of
@@ -40,10 +41,6 @@ if TYPE_CHECKING:
     from certkit.evidence.summary.summary import Summary
     from certkit.evidence.summary.tasks import Number
 
-UNDECLARED = (
-    "nothing says that the tasks are independent: give every record a cluster_id, or declare"
-    " protocol.tasks_independent"
-)
 ICC = 0.3
 """How much runs of one task are taken to correlate where nothing is measured."""
 
@@ -123,7 +120,7 @@ class Judged:
         k, rests_on = self._rests_on(kind)
         plain = Bounded(status=Status.INSUFFICIENT, confidence=float(confidence), k=k, rests_on=rests_on)
         if not self.independent:
-            return structs.replace(plain, reason=UNDECLARED)
+            return structs.replace(plain, reason=wording.UNDECLARED)
         if k == 0:
             return structs.replace(plain, reason="no run that a bound could rest on")
         if few := self._few(row, kind):

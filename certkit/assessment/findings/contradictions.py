@@ -40,8 +40,9 @@ ALIKE_RUNS: Final = 5
 COUNTING: Final = 10
 """Tasks that occur once and carry a trial of 2 or more."""
 
-EQUAL: Final = 10
-"""Successes below which it says nothing that all are as long as their oracle."""
+FEW: Final = 10
+"""Successes below which it says nothing how long they are, or where the fault struck."""
+NEARLY_ALL: Final = Fraction(95, 100)
 
 RUNS_PER_SECOND: Final = 50
 STEPS_PER_SECOND: Final = 1000
@@ -100,7 +101,20 @@ def _mix(view: View) -> Iterator[Finding]:
 
 
 def _left_out(view: View) -> Iterator[Finding]:
-    left_out, total = view.fault.frr_left_out, view.fault.runs - view.fault.harness_error
+    fault = view.fault
+    left_out, total = fault.frr_left_out, fault.runs - fault.harness_error
+    if fault.effect_unknown:
+        yield finding(
+            "fault-effect-unknown",
+            f"{fault.effect_unknown:,} of {many(total, 'fault run')} do not say whether the fault took hold:"
+            " they count as if it did",
+        )
+    if fault.onset_success >= FEW and fault.onset_last > HALF * fault.onset_success:
+        yield finding(
+            "faults-at-the-end",
+            f"in {fault.onset_last:,} of {fault.onset_success:,} successes under faults the fault struck in"
+            " the last tenth of the steps: little was left that it could disturb",
+        )
     if not left_out:
         return
     share = Fraction(left_out, total)
@@ -185,11 +199,11 @@ def _oracles(view: View) -> Iterator[Finding]:
             " takes are one number",
         )
     total = view.total
-    if total.oracle_success >= EQUAL and total.oracle_equal == total.oracle_success:
+    if total.oracle_success >= FEW and total.oracle_equal >= NEARLY_ALL * total.oracle_success:
         yield finding(
             "oracle-equals-actual",
-            f"all {total.oracle_success:,} successes with an oracle took exactly as many steps as it: was the"
-            " oracle taken from the runs?",
+            f"{total.oracle_equal:,} of {total.oracle_success:,} successes with an oracle took exactly as"
+            " many steps as it: was the oracle taken from the runs?",
         )
 
 
@@ -228,53 +242,52 @@ def _held_out(judged: Judged) -> Iterator[Finding]:
     records, held_out = view.summary.records, view.summary.records - view.total.runs
     if not held_out:
         return
+    novel, fault = view.novel, view.fault
     told = f"{held_out:,} of {records:,} runs are held-out faults (split novel_fault), which no row counts"
-    novel = view.novel
     if not novel.runs:
-        told += "; none of them is under a fault"
-    else:
-        rate = novel.success / novel.runs
-        told += f"; under faults {novel.success:,} of {novel.runs:,} succeed ({rate:.1%})"
-    if novel.runs and view.fault.runs:
-        told += f", where {view.fault.success / view.fault.runs:.1%} of the fault runs that count do"
-        p = _worse(judged, "r_op", "novel_fault")
-        told += " (too few tasks for a test)" if p is None else f" ({_chance(p)})"
-    yield finding("held-out-runs", told)
-
-
-def _nominal(judged: Judged) -> Iterator[Finding]:
-    nominal, fault = judged.view.nominal, judged.view.fault
-    if not (nominal.runs and fault.runs) or nominal.success * fault.runs >= fault.success * nominal.runs:
+        yield finding("held-out-runs", f"{told}; none of them is under a fault")
         return
-    p = _worse(judged, "r_op", "c_nom")
-    if p is not None and p < ALPHA:
+    told += f"; under faults {novel.success:,} of {novel.runs:,} succeed ({novel.success / novel.runs:.1%})"
+    if not fault.runs:
+        yield finding("held-out-runs", told)
+        return
+    told += f", where {fault.success / fault.runs:.1%} of the fault runs that count do"
+    yield finding("held-out-runs", told)
+    shown, whole = Fraction(fault.success, fault.runs), novel + fault
+    rate = Fraction(whole.success, whole.runs)
+    attained = judged.tier(judged.profile.reading)
+    lost = [tier for tier, tau in view.tau.items() if tier <= attained and shown > tau >= rate]
+    if lost and novel.runs - novel.success > fault.runs - fault.success:
         yield finding(
-            "nominal-below-faults",
-            f"nominal runs succeed in {nominal.success / nominal.runs:.1%}, runs under faults in"
-            f" {fault.success / fault.runs:.1%} ({_chance(p)}): runs that failed"
-            " under a fault may be labelled nominal, where operational reliability (r_op) does not count"
-            " them",
+            "failures-held-out",
+            f"most runs that failed under faults are held out; with them success under faults is"
+            f" {float(rate):.1%}, where Tier {min(lost)} asks for more than {float(view.tau[min(lost)]):.1%}",
         )
 
 
-def _worse(judged: Judged, whole: str, part: str) -> float | None:
-    """Return the one-sided p against no loss from a rate to another, by tasks; None below `LEAST` tasks.
+def _nominal(judged: Judged) -> Iterator[Finding]:
+    """Test the success of nominal runs against that of fault runs, by tasks.
 
-    It is what the posterior of part − whole leaves above 0, whose prior tasks speak against a loss.
+    The p is what the posterior of their difference leaves above 0, whose prior tasks speak against a loss.
     """
-    sample = judged.view
-    sums = [sample.sums(name) for name in (part, whole)]
-    part_sums, whole_sums = sums
-    if part_sums is None or whole_sums is None or min(part_sums.k, whole_sums.k) < LEAST:
-        return None
-    sides = differences(part_sums, whole_sums, sample.shared(part, whole))
-    return 1 - min(float(side.below(0)) for side in sides)
+    view, nominal, fault = judged.view, judged.view.nominal, judged.view.fault
+    first, second = view.sums("c_nom"), view.sums("r_op")
+    if first is None or second is None or min(first.k, second.k) < LEAST:
+        return
+    if nominal.success * fault.runs >= fault.success * nominal.runs:
+        return
+    sides = differences(first, second, view.shared("c_nom", "r_op"))
+    p = 1 - min(float(side.below(0)) for side in sides)
+    if p < ALPHA:
+        from certkit.assessment.compare.words import chance  # noqa: PLC0415 - heavy, seldom needed
 
-
-def _chance(p: float) -> str:
-    from certkit.assessment.compare.words import chance  # noqa: PLC0415 - heavy, seldom needed
-
-    return f"one-sided {chance(p)}, tasks respected"
+        yield finding(
+            "nominal-below-faults",
+            f"nominal runs succeed in {nominal.success / nominal.runs:.1%}, runs under faults in"
+            f" {fault.success / fault.runs:.1%} (one-sided {chance(p)}, tasks respected): runs that failed"
+            " under a fault may be labelled nominal, where operational reliability (r_op) does not count"
+            " them",
+        )
 
 
 def _repeats(judged: Judged) -> Iterator[Finding]:

@@ -95,10 +95,11 @@ def _missing(view: View) -> Iterator[Finding]:
         ("cascade_definition", protocol.cascade_definition, view.condition(Condition.CASCADE).runs > 0),
         ("evaluator", protocol.evaluator, True),
         ("period", protocol.period, True),
+        ("start times of runs", view.summary.times.timed or None, total.runs > 0),
     )
     missing = [name for name, value, bears in facts if bears and value is None]
     if missing:
-        yield finding("protocol-not-stated", f"the manifest does not state: {', '.join(missing)}")
+        yield finding("protocol-not-stated", f"the evidence does not state: {', '.join(missing)}")
 
 
 def _protocol(view: View, profile: Profile) -> Iterator[Finding]:

@@ -72,11 +72,6 @@ class Metric(Struct, frozen=True, kw_only=True):
         return CATALOGUE[self.id].unit
 
     @property
-    def all_intervals(self) -> tuple[Interval, ...]:
-        """Every interval of the value, Wilson's first."""
-        return self.intervals if self.interval is None else (self.interval, *self.intervals)
-
-    @property
     def source(self) -> str:
         """The equation or table that defines the metric."""
         return CATALOGUE[self.id].source

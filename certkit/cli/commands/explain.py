@@ -12,7 +12,7 @@ import typer
 from msgspec import structs
 
 from certkit import evidence, files, resources, toml, workflow
-from certkit.assessment.findings.findings import SEVERITY
+from certkit.assessment.findings.findings import MEANING, SEVERITY
 from certkit.assessment.metrics.catalogue import CATALOGUE
 from certkit.assessment.metrics.metric import asked
 from certkit.cli import options as opt
@@ -86,7 +86,7 @@ def _spelled(names: Mapping[str, Explanation]) -> dict[str, str]:
 def known(profile: str) -> dict[str, Explanation]:
     """Return everything that has a name; where several have it, the later kind below."""
     columns = record_schema()["properties"]
-    findings, more = _file("findings.toml"), _file("explain.toml")
+    more = _file("explain.toml")
     names = {}
     for name, text in CODES.items():
         code = next(code for pattern, code in more["exit"].items() if fnmatch(name, pattern))
@@ -94,7 +94,7 @@ def known(profile: str) -> dict[str, Explanation]:
         names[name] = _told(name, "error", text, **{"exit code": code + meaning})
     names |= {name: _told(name, "column", body["description"]) for name, body in columns.items()}
     names |= {
-        name: _told(name, "finding", text, severity=str(SEVERITY[name])) for name, text in findings.items()
+        name: _told(name, "finding", text, severity=str(SEVERITY[name])) for name, text in MEANING.items()
     }
     examples = more["example"]
     names |= {name: _metric(name, name, "metric", examples) for name in CATALOGUE}

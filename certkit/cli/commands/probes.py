@@ -22,7 +22,7 @@ from certkit.document import Count, Document, GivenPath
 from certkit.errors import Exit, UnavailableError
 from certkit.evidence.bundle.manifest import MANIFEST_NAME
 from certkit.evidence.integrity.reading import read
-from certkit.evidence.integrity.running import Asking, Ran, generate_probes, run_probes
+from certkit.evidence.integrity.running import Asking, generate_probes, run_probes
 from certkit.evidence.integrity.sheets import EACH, MAX_SHEET, keep, take
 from certkit.evidence.integrity.sheets import sheet as write_sheet
 from certkit.probes.agents import Limits, agents_of
@@ -42,11 +42,10 @@ class ProbesSheet(Document, frozen=True, kw_only=True, tag="urn:certkit:probes-s
 def generate(
     out: Out,
     seed: Annotated[
-        str, SEED(help="What the tasks are drawn from.", metavar="TEXT", min=None, max=None)
+        str, SEED(help="What tasks are drawn from.", metavar="TEXT", min=None, max=None)
     ] = PUBLIC,
     instances: Annotated[
-        int,
-        typer.Option("--instances", min=1, max=2_000, help="Tasks for every family, variant and difficulty."),
+        int, typer.Option(min=1, max=2_000, help="Tasks for every family, variant and difficulty.")
     ] = INSTANCES,
     withhold: Annotated[
         bool, typer.Option("--withhold-seed", help="Commit to the seed in the inventory without telling it.")
@@ -71,20 +70,14 @@ def run(
         str, AGENT(help="python:MODULE:FUNCTION, command:LINE, http:URL, or reference:NAME.", metavar="SPEC")
     ],
     out: Annotated[Path, OUT(help="The folder to write; a run that stopped goes on in it.")],
-    mode: Annotated[Mode, typer.Option("--mode", help="The form of reply that is asked for.")] = Mode.JSON,
-    model: Annotated[str | None, typer.Option("--model", help="http: the model's name.")] = None,
-    isolate: Annotated[
-        bool, typer.Option("--isolate", help="command: a process of its own for every call.")
-    ] = False,
+    mode: Annotated[Mode, typer.Option(help="The form of reply that is asked for.")] = Mode.JSON,
+    model: Annotated[str | None, typer.Option(help="http: the model's name.")] = None,
+    isolate: Annotated[bool, typer.Option("--isolate", help="command: a process for every call.")] = False,
     name: Annotated[str | None, NAME(help="The agent's name; else its spec.")] = None,
     agent_version: Annotated[str, AGENT_VERSION()] = "unversioned",
-    timeout: Annotated[float, typer.Option("--timeout", min=0.1, help="Seconds to wait for a reply.")] = 60,
-    retries: Annotated[
-        int, typer.Option("--retries", min=0, max=100, help="Calls to make again where no reply came.")
-    ] = 2,
-    max_calls: Annotated[
-        int | None, typer.Option("--max-calls", min=1, help="Stop after so many calls, to go on later.")
-    ] = None,
+    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds to wait for a reply.")] = 60,
+    retries: Annotated[int, typer.Option(min=0, max=100, help="Calls to make again without a reply.")] = 2,
+    max_calls: Annotated[int | None, typer.Option(min=1, help="Stop after so many calls, to go on.")] = None,
     jobs: Annotated[int, typer.Option("-j", "--jobs", min=1, max=256, help="Questions asked at once.")] = 1,
     no_seal: NoSeal = False,
 ) -> None:
@@ -110,18 +103,15 @@ def run(
             sealing=not no_seal,
             progress=progress(),
         )
-    emit(ran.to_dict, _ran(ran), code=Exit.INSUFFICIENT if ran.errors or ran.left else Exit.OK)
+    again = ran.errors or ran.left
 
+    def screen() -> Iterator[str]:
+        yield f"{out}: {ran.answered:,} answered, {ran.errors:,} failed, {ran.left:,} left to ask"
+        if ran.digest:
+            yield ran.digest
+        note("hint: run the same command again to go on" if again else f"hint: certkit probes score {out}")
 
-def _ran(ran: Ran) -> Iterator[str]:
-    yield f"{ran.bundle}: {ran.answered:,} answered, {ran.errors:,} failed, {ran.left:,} left to ask"
-    if ran.digest:
-        yield ran.digest
-    note(
-        "hint: run the same command again to go on"
-        if ran.left
-        else f"hint: certkit probes score {ran.bundle}"
-    )
+    emit(ran.to_dict, screen(), code=Exit.INSUFFICIENT if again else Exit.OK)
 
 
 def score(folder: BundleFolder) -> None:
@@ -151,20 +141,12 @@ def score(folder: BundleFolder) -> None:
 
 def sheet(
     folder: BundleFolder,
-    kind: Annotated[
-        str,
-        typer.Option(
-            "--kind", help="difficulty of tasks, construct (which family), or audit of the matcher."
-        ),
-    ],
+    kind: Annotated[str, typer.Option(help="difficulty of tasks, construct (the family), audit of replies.")],
     out: Annotated[Path | None, OUT(metavar="CSV", help="Write a sheet here.")] = None,
-    each: Annotated[
-        int | None, typer.Option("--each", min=1, help="Rows of every cell that the sheet is drawn from.")
-    ] = None,
     filled: Annotated[
-        Path | None, typer.Option("--take", metavar="CSV", help="Take in what somebody filled in.")
+        Path | None, typer.Option("--take", metavar="CSV", help="Take in a filled one.")
     ] = None,
-    rater: Annotated[str | None, typer.Option("--rater", help="Who filled it in.")] = None,
+    rater: Annotated[str | None, typer.Option(help="Who filled it in.")] = None,
     adjudicated: Annotated[
         bool, typer.Option("--adjudicated", help="These values decide where raters differ.")
     ] = False,
@@ -183,7 +165,7 @@ def sheet(
     bundle = evidence.open_bundle(folder, progress=progress())
     kept = read(folder)
     if out is not None:
-        data, rows = write_sheet(kept, kind, each)
+        data, rows = write_sheet(kept, kind)
         files.write(out, data, overwrite=False)
         return emit(
             ProbesSheet(sheet=out, rows=rows, digest=None).to_dict,

@@ -21,6 +21,7 @@ from certkit.assessment import (
     above,
     asked,
     fragile,
+    levels,
     measure_next,
     of_judge,
     sentence,
@@ -157,6 +158,7 @@ def _basis(assessment: Assessment) -> Iterator[Line]:
     sealed = "sealed" if facts.sealed else "NOT SEALED"
     yield from _wrapped(f"evidence {facts.manifest.protocol.origin}, {sealed}:")
     yield from _wrapped(facts.digest)
+    yield from _wrapped(levels(assessment))
     yield from _wrapped(f"profile {assessment.profile.id}, {assessment.profile.reading} reading:")
     yield from _wrapped(assessment.profile.digest)
 

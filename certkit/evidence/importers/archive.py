@@ -25,6 +25,7 @@ MAX_MEMBERS: Final = 1_000_000
 ZSTD: Final = 93
 _LOCAL_HEADER: Final = 30
 _ENCRYPTED: Final = 1
+_DAMAGED: Final = (zipfile.BadZipFile, zlib.error, EOFError)
 
 
 class Archive:
@@ -65,21 +66,20 @@ class Archive:
 
     def read(self, name: str) -> bytes:
         """Return the content of a member; raise `InputError` where it is damaged or too large."""
-        member = self._members[name]
+        member, content = self._members[name], bytearray()
         try:
-            parts = b"".join(self._bounded(member, self._parts(member)))
-        except (
-            zipfile.BadZipFile,
-            zlib.error,
-            EOFError,
-            OSError,
-            NotImplementedError,
-            RuntimeError,
-        ) as error:
+            for part in self._parts(member):
+                content += part
+                self._unpacked += len(part)
+                if len(content) > member.file_size:
+                    self._refuse(f"member {name!r} holds more than it declares")
+                if self._unpacked > max(source.FREE, source.MAX_RATIO * self._size):
+                    self._refuse(f"unpacks to more than {source.MAX_RATIO} times its size")
+        except (*_DAMAGED, OSError, NotImplementedError, RuntimeError) as error:
             self._refuse(f"member {name!r} is damaged: {error}")
-        if member.compress_type == ZSTD and zlib.crc32(parts) != member.CRC:
+        if zlib.crc32(content) != member.CRC:
             self._refuse(f"member {name!r} is damaged: wrong checksum")
-        return parts
+        return bytes(content)
 
     def _check(self, member: zipfile.ZipInfo) -> None:
         name = member.filename
@@ -113,19 +113,6 @@ class Archive:
                     yield part
         except zstandard.ZstdError as error:
             raise zipfile.BadZipFile(str(error)) from None
-
-    def _bounded(self, member: zipfile.ZipInfo, parts: Iterator[bytes]) -> Iterator[bytes]:
-        size = 0
-        for part in parts:
-            size += len(part)
-            self._unpacked += len(part)
-            if size > member.file_size:
-                self._refuse(f"member {member.filename!r} holds more than it declares")
-            if self._unpacked > max(source.FREE, source.MAX_RATIO * self._size):
-                self._refuse(f"unpacks to more than {source.MAX_RATIO} times its size")
-            yield part
-        if size < member.file_size:
-            self._refuse(f"member {member.filename!r} holds less than it declares")
 
     def _refuse(self, reason: str) -> NoReturn:
         hint = "copy the log again, or write it anew with `inspect log convert`"

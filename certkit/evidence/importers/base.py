@@ -26,7 +26,6 @@ from certkit.evidence.importers.mapping import NO_TIME_ZONE, localised, zone
 from certkit.evidence.importers.source import MAX_LOG_ROW, MAX_ROW, opening
 from certkit.evidence.records.faults import Fault, Faults, FaultsError
 from certkit.evidence.traces import Shown
-from certkit.progress import SILENT
 from certkit.text import visible
 
 if TYPE_CHECKING:
@@ -203,12 +202,6 @@ class Job:
             draft = Draft(self.folder / slug, stream, agent, slug)
             self.drafts[agent, part] = draft
         return draft
-
-    @contextmanager
-    def peeking(self) -> Iterator[Source]:
-        """Open the source to look at its beginning."""
-        with opening(self.source, self.name, SILENT) as source:
-            yield source
 
     @contextmanager
     def opening(self, path: Path, name: str | None = None) -> Iterator[Source]:

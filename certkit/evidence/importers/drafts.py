@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from msgspec import Struct
 
-from certkit import canonical, files
+from certkit import canonical
 from certkit.evidence import traces
 from certkit.evidence.bundle.manifest import ImportNote
 from certkit.evidence.reading.columns import Index
@@ -148,9 +148,12 @@ class Draft:
             self.notes.add("refused", "transcripts", detail)
             return {}
         self.traces += 1
-        packed = traces.pack(data)
+        packed = traces.packer().compress(data)
         digest = hashlib.sha256(packed).hexdigest()
-        files.write(self.folder / "traces" / f"{digest}{traces.SUFFIX}", packed)
+        folder = self.folder / "traces"
+        folder.mkdir(exist_ok=True)
+        # Not flushed one by one: a trace that a power cut damages is refused by its digest.
+        (folder / f"{digest}{traces.SUFFIX}").write_bytes(packed)
         return {"trace": f"sha256:{digest}", "measured": str(Measured.DERIVED)}
 
     def write(self, fields: Mapping[str, Any], place: Place) -> list[Fault]:

@@ -8,8 +8,8 @@
   ``--success "evaluations.NAME.value >= 0.5"``.
 - Domain and condition are not in the conventions: options or the mapping give them.
 
-The rows that paths of a mapping lead into hold ``name``, ``attributes`` of the root span, ``evaluations``,
-``tool_calls`` and ``tool_errors``.
+The rows that paths of a mapping lead into hold ``name``, ``attributes`` of the root span by their whole names
+(``attributes.`shop.task```), ``evaluations``, ``tool_calls`` and ``tool_errors``.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ class OTel(Importer):
             self.hints["outcome"] = success_option(path, ">= 0.5")
         row = {
             "name": trace.name,
-            "attributes": _nested(trace.attributes),
+            "attributes": trace.attributes,
             "evaluations": trace.evaluations,
             "tool_calls": trace.tool_calls,
             "tool_errors": trace.tool_errors,
@@ -179,19 +179,3 @@ def _value(value: _Value) -> str | bool | int | float | None:
         return int(value.int_value)
     values = (value.string_value, value.bool_value, value.double_value)
     return next((item for item in values if item is not None), None)
-
-
-def _nested(attributes: dict[str, Any]) -> dict[str, Any]:
-    """Return attributes by the parts of their dotted names, so that paths lead to them."""
-    tree: dict[str, Any] = {}
-    for key, value in sorted(attributes.items()):
-        *parts, last = key.split(".")
-        branch = tree
-        for part in parts:
-            inner = branch.setdefault(part, {})
-            if not isinstance(inner, dict):
-                break
-            branch = inner
-        else:
-            branch.setdefault(last, value)
-    return tree

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, Final
 from certkit.errors import InputError
 from certkit.evidence.importers.base import Importer, Job, Run
 from certkit.evidence.importers.drafts import Place
-from certkit.evidence.importers.source import MAX_ROW
+from certkit.evidence.importers.source import MAX_ROW, opening
 from certkit.evidence.reading import parquet
+from certkit.progress import SILENT
 from certkit.text import visible
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class Records(Importer):
         super().__init__(job)
         if job.source.is_dir():
             raise InputError("import.source", "expected one file, found a folder", where=job.name)
-        with job.peeking() as source:
+        with opening(job.source, job.name, SILENT) as source:
             head = source.head()
         self._parquet = head.startswith(_PARQUET)
         if b"\0" in head and not self._parquet and job.options.encoding is None:

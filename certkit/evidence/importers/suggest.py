@@ -173,7 +173,7 @@ class Suggestion:
             folded = {value.casefold() for value in values}
             return bool(values) and not column.many and folded <= words | set(ENUMERATIONS.get(field, ()))
         if kind == "time":
-            return len(_dates(column)) == 1 or _iso(values)
+            return len(_dates(column)) == 1 or bool(_times(column))
         if kind == "string":
             return True
         return all(value.isdigit() if kind == "integer" else _is_number(value) for value in values)
@@ -249,7 +249,8 @@ class Suggestion:
             yield f"blank = {_quoted(['', *blank])}"
         if dates:
             yield f"date = {_quoted(dates[0])}"
-        if dates or ("started_at" in proposed and not _has_offset(self.columns[proposed["started_at"]])):
+        times = _times(self.columns[proposed["started_at"]]) if "started_at" in proposed else []
+        if dates or any(time.tzinfo is None for time in times):
             yield '# timezone = "Europe/Berlin"  # the times have no offset; else they are left out'
         if self.equal:
             yield f'# duplicates = "drop-identical"  # rows that equal an earlier row: {self.equal:,}'
@@ -269,28 +270,18 @@ def _synonyms(field: str) -> dict[str, frozenset[str]]:
 
 
 def _dates(column: Column) -> list[str]:
-    return [
-        form for form in DATES if column.plain() and all(_parses(value, form) for value in column.plain())
-    ]
+    return [form for form in DATES if _times(column, form)]
 
 
-def _parses(value: str, form: str) -> bool:
+def _times(column: Column, form: str | None = None) -> list[datetime]:
+    """Return the values as times of this form, ISO 8601 where it is None; nothing where one is none."""
     try:
-        datetime.strptime(value, form)  # noqa: DTZ007 - only whether it fits
+        return [
+            datetime.strptime(value, form) if form else datetime.fromisoformat(value)  # noqa: DTZ007 - it may have none
+            for value in column.plain()
+        ]
     except ValueError:
-        return False
-    return True
-
-
-def _iso(values: list[str]) -> bool:
-    try:
-        return bool(values) and all(datetime.fromisoformat(value) for value in values)
-    except ValueError:
-        return False
-
-
-def _has_offset(column: Column) -> bool:
-    return all(datetime.fromisoformat(value).tzinfo is not None for value in column.plain())
+        return []
 
 
 def _is_number(value: str) -> bool:

@@ -75,11 +75,10 @@ def generate_probes(
         instances=instances,
         tasks_digest=canonical.digest(data),
     )
+    contents = {records.TASKS: data, records.INVENTORY: canonical.pretty(inventory.to_dict()).encode()}
     with files.building(out) as folder:
-        files.write(folder / records.FOLDER / records.TASKS, data)
-        files.write(
-            folder / records.FOLDER / records.INVENTORY, canonical.pretty(inventory.to_dict()).encode()
-        )
+        for name, written in contents.items():
+            files.write(folder / records.FOLDER / name, written)
     return inventory
 
 
@@ -92,10 +91,8 @@ def run_probes(
     ``file.exists`` where it is something else.
     """
     read(tasks)
-    copied = {
-        name: files.read(tasks / records.FOLDER / name, limit=MAX_FILE)
-        for name in (records.INVENTORY, records.TASKS)
-    }
+    names = (records.INVENTORY, records.TASKS)
+    copied = {name: files.read(tasks / records.FOLDER / name, limit=MAX_FILE) for name in names}
     run = records.Run(
         inventory=canonical.digest(copied[records.INVENTORY]),
         agent=asking.spec,
@@ -151,21 +148,20 @@ def read_cut(out: Path) -> Kept:
 def _go_on(out: Path, kept: Kept, asking: Asking, sealing: bool, progress: Progress) -> Ran:  # noqa: FBT001
     before, path = kept.answers, out / records.FOLDER / records.ANSWERS
     answers = {key: answer for key, answer in before.items() if answer.status == "answered"}
-    order = [key for key, _, _ in records.asked(kept.tasks)]
+    questions = list(records.asked(kept.tasks))
     if len(answers) < len(before):  # what failed is asked again
         files.write(path, b"".join(map(line, answers.values())))
-    progress.start("asking", len(order) - len(answers), "questions")
+    waiting = [question for question in questions if question[0] not in answers]
+    progress.start("asking", len(waiting), "questions")
     with files.appending(path) as append:
-        for answer in ask_all(
-            kept.tasks, asking.agents, mode=asking.mode, done=answers.keys(), limits=asking.limits
-        ):
+        for answer in ask_all(waiting, asking.agents, asking.mode, asking.limits):
             append(line(answer))
             answers[answer.key] = answer
             progress.advance(1)
     progress.finish()
-    digest, left = None, len(order) - len(answers)
+    digest, left = None, len(questions) - len(answers)
     if not left:
-        ordered = b"".join(line(answers[key]) for key in order)
+        ordered = b"".join(line(answers[key]) for key, _, _ in questions)
         if files.read(path, limit=MAX_FILE) != ordered:
             files.write(path, ordered)
         digest = seal(out).facts.digest if sealing else None

@@ -59,12 +59,12 @@ def columns(kind: Kind) -> tuple[str, ...]:
     return ("row", *(("question", "reply") if kind == "audit" else ("text",)), *FILLED[kind])
 
 
-def sheet(kept: Kept, kind: Kind, each: int | None = None) -> tuple[bytes, int]:
-    """Return a sheet with at most `each` rows of every cell, and how many rows it has."""
+def sheet(kept: Kept, kind: Kind) -> tuple[bytes, int]:
+    """Return a sheet, and how many rows it has."""
     cells: dict[tuple[str, ...], list[Row]] = defaultdict(list)
     for row in sorted(_rows(kept, kind)):
         cells[row.cell].append(row)
-    drawn = sorted(row for rows in cells.values() for row in rows[: EACH[kind] if each is None else each])
+    drawn = sorted(row for rows in cells.values() for row in rows[: EACH[kind]])
     stream = io.StringIO()
     writer = csv.writer(stream)
     writer.writerow(columns(kind))

@@ -56,7 +56,7 @@ DEFAULTS: Final[dict[str, Any]] = {
     "ternary": -1,
     "time": "",
 }
-_DTYPES: Final[dict[str, type[np.generic]]] = {
+DTYPES: Final[dict[str, type[np.generic]]] = {
     "integer": np.int64,
     "floating": np.float64,
     "ternary": np.int8,
@@ -70,7 +70,7 @@ def pack(name: str, column: Sequence[Any]) -> NDArray[Any]:
     Raises `struct.error` where an element is not a number.
     """
     kind = KINDS[name]
-    return np.frombuffer(struct.pack(f"{len(column)}{_FORMATS[kind]}", *column), _DTYPES[kind])
+    return np.frombuffer(struct.pack(f"{len(column)}{_FORMATS[kind]}", *column), DTYPES[kind])
 
 
 class Index(dict[Any, int]):
@@ -171,7 +171,7 @@ class Columns:
         column = self.numbers.get(name)
         if column is None:
             kind = KINDS[name]
-            column = self.numbers[name] = np.full(self.size, DEFAULTS[kind], _DTYPES[kind])
+            column = self.numbers[name] = np.full(self.size, DEFAULTS[kind], DTYPES[kind])
         return column
 
     def microseconds(self) -> Integers:

@@ -43,7 +43,7 @@ _CHECKED_LATER: Final[dict[str, Any]] = {"condition": str, "started_at": str | N
 _USER_TYPE: Final = str | int | float | bool | None
 
 
-class _NotUnderstoodError(Exception):
+class NotUnderstoodError(Exception):
     """The block needs a closer look."""
 
 
@@ -76,7 +76,7 @@ class Layout:
                 return None
             values = zip(*map(msgspec.structs.astuple, records), strict=True)
             columns, marked, zeros = self._columns(lines, values)
-        except (msgspec.DecodeError, UnicodeDecodeError, _NotUnderstoodError):
+        except (msgspec.DecodeError, UnicodeDecodeError, NotUnderstoodError):
             return None
         if zeros and (_SMALL.search(block) or _SMALL_CAPITAL.search(block) or _MANY_ZEROS in block):
             return None  # a zero may be a number that is too small for a double, such as 1e-400
@@ -98,7 +98,7 @@ class Layout:
                 text, count = _text(name, column)
                 marked += count
                 if kind == "time":
-                    times = _times(text)
+                    times = times_of(text)
                 else:
                     texts[name] = text
             else:
@@ -106,7 +106,7 @@ class Layout:
                 marked += count
                 zeros = zeros or (kind == "floating" and not numbers[name].all())
         if not all(_CONDITION.match(condition) for condition in set(texts["condition"])):
-            raise _NotUnderstoodError
+            raise NotUnderstoodError
         user = frozenset(self.user)
         return Columns(size, numbers=numbers, texts=texts, times=times, user_fields=user), marked, zeros
 
@@ -141,12 +141,12 @@ def _count_user(column: tuple[Any, ...]) -> int:
         isinstance(value, int | float) and abs(value) > MAX_INTEGER for value in column
     ):
         # The decoder may have turned an integer that no double holds into a float.
-        raise _NotUnderstoodError
+        raise NotUnderstoodError
     return sum(2 if isinstance(value, str) else 1 for value in column if value is not UNSET)
 
 
-def _times(column: Sequence[str]) -> NDArray[np.int64]:
-    """Return times in microseconds; raise `_NotUnderstoodError` for an uncommon form."""
+def times_of(column: Sequence[str]) -> NDArray[np.int64]:
+    """Return times in microseconds; raise `NotUnderstoodError` for an uncommon form."""
     result = np.full(len(column), ABSENT)
     lengths = np.fromiter(map(len, column), np.int64, len(column))
     for length in np.unique(lengths[lengths > 0]).tolist():
@@ -154,7 +154,7 @@ def _times(column: Sequence[str]) -> NDArray[np.int64]:
         same = column if len(where) == len(column) else [column[i] for i in where.tolist()]
         times = timestamps.parse(same)
         if times is None:
-            raise _NotUnderstoodError
+            raise NotUnderstoodError
         result[where] = times
     return result
 

@@ -116,6 +116,11 @@ def split_lines(block: bytes) -> list[bytes]:
     return lines
 
 
+def checked(columns: Columns) -> Columns | Faults:
+    """Return well-typed records, or the faults of those that contradict themselves (counted from 1)."""
+    return Faults(contradictions(columns, range(1, columns.size + 1))) or columns
+
+
 class Reader:
     """Reads blocks of lines into columns, and learns which fields the producer writes."""
 
@@ -133,8 +138,7 @@ class Reader:
             if columns is None:
                 return self._read_slowly(block)
             parts.append(columns)
-        joined = Columns.join(parts)
-        return Faults(contradictions(joined, range(1, joined.size + 1))) or joined
+        return checked(Columns.join(parts))
 
     def _learn(self, block: bytes) -> bool:
         """Add the fields of three lines to the layout; tell whether it grew."""

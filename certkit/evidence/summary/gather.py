@@ -20,7 +20,7 @@ from certkit.evidence import traces as enclosed
 from certkit.evidence.bundle.calibration import drawn_runs, read_calibration
 from certkit.evidence.reading import parquet
 from certkit.evidence.reading.columns import ABSENT, Index
-from certkit.evidence.reading.lines import Reader, blocks
+from certkit.evidence.reading.lines import Reader, blocks, checked
 from certkit.evidence.records.faults import Fault, Faults, RecordFaultsError
 from certkit.evidence.records.record import Measured, Split
 from certkit.evidence.summary.likeness import VALUES, likeness
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from certkit.evidence.bundle.calibration import Calibration
     from certkit.evidence.bundle.folder import Bundle
     from certkit.evidence.integrity.reading import Kept
+    from certkit.evidence.reading.columns import Columns
 
 
 COMPACT: Final = 1_000_000
@@ -94,7 +95,7 @@ def gathered(bundle: Bundle, *, progress: Progress = SILENT) -> Merge:
     progress.start("reading records", bundle.records_size, "bytes")
     for path in bundle.record_files:
         file = bundle.root / path
-        parts = parquet.lines(file, shown=path) if path.endswith(".parquet") else blocks(file)
+        parts = parquet.blocks(file, shown=path) if path.endswith(".parquet") else blocks(file)
         for size in _read(parts, merge, faults, path, bundle.manifest.protocol.salt):
             progress.advance(size)
     progress.finish()
@@ -123,7 +124,7 @@ def all_faults(path: Path, places: Sequence[tuple[str, int]]) -> Faults:
 
 
 def _read(
-    parts: Iterable[bytes], merge: Merge, faults: Faults, path: str = "", salt: bytes | None = None
+    parts: Iterable[Columns | bytes], merge: Merge, faults: Faults, path: str = "", salt: bytes | None = None
 ) -> Iterator[int]:
     """Add the sums and faults of the blocks of a file; yield the size of each."""
     reader, before = Reader(), 0
@@ -135,15 +136,17 @@ def _read(
     gc.disable()  # records are freed as fast as they are made and hold no cycles
     try:
         for block in parts:
-            result = reader.read(block)
+            if isinstance(block, bytes):
+                result, size = reader.read(block), len(block)
+                rows = block.count(b"\n") + (not block.endswith(b"\n"))
+            else:
+                result, size, rows = checked(block), 0, block.size
             if isinstance(result, Faults):
                 faults.add(result, move)
-                before += block.count(b"\n") + (not block.endswith(b"\n"))
-            else:
-                if not faults:
-                    merge.add(reduce(result, salt))
-                before += result.size
-            yield len(block)
+            elif not faults:
+                merge.add(reduce(result, salt))
+            before += rows
+            yield size
     finally:
         if collecting:
             gc.enable()

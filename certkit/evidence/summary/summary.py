@@ -64,6 +64,9 @@ class Tally(Struct, frozen=True, kw_only=True):
     frr_squares: int = 0  # sum of squared grades, hundredths
     frr_missing: int = 0  # eligible fault runs without a grade
     frr_left_out: int = 0  # fault_took_hold: false
+    effect_unknown: int = 0  # fault_took_hold: null; they count as if the fault took hold
+    onset_success: int = 0  # successes that state the step of the fault and the number of steps
+    onset_last: int = 0  # … struck in the last tenth of the steps
     grade_on_failure: int = 0  # a grade above 0 stated on a run that did not succeed; counted as 0
 
     # planning efficiency, [26] eq. 5: eligible = pei_n + pei_missing

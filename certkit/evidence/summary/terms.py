@@ -87,6 +87,8 @@ class Terms:
         grade = columns.derived_grade.astype(np.int64)
         grade = np.where((grade < 0) & direct, stated, grade)
         scope = self.fault & self.eligible
+        actual, onset = columns.integer("steps_actual"), columns.integer("fault_step")
+        placed = scope & self.success & (actual != ABSENT) & (onset != ABSENT)
         counted = scope & self.held
         known = counted & (grade >= 0)
         tenths = np.where(known, grade, 0)
@@ -97,6 +99,9 @@ class Terms:
             "frr_squares": tenths * tenths,
             "frr_missing": counted & ~known,
             "frr_left_out": scope & ~self.held,
+            "effect_unknown": scope & (columns.ternary("fault_took_hold") == -1),
+            "onset_success": placed,
+            "onset_last": placed & (10 * onset > 9 * actual),
             "grade_on_failure": scope & ~self.success & direct & (stated > 0),
         }
 

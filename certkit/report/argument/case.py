@@ -23,7 +23,6 @@ from msgspec import Struct
 
 from certkit import canonical
 from certkit.assessment import CATALOGUE
-from certkit.assessment.bounded import UNDECLARED
 from certkit.assessment.rater_error.labels import gives_outcomes
 from certkit.assessment.result import moment
 from certkit.assessment.statistics.posterior import Scale, lower
@@ -31,6 +30,7 @@ from certkit.errors import InputError
 from certkit.evidence.context import CONTEXT_SCHEMA, Context, OperatingDomain, Risk, Use
 from certkit.evidence.records.record import Condition, Split
 from certkit.evidence.summary.tasks import per_task, task_sums
+from certkit.wording import UNDECLARED
 
 if TYPE_CHECKING:
     from certkit.assessment import Assessment

@@ -59,12 +59,12 @@ CLOSED_BY: Final = {
 
 _AGAINST: Final = {
     "G3": (
-        "no-fault-runs held-out-runs no-nominal-runs nominal-below-faults nominal-only-domain "
-        "nominal-share few-fault-runs repeated-identical-runs repeats-as-independent clusters-joined "
-        "clusters-unequal undeclared-independence row-rests-on-few csi-trend-zero csi-irs-factor "
-        "no-halt-due integrity-hollow"
+        "no-fault-runs held-out-runs failures-held-out no-nominal-runs nominal-below-faults "
+        "nominal-only-domain nominal-share few-fault-runs repeated-identical-runs repeats-as-independent "
+        "clusters-joined clusters-unequal undeclared-independence row-rests-on-few csi-trend-zero "
+        "csi-irs-factor no-halt-due integrity-hollow"
     ),
-    "G3.2": "faults-left-out",
+    "G3.2": "faults-left-out fault-effect-unknown",
     "G3.4": "no-attack-landed attack-landed-unknown attacks-left-out success-with-attack cascade-definition",
     "G4.1": "unsealed",
     "G4.2": (
@@ -83,7 +83,7 @@ _AGAINST: Final = {
         "unversioned-agent unpinned-components protocol-not-stated evaluator-not-independent "
         "temperature-not-zero"
     ),
-    "G5.2": "fault-mix-differs narrow-fault-mix own-conditions-dominate",
+    "G5.2": "fault-mix-differs narrow-fault-mix own-conditions-dominate faults-at-the-end",
 }
 TARGETS: Final = {code: goal for goal, codes in _AGAINST.items() for code in codes.split()}
 """Code of a finding → the goal that it speaks against."""
@@ -250,7 +250,7 @@ def _lacks(kind: Class, answer: Answer, case: Case) -> str | None:
     if answer.state == "accepted":
         return f"the acceptance ended on {answer.until}" if case.ended(answer.until) else None
     if kind is Class.SERIOUS:
-        return next(lacking(answer, case.context), None)
+        return next(lacking(answer, case.given), None) if case.given else None
     reviewing = {reviewer.person for reviewer in case.context.reviewers or ()}
     if answer.agreed_by not in reviewing or answer.agreed_by == answer.by:
         return "it awaits review"

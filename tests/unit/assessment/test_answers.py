@@ -45,7 +45,8 @@ def given(*changes: Callable[[dict[str, Any]], None], tier: int = 3) -> context.
     }
     for change in changes:
         change(document)
-    return context.read(canonical.canonical(document), where="context.json")
+    read = context.read(canonical.canonical(document), where="context.json")
+    return structs.replace(read, beside=frozenset({"sha256:" + "3" * 64}))
 
 
 def judged(answers: context.Given | None) -> Assessment:
@@ -68,9 +69,9 @@ def test_an_answered_challenge_lets_the_verdict_stand() -> None:
     found = judged(given())
     assert (found.verdict.status, found.exit_code) == (TierStatus.MET, 0)
     assert [(item.code, item.state, item.answered_by) for item in found.serious] == [
-        (CODE, "answered", ("Ana",))
+        (CODE, "answered", ("Ana, agreed by Ravi",))
     ]
-    assert sentence(found).endswith("the highest; 1 challenge answered by Ana.")
+    assert sentence(found).endswith("the highest; 1 challenge answered by Ana, agreed by Ravi.")
     document = found.to_dict()
     assert document["context"] == given().digest
     assert [item["state"] for item in document["findings"] if item["code"] == CODE] == ["answered"]
@@ -89,6 +90,7 @@ def refused() -> Iterator[tuple[str, Callable[[dict[str, Any]], None]]]:
     yield "not yet said", answer(state=None)
     yield "no evidence", answer(evidence=[])
     yield "evidence without a digest", answer(evidence=[{"title": "plans"}])
+    yield "evidence that lies nowhere", answer(evidence=[{"digest": "sha256:" + "4" * 64}])
     yield "nobody agrees", answer(agreed_by=None)
     yield "nobody wrote it", answer(by=None)
     yield "it ends", answer(until="2030-01-01")

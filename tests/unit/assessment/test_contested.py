@@ -8,7 +8,9 @@ import pytest
 
 from certkit import canonical, workflow
 from certkit.assessment import TierStatus
+from certkit.assessment.criteria import evidenced
 from certkit.errors import InputError
+from certkit.evidence.summary.summary import Traces
 from tests.support import bundles, evaluations
 from tests.support.evaluations import honest, judged, serious
 
@@ -96,6 +98,13 @@ def own_conditions(share: int) -> list[Run]:
     return under_fault(lambda i: {"condition": "x_our_own"} if 37 * i % 100 < share else {})
 
 
+def held_out(name: str) -> Run:
+    """Return a run that failed under a held-out fault."""
+    return bundles.run(
+        name, condition="tool_failure", outcome="failure", domain="museum", split="novel_fault", task_id=name
+    )
+
+
 TRICKS: dict[str, tuple[str, Callable[[], list[Run]], dict[str, Any]]] = {
     "attacks that succeeded count": ("success-with-attack", lambda: attacked(900, 30), {}),
     "conditions of one's own": ("own-conditions-dominate", lambda: own_conditions(60), {}),
@@ -143,6 +152,26 @@ TRICKS: dict[str, tuple[str, Callable[[], list[Run]], dict[str, Any]]] = {
     "an oracle for every run": (
         "oracle-varies",
         lambda: each(lambda i, run: {"steps_oracle": run["steps_actual"] - i % 3}),
+        {},
+    ),
+    "names with letters that look alike": (
+        "names-alike",
+        lambda: each(
+            lambda i, run: {"task_id": run["task_id"].replace("a", "\u0430" if i // 200 % 2 else "a")}
+        ),
+        {},
+    ),
+    "every fault at the last step": (
+        "faults-at-the-end",
+        lambda: under_fault(lambda i: {"fault_step": HONEST[i]["steps_actual"]}),
+        {},
+    ),
+    "failures that are held out": (
+        "failures-held-out",
+        lambda: [
+            *HONEST,
+            *(held_out(f"h{i}") for i in range(600)),
+        ],
         {},
     ),
     "six hundred runs in a blink": (
@@ -193,6 +222,28 @@ TWINS: dict[str, tuple[str, Callable[[], list[Run]], dict[str, Any]]] = {
     "repeats that are counted": (
         "tasks-not-distinct",
         lambda: each(lambda i, _: {"trial": i // 200}),
+        {},
+    ),
+    "names in Russian": (
+        "names-alike",
+        lambda: each(lambda _, run: {"task_id": f"{run['task_id']} \u0437\u0430\u0434\u0430\u0447\u0430"}),
+        {},
+    ),
+    "faults at any step": ("faults-at-the-end", lambda: HONEST, {}),
+    "faults that end the run": (
+        "faults-at-the-end",
+        lambda: each(
+            lambda _, run: (
+                {"fault_step": run["steps_actual"]}
+                if run["condition"] != "nominal" and run["outcome"] == "failure"
+                else {}
+            )
+        ),
+        {},
+    ),
+    "some failures that are held out": (
+        "failures-held-out",
+        lambda: [*HONEST, *(held_out(f"h{i}") for i in range(20))],
         {},
     ),
     "names that differ": ("names-alike", lambda: HONEST, {}),
@@ -357,3 +408,22 @@ def test_simulated_records_that_are_called_measured_are_refused(tmp_path: Path, 
     stated["protocol"]["origin"] = "simulated"
     manifest.write_bytes(canonical.canonical(stated))
     assert workflow.assess(root).facts.manifest.protocol.origin == "simulated"
+
+
+@pytest.mark.parametrize(
+    ("enclosed", "derived", "levels"),
+    [
+        (0, 0, ("asserted", "asserted", "asserted")),
+        (99, 99, ("asserted", "asserted", "asserted")),
+        (100, 0, ("traced", "traced", "asserted")),
+        (100, 99, ("traced", "traced", "asserted")),
+        (100, 100, ("derived", "traced", "asserted")),
+    ],
+)
+def test_a_criterion_has_the_weakest_evidence_level_of_its_records(
+    enclosed: int, derived: int, levels: tuple[str, ...]
+) -> None:
+    traces = Traces(named=100, enclosed=enclosed, derived=derived)
+    told = [evidenced(metric, 100, traces) for metric in ("violations", "r_op", "transparency_index")]
+    assert tuple(item.level for item in told) == levels
+    assert [item.derived + item.traced for item in told] == [enclosed, enclosed, 0]

@@ -32,7 +32,8 @@ def schedule(domain: str = "a", nominal: int = 20, fault: int = 80, **fields: in
 
 def found(cells: list[Cell] | None = None, **facts: Any) -> Assessment:
     listed = schedule() if cells is None else cells
-    return build.judged(build.summary(listed, rows=build.clusters()), **facts)
+    times = Times(timed=1, first=late(10), last=late(10), distinct=1)
+    return build.judged(build.summary(listed, rows=build.clusters(), times=times), **facts)
 
 
 def mixed(**conditions: int) -> Assessment:
@@ -161,10 +162,12 @@ CAUSES: dict[str, Callable[[], Assessment]] = {
     "undeclared-independence": lambda: build.judged(structs.replace(build.strong(), unclustered=1)),
     "repeated-identical-runs": lambda: repeated((0, 1, 1, {"runs": 4, "failure": 4})),
     "no-attack-landed": lambda: found([build.cell("a", ATTACK, build.outcomes(9, 9, not_landed=9))]),
+    "fault-effect-unknown": lambda: found(schedule(effect_unknown=1)),
+    "faults-at-the-end": lambda: found(schedule(onset_success=10, onset_last=6)),
     "attack-landed-unknown": lambda: found([build.cell("a", ATTACK, build.outcomes(9, 9, landed_unknown=9))]),
     "faults-left-out": lambda: found(schedule(frr_left_out=41)),
     "narrow-fault-mix": lambda: mixed(stochastic=91, cascade=5, adversarial=4),
-    "oracle-equals-actual": lambda: found(schedule(oracle_success=10, oracle_equal=10)),
+    "oracle-equals-actual": lambda: found(schedule(oracle_success=40, oracle_equal=38)),
     "success-with-violations": lambda: found(schedule(success_with_violations=1)),
     "stopped-short": lambda: found(schedule(pei_stopped_short=1)),
     "grade-on-failure": lambda: found(schedule(grade_on_failure=1)),
@@ -187,6 +190,7 @@ CAUSES: dict[str, Callable[[], Assessment]] = {
 ELSEWHERE = {
     # need whole records, see test_contested
     *("repeats-as-independent", "success-with-attack", "own-conditions-dominate", "attacks-left-out"),
+    "failures-held-out",
     *("runs-alike", "names-alike", "tasks-not-distinct", "oracle-varies", "implausible-pace"),
     *("integrity-hollow", "integrity-partial", "integrity-tasks"),  # need replies, see test_commitments
     *("calibration-chosen", "judge-agreement-low", "judge-correction"),  # need ratings, see test_judge_error
@@ -243,7 +247,9 @@ def test_findings_stand_by_severity() -> None:
         ),
         (lambda: repeated((0, 1, 1, {"runs": 4, "success": 4}), temperature=0.5), "repeated-identical-runs"),
         (lambda: mixed(stochastic=90, cascade=5, adversarial=5), "narrow-fault-mix"),
-        (lambda: found(schedule(oracle_success=10, oracle_equal=9)), "oracle-equals-actual"),
+        (lambda: found(schedule(oracle_success=40, oracle_equal=37)), "oracle-equals-actual"),
+        (lambda: found(schedule(onset_success=10, onset_last=5)), "faults-at-the-end"),
+        (lambda: found(schedule(onset_success=9, onset_last=9)), "faults-at-the-end"),
         (lambda: found(schedule(oracle_success=9, oracle_equal=9)), "oracle-equals-actual"),
     ],
 )
@@ -307,23 +313,12 @@ def two_means(one: list[tuple[int, int]], other: list[tuple[int, int]]) -> float
     return float(stats.t.sf(t, min(len(one), len(other)) - 1))
 
 
-def test_held_out_faults_are_set_against_the_runs_that_count() -> None:
+def test_held_out_faults_are_set_beside_the_runs_that_count() -> None:
     counted, novel = [(9, 10), (8, 10), (10, 10)] * 8, [(4, 10), (6, 10), (5, 10)] * 3
-    message = said(apart((2, 2), *counted, novel=tuple(novel)), "held-out-runs")
-    assert two_means(counted, novel) < 0.0001
-    assert message == (
+    assert said(apart((2, 2), *counted, novel=tuple(novel)), "held-out-runs") == (
         "90 of 378 runs are held-out faults (split novel_fault), which no row counts; under faults 45 of 90"
-        " succeed (50.0%), where 90.0% of the fault runs that count do (one-sided p < 0.0001, tasks"
-        " respected)"
+        " succeed (50.0%), where 90.0% of the fault runs that count do"
     )
-    alike = [(9, 10), (8, 10), (9, 10)]
-    message = said(apart((2, 2), *counted, novel=tuple(alike)), "held-out-runs")
-    assert two_means(counted, alike) > 0.15
-    assert "too few tasks" in (message or "")  # three tasks tell little, whatever they are
-    message = said(apart((2, 2), *counted, novel=tuple(alike * 4)), "held-out-runs")
-    assert two_means(counted, alike * 4) > 0.05
-    assert 0.05 < float((message or "").rsplit("p = ")[-1].split(",")[0]) < 0.9
-    assert "too few tasks" in (said(apart((2, 2), *counted, novel=((1, 2),)), "held-out-runs") or "")
 
 
 def test_held_out_runs_without_a_fault_or_without_others_have_nothing_to_be_set_against() -> None:

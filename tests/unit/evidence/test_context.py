@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jsonschema
 import pytest
@@ -10,6 +10,9 @@ import pytest
 from certkit import canonical
 from certkit.errors import InputError
 from certkit.evidence import context
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 DIGEST = "sha256:" + "1" * 64
 OTHER = "sha256:" + "2" * 64
@@ -177,3 +180,21 @@ def test_one_person_under_two_ids_cannot_agree_with_themselves(
     else:
         with pytest.raises(InputError, match="answer of their own"):
             read(document)
+
+
+def test_evidence_of_an_answer_lies_beside_the_context_with_its_digest(tmp_path: Path) -> None:
+    folder, text = tmp_path / "case", b"two raters agree"
+    (folder / "more").mkdir(parents=True)
+    for path in (folder / "more" / "raters.txt", tmp_path / "outside.txt"):
+        path.write_bytes(text)
+    digest = canonical.digest(text)
+
+    def seen(**named: Any) -> frozenset[str]:
+        document = changed("/answers/0", WHOLE["answers"][0] | {"evidence": [named]})
+        return context.read(canonical.line(document), where="context.json", folder=folder).beside
+
+    assert seen(digest=digest, where="more/raters.txt") == {digest}
+    assert seen(digest="sha256:" + "0" * 64, where="more/raters.txt") == set()
+    for where in ("../outside.txt", str(tmp_path / "outside.txt"), "more", "absent.txt", "a\0b"):
+        assert seen(digest=digest, where=where) == set()
+    assert seen(digest=digest) == seen(where="more/raters.txt") == set()

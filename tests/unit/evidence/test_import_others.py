@@ -89,7 +89,7 @@ def test_traces_of_opentelemetry_however_their_spans_are_spread(tmp_path: Path, 
         imported(None, tmp_path / "spans.json", tmp_path / "out")
     assert "domain, task_id, condition" in str(caught.value)
     (tmp_path / "map.toml").write_text(
-        '[columns]\ntask_id = "attributes.shop.task"\n[when.condition]\n'
+        '[columns]\ntask_id = "attributes.`shop.task`"\n[when.condition]\n'
         'tool_failure = "tool_errors > 0"\nnominal = "otherwise"\n'
     )
     account, records = imported(

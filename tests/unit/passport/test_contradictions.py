@@ -11,6 +11,7 @@ from certkit import canonical, passport
 from certkit.errors import NegativeError
 from certkit.passport import derived, payload
 from certkit.passport.statement import Predicate
+from certkit.wording import UNDECLARED
 from tests.support import passport_parts as maker
 from tests.support.agreeing import agree
 from tests.support.making import issued, of_bundle, sealed_bundle
@@ -51,6 +52,10 @@ MODE = {"domain": "banking", "condition": "adversarial", "failures": 4, "runs": 
 
 LEFT_OUT: dict[str, Callable[[dict[str, Any]], object]] = {
     "few-fault-runs": lambda p: p["challenges"][0].update(severity="info"),
+    "narrow-fault-mix": lambda p: p["challenges"].pop(),
+    "undeclared-independence": lambda p: row(p)["tiers"]["1"].update(
+        bounded={"status": "insufficient", "confidence": "0.950000", "reason": UNDECLARED}
+    ),
     "undeclared-attempt": lambda p: p["protocol"].pop("attempt"),
     "repeated-attempt": lambda p: p["protocol"].update(attempt=2),
     "temperature-not-zero": lambda p: p["protocol"].update(temperature="0.700000"),
@@ -61,6 +66,14 @@ LEFT_OUT: dict[str, Callable[[dict[str, Any]], object]] = {
     "unpinned-components": lambda p: p["agent"]["components"][0].update(pinned=False),
 }
 CHANGES: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
+    "a level that its traces do not give": (
+        lambda p: row(p).update(evidence={"level": "traced", "derived": 0, "traced": 19}),
+        "criteria r_op evidence level: claimed traced, the rest gives asserted",
+    ),
+    "more traces than records": (
+        lambda p: row(p).update(evidence={"level": "traced", "derived": 0, "traced": 21}),
+        "criterion r_op rests on more traces than records",
+    ),
     "met by a bound and not by the value": (
         by_bounds,
         "criterion r_op at Tier 2 cannot be met by bounds with its bound",

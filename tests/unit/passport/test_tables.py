@@ -176,4 +176,5 @@ def test_a_row_without_a_bound_is_held_to_the_table_all_the_same() -> None:
 
 def differences(document: dict[str, Any]) -> list[str]:
     predicate = msgspec.convert(document["predicate"], Predicate)
-    return [*payload.profile_differences(predicate, bounds.rows(predicate))]
+    rows = [bounds.Row(predicate, criterion) for criterion in predicate.criteria]
+    return [*payload.profile_differences(predicate, rows)]

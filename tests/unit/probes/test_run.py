@@ -87,7 +87,7 @@ def test_a_function_is_asked_everything_once_attempts_first_and_nothing_is_appen
     assert (ran.answered, ran.errors, ran.left) == (150, 0, 0)
     generated = read(tasks).tasks
     questions = list(asked(generated))
-    assert [prompt(task, key, question, Mode.JSON) for key, task, question in questions] == agents.PROMPTS
+    assert [prompt(*question, Mode.JSON) for question in questions] == agents.PROMPTS
     assert [key.probe for key, _, _ in questions[:48]] == [None] * 48
     for (_, task, question), text in zip(questions, agents.PROMPTS, strict=True):
         positions = [
