@@ -12,7 +12,7 @@ An entry ends a passport where it revokes or supersedes it by the word of the pa
 later passport that names it, if that entry counts. Of several endings a revocation comes before a
 supersession, a graver reason before another, and else the first.
 
-`Dates` and `Lineages` are the rules that every entry must satisfy, used by writer and auditor: date, and place
+`Dates` and `Lineages` are rules that every entry must satisfy, used by writer and auditor: date, and place
 in its lineage. The place is the log's, the date the submitter's word: so that nobody can date an entry back,
 none may be dated before those above it, nor later than now; clocks may differ by a few minutes.
 How a lineage drifted is `certkit.registry.drifts`.
