@@ -7,7 +7,8 @@ Prints the machine, the CPU time of reading and reducing a bundle as a multiple 
 `orjson` takes to parse the same lines one by one, the wall time, and the largest memory. Start-up is the
 wall time of ``certkit --help`` and of ``certkit verify`` against that of their imports. Judging is the CPU
 time of an assessment after its evidence was read, and the wall time of ``certkit assess`` from start to end,
-both of `ASSESSED` records. Signing and verifying are `bench_signing`'s. Nothing here is asserted by a test.
+both of `ASSESSED` records. The same records as Parquet are measured beside DuckDB's scan of every column.
+Signing and verifying are `bench_signing`'s. Nothing here is asserted by a test.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from unittest import mock
 
+import duckdb
 import numpy as np
 import orjson
 
@@ -133,6 +135,28 @@ def measure_orjson(root: Path) -> None:
                 orjson.loads(line)
             total += time.process_time() - start
     print(total)
+
+
+def as_parquet(root: Path, target: Path) -> None:
+    """Write the records of a bundle as Parquet into a new bundle."""
+    (target / "records").mkdir(parents=True)
+    shutil.copy(root / "bundle.json", target)
+    with duckdb.connect(":memory:") as connection:
+        connection.execute("SET threads = 1; SET TimeZone = 'UTC'; SET preserve_insertion_order = true")
+        source = f"read_json('{root}/records/runs.jsonl', format = 'newline_delimited', sample_size = -1)"
+        connection.execute(f"COPY (SELECT * FROM {source}) TO '{target}/records/runs.parquet'")  # noqa: S608
+
+
+def measure_duckdb(root: Path) -> None:
+    """Print the CPU seconds of DuckDB's scan that touches every value of every column."""
+    with duckdb.connect(":memory:") as connection:
+        connection.execute("SET threads = 1; SET TimeZone = 'UTC'")
+        source = f"read_parquet('{root}/records/runs.parquet')"
+        names = [row[0] for row in connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()]  # noqa: S608
+        most = ", ".join(f'max("{name}")::VARCHAR' for name in names)
+        start = time.process_time()
+        connection.execute(f"SELECT {most} FROM {source}").fetchall()  # noqa: S608 - names of our own columns
+        print(time.process_time() - start)
 
 
 def measure_certkit(root: Path) -> None:
@@ -267,6 +291,7 @@ def start_up(repeat: int) -> None:
 
 MEASURES: Final[dict[str, Callable[[Path], None]]] = {
     "orjson": measure_orjson,
+    "duckdb": measure_duckdb,
     "certkit": measure_certkit,
     "assess": measure_assess,
     "with-findings": partial(measure_findings, raised=True),
@@ -307,6 +332,17 @@ def report(count: int, repeat: int) -> None:
                 f"run {number}: certkit {used:.2f} CPU s, orjson {peer:.2f} CPU s, ratio {used / peer:.2f}; "
                 f"wall {wall:.2f} s, memory at most {memory / 1e6:.0f} MB"
             )
+        columns = Path(folder) / "parquet"
+        as_parquet(root, columns)
+        (scan,) = run("duckdb", columns)
+        spent, wall, memory, read = run("certkit", columns)
+        if read != count:
+            raise SystemExit(f"read {read:.0f} of {count} records")
+        print(
+            f"the same as Parquet: certkit {spent:.2f} CPU s, DuckDB's scan {scan:.2f} CPU s, ratio"
+            f" {spent / scan:.1f}; {spent / used:.2f} of JSON lines; wall {wall:.2f} s, memory at most"
+            f" {memory / 1e6:.0f} MB"
+        )
         print(
             f"reading, checking and reducing: {statistics.median(ratios):.2f} × orjson (median of {repeat})"
         )

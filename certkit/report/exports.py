@@ -34,17 +34,8 @@ if TYPE_CHECKING:
 
     from certkit.report.argument.build import Argument
     from certkit.report.argument.case import Case
-    from certkit.report.argument.challenges import Challenge
 
-_PREFIX: Final = {
-    Kind.GOAL: "G",
-    Kind.STRATEGY: "S",
-    Kind.SOLUTION: "Sn",
-    Kind.CONTEXT: "C",
-    Kind.ASSUMPTION: "A",
-    Kind.JUSTIFICATION: "J",
-    Kind.COUNTER_GOAL: "CG",
-}
+_PREFIX: Final = dict(zip(Kind, ("G", "S", "Sn", "C", "A", "J", "CG"), strict=True))
 
 
 def _argument(_case: Case, argument: Argument) -> str:
@@ -81,16 +72,18 @@ def _quoted(text: str) -> str:
 
 def _register(_case: Case, argument: Argument) -> str:
     names = ("code", "class", "state", "goal", "challenge", "what would close it", "answer")
-    rows = "".join(f"| {' | '.join(map(_cell, _registered(item)))} |\n" for item in argument.challenges)
+    rows = "".join(
+        _line(c.code, c.kind, c.state, c.target, c.text, c.closed_by, c.said or "")
+        for c in argument.challenges
+    )
     claim = "Supported" if argument.claim.supported else "Not supported"
     because = "".join(f"- {reason}\n" for reason in argument.claim.because)
-    head = f"| {' | '.join(names)} |\n|{'---|' * len(names)}\n"
+    head = f"{_line(*names)}|{'---|' * len(names)}\n"
     return f"# Challenges\n\n{claim}: {_cell(argument.claim.text)}\n\n{because}\n{head}{rows}"
 
 
-def _registered(item: Challenge) -> tuple[str, ...]:
-    said = item.said or ""
-    return item.code, item.kind.value, item.state.value, item.target, item.text, item.closed_by, said
+def _line(*cells: str) -> str:
+    return f"| {' | '.join(map(_cell, cells))} |\n"
 
 
 def _cell(text: str) -> str:
@@ -110,13 +103,6 @@ def _state(case: Case, row: dict[str, Any]) -> State:
     return State(case.document["metrics"][row["metric"]]["state"])
 
 
-def _serious(argument: Argument) -> Iterator[Challenge]:
-    """Yield the challenges that contest the verdict, or refute what they speak against."""
-    for item in argument.challenges:
-        if item.state is Standing.SUSTAINED or (item.kind is Class.SERIOUS and item.state is Standing.OPEN):
-            yield item
-
-
 def _junit(case: Case, argument: Argument) -> str:
     name = f"Tier {case.tier} of {case.document['profile']['id']}"
     cases = []
@@ -129,10 +115,11 @@ def _junit(case: Case, argument: Argument) -> str:
         elif status is not Status.MET:
             ET.SubElement(made, "skipped", message=visible(said))
         cases.append(made)
-    for item in _serious(argument):
-        made = ET.Element("testcase", classname="challenges", name=item.code)
-        ET.SubElement(made, "failure", message=visible(item.text), type=item.state)
-        cases.append(made)
+    for item in argument.challenges:
+        if item.state is Standing.SUSTAINED or (item.kind is Class.SERIOUS and item.state is Standing.OPEN):
+            made = ET.Element("testcase", classname="challenges", name=item.code)
+            ET.SubElement(made, "failure", message=visible(item.text), type=item.state)
+            cases.append(made)
     suite = ET.Element("testsuite", name=visible(name), tests=str(len(cases)), errors="0")
     for outcome, tag in (("failures", "failure"), ("skipped", "skipped")):
         suite.set(outcome, str(sum(item.find(tag) is not None for item in cases)))

@@ -47,8 +47,8 @@ def _drawn() -> frozenset[int]:
 
 def drawable(text: str) -> str:
     r"""Return `text` with every character that the family lacks as ``\u4e2d``."""
-    drawn = _drawn()
-    return "".join(character if ord(character) in drawn else f"\\u{ord(character):04x}" for character in text)
+    lacking = set(map(ord, set(text))) - _drawn()
+    return text.translate({code: f"\\u{code:04x}" for code in lacking})
 
 
 @cache

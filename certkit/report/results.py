@@ -83,10 +83,8 @@ def name(row: Row) -> Markup:
 
 def by_status(document: Document, tier: int, wanted: Iterable[Status] = _OPEN) -> dict[Status, list[str]]:
     """Return the names of a tier's rows grouped by status, empty groups left out."""
-    reading, tier_rows = document["profile"]["reading"], rows(document, tier)
-    groups = {
-        status: [title(row) for row in tier_rows if deciding(row, reading) is status] for status in wanted
-    }
+    every = judged_rows(document, tier)
+    groups = {status: [title(row) for row, has in every if has is status] for status in wanted}
     return {status: names for status, names in groups.items() if names}
 
 

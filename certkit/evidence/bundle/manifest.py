@@ -109,8 +109,13 @@ class Agent(Authored):
 
     @property
     def lineage(self) -> str:
-        """``provider/name``: what history, supersession, attempts and drift follow."""
-        return f"{self.provider or '-'}/{self.name}"
+        """``provider/name``: what history, supersession, attempts and drift follow.
+
+        The first slash ends the provider: one in its name is written ``%2F``, a percent sign ``%25``, and a
+        provider called ``-`` is ``%2D``, since a dash alone stands for none.
+        """
+        provider = (self.provider or "").replace("%", "%25").replace("/", "%2F")
+        return f"{'%2D' if provider == '-' else provider or '-'}/{self.name}"
 
 
 class Judge(Authored):

@@ -350,10 +350,11 @@ def calibration(*bundles: Bundle) -> Calibration | None:
 
 def traces(bundle: Bundle, summary: Summary) -> Traces:
     """Count the traces that runs name, and compare records with those of them that are enclosed."""
-    if not any(cell.tally.traced or cell.tally.derived for cell in summary.cells):
-        return Traces()
+    named = sum(cell.tally.traced for cell in summary.cells)
     paths = {f"sha256:{file['sha256']}": file["path"] for file in bundle.files}
     paths = {digest: path for digest, path in paths.items() if path.startswith("traces/")}
+    if not (named and paths):
+        return Traces(named=named, bare=sum(cell.tally.derived for cell in summary.cells))
     rules = enclosed.rules_of(bundle.root)
     counts: Counter[str] = Counter()
     for *_, line in record_lines(bundle):

@@ -108,7 +108,8 @@ NO_CONTEXT: Final = Context(schema=CONTEXT_SCHEMA)
 class Case(Struct, frozen=True, kw_only=True, eq=False):
     """The assessment of a bundle and the context of a use, on a day.
 
-    `document` is the assessment's, as JSON values. `stale` names the members of ``about`` that are about
+    `document` is the assessment's, as JSON values; `use`, `domain` and `risk` are blank where nobody stated
+    them. `stale` names the members of ``about`` that are about
     something else than this evidence; it is empty without a context. `measured` holds what the evidence shows
     of each hazard; `last_run` the day of the last run, or the end of the declared period.
     """
@@ -116,6 +117,9 @@ class Case(Struct, frozen=True, kw_only=True, eq=False):
     assessment: Assessment
     document: dict[str, Any]
     given: Given | None
+    use: Use
+    domain: OperatingDomain
+    risk: Risk
     signed: Issued | None
     stale: tuple[str, ...]
     measured: dict[str, Measured]
@@ -131,21 +135,6 @@ class Case(Struct, frozen=True, kw_only=True, eq=False):
     def manifest(self) -> Manifest:
         """The manifest of the evidence."""
         return self.assessment.facts.manifest
-
-    @property
-    def use(self) -> Use:
-        """The use of the agent, blank where nobody stated it."""
-        return self.context.use or Use()
-
-    @property
-    def domain(self) -> OperatingDomain:
-        """The operating domain, blank where nobody stated it."""
-        return self.context.operating_domain or OperatingDomain()
-
-    @property
-    def risk(self) -> Risk:
-        """The accepted risk, blank where nobody stated it."""
-        return self.context.risk or Risk()
 
     @property
     def data(self) -> bytes:
@@ -231,6 +220,9 @@ def case(
         assessment=assessment,
         document=assessment.to_dict(),
         given=context,
+        use=said.use or Use(),
+        domain=said.operating_domain or OperatingDomain(),
+        risk=said.risk or Risk(),
         signed=signed,
         stale=stale if context else (),
         measured={hazard.id: measure(summary, hazard, protocol) for hazard in said.hazards or () if summary},

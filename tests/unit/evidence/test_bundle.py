@@ -11,6 +11,7 @@ import pytest
 
 from certkit import evidence
 from certkit.errors import CertkitError, InputError, UsageError
+from certkit.evidence.bundle.manifest import Agent
 from tests.support import bundles
 from tests.support.bundles import lines, run
 
@@ -167,3 +168,10 @@ def test_init_makes_what_opens(tmp_path: Path) -> None:
     with pytest.raises(InputError):
         evidence.init(tmp_path / "c", agent="a", version="1", origin="dreamt")
     assert not (tmp_path / "c").exists()
+
+
+def test_no_two_agents_have_one_lineage() -> None:
+    parts = [(None, "a"), ("-", "a"), ("a", "b/c"), ("a/b", "c"), ("a%2Fb", "c"), ("%2D", "a")]
+    agents = [Agent(provider=provider, name=name, version="1") for provider, name in parts]
+    assert [agent.lineage for agent in agents[:4]] == ["-/a", "%2D/a", "a/b/c", "a%2Fb/c"]
+    assert len({agent.lineage for agent in agents}) == len(parts)

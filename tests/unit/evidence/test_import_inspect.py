@@ -231,6 +231,29 @@ def test_a_zip_bomb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (error.code, "times its size" in str(error)) == ("import.source", True)
 
 
+MEASURE = """
+import resource, sys
+from pathlib import Path
+from certkit.errors import CertkitError
+from certkit.evidence.importers import ImportOptions, run
+from certkit.progress import SILENT
+try:
+    run(Path(sys.argv[1]), Path(sys.argv[1] + ".out"), ImportOptions(condition="nominal"), SILENT)
+except CertkitError as error:
+    print(error.code)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024))
+"""
+
+
+def test_the_largest_sample_is_refused_within_300_megabytes(tmp_path: Path) -> None:
+    sample = b'{"id": 1, "epoch": 1, "metadata": {"a": "' + b"\xff" * (60 << 20) + b'"}}'
+    path = zipped(tmp_path / "a.eval", {"header.json": HEADER, "samples/1_epoch_1.json": sample})
+    done = subprocess.run([sys.executable, "-c", MEASURE, path], check=True, capture_output=True, text=True)
+    code, peak = done.stdout.split()
+    assert (code, int(peak) <= 300_000_000) == ("import.row", True)
+    assert [path.name for path in tmp_path.iterdir()] == ["a.eval"]
+
+
 @pytest.mark.parametrize(
     "data",
     [b"[" * 100_000, b'{"id": 1, "epoch": 1, "metadata": ' + b'{"a":' * 5000, b'{"id": "\xff", "epoch": 1}'],
