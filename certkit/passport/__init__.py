@@ -16,7 +16,7 @@ Rules. The signature is over the exact payload bytes, and nothing is normalised 
 passport is the SHA-256 of its payload, never of its file. A step that could not be taken is never passed.
 
 To issue: `claim` (from an assessment) → `statement` → `payload` → `dsse`, `sealed` → `issuing`. To verify:
-`sealed`, `dsse`, `payload` → `opening` → `checks`, `logs`, `replay` → `verification` → `outcome`; `keyless`
+`sealed`, `dsse`, `payload` → `opening` → `checks`, `logs`, `replay` → `verification`; `keyless`
 and `timestamp` read certificates and timestamps; `payload`, with `derived` and `bounds`, compares a statement
 with itself and with the packaged profiles. Verifying loads `cryptography` and `msgspec`; only a replay loads
 the assessment, and only a certificate loads `sigstore`.
@@ -31,8 +31,16 @@ from certkit.lazy import lazy
 if TYPE_CHECKING:
     from certkit.passport.checks import Status, StatusSource
     from certkit.passport.issuing import VALIDITY, Issuer, issue
-    from certkit.passport.opening import Passport, RefusedPassportError, Signed, open_signed, parse
-    from certkit.passport.outcome import Claim, Step, Verification
+    from certkit.passport.opening import (
+        Claim,
+        Passport,
+        RefusedPassportError,
+        Signed,
+        Step,
+        Verification,
+        open_signed,
+        parse,
+    )
     from certkit.passport.replay import Opened, from_bundle
     from certkit.passport.statement import Statement
     from certkit.passport.trust import Trust, TrustedIssuer, TrustedKey
@@ -68,8 +76,16 @@ __getattr__ = lazy(
     {
         "checks": ("Status", "StatusSource"),
         "issuing": ("VALIDITY", "Issuer", "issue"),
-        "opening": ("Passport", "RefusedPassportError", "Signed", "open_signed", "parse"),
-        "outcome": ("Claim", "Step", "Verification"),
+        "opening": (
+            "Claim",
+            "Passport",
+            "RefusedPassportError",
+            "Signed",
+            "Step",
+            "Verification",
+            "open_signed",
+            "parse",
+        ),
         "replay": ("Opened", "from_bundle"),
         "statement": ("Statement",),
         "trust": ("Trust", "TrustedIssuer", "TrustedKey", "parse as parse_trust"),

@@ -21,7 +21,7 @@ from certkit.errors import CertkitError, InputError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from certkit.passport.outcome import Verification
+    from certkit.passport.opening import Verification
 
 MAX_PDF: Final = 64 << 20
 PAGES: Final = "the pages of the PDF: they are a drawing, and only the passport attached to them is signed"

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from certkit.document import fill
 from certkit.errors import CertkitError, UnavailableError, UsageError
 from certkit.passport import bounds, checks, logs, payload
-from certkit.passport import outcome as out
+from certkit.passport import opening as out
 from certkit.passport.opening import RefusedPassportError, open_signed
 from certkit.passport.replay import Opened
 from certkit.text import quoted

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from certkit.canonical import Digest
     from certkit.passport.checks import Status
     from certkit.passport.keys import PublicKey
-    from certkit.passport.outcome import Verification
+    from certkit.passport.opening import Verification
     from certkit.passport.pdf import Taken
     from certkit.passport.trust import Trust
     from certkit.progress import Progress

@@ -30,7 +30,7 @@ import pytest
 
 from certkit import canonical, passport
 from certkit.errors import CODES, CertkitError
-from certkit.passport.outcome import STEPS
+from certkit.passport.opening import STEPS
 from certkit.progress import SILENT
 from certkit.registry import heads
 from certkit.registry.status import FileStatus

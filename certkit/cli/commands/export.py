@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from certkit.cli.emit import Line
     from certkit.passport.exports import Export, Source
-    from certkit.passport.outcome import Verification
+    from certkit.passport.opening import Verification
     from certkit.passport.statement import CriterionClaim, Predicate, RowAtTier, Trigger
 
 MAX_CARD: Final = 1024 * 1024

@@ -13,14 +13,14 @@ from certkit.cli.emit import emit, fold, progress, warn
 from certkit.errors import UsageError
 from certkit.passport import keys, words
 from certkit.passport.checks import NOT_ASKED
-from certkit.passport.outcome import STEPS
+from certkit.passport.opening import STEPS
 from certkit.passport.trust import Trust, TrustedIssuer, TrustedKey
 from certkit.passport.verification import verify as check
 from certkit.text import quoted
 from certkit.workflow.verifying import evidence_of, remembered, standing_of, taken
 
 if TYPE_CHECKING:
-    from certkit.passport.outcome import Claim, Verification
+    from certkit.passport.opening import Claim, Verification
 
 
 _STEPS: Final = {"passed": "+", "failed": "x", "skipped": "-"}

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from certkit.passport.keys import PrivateKey
-    from certkit.passport.outcome import Verification
+    from certkit.passport.opening import Verification
     from certkit.passport.statement import Predicate
     from certkit.passport.trust import Trust
 

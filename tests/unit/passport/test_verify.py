@@ -17,7 +17,7 @@ from certkit import canonical, evidence, passport, workflow
 from certkit.errors import CertkitError, InputError, MismatchError, UnavailableError, UsageError
 from certkit.passport import dsse, keys
 from certkit.passport import trust as trust_policy
-from certkit.passport.outcome import VerificationDocument
+from certkit.passport.opening import VerificationDocument
 from certkit.passport.trust import Witnesses
 from certkit.progress import SILENT
 from certkit.tlog import checkpoint, note, proof, tree

@@ -195,7 +195,8 @@ def test_without_one_thing_it_is_not_supported_and_says_why(missing: str) -> Non
 def otherwise(summed: Summary, said: Context = CLOSED, **protocol: Any) -> Argument:
     """The argument of another evidence of the same bundle, with the closed context."""
     made = judged(summed, tier=2, tasks_independent=True, methodology="trajectory", **protocol)
-    context = contexts.read(canonical.line(said), where="context.json")
+    read = contexts.read(canonical.line(said), where="context.json")
+    context = structs.replace(read, beside=frozenset({DIGEST}))
     return build(case(made, context=context, summary=TASKS, today=TODAY))
 
 
