@@ -70,7 +70,7 @@ def clustered(successes: int) -> Summary:
     good = [(number + 1) * successes // 100 - number * successes // 100 for number in range(100)]
     cells = [
         assessments.cell("bank", "nominal", assessments.outcomes(100, 95)),
-        assessments.cell("bank", "tool_failure", assessments.outcomes(1000, successes)),
+        assessments.cell("bank", "tool_failure", assessments.outcomes(1000, successes, frr_missing=1000)),
     ]
     runs = [(0, 1000 + number, 1, int(number < 95)) for number in range(100)]
     runs += [(1, number, 10, y) for number, y in enumerate(good)]
