@@ -16,6 +16,7 @@ accept or answer. Which challenges there are, and so which answers count, is `as
 
 from __future__ import annotations
 
+import re
 from datetime import date
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
@@ -309,6 +310,9 @@ def context_schema() -> dict[str, Any]:
     return {"$schema": DIALECT, "$id": CONTEXT_SCHEMA, **body, "title": "certkit context"}
 
 
+_PERSON: Final = re.compile(r"(?!/previous_).*/(owner|person|by|agreed_by)(/[0-9]+)?")
+_MITIGATION: Final = re.compile(r"/hazards/[0-9]+/mitigations/[0-9]+")
+"""Where ids of people and of mitigations stand."""
 _LISTS: Final = ("people", "hazards", "mitigations", "assumptions", "monitoring")
 
 
@@ -320,22 +324,17 @@ def _faults(context: Context) -> Iterator[str]:
             if identifier in ids[:place]:
                 yield f"/{name}/{place}/id: {identifier!r} stands there twice"
     people = set(context.by_id)
-    for pointer, person in _people_named(context):
-        if person is not None and person not in people:
-            yield f"{pointer}: no person has the id {person!r}; people holds {_listed(people)}"
-    yield from _mitigation_faults(context)
+    mitigations = {item.id for item in context.mitigations or ()}
+    for pointer, value in _leaves(context.model_dump(mode="json")):
+        if value is not None and value not in people and _PERSON.fullmatch(pointer):
+            known = ", ".join(sorted(people)) or "nobody"
+            yield f"{pointer}: no person has the id {value!r}; people holds {known}"
+        if value not in mitigations and _MITIGATION.fullmatch(pointer):
+            yield f"{pointer}: no mitigation has the id {value!r}"
     yield from _assumption_faults(context)
     yield from _answer_faults(context)
     if context.decision and context.decision.by not in {None, context.owner}:
         yield f"/decision/by: {context.decision.by!r} is not the owner, who alone decides"
-
-
-def _mitigation_faults(context: Context) -> Iterator[str]:
-    mitigations = {item.id for item in context.mitigations or ()}
-    for place, hazard in enumerate(context.hazards or ()):
-        for index, name in enumerate(hazard.mitigations or ()):
-            if name not in mitigations:
-                yield f"/hazards/{place}/mitigations/{index}: no mitigation has the id {name!r}"
 
 
 def _assumption_faults(context: Context) -> Iterator[str]:
@@ -362,25 +361,10 @@ def _answer_faults(context: Context) -> Iterator[str]:
             yield f"{at}/reason: {answer.state} without a reason"
 
 
-def _people_named(context: Context) -> Iterator[tuple[str, str | None]]:
-    yield "/owner", context.owner
-    for place, mitigation in enumerate(context.mitigations or ()):
-        yield f"/mitigations/{place}/owner", mitigation.owner
-    for place, assumption in enumerate(context.assumptions or ()):
-        yield f"/assumptions/{place}/owner", assumption.owner
-    for place, reviewer in enumerate(context.reviewers or ()):
-        yield f"/reviewers/{place}/person", reviewer.person
-    for place, answer in enumerate(context.answers or ()):
-        yield f"/answers/{place}/by", answer.by
-        yield f"/answers/{place}/agreed_by", answer.agreed_by
-    for place, indicator in enumerate(context.monitoring or ()):
-        yield f"/monitoring/{place}/owner", indicator.owner
-    if context.decision is not None:
-        yield "/decision/by", context.decision.by
-    if context.hazard_identification is not None:
-        for place, person in enumerate(context.hazard_identification.by or ()):
-            yield f"/hazard_identification/by/{place}", person
-
-
-def _listed(names: set[str]) -> str:
-    return ", ".join(sorted(names)) or "nobody"
+def _leaves(value: Any, pointer: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield every value of a document that holds no others, with its JSON pointer."""
+    if isinstance(value, dict | list):
+        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _leaves(item, f"{pointer}/{key}")
+    else:
+        yield pointer, value

@@ -42,8 +42,9 @@ from certkit.registry.entry import (
     read,
 )
 from certkit.registry.heads import refuse_fork
+from certkit.registry.log import LogKeys
 from certkit.registry.source import opened, walk
-from certkit.registry.state import Dates, Lineages, LogKeys, Passports, Policy, outside
+from certkit.registry.state import Dates, Lineages, Passports, Policy, outside
 from certkit.tlog import tiles, tree
 from certkit.tlog.checkpoint import NOBODY, Quorum, counted, open_checkpoint
 from certkit.tlog.tiles import Rebuild
@@ -63,8 +64,7 @@ _LAST: Final = 253_402_300_799  # the end of the year 9999, later than which the
 LISTED: Final = 1000
 """How many findings are listed; all are counted."""
 UNTRUSTED: Final = "registry.entry-untrusted"
-_TIMES: Final = {"passport.key-window", "passport.expired", "passport.not-yet-valid"}
-"""Why a passport is refused that was not to be logged then."""
+_NOT_THEN: Final = {"passport.key-window", "passport.expired", "passport.not-yet-valid"}
 
 NOT_SHOWN: Final = (
     (
@@ -359,13 +359,12 @@ class _Work:
         try:
             facts = self._check(data, moment(entry.issued_at))
         except CertkitError as error:
-            code = "registry.time" if error.code in _TIMES else "registry.passport"
+            code = "registry.time" if error.code in _NOT_THEN else "registry.passport"
             code = UNTRUSTED if error.exit_code is Exit.UNTRUSTED else code
             self.found(code, where, f"{error.message} [{error.code}]")
             return None
         self._policy.issuers[facts.passport_id] = facts.issuer
-        if facts.bundles:
-            self._pooled[facts.passport_id] = facts.bundles
+        self._pooled[facts.passport_id] = facts.bundles
         if (facts.attempt or 1) < claims.attempt:
             message = f"declares attempt {facts.attempt or 1}, and is attempt {claims.attempt} in this log"
             self.found("registry.attempt", where, message)

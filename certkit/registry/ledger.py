@@ -39,7 +39,8 @@ from certkit.registry.entry import (
     read,
     readable,
 )
-from certkit.registry.state import Lineages, LogKeys, Passports, Policy, spelling
+from certkit.registry.log import LogKeys
+from certkit.registry.state import Lineages, Passports, Policy, spelling
 from certkit.tlog.tiles import WIDTH
 from certkit.tlog.tree import HASH_SIZE, Frontier, leaf_hash
 

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from certkit.errors import CertkitError, InputError, MismatchError, UsageError
 from certkit.passport import keys
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from certkit.registry.entry import KeyChange, UnverifiedEntry
     from certkit.tlog.note import Signer
 
 KEY_FILE: Final = "log-key.pem"
@@ -284,6 +285,37 @@ def _edge(size: int) -> list[tuple[int, int]]:
             edge.append((level, count // tiles.WIDTH))
         level += 1
     return edge
+
+
+class LogKeys:
+    """The keys of a log, each handed over to the next by an entry that the one before signed."""
+
+    def __init__(self, origin: str) -> None:
+        self._origin = origin
+        self.had: set[bytes] = set()
+        """Every key so far, once one was changed."""
+        self.last: str | None = None
+        """The newest key as the entries name it, None where none was ever changed."""
+
+    def follow(self, entry: UnverifiedEntry, change: KeyChange) -> str | None:
+        """Take the next change of keys; return what does not hold of it."""
+        before, self.last = self.last, change.new
+        if before not in {None, change.old}:
+            return f"it hands over from {change.old}, and the key before it is {before}"
+        try:
+            old, new = VerifierKey.parse(change.old), VerifierKey.parse(change.new)
+            public = Ed25519PublicKey.from_public_bytes(old.public)
+            if {old.name, new.name, entry.entry.subject} != {self._origin}:
+                return "its keys are another log's"
+            if entry.entry.submitter != keys.key_id(public):
+                return "not submitted by the key that it hands over from"
+            entry.verify(public)
+        except (CertkitError, ValueError) as error:
+            return str(error)
+        # What was given up may be in other hands, and a copy of the log from then would be the present one.
+        again = new.public in {old.public, *self.had}
+        self.had |= {old.public, new.public}
+        return "it hands over to a key that the log had before" if again else None
 
 
 def log_key_file(named: Path | None, registry: Path, *, finishing: bool = False) -> Path:

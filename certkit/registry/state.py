@@ -12,10 +12,10 @@ An entry ends a passport where it revokes or supersedes it by the word of the pa
 later passport that names it, if that entry counts. Of several endings a revocation comes before a
 supersession, a graver reason before another, and else the first.
 
-`Dates`, `Lineages` and `LogKeys` are the rules that every entry must satisfy, used by writer and auditor: its
-date, its place in its lineage, and who signs for the log. An entry's place is the log's, its date the
-submitter's word. So that nobody can date an entry back, none may be dated before those above it, nor later
-than now; clocks may differ by a few minutes. How a lineage drifted is `certkit.registry.drifts`.
+`Dates` and `Lineages` are rules that every entry must satisfy, used by writer and auditor: date, and place
+in its lineage. The place is the log's, the date the submitter's word: so that nobody can date an entry back,
+none may be dated before those above it, nor later than now; clocks may differ by a few minutes.
+How a lineage drifted is `certkit.registry.drifts`.
 """
 
 from __future__ import annotations
@@ -24,17 +24,15 @@ from datetime import datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from msgspec import Struct, structs
 
 from certkit.errors import CertkitError, MismatchError
-from certkit.passport import keys, opening
+from certkit.passport import opening
 from certkit.passport.checks import CLOCK_SKEW, shown
 from certkit.registry.entry import (
     Claims,
     Drift,
     DriftResult,
-    KeyChange,
     Logged,
     Previous,
     Reason,
@@ -46,7 +44,6 @@ from certkit.registry.entry import (
     timestamp,
 )
 from certkit.text import skeleton
-from certkit.tlog.note import VerifierKey
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -401,34 +398,3 @@ class Lineages:
         if claims.attempt != attempt:
             wrong.append(f"it says attempt {claims.attempt}, this is attempt {attempt}")
         return wrong
-
-
-class LogKeys:
-    """The keys of a log, each handed over to the next by an entry that the one before signed."""
-
-    def __init__(self, origin: str) -> None:
-        self._origin = origin
-        self.had: set[bytes] = set()
-        """Every key so far, once one was changed."""
-        self.last: str | None = None
-        """The newest key as the entries name it, None where none was ever changed."""
-
-    def follow(self, entry: UnverifiedEntry, change: KeyChange) -> str | None:
-        """Take the next change of keys; return what does not hold of it."""
-        before, self.last = self.last, change.new
-        if before not in {None, change.old}:
-            return f"it hands over from {change.old}, and the key before it is {before}"
-        try:
-            old, new = VerifierKey.parse(change.old), VerifierKey.parse(change.new)
-            public = Ed25519PublicKey.from_public_bytes(old.public)
-            if {old.name, new.name, entry.entry.subject} != {self._origin}:
-                return "its keys are another log's"
-            if entry.entry.submitter != keys.key_id(public):
-                return "not submitted by the key that it hands over from"
-            entry.verify(public)
-        except (CertkitError, ValueError) as error:
-            return str(error)
-        # What was given up may be in other hands, and a copy of the log from then would be the present one.
-        again = new.public in {old.public, *self.had}
-        self.had |= {old.public, new.public}
-        return "it hands over to a key that the log had before" if again else None

@@ -370,13 +370,5 @@ def _share(successes: int, n: int) -> dict[str, Fraction | int | None]:
 
 def harness_errors(total: Tally) -> Metric:
     """Return the share of runs that the test rig, not the agent, failed."""
-    if total.runs == 0:
-        return unmeasured("harness_errors", "no run")
-    return Metric(
-        id="harness_errors",
-        state=State.MEASURED,
-        value=Fraction(total.harness_error, total.runs),
-        n=total.runs,
-        counts={"harness_errors": total.harness_error},
-        interval=wilson(total.harness_error, total.runs),
-    )
+    counted = proportion("harness_errors", total.harness_error, total.runs, empty="no run")
+    return structs.replace(counted, counts={"harness_errors": total.harness_error} if total.runs else {})

@@ -130,8 +130,7 @@ def judge_report(
     """
     if calibration is None:
         return JudgeReport(state="uncalibrated", reason="the bundle holds no ratings under calibration/")
-    scores = _by_rater(calibration)
-    reference = {item: score for item, score in enumerate(calibration.reference.tolist()) if score != ABSENT}
+    scores, reference = _scores(calibration)
     raters = [rater.name for rater in calibration.raters]
     name, reason = judge_of(calibration, protocol)
     report = JudgeReport(
@@ -161,8 +160,7 @@ def judge_report(
 
 def _variable(calibration: Calibration, protocol: Protocol) -> Variable:
     """Return how far raters agree on a variable beside the outcome."""
-    scores, raters = _by_rater(calibration), [rater.name for rater in calibration.raters]
-    reference = {item: score for item, score in enumerate(calibration.reference.tolist()) if score != ABSENT}
+    (scores, reference), raters = _scores(calibration), [rater.name for rater in calibration.raters]
     judge, reason = judge_of(calibration, protocol)
     against = None
     if judge is not None:
@@ -179,13 +177,14 @@ def _variable(calibration: Calibration, protocol: Protocol) -> Variable:
     )
 
 
-def _by_rater(calibration: Calibration) -> list[Scores]:
-    """Return the scores of each rater."""
+def _scores(calibration: Calibration) -> tuple[list[Scores], Scores]:
+    """Return the scores of each rater, and those of the reference."""
     scores: list[dict[int, int]] = [{} for _ in calibration.raters]
     columns = (calibration.item.tolist(), calibration.rater.tolist(), calibration.score.tolist())
     for item, rater, score in zip(*columns, strict=True):
         scores[rater][item] = score
-    return list(scores)
+    reference = enumerate(calibration.reference.tolist())
+    return list(scores), {item: score for item, score in reference if score != ABSENT}
 
 
 def _pairs(

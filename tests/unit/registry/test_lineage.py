@@ -18,7 +18,8 @@ from certkit.registry.entry import (
     read,
     write,
 )
-from certkit.registry.state import Lineages, LogKeys
+from certkit.registry.log import LogKeys
+from certkit.registry.state import Lineages
 from certkit.tlog.note import Signer
 from certkit.tlog.tree import leaf_hash
 from tests.support.registries import LOG_KEY, STRANGER, SUBMITTER, check, digest, passport
