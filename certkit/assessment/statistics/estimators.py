@@ -9,9 +9,10 @@ from __future__ import annotations
 from math import ceil, log, log1p, sqrt
 from typing import TYPE_CHECKING, Final
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import Struct
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from fractions import Fraction
 
 LEVEL: Final = 0.95
@@ -20,14 +21,12 @@ Z: Final = 1.959963984540054
 
 
 class Interval(Struct, frozen=True, kw_only=True):
-    """A confidence interval, with its level and method; a resampled one with its seed and draws."""
+    """A confidence interval, with its level and method."""
 
     low: float
     high: float
     level: float = LEVEL
     method: str = "wilson"
-    seed: int | UnsetType = UNSET
-    draws: int | UnsetType = UNSET
 
 
 def wilson(successes: int, n: int) -> Interval:
@@ -107,12 +106,16 @@ def runs_needed(rate: Fraction, threshold: Fraction, confidence: Fraction) -> in
     def enough(n: int) -> bool:
         return posterior(int(rate * n), n, threshold) > limit
 
-    high = 1
+    return least(enough, 10_000_000)
+
+
+def least(enough: Callable[[int], bool], most: int) -> int | None:
+    """Return the least n of 1 … `most` with enough(n), which is false and then true; None where none is."""
+    low, high = 0, 1
     while not enough(high):
-        high *= 2
-        if high > 10_000_000:  # noqa: PLR2004 - beyond any evaluation
+        if high >= most:
             return None
-    low = high // 2
+        low, high = high, min(2 * high, most)
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)

@@ -27,6 +27,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
+from certkit.assessment.statistics.estimators import least
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -232,7 +234,7 @@ def tasks_needed(
     """Return about how many tasks show a mean of `rate` to be above `threshold` four times out of five.
 
     Tasks have `runs` runs that correlate by `icc`, so that their values vary by θ(1 − θ)(ρ + (1 − ρ)/r). The
-    limit is taken where the mean comes out `power` standard errors low. None from 100,000 tasks on.
+    limit is taken where the mean comes out `power` standard errors low. None beyond 100,000 tasks.
     """
     if rate <= threshold:
         return None
@@ -244,16 +246,7 @@ def tasks_needed(
         mean, variance = moments(Weighted(k=k, x=x, xx=k * (spread + seen * seen), wx=x, ww=k))
         return seen > 0 and bool(beta(mean, variance).quantile(1 - confidence) > threshold)
 
-    high = 1
-    while not enough(high):
-        high *= 2
-        if high > 100_000:  # noqa: PLR2004 - beyond any evaluation
-            return None
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high
+    return least(enough, 100_000)
 
 
 def _exact(sums: TaskSums) -> bool:

@@ -22,7 +22,7 @@ from certkit.wording import many
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from certkit.assessment.compare.document import Better, Compared, Comparison, Manner, Side
+    from certkit.assessment.compare.document import Compared, Comparison, Side
     from certkit.assessment.compare.paper import PaperTests
     from certkit.assessment.drift.document import Drift
     from certkit.assessment.statistics.estimators import Interval
@@ -134,8 +134,6 @@ def show_comparison(compared: Comparison) -> Iterator[str]:
         yield f"   {bundle.bundle}"
     if compared.domains:
         yield from _table("domain", compared.domains)
-    if compared.manners:
-        yield from _manners(compared.manners)
     if isinstance(compared.paper_tests, Struct):
         yield from _paper_tests(compared.paper_tests, main)
     beside = {name: row for name, row in compared.metrics.items() if row.matched and name != main}
@@ -191,9 +189,6 @@ def _paper_tests(tests: PaperTests, main: str) -> Iterator[str]:
     yield "Tests as papers print them"
     yield from fold(f"To bear in mind: {tests.warning}.")
     groups = {"": tests.metrics.get(main), "ANOVA: ": tests.anova, "domain orders, ": tests}
-    groups |= {
-        f"{side.upper()}, intentional less trial and error: ": runs for side, runs in tests.manners.items()
-    }
     for group, part in groups.items():
         for name in _TESTS if part is not None else ():
             if (figures := getattr(part, name, None)) is not None and not isinstance(figures, str):
@@ -221,20 +216,6 @@ def _row(label: str, text: str, p: str = "") -> Iterator[str]:
 
 def _points(interval: Interval | None) -> str:
     return "none" if interval is None else f"{_span(interval, Unit.FRACTION)} pp"
-
-
-def _manners(manners: Mapping[Better, Manner]) -> Iterator[str]:
-    yield ""
-    yield "Intentional responses against trial and error"
-    for name, row in manners.items():
-        intentional, trial = (
-            f"{part.successes:,} of {part.n:,} ({shown(part.value, Unit.FRACTION)})"
-            for part in (row.intentional, row.trial_and_error)
-        )
-        text = f"intentional {intentional}, trial and error {trial}, unknown {row.unknown:,}"
-        yield from _row(name.upper(), text)
-        if row.difference is not None:
-            yield from _row("", change(row.difference, Unit.FRACTION))
 
 
 def _not_alike(compared: Comparison) -> Iterator[str]:

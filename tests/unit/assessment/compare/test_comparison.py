@@ -246,32 +246,18 @@ def test_fewer_violations_are_better() -> None:
 
 
 def test_held_out_faults_are_compared_on_their_own() -> None:
-    manner = {"guided": 20, "guided_success": 18, "unguided": 25, "unguided_success": 15}
     found = compared(
-        evidence(tasks(STRONG), split=Split.NOVEL_FAULT, **manner),
-        evidence(tasks(WEAK), split=Split.NOVEL_FAULT, unguided=40, unguided_success=20),
+        evidence(tasks(STRONG), split=Split.NOVEL_FAULT),
+        evidence(tasks(WEAK), split=Split.NOVEL_FAULT),
         novel=True,
-        tests=True,
     )
     assert (found.split, found.answer.metric, found.main.better) == ("novel_fault", "novel_fault", "a")
     assert found.answer.words.startswith("A succeeds under held-out faults more often than B")
-    first, second = found.manners["a"], found.manners["b"]
-    assert (first.intentional.n, first.trial_and_error.successes, first.unknown) == (20, 15, 3)
-    assert first.difference == pytest.approx(float(Fraction(18, 20) - Fraction(15, 25)))
-    chi = stats.chi2_contingency([[18, 2], [15, 10]], correction=False)
-    assert isinstance(found.paper_tests, PaperTests)
-    assert list(found.paper_tests.manners) == ["a"]
-    z = found.paper_tests.manners["a"].z
-    assert z is not None
-    assert z.statistic**2 == pytest.approx(float(chi.statistic), abs=1e-9)
-    assert second.difference is None
-    document = found.to_dict()["manners"]
-    assert document["b"]["intentional"] == {"successes": 0, "n": 0, "value": None}
 
 
 def test_standard_runs_are_no_held_out_ones() -> None:
     found = compared(evidence(tasks(STRONG)), evidence(tasks(WEAK)), novel=True)
-    assert (found.exit_code, found.manners) == (4, {})
+    assert found.exit_code == 4
     assert "not measured in either (no run of split novel_fault)" in found.answer.words
 
 
