@@ -217,7 +217,7 @@ def show_audit(folder: Path, vkey: VerifierKey, entries: list[bytes]) -> None:
         BROKEN.append("sound")
     print(
         f"audit, structure: {'sound' if sound else 'NOT SOUND'} in {ours:.2f} s, "
-        f"{kept('structure', ours / bare, 2.5, most=True)} times bare hashing ({bare:.2f} s)"
+        f"{kept('structure', ours / bare, 1.5, most=True)} times bare hashing ({bare:.2f} s)"
     )
 
 
@@ -233,7 +233,7 @@ def show_signatures(vkey: VerifierKey, entries: list[bytes]) -> None:
     verifying = seconds(lambda: [key.verify(*one) for one in messages]) * len(entries) / len(messages)
     print(
         f"audit, signatures: {len(entries) / (whole - ours):,.0f}/s, "
-        f"{kept('signatures', verifying / (whole - ours), 0.5)} of bare Ed25519"
+        f"{kept('signatures', verifying / (whole - ours), 0.55)} of bare Ed25519"
         f" ({len(entries) / verifying:,.0f}/s); "
         f"all of it {whole:.1f} s"
     )

@@ -89,7 +89,10 @@ def whole() -> Context:
 
 def argued(said: Context, *, today: date | None = TODAY) -> Case:
     """The case of the strong agent with a context, none where it is empty."""
-    context = contexts.read(canonical.line(said), where="context.json") if said else None
+    context = None
+    if said:
+        read = contexts.read(canonical.line(said), where="context.json")
+        context = structs.replace(read, beside=frozenset({DIGEST}))
     return case(ASSESSMENT, context=context, summary=TASKS, today=today)
 
 
