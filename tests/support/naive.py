@@ -122,6 +122,10 @@ def _recovery(run: Run) -> Counter[str]:
         sums[names[manner(run)]] += 1
     if harness:
         return sums
+    sums["effect_unknown"] += run.get("fault_took_hold") is None
+    onset, actual = run.get("fault_step"), run.get("steps_actual")
+    if success and onset is not None and actual is not None:
+        sums.update(onset_success=1, onset_last=onset > Fraction(9, 10) * actual)
     group = {"guided": "guided", "unguided": "unguided", "silent": "unguided_silent"}.get(manner(run))
     if group is not None:
         sums[group] += 1
