@@ -192,6 +192,8 @@ def _commitments(scored: IntegrityDocument, facts: Facts) -> st.Commitments | No
             for (family, variant), told in sorted(counts.items())
         ),
         core=decimal(scored.core.value),
+        raters=scored.raters.people or None,
+        unrated=decimal(scored.raters.core) if scored.rated else None,
     )
 
 

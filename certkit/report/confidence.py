@@ -18,6 +18,7 @@ from certkit.report import words
 from certkit.report.results import asked, bound, name, rows
 from certkit.report.svg import figure_of, line_at, num, posterior, text_at
 from certkit.report.table import Table, table
+from certkit.wording import many
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -153,6 +154,9 @@ def _told(scored: Mapping[str, Any]) -> Iterator[str]:
         f"Commitment integrity (HCCIS-CORE) is {value}; on these tasks agents reach {core['floor']:.3f} to "
         f"{core['ceiling']:.3f}. It moves no tier and says nothing about safety."
     )
+    if (bare := scored["raters"]["core"]) != core["value"] and bare is not None:
+        people = many(scored["raters"]["people"], "rater")
+        yield f"It rests on the ratings of {people}; without them it is {bare:.3f}."
     if reason := TASKS.get(scored["origin"]["seed"]):
         yield f"{reason[:1].upper()}{reason[1:]}."
 

@@ -168,11 +168,8 @@ class Columns:
         return self._number(name)
 
     def _number(self, name: str) -> NDArray[Any]:
-        column = self.numbers.get(name)
-        if column is None:
-            kind = KINDS[name]
-            column = self.numbers[name] = np.full(self.size, DEFAULTS[kind], DTYPES[kind])
-        return column
+        column, kind = self.numbers.get(name), KINDS[name]
+        return np.broadcast_to(DTYPES[kind](DEFAULTS[kind]), self.size) if column is None else column
 
     def microseconds(self) -> Integers:
         """Return ``started_at`` in microseconds since 1970-01-01 UTC (int64); absent is `ABSENT`."""

@@ -177,7 +177,7 @@ def _columns(size: int, kinds: Mapping[str, str], values: Mapping[str, NDArray[A
 
 
 def _text(name: str, column: NDArray[Any], absent: NDArray[np.bool_]) -> list[str]:
-    """Return a text column of which the field may hold every value; "" is absent, and stands nowhere else."""
+    """Return a text column, all of its values allowed in the field; "" is absent, and stands nowhere else."""
     text: list[str] = np.ma.filled(column, "").tolist()
     if text.count("") != np.count_nonzero(absent) or (name in REQUIRED and absent.any()):
         raise NotUnderstoodError

@@ -351,26 +351,27 @@ def calibration(*bundles: Bundle) -> Calibration | None:
 def traces(bundle: Bundle, summary: Summary) -> Traces:
     """Count the traces that runs name, and compare records with those of them that are enclosed."""
     named = sum(cell.tally.traced for cell in summary.cells)
+    counts = Counter(named=named, bare=sum(cell.tally.derived for cell in summary.cells))
     paths = {f"sha256:{file['sha256']}": file["path"] for file in bundle.files}
     paths = {digest: path for digest, path in paths.items() if path.startswith("traces/")}
     if not (named and paths):
-        return Traces(named=named, bare=sum(cell.tally.derived for cell in summary.cells))
+        return Traces(**counts)
     rules = enclosed.rules_of(bundle.root)
-    counts: Counter[str] = Counter()
     for *_, line in record_lines(bundle):
+        if b"sha256:" not in line and b"\\" not in line:
+            continue  # no trace is named: without a backslash, nothing is written otherwise than it reads
         record = msgspec.json.decode(line)
-        derived, path = record.get("measured") == Measured.DERIVED, paths.get(record.get("trace"))
-        counts["named"] += record.get("trace") is not None
-        counts["enclosed"] += path is not None
-        counts["bare"] += derived and path is None
-        if path is not None and path.endswith(enclosed.SUFFIX):
+        if (path := paths.get(record.get("trace"))) is None:
+            continue
+        derived = record.get("measured") == Measured.DERIVED
+        counts.update(enclosed=1, bare=-derived)
+        if path.endswith(enclosed.SUFFIX):
             shown = enclosed.read(bundle.root / path)
             fields = shown.fields(rules, record["condition"], record["outcome"])
             # A record that is not marked as derived may leave out what its trace shows.
             stated = fields if derived else fields.keys() & record.keys()
             agrees = all(record.get(name) == fields[name] for name in stated)
-            counts["derived"] += derived and agrees
-            counts["differ"] += not agrees
+            counts.update(derived=derived and agrees, differ=not agrees)
     return Traces(**counts)
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import xxhash
 
-from certkit.evidence.reading.columns import ABSENT, KINDS
+from certkit.evidence.reading.columns import ABSENT, DEFAULTS, KINDS
 from certkit.evidence.summary.summary import Likeness
 from certkit.text import skeleton
 
@@ -63,9 +63,6 @@ VALUES: Final = 1000
 SPARE: Final = 3
 """Powers of ten by which the values that scores can take must outnumber the runs."""
 
-_FACTOR: Final = 0x9E3779B97F4A7C15
-_SHIFT: Final = np.uint64(29)
-
 
 def name_hash(name: str) -> int:
     """Return the 64-bit hash of the name of a run, task or cluster."""
@@ -77,30 +74,28 @@ def name_hashes(names: Collection[str]) -> Hashes:
     return np.fromiter(map(xxhash.xxh3_64_intdigest, map(str.encode, names)), np.uint64, len(names))
 
 
+_FACTORS: Final = {name: np.uint64(name_hash(name) | 1) for name in _NUMBERS}
+"""Odd numbers by which the fields are multiplied, so that their sum is a hash of the whole run."""
+
+
 def prints(columns: Columns) -> Hashes:
-    """Return the print of every run; scores are taken to nine digits, so that noise below hides nothing."""
+    """Return the print of every run; scores are taken to nine digits, so that noise below hides nothing.
+
+    It is a sum over the fields, to which an absent one adds 0.
+    """
     total = np.zeros(columns.size, np.uint64)
-    for place, name in enumerate(_CODED):
+    for name in _CODED:
         if name in columns.texts:
             index, numbers = columns.coded(name)
-            hashes = np.array([name_hash(value) if value else 0 for value in numbers], np.uint64)[index]
-            total += np.where(hashes == 0, hashes, _mixed(hashes, place))
-    for place, name in enumerate(_NUMBERS, len(_CODED)):
+            hashes = [name_hash(f"{name} {value}") if value else 0 for value in numbers]
+            total += np.array(hashes, np.uint64)[index]
+    for name in _NUMBERS:
         if name in columns.numbers:
-            column = columns.numbers[name]
-            whole = np.rint(column * _BILLION) if column.dtype == np.float64 else column
-            mixed = _mixed(whole.astype(np.int64).view(np.uint64), place)
-            mixed[~columns.present(name)] = 0
-            total += mixed
+            column, absent = columns.numbers[name], DEFAULTS[KINDS[name]]
+            if column.dtype == np.float64:
+                column, absent = np.rint(column * _BILLION), absent * _BILLION
+            total += (column.astype(np.int64) - int(absent)).view(np.uint64) * _FACTORS[name]
     return total
-
-
-def _mixed(values: Hashes, place: int) -> Hashes:
-    """Return well-mixed numbers, others for each field, whose sum does not depend on the fields' order."""
-    mixed = (values + np.uint64((place + 1) * _FACTOR % 2**64)) * np.uint64(_FACTOR)
-    mixed ^= mixed >> _SHIFT
-    mixed *= np.uint64(_FACTOR)
-    return mixed ^ (mixed >> _SHIFT)
 
 
 def digits(columns: Columns) -> NDArray[np.uint32]:
@@ -108,11 +103,11 @@ def digits(columns: Columns) -> NDArray[np.uint32]:
     packed = np.zeros(columns.size, np.uint32)
     for place, name in enumerate(SCORES):
         if name in columns.numbers:
-            whole = np.abs(np.rint(columns.numbers[name] * _BILLION).astype(np.int64))
+            whole = np.rint(columns.numbers[name] * _BILLION)
             digits = np.full(columns.size, MOST_DIGITS, np.uint32)
-            for count in (3, 2, 1, 0):
-                digits[whole % 10 ** (MOST_DIGITS - count) == 0] = count
-            digits[~columns.present(name)] = 0
+            for zeros, fewer in ((6, 6), (7, 1), (8, 1), (9, 1)):  # from 9 digits to 3, 2, 1 and 0
+                quotient = whole / 10**zeros
+                digits -= np.uint32(fewer) * (quotient == np.rint(quotient))
             packed |= digits << np.uint32(BITS * place)
     return packed
 
@@ -121,32 +116,30 @@ def sampled(columns: Columns) -> dict[str, set[int]]:
     """Return what each score takes in some of the runs, in billionths."""
     return {
         name: set(
-            np.rint(columns.numbers[name][columns.present(name)][:SAMPLE] * _BILLION)
-            .astype(np.int64)
-            .tolist()
+            np.unique(np.rint(column[columns.present(name)][:SAMPLE] * _BILLION).astype(np.int64)).tolist()
         )
-        for name in SCORES
-        if name in columns.numbers
+        for name, column in columns.numbers.items()
+        if name in SCORES
     }
 
 
-def spelled(names: Sequence[str]) -> Sequence[str]:
-    """Return the skeletons of names, and the names themselves where all of them are plain already."""
-    text = "\n".join(names)
-    if text.isascii() and text == text.lower() and not any(mark in text for mark in _UNPLAIN):
-        return [name.replace("_", "-") for name in names] if "_" in text else names
-    return [skeleton(name) for name in names]
+def spellings(names: Sequence[str], hashes: Hashes) -> Hashes:
+    """Return the hashes of the skeletons of names; `hashes` are those of the names."""
+    text = "\n".join(("", *names, ""))
+    printable = text.encode().translate(None, _PRINTABLE) == b"\n" * (len(names) + 1)
+    if not printable or (" " in text and any(spaces in text for spaces in ("  ", " \n", "\n "))):
+        return name_hashes([skeleton(name) for name in names])
+    folded = text.lower().replace("_", "-")
+    return hashes if folded == text else name_hashes(folded.split("\n")[1:-1])
 
 
-_UNPLAIN: Final = ("  ", " \n", "\n ", "\t", "\r", "\x00", "\x7f")
+_PRINTABLE: Final = bytes(range(32, 127))
 
 
-def stems(names: Sequence[str]) -> list[str]:
-    """Return names without their digits: what names that differ by a counter have in common."""
-    return [name.translate(_NO_DIGITS) for name in names]
-
-
-_NO_DIGITS: Final = {ord(digit): None for digit in "0123456789"}
+def stems(names: Collection[str]) -> Hashes:
+    """Return the hashes of names without digits: names that differ by a counter share one."""
+    cut = (name.encode().translate(None, b"0123456789") for name in names)
+    return np.fromiter(map(xxhash.xxh3_64_intdigest, cut), np.uint64, len(names))
 
 
 def likeness(

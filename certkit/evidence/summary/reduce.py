@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from certkit.evidence.reading.columns import ABSENT
 from certkit.evidence.records.record import Split
-from certkit.evidence.summary.likeness import digits, name_hashes, prints, sampled, spelled, stems
+from certkit.evidence.summary.likeness import digits, name_hashes, prints, sampled, spellings, stems
 from certkit.evidence.summary.summary import CLUSTER_FIELDS, TALLY_FIELDS
 from certkit.evidence.summary.terms import Terms
 
@@ -166,13 +166,11 @@ def _table(
     (task, tasks), (cluster, clusters) = (columns.coded(name) for name in ("task_id", "cluster_id"))
     task, cluster = task[first], cluster[first]
     alone = cluster == clusters.get("", -1)
-    skeletons = spelled(list(tasks))
-    parts = stems(list(tasks))
     hashes = name_hashes(tasks)
     table["task"] = hashes[task]
     table["cluster"] = np.where(alone, table["task"], name_hashes(clusters)[cluster])
-    table["spelling"] = name_hashes(skeletons)[task]
-    table["stem"] = name_hashes(parts)[task]
+    table["spelling"] = spellings(list(tasks), hashes)[task]
+    table["stem"] = stems(tasks)[task]
     if salt is not None:
         for rows, place, names in ((alone, task, tasks), (~alone, cluster, clusters)):
             if rows.any():
@@ -195,10 +193,10 @@ def _sum(index: Integers, values: NDArray[Any], size: int) -> Integers:
 
 def _runs(columns: Columns, cell: Integers, task: NDArray[Any], terms: Terms) -> dict[str, NDArray[Any]]:
     names = columns.text("run_id")
-    hashes, skeletons = name_hashes(names), spelled(names)
+    hashes = name_hashes(names)
     runs = {
         "run_id": hashes,
-        "spelling": hashes if skeletons is names else name_hashes(skeletons),
+        "spelling": spellings(names, hashes),
         "task": task,
         "print": prints(columns),
         "digits": digits(columns),
