@@ -265,7 +265,12 @@ def score(kept: Kept) -> doc.IntegrityDocument:
         repair_precision=_repair(of_families(Family.REPAIR, Family.STALE)),
         hollow=doc.Hollow(tasks=tuple(item.task.id for item in items if _is_hollow(item))),
         by_cell=_cells(items),
-        raters=doc.Raters(difficulty=raters.difficulty_of(kept, said), construct=raters.construct_of(kept)),
+        raters=doc.Raters(
+            people=len({item.rater for item in kept.annotations if item.kind != "audit"}),
+            core=overall((scored(task, replies) for task in kept.tasks), "core"),
+            difficulty=raters.difficulty_of(kept, said),
+            construct=raters.construct_of(kept),
+        ),
         audit=raters.audit_of(kept, replies, lambda mended: overall(scored_of(mended), "core")),
     )
 

@@ -115,49 +115,44 @@ class Kept(Struct, frozen=True, kw_only=True):
 def read(root: Path) -> Kept:
     """Return what lies under ``integrity/`` in a folder.
 
-    Raises `IntegrityFaultsError`, `InputError` ``integrity.file-name`` for any other file or link there, or
-    ``file.missing`` where there are no tasks.
+    Raises `IntegrityFaultsError`, or `InputError` ``file.missing`` where there are no tasks.
     """
-    folder = root / FOLDER
-    present = {INVENTORY, TASKS}
-    for path, is_link in files.inside(folder):
-        name = path.relative_to(folder).as_posix()
-        if name not in _NAMES or is_link:
-            refused = f"{FOLDER}/{name} is {'a link' if is_link else 'none of ' + ', '.join(_NAMES)}"
-            raise InputError("integrity.file-name", refused, where=str(root))
-        present.add(name)
-    return _Reader(
-        {name: files.read(folder / name, limit=MAX_FILE) for name in _NAMES if name in present}
-    ).read()
+    return _Reader(root / FOLDER).read()
 
 
 class _Reader:
-    """Reads the files of one folder, and collects their faults."""
+    """Reads the files of one folder, and collects their faults; the contents of a link are not read."""
 
-    def __init__(self, data: dict[str, bytes]) -> None:
-        self._data = data
+    def __init__(self, folder: Path) -> None:
         self._faults = Faults()
+        self._data = dict.fromkeys((INVENTORY, TASKS), b"")
+        names = {INVENTORY, TASKS}
+        for path, is_link in files.inside(folder):
+            name = path.relative_to(folder).as_posix()
+            names.add(name)
+            if is_link or name not in _NAMES:
+                names -= {INVENTORY, TASKS} if path == folder else {name}
+                actual = "a link" if is_link else "another file"
+                self._fault(name, 1, "", "integrity.file-name", f"a file {', '.join(_NAMES)}", actual)
+        self._data |= {name: files.read(folder / name, limit=MAX_FILE) for name in _NAMES if name in names}
 
     def read(self) -> Kept:
+        before = self._faults.total
         inventory = self._checked(INVENTORY, 1, self._data[INVENTORY], Inventory)
         tasks = () if inventory is None else self._tasks(inventory)
-        self._refuse()
-        assert inventory is not None  # noqa: S101 - otherwise there were faults
+        sound = self._faults.total == before
         run = self._checked(RUN, 1, self._data[RUN], Run) if RUN in self._data else None
         digest = canonical.digest(self._data[INVENTORY])
         if run is not None and run.inventory != digest:
             self._fault(RUN, 1, "/inventory", "integrity.inventory", digest, run.inventory)
         if ANSWERS in self._data and RUN not in self._data:
             self._fault(RUN, 1, "", "integrity.inventory", "run.json beside answers.jsonl", "nothing")
-        questions = {key for key, _, _ in asked(tasks)}
+        questions = {key for key, _, _ in asked(tasks)} if sound else None
         answers = self._answers(questions)
         annotations = self._annotations(questions)
-        self._refuse()
-        return Kept(inventory=inventory, tasks=tasks, run=run, answers=answers, annotations=annotations)
-
-    def _refuse(self) -> None:
-        if self._faults:
+        if self._faults or inventory is None:
             raise IntegrityFaultsError(self._faults)
+        return Kept(inventory=inventory, tasks=tasks, run=run, answers=answers, annotations=annotations)
 
     def _fault(self, name: str, number: int, *parts: str) -> None:
         """Note a fault by its pointer and code, what is expected, and what is found."""
@@ -231,7 +226,7 @@ class _Reader:
             parts = f"{digest} of {TASKS}", inventory.tasks_digest
             self._fault(INVENTORY, 1, "/tasks_digest", "integrity.inventory", *parts)
 
-    def _answers(self, questions: set[Key]) -> dict[Key, Answer]:
+    def _answers(self, questions: set[Key] | None) -> dict[Key, Answer]:
         answers: dict[Key, Answer] = {}
         for number, answer in self._lines(ANSWERS, Answer):
             self._known(ANSWERS, number, answer.key, questions)
@@ -242,7 +237,7 @@ class _Reader:
                 self._fault(ANSWERS, number, "", "integrity.repeated", "one reply to a question", "a second")
         return answers
 
-    def _annotations(self, questions: set[Key]) -> tuple[Annotation, ...]:
+    def _annotations(self, questions: set[Key] | None) -> tuple[Annotation, ...]:
         kept: dict[tuple[str, str, str, str], Annotation] = {}
         for number, item in self._lines(ANNOTATIONS, Annotation):
             self._known(ANNOTATIONS, number, item.key, questions)
@@ -255,8 +250,8 @@ class _Reader:
                 self._fault(ANNOTATIONS, number, "/rater", "integrity.repeated", expected, "a second")
         return tuple(kept[key] for key in sorted(kept))
 
-    def _known(self, name: str, number: int, key: Key, questions: set[Key]) -> None:
-        if key not in questions:
+    def _known(self, name: str, number: int, key: Key, questions: set[Key] | None) -> None:
+        if questions is not None and key not in questions:
             field, value = ("probe", key.probe) if Key(key.task, None) in questions else ("task", key.task)
             expected = f"a {field} of the tasks"
             self._fault(name, number, f"/{field}_id", "integrity.unknown", expected, shown(value))
@@ -274,7 +269,8 @@ def _shape(task: Task) -> tuple[object, ...]:
 def _field_fault(value: Any, error: str) -> tuple[str, str, str, str]:
     """Return pointer, code, what is expected and what is found of a value that is no record."""
     reason, _, path = error.partition(" - at `$")
-    places, expected = re.findall(r"\w+", path), reason[:1].lower() + reason[1:]
+    places = re.findall(r"\w+", path)
+    expected = reason.removeprefix("Expected ").replace("Invalid enum value", "a value of the format, not")
     if named := re.search(r" (unknown|required) field `(.+)`", reason):
         places.append(named[2])
         expected = "a field of the format" if named[1] == "unknown" else "a value"

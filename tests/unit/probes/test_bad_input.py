@@ -10,7 +10,7 @@ import pytest
 from msgspec import structs
 
 from certkit import canonical
-from certkit.errors import InputError, UsageError
+from certkit.errors import UsageError
 from certkit.evidence.integrity.reading import IntegrityFaultsError, read
 from certkit.evidence.integrity.running import Asking, generate_probes, run_probes
 from certkit.evidence.records.faults import Fault, Faults
@@ -202,23 +202,34 @@ def test_like_faults_in_two_files_name_both() -> None:
     assert [line.partition(")")[0] for line in grouped] == ["3 rows (first a:1, 2, b:1"]
 
 
-@pytest.mark.parametrize("name", ["notes.txt", "sub/answers.jsonl", "Answers.jsonl"])
-def test_a_stray_file_is_refused(name: str, bundle: Path) -> None:
-    path = bundle / "integrity" / name
-    path.parent.mkdir(exist_ok=True)
-    path.write_text("x")
-    with pytest.raises(InputError) as caught:
+def test_stray_files_and_links_are_listed_with_all_other_faults(bundle: Path, tmp_path: Path) -> None:
+    edit(bundle, "tasks.jsonl", put(7, b'"gold":"', b'"gold":"x'))
+    edit(bundle, A, put(2, b'"calls":1', b'"calls":0'))
+    edit(bundle, N, note(rating=6))
+    folder = bundle / "integrity"
+    for name in ("notes.txt", "sub/answers.jsonl", "Answers.jsonl"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text("x")
+    (folder / "run.json").rename(tmp_path / "elsewhere")
+    (folder / "run.json").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(IntegrityFaultsError) as caught:
         read(bundle)
-    assert (caught.value.code, caught.value.exit_code) == ("integrity.file-name", 3)
+    found = {(fault.file.removeprefix("integrity/"), fault.line, fault.code) for fault in caught.value.faults}
+    strays = ("notes.txt", "sub/answers.jsonl", "Answers.jsonl", "run.json")
+    assert {(name, 1, "integrity.file-name") for name in strays} <= found
+    assert {("tasks.jsonl", 8, "integrity.not-generated"), (A, 3, "integrity.field")} <= found
+    (rating,) = (fault for fault in caught.value.faults if fault.file.endswith(N))
+    assert rating.what() == " /rating: expected `int` <= 5, found 6 [integrity.field]"
+    assert certkit("probes", "score", str(bundle)).code == 3
 
 
-def test_a_link_is_refused(bundle: Path, tmp_path: Path) -> None:
-    path = bundle / "integrity" / "answers.jsonl"
+@pytest.mark.parametrize("name", ["inventory.json", "tasks.jsonl", ""])
+def test_linked_tasks_are_refused(name: str, bundle: Path, tmp_path: Path) -> None:
+    path = bundle / "integrity" / name
     path.rename(tmp_path / "elsewhere")
     path.symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(InputError, match="a link"):
+    with pytest.raises(IntegrityFaultsError, match="found a link"):
         read(bundle)
-    assert certkit("probes", "score", str(bundle)).code == 3
 
 
 def test_without_replies_nothing_is_measured(whole: Path, tmp_path: Path) -> None:
