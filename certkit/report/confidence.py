@@ -49,10 +49,10 @@ def posterior_table(document: Document) -> Table:
     limits = {row["tier"]: asked(row) for row in document["criteria"] if CATALOGUE[row["metric"]].tau_of}
     body = []
     for tier, at in sorted(metric.get("tau", {}).items()):
-        other = fragility.get(tier)
+        by_tasks = fragility.get(tier)
         shown = [words.probability(metric["by_tier"][tier])]
-        shown += [words.probability(other["priors"][prior]) if other else "–" for prior in PRIORS]
-        shown.append(words.probability(other["anytime_p"]) if other else "–")
+        shown += [words.probability(by_tasks["priors"][prior]) if by_tasks else "–" for prior in PRIORS]
+        shown.append(words.probability(by_tasks["anytime_p"]) if by_tasks else "–")
         body.append((f"Tier\u00a0{tier}", f"{at:g}", *shown, limits.get(int(tier), "not specified")))
     heads = ["by runs", *(f"by tasks, {prior} prior" for prior in PRIORS), "p at any time"]
     widths = {"tier": 10, "τ": 8} | dict.fromkeys(heads, 14) | {"asked (δ)": 12}
