@@ -70,7 +70,8 @@ _AGAINST: Final = {
         "no-records repeated-attempt undeclared-attempt undeclared-runs declared-runs-differ "
         "harness-errors outside-period one-start-time constant-interval times-backwards domains-in-blocks "
         "implausible-pace runs-alike names-alike tasks-not-distinct import-odd import-refused "
-        "periods-differ periods-not-compared bundles-differ integrity-partial integrity-tasks"
+        "periods-differ periods-not-compared bundles-differ integrity-partial integrity-rated "
+        "integrity-tasks"
     ),
     "G4.3": (
         "judge-not-independent judge-uncalibrated judge-agreement-low calibration-chosen judge-correction "
