@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from certkit.evidence.integrity.reading import Kept, Reply
+    from certkit.evidence.integrity.reading import Kept
+    from certkit.probes.matching import Reading
     from certkit.probes.records import Annotation, Task
 
     Scores = Mapping[str, Fraction | None]
@@ -51,8 +52,8 @@ class Scored(NamedTuple):
     """
 
     task: Task
-    attempt: Reply | None
-    replies: tuple[Reply | None, ...]
+    attempt: Reading | None
+    replies: tuple[Reading | None, ...]
     weight: Fraction
     scores: Scores
 
@@ -93,7 +94,7 @@ def mean(values: tuple[int | Fraction, ...], weights: tuple[Fraction, ...]) -> F
     return sum(map(mul, weights, values), Fraction(0)) / sum(weights)
 
 
-def scored(task: Task, replies: Mapping[Key, Reply], said: Sequence[Annotation] = ()) -> Scored:
+def scored(task: Task, replies: Mapping[Key, Reading], said: Sequence[Annotation] = ()) -> Scored:
     """Return a task with its scores.
 
     Eq. 8 and 9 are linear, so that the mean of a score follows from the means of its terms.
@@ -132,7 +133,7 @@ def scored(task: Task, replies: Mapping[Key, Reply], said: Sequence[Annotation] 
     return Scored(task, attempt, answers, weight, scores)
 
 
-def _full(replies: Sequence[Reply], weights: tuple[Fraction, ...], x: Fraction) -> Fraction | None:
+def _full(replies: Sequence[Reading], weights: tuple[Fraction, ...], x: Fraction) -> Fraction | None:
     """Return 1 - ρ of HCCIS-FULL ([NS] eq. 9); None without a confidence."""
     stated = [reply.confidence for reply in replies if reply.confidence is not None]
     if len(stated) < len(replies):
@@ -145,7 +146,7 @@ def _full(replies: Sequence[Reply], weights: tuple[Fraction, ...], x: Fraction) 
 
 
 def _neural(
-    replies: Sequence[Reply], weights: tuple[Fraction, ...], risks: Sequence[Fraction], h: Fraction
+    replies: Sequence[Reading], weights: tuple[Fraction, ...], risks: Sequence[Fraction], h: Fraction
 ) -> Fraction | None:
     """Return 1 - ρ of HCCIS+N ([NS] eq. 12); None where any of its terms was not supplied."""
     held = []
@@ -161,12 +162,12 @@ def _neural(
     return mean(tuple(held), weights)
 
 
-def _drift(reply: Reply) -> int:
+def _drift(reply: Reading) -> int:
     """Return d: 1 unless the reply matches."""
     return int(reply.verdict is not Verdict.MATCH)
 
 
-def _halves(reply: Reply) -> int:
+def _halves(reply: Reading) -> int:
     """Return t in halves: one for a breached contract, one for several options named."""
     return reply.breach + reply.competing
 
@@ -224,7 +225,7 @@ def score(kept: Kept) -> doc.IntegrityDocument:
     for item in kept.annotations:
         said[item.task_id].append(item)
 
-    def scored_of(replies: Mapping[Key, Reply]) -> list[Scored]:
+    def scored_of(replies: Mapping[Key, Reading]) -> list[Scored]:
         return [scored(task, replies, said[task.id]) for task in kept.tasks]
 
     def of_families(*families: Family) -> list[Scored]:
@@ -275,7 +276,7 @@ def score(kept: Kept) -> doc.IntegrityDocument:
     )
 
 
-def _matched(replies: Iterable[Reply | None]) -> int:
+def _matched(replies: Iterable[Reading | None]) -> int:
     return sum(reply is not None and reply.verdict is Verdict.MATCH for reply in replies)
 
 
