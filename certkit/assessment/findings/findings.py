@@ -39,7 +39,7 @@ class Severity(StrEnum):
     INFO = "info"
 
 
-COMMITMENTS: Final = {"integrity-hollow", "integrity-partial", "integrity-tasks"}
+COMMITMENTS: Final = {"integrity-hollow", "integrity-partial", "integrity-rated", "integrity-tasks"}
 """Findings about commitments, which stand beside the verdict and never among its challenges."""
 STATED: Final = {"faults-left-out"}
 """Findings that are always among the challenges, however little there is of them."""
