@@ -100,11 +100,7 @@ def add(
     elif issuer or key or identity or oidc_issuer or not_before or not_after:
         raise UsageError(
             "usage.option",
-<<<<<<< HEAD
-            "--issuer goes with --key (and its dates), or with --identity and --oidc-issuer",
-=======
             "--issuer goes with --key, which alone may have a window, or with --identity and --oidc-issuer",
->>>>>>> main
             hint="--issuer is your own name for them, --oidc-issuer the URL where they sign in",
         )
     if root is not None:
