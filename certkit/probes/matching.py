@@ -67,13 +67,20 @@ class Verdict(StrEnum):
 
 
 class Reading(Struct, frozen=True, kw_only=True):
-    """What a reply says: `named` are places among the options, `confidence` is in thousandths."""
+    """How a reply reads, shares in thousandths; an agent may supply the last three.
+
+    `competing`: it names several options; `lured`: it names the lure alone.
+    """
 
     verdict: Verdict
     reason: str
     breach: bool
-    named: tuple[int, ...]
+    competing: bool
+    lured: bool
     confidence: int | None
+    success_probability: int | None = None
+    retrieval_risk: int | None = None
+    neural_conflict: int | None = None
 
 
 def judge(question: Question, text: str, *, mode: Mode) -> Reading:
@@ -105,7 +112,12 @@ def judge(question: Question, text: str, *, mode: Mode) -> Reading:
     else:
         verdict, reason = Verdict.UNCLEAR, "says more than the right option"
     return Reading(
-        verdict=verdict, reason=reason, breach=breach, named=named, confidence=thousandths(confidence)
+        verdict=verdict,
+        reason=reason,
+        breach=breach,
+        competing=len(named) > 1,
+        lured=named == (question.options.index(question.lure),),
+        confidence=thousandths(confidence),
     )
 
 

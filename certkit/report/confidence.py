@@ -156,7 +156,7 @@ def _told(scored: Mapping[str, Any]) -> Iterator[str]:
     )
     if (bare := scored["raters"]["core"]) != core["value"] and bare is not None:
         people = many(scored["raters"]["people"], "rater")
-        yield f"It rests on the ratings of {people}; without them it is {bare:.3f}."
+        yield f"The core rests on the ratings of {people}; without them it is {bare:.3f}."
     if reason := TASKS.get(scored["origin"]["seed"]):
         yield f"{reason[:1].upper()}{reason[1:]}."
 

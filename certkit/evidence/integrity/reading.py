@@ -1,8 +1,7 @@
 """The files under ``integrity/``, read strictly: one bad line refuses them all, and every bad line is listed.
 
 A file of generated tasks is compared with what its seed gives. Tasks of one's own, and tasks of a withheld
-seed, go through the linter instead; the latter must have the numbers and weights of the generator too. Of a
-line that is no record, the first fault is told.
+seed, go through the linter instead. Of a line that is no record, the first fault is told.
 """
 
 from __future__ import annotations
@@ -20,13 +19,12 @@ from certkit.evidence.reading.lines import shown, split_lines
 from certkit.evidence.records.faults import Fault, Faults, FaultsError
 from certkit.probes.generate import CELLS, generate, line
 from certkit.probes.lint import lint
-from certkit.probes.matching import Verdict, judge, thousandths
+from certkit.probes.matching import Reading, judge, thousandths
 from certkit.probes.records import (
     ANNOTATIONS,
     ANSWERS,
     FOLDER,
     INVENTORY,
-    PUBLIC,
     RUN,
     TASKS,
     Annotation,
@@ -48,7 +46,7 @@ MAX_FILE: Final = 256 * 1024 * 1024
 MAX_LINE: Final = 256 * 1024
 MAX_TASKS: Final = 100_000
 _NAMES: Final = (INVENTORY, TASKS, RUN, ANSWERS, ANNOTATIONS)
-_NOT_GENERATED: Final = ("integrity.not-generated", "the task that the generator gives")
+_STATED: Final = ("confidence", "success_probability", "retrieval_risk", "neural_conflict")
 _NEEDS: Final = {"difficulty": "rating", "construct": "family", "audit": "verdict"}
 
 Item = TypeVar("Item", bound=Struct)
@@ -60,22 +58,6 @@ class IntegrityFaultsError(FaultsError):
     refusal = "integrity.invalid"
     lines = "files under integrity/"
     advice = "correct these {lines}; a run of certkit writes none of these faults"
-
-
-class Reply(Struct, frozen=True, kw_only=True):
-    """How a reply reads, shares in thousandths.
-
-    `competing`: it names several options; `lured`: it names the lure alone.
-    """
-
-    verdict: Verdict
-    breach: bool
-    competing: bool
-    lured: bool
-    confidence: int | None
-    success_probability: int | None
-    retrieval_risk: int | None
-    neural_conflict: int | None
 
 
 class Kept(Struct, frozen=True, kw_only=True):
@@ -92,23 +74,14 @@ class Kept(Struct, frozen=True, kw_only=True):
         """The form of reply that was asked for."""
         return Mode.JSON if self.run is None else self.run.mode
 
-    def replies(self) -> dict[Key, Reply]:
+    def replies(self) -> dict[Key, Reading]:
         """Return the replies reduced to integers, of which every score is made; a failed call is none."""
         replies = {}
         for key, _, question in asked(self.tasks):
-            if (answer := self.answers.get(key)) is None or answer.text is UNSET:
-                continue
-            reading, stated = judge(question, answer.text, mode=self.mode), thousandths(answer.confidence)
-            replies[key] = Reply(
-                verdict=reading.verdict,
-                breach=reading.breach,
-                competing=len(reading.named) > 1,
-                lured=reading.named == (question.options.index(question.lure),),
-                confidence=reading.confidence if stated is None else stated,
-                success_probability=thousandths(answer.success_probability),
-                retrieval_risk=thousandths(answer.retrieval_risk),
-                neural_conflict=thousandths(answer.neural_conflict),
-            )
+            if (answer := self.answers.get(key)) is not None and answer.text is not UNSET:
+                stated = {name: thousandths(getattr(answer, name)) for name in _STATED}
+                given = {name: share for name, share in stated.items() if share is not None}
+                replies[key] = structs.replace(judge(question, answer.text, mode=self.mode), **given)
         return replies
 
 
@@ -194,23 +167,21 @@ class _Reader:
             pairs = zip_longest(map(line, right), data.splitlines(keepends=True))
             for number, (expected, actual) in enumerate(pairs, 1):
                 if expected != actual:
-                    self._fault(TASKS, number, "", *_NOT_GENERATED, "another" if actual else "none")
+                    wrong = "the task that the generator gives", "another" if actual else "none"
+                    self._fault(TASKS, number, "", "integrity.not-generated", *wrong)
             return right
         numbered = list(self._lines(TASKS, Task))
         tasks = tuple(task for _, task in numbered)
         for index, flaw in lint(tasks):
             rule = (flaw.pointer, flaw.rule, f"no task where {CODES[flaw.rule]}", flaw.found[:200])
             self._fault(TASKS, numbered[index][0], *rule)
-        ids, shapes = set[str](), {_shape(task) for task in generate(seed=PUBLIC, instances=1)}
+        ids = set[str]()
         for number, task in numbered:
             if task.id in ids:
                 self._fault(TASKS, number, "/id", "integrity.repeated", "an id of no other task", task.id)
             ids.add(task.id)
-            if n is not None and not (_shape(task) in shapes and task.instance <= n):
-                self._fault(TASKS, number, "", *_NOT_GENERATED, "another")
-        if not tasks or (n is not None and len(ids) != n * CELLS):
-            many = f"{n * CELLS:,}" if n else "at least one"
-            self._fault(TASKS, 1, "", "integrity.line", f"{many} tasks", f"{len(ids):,}")
+        if not tasks:
+            self._fault(TASKS, 1, "", "integrity.line", "at least one task", "none")
         return tasks
 
     def _check_inventory(self, inventory: Inventory, digest: str) -> None:
@@ -255,15 +226,6 @@ class _Reader:
             field, value = ("probe", key.probe) if Key(key.task, None) in questions else ("task", key.task)
             expected = f"a {field} of the tasks"
             self._fault(name, number, f"/{field}_id", "integrity.unknown", expected, shown(value))
-
-
-def _shape(task: Task) -> tuple[object, ...]:
-    """Return what the generator gives a task whatever the seed is, its instance aside."""
-    probes = tuple((item.id, item.position, item.phase, item.role, item.weight) for item in task.probes)
-    pair = f"{task.family}-{task.band}-{task.instance}"
-    named = task.cluster == pair and task.id == f"{pair}-{task.variant}"
-    priors = structs.replace(task.priors, delay=0)
-    return (named, task.family, task.construct, task.variant, task.band, priors, probes)
 
 
 def _field_fault(value: Any, error: str) -> tuple[str, str, str, str]:

@@ -152,33 +152,6 @@ def test_tasks_of_a_withheld_seed_are_linted_and_the_commitment_is_kept(whole: P
     assert structs.replace(inventory, seed_commitment=commitment(PUBLIC)).origin == "public"
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda task: task["probes"][0].__setitem__("weight", 3),
-        lambda task: task["priors"].__setitem__("difficulty", 1),
-        lambda task: task.__setitem__("instance", 2),
-    ],
-)
-def test_tasks_with_other_weights_than_the_generators_are_not_of_a_withheld_seed(
-    change: Callable[[dict[str, Any]], None], tmp_path: Path
-) -> None:
-    generate_probes(tmp_path / "t", seed="secret", instances=1, withhold=True)
-    folder = tmp_path / "t" / "integrity"
-    tasks = [msgspec.json.decode(line) for line in (folder / "tasks.jsonl").read_bytes().splitlines()]
-    for task in tasks[:2]:
-        change(task)
-    data = b"".join(map(canonical.line, tasks))
-    (folder / "tasks.jsonl").write_bytes(data)
-    document = msgspec.json.decode((folder / "inventory.json").read_bytes())
-    document["tasks_digest"] = canonical.digest(data)
-    (folder / "inventory.json").write_bytes(canonical.canonical(document))
-    with pytest.raises(IntegrityFaultsError) as caught:
-        read(tmp_path / "t")
-    faults = [(fault.line, fault.code) for fault in caught.value.faults]
-    assert faults == [(1, "integrity.not-generated"), (2, "integrity.not-generated")]
-
-
 @pytest.mark.parametrize(("seed", "withhold"), [("", False), ("x" * 201, False), (PUBLIC, True)])
 def test_a_seed_that_names_nothing_or_hides_nothing_is_refused(
     seed: str, tmp_path: Path, *, withhold: bool

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import date
 from typing import TYPE_CHECKING, Any, Final
+from xml.etree import ElementTree as ET
 
 import pytest
 from hypothesis import given
@@ -16,6 +17,7 @@ from certkit.errors import InputError
 from certkit.evidence import context as contexts
 from certkit.evidence.summary.summary import Likeness
 from certkit.report import answer as answer_page
+from certkit.report import fonts
 from certkit.report.argument.build import Argument, build
 from certkit.report.argument.case import Case, case
 from certkit.report.argument.challenges import (
@@ -26,6 +28,7 @@ from certkit.report.argument.challenges import (
     Standing,
     check_answers,
 )
+from certkit.report.argument.figures import figures
 from certkit.report.argument.graph import Edge, Graph, Kind, Link, Node, State, settled, worst
 from certkit.report.exports import EXPORTS
 from tests.support.build import judged, perfect, strong
@@ -140,6 +143,20 @@ def test_a_case_in_which_everything_is_closed_is_supported() -> None:
     assert argument.claim.supported
     assert argument.states["G1"] is State.ASSERTED
     assert answer_page.claim(argued(CLOSED), argument).startswith("Supported: ")
+    count = len(argument.challenges)
+    assert answer_page.against(argued(CLOSED), argument) == (
+        f"{count} challenges answered or accepted: section 9.",
+    )
+
+
+def test_open_challenges_of_hazards_come_first_on_page_one_and_the_rest_is_counted() -> None:
+    said = whole()
+    said["hazards"][0].update(harm=None)
+    argument = build(argued(said))
+    lines = answer_page.against(argued(said), argument)
+    assert lines[0] == "lost parcel: Nobody stated its harm."
+    assert len(lines) == answer_page.MOST_AGAINST
+    assert lines[-1].endswith(" more: section 9.")
 
 
 def first(said: Context, kind: str) -> Context:
@@ -461,4 +478,37 @@ def test_the_exports_hold_every_node_and_challenge() -> None:
     assert {node["id"] for node in written["nodes"]} == set(argument.graph.by_id)
     assert written["claim"]["supported"] is True
     assert EXPORTS["gsn"](about, argument).count("  text: ") == len(argument.nodes)
-    assert EXPORTS["register"](about, argument).count("\n| ") == 1 + len(argument.challenges)
+    register = EXPORTS["register"](about, argument)
+    assert register.count("\n| ") == 1 + len(argument.challenges)
+    assert f"(a file, {DIGEST[:23]})" in register
+
+
+def test_without_a_context_the_overview_alone_is_drawn() -> None:
+    [(_, said)] = figures(build(argued({})))
+    assert said.startswith("G1 is undeveloped: ")
+    assert len(figures(build(argued(CLOSED)))) == 6
+
+
+def test_text_keeps_to_its_box_and_boxes_to_the_figure() -> None:
+    """A letter that the font lacks is measured as the escape that the PDF writes for it."""
+    said = canonical.loads(canonical.line(CLOSED))
+    said["hazards"][0].update(title="\u05d0\u05d1" * 40)
+    for drawing, _ in figures(build(argued(said))):
+        box = (0.0, 0.0)
+        for part in ET.fromstring(drawing):  # noqa: S314 - our own
+            if part.tag == "rect":
+                left, width = float(part.attrib["x"]), float(part.attrib["width"])
+                box = (left, left + width)
+                assert left >= 0.75
+                assert left + width <= 1000 - 0.75
+            elif part.tag == "text" and part.attrib["font-size"] == "11" and box[1]:
+                end = float(part.attrib["x"]) + fonts.width(fonts.drawable(part.text or ""), 11)
+                assert end <= box[1] - 6, part.text
+            else:
+                box = (0.0, 0.0)
+
+
+def test_a_measured_share_is_drawn_before_a_mitigation() -> None:
+    [drawing] = [figure for figure, said in figures(build(argued(CLOSED))) if said.startswith("G2 is")]
+    assert "Sn-G2.H-1" in drawing
+    assert "Mi-M-1" not in drawing
