@@ -66,14 +66,20 @@ def quoted(text: str, most: int = 80) -> str:
 def skeleton(text: str) -> str:
     """Return what names that differ only in spelling have in common; compare it, never show it.
 
-    Compatibility forms are unified (NFKC), hidden characters removed, white space collapsed to single
-    spaces, letters case-folded, dashes and ``_`` written as one, Cyrillic and Greek letters that look like
-    Latin ones written as these. Other letters that look alike, and digits that look like letters, stay
+    Compatibility forms are unified (NFKC), hidden characters and accents removed, white space collapsed to
+    single spaces, letters case-folded, dashes and ``_`` written as one, Cyrillic and Greek letters that look
+    like Latin ones written as these. Other letters that look alike, and digits that look like letters, stay
     different.
     """
     seen = HIDDEN.sub(lambda match: " " if match.group().isspace() else "", text)
-    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", seen).casefold())
+    bare = re.sub("[\u0300-\u036f]", "", unicodedata.normalize("NFKD", seen))
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", bare).casefold())
     return " ".join(re.sub(_DASH, "-", folded).translate(_LATIN).split())
+
+
+def letters(text: str) -> str:
+    """Return the letters and digits of a skeleton, for names that punctuation does not tell apart."""
+    return "".join(filter(str.isalnum, skeleton(text)))
 
 
 def _shown(match: re.Match[str]) -> str:
