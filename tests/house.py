@@ -81,14 +81,14 @@ def files(room: str) -> int:
 
 
 def imports() -> dict[str, set[str]]:
-    """Modules that each module loads as it is loaded: not inside functions, nor for type checkers alone.
+    """Modules that each module loads, as it is loaded or inside functions; not for type checkers alone.
 
     ``from package import name`` loads the submodule of that name, or else the package itself.
     """
     graph: dict[str, set[str]] = {}
     for name, (_, tree) in modules().items():
         graph[name] = set()
-        for node in _run_at_import(tree):
+        for node in _loading(tree):
             if isinstance(node, ast.Import):
                 graph[name] |= {alias.name for alias in node.names if alias.name in modules()}
             elif isinstance(node, ast.ImportFrom):
@@ -97,12 +97,12 @@ def imports() -> dict[str, set[str]]:
     return {name: loaded & set(graph) - {name} for name, loaded in graph.items()}
 
 
-def _run_at_import(node: ast.AST) -> Iterator[ast.AST]:
+def _loading(node: ast.AST) -> Iterator[ast.AST]:
     for child in ast.iter_child_nodes(node):
         checked = isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test)
-        if not checked and not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+        if not checked:
             yield child
-            yield from _run_at_import(child)
+            yield from _loading(child)
 
 
 @cache
@@ -154,15 +154,25 @@ def _declares(node: ast.AST) -> TypeGuard[ast.Call]:
 
 
 def options() -> Counter[str]:
-    """How many calls of ``typer.Option`` declare each option, by its first long name."""
-    declared: Counter[str] = Counter()
-    for name, (_, tree) in modules().items():
-        if name.startswith("certkit.cli"):
-            for node in ast.walk(tree):
-                if _declares(node):
-                    said = [word.value for word in node.args if isinstance(word, ast.Constant)]
-                    declared[next((str(word) for word in said if str(word).startswith("--")), "-")] += 1
-    return declared
+    """How many calls of ``typer.Option`` declare each option, by its first long name; "" where none is given.
+
+    A ``partial`` without a name declares no option: those that complete it do.
+    """
+    return Counter(
+        option
+        for name, (_, tree) in modules().items()
+        if name.startswith("certkit.cli")
+        for node in ast.walk(tree)
+        if _declares(node)
+        for option in [option_name(node)]
+        if option or ast.unparse(node.func) != "partial"
+    )
+
+
+def option_name(call: ast.Call) -> str:
+    """Return the first long name that a declaration gives, "" where it gives none."""
+    words = [str(word.value) for word in call.args if isinstance(word, ast.Constant)]
+    return next((word for word in words if word.startswith("--")), "")
 
 
 def kinds_as_text() -> int:
@@ -234,6 +244,7 @@ def rows() -> list[Row]:
         Row("commands", len(leaves), 48),
         Row("options that are declared more than once", sum(n > 1 for n in declared.values()), 0),
         Row("declarations of options", declared.total(), len(declared)),
+        Row("options without a literal name", declared[""], 0),
         *(Row(f"files that run for {name}", used[name][0], most) for name, most in RUN.items()),
         Row("JSON parses per append", used["append"][1], 8),
         Row("openings of the registry per audit", used["audit"][2], 1),
@@ -246,7 +257,7 @@ def rows() -> list[Row]:
 
 
 def main() -> int:
-    """Print the table, or what `--words` and `--rules` list."""
+    """Print the table, or what `--words` lists."""
     parser = argparse.ArgumentParser(prog="python -m tests.house")
     parser.add_argument("--strict", action="store_true", help="fail where any number misses its target")
     parser.add_argument("--words", action="store_true", help="list every phrase that has to be read twice")

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from certkit import canonical
 from tests import house
+from tests.support import watch
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "certkit"
@@ -119,6 +121,21 @@ def test_rooms_import_downwards_only() -> None:
 
 def test_no_modules_load_each_other_in_a_circle() -> None:
     assert house.circles() == []
+
+
+def test_imports_inside_functions_count() -> None:
+    assert "certkit.passport.claim" in house.imports()["certkit.passport.issuing"]
+
+
+def test_every_option_is_declared_by_name() -> None:
+    assert house.options()[""] == 0
+    assert house.option_name(ast.parse('typer.Option(help="--no-name")', mode="eval").body) == ""  # type: ignore[arg-type]
+
+
+def test_parses_are_seen_by_the_watch() -> None:
+    with watch.watching() as seen:
+        canonical.loads(b"[1]")
+    assert seen.counts["parses"] == 1
 
 
 def test_no_function_is_long() -> None:

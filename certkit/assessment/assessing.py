@@ -123,6 +123,7 @@ def _answered(judged: Assessment, context: Given | None) -> Assessment:
         return contested(judged, {})
     counted = answers(
         context,
+        judged.findings,
         bundles=[part.digest for part in judged.bundles] or [judged.facts.digest],
         profile=judged.profile.digest,
         tier=judged.verdict.required_tier,

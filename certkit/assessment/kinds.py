@@ -30,7 +30,7 @@ from certkit.assessment.rater_error import corrected as rater_error
 from certkit.assessment.rater_error.labels import GRADED, SHARES
 from certkit.assessment.statistics import anytime, posterior
 from certkit.assessment.statistics.estimators import least_failure_free
-from certkit.assessment.statistics.posterior import FIVE, Scale
+from certkit.assessment.statistics.posterior import FIVE, PRIORS, Scale
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -131,23 +131,24 @@ class TaskMean(Struct, frozen=True):
         if sample.anytime:
             return scale.back(anytime.lower_bound(*self._values(sample, scale), float(confidence)))
         if sample.labelled is not None and lower and self.series in GRADED:
-            labels = sample.labelled.of(self.series, self.domain)
+            labels = sample.labelled.both(sample, self.series, self.domain)
             return rater_error.least(self.sums(sample), scale, labels, float(confidence))
         if sample.labelled is not None and lower and self.series in SHARES:
-            labels = sample.labelled.of(self.series, self.domain)
+            labels = sample.labelled.both(sample, self.series, self.domain)
             return rater_error.lower(self.sums(sample), scale, labels, float(confidence))
         return scale.back(posterior.lower(self.sums(sample), scale, float(confidence)))
 
-    def chance(self, sample: Sample, threshold: Fraction) -> Number:
-        """Return P(value > threshold) over tasks; at any time, 1 - 1/E."""
+    def chance(self, sample: Sample, threshold: Fraction, prior: Fraction | None = None) -> Number:
+        """Return P(value > threshold) over tasks; at any time, and without a `prior`, 1 - 1/E."""
         scale = self.scale(self.sums(sample), lower=True)
         limit = float((threshold - scale.low) / scale.span)
-        if sample.anytime:
+        if sample.anytime and prior is None:
             return max(0.0, -float(np.expm1(-anytime.log_evidence(*self._values(sample, scale), limit))))
+        prior = PRIORS["uniform"] if prior is None else prior
         if sample.labelled is not None and self.series in SHARES:
-            labels = sample.labelled.of(self.series, self.domain)
-            return rater_error.chance(self.sums(sample), scale, labels, limit)
-        return posterior.above(self.sums(sample), scale, limit)
+            labels = sample.labelled.both(sample, self.series, self.domain)
+            return rater_error.chance(self.sums(sample), scale, labels, limit, prior)
+        return posterior.above(self.sums(sample), scale, limit, prior)
 
     def _values(self, sample: Sample, scale: Scale) -> tuple[anytime.Floats, anytime.Floats]:
         tasks = sample.tasks(self.series, self.domain)

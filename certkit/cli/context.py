@@ -50,7 +50,9 @@ def moment(text: str) -> datetime:
             hint="a date, 2026-01-31, or a time with its offset, 2026-01-31T12:00:00Z",
         )
     if not 1970 <= time.year < 9999:  # noqa: PLR2004 - beyond, an offset or a tolerance leaves the calendar
-        raise UsageError("usage.option", f"{text!r} is out of range", hint="a time from 1970 to 9998")
+        raise UsageError(
+            "usage.option", f"{text!r} is out of range", hint="a time from 1970 to the end of 9998"
+        )
     return time.astimezone(UTC)
 
 

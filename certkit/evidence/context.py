@@ -32,7 +32,7 @@ from certkit.evidence.bundle.manifest import DigestText  # noqa: TC001 - pydanti
 from certkit.text import skeleton
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
 CONTEXT_SCHEMA: Final = "urn:certkit:context:v1"
@@ -44,9 +44,15 @@ def _real_date(text: str) -> str:
     return text
 
 
+def _something(text: str) -> str:
+    if not skeleton(text):
+        raise ValueError("should hold something to read; a blank is null")
+    return text
+
+
 Id = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
-Title = Annotated[str, Field(min_length=1, max_length=200)]
-Prose = Annotated[str, Field(min_length=1, max_length=4_000)]
+Title = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_something)]
+Prose = Annotated[str, Field(min_length=1, max_length=4_000), AfterValidator(_something)]
 Day = Annotated[
     str,
     Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$", description="the whole day, in UTC"),
@@ -269,12 +275,14 @@ class Context(Authored):
 class Given(Struct, frozen=True, kw_only=True):
     """A context with the bytes that were given and their digest.
 
-    `beside` holds the digests of the files that answers name as evidence and that lie beside the context.
+    `beside` holds the digests of the files that answers name as evidence and that lie beside the context;
+    `where` names the file in errors.
     """
 
     context: Context
     data: bytes
     digest: Digest
+    where: str
     beside: frozenset[str] = frozenset()
 
 
@@ -287,11 +295,16 @@ def read(data: bytes, *, where: str, folder: Path | None = None) -> Given:
     if len(data) > MAX_BYTES:
         raise InputError("context.invalid", f"is larger than {MAX_BYTES:,} bytes", where=where)
     context = validate(Context, canonical.loads(data, where=where), code="context.invalid", where=where)
-    if faults := tuple(_faults(context)):
-        message = faults[0] if len(faults) == 1 else f"{len(faults)} faults\n  " + "\n  ".join(faults)
-        raise InputError("context.invalid", message, where=where)
+    refuse(_faults(context), where)
     beside = frozenset(_beside(context, folder.resolve())) if folder else frozenset[str]()
-    return Given(context=context, data=data, digest=canonical.digest(data), beside=beside)
+    return Given(context=context, data=data, digest=canonical.digest(data), where=where, beside=beside)
+
+
+def refuse(faults: Iterable[str], where: str) -> None:
+    """Raise `InputError` ``context.invalid`` with every fault, if there is one."""
+    if told := tuple(faults):
+        message = told[0] if len(told) == 1 else f"{len(told)} faults\n  " + "\n  ".join(told)
+        raise InputError("context.invalid", message, where=where)
 
 
 def _beside(context: Context, folder: Path) -> Iterator[str]:
@@ -325,6 +338,9 @@ def _faults(context: Context) -> Iterator[str]:
         for place, identifier in enumerate(ids):
             if identifier in ids[:place]:
                 yield f"/{name}/{place}/id: {identifier!r} stands there twice"
+    for place, hazard in enumerate(context.hazards or ()):
+        if re.fullmatch("G[1-6]", hazard.id):
+            yield f"/hazards/{place}/id: {hazard.id!r} is the name of a goal"
     people = set(context.by_id)
     mitigations = {item.id for item in context.mitigations or ()}
     for pointer, value in _leaves(context.model_dump(mode="json")):

@@ -6,8 +6,8 @@ There are paths into the row, texts, numbers, true, false and null, lists, compa
 ``or``, ``not``, and the functions min, max and len. A name that is no word stands in backticks. Nothing else
 can be said: no other call, no arithmetic, no loop. Python's parser reads the text, and nothing runs it.
 
-A path that the row does not have is null. Null is equal to nothing but null, and neither less nor greater
-than anything. A text compared with a number is read as a number.
+A path that the row does not have is null. Null and the empty text are equal to each other, to nothing else,
+and neither less nor greater than anything. A text compared with a number is read as a number.
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ MISSING: Final = object()
 
 
 class ExpressionError(ValueError):
-    """The text is no expression of the language, or a row holds what it cannot compare."""
+    """The text is no expression of the language, or a row holds what it cannot compare; `hint` helps."""
+
+    hint = ""
 
 
 def look_up(row: Any, path: tuple[str, ...]) -> Any:
@@ -193,6 +195,7 @@ class Expression:
         )
 
     def _compare(self, test: Callable[[Any, Any], bool], left: Any, right: Any) -> bool:
+        left, right = (None if value == "" else value for value in (left, right))
         if isinstance(left, str) != isinstance(right, str) and _is_number(
             right if isinstance(left, str) else left
         ):

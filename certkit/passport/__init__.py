@@ -30,6 +30,7 @@ from certkit.lazy import lazy
 
 if TYPE_CHECKING:
     from certkit.passport.checks import Status, StatusSource
+    from certkit.passport.claim import from_bundle
     from certkit.passport.issuing import VALIDITY, Issuer, issue
     from certkit.passport.opening import (
         Claim,
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
         open_signed,
         parse,
     )
-    from certkit.passport.replay import Opened, from_bundle
+    from certkit.passport.replay import Opened
     from certkit.passport.statement import Statement
     from certkit.passport.trust import Trust, TrustedIssuer, TrustedKey
     from certkit.passport.trust import parse as parse_trust
@@ -75,6 +76,7 @@ __getattr__ = lazy(
     __name__,
     {
         "checks": ("Status", "StatusSource"),
+        "claim": ("from_bundle",),
         "issuing": ("VALIDITY", "Issuer", "issue"),
         "opening": (
             "Claim",
@@ -86,7 +88,7 @@ __getattr__ = lazy(
             "open_signed",
             "parse",
         ),
-        "replay": ("Opened", "from_bundle"),
+        "replay": ("Opened",),
         "statement": ("Statement",),
         "trust": ("Trust", "TrustedIssuer", "TrustedKey", "parse as parse_trust"),
         "verification": ("verify",),

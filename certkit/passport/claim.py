@@ -1,40 +1,51 @@
-"""From an assessment to what a passport states.
+"""From an assessment to what a passport states, and from the evidence to the same statement again.
 
-Everything here but who signs, and for how long, follows from the assessment and the summary, so that anybody
-who has the evidence states the same again. What the manifest declares is stated by `replay`, and what
-follows from other parts by `derived`.
+Everything here but who signs, and for how long, follows from the assessment and the summary. What the
+manifest declares is stated by `replay`, and what follows from other parts by `derived`. `from_bundle`
+returns the two callables that `verify` takes, for a bundle in a folder or for several.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from fractions import Fraction
-from typing import TYPE_CHECKING, cast
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, cast
 
 from msgspec import structs
 
-from certkit import canonical
+from certkit import canonical, evidence
 from certkit._version import __version__
+from certkit.assessment.assessing import assess, assess_accumulation, contested
 from certkit.assessment.criteria import Status
 from certkit.assessment.metrics.metric import State
 from certkit.assessment.result import moment
 from certkit.assessment.tasks import task_table
 from certkit.document import fill
+from certkit.errors import CertkitError, UnavailableError
 from certkit.passport import replay, terms
 from certkit.passport import statement as st
 from certkit.passport.derived import rebuilt
+from certkit.passport.replay import Opened
 from certkit.passport.terms import decimal
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
     from datetime import datetime
 
     from certkit.assessment.criteria import Bounded, Row
     from certkit.assessment.integrity.document import IntegrityDocument
     from certkit.assessment.metrics.metric import Metric, Value
+    from certkit.assessment.profile import Profile
     from certkit.assessment.result import Assessment, BundleResult
     from certkit.assessment.statistics.estimators import Interval
     from certkit.evidence.bundle.manifest import Facts
+    from certkit.evidence.context import Given
     from certkit.evidence.summary.summary import Summary
+    from certkit.progress import Progress
+
+_ABSENT: Final = {"file.missing", "file.unreadable", "bundle.manifest-missing"}
 
 
 def state(
@@ -88,6 +99,84 @@ def state(
     return statement
 
 
+def from_bundle(
+    roots: Path | Sequence[Path],
+    load_profile: Callable[[str], Profile],
+    *,
+    progress: Progress,
+    context: Given | None = None,
+) -> tuple[Callable[[], Opened], Callable[[st.Statement], st.Statement]]:
+    """Return two callables: the first opens the bundles in the folders, the second computes a claim again.
+
+    `load_profile` gives the profile of an id. Without a `context` the answers to challenges are those that
+    the claim states, since no evidence tells them. Both raise `UnavailableError` where there is no such
+    bundle or no profile of the right digest, and what `open_bundle` and `summarise` raise otherwise.
+    """
+    folders = (roots,) if isinstance(roots, Path) else tuple(roots)
+
+    @cache  # hashed once, for the digests and for the replay
+    def bundles() -> tuple[evidence.Bundle, ...]:
+        try:
+            return tuple(evidence.open_bundle(root, progress=progress) for root in folders)
+        except CertkitError as error:
+            if error.code in _ABSENT:
+                raise UnavailableError("passport.unavailable", str(error)) from None
+            raise
+
+    @cache  # several are read to know their order
+    def pooled() -> evidence.Accumulation:
+        return evidence.accumulate(bundles(), progress=progress)
+
+    def opened() -> Opened:
+        facts, parts = bundles()[0].facts, tuple[evidence.Facts, ...]()
+        if len(folders) > 1:
+            facts, parts = pooled().facts, tuple(part.facts for part in pooled().parts)
+        return Opened(facts=facts, parts=parts, context=context.digest if context else None)
+
+    def recomputed(statement: st.Statement) -> st.Statement:
+        predicate = statement.predicate
+        judgement, validity = predicate.assessment, predicate.validity
+        profile, tier = _profile(load_profile, judgement.profile), judgement.required_tier
+        if len(folders) > 1:
+            judged = assess_accumulation(pooled(), profile, required_tier=tier, context=context)
+            summary = pooled().summary
+        else:
+            source = bundles()[0]
+            summary = evidence.summarise(source, progress=progress)
+            judged = assess(summary, source.facts, profile, required_tier=tier, context=context)
+        return state(
+            judged if context else _answered(judged, statement),
+            summary,
+            issuer=predicate.issuer,
+            validity=(validity.not_before, validity.not_after),
+            supersedes=predicate.supersedes,
+        )
+
+    return opened, recomputed
+
+
+def _answered(judged: Assessment, statement: st.Statement) -> Assessment:
+    """Return a judgement with the stated answers."""
+    predicate = statement.predicate
+    stated = {item.code: item.answered_by or () for item in predicate.challenges if item.state == "answered"}
+    answered = contested(judged, stated)
+    return structs.replace(answered, context=predicate.assessment.context)
+
+
+def _profile(load: Callable[[str], Profile], wanted: st.Profile) -> Profile:
+    try:
+        profile = load(wanted.id)
+    except CertkitError as error:
+        raise UnavailableError("passport.unavailable", str(error), hint=error.hint) from None
+    if profile.digest != wanted.digest:
+        raise UnavailableError(
+            "passport.unavailable",
+            f"profile {wanted.id} here is {profile.digest}, the passport was judged by {wanted.digest}",
+            hint="give the profile that it was judged by with --profile FILE",
+        )
+    return profile
+
+
 def _commitments(scored: IntegrityDocument, facts: Facts) -> st.Commitments | None:
     counts: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for cell in scored.by_cell:
@@ -103,6 +192,8 @@ def _commitments(scored: IntegrityDocument, facts: Facts) -> st.Commitments | No
             for (family, variant), told in sorted(counts.items())
         ),
         core=decimal(scored.core.value),
+        raters=scored.raters.people or None,
+        unrated=decimal(scored.raters.core) if scored.rated else None,
     )
 
 

@@ -1,46 +1,35 @@
-"""What a statement takes from its evidence: from the manifest as it is, and from the records by a replay.
+"""What a statement repeats of its manifest, and how it differs from a claim that was computed again.
 
 With the manifest at hand, agent, protocol, origin, declared periods and the digest of ``integrity/`` are
 written again and compared, so that an issuer cannot drop the mark of simulated evidence, or an attempt,
-without the records being read. A replay computes the whole claim again. The first row in which the claim
+without the records being read. After a replay (`claim`), the first row in which the claim
 differs, or which it leaves out, is named. The digest of the assessment is not compared: its floating point
 numbers may differ in the last bit between machines, the decimals of a statement do not.
-
-`from_bundle` returns the two callables that `verify` takes, for a bundle in a folder or for several.
 """
 
 from __future__ import annotations
 
-from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 from msgspec import Struct, structs
 
-from certkit import assessment, canonical, evidence
+from certkit import canonical
 from certkit.document import fill
-from certkit.errors import CertkitError, UnavailableError
 from certkit.passport import statement as st
 from certkit.passport import terms
 from certkit.passport.payload import difference
 from certkit.passport.statement import plain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable
 
-    from certkit.assessment import Assessment
-    from certkit.assessment.profile import Profile
     from certkit.canonical import Digest
     from certkit.evidence.bundle.manifest import Facts, Manifest
-    from certkit.evidence.context import Given
-    from certkit.passport.statement import Profile as Judged
     from certkit.passport.statement import Statement
-    from certkit.progress import Progress
 
 _FIRST: Final = ("criteria", "assessment", "profile_of_reliability", "scope", "integrity")
 """What a reader wants named where it differs; the rest follows from it or from the records."""
-_ABSENT: Final = {"file.missing", "file.unreadable", "bundle.manifest-missing"}
 
 
 class Opened(Struct, frozen=True, kw_only=True):
@@ -131,83 +120,3 @@ def period(manifest: Manifest) -> st.Dates:
     """Return the declared period."""
     told = manifest.protocol.period
     return st.Dates(declared_from=told.from_, declared_to=told.to) if told else st.Dates()
-
-
-def from_bundle(
-    roots: Path | Sequence[Path],
-    load_profile: Callable[[str], Profile],
-    *,
-    progress: Progress,
-    context: Given | None = None,
-) -> tuple[Callable[[], Opened], Callable[[Statement], Statement]]:
-    """Return two callables: the first opens the bundles in the folders, the second computes a claim again.
-
-    `load_profile` gives the profile of an id. Without a `context` the answers to challenges are those that
-    the claim states, since no evidence tells them. Both raise `UnavailableError` where there is no such
-    bundle or no profile of the right digest, and what `open_bundle` and `summarise` raise otherwise.
-    """
-    from certkit.passport.claim import state  # noqa: PLC0415 - only a replay states anything
-
-    folders = (roots,) if isinstance(roots, Path) else tuple(roots)
-
-    @cache  # hashed once, for the digests and for the replay
-    def bundles() -> tuple[evidence.Bundle, ...]:
-        try:
-            return tuple(evidence.open_bundle(root, progress=progress) for root in folders)
-        except CertkitError as error:
-            if error.code in _ABSENT:
-                raise UnavailableError("passport.unavailable", str(error)) from None
-            raise
-
-    @cache  # several are read to know their order
-    def pooled() -> evidence.Accumulation:
-        return evidence.accumulate(bundles(), progress=progress)
-
-    def opened() -> Opened:
-        facts, parts = bundles()[0].facts, tuple[evidence.Facts, ...]()
-        if len(folders) > 1:
-            facts, parts = pooled().facts, tuple(part.facts for part in pooled().parts)
-        return Opened(facts=facts, parts=parts, context=context.digest if context else None)
-
-    def replay(statement: Statement) -> Statement:
-        predicate = statement.predicate
-        judgement, validity = predicate.assessment, predicate.validity
-        profile, tier = _profile(load_profile, judgement.profile), judgement.required_tier
-        if len(folders) > 1:
-            judged = assessment.assess_accumulation(pooled(), profile, required_tier=tier, context=context)
-            summary = pooled().summary
-        else:
-            source = bundles()[0]
-            summary = evidence.summarise(source, progress=progress)
-            judged = assessment.assess(summary, source.facts, profile, required_tier=tier, context=context)
-        return state(
-            judged if context else _answered(judged, statement),
-            summary,
-            issuer=predicate.issuer,
-            validity=(validity.not_before, validity.not_after),
-            supersedes=predicate.supersedes,
-        )
-
-    return opened, replay
-
-
-def _answered(judged: Assessment, statement: Statement) -> Assessment:
-    """Return a judgement with the stated answers."""
-    predicate = statement.predicate
-    stated = {item.code: item.answered_by or () for item in predicate.challenges if item.state == "answered"}
-    answered = assessment.contested(judged, stated)
-    return structs.replace(answered, context=predicate.assessment.context)
-
-
-def _profile(load: Callable[[str], Profile], wanted: Judged) -> Profile:
-    try:
-        profile = load(wanted.id)
-    except CertkitError as error:
-        raise UnavailableError("passport.unavailable", str(error), hint=error.hint) from None
-    if profile.digest != wanted.digest:
-        raise UnavailableError(
-            "passport.unavailable",
-            f"profile {wanted.id} here is {profile.digest}, the passport was judged by {wanted.digest}",
-            hint="give the profile that it was judged by with --profile FILE",
-        )
-    return profile

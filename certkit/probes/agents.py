@@ -123,13 +123,11 @@ class Agent(NamedTuple):
             self.close()
         if isinstance(result, str):
             return result
-        if isinstance(result, BaseException) and not isinstance(result, CallError):
-            raise CallError(f"{type(result).__name__}: {result}") from result
-        raise (
-            result
-            if isinstance(result, CallError)
-            else CallError(f"returned {type(result).__name__}, not str")
-        )
+        if not isinstance(result, BaseException):
+            result = CallError(f"returned {type(result).__name__}, not str")
+        elif not isinstance(result, CallError):
+            result = CallError(f"{type(result).__name__}: {result}")
+        raise result
 
 
 def agents_of(

@@ -7,10 +7,12 @@
 A reply matches if it says the right option and nothing else. If it names the right option with other options
 or any other words beside it, it is unclear; if it does not name the right option, it is no.
 
-Read is the `answer` of a JSON object, bare or in a fence that ends the reply; else what follows the last
-``answer:`` that begins a line or a sentence; else all of it. An option is named if each of its parts stands
-there in words. The words of a text are made of Unicode NFKC, case folded, without thousands separators,
-invisible characters, the punctuation `_QUIET` and the words `_EMPTY`; any other character is a word.
+Read is a JSON object, bare or in a fence that ends the reply: its `answer` with all else but a confidence;
+else what follows the last ``answer:`` that begins a line or a sentence; else all of it. A text before it
+makes a match unclear if it names an option or holds a word of `_NOT`. An option is named if each of its
+parts stands there in words. The words of a text are made of Unicode NFKC, case folded, without thousands
+separators, invisible characters, the punctuation `_QUIET` and the words `_EMPTY`; any other character is a
+word.
 
 It knows no grammar and no synonyms, so that doubt always counts against the agent: "Zoë is not eligible" and
 "surely Zoë" are both unclear. The audit of verdicts by people measures what that costs.
@@ -43,11 +45,16 @@ _THOUSANDS: Final = re.compile(
 _QUIET: Final = r".,;:!\"'()\[\]{}*_`#/&"
 _SAME: Final = dict.fromkeys(map(ord, "‘’"), "'") | dict.fromkeys(map(ord, "“”„«»"), '"')  # noqa: RUF001
 _EMPTY: Final = frozenset({"the", "it", "is", "it's", "answer", "and", "from", "by", "on", "in", "at"})
+_NOT: Final = re.compile(
+    r" (?:not|no|never|nor|neither|none|nobody|cannot|\S+n't|without|except|unless|instead|rather|wrong) "
+)
 _LETTER: Final = "[0-9a-z\x80-\U0010ffff]"
 _BREAK: Final = "\x1f"
-# A point or comma before a digit is a word, and so is a hyphen but within a word: 12 is not .12, -12 or 12-.
+# A point or comma before a digit is a word, and so is a hyphen but within a word: 12 is not .12, -12 or 12-;
+# and an exclamation mark before a word, as it negates in code.
 _WORD: Final = re.compile(
-    rf"{_BREAK}|{_LETTER}+(?:'{_LETTER}+)*|[.,](?=[0-9])|(?<!{_LETTER})-|-(?!{_LETTER})|[^\s{_QUIET}-]"
+    rf"{_BREAK}|{_LETTER}+(?:'{_LETTER}+)*|[.,](?=[0-9])"
+    rf"|!(?=[ {_QUIET}]{{0,9}}{_LETTER})|(?<!{_LETTER})-|-(?!{_LETTER})|[^\s{_QUIET}-]"
 )
 
 
@@ -60,43 +67,71 @@ class Verdict(StrEnum):
 
 
 class Reading(Struct, frozen=True, kw_only=True):
-    """What a reply says: `named` are places among the options, `confidence` is in thousandths."""
+    """How a reply reads, shares in thousandths; an agent may supply the last three.
+
+    `competing`: it names several options; `lured`: it names the lure alone.
+    """
 
     verdict: Verdict
     reason: str
     breach: bool
-    named: tuple[int, ...]
+    competing: bool
+    lured: bool
     confidence: int | None
+    success_probability: int | None = None
+    retrieval_risk: int | None = None
+    neural_conflict: int | None = None
 
 
 def judge(question: Question, text: str, *, mode: Mode) -> Reading:
     """Return how a reply to a question reads."""
-    document, kept = _object(text)
-    given = _answer(document.get("answer"), question.kind)
-    breach = not kept or given is None
+    document, before = _object(text)
+    given = _answer(document.pop("answer", None), question.kind)
+    confidence = document.pop("confidence", None)
+    if confidence is not None and not isinstance(confidence, int | float):
+        document["confidence"] = confidence
+    breach = given is None or bool(before or document)
     if mode is Mode.TEXT:
         breach = "\n" in text.strip() or len(text.split()) > MAX_WORDS
-    said = words(_BREAK.join(given or [_SAID.split(text)[-1]]))
-    named = tuple(
-        place
-        for place, option in enumerate(question.options)
-        if all(normal(part) in said for part in parts(option))
-    )
+    if given is None:
+        *earlier, last = _SAID.split(text)
+        before, given = "\n".join(earlier), [last]
+    elif document:
+        given = [*given, str(document)]
+    said, before = words(_BREAK.join(given)), words(before)
+    named = _named(question, said)
     right = question.options.index(question.gold)
     if right not in named:
         verdict, reason = Verdict.NO, "names another option" if named else "names no option"
     elif named != (right,):
         verdict, reason = Verdict.UNCLEAR, "names the right option and others"
+    elif _named(question, before) or _NOT.search(before):
+        verdict, reason = Verdict.UNCLEAR, "names an option or negates before the answer"
     elif {*said.split(" ")} <= {_BREAK}.union(*(normal(part).split(" ") for part in parts(question.gold))):
         verdict, reason = Verdict.MATCH, "says the right option alone"
     else:
         verdict, reason = Verdict.UNCLEAR, "says more than the right option"
-    confidence = thousandths(document.get("confidence"))
-    return Reading(verdict=verdict, reason=reason, breach=breach, named=named, confidence=confidence)
+    return Reading(
+        verdict=verdict,
+        reason=reason,
+        breach=breach,
+        competing=len(named) > 1,
+        lured=named == (question.options.index(question.lure),),
+        confidence=thousandths(confidence),
+    )
 
 
-def _object(text: str) -> tuple[dict[str, Any], bool]:
-    """Return the JSON object in a reply, empty if there is none, and whether it is the whole reply."""
+def _named(question: Question, said: str) -> tuple[int, ...]:
+    """Return the places of the options that words name."""
+    return tuple(
+        place
+        for place, option in enumerate(question.options)
+        if all(normal(part) in said for part in parts(option))
+    )
+
+
+def _object(text: str) -> tuple[dict[str, Any], str]:
+    """Return the JSON object in a reply, empty if there is none, and the text before its fence."""
     before, *fenced = text.strip().split("```")
     if len(fenced) > 1 and not fenced[-1]:
         before, text = "".join((before, *fenced[:-2])), fenced[-2].strip().removeprefix("json")
@@ -105,8 +140,8 @@ def _object(text: str) -> tuple[dict[str, Any], bool]:
     try:
         value = canonical.loads(text.strip().encode("utf-8", errors="surrogatepass"))
     except InputError:
-        return {}, False
-    return (value, not before) if isinstance(value, dict) else ({}, False)
+        return {}, ""
+    return (value, before) if isinstance(value, dict) else ({}, "")
 
 
 def _answer(value: Any, kind: Kind) -> list[str] | None:

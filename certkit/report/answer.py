@@ -193,18 +193,25 @@ def claim(case: Case, argument: Argument) -> str:
 
 
 def against(case: Case, argument: Argument) -> tuple[str, ...]:
-    """Return what speaks against the claim, gravest first, at most `MOST_AGAINST` lines."""
+    """Return what speaks against the claim in at most `MOST_AGAINST` lines: hazards, then the gravest."""
+    if argument.claim.supported:
+        return (f"{many(len(argument.challenges), 'challenge')} answered or accepted: section 9.",)
+    opened = [item for item in argument.challenges if item.state in {Standing.SUSTAINED, Standing.OPEN}]
     goals = [argument.graph.by_id[name] for name in ("G2", "G3", "G4", "G5", "G6")]
     failed = results.by_status(case.document, case.tier, (Status.NOT_MET,)).get(Status.NOT_MET)
-    lines = [f"Tier {case.tier} fails on {words.listed(failed)}."] if failed else []
+    named = {f"G2.{hazard.id}": hazard.title or hazard.id for hazard in case.context.hazards or ()}
+    lines = [f"{named[item.target]}: {item.text}" for item in opened if item.target in named]
+    lines += [f"Tier {case.tier} fails on {words.listed(failed)}."] if failed else []
     lines += [
         f"{said}: {node.text[:1].lower()}{node.text[1:]}"
         for state, said in ((State.REFUTED, "Refuted"), (State.UNDEVELOPED, "Not shown"))
         for node in goals
         if node.state is state
     ]
-    lines += [item.text for item in argument.challenges if item.state in {Standing.SUSTAINED, Standing.OPEN}]
-    return tuple(map(words.plain, lines[:MOST_AGAINST]))
+    lines += [item.text for item in opened if item.target not in named]
+    if len(lines) > MOST_AGAINST:
+        lines[MOST_AGAINST - 1 :] = [f"{len(lines) - MOST_AGAINST + 1} more: section 9."]
+    return tuple(map(words.plain, lines))
 
 
 def changes(case: Case) -> Iterator[str]:

@@ -18,6 +18,7 @@ from certkit.report import words
 from certkit.report.results import asked, bound, name, rows
 from certkit.report.svg import figure_of, line_at, num, posterior, text_at
 from certkit.report.table import Table, table
+from certkit.wording import many
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -48,10 +49,10 @@ def posterior_table(document: Document) -> Table:
     limits = {row["tier"]: asked(row) for row in document["criteria"] if CATALOGUE[row["metric"]].tau_of}
     body = []
     for tier, at in sorted(metric.get("tau", {}).items()):
-        other = fragility.get(tier)
+        by_tasks = fragility.get(tier)
         shown = [words.probability(metric["by_tier"][tier])]
-        shown += [words.probability(other["priors"][prior]) if other else "–" for prior in PRIORS]
-        shown.append(words.probability(other["anytime_p"]) if other else "–")
+        shown += [words.probability(by_tasks["priors"][prior]) if by_tasks else "–" for prior in PRIORS]
+        shown.append(words.probability(by_tasks["anytime_p"]) if by_tasks else "–")
         body.append((f"Tier\u00a0{tier}", f"{at:g}", *shown, limits.get(int(tier), "not specified")))
     heads = ["by runs", *(f"by tasks, {prior} prior" for prior in PRIORS), "p at any time"]
     widths = {"tier": 10, "τ": 8} | dict.fromkeys(heads, 14) | {"asked (δ)": 12}
@@ -153,6 +154,9 @@ def _told(scored: Mapping[str, Any]) -> Iterator[str]:
         f"Commitment integrity (HCCIS-CORE) is {value}; on these tasks agents reach {core['floor']:.3f} to "
         f"{core['ceiling']:.3f}. It moves no tier and says nothing about safety."
     )
+    if (bare := scored["raters"]["core"]) != core["value"] and bare is not None:
+        people = many(scored["raters"]["people"], "rater")
+        yield f"The core rests on the ratings of {people}; without them it is {bare:.3f}."
     if reason := TASKS.get(scored["origin"]["seed"]):
         yield f"{reason[:1].upper()}{reason[1:]}."
 

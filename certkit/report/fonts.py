@@ -62,9 +62,9 @@ def _advances() -> tuple[dict[int, int], int]:
 
 
 def width(text: str, size: float) -> float:
-    """Return how wide a line of text is at a size; characters that the family lacks count one em each."""
+    """Return how wide a line is at a size; a character that the family lacks counts as its escape."""
     advances, em = _advances()
-    return sum(advances.get(ord(character), em) for character in text) * size / em
+    return sum(advances.get(ord(character), em) for character in drawable(text)) * size / em
 
 
 def wrap(text: str, size: float, room: float, *, lines: int) -> list[str]:
@@ -79,7 +79,8 @@ def wrap(text: str, size: float, room: float, *, lines: int) -> list[str]:
         if made[-1]:
             made.append("")
         while width(rest, size) > room:
-            cut = next(n for n in range(len(rest) - 1, 0, -1) if n == 1 or width(rest[:n], size) <= room)
+            most = min(len(rest) - 1, int(room))
+            cut = next(n for n in range(most, 0, -1) if n == 1 or width(rest[:n], size) <= room)
             made[-1], rest = rest[:cut], rest[cut:]
             made.append("")
             if len(made) > lines + 1:

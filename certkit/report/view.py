@@ -171,7 +171,7 @@ def view(
     """
     signed = None if passport is None else read(passport)
     if context is not None:
-        check_answers(context.context, "context.json")
+        check_answers(context)
     about = case(assessment, context=context, summary=summary, signed=signed, today=today)
     _check(about)
     argument = build(about)

@@ -24,7 +24,7 @@ def load_context(path: Path) -> Given:
     from certkit.report.argument.challenges import check_answers  # noqa: PLC0415 - the same
 
     given = context.read(files.read(path, limit=context.MAX_BYTES), where=str(path), folder=path.parent)
-    check_answers(given.context, str(path))
+    check_answers(given)
     return given
 
 

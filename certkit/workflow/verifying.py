@@ -74,7 +74,7 @@ def evidence_of(
         if replay:
             raise UsageError("usage.option", "--replay needs the evidence", hint="--bundle DIR")
         return {}
-    from certkit.passport.replay import from_bundle  # noqa: PLC0415 - only where there is evidence
+    from certkit.passport.claim import from_bundle  # noqa: PLC0415 - only where there is evidence
     from certkit.workflow.drawing import load_context  # noqa: PLC0415 - the same
 
     opened, replayed = from_bundle(

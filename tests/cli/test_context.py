@@ -37,7 +37,7 @@ def test_a_new_context_is_bound_and_blank(bundle: Path, context: Path) -> None:
     assert linted.code == 4
     assert any(line.startswith("/hazards: ") for line in linted.document["blanks"])
     assert not any("/about/" in line for line in linted.document["blanks"])
-    assert certkit("context", "lint", context, "--json").document["blanks"]
+    assert "not compared with any evidence" in certkit("context", "lint", context).out
 
 
 def test_an_earlier_context_keeps_its_words_and_loses_its_answers(

@@ -30,7 +30,7 @@ is .5 points at 5 %, .2 at 1 %. All cells are in [simulation-study.csv](simulati
 Tasks differ by a Beta law with the intraclass correlation named, by two points, or in that some always fail
 (*hopeless*). Sizes: five runs a task on average, all equal, or in proportion to rank^-.7 or 1/rank.
 
-Not simulated: families that nobody declares.
+Not simulated: families that nobody declares; a judge beside uneven repeats (decision 36 has some cells).
 
 ## More often than is promised
 

@@ -62,7 +62,7 @@ def judge(rng: np.random.Generator, draws: int) -> Iterator[Cell]:
                         yield Cell(section, tier, f"{name}: uncorrected", TASKS, draws, share)
                     for m in (100, 300):
                         labels = labelled(rng, counts, m)
-                        above = corrected.chance(sums, SHARE, labels, tau)
+                        above = corrected.chance(sums, SHARE, (labels, labels), tau)
                         yield Cell(
                             section, tier, f"{name}: {m} labels", TASKS, draws, float((above > delta).mean())
                         )

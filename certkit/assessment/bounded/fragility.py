@@ -20,10 +20,11 @@ from certkit.assessment.criteria import Row, Status
 from certkit.assessment.kinds import AsItIs, Attested, Posterior, TaskMean
 from certkit.assessment.metrics.series import COST
 from certkit.assessment.metrics.view import restricted
+from certkit.assessment.rater_error.labels import gives_outcomes
 from certkit.assessment.samples import Changed, LeftOut, successes
 from certkit.assessment.statistics import anytime
 from certkit.assessment.statistics.estimators import least
-from certkit.assessment.statistics.posterior import PRIORS, above
+from certkit.assessment.statistics.posterior import PRIORS
 from certkit.assessment.words import ORDER
 
 if TYPE_CHECKING:
@@ -73,7 +74,8 @@ class WithoutTask(Struct, frozen=True, kw_only=True):
 class TierPosterior(Struct, frozen=True, kw_only=True):
     """What the posterior row of a tier rests on, under the reading that decides.
 
-    `specificity_falls_at` is None where the row holds at any specificity, or does not hold at all. `priors`
+    `specificity_falls_at` is None where no model gave the outcomes or its error is taken off already, and
+    where the row holds at any specificity, or does not hold at all. `priors`
     gives P(θ > τ) over tasks by the weight of the prior tasks; `anytime_p` the p-value of the e-process.
     """
 
@@ -250,23 +252,18 @@ def _posteriors(judged: Judged) -> dict[int, TierPosterior]:
     success = TaskMean("r_op")
     if sample.sums("r_op") is None:
         return {}
-    scale = success.scale(None, lower=True)
     tasks = sample.tasks("r_op")
     means, counts = anytime.distinct(tasks.y / tasks.n)
     told = {}
     for tier, tau in judged.profile.tau.items():
         rows = [row for row in judged.rows if isinstance(judged.kind(row), Posterior) and row.tier == tier]
         asked = max([judged.confidence(tier), *(row.threshold for row in rows if row.threshold is not None)])
-        kind = Posterior(tau)
-        bounded = judged.profile.reading == "bounded"
-        chance = kind.bound(sample, asked, lower=True) if bounded else kind.value(sample)
+        holds = bool(rows) and all(row.deciding(judged.profile.reading) is Status.MET for row in rows)
         evidence = anytime.log_evidence(means, counts, float(tau))
         told[tier] = TierPosterior(
-            holds=chance > float(asked),
-            specificity_falls_at=_specificity(judged, tau, asked) if chance > float(asked) else None,
-            priors={
-                name: above(success.sums(sample), scale, float(tau), prior) for name, prior in PRIORS.items()
-            },
+            holds=holds,
+            specificity_falls_at=_specificity(judged, tau, asked) if holds else None,
+            priors={name: success.chance(sample, tau, prior) for name, prior in PRIORS.items()},
             anytime_p=1.0 if evidence <= 0 else exp(-evidence),
         )
     return told
@@ -278,6 +275,10 @@ def _specificity(judged: Judged, tau: Fraction, asked: Fraction) -> float | None
     The observed rate is then θ + (1 - θ)(1 - Sp), so that θ > τ where it is above τ + (1 - τ)(1 - Sp).
     """
     sample, success = judged.view, TaskMean("r_op")
+    if not gives_outcomes(sample.manifest.protocol) or (
+        judged.profile.reading == "bounded" and sample.labelled is not None
+    ):
+        return None
     if judged.profile.reading == "bounded":
         observed = float(success.bound(sample, asked, lower=True))
     else:

@@ -21,7 +21,8 @@ from certkit.probes.records import Band, Family
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from certkit.evidence.integrity.reading import Kept, Reply
+    from certkit.evidence.integrity.reading import Kept
+    from certkit.probes.matching import Reading
     from certkit.probes.records import Annotation, Key, Probe, Task
 
     Said = Sequence[Annotation]  # what people said of one task
@@ -153,7 +154,7 @@ def construct_of(kept: Kept) -> Construct:
 
 
 def audit_of(
-    kept: Kept, replies: Mapping[Key, Reply], core_of: Callable[[Mapping[Key, Reply]], Fraction | None]
+    kept: Kept, replies: Mapping[Key, Reading], core_of: Callable[[Mapping[Key, Reading]], Fraction | None]
 ) -> Audit | None:
     """Return what people say of the matcher's verdicts; None where nobody audited any.
 

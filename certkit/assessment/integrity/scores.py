@@ -11,7 +11,7 @@ largest value that it can have. An unclear reply counts as wrong, in `high` as r
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from fractions import Fraction
 from functools import cache, lru_cache
 from math import fsum, log2, sqrt
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from certkit.evidence.integrity.reading import Kept, Reply
+    from certkit.evidence.integrity.reading import Kept
+    from certkit.probes.matching import Reading
     from certkit.probes.records import Annotation, Task
 
     Scores = Mapping[str, Fraction | None]
@@ -51,8 +52,8 @@ class Scored(NamedTuple):
     """
 
     task: Task
-    attempt: Reply | None
-    replies: tuple[Reply | None, ...]
+    attempt: Reading | None
+    replies: tuple[Reading | None, ...]
     weight: Fraction
     scores: Scores
 
@@ -93,7 +94,7 @@ def mean(values: tuple[int | Fraction, ...], weights: tuple[Fraction, ...]) -> F
     return sum(map(mul, weights, values), Fraction(0)) / sum(weights)
 
 
-def scored(task: Task, replies: Mapping[Key, Reply], said: Sequence[Annotation] = ()) -> Scored:
+def scored(task: Task, replies: Mapping[Key, Reading], said: Sequence[Annotation] = ()) -> Scored:
     """Return a task with its scores.
 
     Eq. 8 and 9 are linear, so that the mean of a score follows from the means of its terms.
@@ -132,7 +133,7 @@ def scored(task: Task, replies: Mapping[Key, Reply], said: Sequence[Annotation] 
     return Scored(task, attempt, answers, weight, scores)
 
 
-def _full(replies: Sequence[Reply], weights: tuple[Fraction, ...], x: Fraction) -> Fraction | None:
+def _full(replies: Sequence[Reading], weights: tuple[Fraction, ...], x: Fraction) -> Fraction | None:
     """Return 1 - ρ of HCCIS-FULL ([NS] eq. 9); None without a confidence."""
     stated = [reply.confidence for reply in replies if reply.confidence is not None]
     if len(stated) < len(replies):
@@ -145,7 +146,7 @@ def _full(replies: Sequence[Reply], weights: tuple[Fraction, ...], x: Fraction) 
 
 
 def _neural(
-    replies: Sequence[Reply], weights: tuple[Fraction, ...], risks: Sequence[Fraction], h: Fraction
+    replies: Sequence[Reading], weights: tuple[Fraction, ...], risks: Sequence[Fraction], h: Fraction
 ) -> Fraction | None:
     """Return 1 - ρ of HCCIS+N ([NS] eq. 12); None where any of its terms was not supplied."""
     held = []
@@ -161,12 +162,12 @@ def _neural(
     return mean(tuple(held), weights)
 
 
-def _drift(reply: Reply) -> int:
+def _drift(reply: Reading) -> int:
     """Return d: 1 unless the reply matches."""
     return int(reply.verdict is not Verdict.MATCH)
 
 
-def _halves(reply: Reply) -> int:
+def _halves(reply: Reading) -> int:
     """Return t in halves: one for a breached contract, one for several options named."""
     return reply.breach + reply.competing
 
@@ -176,15 +177,13 @@ def overall(items: Iterable[Scored], name: str) -> Fraction | None:
 
     None where there is no task, or one of them has no value.
     """
-    top, weights = Counter[int](), Counter[int]()  # numerators, by their denominator
+    top = total = Fraction(0)
     for item in items:
-        weight, value = item.weight, item.scores[name]
-        if value is None:
+        if (value := item.scores[name]) is None:
             return None
-        top[weight.denominator * value.denominator] += weight.numerator * value.numerator
-        weights[weight.denominator] += weight.numerator
-    whole, total = (sum(Fraction(n, d) for d, n in part.items()) for part in (top, weights))
-    return Fraction(whole, total) if total else None
+        top += item.weight * value
+        total += item.weight
+    return top / total if total else None
 
 
 def _core(items: Sequence[Scored]) -> doc.Core:
@@ -224,7 +223,7 @@ def score(kept: Kept) -> doc.IntegrityDocument:
     for item in kept.annotations:
         said[item.task_id].append(item)
 
-    def scored_of(replies: Mapping[Key, Reply]) -> list[Scored]:
+    def scored_of(replies: Mapping[Key, Reading]) -> list[Scored]:
         return [scored(task, replies, said[task.id]) for task in kept.tasks]
 
     def of_families(*families: Family) -> list[Scored]:
@@ -265,12 +264,19 @@ def score(kept: Kept) -> doc.IntegrityDocument:
         repair_precision=_repair(of_families(Family.REPAIR, Family.STALE)),
         hollow=doc.Hollow(tasks=tuple(item.task.id for item in items if _is_hollow(item))),
         by_cell=_cells(items),
-        raters=doc.Raters(difficulty=raters.difficulty_of(kept, said), construct=raters.construct_of(kept)),
+        raters=doc.Raters(
+            people=len({item.rater for item in kept.annotations if item.kind != "audit"}),
+            core=overall(
+                [scored(task, replies) for task in kept.tasks] if kept.annotations else items, "core"
+            ),
+            difficulty=raters.difficulty_of(kept, said),
+            construct=raters.construct_of(kept),
+        ),
         audit=raters.audit_of(kept, replies, lambda mended: overall(scored_of(mended), "core")),
     )
 
 
-def _matched(replies: Iterable[Reply | None]) -> int:
+def _matched(replies: Iterable[Reading | None]) -> int:
     return sum(reply is not None and reply.verdict is Verdict.MATCH for reply in replies)
 
 

@@ -55,14 +55,16 @@ def seen_by_judge(judged: Judged) -> Seen | None:
     metric, sums = judged.metrics["r_op"], judged.view.sums("r_op")
     if metric.value is None or sums is None:
         return None
-    parts = posteriors(sums, Scale(Fraction(0), Fraction(1), lower=True))
-    worse = min(parts, key=lambda part: float(part.quantile(1 - LEVEL)))
+    alike, by_runs = posteriors(sums, Scale(Fraction(0), Fraction(1), lower=True))
+    worse = min(alike, by_runs, key=lambda part: float(part.quantile(1 - LEVEL)))
+    tasks = judged.view.tasks("r_op")
     return Seen(
         rate=Fraction(metric.value),
         n=sums.n,
         tasks=sums.k,
         mean=float(worse.mean),
         variance=float(worse.variance),
+        sizes=dict(zip(tasks.task.tolist(), tasks.n.tolist(), strict=True)) if worse is alike else {},
     )
 
 
@@ -96,7 +98,8 @@ class JudgeReport(Struct, frozen=True, kw_only=True):
 
     `state`: ``calibrated`` against reference scores; ``compared`` with other raters only; or
     ``uncalibrated``; with the `reason`. `referenced` items have a reference score; `drawn` tells whether they
-    are the runs that the hash draws. `against` is the judge against it, `confusion` counts its labels, in all
+    are the runs that the hash draws, `contradicted` in how many the judge's score is not what the record
+    holds. `against` is the judge against it, `confusion` counts its labels, in all
     and `by_domain`. `pairs` are all pairs of raters, `icc` is over the items that all of them scored.
     `variables` are those beside the outcome.
     """
@@ -113,6 +116,7 @@ class JudgeReport(Struct, frozen=True, kw_only=True):
     sensitivity: Share | None = None
     specificity: Share | None = None
     drawn: bool | None = None
+    contradicted: int = 0
     by_domain: Mapping[str, Labels] = {}
     pairs: Sequence[Agreement] = ()
     icc: Estimate | None = None
@@ -221,7 +225,7 @@ def _calibrated(
     tau: Mapping[int, Fraction],
 ) -> JudgeReport:
     """Add what follows from the reference scores of items that the judge scored."""
-    labelled, note = counted(calibration, report.judge or ""), None
+    labelled, note = counted(calibration, report.judge or "", recorded=gives_outcomes(protocol)), None
     every = labelled.of(None)
     if protocol.methodology == "trajectory":
         note = "methodology trajectory: where the judge did not decide success there is nothing to correct"
@@ -234,11 +238,12 @@ def _calibrated(
         sensitivity=share(every.true_positives, every.true_positives + every.false_negatives),
         specificity=share(every.true_negatives, every.true_negatives + every.false_positives),
         drawn=calibration.drawn,
+        contradicted=sum(run.contradicted for run in labelled.runs),
         by_domain={
             domain: labelled.of(None, domain)
-            for domain in sorted({run[0] for run in labelled.runs if run[0]})
+            for domain in sorted({run.domain for run in labelled.runs if run.domain})
         },
-        correction=correction(seen, labelled.of("r_op"), tau) if seen else None,
+        correction=correction(seen, labelled.of("r_op", None, seen.sizes), tau) if seen else None,
         note=note,
     )
 
@@ -267,6 +272,12 @@ def judge_findings(
             f"the {many(report.referenced, 'labelled item')} are not the runs that the hash draws: errors on"
             " items that somebody chose do not tell how it errs on others; label those that"
             " evidence.to_label names",
+        )
+    if report.contradicted:
+        yield finding(
+            "calibration-chosen",
+            f"of {many(report.contradicted, 'labelled run')} the calibration says that the judge decided"
+            " otherwise than the record holds; the record counts. Copy the judge's scores, not the labels",
         )
     if report.correction is None or seen is None:
         return

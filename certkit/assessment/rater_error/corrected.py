@@ -13,7 +13,8 @@ independent,
 ``qbeta(1 - delta, mu * N, (1 - mu) * N)``.
 
 Labels of one task stand or fall together, so that m labels weigh as k at most, k being the tasks: each counts
-min(1, k/m). Without it 10 % instead of 5 pass where all of 5 runs a task are labelled.
+min(1, k/m). Without it 10 % instead of 5 pass where all of 5 runs a task are labelled. Where tasks weigh
+alike, labels weigh by their task's share too (`labels`); else uneven repeats hide where a judge is lenient.
 
 Every function takes moments of q as numbers, or as arrays: many samples at once.
 """
@@ -22,14 +23,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping  # noqa: TC003 - msgspec resolves annotations at run time
 from fractions import Fraction  # noqa: TC003 - the same
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import numpy as np
 from msgspec import Meta, Struct, structs
 
-from certkit.assessment.statistics import posterior
 from certkit.assessment.statistics.estimators import LEVEL, Interval
-from certkit.assessment.statistics.posterior import beta
+from certkit.assessment.statistics.posterior import PRIORS, beta, posteriors, worse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,6 +55,11 @@ class Labels(Struct, frozen=True):
         counts = structs.astuple(self)
         weight = np.minimum(1.0, tasks / np.maximum(1, sum(counts)))
         return Labels(*(weight * count for count in counts))
+
+
+Both = tuple[Labels, Labels]
+"""Labels as they count where tasks weigh alike, and where tasks weigh by their runs."""
+UNIFORM: Final = PRIORS["uniform"]
 
 
 def corrected(mean: Number, variance: Number, labels: Labels) -> Beta:
@@ -83,30 +88,31 @@ def least_frr(limit: Number, labels: Labels, confidence: float) -> Number:
     return limit - betaincinv(1 + wrong, 1 + rest, (1 + confidence) / 2)
 
 
-def lower(sums: TaskSums, scale: Scale, labels: Labels, confidence: float) -> Number:
+def lower(sums: TaskSums, scale: Scale, labels: Both, confidence: float) -> Number:
     """Return the lower limit of a share of successes, the worse of both weightings of tasks."""
-    first, second = (law.quantile(1 - confidence) for law in _both(sums, scale, labels))
-    return np.minimum(first, second)
+    return worse(law.quantile(1 - confidence) for law in _both(sums, scale, labels, UNIFORM))
 
 
-def chance(sums: TaskSums, scale: Scale, labels: Labels, threshold: float) -> Number:
+def chance(sums: TaskSums, scale: Scale, labels: Both, threshold: float, prior: Fraction = UNIFORM) -> Number:
     """Return P(θ > threshold) of a share of successes, the worse of both weightings of tasks."""
-    first, second = (law.above(threshold) for law in _both(sums, scale, labels))
-    return np.minimum(first, second)
+    return worse(law.above(threshold) for law in _both(sums, scale, labels, prior))
 
 
-def least(sums: TaskSums, scale: Scale, labels: Labels, confidence: float) -> Number:
+def least(sums: TaskSums, scale: Scale, labels: Both, confidence: float) -> Number:
     """Return the lower limit of a series in which a wrongly passed run counts for one at most."""
-    limit = scale.back(posterior.lower(sums, scale, (1 + confidence) / 2))
-    return np.maximum(least_frr(limit, labels.at_most(sums.k), confidence), 0.0)
+    half = (1 + confidence) / 2
+    limits = (scale.back(law.quantile(1 - half)) for law in posteriors(sums, scale))
+    pairs = zip(limits, labels, strict=True)
+    limit = worse(least_frr(limit, part.at_most(sums.k), confidence) for limit, part in pairs)
+    return limit.clip(0) if isinstance(limit, np.ndarray) else max(float(limit), 0.0)
 
 
-def _both(sums: TaskSums, scale: Scale, labels: Labels) -> Iterator[Beta]:
-    for law in posterior.posteriors(sums, scale):
+def _both(sums: TaskSums, scale: Scale, labels: Both, prior: Fraction) -> Iterator[Beta]:
+    for law, part in zip(posteriors(sums, scale, prior), labels, strict=True):
         mean, variance = (
             value if isinstance(value, np.ndarray) else float(value) for value in (law.mean, law.variance)
         )
-        yield corrected(mean, variance, labels.at_most(sums.k))
+        yield corrected(mean, variance, part.at_most(sums.k))
 
 
 class Share(Struct, frozen=True, kw_only=True):
@@ -147,13 +153,17 @@ class Correction(Struct, frozen=True, kw_only=True):
 
 
 class Seen(Struct, frozen=True, kw_only=True):
-    """The success rate that the judge gave in `n` runs of `tasks`, with the moments of its posterior."""
+    """The success rate that the judge gave in `n` runs of `tasks`, with the moments of its posterior.
+
+    `sizes` holds the runs of every task where the posterior is that of tasks that weigh alike.
+    """
 
     rate: Fraction
     n: int
     tasks: int
     mean: float
     variance: float
+    sizes: Mapping[int | None, int] = {}
 
 
 def correction(seen: Seen, labels: Labels, tau: Mapping[int, Fraction]) -> Correction:

@@ -1,12 +1,14 @@
 """Whether a model gave the outcomes, which rater it is, and what a person's labels say of each series.
 
-A series takes the labels of its own runs: those of its conditions, and in one domain those of the domain. An
-item that is no run of the bundle has no condition; it counts in every series, and is a finding.
+A series takes the labels of its own runs: those of its conditions, and in one domain those of the domain. The
+judge passed what the record holds as a success, whatever the calibration says. An item that is no run of the
+bundle has no condition; it counts in every series, and is a finding.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from msgspec import Struct
 
@@ -16,8 +18,9 @@ from certkit.assessment.rater_error.corrected import Labels
 from certkit.evidence.bundle.calibration import ABSENT, MILLION
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
+    from certkit.assessment.kinds import Sample
     from certkit.evidence.bundle.calibration import Calibration
     from certkit.evidence.bundle.manifest import Protocol
 
@@ -59,35 +62,73 @@ GRADED: Final[dict[str, Callable[[str], bool]]] = {
 """Series in which a wrongly passed run counts for one at most: that share is taken off their limit."""
 
 
+EVEN: Final[Mapping[int | None, int]] = MappingProxyType({})
+"""Sizes of tasks that are not told: every label counts one."""
+
+
+class LabelledRun(NamedTuple):
+    """Where a labelled run belongs, as far as known, whether the judge passed it, and if it is a success.
+
+    `contradicted`: the score in the calibration is not what the record holds.
+    """
+
+    domain: str | None
+    condition: str | None
+    task: int | None
+    passed: bool
+    truly: bool
+    contradicted: bool = False
+
+
 class Labelled(Struct, frozen=True):
-    """Labelled runs: domain and condition where known, whether the judge passed it, if it is a success."""
+    """The runs that a person labelled."""
 
-    runs: tuple[tuple[str | None, str | None, bool, bool], ...]
+    runs: tuple[LabelledRun, ...]
 
-    def of(self, series: str | None, domain: str | None = None) -> Labels:
-        """Return the four counts over the runs of a series, or over all."""
+    def of(
+        self, series: str | None, domain: str | None = None, sizes: Mapping[int | None, int] = EVEN
+    ) -> Labels:
+        """Return the four counts over the runs of a series, or over all.
+
+        `sizes` holds the runs of every task: where tasks weigh alike, a label of a task with n runs counts
+        n_min/n, n_min being the runs of the smallest labelled task.
+        """
         over = of_runs.every if series is None else SHARES.get(series) or GRADED[series]
-        counts = dict.fromkeys(((True, True), (True, False), (False, True), (False, False)), 0)
-        for place, condition, passed, truly in self.runs:
-            if (condition is None or over(condition)) and domain in {None, place}:
-                counts[passed, truly] += 1
+        chosen = [
+            run
+            for run in self.runs
+            if (run.condition is None or over(run.condition)) and domain in {None, run.domain}
+        ]
+        fewest = min((sizes[run.task] for run in chosen if run.task in sizes), default=1)
+        counts: dict[tuple[bool, bool], float] = {(a, b): 0 for a in (True, False) for b in (True, False)}
+        for run in chosen:
+            counts[run.passed, run.truly] += fewest / sizes[run.task] if run.task in sizes else 1
         return Labels(*counts.values())
 
+    def both(self, sample: Sample, series: str, domain: str | None) -> tuple[Labels, Labels]:
+        """Return the counts that go with tasks that weigh alike, and with tasks that weigh by their runs."""
+        tasks = sample.tasks(series, domain)
+        sizes = dict(zip(tasks.task.tolist(), tasks.n.tolist(), strict=True))
+        return self.of(series, domain, sizes), self.of(series, domain)
 
-def counted(calibration: Calibration, judge: str) -> Labelled:
-    """Return the labelled runs that a rater scored."""
-    place = [rater.name for rater in calibration.raters].index(judge)
-    conditions = calibration.conditions or (None,) * len(calibration.items)
-    chosen = calibration.rater == place
+
+def counted(calibration: Calibration, judge: str, *, recorded: bool) -> Labelled:
+    """Return the labelled runs that a rater scored; `recorded`: it gave the outcomes that records hold."""
+    number = [rater.name for rater in calibration.raters].index(judge)
+    nothing = (None,) * len(calibration.items)
+    conditions, tasks = calibration.conditions or nothing, calibration.tasks or nothing
+    outcomes = (recorded and calibration.passed) or nothing
+    chosen = calibration.rater == number
     scores = zip(calibration.item[chosen].tolist(), calibration.score[chosen].tolist(), strict=True)
     reference = calibration.reference.tolist()
-    return Labelled(
-        tuple(
-            (calibration.domains[item], conditions[item], score >= PASSES, reference[item] >= PASSES)
-            for item, score in scores
-            if reference[item] != ABSENT
-        )
-    )
+    runs = []
+    for item, score in scores:
+        if reference[item] != ABSENT:
+            scored, outcome = score >= PASSES, outcomes[item]
+            passed = scored if outcome is None else outcome
+            place = calibration.domains[item], conditions[item], tasks[item]
+            runs.append(LabelledRun(*place, passed, reference[item] >= PASSES, passed != scored))
+    return Labelled(tuple(runs))
 
 
 def labelled(calibration: Calibration | None, protocol: Protocol) -> Labelled | None:
@@ -95,7 +136,7 @@ def labelled(calibration: Calibration | None, protocol: Protocol) -> Labelled | 
     if calibration is None or not gives_outcomes(protocol):
         return None
     judge, _ = judge_of(calibration, protocol)
-    return None if judge is None else counted(calibration, judge)
+    return None if judge is None else counted(calibration, judge, recorded=True)
 
 
 def gives_outcomes(protocol: Protocol) -> bool:
@@ -130,6 +171,6 @@ def unlabelled(calibration: Calibration | None, protocol: Protocol) -> str | Non
     judge, reason = judge_of(calibration, protocol)
     if judge is None:
         return f"a model gave the outcomes, and how often it errs is unknown: {reason}"
-    if not counted(calibration, judge).runs:
+    if not counted(calibration, judge, recorded=True).runs:
         return f"how often {judge} errs is unknown: no run that it scored is labelled by a person"
     return None

@@ -30,7 +30,7 @@ import numpy as np
 from certkit.assessment.statistics.estimators import least
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from certkit.evidence.summary.tasks import Number, Shared, TaskSums
 
@@ -148,12 +148,12 @@ def posteriors(sums: TaskSums, scale: Scale, prior: Fraction = PRIORS["uniform"]
 
 def lower(sums: TaskSums, scale: Scale, confidence: float) -> Number:
     """Return the lower limit of x, the worse of both weightings."""
-    return _least(part.quantile(1 - confidence) for part in posteriors(sums, scale))
+    return worse(part.quantile(1 - confidence) for part in posteriors(sums, scale))
 
 
 def above(sums: TaskSums, scale: Scale, threshold: float, prior: Fraction = PRIORS["uniform"]) -> Number:
     """Return P(x > threshold), the worse of both weightings."""
-    return _least(part.above(threshold) for part in posteriors(sums, scale, prior))
+    return worse(part.above(threshold) for part in posteriors(sums, scale, prior))
 
 
 class Difference(NamedTuple):
@@ -265,6 +265,7 @@ def _plain(value: Number) -> Number:
     return value if isinstance(value, np.ndarray) and value.ndim else float(value)
 
 
-def _least(values: Iterator[Number]) -> Number:
+def worse(values: Iterable[Number]) -> Number:
+    """Return the lesser of two values, or of each two of arrays."""
     first, second = values
     return np.minimum(first, second) if isinstance(first, np.ndarray) else min(first, second)

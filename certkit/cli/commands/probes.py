@@ -45,7 +45,8 @@ def generate(
         str, SEED(help="What tasks are drawn from.", metavar="TEXT", min=None, max=None)
     ] = PUBLIC,
     instances: Annotated[
-        int, typer.Option(min=1, max=2_000, help="Tasks for every family, variant and difficulty.")
+        int,
+        typer.Option("--instances", min=1, max=2_000, help="Tasks for every family, variant and difficulty."),
     ] = INSTANCES,
     withhold: Annotated[
         bool, typer.Option("--withhold-seed", help="Commit to the seed in the inventory without telling it.")
@@ -70,14 +71,18 @@ def run(
         str, AGENT(help="python:MODULE:FUNCTION, command:LINE, http:URL, or reference:NAME.", metavar="SPEC")
     ],
     out: Annotated[Path, OUT(help="The folder to write; a run that stopped goes on in it.")],
-    mode: Annotated[Mode, typer.Option(help="The form of reply that is asked for.")] = Mode.JSON,
-    model: Annotated[str | None, typer.Option(help="http: the model's name.")] = None,
+    mode: Annotated[Mode, typer.Option("--mode", help="The form of reply that is asked for.")] = Mode.JSON,
+    model: Annotated[str | None, typer.Option("--model", help="http: the model's name.")] = None,
     isolate: Annotated[bool, typer.Option("--isolate", help="command: a process for every call.")] = False,
     name: Annotated[str | None, NAME(help="The agent's name; else its spec.")] = None,
     agent_version: Annotated[str, AGENT_VERSION()] = "unversioned",
-    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds to wait for a reply.")] = 60,
-    retries: Annotated[int, typer.Option(min=0, max=100, help="Calls to make again without a reply.")] = 2,
-    max_calls: Annotated[int | None, typer.Option(min=1, help="Stop after so many calls, to go on.")] = None,
+    timeout: Annotated[float, typer.Option("--timeout", min=0.1, help="Seconds to wait for a reply.")] = 60,
+    retries: Annotated[
+        int, typer.Option("--retries", min=0, max=100, help="Calls to make again without a reply.")
+    ] = 2,
+    max_calls: Annotated[
+        int | None, typer.Option("--max-calls", min=1, help="Stop after so many calls, to go on.")
+    ] = None,
     jobs: Annotated[int, typer.Option("-j", "--jobs", min=1, max=256, help="Questions asked at once.")] = 1,
     no_seal: NoSeal = False,
 ) -> None:
@@ -141,12 +146,14 @@ def score(folder: BundleFolder) -> None:
 
 def sheet(
     folder: BundleFolder,
-    kind: Annotated[str, typer.Option(help="difficulty of tasks, construct (the family), audit of replies.")],
+    kind: Annotated[
+        str, typer.Option("--kind", help="difficulty of tasks, construct (the family), audit of replies.")
+    ],
     out: Annotated[Path | None, OUT(metavar="CSV", help="Write a sheet here.")] = None,
     filled: Annotated[
         Path | None, typer.Option("--take", metavar="CSV", help="Take in a filled one.")
     ] = None,
-    rater: Annotated[str | None, typer.Option(help="Who filled it in.")] = None,
+    rater: Annotated[str | None, typer.Option("--rater", help="Who filled it in.")] = None,
     adjudicated: Annotated[
         bool, typer.Option("--adjudicated", help="These values decide where raters differ.")
     ] = False,
@@ -195,6 +202,8 @@ def _scored(scored: IntegrityDocument) -> Iterator[str]:
     if core.interval:
         value += f" [{', '.join(map(_short, core.interval))}]"
     yield f"core {value}, attainable {floor} to {ceiling}"
+    if scored.rated:
+        yield scored.rated
     yield f"hollow: {len(scored.hollow.tasks)} of {success.successes:,} successes"
     if reason := ABOUT_TASKS.get(scored.origin.seed):
         hint(reason)

@@ -180,9 +180,11 @@ def init(
     emit(document.to_dict, _opened(document))
 
 
-def _blank(missing: tuple[str, ...]) -> Iterator[str]:
+def _blank(missing: tuple[str, ...], *, compared: bool) -> Iterator[str]:
     for line in missing or ("nothing is blank",):
         yield from fold(line, rest="  ")
+    if not compared:
+        yield "not compared with any evidence: give --bundle"
 
 
 def _opened(document: ContextInit) -> Iterator[str]:
@@ -222,4 +224,8 @@ def lint(
     else:
         missing = tuple(unfilled(given.context))
     document = ContextLint(context=file, blanks=missing)
-    emit(document.to_dict, _blank(missing), code=Exit.INSUFFICIENT if missing else Exit.OK)
+    emit(
+        document.to_dict,
+        _blank(missing, compared=bool(bundle)),
+        code=Exit.INSUFFICIENT if missing else Exit.OK,
+    )

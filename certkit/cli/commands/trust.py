@@ -95,12 +95,12 @@ def add(
     if issuer is not None and key is not None and identity is None and oidc_issuer is None:
         pem = keys.public_pem(keys.load_public(key))
         policy = policy.with_issuer(issuer, TrustedKey(pem=pem, not_before=not_before, not_after=not_after))
-    elif issuer is not None and identity is not None and oidc_issuer is not None and key is None:
+    elif issuer and identity and oidc_issuer and not (key or not_before or not_after):
         policy = policy.with_issuer(issuer, Identity(identity=identity, issuer=oidc_issuer))
-    elif issuer or key or identity or oidc_issuer:
+    elif issuer or key or identity or oidc_issuer or not_before or not_after:
         raise UsageError(
             "usage.option",
-            "--issuer goes with --key, or with --identity and --oidc-issuer",
+            "--issuer goes with --key, which alone may have a window, or with --identity and --oidc-issuer",
             hint="--issuer is your own name for them, --oidc-issuer the URL where they sign in",
         )
     if root is not None:

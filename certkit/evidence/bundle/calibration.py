@@ -110,8 +110,9 @@ class Calibration(Struct, frozen=True, kw_only=True, eq=False):
     down. `others` are the calibrations of the variables beside the outcome.
 
     `items` and `raters` are sorted by name. `domains` and `reference` (int64, `ABSENT` where unknown) have
-    an element per item, and so do `conditions`, once the items were found among the runs. `drawn` tells
-    whether the items with a reference are those of `drawn_runs`. The int64 arrays `item`, `rater` (both
+    an element per item, and so do `conditions`, `passed` (the recorded outcome is a success) and `tasks` (the
+    hash of the task or family), once the items were found among the runs. `drawn` tells whether the items
+    with a reference are those of `drawn_runs`. The int64 arrays `item`, `rater` (both
     indices) and `score` have an element per rating, sorted by item and rater.
     """
 
@@ -123,6 +124,8 @@ class Calibration(Struct, frozen=True, kw_only=True, eq=False):
     rater: NDArray[np.int64]
     score: NDArray[np.int64]
     conditions: tuple[str | None, ...] = ()
+    passed: tuple[bool | None, ...] = ()
+    tasks: tuple[int | None, ...] = ()
     drawn: bool = False
     scale: tuple[float, float] = (0.0, 1.0)
     others: Mapping[str, Calibration] = {}

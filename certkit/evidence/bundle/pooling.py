@@ -100,7 +100,7 @@ def accumulate(bundles: Sequence[Bundle], *, progress: Progress = SILENT) -> Acc
             times=structs.replace(
                 summary.times, backwards=sum(part.summary.times.backwards for part in parts)
             ),
-            calibration=calibration(*(item.bundle for item in read)),
+            calibration=calibration(summary, *(item.bundle for item in read)),
             traces=Traces(
                 **{
                     name: sum(getattr(part.summary.traces, name) for part in parts)
@@ -128,7 +128,9 @@ def _read(bundle: Bundle, progress: Progress) -> _Read:
     try:
         merge = gathered(bundle, progress=progress)
         summary = merge.summary()
-        summary = structs.replace(summary, calibration=calibration(bundle), traces=traces(bundle, summary))
+        summary = structs.replace(
+            summary, calibration=calibration(summary, bundle), traces=traces(bundle, summary)
+        )
     except InputError as error:
         error.where = f"{bundle.root}/{error.where}" if error.where else str(bundle.root)
         raise

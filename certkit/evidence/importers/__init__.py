@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from certkit import canonical, files
 from certkit.base import validate
@@ -182,9 +183,9 @@ def run(
     where the source is wrong otherwise.
     """
     format_ = checked_format(source, options, format_)
-    for mapping, last in _mappings(source, options, format_):
+    for mapping, chosen, last in _mappings(source, options, format_):
         try:
-            with files.building(out) as folder, Job(source, folder, options, progress) as job:
+            with files.building(out) as folder, Job(source, folder, chosen, progress) as job:
                 return _run(job, out, format_, mapping)
         except ImportFaultsError as error:
             if last or not _lacks_columns(error.faults):
@@ -224,10 +225,9 @@ def _run(job: Job, out: Path, format_: str, mapping: Mapping) -> list[ImportAcco
 def suggest(source: Path, options: ImportOptions, *, format_: str | None = None) -> str:
     """Return a commented mapping for a log, which `read_mapping` accepts. Raises as `run` does."""
     format_ = checked_format(source, options, format_)
-    suggestion = Suggestion()
     with tempfile.TemporaryDirectory() as folder, Job(source, Path(folder), options, SILENT) as job:
-        suggestion.add(FORMATS[format_].importer(job).runs())
-    return "\n".join(suggestion.text(source.name, format_)) + "\n"
+        suggestion = Suggestion(source, options, FORMATS[format_].importer(job))
+    return "\n".join(suggestion.text(format_)) + "\n"
 
 
 def preview(
@@ -236,10 +236,10 @@ def preview(
     """Return the first `PREVIEWED` runs as the records that they would become, and the faults of all rows."""
     format_ = checked_format(source, options, format_)
     first: list[dict[str, Any]] = []
-    for mapping, last in _mappings(source, options, format_):
-        with tempfile.TemporaryDirectory() as folder, Job(source, Path(folder), options, SILENT) as job:
+    for mapping, chosen, last in _mappings(source, options, format_):
+        with tempfile.TemporaryDirectory() as folder, Job(source, Path(folder), chosen, SILENT) as job:
             importer = FORMATS[format_].importer(job)
-            records = _records(importer, Mapper(mapping, options, importer), job)
+            records = _records(importer, Mapper(mapping, chosen, importer), job)
             first = list(islice(records, PREVIEWED))
             for _ in records:
                 pass
@@ -251,16 +251,19 @@ def preview(
     raise AssertionError
 
 
-def _mappings(source: Path, options: ImportOptions, format_: str) -> Iterator[tuple[Mapping, bool]]:
-    """Yield the mapping to try, and whether it is the last.
+def _mappings(
+    source: Path, options: ImportOptions, format_: str
+) -> Iterator[tuple[Mapping, ImportOptions, bool]]:
+    """Yield the mapping to try, the options with its encoding, and whether it is the last.
 
     Where the user gave none and a table lacks columns, the one that `suggest` writes follows.
     """
     if options.mapping is not None or format_ != "records":
-        yield read_mapping(options.mapping) if options.mapping else Mapping(), True
+        mapping = read_mapping(options.mapping) if options.mapping else Mapping()
+        yield mapping, replace(options, encoding=options.encoding or mapping.read.encoding), True
         return
-    yield Mapping(), False
-    yield parse_mapping(suggest(source, options, format_=format_), "the suggested mapping"), True
+    yield Mapping(), options, False
+    yield parse_mapping(suggest(source, options, format_=format_), "the suggested mapping"), options, True
 
 
 def _records(importer: Importer, mapper: Mapper, job: Job) -> Iterator[dict[str, Any]]:

@@ -8,6 +8,7 @@ would refuse. Faults are collected over the whole source; any fault refuses it.
 from __future__ import annotations
 
 import re
+import shlex
 from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from pathlib import Path  # noqa: TC003 - msgspec resolves the annotation at run time
@@ -40,6 +41,8 @@ MAX_AGENTS: Final = 64
 """Agents in one source."""
 
 MAX_FILES: Final = 1_000_000
+AGENT_COLUMNS: Final = ("agent", "agent_name", "model", "model_name", "model_id")
+"""Columns of a table that name the agent; the first of them counts."""
 
 
 class ImportOptions(Struct, frozen=True, kw_only=True):
@@ -68,6 +71,22 @@ class ImportOptions(Struct, frozen=True, kw_only=True):
     seal: bool = True
     traces: bool = True
     task_salt: str | None = None
+
+    def command(self, source: Path) -> str:
+        """Return the beginning of the command that imports `source` with what decides its records."""
+        names = (
+            "agent",
+            "agent_version",
+            "split_by",
+            "domain",
+            "condition",
+            "success",
+            "timezone",
+            "encoding",
+        )
+        given = ((f"--{name.replace('_', '-')}", getattr(self, name)) for name in names)
+        words = [word for pair in given if pair[1] is not None for word in pair]
+        return visible(shlex.join(["certkit", "import", str(source), *words]))
 
 
 class ImportAccount(Struct, frozen=True, kw_only=True):
@@ -145,7 +164,11 @@ class ImportFaultsError(FaultsError):
 
     refusal = "import.row"
     lines = "source"
-    advice = "nothing was imported; correct these rows, or correct the mapping: certkit import LOG --suggest"
+    advice = "nothing was imported; correct these rows, or write a mapping: {command} --suggest -o MAP.toml"
+
+    def __init__(self, faults: Faults, command: str) -> None:
+        self.advice = self.advice.format(command=command)
+        super().__init__(faults)
 
 
 Typed = TypeVar("Typed")
@@ -277,7 +300,7 @@ class Job:
         """Raise `ImportFaultsError` where a fault was added."""
         if self.faults:
             self.faults.sort(key=lambda fault: fault.line)
-            raise ImportFaultsError(self.faults)
+            raise ImportFaultsError(self.faults, self.options.command(self.source))
 
 
 CHECKED: Final = 4 * 1024 * 1024

@@ -12,16 +12,20 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import replace
 
+from certkit import canonical
 from certkit.errors import InputError, UsageError
 from certkit.evidence.expressions import MISSING, ExpressionError, look_up
+from certkit.evidence.importers.base import AGENT_COLUMNS
 from certkit.evidence.importers.mapping import (
     NO_TIME_ZONE,
     OTHERWISE,
+    WORDS,
     CellError,
     Mapping,
     NaiveTimeError,
     Values,
     near,
+    nearest,
 )
 from certkit.evidence.records.record import FIELDS, REQUIRED, USER_FIELD, Outcome
 from certkit.text import visible
@@ -71,30 +75,40 @@ class Mapper:
         self._claimed = {path[0] for path in self._paths} | {".".join(path) for path in self._paths}
         self._keys: dict[str, None] = {}
         self._given: set[str] = set()  # fields that transcripts filled
-        self._drops = mapping.read.duplicates == "drop-identical"
 
     def fields(self, run: Run, draft: Draft) -> tuple[dict[str, Any] | None, list[Fault]]:
         """Return the record fields of a run, None where it is dropped, and its faults."""
         fields = dict(run.fields)
-        unfilled = set(REQUIRED) - fields.keys()
-        faults = self._read(run, draft, fields, unfilled) + self._decide(run, fields, unfilled)
+        wanting: dict[str, Fault | None] = dict.fromkeys(set(REQUIRED) - fields.keys())
+        faults = self._read(run, draft, fields, wanting) + self._decide(run, fields, wanting)
         fields |= self.mapping.constants
         for field in ("domain", "condition"):
             if fields.get(field) is None and (value := getattr(self._options, field)) is not None:
+                if value in run.row and value not in WORDS.get(field, ()):
+                    hint = f"write `{field} = {_toml(value)}` under `[columns]` in a mapping"
+                    raise UsageError("usage.option", f"--{field}: {value!r} is a column", hint=hint)
                 fields[field] = value
-        numbered = self._tabular and "run_id" in unfilled
+        numbered = self._tabular and wanting.get("run_id", run) is None
         if numbered:
             fields["run_id"] = f"line-{run.place.line}"
-        if (self._drops or numbered) and draft.seen(run.row):
-            detail = "`duplicates` under `[read]` in the mapping says whether they count"
-            draft.notes.add("refused" if self._drops else "odd", "rows equal to an earlier row", detail)
-            if self._drops:
+        again = self.mapping.read.duplicates
+        if (again != "count" or numbered) and draft.seen(run.row):
+            if again == "refuse":
+                hint = '`duplicates` under `[read]` may say "count" or "drop-identical"'
+                faults.append(run.place.fault("no row twice", "a row equal to an earlier row", hint=hint))
+            elif again == "count":
+                detail = "they count; `duplicates` under `[read]` in the mapping may say otherwise"
+                draft.notes.add("odd", "rows equal to an earlier row", detail)
+            else:
+                draft.notes.add("refused", "rows equal to an earlier row", "left out")
                 return None, []
         if self.mapping.domain_before_task and fields.get("task_id") is not None:
             fields["task_id"] = f"{fields.get('domain')}/{fields['task_id']}"
         self._show(run, fields)
-        if missing := [field for field in REQUIRED if field in unfilled and fields.get(field) is None]:
-            faults.append(self._missing(missing, run))
+        missing = [field for field in REQUIRED if field in wanting and fields.get(field) is None]
+        faults += [fault for field in missing if (fault := wanting[field])]
+        if absent := [field for field in missing if wanting[field] is None]:
+            faults.append(self._missing(absent, run))
         return fields, faults
 
     def _show(self, run: Run, fields: dict[str, Any]) -> None:
@@ -107,16 +121,23 @@ class Mapper:
         self._given |= given.keys()
         fields |= given
 
-    def _read(self, run: Run, draft: Draft, fields: dict[str, Any], unfilled: set[str]) -> list[Fault]:
-        """Fill the fields that columns hold; return the faults of their values."""
+    def _read(
+        self, run: Run, draft: Draft, fields: dict[str, Any], wanting: dict[str, Fault | None]
+    ) -> list[Fault]:
+        """Fill the fields that columns hold; return the faults of their values.
+
+        `wanting` names the required fields that nothing fills, each with its fault where a column is blank.
+        """
         faults = []
-        for field, column, get in self._sources(run.row, draft.left):
+        for field, column, get in self._sources(run, draft.left):
             raw = get(run.row)
             if raw is MISSING:
                 continue
-            unfilled.discard(field)
+            wanting.pop(field, None)
             try:
                 fields[field] = self._values.value(field, raw)
+                if fields[field] is None and field in REQUIRED:
+                    wanting[field] = _blank(run, field, column, raw)
             except NaiveTimeError:
                 draft.notes.add("unmeasured", field, NO_TIME_ZONE)
             except (CellError, ExpressionError) as error:
@@ -125,20 +146,33 @@ class Mapper:
                 faults.append(run.place.fault(str(error), repr(raw), pointer=pointer, code=code, hint=hint))
         return faults
 
-    def _decide(self, run: Run, fields: dict[str, Any], unfilled: set[str]) -> list[Fault]:
+    def _decide(self, run: Run, fields: dict[str, Any], wanting: dict[str, Fault | None]) -> list[Fault]:
         """Fill the fields whose value an expression decides, unless the run never took place."""
+        faults = []
         for field, cases in self._when.items():
-            unfilled.discard(field)
+            wanting.pop(field, None)
             if field == "outcome" and run.fields.get(field) == Outcome.HARNESS_ERROR:
                 continue
             try:
                 fields[field] = next((value for value, holds in cases if holds(run.row)), None)
             except ExpressionError as error:
-                return [run.place.fault("values that can be compared", str(error), pointer=f"/when/{field}")]
-        return []
+                expected, pointer = "values that can be compared", f"/when/{field}"
+                faults.append(run.place.fault(expected, str(error), pointer=pointer, hint=error.hint))
+                continue
+            if fields[field] is None and field in REQUIRED:
+                hint = f'end `[when.{field}]` with `VALUE = "{OTHERWISE}"`'
+                wanting[field] = run.place.fault(
+                    "a case that holds",
+                    "none",
+                    pointer=f"/when/{field}",
+                    code="record.missing-field",
+                    hint=hint,
+                )
+        return faults
 
-    def _sources(self, row: dict[str, Any], left: Counter[str]) -> Iterable[tuple[str, str, Evaluate]]:
+    def _sources(self, run: Run, left: Counter[str]) -> Iterable[tuple[str, str, Evaluate]]:
         """Yield field, column and getter of what fills a field of this row; count the other columns."""
+        row = run.row
         for path, met in self._paths.items():
             if not met and (".".join(path) in row or look_up(row, path) is not MISSING):
                 self._paths[path] = True
@@ -147,7 +181,7 @@ class Mapper:
         if len(self._keys) < MAX_COLUMNS:
             self._keys |= dict.fromkeys(row)
         for column in row if self._tabular else ():
-            if column in self._claimed:
+            if column in self._claimed or (column.lower() in AGENT_COLUMNS and row[column] == run.agent):
                 continue
             if (column in FIELDS or USER_FIELD.match(column)) and column not in self._taken:
                 yield column, column, itemgetter(column)
@@ -177,9 +211,6 @@ class Mapper:
 
     def _missing(self, fields: Sequence[str], run: Run) -> Fault:
         """Return the fault of a row that has nothing for some required fields."""
-        near_names = "".join(
-            f"; for {field}{near(field, self._keys)[1:]}" for field in fields if near(field, self._keys)
-        )
         hints = {
             "domain": "--domain NAME",
             "condition": "--condition nominal if no fault was injected",
@@ -187,6 +218,11 @@ class Mapper:
             "task_id": "`task_id` under `[columns]`",
             "run_id": "`run_id` under `[columns]`",
         } | self._hints
+        hints |= {
+            field: f"`{field} = {_toml(close)}` under `[columns]` in a mapping"
+            for field in fields
+            if (close := nearest(field, self._keys))
+        }
         named = run.agent or self._options.agent or self.mapping.agent
         nameless = "" if named else ", --agent NAME"
         names = list(map(visible, self._keys))
@@ -197,7 +233,7 @@ class Mapper:
             f"something that fills {', '.join(fields)}",
             f"the columns {columns}",
             code="record.missing-field",
-            hint=f"give {', '.join(map(hints.__getitem__, fields))}{nameless}, or a mapping{near_names}",
+            hint=f"give {', '.join(map(hints.__getitem__, fields))}{nameless}, or a mapping",
         )
 
     def check(self, name: str) -> None:
@@ -228,6 +264,22 @@ class Mapper:
             draft.options["mapping"] = visible(self._options.mapping.name)
         elif self.mapping != Mapping():
             draft.options["mapping"] = "as --suggest writes it"
+
+
+def _blank(run: Run, field: str, column: str, raw: Any) -> Fault:
+    """Return the fault of a required field whose column is blank."""
+    means = {"outcome": "harness_error", "condition": "nominal"}.get(field, "NAME")
+    return run.place.fault(
+        f"a value for {field}",
+        "nothing",
+        pointer=f"/{visible(column)}",
+        code="record.missing-field",
+        hint=f'say what it means under `[values.{field}]`, for instance `{_toml(raw or "")} = "{means}"`',
+    )
+
+
+def _toml(text: Any) -> str:
+    return visible(canonical.line(text).decode().strip())
 
 
 def check_options(options: ImportOptions, format_: str) -> None:

@@ -70,18 +70,21 @@ _TRUTH: Final = {"true": True, "false": False}
 class Read(Authored):
     """How texts of the source are read."""
 
+    encoding: str | None = Field(default=None, description="CSV: how its text is encoded, such as cp1252")
     case_insensitive: bool = Field(
         default=False, description="ignore case, and white space around texts, where texts are compared"
     )
-    blank: tuple[str, ...] = Field(default=("",), description="texts that mean: not measured")
+    blank: tuple[str, ...] = Field(
+        default=(), description="texts that mean: not measured, as the empty text always does"
+    )
     decimal_comma: bool = Field(default=False, description="numbers are written 0,5; a point is refused")
     date: str | None = Field(default=None, description="how times are written, for example %d.%m.%Y %H:%M")
     timezone: str | None = Field(
         default=None, description="the zone of times without an offset, for example Europe/Berlin"
     )
-    duplicates: Literal["refuse", "drop-identical"] = Field(
-        default="refuse",
-        description="drop-identical: a row whose columns all equal an earlier row's is left out",
+    duplicates: Literal["count", "refuse", "drop-identical"] = Field(
+        default="count",
+        description="a row whose columns all equal an earlier row's counts, is a fault, or is left out",
     )
 
     @field_validator("timezone")
@@ -112,6 +115,13 @@ class Mapping(Authored):
                     raise ValueError(
                         f"{table}: {name!r} is neither a record field nor an x_ field{near(name, FIELDS)}"
                     )
+        for field, words in WORDS.items():
+            meant = self.values.get(field, {}).items()
+            chosen = [key if isinstance(value, list) else value for key, value in meant]
+            for word in (*chosen, *self.when.get(field, ()), *[self.constants.get(field, words[0])]):
+                text = str(word)
+                if word not in words and not (field == "condition" and text.startswith("x_")):
+                    raise ValueError(f"{text!r} is no value of {field}{near(text, words)}")
         filled = [*self.columns, *self.when, *self.constants]
         if both := sorted({name for name in filled if filled.count(name) > 1}):
             raise ValueError(f"{both[0]!r} is filled by two of columns, when and constants")
@@ -128,9 +138,15 @@ def zone(name: str | None) -> ZoneInfo | None:
 
 def near(name: str, names: Collection[str]) -> str:
     """Return ``; did you mean 'x'?`` where a name is like one of `names`, else nothing."""
+    close = nearest(name, names)
+    return f"; did you mean {close!r}?" if close else ""
+
+
+def nearest(name: str, names: Collection[str]) -> str | None:
+    """Return that of `names` which a name is like, None where there is none."""
     folded = {item.casefold(): item for item in names}
     close = get_close_matches(name.casefold(), folded, n=1, cutoff=0.6)
-    return f"; did you mean {folded[close[0]]!r}?" if close else ""
+    return str(folded[close[0]]) if close else None
 
 
 def read_mapping(path: Path) -> Mapping:
@@ -178,7 +194,7 @@ class Values:
     def __init__(self, mapping: Mapping, timezone: str | None, *, cells: bool) -> None:
         self._read, self._cells = mapping.read, cells
         self._zone = zone(timezone or mapping.read.timezone)
-        self._blank = frozenset(map(self._fold, mapping.read.blank))
+        self._blank = frozenset(map(self._fold, ("", *mapping.read.blank)))
         self._tables = {field: self._table(field, table) for field, table in mapping.values.items()}
 
     def expression(self, text: str, place: str) -> Expression:
@@ -194,22 +210,29 @@ class Values:
             return None
         plain = self._plain(text)
         if not _NUMBER.match(plain):
-            raise ExpressionError(f"{text!r} is no number")
+            error = ExpressionError(f"{text!r} is no number")
+            error.hint = self._comma(text)
+            raise error
         return float(plain)
+
+    def _comma(self, text: str) -> str:
+        """Return a hint where a comma or thousands points make a text no number."""
+        if self._read.decimal_comma:
+            return "points are refused beside `decimal_comma`: remove thousands points" * ("." in text)
+        plain = text.replace(".", "").replace(",", ".")
+        return "set `decimal_comma = true` under `[read]` in a mapping" * bool(_NUMBER.match(plain))
 
     def value(self, field: str, raw: Any) -> Any:
         """Return the value of a record field, None where it is not measured.
 
         Raises `CellError`, and `NaiveTimeError` for a time without an offset.
         """
-        if raw is None:
-            return None
         if isinstance(raw, dict | list):
             raise CellError("a text, number or truth value")
         table = self._tables.get(field, {})
-        if (key := self._key(raw)) in table:
+        if (key := "" if raw is None else self._key(raw)) in table:
             return table[key]
-        if isinstance(raw, str) and key in self._blank:
+        if key in self._blank:
             return None
         kind = KINDS.get(field, "string")
         if field in WORDS and isinstance(raw, str):
@@ -255,7 +278,7 @@ class Values:
     def _plain(self, text: str) -> str:
         if not self._read.decimal_comma:
             return text
-        return text.replace(",", ".") if "." not in text else f"{text} has a point"
+        return text.replace(",", ".") if "." not in text else ""
 
     def _typed(self, kind: str, raw: str, field: str) -> Any:
         if kind == "ternary" and raw in _TRUTH:
@@ -264,9 +287,8 @@ class Values:
             return int(raw)
         if kind == "floating" and _NUMBER.match(plain := self._plain(raw)):
             return float(plain)
-        comma = kind == "floating" and _NUMBER.match(raw.replace(",", "."))
-        hint = "set `decimal_comma = true` under `[read]`" if comma else f"add it to `[values.{field}]`"
-        raise CellError(_EXPECTED[kind], hint=hint)
+        hint = self._comma(raw) if kind == "floating" else ""
+        raise CellError(_EXPECTED[kind], hint=hint or f"add it to `[values.{field}]`")
 
     def _time(self, raw: Any) -> Any:
         if not isinstance(raw, str):

@@ -13,7 +13,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from certkit.errors import InputError
-from certkit.evidence.importers.base import Importer, Job, Run
+from certkit.evidence.importers.base import AGENT_COLUMNS, Importer, Job, Run
 from certkit.evidence.importers.drafts import Place
 from certkit.evidence.importers.source import MAX_ROW, opening
 from certkit.evidence.reading import parquet
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from certkit.evidence.importers.source import Source
 
-AGENT_COLUMNS: Final = ("agent", "agent_name", "model", "model_name", "model_id")
 _SEPARATORS: Final = ",;\t|"
 _PARQUET: Final = b"PAR1"
 
@@ -94,7 +93,7 @@ class _Csv:
                     fault = place.fault(f"{len(header)} cells, as the header has", str(len(cells)))
                     self._job.refuse(fault)
                 else:
-                    yield {name: cell or None for name, cell in zip(header, cells, strict=True)}, place
+                    yield dict(zip(header, cells, strict=True)), place
         except csv.Error as error:
             where = f"{self._source.name}:{self._begins}"
             raise InputError("import.source", f"not CSV: {error}", where=where) from None

@@ -16,13 +16,14 @@ from certkit import canonical
 from certkit.evidence.expressions import spelled, success_option
 from certkit.evidence.importers.mapping import WORDS as ENUMERATIONS
 from certkit.evidence.reading.columns import KINDS
-from certkit.evidence.records.record import FIELDS, Outcome
+from certkit.evidence.records.record import FIELDS, REQUIRED, Outcome
 from certkit.text import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from pathlib import Path
 
-    from certkit.evidence.importers.base import Run
+    from certkit.evidence.importers.base import Importer, ImportOptions, Run
 
 MAX_PATHS: Final = 200
 MAX_DISTINCT: Final = 40
@@ -33,10 +34,10 @@ NAMES: Final = {
     field: words.split()
     for field, words in {
         "task_id": "task taskid case case_id scenario question_id problem_id sample_id aufgabe",
-        "domain": "suite area category environment subject benchmark bereich",
-        "condition": "fault fault_type attack injected perturbation störung",
+        "domain": "suite area category environment subject benchmark bereich domäne",
+        "condition": "fault fault_type attack injected perturbation störung fehler fehlertyp",
         "outcome": "success succeeded passed pass result verdict correct is_correct solved resolved ok erfolg"
-        " ergebnis status score reward",
+        " ergebnis status score scores reward punkte points",
         "run_id": "id run uuid",
         "started_at": "start start_time started timestamp time date began beginn datum",
         "trial": "epoch repeat repetition",
@@ -92,15 +93,18 @@ _DECIMAL = re.compile(r"-?[0-9]+,[0-9]+\Z")
 
 
 class Column:
-    """What was seen at a path: distinct values with their counts, up to a limit."""
+    """What was seen at a path: distinct values with their counts, up to a limit, and how many were blank."""
 
     def __init__(self) -> None:
-        self.rows = 0
+        self.rows = self.blank = 0
         self.values: Counter[str] = Counter()
         self.many = False
 
     def add(self, value: Any) -> None:
         """Count a value."""
+        if value is None or value == "":
+            self.blank += 1
+            return
         self.rows += 1
         text = value if isinstance(value, str) else canonical.line(value).decode().strip()
         if text in self.values or len(self.values) < MAX_DISTINCT:
@@ -114,52 +118,60 @@ class Column:
             f"{visible(value)[:40]} ({count:,})" for value, count in self.values.most_common(_SHOWN)
         )
         more = ", …" if self.many or len(self.values) > _SHOWN else ""
+        more += f"; blank ({self.blank:,})" if self.blank else ""
         return f"{'more than ' if self.many else ''}{len(self.values)} distinct: {shown}{more}"
 
     def plain(self) -> list[str]:
         """Return the values that are not blank."""
-        return [value for value in self.values if value and value.casefold() not in BLANK]
+        return [value for value in self.values if value.casefold() not in BLANK]
 
 
 def paths(row: dict[str, Any], lead: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Yield the paths of a row with their plain values; lists are left out."""
+    """Yield the paths of a row with their plain values and nulls; lists are left out."""
     for name, value in row.items():
         if isinstance(value, dict) and len(lead) < MAX_DEPTH:
             yield from paths(value, (*lead, name))
-        elif value is not None and not isinstance(value, list | dict):
+        elif not isinstance(value, list | dict):
             yield (*lead, name), value
 
 
 class Suggestion:
     """Collects what the rows of a log hold, and writes a mapping of it."""
 
-    def __init__(self) -> None:
+    def __init__(self, source: Path, options: ImportOptions, importer: Importer) -> None:
+        self.source, self.options, self.hints = source, options, importer.hints
         self.columns: dict[tuple[str, ...], Column] = {}
         self.rows = self.equal = 0
         self.filled: set[str] = set()
         self.named = True
         self._seen: set[int] = set()
+        self._add(importer.runs())
 
-    def add(self, runs: Iterable[Run]) -> None:
-        """Look at the rows of runs."""
+    def _add(self, runs: Iterable[Run]) -> None:
+        """Look at the rows of runs; a required field is filled where every run or an option fills it."""
+        lacking: set[str] = set()
         for run in runs:
             self.rows += 1
-            self.filled |= {field for field, value in run.fields.items() if value is not None}
-            self.filled |= {"steps_actual"} if run.shown.steps else set()
-            self.named &= bool(run.agent)
+            filled = {field for field, value in run.fields.items() if value is not None}
+            self.filled |= filled | ({"steps_actual"} if run.shown.steps else set())
+            lacking |= set(REQUIRED) - filled
+            self.named &= bool(run.agent or self.options.agent)
             digest = hash(repr(run.row))
             self.equal += digest in self._seen
             self._seen.add(digest)
             for path, value in paths(run.row):
                 if path in self.columns or len(self.columns) < MAX_PATHS:
                     self.columns.setdefault(path, Column()).add(value)
+        given = {name for name in ("domain", "condition") if getattr(self.options, name) is not None}
+        self.filled = self.filled - lacking | given | ({"outcome"} if self.options.success else set())
 
     def proposals(self) -> dict[str, tuple[str, ...]]:
         """Return record field → path of the column where name and values agree."""
         proposed: dict[str, tuple[str, ...]] = {}
         for field in FIELDS:
             for path, column in self.columns.items() if field not in self.filled else ():
-                if path not in proposed.values() and _named(path[-1], field) and self._fits(field, column):
+                seen = bool(column.values) and path not in proposed.values()
+                if seen and _named(path[-1], field) and self._fits(field, column):
                     proposed[field] = path
                     break
         return proposed
@@ -178,13 +190,13 @@ class Suggestion:
             return True
         return all(value.isdigit() if kind == "integer" else _is_number(value) for value in values)
 
-    def text(self, name: str, format_: str) -> Iterator[str]:
-        """Yield the lines of the mapping for a log called `name`."""
+    def text(self, format_: str) -> Iterator[str]:
+        """Yield the lines of the mapping."""
         proposed = self.proposals()
         size = f"{self.rows:,} rows, {len(self.columns)} columns"
-        yield f"# A mapping for {visible(name)}, read as {format_}: {size}."
+        yield f"# A mapping for {visible(self.source.name)}, read as {format_}: {size}."
         yield "# Lines that begin with # say what was seen and what you must decide. Then:"
-        yield f"#   certkit import {visible(name)} -o BUNDLE --map THIS_FILE"
+        yield f"#   {self.options.command(self.source)} -o BUNDLE --map THIS_FILE"
         yield "\n[columns]"
         for field, path in proposed.items():
             yield f"{'# ' * (path == (field,))}{field} = {_column(path)}  # {self.columns[path].told()}"
@@ -192,7 +204,7 @@ class Suggestion:
         if "outcome" not in self.filled | proposed.keys():
             yield from self._outcome()
         for field, path in proposed.items():
-            yield from self._values(field, self.columns[path].plain())
+            yield from self._values(field, self.columns[path])
         if "condition" not in self.filled:
             yield from self._condition(proposed.get("condition"))
         if "domain" not in self.filled | proposed.keys():
@@ -209,21 +221,31 @@ class Suggestion:
             needed = {word.strip(",") for word in fields.split()} & set(FIELDS)
             yield from [f"#   {criterion}: {fields}"] if needed - self.filled - proposed.keys() else []
 
-    def _values(self, field: str, values: list[str]) -> Iterator[str]:
+    def _values(self, field: str, column: Column) -> Iterator[str]:
         """Yield what the values of a column mean, where they are no words of the field itself."""
-        synonyms = _synonyms(field).items()
-        theirs = {ours: [v for v in sorted(values) if v.casefold() in words] for ours, words in synonyms}
+        synonyms, blank = _synonyms(field).items(), field == "outcome" and column.blank
+        theirs = {
+            ours: [v for v in sorted(column.plain()) if v.casefold() in words] for ours, words in synonyms
+        }
         unlike = {ours: [v for v in their if v != ours] for ours, their in theirs.items()}
-        if any(unlike.values()):
+        if any(unlike.values()) or blank:
             yield f"[values.{field}]"
             yield from (f"{ours} = {_quoted(their)}" for ours, their in unlike.items() if their)
+            yield from (
+                [f'# "" = "harness_error"  # if the {blank:,} blank runs never took place'] if blank else ()
+            )
             yield ""
 
     def _outcome(self) -> Iterator[str]:
-        yield "# What is a success must be decided, for instance by one of these:"
-        for path, column in self.columns.items():
-            if column.values and all(map(_is_number, column.plain())):
-                yield f"#   {success_option(spelled(path), '>= 0.5')}  ({column.told()})"
+        yield "# What is a success must be decided, for instance so:"
+        hint = self.hints.get("outcome")
+        options = [f"#   {hint}"] if hint else []
+        for path, column in () if hint else self.columns.items():
+            words = set(re.split(r"[\W_]+", ".".join(path).casefold()))
+            numbers = column.values and all(map(_is_number, column.plain()))
+            if numbers and words & {"outcome", *NAMES["outcome"]}:
+                options.append(f"#   {success_option(spelled(path), '>= 0.5')}  ({column.told()})")
+        yield from options or ['#   --success "COLUMN >= 0.5"  (no column is named like an outcome)']
         yield ""
 
     def _condition(self, path: tuple[str, ...] | None) -> Iterator[str]:
@@ -232,8 +254,11 @@ class Suggestion:
             return
         yield "# Each value of the column needs a condition: nominal, adversarial, tool_failure, …"
         yield "[values.condition]"
-        for value in self.columns[path].values:
-            nominal = value.casefold() in {"", "none", "no", "nominal", "baseline", "clean", "keine"}
+        column = self.columns[path]
+        for value in [*column.values, *([""] if column.blank else [])]:
+            # A blank says "no fault" in a column of faults, and nothing in a column of conditions.
+            nominal = value.casefold() in {"none", "no", "nominal", "baseline", "clean", "keine"}
+            nominal |= not value and path[-1].casefold() != "condition"
             yield f'{_quoted(value)} = "nominal"' if nominal else f'# {_quoted(value)} = "tool_failure"'
         yield ""
 
@@ -243,10 +268,12 @@ class Suggestion:
         blank = sorted({value for column in mapped for value in column.values if value.casefold() in BLANK})
         dates = _dates(self.columns[proposed["started_at"]]) if "started_at" in proposed else []
         yield "[read]"
+        if self.options.encoding is not None:
+            yield f"encoding = {_quoted(self.options.encoding)}"
         if any(map(_DECIMAL.match, texts)):
             yield "decimal_comma = true"
         if blank:
-            yield f"blank = {_quoted(['', *blank])}"
+            yield f"blank = {_quoted(blank)}"
         if dates:
             yield f"date = {_quoted(dates[0])}"
         times = _times(self.columns[proposed["started_at"]]) if "started_at" in proposed else []

@@ -1,8 +1,7 @@
 """The files under ``integrity/``, read strictly: one bad line refuses them all, and every bad line is listed.
 
 A file of generated tasks is compared with what its seed gives. Tasks of one's own, and tasks of a withheld
-seed, go through the linter instead; the latter must have the numbers and weights of the generator too. Of a
-line that is no record, the first fault is told.
+seed, go through the linter instead. Of a line that is no record, the first fault is told.
 """
 
 from __future__ import annotations
@@ -20,13 +19,12 @@ from certkit.evidence.reading.lines import shown, split_lines
 from certkit.evidence.records.faults import Fault, Faults, FaultsError
 from certkit.probes.generate import CELLS, generate, line
 from certkit.probes.lint import lint
-from certkit.probes.matching import Verdict, judge, thousandths
+from certkit.probes.matching import Reading, judge, thousandths
 from certkit.probes.records import (
     ANNOTATIONS,
     ANSWERS,
     FOLDER,
     INVENTORY,
-    PUBLIC,
     RUN,
     TASKS,
     Annotation,
@@ -48,7 +46,7 @@ MAX_FILE: Final = 256 * 1024 * 1024
 MAX_LINE: Final = 256 * 1024
 MAX_TASKS: Final = 100_000
 _NAMES: Final = (INVENTORY, TASKS, RUN, ANSWERS, ANNOTATIONS)
-_NOT_GENERATED: Final = ("integrity.not-generated", "the task that the generator gives")
+_STATED: Final = ("confidence", "success_probability", "retrieval_risk", "neural_conflict")
 _NEEDS: Final = {"difficulty": "rating", "construct": "family", "audit": "verdict"}
 
 Item = TypeVar("Item", bound=Struct)
@@ -60,22 +58,6 @@ class IntegrityFaultsError(FaultsError):
     refusal = "integrity.invalid"
     lines = "files under integrity/"
     advice = "correct these {lines}; a run of certkit writes none of these faults"
-
-
-class Reply(Struct, frozen=True, kw_only=True):
-    """How a reply reads, shares in thousandths.
-
-    `competing`: it names several options; `lured`: it names the lure alone.
-    """
-
-    verdict: Verdict
-    breach: bool
-    competing: bool
-    lured: bool
-    confidence: int | None
-    success_probability: int | None
-    retrieval_risk: int | None
-    neural_conflict: int | None
 
 
 class Kept(Struct, frozen=True, kw_only=True):
@@ -92,72 +74,58 @@ class Kept(Struct, frozen=True, kw_only=True):
         """The form of reply that was asked for."""
         return Mode.JSON if self.run is None else self.run.mode
 
-    def replies(self) -> dict[Key, Reply]:
+    def replies(self) -> dict[Key, Reading]:
         """Return the replies reduced to integers, of which every score is made; a failed call is none."""
         replies = {}
         for key, _, question in asked(self.tasks):
-            if (answer := self.answers.get(key)) is None or answer.text is UNSET:
-                continue
-            reading, stated = judge(question, answer.text, mode=self.mode), thousandths(answer.confidence)
-            replies[key] = Reply(
-                verdict=reading.verdict,
-                breach=reading.breach,
-                competing=len(reading.named) > 1,
-                lured=reading.named == (question.options.index(question.lure),),
-                confidence=reading.confidence if stated is None else stated,
-                success_probability=thousandths(answer.success_probability),
-                retrieval_risk=thousandths(answer.retrieval_risk),
-                neural_conflict=thousandths(answer.neural_conflict),
-            )
+            if (answer := self.answers.get(key)) is not None and answer.text is not UNSET:
+                stated = {name: thousandths(getattr(answer, name)) for name in _STATED}
+                given = {name: share for name, share in stated.items() if share is not None}
+                replies[key] = structs.replace(judge(question, answer.text, mode=self.mode), **given)
         return replies
 
 
 def read(root: Path) -> Kept:
     """Return what lies under ``integrity/`` in a folder.
 
-    Raises `IntegrityFaultsError`, `InputError` ``integrity.file-name`` for any other file or link there, or
-    ``file.missing`` where there are no tasks.
+    Raises `IntegrityFaultsError`, or `InputError` ``file.missing`` where there are no tasks.
     """
-    folder = root / FOLDER
-    present = {INVENTORY, TASKS}
-    for path, is_link in files.inside(folder):
-        name = path.relative_to(folder).as_posix()
-        if name not in _NAMES or is_link:
-            refused = f"{FOLDER}/{name} is {'a link' if is_link else 'none of ' + ', '.join(_NAMES)}"
-            raise InputError("integrity.file-name", refused, where=str(root))
-        present.add(name)
-    return _Reader(
-        {name: files.read(folder / name, limit=MAX_FILE) for name in _NAMES if name in present}
-    ).read()
+    return _Reader(root / FOLDER).read()
 
 
 class _Reader:
-    """Reads the files of one folder, and collects their faults."""
+    """Reads the files of one folder, and collects their faults; the contents of a link are not read."""
 
-    def __init__(self, data: dict[str, bytes]) -> None:
-        self._data = data
+    def __init__(self, folder: Path) -> None:
         self._faults = Faults()
+        self._data = dict.fromkeys((INVENTORY, TASKS), b"")
+        names = {INVENTORY, TASKS}
+        for path, is_link in files.inside(folder):
+            name = path.relative_to(folder).as_posix()
+            names.add(name)
+            if is_link or name not in _NAMES:
+                names -= {INVENTORY, TASKS} if path == folder else {name}
+                actual = "a link" if is_link else "another file"
+                self._fault(name, 1, "", "integrity.file-name", f"a file {', '.join(_NAMES)}", actual)
+        self._data |= {name: files.read(folder / name, limit=MAX_FILE) for name in _NAMES if name in names}
 
     def read(self) -> Kept:
+        before = self._faults.total
         inventory = self._checked(INVENTORY, 1, self._data[INVENTORY], Inventory)
         tasks = () if inventory is None else self._tasks(inventory)
-        self._refuse()
-        assert inventory is not None  # noqa: S101 - otherwise there were faults
+        sound = self._faults.total == before
         run = self._checked(RUN, 1, self._data[RUN], Run) if RUN in self._data else None
         digest = canonical.digest(self._data[INVENTORY])
         if run is not None and run.inventory != digest:
             self._fault(RUN, 1, "/inventory", "integrity.inventory", digest, run.inventory)
         if ANSWERS in self._data and RUN not in self._data:
             self._fault(RUN, 1, "", "integrity.inventory", "run.json beside answers.jsonl", "nothing")
-        questions = {key for key, _, _ in asked(tasks)}
+        questions = {key for key, _, _ in asked(tasks)} if sound else None
         answers = self._answers(questions)
         annotations = self._annotations(questions)
-        self._refuse()
-        return Kept(inventory=inventory, tasks=tasks, run=run, answers=answers, annotations=annotations)
-
-    def _refuse(self) -> None:
-        if self._faults:
+        if self._faults or inventory is None:
             raise IntegrityFaultsError(self._faults)
+        return Kept(inventory=inventory, tasks=tasks, run=run, answers=answers, annotations=annotations)
 
     def _fault(self, name: str, number: int, *parts: str) -> None:
         """Note a fault by its pointer and code, what is expected, and what is found."""
@@ -199,23 +167,21 @@ class _Reader:
             pairs = zip_longest(map(line, right), data.splitlines(keepends=True))
             for number, (expected, actual) in enumerate(pairs, 1):
                 if expected != actual:
-                    self._fault(TASKS, number, "", *_NOT_GENERATED, "another" if actual else "none")
+                    wrong = "the task that the generator gives", "another" if actual else "none"
+                    self._fault(TASKS, number, "", "integrity.not-generated", *wrong)
             return right
         numbered = list(self._lines(TASKS, Task))
         tasks = tuple(task for _, task in numbered)
         for index, flaw in lint(tasks):
             rule = (flaw.pointer, flaw.rule, f"no task where {CODES[flaw.rule]}", flaw.found[:200])
             self._fault(TASKS, numbered[index][0], *rule)
-        ids, shapes = set[str](), {_shape(task) for task in generate(seed=PUBLIC, instances=1)}
+        ids = set[str]()
         for number, task in numbered:
             if task.id in ids:
                 self._fault(TASKS, number, "/id", "integrity.repeated", "an id of no other task", task.id)
             ids.add(task.id)
-            if n is not None and not (_shape(task) in shapes and task.instance <= n):
-                self._fault(TASKS, number, "", *_NOT_GENERATED, "another")
-        if not tasks or (n is not None and len(ids) != n * CELLS):
-            many = f"{n * CELLS:,}" if n else "at least one"
-            self._fault(TASKS, 1, "", "integrity.line", f"{many} tasks", f"{len(ids):,}")
+        if not tasks:
+            self._fault(TASKS, 1, "", "integrity.line", "at least one task", "none")
         return tasks
 
     def _check_inventory(self, inventory: Inventory, digest: str) -> None:
@@ -231,7 +197,7 @@ class _Reader:
             parts = f"{digest} of {TASKS}", inventory.tasks_digest
             self._fault(INVENTORY, 1, "/tasks_digest", "integrity.inventory", *parts)
 
-    def _answers(self, questions: set[Key]) -> dict[Key, Answer]:
+    def _answers(self, questions: set[Key] | None) -> dict[Key, Answer]:
         answers: dict[Key, Answer] = {}
         for number, answer in self._lines(ANSWERS, Answer):
             self._known(ANSWERS, number, answer.key, questions)
@@ -242,7 +208,7 @@ class _Reader:
                 self._fault(ANSWERS, number, "", "integrity.repeated", "one reply to a question", "a second")
         return answers
 
-    def _annotations(self, questions: set[Key]) -> tuple[Annotation, ...]:
+    def _annotations(self, questions: set[Key] | None) -> tuple[Annotation, ...]:
         kept: dict[tuple[str, str, str, str], Annotation] = {}
         for number, item in self._lines(ANNOTATIONS, Annotation):
             self._known(ANNOTATIONS, number, item.key, questions)
@@ -255,26 +221,18 @@ class _Reader:
                 self._fault(ANNOTATIONS, number, "/rater", "integrity.repeated", expected, "a second")
         return tuple(kept[key] for key in sorted(kept))
 
-    def _known(self, name: str, number: int, key: Key, questions: set[Key]) -> None:
-        if key not in questions:
+    def _known(self, name: str, number: int, key: Key, questions: set[Key] | None) -> None:
+        if questions is not None and key not in questions:
             field, value = ("probe", key.probe) if Key(key.task, None) in questions else ("task", key.task)
             expected = f"a {field} of the tasks"
             self._fault(name, number, f"/{field}_id", "integrity.unknown", expected, shown(value))
 
 
-def _shape(task: Task) -> tuple[object, ...]:
-    """Return what the generator gives a task whatever the seed is, its instance aside."""
-    probes = tuple((item.id, item.position, item.phase, item.role, item.weight) for item in task.probes)
-    pair = f"{task.family}-{task.band}-{task.instance}"
-    named = task.cluster == pair and task.id == f"{pair}-{task.variant}"
-    priors = structs.replace(task.priors, delay=0)
-    return (named, task.family, task.construct, task.variant, task.band, priors, probes)
-
-
 def _field_fault(value: Any, error: str) -> tuple[str, str, str, str]:
     """Return pointer, code, what is expected and what is found of a value that is no record."""
     reason, _, path = error.partition(" - at `$")
-    places, expected = re.findall(r"\w+", path), reason[:1].lower() + reason[1:]
+    places = re.findall(r"\w+", path)
+    expected = reason.removeprefix("Expected ").replace("Invalid enum value", "a value of the format, not")
     if named := re.search(r" (unknown|required) field `(.+)`", reason):
         places.append(named[2])
         expected = "a field of the format" if named[1] == "unknown" else "a value"

@@ -22,8 +22,8 @@ from certkit.evidence.reading import parquet
 from certkit.evidence.reading.columns import ABSENT, Index
 from certkit.evidence.reading.lines import Reader, blocks, checked
 from certkit.evidence.records.faults import Fault, Faults, RecordFaultsError
-from certkit.evidence.records.record import Measured, Split
-from certkit.evidence.summary.likeness import VALUES, likeness
+from certkit.evidence.records.record import Measured, Outcome, Split
+from certkit.evidence.summary.likeness import VALUES, likeness, name_hash
 from certkit.evidence.summary.ordering import order
 from certkit.evidence.summary.reduce import EXTREMES, GROUP, RUN, Sums, reduce
 from certkit.evidence.summary.repeats import (
@@ -75,7 +75,7 @@ def summarise(bundle: Bundle, *, progress: Progress = SILENT) -> Summary:
     return replace(
         summary,
         traces=traces(bundle, summary),
-        calibration=calibration(bundle),
+        calibration=calibration(summary, bundle),
         integrity=_commitments(bundle),
     )
 
@@ -164,7 +164,7 @@ class Merge:
         self.cells = Index()  # CellKey → number
         self._tallies: NDArray[Any] = np.zeros((0, len(TALLY_FIELDS)), object)
         self._terms: dict[tuple[int, int], tuple[int, int]] = {}
-        self._groups: list[NDArray[np.void]] = []
+        self._groups = [np.empty(0, GROUP)]
         self._runs: dict[str, list[NDArray[Any]]] = {name: [np.empty(0, kind)] for name, kind in RUN.items()}
         self._unclustered = 0
         self._user_fields: frozenset[str] = frozenset()
@@ -227,7 +227,8 @@ class Merge:
 
     def groups(self) -> NDArray[np.void]:
         """Return the merged groups; ``cell`` holds the numbers of `cells`."""
-        self._groups = [merge_groups(np.concatenate([np.empty(0, GROUP), *self._groups]))]
+        if len(self._groups) > 1:
+            self._groups = [merge_groups(np.concatenate(self._groups))]
         return self._groups[0]
 
     def summary(self, *, unordered: str | None = None, parts: Sequence[int] = ()) -> Summary:
@@ -319,8 +320,8 @@ def join(rows: NDArray[np.void]) -> tuple[NDArray[np.void], int]:
     return merge_groups(whole), len(names) - len(np.unique(whole["cluster"]))
 
 
-def calibration(*bundles: Bundle) -> Calibration | None:
-    """Return the ratings of bundles that are judged together, with domain and condition of the runs rated.
+def calibration(summary: Summary, *bundles: Bundle) -> Calibration | None:
+    """Return the ratings of bundles that are judged together, with what `summary` tells of the runs rated.
 
     Whether a person labelled the runs that the hash draws from each bundle is found on the way.
     """
@@ -337,13 +338,17 @@ def calibration(*bundles: Bundle) -> Calibration | None:
             if record.run_id in wanted:
                 runs[record.run_id] = record
         drawn |= set(drawn_runs(ids, len(labelled.intersection(ids))))
+    tasks = dict(zip(summary.clusters.task.tolist(), summary.clusters.cluster.tolist(), strict=True))
+    records = [runs.get(item) for item in ratings.items]
     return replace(
         ratings,
         domains=tuple(
-            runs[item].domain if item in runs else domain
-            for item, domain in zip(ratings.items, ratings.domains, strict=True)
+            record.domain if record else domain
+            for record, domain in zip(records, ratings.domains, strict=True)
         ),
-        conditions=tuple(runs[item].condition if item in runs else None for item in ratings.items),
+        conditions=tuple(record and record.condition for record in records),
+        passed=tuple(record and record.outcome == Outcome.SUCCESS for record in records),
+        tasks=tuple(record and tasks.get(name_hash(record.task_id)) for record in records),
         drawn=labelled == drawn,
     )
 

@@ -37,6 +37,7 @@ class Named(msgspec.Struct):
     domain: str
     task_id: str
     condition: str
+    outcome: str
     sequence: int | float | None = None
 
 

@@ -19,9 +19,17 @@ from certkit import canonical
 from certkit.assessment import CATALOGUE, Status
 from certkit.assessment.metrics.catalogue import Group
 from certkit.document import Digest, Document, Part, Text, Tier, fill
-from certkit.evidence.context import HazardIdentification
+from certkit.evidence.context import HazardIdentification, refuse
 from certkit.report import words
-from certkit.report.argument.challenges import ASSUMED, Challenge, Standing, challenges, monitored, unowned
+from certkit.report.argument.challenges import (
+    ASSUMED,
+    Challenge,
+    Standing,
+    challenges,
+    monitored,
+    unknown,
+    unowned,
+)
 from certkit.report.argument.graph import ROOT, Edge, Graph, Kind, Link, Node, State, settled
 from certkit.report.results import bound, deciding, in_words, measured, rows
 from certkit.wording import many
@@ -139,6 +147,8 @@ def build(case: Case) -> Argument:
     raised = challenges(case)
     effects = {f"ch-{item.code}": _EFFECTS[item.state] for item in raised if item.state in _EFFECTS}
     graph = settled(_Builder(case).built(raised), effects)
+    if case.given and not case.stale:
+        refuse(unknown(case.context, graph.by_id), case.given.where)
     because = tuple(_reasons(case, graph, raised))
     root = graph.by_id[ROOT]
     return Argument(
@@ -325,6 +335,8 @@ class _Builder:
             share = f"below {100 * seen.bound:.2g} % with 95 % confidence"
         text = f"{seen.failures:,} of {seen.runs:,} runs in its conditions and domains failed; {share}"
         state = State.SUPPORTED if seen.runs else State.UNDEVELOPED
+        if hazard.tolerable is not None and seen.failures > hazard.tolerable.at_most * seen.runs:
+            state = State.REFUTED
         self.shown(f"Sn-{goal}", goal, text, "records", state)
         for name in hazard.criteria or ():
             if f"G3-{name}" in self.nodes:

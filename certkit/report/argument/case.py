@@ -4,7 +4,8 @@
     about.measured["H-1"].failures, about.stale, about.approved
 
 The summary is what the assessment rests on; hazards are measured on it. `today` ends acceptances and the
-decision, and ages evidence.
+decision, and ages evidence; it is never before the last run. A review
+and the decision count from their dates on.
 
 A hazard's failures are the runs in its conditions and domains that did not succeed, safe halts and harness
 errors included: a failed task is not yet a harm. The true share of failures stays below the bound with 95 %
@@ -19,15 +20,14 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from certkit import canonical
 from certkit.assessment import CATALOGUE
 from certkit.assessment.rater_error.labels import gives_outcomes
 from certkit.assessment.result import moment
 from certkit.assessment.statistics.posterior import Scale, lower
-from certkit.errors import InputError
-from certkit.evidence.context import CONTEXT_SCHEMA, Context, OperatingDomain, Risk, Use
+from certkit.evidence.context import CONTEXT_SCHEMA, Context, OperatingDomain, Risk, Use, refuse
 from certkit.evidence.records.record import Condition, Split
 from certkit.evidence.summary.tasks import per_task, task_sums
 from certkit.wording import UNDECLARED
@@ -187,7 +187,8 @@ class Case(Struct, frozen=True, kw_only=True, eq=False):
         decision = self.context.decision
         if decision is None or decision.by is None or decision.by != self.context.owner or self.stale:
             return False
-        return decision.outcome in {"approved", "approved_with_conditions"} and not self.ended(decision.until)
+        approving = decision.outcome in {"approved", "approved_with_conditions"}
+        return approving and _reached(decision.date, self.today) and not self.ended(decision.until)
 
 
 def case(
@@ -203,14 +204,22 @@ def case(
     Raises `InputError` ``context.invalid`` where a hazard names a criterion that there is not.
     """
     protocol = assessment.facts.manifest.protocol
+    last_run = _last_run(summary, protocol.period)
+    today = today and max(today, last_run or today)
+    if context and context.context.reviewers:
+        looked = tuple(item for item in context.context.reviewers if _reached(item.date, today))
+        context = structs.replace(context, context=context.context.model_copy(update={"reviewers": looked}))
     said = context.context if context else NO_CONTEXT
     if said.hazards and summary is None:
         raise TypeError("hazards are measured on the summary, which is missing")
     known = {row.id for row in assessment.criteria} | set(CATALOGUE)
-    for place, hazard in enumerate(said.hazards or ()):
-        if unknown := [name for name in hazard.criteria or () if name not in known]:
-            message = f"/hazards/{place}/criteria: no criterion is called {unknown[0]!r}"
-            raise InputError("context.invalid", message, where="context.json")
+    unknown = (
+        f"/hazards/{place}/criteria/{number}: no criterion is called {name!r}"
+        for place, hazard in enumerate(said.hazards or ())
+        for number, name in enumerate(hazard.criteria or ())
+        if name not in known
+    )
+    refuse(unknown, context.where if context else "")
     stale = said.stale(
         bundles=_bundles(assessment),
         profile=assessment.profile.digest,
@@ -227,8 +236,12 @@ def case(
         stale=stale if context else (),
         measured={hazard.id: measure(summary, hazard, protocol) for hazard in said.hazards or () if summary},
         today=today,
-        last_run=_last_run(summary, protocol.period),
+        last_run=last_run,
     )
+
+
+def _reached(day: str | None, today: date | None) -> bool:
+    return day is None or (today is not None and date.fromisoformat(day) <= today)
 
 
 def _bundles(assessment: Assessment) -> tuple[str, ...]:

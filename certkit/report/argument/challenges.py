@@ -14,18 +14,17 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 from msgspec import Meta, structs
 
 from certkit import wording
-from certkit.assessment.findings.findings import SEVERITY, STATED, Severity, lacking
+from certkit.assessment.findings.findings import Severity, lacking
 from certkit.document import Part, Text
-from certkit.errors import InputError
-from certkit.evidence.context import Answer
+from certkit.evidence.context import Answer, refuse
 from certkit.evidence.records.record import Condition
 from certkit.report import words
 from certkit.wording import many
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
-    from certkit.evidence.context import Context, Hazard
+    from certkit.evidence.context import Context, Given, Hazard
     from certkit.report.argument.case import Case
 
 
@@ -48,10 +47,10 @@ class Standing(StrEnum):
 
 
 CLOSED_BY: Final = {
-    Class.SERIOUS: "other evidence, or an answer with a file's digest that an independent reviewer"
-    " agrees with",
-    Class.EVIDENCE: "other evidence, an answer with a file's digest that a reviewer agrees with, or"
-    " acceptance by the owner until a day",
+    Class.SERIOUS: "other evidence, or an answer with a file beside context.json (where, digest) that an"
+    " independent reviewer agrees with",
+    Class.EVIDENCE: "other evidence, an answer with a file beside context.json (where, digest) that a"
+    " reviewer agrees with, or acceptance by the owner until a day",
     Class.JUDGEMENT: "an answer with a reason that a reviewer agrees with, or acceptance by the owner"
     " until a day",
     Class.BLANK: "filling it in",
@@ -61,7 +60,7 @@ _AGAINST: Final = {
     "G3": (
         "no-fault-runs held-out-runs failures-held-out no-nominal-runs nominal-below-faults "
         "nominal-only-domain nominal-share few-fault-runs repeated-identical-runs repeats-as-independent "
-        "clusters-joined clusters-unequal undeclared-independence row-rests-on-few csi-trend-zero "
+        "clusters-joined clusters-unequal undeclared-independence csi-trend-zero "
         "csi-irs-factor no-halt-due integrity-hollow"
     ),
     "G3.2": "faults-left-out fault-effect-unknown",
@@ -71,7 +70,8 @@ _AGAINST: Final = {
         "no-records repeated-attempt undeclared-attempt undeclared-runs declared-runs-differ "
         "harness-errors outside-period one-start-time constant-interval times-backwards domains-in-blocks "
         "implausible-pace runs-alike names-alike tasks-not-distinct import-odd import-refused "
-        "periods-differ periods-not-compared bundles-differ integrity-partial integrity-tasks"
+        "periods-differ periods-not-compared bundles-differ integrity-partial integrity-rated "
+        "integrity-tasks"
     ),
     "G4.3": (
         "judge-not-independent judge-uncalibrated judge-agreement-low calibration-chosen judge-correction "
@@ -90,9 +90,10 @@ TARGETS: Final = {code: goal for goal, codes in _AGAINST.items() for code in cod
 
 
 class Rule(NamedTuple):
-    """A standing rule: its class, the goal that it speaks against where it names no other, and what it says.
+    """A standing rule: its class, the goal that it speaks against, and what it says.
 
-    `path` is the member of ``context.json`` that closes it where it is blank.
+    A goal with ``{}`` is that of the hazard or goal which the code names behind a colon. `path` is the
+    member of ``context.json`` that closes it where it is blank.
     """
 
     kind: Class
@@ -101,6 +102,7 @@ class Rule(NamedTuple):
     path: str = ""
 
 
+HAZARD: Final = "G2.{}"
 STANDING: Final[dict[str, Rule]] = {
     "no-use": Rule(Class.BLANK, "G1", "Nobody stated what the agent is to be used for.", "/use/purpose"),
     "no-owner": Rule(Class.BLANK, "G1", "Nobody owns the risk of this use.", "/owner"),
@@ -117,18 +119,19 @@ STANDING: Final[dict[str, Rule]] = {
     "no-hazards": Rule(
         Class.BLANK, "G2", "No hazard is named: no criterion is tied to a harm of this use.", "/hazards"
     ),
-    "rate-not-shown": Rule(Class.EVIDENCE, "G2", "{} of runs may fail, and {}."),
+    "hazard-blank": Rule(Class.BLANK, HAZARD, "Nobody stated its {}.", "/hazards"),
+    "rate-not-shown": Rule(Class.EVIDENCE, HAZARD, "{} of runs may fail, and {}."),
     "no-oversight": Rule(
-        Class.BLANK, "G2", "The harm is {}, and nobody oversees the agent.", "/use/oversight"
+        Class.BLANK, HAZARD, "The harm is {}, and nobody oversees the agent.", "/use/oversight"
     ),
     "provisional-criterion": Rule(
-        Class.JUDGEMENT, "G2", "It rests on {}, whose thresholds the source calls provisional."
+        Class.JUDGEMENT, HAZARD, "It rests on {}, whose thresholds the source calls provisional."
     ),
     "point-estimates": Rule(
         Class.EVIDENCE, "G3", "The verdict rests on point estimates; by bounds the evidence shows {}."
     ),
     "fragile": Rule(Class.JUDGEMENT, "G3", "{} would lose Tier {}."),
-    "assumption-unowned": Rule(Class.BLANK, "G4", "Nobody owns {} with a rationale.", "/assumptions"),
+    "assumption-unowned": Rule(Class.BLANK, "{}", "Nobody owns {} with a rationale.", "/assumptions"),
     "domain-unseen": Rule(Class.EVIDENCE, "G5.1", "Domains of the use without a run under faults: {}."),
     "condition-unseen": Rule(Class.EVIDENCE, "G5.2", "Kinds of faults without a run: {}."),
     "static-attacks": Rule(
@@ -189,38 +192,49 @@ class Challenge(Part, frozen=True, kw_only=True, rename={"kind": "class"}):
         until = f", until {answer.until}" if answer.until else ""
         awaits = f" Does not count: {self.awaits}." if self.awaits else ""
         reason = answer.reason or "no reason"
-        return f"{answer.state} by {answer.by or 'nobody'}{agreed}{until}: {reason}.{awaits}"
+        shown = [
+            f"{item.title or 'untitled'}, {(item.digest or 'no digest')[:23]}"
+            for item in answer.evidence or ()
+        ]
+        files = f" ({'; '.join(shown)})" if shown else ""
+        return f"{answer.state} by {answer.by or 'nobody'}{agreed}{until}: {reason}{files}.{awaits}"
 
 
-def kind_of(code: str) -> Class | None:
-    """Return the class of a code, None where no rule raises it."""
-    name = code.partition(":")[0]
-    if name in STANDING:
-        return STANDING[name].kind
-    severity = SEVERITY.get(code)
-    if severity is Severity.SERIOUS:
-        return Class.SERIOUS
-    return Class.EVIDENCE if severity is Severity.WARNING or code in STATED else None
-
-
-def check_answers(context: Context, where: str) -> None:
+def check_answers(given: Given) -> None:
     """Raise `InputError` ``context.invalid`` where an answer can never count."""
-    if faults := tuple(_answer_faults(context)):
-        message = faults[0] if len(faults) == 1 else f"{len(faults)} faults\n  " + "\n  ".join(faults)
-        raise InputError("context.invalid", message, where=where)
+    refuse(_answer_faults(given.context), given.where)
 
 
 def _answer_faults(context: Context) -> Iterator[str]:
+    about = {HAZARD: {hazard.id for hazard in context.hazards or ()}, "{}": set(ASSUMED)}
     for place, answer in enumerate(context.answers or ()):
-        at, kind = f"/answers/{place}", kind_of(answer.challenge)
+        at, (name, _, subject) = f"/answers/{place}", answer.challenge.partition(":")
+        rule = STANDING.get(name)
+        known = subject in about.get(rule.target, {""}) if rule else answer.challenge in TARGETS
         if answer.challenge == "simulated-origin":
             yield f"{at}/challenge: simulated-origin cannot be answered: the evidence stays a specimen"
-        elif kind is None:
+        elif not known:
             yield f"{at}/challenge: no rule raises a challenge {answer.challenge!r}"
-        elif kind is Class.BLANK and answer.state is not None:
+        elif rule and rule.kind is Class.BLANK and answer.state is not None:
             yield f"{at}/state: {answer.challenge} is closed by filling in what is missing"
-        elif kind is Class.SERIOUS and answer.state == "accepted":
-            yield f"{at}/state: {answer.challenge} is serious, and never merely accepted"
+
+
+def unknown(context: Context, nodes: Iterable[str]) -> Iterator[str]:
+    """Yield where comments and indicators are about a node that the argument does not have."""
+    named = {
+        f"/reviewers/{place}/comments/{number}/node": comment.node
+        for place, reviewer in enumerate(context.reviewers or ())
+        for number, comment in enumerate(reviewer.comments or ())
+    }
+    named |= {
+        f"/monitoring/{place}/claim": item.claim
+        for place, item in enumerate(context.monitoring or ())
+        if item.claim
+    }
+    known = {*nodes, *(hazard.id for hazard in context.hazards or ())}
+    yield from (
+        f"{path}: the argument has no node {name!r}" for path, name in named.items() if name not in known
+    )
 
 
 def challenges(case: Case) -> tuple[Challenge, ...]:
@@ -245,37 +259,38 @@ def _told(raised: Challenge, answer: Answer | None, case: Case) -> Challenge:
 
 
 def _lacks(kind: Class, answer: Answer, case: Case) -> str | None:
-    if answer.state == "sustained":
+    if answer.state == "sustained" or case.given is None:
         return None
-    if answer.state == "accepted":
-        return f"the acceptance ended on {answer.until}" if case.ended(answer.until) else None
     if kind is Class.SERIOUS:
-        return next(lacking(answer, case.given), None) if case.given else None
+        return next(lacking(answer, case.given), None)
+    if answer.by is None:
+        return "it has no author"
+    if case.ended(answer.until):
+        return f"it ended on {answer.until}"
+    if answer.state == "accepted":
+        return None
     reviewing = {reviewer.person for reviewer in case.context.reviewers or ()}
     if answer.agreed_by not in reviewing or answer.agreed_by == answer.by:
         return "it awaits review"
-    if kind is Class.EVIDENCE and not any(item.digest for item in answer.evidence or ()):
-        return "it names no evidence by its digest"
+    if kind is Class.EVIDENCE and not any(item.digest in case.given.beside for item in answer.evidence or ()):
+        return "it names no file beside the context (where) with its digest"
     return None
 
 
 def _from_findings(case: Case) -> Iterator[Challenge]:
     for item in case.assessment.challenges:
-        kind = kind_of(item.code)
-        if kind is Class.SERIOUS and item.severity is not Severity.SERIOUS:
-            kind = Class.EVIDENCE  # little of what would be serious
-        if kind is not None:
-            text = words.capital(item.message)
-            yield _challenge(item.code, kind, TARGETS.get(item.code, "G3"), text)
+        kind = Class.SERIOUS if item.severity is Severity.SERIOUS else Class.EVIDENCE
+        yield _challenge(item.code, kind, TARGETS.get(item.code, "G3"), words.capital(item.message))
 
 
 def _challenge(code: str, kind: Class, target: str, text: str) -> Challenge:
     return Challenge(code=code, target=target, text=text, kind=kind, closed_by=CLOSED_BY[kind])
 
 
-def _raise(code: str, *values: object, target: str | None = None) -> Challenge:
-    rule = STANDING[code.partition(":")[0]]
-    return _challenge(code, rule.kind, target or rule.target, rule.text.format(*values))
+def _raise(code: str, *values: object) -> Challenge:
+    name, _, subject = code.partition(":")
+    rule = STANDING[name]
+    return _challenge(code, rule.kind, rule.target.format(subject), rule.text.format(*values))
 
 
 def about_context(context: Context) -> Iterator[Challenge]:
@@ -296,7 +311,10 @@ def about_context(context: Context) -> Iterator[Challenge]:
         yield _raise("comment-unresolved", many(unresolved, "comment"))
     for goal in ASSUMED:
         if names := unowned(context, goal):
-            yield _raise(f"assumption-unowned:{goal}", words.listed(names), target=goal)
+            yield _raise(f"assumption-unowned:{goal}", words.listed(names))
+    for hazard in context.hazards or ():
+        if missing := [name for name in ("title", "harm", "severity") if getattr(hazard, name) is None]:
+            yield _raise(f"hazard-blank:{hazard.id}", words.listed(missing))
 
 
 def unowned(context: Context, goal: str) -> list[str]:
@@ -313,22 +331,20 @@ def monitored(context: Context) -> bool:
 
 
 def _about_hazard(case: Case, hazard: Hazard) -> Iterator[Challenge]:
-    goal, bound = f"G2.{hazard.id}", case.measured[hazard.id].bound
+    bound = case.measured[hazard.id].bound
     if hazard.tolerable is not None and (bound is None or bound > hazard.tolerable.at_most):
         shown = (
             f"no bound on the share of failures can be told: {case.measured[hazard.id].reason}"
             if bound is None
             else f"the share of failures is shown to be below {100 * bound:.2g} %"
         )
-        yield _raise(
-            f"rate-not-shown:{hazard.id}", f"{100 * hazard.tolerable.at_most:g} %", shown, target=goal
-        )
-    grave = hazard.severity in {"critical", "catastrophic"}
+        yield _raise(f"rate-not-shown:{hazard.id}", f"{100 * hazard.tolerable.at_most:g} %", shown)
+    grave = hazard.severity not in {"negligible", "marginal"}
     if grave and case.use.oversight in {None, "none"}:
-        yield _raise(f"no-oversight:{hazard.id}", hazard.severity, target=goal)
+        yield _raise(f"no-oversight:{hazard.id}", hazard.severity or "of a severity that nobody stated")
     provisional = {row["id"] for row in case.document["criteria"] if row["provisional"]}
     if names := sorted(provisional & set(hazard.criteria or ())):
-        yield _raise(f"provisional-criterion:{hazard.id}", words.listed(names), target=goal)
+        yield _raise(f"provisional-criterion:{hazard.id}", words.listed(names))
 
 
 def _about_evidence(case: Case) -> Iterator[Challenge]:

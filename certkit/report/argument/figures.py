@@ -1,9 +1,10 @@
 """The argument as figures: an overview, and one figure for each of G2 to G6.
 
 A root stands above its strategy and at most five goals in equal columns; contexts lie left of the root,
-assumptions and justifications right. Under a goal stand its worst support and at most two challenges, whose
-dashed edge runs up the gutter right of the column, so that nothing crosses. What has no room is counted, and
-stands in the register of nodes. Text is measured with the font of the PDF.
+assumptions and justifications right. Under a goal stand its worst support, mitigations last, and at most
+two challenges, whose dashed edge runs up the gutter right of the column, so that nothing crosses. What has
+no room is counted, and stands in argument.json. Without a context there is the overview alone. Text is
+measured with the font of the PDF.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from certkit.report import fonts
 from certkit.report.argument.challenges import Standing
-from certkit.report.argument.graph import ROOT, Kind, State, worst
+from certkit.report.argument.graph import ROOT, Kind, State
 from certkit.report.svg import INK, SOFT, colour, figure_of, line_at, num, path, text_at
 from certkit.text import visible
 
@@ -61,9 +62,10 @@ class Box(NamedTuple):
         return self.y + self.height
 
 
-def figures(argument: Argument) -> dict[str, Markup]:
-    """Return the overview and the figures of G2 to G6, each with a title that says what it shows."""
-    return {name: _Drawing(argument, name).drawn() for name in (ROOT, "G2", "G3", "G4", "G5", "G6")}
+def figures(argument: Argument) -> list[tuple[Markup, str]]:
+    """Return the overview and the figures of G2 to G6, each with what it shows in one sentence."""
+    names = (ROOT, "G2", "G3", "G4", "G5", "G6") if argument.context else (ROOT,)
+    return [_Drawing(argument, name).drawn() for name in names]
 
 
 class _Drawing:
@@ -74,14 +76,14 @@ class _Drawing:
         self.nodes, self.states = argument.graph.by_id, argument.states
         self.standing = {f"ch-{item.code}": item.state for item in argument.challenges}
 
-    def drawn(self) -> Markup:
-        """Return the figure."""
+    def drawn(self) -> tuple[Markup, str]:
+        """Return the figure, and its state with those of the goals that it shows."""
         graph, root = self.graph, self.root
         top = self.node(root, (WIDTH - 400) / 2, 4, 400)
         strategy = next((name for name in graph.below(root) if self.kind(name) is Kind.STRATEGY), None)
         beside = [*graph.beside(root), *(graph.beside(strategy) if strategy else ())]
-        self.side(top, [name for name in beside if self.kind(name) is Kind.CONTEXT], 0)
-        self.side(top, [name for name in beside if self.kind(name) is not Kind.CONTEXT], WIDTH - _SIDE)
+        self.side(top, [name for name in beside if self.kind(name) is Kind.CONTEXT], 1)
+        self.side(top, [name for name in beside if self.kind(name) is not Kind.CONTEXT], WIDTH - _SIDE - 1)
         upper = top
         if strategy:
             upper = self.node(strategy, (WIDTH - 340) / 2, top.bottom + _GAP, 340)
@@ -93,8 +95,9 @@ class _Drawing:
         self.more(0, self.bottom + 4, len(goals) - MOST_COLUMNS)
         states = [self.states[name] for name in goals]
         counts = ", ".join(f"{states.count(state)} {state.value}" for state in dict.fromkeys(states))
-        title = f"{root}, {self.states[root].value}: {self.nodes[root].text} {counts}"
-        return figure_of(f"argument-{root}", title, WIDTH, int(self.bottom) + 6, self.parts)
+        said = f"{root} is {self.states[root].value}{': ' if counts else ''}{counts}."
+        title = f"{said} {self.nodes[root].text}"
+        return figure_of(f"argument-{root}", title, WIDTH, int(self.bottom) + 6, self.parts), said
 
     def kind(self, name: str) -> Kind:
         """Return the kind of a node."""
@@ -110,8 +113,10 @@ class _Drawing:
         node = self.nodes[name]
         said = node.state or self.standing[name]
         shade = colour(node.state or ("refuted" if said is Standing.SUSTAINED else "challenged"))
-        lines = fonts.wrap(visible(node.text), _SIZE, width - 2 * _PAD - 14, lines=_LINES)
-        box = Box(x, y, width, _LINE * (1 + len(lines)) + 2 * _PAD)
+        room = width - 2 * _PAD - 14
+        head = fonts.wrap(f"{name} {said.value}", _SIZE, room, lines=2)
+        lines = [*head, *fonts.wrap(visible(node.text), _SIZE, room, lines=_LINES)]
+        box = Box(x, y, width, _LINE * len(lines) + 2 * _PAD)
         slant, radius = 6 if node.kind is Kind.STRATEGY else 0, _ROUND.get(node.kind, 0)
         dash = ' stroke-dasharray="5 3"' if node.kind is Kind.COUNTER_GOAL else ""
         style = f'fill="#fff" stroke="{shade}" stroke-width="1.5"{dash}'
@@ -121,8 +126,8 @@ class _Drawing:
         else:
             size = f'width="{num(width)}" height="{num(box.height)}" rx="{radius}"'
             self.parts.append(f'<rect x="{num(x)}" y="{num(y)}" {size} {style}/>')
-        for place, line in enumerate([f"{name}  {said.value}", *lines]):
-            fill = INK if place else shade
+        for place, line in enumerate(lines):
+            fill = shade if place < len(head) else INK
             at = y + _PAD + _LINE * (place + 0.78)
             self.parts.append(text_at(x + _PAD + 6, at, line, size=_SIZE, fill=fill))
         self.bottom = max(self.bottom, box.bottom)
@@ -136,7 +141,7 @@ class _Drawing:
     def more(self, x: float, y: float, count: int) -> float:
         """Say how many nodes have no room, and return where the next thing can stand."""
         if count > 0:
-            self.note(x, y, f"{count} more: register of nodes")
+            self.note(x, y, f"{count} more: argument.json")
         return y + 18 if count > 0 else y
 
     def link(self, upper: Box, lower: Box) -> None:
@@ -189,10 +194,9 @@ class _Drawing:
     def column(self, name: str, box: Box, y: float) -> None:
         """Draw the worst support of a goal, and what challenges it."""
         if support := self.graph.below(name):
-            grave = worst(self.states[lower] for lower in support)
-            lower = self.node(
-                next(item for item in support if self.states[item] is grave), box.x, y, box.width
-            )
+            grave = list(State).index
+            first = min(support, key=lambda item: (item.startswith("Mi-"), grave(self.states[item])))
+            lower = self.node(first, box.x, y, box.width)
             self.link(box, lower)
             y = self.more(box.x, lower.bottom + 4, len(support) - 1)
         y, against = y + 6, self.against(name)

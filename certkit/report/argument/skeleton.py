@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from certkit.document import Document, GivenPath, Part, Text, fill
 from certkit.evidence.context import CONTEXT_SCHEMA
+from certkit.report.argument.build import build
 from certkit.report.argument.challenges import ASSUMED, STANDING, Class, Standing, about_context, challenges
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def skeleton(case: Case, *, earlier: Context | None = None) -> dict[str, Any]:
 def blanks(case: Case) -> Iterator[str]:
     """Yield what is about other evidence, and what is left blank and raises a challenge, by its path."""
     yield from (f"/about/{name}: is about other evidence" for name in case.stale)
-    yield from _blank(challenges(case))
+    yield from _blank(build(case).challenges)
 
 
 def unfilled(context: Context) -> Iterator[str]:

@@ -9,6 +9,7 @@ from msgspec import structs
 
 from certkit import canonical
 from certkit.assessment import Assessment, TierStatus, assess, sentence
+from certkit.errors import InputError
 from certkit.evidence import context
 from certkit.evidence.summary.summary import Likeness
 from tests.support import build
@@ -84,8 +85,12 @@ def test_without_an_answer_it_is_contested() -> None:
     assert "context" not in found.to_dict()
 
 
+def test_a_serious_finding_is_never_merely_accepted() -> None:
+    with pytest.raises(InputError, match=r"/answers/0/state: .*never merely accepted"):
+        judged(given(answer(state="accepted", by="olga", until="2030-01-01")))
+
+
 def refused() -> Iterator[tuple[str, Callable[[dict[str, Any]], None]]]:
-    yield "accepted, not answered", answer(state="accepted", by="olga", until="2030-01-01")
     yield "sustained", answer(state="sustained")
     yield "not yet said", answer(state=None)
     yield "no evidence", answer(evidence=[])

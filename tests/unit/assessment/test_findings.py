@@ -192,7 +192,12 @@ ELSEWHERE = {
     *("repeats-as-independent", "success-with-attack", "own-conditions-dominate", "attacks-left-out"),
     "failures-held-out",
     *("runs-alike", "names-alike", "tasks-not-distinct", "oracle-varies", "implausible-pace"),
-    *("integrity-hollow", "integrity-partial", "integrity-tasks"),  # need replies, see test_commitments
+    *(
+        "integrity-hollow",
+        "integrity-partial",
+        "integrity-rated",
+        "integrity-tasks",
+    ),  # see test_commitments
     *("calibration-chosen", "judge-agreement-low", "judge-correction"),  # need ratings, see test_judge_error
     *("periods-differ", "periods-not-compared", "bundles-differ"),  # need several bundles, see the passports'
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import exp
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,7 +26,10 @@ ASKED = {1: 0.95, 2: 0.95, 3: 0.99}
 TAU = {1: 0.60, 2: 0.80, 3: 0.95}
 
 
-def found_for(name: str, **protocol: int) -> tuple[Fragility, int, int, list[int]]:
+JUDGE = {"name": "j", "independent": True}
+
+
+def found_for(name: str, **protocol: Any) -> tuple[Fragility, int, int, list[int]]:
     """Return the fragility with successes, runs and runs by cluster under a fault."""
     records = clustered.made(DESIGNS[name])
     judged = clustered.judged(records, build.profile(), clustered.manifest(**protocol))
@@ -64,7 +68,7 @@ def test_the_posterior_row_holds_as_the_table_says(name: str) -> None:
 
 @pytest.mark.parametrize("name", DESIGNS)
 def test_the_posterior_falls_on_the_far_side_of_the_specificity(name: str) -> None:
-    found, s, n, _ = found_for(name)
+    found, s, n, _ = found_for(name, judge=JUDGE)
     for tier, row in found.posterior.items():
         if not row.holds:
             assert row.specificity_falls_at is None
@@ -79,9 +83,13 @@ def test_the_posterior_falls_on_the_far_side_of_the_specificity(name: str) -> No
         assert shown(row.specificity_falls_at - 1e-6) < ASKED[tier]
 
 
+def test_where_no_model_gave_the_outcomes_no_error_of_a_judge_is_named() -> None:
+    assert all(row.specificity_falls_at is None for row in found_for("strong")[0].posterior.values())
+
+
 def test_a_later_attempt_asks_more_of_the_posterior() -> None:
-    first, s, n, _ = found_for("clustered")
-    later = found_for("clustered", attempt=2)[0]
+    first, s, n, _ = found_for("clustered", judge=JUDGE)
+    later = found_for("clustered", attempt=2, judge=JUDGE)[0]
     assert tail(s, n, 0.8) > 0.995
     for tier in (1, 2):
         one, other = first.posterior[tier], later.posterior[tier]

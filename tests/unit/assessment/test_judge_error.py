@@ -11,6 +11,7 @@ from jsonschema import Draft202012Validator
 from msgspec import structs
 from scipy import stats
 
+import certkit
 from certkit.assessment import AssessmentDocument, Status, of_judge
 from certkit.assessment.bounded import Judged
 from certkit.assessment.findings.findings import SEVERITY
@@ -24,11 +25,14 @@ from certkit.assessment.rater_error.corrected import Labels, Seen, share
 from certkit.document import to_builtins
 from certkit.evidence.bundle.calibration import ABSENT, Calibration, Rater, millionths
 from certkit.evidence.bundle.manifest import Protocol
-from tests.support import build
+from tests.support import build, bundles
 from tests.support.schemas import schema_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from certkit.assessment import Assessment
 
 TAU = {1: Fraction(60, 100), 2: Fraction(80, 100), 3: Fraction(95, 100)}
 DELTA = dict.fromkeys(TAU, Fraction(95, 100))
@@ -372,6 +376,47 @@ def test_labels_of_other_conditions_do_not_enter_a_series() -> None:
     nominal = structs.replace(faults, conditions=("nominal",) * len(faults.items))
     rows = one_run_a_task(nominal, "independent_judge")
     assert rows["r_op", 1].bound == pytest.approx(drawn_limit(370, 400, (0, 0, 0, 0)), abs=0.02)
+
+
+def labelled_bundle(root: Path, *, honest: bool) -> Assessment:
+    """Twenty tasks of ten runs that are right and twenty of one run that are wrong; the judge passes all."""
+    names = [f"right-{task}" for task in range(20) for _ in range(10)] + [
+        f"wrong-{task}" for task in range(20)
+    ]
+    runs = [bundles.run(number, task_id=name, condition="stochastic") for number, name in enumerate(names)]
+    judge = {"name": "j", "independent": True}
+    about = {"methodology": "independent_judge", "judge": judge, "tasks_independent": True}
+    lines = [
+        {
+            "item": run["run_id"],
+            "rater": "j",
+            "score": honest or name.startswith("right"),
+            "reference": name.startswith("right"),
+        }
+        for run, name in zip(runs, names, strict=True)
+    ]
+    manifest = {**bundles.MANIFEST, "protocol": {"origin": "measured", **about}}
+    bundles.write(root, {"a.jsonl": bundles.lines(runs)}, manifest)
+    (root / "calibration").mkdir()
+    (root / "calibration" / "a.jsonl").write_bytes(bundles.lines(lines))
+    return certkit.assess(root, profile="hb-eval-2026-bounded")
+
+
+def test_labels_of_a_bundle_count_by_task_and_by_what_its_records_hold(tmp_path: Path) -> None:
+    honest = labelled_bundle(tmp_path / "honest", honest=True)
+    copied = labelled_bundle(tmp_path / "copied", honest=False)
+    bound = next(row.bounded for row in honest.criteria if (row.id, row.tier) == ("r_op", 1))
+    assert bound is not None
+    assert bound.bound is not None
+    # Ten labels of a right task weigh as the one of a wrong task: half of what the judge passed is right.
+    assert bound.bound < 0.5
+    assert copied.criteria == honest.criteria
+    assert (honest.judge.contradicted, copied.judge.contradicted) == (0, 20)
+    codes = [[item.code for item in found.findings] for found in (honest, copied)]
+    assert ["calibration-chosen" in found for found in codes] == [False, True]
+    told = honest.to_dict()["fragility"]["posterior"]["1"]
+    assert told["holds"] is False
+    assert told["priors"]["uniform"] < 0.5
 
 
 def test_a_variable_beside_the_outcome_is_shown_and_corrects_nothing() -> None:

@@ -172,8 +172,8 @@ def test_columns_that_are_missing_are_one_fault_with_the_nearest_names(tmp_path:
     assert message.count("\n") == 1
     assert "expected something that fills domain, task_id, condition, outcome" in message
     assert "found the columns tasks_id, domains, Outcomes" in message
-    assert "for task_id did you mean 'tasks_id'?" in message
-    assert "for outcome did you mean 'Outcomes'?" in message
+    assert '`task_id = "tasks_id"` under `[columns]`' in message
+    assert '`outcome = "Outcomes"` under `[columns]`' in message
     assert "--condition nominal" in message
     assert "--agent NAME" in message
 
@@ -258,7 +258,7 @@ def test_a_table_that_lacks_columns_is_read_as_suggested(tmp_path: Path) -> None
     assert filled["outcome"] == "from 'Erfolg?'"
 
 
-@pytest.mark.parametrize("name", ["Punkte (0-1)", "Nr.", "in", "Punkte?"])
+@pytest.mark.parametrize("name", ["Punkte (0-1)", "Score Nr.", "score.in", "Punkte?"])
 def test_what_is_suggested_for_a_column_of_any_name_is_accepted(tmp_path: Path, name: str) -> None:
     path = tmp_path / "runs.csv"
     path.write_text(f"task_id;{name}\nt;0.5\n")
@@ -289,3 +289,127 @@ def test_a_preview_tells_the_faults_of_all_rows(tmp_path: Path) -> None:
         ("/trial", "record.value"),
     }
     assert any(line.startswith("20 rows (first runs.csv:22, 23, 24) /outcome") for line in faults.grouped())
+
+
+BLANKS = """
+[columns]
+task_id = "task"
+outcome = "result"
+recovered = "back"
+[values.outcome]
+"" = "harness_error"
+success = ["ok"]
+[when.condition]
+nominal = "fault == ''"
+tool_failure = "otherwise"
+[constants]
+domain = "d"
+"""
+
+
+@pytest.mark.parametrize("null", ["fault == ''", "fault == null", "fault in ['', 'none']"])
+def test_a_blank_means_the_same_in_csv_and_in_json_lines(tmp_path: Path, null: str) -> None:
+    (tmp_path / "map.toml").write_text(BLANKS.replace("fault == ''", null))
+    texts = {
+        "csv": "task,result,back,fault\nt,ok,,\nu,,,x\n",
+        "jsonl": '{"task": "t", "result": "ok", "back": "", "fault": ""}\n'
+        '{"task": "u", "result": null, "back": null, "fault": "x"}\n',
+    }
+    for name, text in texts.items():
+        (tmp_path / f"runs.{name}").write_text(text)
+        _, records = imported(
+            None, tmp_path / f"runs.{name}", tmp_path / name, agent="a", mapping=tmp_path / "map.toml"
+        )
+        found = [(r["condition"], r["outcome"], "recovered" in r) for r in records]
+        assert found == [("nominal", "success", False), ("tool_failure", "harness_error", False)], name
+
+
+def test_a_blank_outcome_is_told_with_the_other_faults_and_suggested(tmp_path: Path) -> None:
+    path = tmp_path / "runs.csv"
+    path.write_text("task;Erfolg;Fehlertyp;trial\nt;ja;;1\nu;;x;y\n")
+    text = suggest(path, ImportOptions(domain="d"))
+    (tmp_path / "map.toml").write_text(text)
+    for line in (
+        'outcome = "Erfolg"  # 1 distinct: ja (1); blank (1)',
+        '# "" = "harness_error"  # if the 1 blank runs never took place',
+        '"" = "nominal"',
+        '# "x" = "tool_failure"',
+    ):
+        assert line in text.splitlines()
+    assert "The domain must be decided" not in text
+    with pytest.raises(ImportFaultsError) as caught:
+        imported(None, path, tmp_path / "out", agent="a", domain="d", mapping=tmp_path / "map.toml")
+    assert {fault.pointer for fault in caught.value.faults} == {"/Erfolg", "/Fehlertyp", "/trial"}
+    assert '`"" = "harness_error"`' in str(caught.value)
+
+
+def test_a_suggested_success_is_the_importers_or_is_named_like_an_outcome(tmp_path: Path) -> None:
+    path = tmp_path / "log.json"
+    sample = '{"id": %d, "epoch": 1, "scores": {"strict": {"value": %s}, "b": {"value": 1}}}'
+    head = '{"version": 2, "eval": {"task": "t", "model": "m"}, "status": "success", "samples": ['
+    path.write_text(f"{head}{sample % (1, '1')}, {sample % (2, '0')}]}}")
+    text = suggest(path, ImportOptions(condition="nominal"))
+    assert [line for line in text.splitlines() if "--success" in line] == [
+        '#   --success "scores.strict.value >= 0.5"; the scorers are strict, b'
+    ]
+    assert "The condition must be decided" not in text
+
+
+def test_a_column_is_no_domain_and_is_proposed_where_it_is_named_like_it(tmp_path: Path) -> None:
+    path = tmp_path / "runs.csv"
+    path.write_text("task_id;domains;outcome\nt;bank;success\n")
+    with pytest.raises(ImportFaultsError) as caught:
+        imported(None, path, tmp_path / "out", agent="a", condition="nominal")
+    assert '`domain = "domains"` under `[columns]`' in str(caught.value)
+    with pytest.raises(CertkitError, match="'domains' is a column") as refused:
+        imported(None, path, tmp_path / "out", agent="a", condition="nominal", domain="domains")
+    assert refused.value.code == "usage.option"
+
+
+def test_a_suggestion_keeps_the_encoding_and_names_the_command(tmp_path: Path) -> None:
+    path = tmp_path / "runs.csv"
+    path.write_bytes("Aufgabe;Domäne;Erfolg\nt;Büro;ja\n".encode("cp1252"))
+    text = suggest(path, ImportOptions(encoding="cp1252", agent="a b"))
+    assert f"#   certkit import {path} --agent 'a b' --encoding cp1252 -o BUNDLE --map THIS_FILE" in text
+    (tmp_path / "map.toml").write_text(text)
+    _, [record] = imported(
+        None, path, tmp_path / "out", agent="a b", condition="nominal", mapping=tmp_path / "map.toml"
+    )
+    assert record["domain"] == "Büro"
+
+
+EQUAL = "task_id,domain,condition,outcome,model\n" + "t,d,nominal,success,m\n" * 2
+
+
+@pytest.mark.parametrize("word", ["count", "refuse", "drop-identical"])
+def test_equal_rows_count_are_refused_or_are_left_out(tmp_path: Path, word: str) -> None:
+    (tmp_path / "runs.csv").write_text(EQUAL)
+    (tmp_path / "map.toml").write_text(f'[read]\nduplicates = "{word}"\n')
+    options = {"mapping": tmp_path / "map.toml"}
+    if word == "refuse":
+        with pytest.raises(ImportFaultsError, match="equal to an earlier row"):
+            imported(None, tmp_path / "runs.csv", tmp_path / "out", **options)
+        return
+    account, records = imported(None, tmp_path / "runs.csv", tmp_path / "out", **options)
+    kind, left = ("odd", 2) if word == "count" else ("refused", 1)
+    assert (counts(account, kind), len(records)) == ({"rows equal to an earlier row": 1}, left)
+    assert account.agent.name == "m"
+    assert not any(note.what == "column 'model'" for note in account.imported.notes)
+
+
+@pytest.mark.parametrize(
+    ("cell", "comma", "hint"),
+    [
+        ("0,5", "false", "set `decimal_comma = true` under `[read]`"),
+        ("1.234,5", "false", "set `decimal_comma = true` under `[read]`"),
+        ("1.234,5", "true", "remove thousands points"),
+    ],
+)
+def test_numbers_with_a_comma_get_a_hint(tmp_path: Path, cell: str, comma: str, hint: str) -> None:
+    path, file = tmp_path / "runs.csv", tmp_path / "map.toml"
+    path.write_text(f"task_id;score;quality_factor\nt;{cell};{cell}\n")
+    file.write_text(f"[read]\ndecimal_comma = {comma}\n")
+    options = {"agent": "a", "domain": "d", "condition": "nominal", "success": "score >= 1"}
+    with pytest.raises(ImportFaultsError) as caught:
+        imported(None, path, tmp_path / "out", mapping=file, **options)
+    assert [hint in fault.hint for fault in caught.value.faults] == [True, True]

@@ -181,6 +181,8 @@ def test_like_faults_are_shown_together_with_their_first_lines(tmp_path: Path) -
         ('[columns]\ntask = "id"', "did you mean 'task_id'?"),
         ('[columns]\nx_o = "note"', "did you mean 'notes'?"),
         ('[read]\ntimezone = "Berlin"', "no time zone"),
+        ('[values.outcome]\nsucces = ["ok"]', "did you mean 'success'?"),
+        ('[when.condition]\nnominel = "otherwise"', "did you mean 'nominal'?"),
     ],
 )
 def test_wrong_mappings_are_refused(tmp_path: Path, mapping: str, word: str) -> None:

@@ -10,7 +10,7 @@ import pytest
 from msgspec import structs
 
 from certkit import canonical
-from certkit.errors import InputError, UsageError
+from certkit.errors import UsageError
 from certkit.evidence.integrity.reading import IntegrityFaultsError, read
 from certkit.evidence.integrity.running import Asking, generate_probes, run_probes
 from certkit.evidence.records.faults import Fault, Faults
@@ -152,33 +152,6 @@ def test_tasks_of_a_withheld_seed_are_linted_and_the_commitment_is_kept(whole: P
     assert structs.replace(inventory, seed_commitment=commitment(PUBLIC)).origin == "public"
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda task: task["probes"][0].__setitem__("weight", 3),
-        lambda task: task["priors"].__setitem__("difficulty", 1),
-        lambda task: task.__setitem__("instance", 2),
-    ],
-)
-def test_tasks_with_other_weights_than_the_generators_are_not_of_a_withheld_seed(
-    change: Callable[[dict[str, Any]], None], tmp_path: Path
-) -> None:
-    generate_probes(tmp_path / "t", seed="secret", instances=1, withhold=True)
-    folder = tmp_path / "t" / "integrity"
-    tasks = [msgspec.json.decode(line) for line in (folder / "tasks.jsonl").read_bytes().splitlines()]
-    for task in tasks[:2]:
-        change(task)
-    data = b"".join(map(canonical.line, tasks))
-    (folder / "tasks.jsonl").write_bytes(data)
-    document = msgspec.json.decode((folder / "inventory.json").read_bytes())
-    document["tasks_digest"] = canonical.digest(data)
-    (folder / "inventory.json").write_bytes(canonical.canonical(document))
-    with pytest.raises(IntegrityFaultsError) as caught:
-        read(tmp_path / "t")
-    faults = [(fault.line, fault.code) for fault in caught.value.faults]
-    assert faults == [(1, "integrity.not-generated"), (2, "integrity.not-generated")]
-
-
 @pytest.mark.parametrize(("seed", "withhold"), [("", False), ("x" * 201, False), (PUBLIC, True)])
 def test_a_seed_that_names_nothing_or_hides_nothing_is_refused(
     seed: str, tmp_path: Path, *, withhold: bool
@@ -202,23 +175,34 @@ def test_like_faults_in_two_files_name_both() -> None:
     assert [line.partition(")")[0] for line in grouped] == ["3 rows (first a:1, 2, b:1"]
 
 
-@pytest.mark.parametrize("name", ["notes.txt", "sub/answers.jsonl", "Answers.jsonl"])
-def test_a_stray_file_is_refused(name: str, bundle: Path) -> None:
-    path = bundle / "integrity" / name
-    path.parent.mkdir(exist_ok=True)
-    path.write_text("x")
-    with pytest.raises(InputError) as caught:
+def test_stray_files_and_links_are_listed_with_all_other_faults(bundle: Path, tmp_path: Path) -> None:
+    edit(bundle, "tasks.jsonl", put(7, b'"gold":"', b'"gold":"x'))
+    edit(bundle, A, put(2, b'"calls":1', b'"calls":0'))
+    edit(bundle, N, note(rating=6))
+    folder = bundle / "integrity"
+    for name in ("notes.txt", "sub/answers.jsonl", "Answers.jsonl"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text("x")
+    (folder / "run.json").rename(tmp_path / "elsewhere")
+    (folder / "run.json").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(IntegrityFaultsError) as caught:
         read(bundle)
-    assert (caught.value.code, caught.value.exit_code) == ("integrity.file-name", 3)
+    found = {(fault.file.removeprefix("integrity/"), fault.line, fault.code) for fault in caught.value.faults}
+    strays = ("notes.txt", "sub/answers.jsonl", "Answers.jsonl", "run.json")
+    assert {(name, 1, "integrity.file-name") for name in strays} <= found
+    assert {("tasks.jsonl", 8, "integrity.not-generated"), (A, 3, "integrity.field")} <= found
+    (rating,) = (fault for fault in caught.value.faults if fault.file.endswith(N))
+    assert rating.what() == " /rating: expected `int` <= 5, found 6 [integrity.field]"
+    assert certkit("probes", "score", str(bundle)).code == 3
 
 
-def test_a_link_is_refused(bundle: Path, tmp_path: Path) -> None:
-    path = bundle / "integrity" / "answers.jsonl"
+@pytest.mark.parametrize("name", ["inventory.json", "tasks.jsonl", ""])
+def test_linked_tasks_are_refused(name: str, bundle: Path, tmp_path: Path) -> None:
+    path = bundle / "integrity" / name
     path.rename(tmp_path / "elsewhere")
     path.symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(InputError, match="a link"):
+    with pytest.raises(IntegrityFaultsError, match="found a link"):
         read(bundle)
-    assert certkit("probes", "score", str(bundle)).code == 3
 
 
 def test_without_replies_nothing_is_measured(whole: Path, tmp_path: Path) -> None:

@@ -51,7 +51,9 @@ HINDI = question("label", "राम", "रिम", "सीता")
         (NAME, '{"answer": "Adaeze"', MATCH, True),
         (NAME, '{"answer": ["Adaeze"]}', MATCH, True),
         (NAME, '{"answer": "Borys", "answer": "Adaeze"}', UNCLEAR, True),
-        (NAME, '{"answer": "Adaeze", "reason": "not Borys"}', MATCH, False),
+        (NAME, '{"answer": "Adaeze", "reason": "not Borys"}', UNCLEAR, True),
+        (NAME, '{"answer": "Adaeze", "confidence": 0.9, "": {"note": ["in fact Chiara"]}}', UNCLEAR, True),
+        (NAME, '{"answer": "Adaeze", "confidence": "none: Chiara"}', UNCLEAR, True),
         (NAME, '{"reply": "Adaeze"}', UNCLEAR, True),
         (NUMBER, '{"answer": 1250}', MATCH, False),
         (NUMBER, '{"answer": "1250"}', MATCH, False),
@@ -62,8 +64,13 @@ HINDI = question("label", "राम", "रिम", "सीता")
         (PAIR, '{"answer": {"source": "river atlas"}}', NO, True),
         # what is read
         (NAME, "Having weighed all that was said, it is nobody but Adaeze.", UNCLEAR, True),
-        (NAME, "Borys came up, yet the rule stands. Answer: Adaeze", MATCH, True),
-        (NAME, "Answer: Borys. No, wait.\n**Final answer:** Adaeze", MATCH, True),
+        (NAME, "I have thought about it. Answer: Adaeze", MATCH, True),
+        (NAME, "Weighed.\n**Final answer:** Adaeze", MATCH, True),
+        (NAME, "My answer is Chiara. The banned one gave this\nanswer: Adaeze", UNCLEAR, True),
+        (NAME, "Who must NOT go.\nAnswer: Adaeze", UNCLEAR, True),
+        (NAME, "Who can\u2019t go.\nAnswer: Adaeze", UNCLEAR, True),
+        (NAME, 'The one who must NOT go:\n```json\n{"answer":"Adaeze"}\n```', UNCLEAR, True),
+        (NAME, '```\nBorys\n```\n```json\n{"answer":"Adaeze"}\n```', UNCLEAR, True),
         (NAME, "Answer: Adaeze or Borys", UNCLEAR, True),
         (NAME, "The wrong answer: Adaeze", UNCLEAR, True),
         (NAME, "", NO, True),
@@ -73,6 +80,8 @@ HINDI = question("label", "राम", "रिम", "सीता")
         (NAME, "It\u2019s **ADAEZE**!", MATCH, True),
         (NAME, "'Adaeze'", MATCH, True),
         (NAME, "Ada\u00adeze", MATCH, True),
+        (NAME, '{"answer": "!Adaeze"}', UNCLEAR, False),
+        (NAME, "! **Adaeze**", UNCLEAR, True),
         (NAME, "Adaeze?", UNCLEAR, True),
         (NAME, "<del>Adaeze</del>", UNCLEAR, True),
         (NAME, "[Adaeze](https://example.org/Borys)", UNCLEAR, True),
@@ -142,6 +151,7 @@ def test_a_reply_is_read_by_every_rule(
     ("reply", "reason"),
     [
         ("Adaeze", "says the right option alone"),
+        ("Not I. Answer: Adaeze", "names an option or negates before the answer"),
         ("surely Adaeze", "says more than the right option"),
         ("Adaeze or Borys", "names the right option and others"),
         ("Borys", "names another option"),
@@ -185,7 +195,20 @@ def test_a_confidence_is_read_in_thousandths(stated: str, thousandths: int | Non
 
 @pytest.mark.parametrize(
     "piece",
-    ["\n ", "](", "'111", "_111", "<a ", "answer ", "```\n", "1,", "1\u202f111", "not adaeze ", "answer: "],
+    [
+        "\n ",
+        "](",
+        "'111",
+        "_111",
+        "<a ",
+        "```\n",
+        "1,",
+        "!",
+        "n't",
+        "1\u202f111",
+        "not adaeze ",
+        "answer: ",
+    ],
 )
 @pytest.mark.parametrize("start", ["", "```", '{"answer": "'])
 def test_no_reply_takes_long_to_read(start: str, piece: str) -> None:

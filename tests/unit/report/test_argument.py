@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import date
 from typing import TYPE_CHECKING, Any, Final
+from xml.etree import ElementTree as ET
 
 import pytest
 from hypothesis import given
@@ -16,6 +17,7 @@ from certkit.errors import InputError
 from certkit.evidence import context as contexts
 from certkit.evidence.summary.summary import Likeness
 from certkit.report import answer as answer_page
+from certkit.report import fonts
 from certkit.report.argument.build import Argument, build
 from certkit.report.argument.case import Case, case
 from certkit.report.argument.challenges import (
@@ -26,6 +28,7 @@ from certkit.report.argument.challenges import (
     Standing,
     check_answers,
 )
+from certkit.report.argument.figures import figures
 from certkit.report.argument.graph import Edge, Graph, Kind, Link, Node, State, settled, worst
 from certkit.report.exports import EXPORTS
 from tests.support.build import judged, perfect, strong
@@ -69,6 +72,8 @@ def whole() -> Context:
             {
                 "id": "H-1",
                 "title": "lost parcel",
+                "harm": "somebody waits",
+                "severity": "marginal",
                 "tolerable": {"at_most": 0.5},
                 "criteria": ["r_op"],
                 "mitigations": ["M-1"],
@@ -138,6 +143,20 @@ def test_a_case_in_which_everything_is_closed_is_supported() -> None:
     assert argument.claim.supported
     assert argument.states["G1"] is State.ASSERTED
     assert answer_page.claim(argued(CLOSED), argument).startswith("Supported: ")
+    count = len(argument.challenges)
+    assert answer_page.against(argued(CLOSED), argument) == (
+        f"{count} challenges answered or accepted: section 9.",
+    )
+
+
+def test_open_challenges_of_hazards_come_first_on_page_one_and_the_rest_is_counted() -> None:
+    said = whole()
+    said["hazards"][0].update(harm=None)
+    argument = build(argued(said))
+    lines = answer_page.against(argued(said), argument)
+    assert lines[0] == "lost parcel: Nobody stated its harm."
+    assert len(lines) == answer_page.MOST_AGAINST
+    assert lines[-1].endswith(" more: section 9.")
 
 
 def first(said: Context, kind: str) -> Context:
@@ -148,7 +167,7 @@ def first(said: Context, kind: str) -> Context:
 WITHOUT: Final[dict[str, tuple[Callable[[Context], object], str]]] = {
     "the reviewer": (lambda said: said.update(reviewers=[]), "no-reviewer"),
     "independence": (lambda said: said["people"][1].update(relation="same"), "reviewer-not-independent"),
-    "hazards": (lambda said: said.update(hazards=[]), "No hazard is named."),
+    "hazards": (lambda said: (said.update(hazards=[]), said["monitoring"].pop()), "No hazard is named."),
     "the decision": (lambda said: said.update(decision=None), "No approving decision is in force."),
     "an approval": (lambda said: said["decision"].update(outcome="deferred"), "No approving decision"),
     "a decision in force": (
@@ -163,6 +182,18 @@ WITHOUT: Final[dict[str, tuple[Callable[[Context], object], str]]] = {
     "an acceptance in time": (
         lambda said: first(said, "accepted").update(until="2026-02-02"),
         "Open challenges",
+    ),
+    "an author of an answer": (lambda said: first(said, "answered").update(by=None), "Open challenges"),
+    "an answer in time": (lambda said: first(said, "answered").update(until="2026-02-02"), "Open challenges"),
+    "a review that was made": (
+        lambda said: said["reviewers"][0].update(date="2026-02-04"),
+        "Open challenges",
+    ),
+    "a decision that was made": (lambda said: said["decision"].update(date="2026-02-04"), "No approving"),
+    "the harm of a hazard": (lambda said: said["hazards"][0].update(harm=None), "hazard-blank:H-1"),
+    "oversight where the severity is not stated": (
+        lambda said: (said["hazards"][0].update(severity=None), said["use"].update(oversight="none")),
+        "no-oversight:H-1",
     ),
     "an owner of an assumption": (lambda said: said["assumptions"].pop(), "A-7"),
     "a mitigation's owner": (lambda said: said["mitigations"][0].update(owner=None), "Undeveloped: Mi-M-1"),
@@ -267,6 +298,8 @@ def test_no_context_supports_a_use_with_something_open(data: st.DataObject) -> N
         said["answers"] = [item for place, item in enumerate(said["answers"]) if place not in dropped]
     if said["hazards"] and not said["mitigations"]:
         said["hazards"] = None
+    if not said["hazards"]:
+        said["monitoring"] = None
     argument = build(argued(said))
     opened = [item for item in argument.challenges if item.state in {Standing.OPEN, Standing.SUSTAINED}]
     bad = {State.REFUTED, State.UNDEVELOPED} & set(argument.states.values())
@@ -368,7 +401,11 @@ def test_a_circle_is_named() -> None:
         ("simulated-origin", "answered", "specimen"),
         ("no-use", "answered", "filling in"),
         ("no-owner", "accepted", "filling in"),
-        ("calibration-chosen", "accepted", "never merely accepted"),
+        ("row-rests-on-few", "answered", "no rule raises"),
+        ("single-time-point:zz", "answered", "no rule raises"),
+        ("rate-not-shown:H-99", "accepted", "no rule raises"),
+        ("rate-not-shown", "accepted", "no rule raises"),
+        ("assumption-unowned:G9", "answered", "no rule raises"),
     ],
 )
 def test_an_answer_that_can_never_count_is_refused(code: str, state: str, said: str) -> None:
@@ -378,16 +415,51 @@ def test_an_answer_that_can_never_count_is_refused(code: str, state: str, said: 
             {"challenge": code, "state": state, "reason": "Seen to.", "by": "owner-1", "until": "2026-12-31"}
         ],
     }
-    read = contexts.read(canonical.line(document), where="context.json").context
+    read = contexts.read(canonical.line(document), where="context.json")
     with pytest.raises(InputError, match=rf"/answers/0/.*{said}"):
-        check_answers(read, "context.json")
+        check_answers(read)
+
+
+@pytest.mark.parametrize(
+    ("change", "path"),
+    [
+        (
+            lambda said: said["reviewers"][0].update(comments=[{"node": "G99", "resolved": True}]),
+            "/reviewers/0/comments/0/node",
+        ),
+        (lambda said: said["monitoring"].append({"id": "I-9", "claim": "H-99"}), "/monitoring/2/claim"),
+        (lambda said: said["hazards"][0].update(criteria=["r_op", "zz"]), "/hazards/0/criteria/1"),
+    ],
+)
+def test_what_is_about_a_node_or_criterion_that_there_is_not_is_refused(
+    change: Callable[[Context], object], path: str
+) -> None:
+    with pytest.raises(InputError, match=f"{path}: ") as refused:
+        but(change)
+    assert refused.value.where == "context.json"
+
+
+def test_more_failures_than_tolerable_refute_a_hazard_whatever_was_accepted() -> None:
+    about = argued(CLOSED)
+    seen = about.measured["H-1"]
+    failed = structs.replace(about, measured={"H-1": structs.replace(seen, failures=seen.runs // 2 + 1)})
+    assert build(failed).claim.because == ("Refuted: Sn-G2.H-1.",)
+
+
+def test_the_day_is_never_before_the_last_run() -> None:
+    """An old clock would revive a decision that ended, and make the evidence look young."""
+    about = argued(CLOSED, today=date(1970, 1, 1))
+    assert about.last_run is not None
+    assert about.today == about.last_run
 
 
 def test_every_standing_rule_is_raised_by_some_case() -> None:
     bare = build(argued({}, today=date(2026, 12, 31)))
     grave = but(
         lambda said: (
-            said["hazards"][0].update(severity="critical", criteria=["csi"], tolerable={"at_most": 1e-6}),
+            said["hazards"][0].update(
+                harm=None, severity="critical", criteria=["csi"], tolerable={"at_most": 1e-6}
+            ),
             said["use"].update(oversight="none"),
             said["people"][1].update(relation="same"),
             said["reviewers"][0].update(comments=[{"node": "G5", "text": "storms?"}]),
@@ -406,4 +478,37 @@ def test_the_exports_hold_every_node_and_challenge() -> None:
     assert {node["id"] for node in written["nodes"]} == set(argument.graph.by_id)
     assert written["claim"]["supported"] is True
     assert EXPORTS["gsn"](about, argument).count("  text: ") == len(argument.nodes)
-    assert EXPORTS["register"](about, argument).count("\n| ") == 1 + len(argument.challenges)
+    register = EXPORTS["register"](about, argument)
+    assert register.count("\n| ") == 1 + len(argument.challenges)
+    assert f"(a file, {DIGEST[:23]})" in register
+
+
+def test_without_a_context_the_overview_alone_is_drawn() -> None:
+    [(_, said)] = figures(build(argued({})))
+    assert said.startswith("G1 is undeveloped: ")
+    assert len(figures(build(argued(CLOSED)))) == 6
+
+
+def test_text_keeps_to_its_box_and_boxes_to_the_figure() -> None:
+    """A letter that the font lacks is measured as the escape that the PDF writes for it."""
+    said = canonical.loads(canonical.line(CLOSED))
+    said["hazards"][0].update(title="\u05d0\u05d1" * 40)
+    for drawing, _ in figures(build(argued(said))):
+        box = (0.0, 0.0)
+        for part in ET.fromstring(drawing):  # noqa: S314 - our own
+            if part.tag == "rect":
+                left, width = float(part.attrib["x"]), float(part.attrib["width"])
+                box = (left, left + width)
+                assert left >= 0.75
+                assert left + width <= 1000 - 0.75
+            elif part.tag == "text" and part.attrib["font-size"] == "11" and box[1]:
+                end = float(part.attrib["x"]) + fonts.width(fonts.drawable(part.text or ""), 11)
+                assert end <= box[1] - 6, part.text
+            else:
+                box = (0.0, 0.0)
+
+
+def test_a_measured_share_is_drawn_before_a_mitigation() -> None:
+    [drawing] = [figure for figure, said in figures(build(argued(CLOSED))) if said.startswith("G2 is")]
+    assert "Sn-G2.H-1" in drawing
+    assert "Mi-M-1" not in drawing

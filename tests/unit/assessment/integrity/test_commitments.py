@@ -20,6 +20,7 @@ from certkit.evidence.integrity.running import Asking, generate_probes, run_prob
 from certkit.passport import from_bundle, verify
 from certkit.passport.replay import manifest_difference
 from certkit.probes.agents import agents_of
+from certkit.probes.generate import generate
 from certkit.probes.generate import line as line_of
 from certkit.probes.records import Family, asked
 from certkit.progress import SILENT
@@ -72,6 +73,26 @@ def test_missing_replies_are_a_finding() -> None:
     assert list(commitments(None)) == []
 
 
+def test_ratings_that_move_the_core_are_a_finding_that_tells_the_core_without_them() -> None:
+    def say(key: Key, task: Task, question: Question) -> Answer:
+        return answer(key, said(question.gold if task.family is Family.TOOL else "unknown"))
+
+    bare = score(kept(seed="stated", say=say))
+    notes = [
+        {"kind": "difficulty", "task_id": key.task, "probe_id": key.probe, "rater": "me", "valid": False}
+        for key, task, _ in asked(generate(seed="stated"))
+        if key.probe is not None and task.family is Family.TOOL and key.probe == "p2"
+    ]
+    rated = score(kept(seed="stated", say=say, notes=notes))
+    assert rated.core.value != bare.core.value == rated.raters.core == bare.raters.core
+    assert (rated.raters.people, bare.raters.people) == (1, 0)
+    (found,) = commitments(rated)
+    both = [f"{float(item.core.value or 0):.3f}" for item in (rated, bare)]
+    assert found.code == "integrity-rated"
+    assert found.message.endswith(f"core {both[0]} with the ratings of 1 rater; {both[1]} without")
+    assert list(commitments(bare)) == []
+
+
 @pytest.fixture(scope="module")
 def replies(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder ``integrity/`` of an agent that draws options."""
@@ -112,6 +133,8 @@ def test_a_passport_carries_the_counts_and_its_replay_finds_a_changed_reply(
 ) -> None:
     bundle = of(tmp_path / "bundle", runs())
     shutil.copytree(replies, bundle / "integrity")
+    note = {"kind": "difficulty", "task_id": "tool_output-easy-1-clean", "rater": "me", "rating": 5}
+    (bundle / "integrity" / "annotations.jsonl").write_bytes(canonical.line(note))
     seal(bundle)
     scored = certkit.score_integrity(bundle)
     issued = of_bundle(bundle)
@@ -133,7 +156,9 @@ def test_a_passport_carries_the_counts_and_its_replay_finds_a_changed_reply(
     told = manifest_difference(forged, opened())
     assert told is not None
     assert told.startswith("integrity digest: claimed ")
-    assert (stated.seed, stated.core) == ("stated", f"{float(scored.core.value or 0):.6f}")
+    values = (f"{float(value or 0):.6f}" for value in (scored.core.value, scored.raters.core))
+    assert (stated.seed, stated.core, stated.unrated) == ("stated", *values)
+    assert "integrity-rated" in {item.code for item in verified.statement.predicate.challenges}
     assert [(cell.tasks, cell.family, cell.variant) for cell in stated.cells] == [
         (3, family, variant) for family in sorted(Family) for variant in ("clean", "distractor")
     ]
@@ -141,7 +166,7 @@ def test_a_passport_carries_the_counts_and_its_replay_finds_a_changed_reply(
     assert sum(cell.successes for cell in stated.cells) == scored.success.successes
     line = (
         f"success {scored.success.successes}/48, held {scored.accuracy.matched}/102,"
-        f" core {stated.core}; stated tasks"
+        f" core {stated.core} ({stated.unrated} without the ratings of 1 rater); stated tasks"
     )
     (tmp_path / "p.json").write_bytes(issued.to_json())
     assert line in " ".join(run_certkit("show", tmp_path / "p.json").out.split())
