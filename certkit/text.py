@@ -18,7 +18,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 _BEYOND_ASCII: Final = (
     "\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
@@ -80,6 +83,14 @@ def skeleton(text: str) -> str:
 def letters(text: str) -> str:
     """Return the letters and digits of a skeleton, for names that punctuation does not tell apart."""
     return "".join(filter(str.isalnum, skeleton(text)))
+
+
+def judges_itself(judge: Any, components: Iterable[Any]) -> bool:
+    """Tell whether a judge is said to be dependent, or has the name or family of a model of the agent."""
+    models = {skeleton(part.name) for part in components if part.role == "model"}
+    return not judge.independent or any(
+        skeleton(name) in models for name in (judge.name, judge.family) if name
+    )
 
 
 def _shown(match: re.Match[str]) -> str:

@@ -12,12 +12,10 @@ decided here.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Literal
-
-from certkit.text import skeleton
+from typing import TYPE_CHECKING, Final, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
 
 UNDECLARED: Final = (
@@ -80,11 +78,3 @@ def listed(names: Sequence[str]) -> str:
     """Return names as "a, b and c"."""
     *rest, last = names
     return f"{', '.join(rest)} and {last}" if rest else last
-
-
-def judges_itself(judge: Any, components: Iterable[Any]) -> bool:
-    """Tell whether a judge is said to be dependent, or has the name or family of a model of the agent."""
-    models = {skeleton(part.name) for part in components if part.role == "model"}
-    return not judge.independent or any(
-        skeleton(name) in models for name in (judge.name, judge.family) if name
-    )

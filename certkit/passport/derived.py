@@ -23,6 +23,7 @@ from certkit import wording
 from certkit.passport import statement as st
 from certkit.passport.bounds import KINDS, Kind
 from certkit.passport.terms import NOMINAL, decimal
+from certkit.text import judges_itself
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -296,8 +297,7 @@ def challenges(predicate: st.Predicate) -> dict[str, str]:
     resisting = [row.n or 0 for row in predicate.criteria if row.metric == "adversarial_resistance"]
     follows = {
         "evaluator-not-independent": evaluator is not None and evaluator.relation != "independent",
-        "judge-not-independent": judge is not None
-        and wording.judges_itself(judge, predicate.agent.components),
+        "judge-not-independent": judge is not None and judges_itself(judge, predicate.agent.components),
         "temperature-not-zero": protocol.temperature is not None and Fraction(protocol.temperature) != 0,
         "protocol-not-stated": None in (protocol.methodology, protocol.temperature, evaluator),
         "undeclared-attempt": protocol.attempt is None,

@@ -14,7 +14,8 @@ from certkit.assessment.metrics.metric import names, percent
 from certkit.assessment.statistics.posterior import corrected
 from certkit.evidence.bundle.manifest import UNVERSIONED
 from certkit.evidence.records.record import Condition
-from certkit.wording import judges_itself, many
+from certkit.text import judges_itself
+from certkit.wording import many
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
