@@ -134,6 +134,7 @@ def test_rows_with_no_expectation_count_with_the_tasks_they_take_at_least() -> N
     assert row(found, "violations").reason == "no expectation is given"
     assert row(found, "csi_windowed").reason == "500 ordered runs at least; no power is known of it"
     assert found.schedule.runs >= 500
+    assert (found.driver, found.runner_up) == ("csi_windowed", "r_op")
 
 
 def test_all_rows_together_take_more_tasks_than_each() -> None:
